@@ -1,0 +1,28 @@
+"""One way to compile an inner loop: Numba with a cache on disk and arithmetic that keeps infinities and NaN.
+
+Only modules that hold inner loops import this one, and they are imported when first needed, so that
+``import isinglass`` neither waits for Numba nor needs it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from isinglass.errors import MissingDependencyError
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+# Reassociation and contraction only. Without 'nnan' and 'ninf', a hard zero's -inf keeps its meaning.
+FASTMATH = {"contract", "reassoc", "nsz", "arcp"}
+
+
+def compiled(function: Function) -> Function:
+    """Compile `function` with Numba on its first call; later processes find it in the cache."""
+    try:
+        import numba
+    except ImportError as error:
+        raise MissingDependencyError(
+            "this calculation needs Numba, which is not installed: pip install numba"
+        ) from error
+    return numba.njit(cache=True, error_model="numpy", fastmath=FASTMATH)(function)  # type: ignore[no-any-return]

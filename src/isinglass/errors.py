@@ -1,0 +1,72 @@
+"""The errors and warnings of the library: each says what was expected, what came, and what to do."""
+
+from __future__ import annotations
+
+__all__ = [
+    "ConvergenceWarning",
+    "FileFormatError",
+    "ImpossibleEvidenceError",
+    "InputError",
+    "IsinglassError",
+    "MemoryLimitError",
+    "MissingDependencyError",
+]
+
+
+class IsinglassError(Exception):
+    """Base class of every error that the library raises on purpose."""
+
+
+class InputError(IsinglassError, ValueError):
+    """An argument is not what the function needs.
+
+    Parameters
+    ----------
+    argument : str
+        The name of the argument, as the caller spelt it.
+    expected, got : str
+        What the function needs, and what it was given.
+    remedy : str, optional
+        What the caller can do about it.
+
+    Examples
+    --------
+    >>> print(InputError("cards", "positive integers", "cards[3] = 0", "leave the variable out"))
+    cards: expected positive integers, got cards[3] = 0; leave the variable out
+    """
+
+    def __init__(self, argument: str, expected: str, got: str, remedy: str = "") -> None:
+        self.argument, self.expected, self.got, self.remedy = argument, expected, got, remedy
+        super().__init__(argument, expected, got, remedy)
+
+    def __str__(self) -> str:
+        tail = f"; {self.remedy}" if self.remedy else ""
+        return f"{self.argument}: expected {self.expected}, got {self.got}{tail}"
+
+
+class FileFormatError(IsinglassError, ValueError):
+    """A file does not follow its format. The message is one line: file, line, expected, got."""
+
+    def __init__(self, file: str, line: int | None, expected: str, got: str) -> None:
+        self.file, self.line, self.expected, self.got = file, line, expected, got
+        super().__init__(file, line, expected, got)
+
+    def __str__(self) -> str:
+        where = self.file if self.line is None else f"{self.file}, line {self.line}"
+        return f"{where}: expected {self.expected}, got {self.got}"
+
+
+class MemoryLimitError(IsinglassError, MemoryError):
+    """The work would need more memory than it may take; nothing was started."""
+
+
+class ImpossibleEvidenceError(IsinglassError, ValueError):
+    """Every assignment that agrees with the evidence has probability zero."""
+
+
+class MissingDependencyError(IsinglassError, ImportError):
+    """An optional package is needed for this call and is not installed."""
+
+
+class ConvergenceWarning(UserWarning):
+    """An iterative algorithm stopped before it reached its tolerance."""

@@ -1,0 +1,442 @@
+"""The structure of a factor graph: variables with cardinalities, factors with scopes. No values.
+
+Factors are stored in groups of equal table shape, so that everything after construction works on arrays.
+Groups keep the order of their first factor; factors keep the number under which the caller listed them.
+A structure is immutable: arrays are read-only, and what is derived from it is computed once and kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any, NamedTuple, TypeVar, overload
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from isinglass.errors import InputError
+from isinglass.validation import IntArray, integers, read_only, whole_number
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, eq=False)
+class FactorGroup:
+    """Factors that share the shape of their table.
+
+    Attributes
+    ----------
+    scopes : int array (factors, arity)
+        The variables of each factor, in the order of its table's axes.
+    shape : tuple of int
+        The cardinalities of every scope in the group.
+    factors : int array (factors,)
+        The number of each factor in the whole graph.
+    """
+
+    scopes: IntArray
+    shape: tuple[int, ...]
+    factors: IntArray
+
+    @property
+    def arity(self) -> int:
+        """Number of variables of each factor."""
+        return len(self.shape)
+
+    @property
+    def table_size(self) -> int:
+        """Number of entries of each table."""
+        return int(np.prod(self.shape, dtype=np.int64))
+
+    def __len__(self) -> int:
+        return len(self.factors)
+
+
+class FlatScopes(NamedTuple):
+    """All scopes in factor order, as flat arrays for compiled loops.
+
+    The slots of factor a are ``first_slot[a]:first_slot[a + 1]``; `variable` and `stride` give the
+    variable of a slot and the step in the factor's table (C order) when that variable's state grows.
+    """
+
+    first_slot: IntArray
+    variable: IntArray
+    stride: IntArray
+
+
+class _Scopes(Sequence[tuple[int, ...]]):
+    """The scopes in factor order, made when they are asked for."""
+
+    def __init__(self, flat: FlatScopes) -> None:
+        self._flat = flat
+
+    def __len__(self) -> int:
+        return len(self._flat.first_slot) - 1
+
+    @overload
+    def __getitem__(self, index: int) -> tuple[int, ...]: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[tuple[int, ...]]: ...
+    def __getitem__(self, index: int | slice) -> tuple[int, ...] | list[tuple[int, ...]]:
+        if isinstance(index, slice):
+            return [self[i] for i in range(*index.indices(len(self)))]
+        a = range(len(self))[index]
+        return tuple(self._flat.variable[self._flat.first_slot[a] : self._flat.first_slot[a + 1]].tolist())
+
+
+class FactorGraph:
+    """An immutable factor graph.
+
+    Parameters
+    ----------
+    cards : sequence of int
+        The number of states of each variable, at least 1.
+    scopes : sequence of sequences of int
+        The variables of each factor, in the order of its table's axes. Any arity, repeated scopes and
+        variables without a factor are allowed.
+
+    Attributes
+    ----------
+    cards : int array (variables,)
+    groups : tuple of FactorGroup
+    variable_component, factor_component : int arrays
+        The component (example of a batch) that each variable and factor belongs to: zero unless the
+        graph was made by `disjoint_union` or `repeat`.
+
+    Examples
+    --------
+    >>> g = FactorGraph(cards=[2, 3, 2], scopes=[(0, 1), (1, 2), (0,)])
+    >>> g
+    FactorGraph: 3 variables (2-3 states), 3 factors (arity 1-2), forest
+    >>> g.scopes[1], g.is_forest
+    ((1, 2), True)
+    """
+
+    __slots__ = ("_cache", "cards", "factor_component", "groups", "n_components", "variable_component")
+
+    cards: IntArray
+    groups: tuple[FactorGroup, ...]
+    variable_component: IntArray
+    factor_component: IntArray
+    n_components: int
+    _cache: dict[Hashable, Any]
+
+    def __init__(self, cards: ArrayLike, scopes: Sequence[Sequence[int]]) -> None:
+        checked = _check_cards(cards)
+        self._set(checked, _group_scopes(checked, scopes))
+
+    @classmethod
+    def from_groups(cls, cards: ArrayLike, scopes: Sequence[ArrayLike]) -> FactorGraph:
+        """Build in bulk from one integer array (factors, arity) for each group, without a Python loop.
+
+        All factors of a group must have the same table shape. Factors are numbered group after group.
+
+        Examples
+        --------
+        >>> FactorGraph.from_groups([2, 2, 2], [[[0], [1], [2]], [[0, 1], [1, 2]]])
+        FactorGraph: 3 variables (2 states), 5 factors (arity 1-2), forest
+        """
+        checked = _check_cards(cards)
+        groups, start = [], 0
+        for i, scope in enumerate(scopes):
+            array = _check_scopes(integers(scope, f"scopes[{i}]", 2), checked, f"scopes[{i}]")
+            shapes = checked[array]
+            if len(array) and (shapes != shapes[0]).any():
+                row = int(np.argwhere((shapes != shapes[0]).any(axis=1))[0, 0])
+                got = f"{tuple(shapes[0].tolist())} and, in row {row}, {tuple(shapes[row].tolist())}"
+                raise InputError(f"scopes[{i}]", "one table shape in a group", got, "split it by shape")
+            shape = tuple(shapes[0].tolist()) if len(array) else (1,) * array.shape[1]
+            groups.append(FactorGroup(array, shape, np.arange(start, start + len(array))))
+            start += len(array)
+        return cls._build(checked, groups)
+
+    @classmethod
+    def _build(
+        cls,
+        cards: IntArray,
+        groups: Sequence[FactorGroup],
+        variable_component: IntArray | None = None,
+        factor_component: IntArray | None = None,
+        n_components: int = 1,
+    ) -> FactorGraph:
+        """Wrap arrays that are known to be valid."""
+        graph = cls.__new__(cls)
+        graph._set(cards, groups, variable_component, factor_component, n_components)
+        return graph
+
+    def _set(
+        self,
+        cards: IntArray,
+        groups: Sequence[FactorGroup],
+        variable_component: IntArray | None = None,
+        factor_component: IntArray | None = None,
+        n_components: int = 1,
+    ) -> None:
+        n_factors = sum(len(g) for g in groups)
+        if variable_component is None:
+            variable_component = np.zeros(len(cards), np.int64)
+        if factor_component is None:
+            factor_component = np.zeros(n_factors, np.int64)
+        frozen = tuple(FactorGroup(read_only(g.scopes), g.shape, read_only(g.factors)) for g in groups)
+        for name, value in (
+            ("cards", read_only(cards)),
+            ("groups", frozen),
+            ("variable_component", read_only(variable_component)),
+            ("factor_component", read_only(factor_component)),
+            ("n_components", n_components),
+            ("_cache", {}),
+        ):
+            object.__setattr__(self, name, value)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"a FactorGraph cannot be changed; build a new one (tried to set {name!r})")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        parts = (self.cards, self.groups, self.variable_component, self.factor_component, self.n_components)
+        return (FactorGraph._build, parts)
+
+    def cached(self, key: Hashable, make: Callable[[], T]) -> T:
+        """Return what was derived from this structure under `key`, making it the first time."""
+        if key not in self._cache:
+            self._cache[key] = make()
+        value: T = self._cache[key]
+        return value
+
+    @property
+    def n_variables(self) -> int:
+        """Number of variables."""
+        return len(self.cards)
+
+    @property
+    def n_factors(self) -> int:
+        """Number of factors."""
+        return len(self.factor_component)
+
+    @property
+    def scopes(self) -> Sequence[tuple[int, ...]]:
+        """The scope of each factor, in factor order."""
+        return _Scopes(self.flat_scopes)
+
+    @property
+    def flat_scopes(self) -> FlatScopes:
+        """All scopes as flat arrays, in factor order."""
+        return self.cached("flat_scopes", lambda: _flatten(self))
+
+    @property
+    def place(self) -> tuple[IntArray, IntArray]:
+        """The group of each factor, and its row in that group."""
+        return self.cached("place", lambda: _places(self))
+
+    @property
+    def is_forest(self) -> bool:
+        """Whether the bipartite graph of variables and factors has no cycle (Berge-acyclic)."""
+        return self.cached("is_forest", lambda: _is_forest(self))
+
+    @property
+    def connected_components(self) -> IntArray:
+        """A label for each variable: the connected part that it is in, numbered by first variable."""
+        return self.cached("connected_components", lambda: _bipartite_components(self)[1])
+
+    def repeat(self, n: int) -> FactorGraph:
+        """Return `n` disjoint copies as one graph; copy c is component c (if this graph has one).
+
+        Examples
+        --------
+        >>> FactorGraph([2, 2], [(0, 1)]).repeat(3).scopes[:]
+        [(0, 1), (2, 3), (4, 5)]
+        """
+        n = whole_number(n, "n", 1)
+
+        def shifted(values: IntArray, step: int) -> IntArray:
+            shift = np.arange(n).reshape((n,) + (1,) * values.ndim) * step
+            return (values[None] + shift).reshape((n * values.shape[0], *values.shape[1:]))
+
+        groups = [
+            FactorGroup(shifted(g.scopes, self.n_variables), g.shape, shifted(g.factors, self.n_factors))
+            for g in self.groups
+        ]
+        return FactorGraph._build(
+            np.tile(self.cards, n),
+            groups,
+            shifted(self.variable_component, self.n_components),
+            shifted(self.factor_component, self.n_components),
+            n * self.n_components,
+        )
+
+    def __repr__(self) -> str:
+        parts = f", {self.n_components} components" if self.n_components > 1 else ""
+        forest = ", forest" if self.is_forest else ""
+        return f"FactorGraph: {describe(self)}{parts}{forest}"
+
+
+def describe(graph: FactorGraph) -> str:
+    """Say how many variables and factors there are, of what size.
+
+    Examples
+    --------
+    >>> describe(FactorGraph([2, 2], [(0, 1)]))
+    '2 variables (2 states), 1 factor (arity 2)'
+    """
+    arities = [g.arity for g in graph.groups if len(g)]
+    states = f" ({_span(graph.cards.tolist())} states)" if graph.n_variables else ""
+    arity = f" (arity {_span(arities)})" if arities else ""
+    return f"{_count(graph.n_variables, 'variable')}{states}, {_count(graph.n_factors, 'factor')}{arity}"
+
+
+def disjoint_union(graphs: Sequence[FactorGraph]) -> FactorGraph:
+    """Put graphs side by side in one; the components of each become components of the whole.
+
+    Variables and factors are numbered graph after graph. Groups of equal shape are joined, the k-th of a
+    shape with the k-th of that shape.
+
+    Examples
+    --------
+    >>> a, b = FactorGraph([2], [(0,)]), FactorGraph([3, 2], [(0, 1)])
+    >>> union = disjoint_union([a, b])
+    >>> union.scopes[:], union.variable_component.tolist()
+    ([(0,), (1, 2)], [0, 1, 1])
+    """
+    variables, factors, components = (
+        np.concatenate([[0], np.cumsum([getattr(g, name) for g in graphs])]).astype(np.int64)
+        for name in ("n_variables", "n_factors", "n_components")
+    )
+    joined: list[FactorGroup] = []
+    for members in union_groups(graphs):
+        scopes = [graphs[i].groups[j].scopes + variables[i] for i, j in members]
+        numbers = [graphs[i].groups[j].factors + factors[i] for i, j in members]
+        shape = graphs[members[0][0]].groups[members[0][1]].shape
+        joined.append(FactorGroup(np.concatenate(scopes), shape, np.concatenate(numbers)))
+
+    def concatenated(name: str, shift: IntArray) -> IntArray:
+        parts = [getattr(g, name) + s for g, s in zip(graphs, shift, strict=False)]
+        return np.concatenate([np.zeros(0, np.int64), *parts])
+
+    return FactorGraph._build(
+        np.concatenate([np.zeros(0, np.int64), *(g.cards for g in graphs)]),
+        joined,
+        concatenated("variable_component", components),
+        concatenated("factor_component", components),
+        int(components[-1]),
+    )
+
+
+def union_groups(graphs: Sequence[FactorGraph]) -> list[list[tuple[int, int]]]:
+    """Which (graph, group) pairs become one group of the disjoint union."""
+    joined: dict[tuple[tuple[int, ...], int], list[tuple[int, int]]] = {}
+    for i, graph in enumerate(graphs):
+        seen: dict[tuple[int, ...], int] = {}
+        for j, group in enumerate(graph.groups):
+            k = seen.get(group.shape, 0)
+            seen[group.shape] = k + 1
+            joined.setdefault((group.shape, k), []).append((i, j))
+    return list(joined.values())
+
+
+def _check_cards(cards: ArrayLike) -> IntArray:
+    array = integers(cards, "cards", 1)
+    if array.size and array.min() < 1:
+        i = int(np.argmin(array))
+        raise InputError("cards", "at least one state for each variable", f"cards[{i}] = {array[i]}")
+    return array
+
+
+def _check_scopes(array: IntArray, cards: IntArray, argument: str) -> IntArray:
+    """Check rows of variables: in range, and no variable twice in one scope."""
+    bad = (array < 0) | (array >= len(cards))
+    if bad.any():
+        row, slot = (int(i) for i in np.argwhere(bad)[0])
+        expected = f"variables 0 to {len(cards) - 1}" if len(cards) else "no variables at all (cards is empty)"
+        raise InputError(argument, expected, f"{array[row, slot]} in {tuple(array[row].tolist())}")
+    ordered = np.sort(array, axis=1)
+    twice = (ordered[:, 1:] == ordered[:, :-1]).any(axis=1)
+    if twice.any():
+        row = int(np.argmax(twice))
+        raise InputError(argument, "distinct variables in a scope", str(tuple(array[row].tolist())))
+    return array
+
+
+def _group_scopes(cards: IntArray, scopes: Sequence[Sequence[int]]) -> list[FactorGroup]:
+    """Sort scopes into groups of equal shape, by the first factor of each shape."""
+    try:
+        lengths = np.fromiter(map(len, scopes), np.int64)
+    except TypeError:
+        raise InputError("scopes", "a sequence of tuples of variables", f"{scopes!r:.60}", "write (3,) for one") from None
+    flat = integers(list(chain.from_iterable(scopes)), "scopes", 1)
+    starts = np.concatenate([[0], np.cumsum(lengths)])[:-1].astype(np.int64)
+    groups: list[FactorGroup] = []
+    for arity in np.unique(lengths).tolist():
+        factors = np.flatnonzero(lengths == arity)
+        array = _check_scopes(flat[starts[factors][:, None] + np.arange(arity)], cards, "scopes")
+        shapes, which = np.unique(cards[array], axis=0, return_inverse=True)
+        by_shape = np.argsort(which.ravel(), kind="stable")
+        cuts = np.cumsum(np.bincount(which.ravel(), minlength=len(shapes)))[:-1]
+        for shape, rows in zip(shapes.tolist(), np.split(by_shape, cuts), strict=True):
+            groups.append(FactorGroup(array[rows], tuple(shape), factors[rows]))
+    return sorted(groups, key=lambda g: int(g.factors[0]))
+
+
+def _flatten(graph: FactorGraph) -> FlatScopes:
+    arity = np.zeros(graph.n_factors, np.int64)
+    for g in graph.groups:
+        arity[g.factors] = g.arity
+    first = np.concatenate([[0], np.cumsum(arity)]).astype(np.int64)
+    variable, stride = np.empty((2, first[-1]), np.int64)
+    for g in graph.groups:
+        slots = first[g.factors][:, None] + np.arange(g.arity)
+        variable[slots] = g.scopes
+        stride[slots] = c_strides(g.shape)
+    return FlatScopes(*map(read_only, (first, variable, stride)))
+
+
+def c_strides(shape: Sequence[int]) -> IntArray:
+    """Steps, in entries, of a C-ordered array of this shape."""
+    return np.concatenate([np.cumprod(np.array([1, *shape[:0:-1]], np.int64))[::-1]])[: len(shape)]
+
+
+def _places(graph: FactorGraph) -> tuple[IntArray, IntArray]:
+    group, row = np.empty((2, graph.n_factors), np.int64)
+    for i, g in enumerate(graph.groups):
+        group[g.factors] = i
+        row[g.factors] = np.arange(len(g))
+    return read_only(group), read_only(row)
+
+
+def _bipartite_components(graph: FactorGraph) -> tuple[int, IntArray]:
+    """Count the connected parts of the graph of variables and factors; label the variables."""
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    flat = graph.flat_scopes
+    factor = np.repeat(np.arange(graph.n_factors), np.diff(flat.first_slot))
+    size = graph.n_variables + graph.n_factors
+    edges = coo_array((np.ones(len(factor), np.int8), (flat.variable, graph.n_variables + factor)), (size, size))
+    count, labels = connected_components(edges, directed=False)
+    of_variable = labels[: graph.n_variables]
+    _, first, inverse = np.unique(of_variable, return_index=True, return_inverse=True)
+    rank = np.empty(len(first), np.int64)
+    rank[np.argsort(first)] = np.arange(len(first))
+    return int(count), read_only(rank[inverse.ravel()])
+
+
+def _is_forest(graph: FactorGraph) -> bool:
+    n_edges = len(graph.flat_scopes.variable)
+    return n_edges == graph.n_variables + graph.n_factors - _bipartite_components(graph)[0]
+
+
+def _count(n: int, what: str) -> str:
+    return f"{n:,} {what}" + ("" if n == 1 else "s")
+
+
+def _span(values: Sequence[int]) -> str:
+    low, high = min(values), max(values)
+    return str(low) if low == high else f"{low}-{high}"
+
+
+def iter_groups(graph: FactorGraph) -> Iterator[tuple[FactorGroup, slice]]:
+    """Yield each group with its slice in a flat vector that holds one table for each factor, group by group."""
+    start = 0
+    for group in graph.groups:
+        stop = start + len(group) * group.table_size
+        yield group, slice(start, stop)
+        start = stop

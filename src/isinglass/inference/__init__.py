@@ -1,0 +1,24 @@
+"""From log-potentials to a Result: every algorithm registers here under its public name."""
+
+from isinglass.inference.algorithm import ALGORITHMS, Algorithm, Cost, Facts
+from isinglass.inference.api import algorithms, infer, map_assignment, n_best, sample
+from isinglass.inference.brute import Brute
+from isinglass.inference.exact import Exact
+from isinglass.inference.result import Assignment, Info, Result
+
+__all__ = [
+    "ALGORITHMS",
+    "Algorithm",
+    "Assignment",
+    "Brute",
+    "Cost",
+    "Exact",
+    "Facts",
+    "Info",
+    "Result",
+    "algorithms",
+    "infer",
+    "map_assignment",
+    "n_best",
+    "sample",
+]

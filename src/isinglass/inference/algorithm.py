@@ -1,0 +1,112 @@
+"""What every inference algorithm is: a frozen bag of options, declared facts, and pure methods on potentials.
+
+An algorithm registers its class under a public name. It implements `run` (beliefs and log Z) and, where
+its facts say so, `maximise` and `sample`. The facts are promises: the conformance suite of
+`isinglass.testing` checks each of them for every registered algorithm.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, fields, replace
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from isinglass.errors import InputError
+from isinglass.inference.result import Assignment, Bound, Result
+from isinglass.potentials import Potentials
+from isinglass.registry import Registry
+from isinglass.validation import IntArray
+
+Progress = Callable[[str, float], None]
+"""Called with the name of a stage and the fraction of it that is done."""
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What an algorithm promises.
+
+    Attributes
+    ----------
+    summary : str
+        One line for people.
+    exact : {"always", "forests", "never"}
+        Where its beliefs and log Z are the true ones.
+    bound : {"exact", "upper", "lower"} or None
+        What `Info.bound` says at best, off the graphs where it is exact.
+    maximises, samples, joints : bool
+        Whether it finds a most probable assignment, draws samples, gives joint beliefs of any variables.
+    iterative : bool
+        Whether `tol` and `max_iter` mean something to it.
+    """
+
+    summary: str
+    exact: Literal["always", "forests", "never"]
+    bound: Bound
+    maximises: bool = False
+    samples: bool = False
+    joints: bool = False
+    iterative: bool = False
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What an algorithm would need: bytes, elementary steps (for one iteration), and a word on both."""
+
+    bytes: float
+    steps: float
+    text: str
+
+
+class Algorithm(ABC):
+    """Base class of inference algorithms; subclasses are frozen dataclasses of their options."""
+
+    name: ClassVar[str]
+    facts: ClassVar[Facts]
+
+    @abstractmethod
+    def cost(self, potentials: Potentials) -> Cost:
+        """Say what `run` would need, without doing it."""
+
+    @abstractmethod
+    def run(self, potentials: Potentials, progress: Progress | None = None) -> Result:
+        """Infer beliefs and log Z; evidence is that of the potentials."""
+
+    def maximise(self, potentials: Potentials, n: int = 1, progress: Progress | None = None) -> list[Assignment]:
+        """Find the `n` most probable assignments, best first."""
+        raise InputError("algorithm", "one that maximises", repr(self.name), _with("maximises"))
+
+    def sample(self, potentials: Potentials, n: int, rng: np.random.Generator) -> IntArray:
+        """Draw `n` assignments, shape (n, variables)."""
+        raise InputError("algorithm", "one that samples", repr(self.name), _with("samples"))
+
+
+ALGORITHMS: Registry[type[Algorithm]] = Registry("algorithm")
+
+
+def register(cls: type[Algorithm]) -> type[Algorithm]:
+    """File an algorithm under its name (a class decorator)."""
+    return ALGORITHMS.register(cls.name)(cls)
+
+
+def make(algorithm: str | Algorithm, options: dict[str, Any]) -> Algorithm:
+    """Return the algorithm that a name or an object and further options stand for."""
+    if not isinstance(algorithm, str | Algorithm):
+        got = type(algorithm).__name__ if not isinstance(algorithm, type) else f"the class {algorithm.__name__}"
+        raise InputError("algorithm", "a name such as 'exact' or an object such as Exact()", got)
+    cls = ALGORITHMS[algorithm] if isinstance(algorithm, str) else type(algorithm)
+    known = [f.name for f in fields(cls)]  # type: ignore[arg-type]
+    unknown = [o for o in options if o not in known]
+    if unknown:
+        expected = "one of " + ", ".join(known) if known else "no options"
+        raise InputError(unknown[0], f"an option of {cls.name!r} ({expected})", f"{options[unknown[0]]!r:.40}")
+    if isinstance(algorithm, str):
+        return cls(**options)
+    return replace(algorithm, **options) if options else algorithm  # type: ignore[type-var]
+
+
+def _with(fact: str) -> str:
+    names = [repr(name) for name, cls in ALGORITHMS.items() if getattr(cls.facts, fact)]
+    return f"use {' or '.join(names)}" if names else ""

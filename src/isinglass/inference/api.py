@@ -1,0 +1,179 @@
+"""The functions that users call: choose an algorithm by name or object, add evidence, time it, report."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from dataclasses import fields, replace
+from typing import Any
+
+from isinglass.errors import ConvergenceWarning, InputError, MemoryLimitError
+from isinglass.inference.algorithm import ALGORITHMS, Algorithm, Progress, make
+from isinglass.inference.exact import Exact
+from isinglass.inference.memory import memory_limit_bytes
+from isinglass.inference.result import Assignment, Result
+from isinglass.potentials import Potentials
+from isinglass.validation import Evidence, IntArray, RandomState, bytes_text, generator, whole_number
+
+
+def infer(
+    potentials: Potentials,
+    algorithm: str | Algorithm | None = None,
+    *,
+    evidence: Evidence | None = None,
+    tol: float | None = None,
+    max_iter: int | None = None,
+    progress: Progress | None = None,
+    **options: Any,
+) -> Result:
+    """Infer the beliefs of all variables and factors, and log Z.
+
+    Parameters
+    ----------
+    potentials : Potentials
+        Its own evidence is used.
+    algorithm : str, Algorithm or None
+        A name ("exact", "brute"), an object with options (``ig.Exact(memory_limit="2GB")``), or None: exact
+        where it fits in memory. ``result.info.algorithm`` says which one it was.
+    evidence : mapping of int to int, optional
+        More observed variables and their states.
+    tol, max_iter : float, int, optional
+        When an iterative algorithm stops; the others have no use for them.
+    progress : callable (stage, fraction), optional
+        Called now and then on long runs.
+    **options
+        Further options of the algorithm.
+
+    Returns
+    -------
+    Result
+        With `log_z` (nats), `variable(i)`, `factor(a)`, `variables`, `factors`, `info`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import isinglass as ig
+    >>> p = ig.Potentials(ig.FactorGraph([2, 2], [(0, 1)]), [np.log([[1.0, 2.0], [3.0, 4.0]])])
+    >>> r = ig.infer(p, evidence={1: 1})
+    >>> r.variable(0).round(4).tolist(), round(np.exp(r.log_z), 12)
+    ([0.3333, 0.6667], 6.0)
+    """
+    clamped = _checked(potentials, evidence)
+    chosen = _choose(clamped, options) if algorithm is None else make(algorithm, options)
+    stopping = {k: v for k, v in {"tol": tol, "max_iter": max_iter}.items() if v is not None}
+    known = {f.name for f in fields(chosen)}  # type: ignore[arg-type]
+    chosen = make(chosen, {k: v for k, v in stopping.items() if k in known})
+    start = time.perf_counter()
+    result = chosen.run(clamped, progress)
+    info = replace(result.info, seconds=time.perf_counter() - start)
+    if not info.converged:
+        warnings.warn(
+            f"{info.algorithm} stopped after {info.iterations} iterations with residual {info.residual:.2g}; "
+            "raise max_iter, add damping, or try another schedule",
+            ConvergenceWarning,
+            stacklevel=2,
+        )
+    return replace(result, info=info)
+
+
+def map_assignment(
+    potentials: Potentials,
+    algorithm: str | Algorithm = "exact",
+    *,
+    evidence: Evidence | None = None,
+    progress: Progress | None = None,
+    **options: Any,
+) -> Assignment:
+    """Find a most probable assignment.
+
+    Returns
+    -------
+    Assignment
+        With `states`, `score`, `bound` and `optimal`.
+
+    Examples
+    --------
+    >>> import isinglass as ig
+    >>> p = ig.Potentials(ig.FactorGraph([2, 2], [(0, 1)]), [[[0.0, 2.0], [1.0, 0.0]]])
+    >>> m = ig.map_assignment(p)
+    >>> m.states.tolist(), m.score, m.optimal
+    ([0, 1], 2.0, True)
+    """
+    return make(algorithm, options).maximise(_checked(potentials, evidence), 1, progress)[0]
+
+
+def n_best(
+    potentials: Potentials,
+    n: int,
+    algorithm: str | Algorithm = "exact",
+    *,
+    evidence: Evidence | None = None,
+    progress: Progress | None = None,
+    **options: Any,
+) -> list[Assignment]:
+    """Find the `n` most probable assignments, best first; fewer if fewer are possible.
+
+    Examples
+    --------
+    >>> import isinglass as ig
+    >>> p = ig.Potentials(ig.FactorGraph([2, 2], [(0, 1)]), [[[0.0, 2.0], [1.0, 0.5]]])
+    >>> [m.states.tolist() for m in ig.n_best(p, 3)]
+    [[0, 1], [1, 0], [1, 1]]
+    """
+    count = whole_number(n, "n", 1)
+    return make(algorithm, options).maximise(_checked(potentials, evidence), count, progress)
+
+
+def sample(
+    potentials: Potentials,
+    n: int,
+    algorithm: str | Algorithm = "exact",
+    *,
+    evidence: Evidence | None = None,
+    random_state: RandomState = None,
+    **options: Any,
+) -> IntArray:
+    """Draw `n` assignments, shape (n, variables); independent and exact with "exact" and "brute".
+
+    Examples
+    --------
+    >>> import isinglass as ig
+    >>> p = ig.Potentials(ig.FactorGraph([2], [(0,)]), [[0.0, 3.0]])
+    >>> ig.sample(p, 5, random_state=0).ravel().tolist()
+    [1, 1, 0, 0, 1]
+    """
+    count = whole_number(n, "n")
+    clamped = _checked(potentials, evidence)
+    if clamped.dtype.kind == "c":
+        raise InputError("potentials", "real log tables to sample from", "complex ones")
+    return make(algorithm, options).sample(clamped, count, generator(random_state))
+
+
+def algorithms() -> dict[str, str]:
+    """Return the name of each inference algorithm with one line about it.
+
+    Examples
+    --------
+    >>> algorithms()["brute"]
+    'all assignments, one by one'
+    """
+    return {name: cls.facts.summary for name, cls in ALGORITHMS.items()}
+
+
+def _checked(potentials: Potentials, evidence: Evidence | None) -> Potentials:
+    if not isinstance(potentials, Potentials):
+        raise InputError("potentials", "Potentials", type(potentials).__name__, "build them with ig.Potentials")
+    return potentials.with_evidence(evidence) if evidence else potentials
+
+
+def _choose(potentials: Potentials, options: dict[str, Any]) -> Algorithm:
+    """Choose exact inference where it fits. No approximation is built in yet; say so where it does not."""
+    exact = make("exact", options)
+    assert isinstance(exact, Exact)
+    cost, limit = exact.cost(potentials), memory_limit_bytes(exact.memory_limit)
+    if cost.bytes <= limit:
+        return exact
+    raise MemoryLimitError(
+        f"exact inference does not fit ({cost.text}; the memory limit is {bytes_text(limit)}) and no approximate "
+        "algorithm is available yet; raise memory_limit (--memory) or observe more variables"
+    )

@@ -1,0 +1,203 @@
+"""Brute force: the table of all assignments. Small, plain, and the oracle of every test.
+
+    log Z = log sum_x exp(sum_a phi_a(x_a)),   b_i(x_i) = sum_{x: x_i} exp(sum_a phi_a(x_a) - log Z)
+
+Each component of the graph has a table of its own. Clamped variables keep only their observed state.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import product
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isinglass.errors import ImpossibleEvidenceError
+from isinglass.graph.factor_graph import iter_groups
+from isinglass.inference.algorithm import Algorithm, Cost, Facts, Progress, register
+from isinglass.inference.evidence import base_states, impossible
+from isinglass.inference.memory import memory_limit_bytes, require_memory
+from isinglass.inference.result import Assignment, FactorBeliefs, Info, Result, VariableBeliefs, first_states
+from isinglass.potentials import Potentials
+from isinglass.validation import IntArray, bytes_text
+
+TABLES = 4  # temporary copies of the joint table that the sums below may hold at once
+
+
+@dataclass(frozen=True)
+class JointTable:
+    """All assignments of one component.
+
+    Attributes
+    ----------
+    free : int array
+        Its variables with more than one possible state; the axes of `log_p`.
+    log_p : array (cards of the free variables)
+        The unnormalised log-probability of each assignment.
+    """
+
+    free: IntArray
+    log_p: NDArray[Any]
+
+    @property
+    def log_z(self) -> Any:
+        """The log of the sum of all entries."""
+        top = self.log_p.real.max()
+        return -np.inf if top == -np.inf else top + np.log(np.exp(self.log_p - top).sum())
+
+    def marginal(self, variables: IntArray) -> NDArray[Any]:
+        """Sum the normalised table down to free variables, in the given order."""
+        axes = [int(np.flatnonzero(self.free == v)[0]) for v in variables]
+        p = np.exp(self.log_p - self.log_z)
+        summed = p.sum(axis=tuple(i for i in range(p.ndim) if i not in axes))
+        return summed.transpose(np.argsort(np.argsort(axes))) if axes else summed
+
+
+@register
+@dataclass(frozen=True)
+class Brute(Algorithm):
+    """Enumerate every assignment.
+
+    Parameters
+    ----------
+    memory_limit : str, int or None
+        Bytes that the table may take, such as "2GB"; by default half of what is free.
+
+    Examples
+    --------
+    >>> import isinglass as ig
+    >>> p = ig.Potentials(ig.FactorGraph([2, 2], [(0, 1)]), [np.log([[3.0, 1.0], [1.0, 1.0]])])
+    >>> r = ig.infer(p, "brute")
+    >>> round(np.exp(r.log_z), 12), r.variable(0).round(4).tolist()
+    (6.0, [0.6667, 0.3333])
+    """
+
+    memory_limit: str | int | float | None = None
+
+    name: ClassVar[str] = "brute"
+    facts: ClassVar[Facts] = Facts(
+        "all assignments, one by one", exact="always", bound="exact", maximises=True, samples=True, joints=True
+    )
+
+    def cost(self, potentials: Potentials) -> Cost:
+        """Say how large the joint tables are."""
+        sizes = [2.0 ** float(np.log2(potentials.graph.cards[free]).sum()) for free in _free(potentials)]
+        largest, total = max(sizes, default=1.0), sum(sizes)
+        text = f"{total:.3g} assignments, {bytes_text(8 * TABLES * largest)}"
+        return Cost(8.0 * TABLES * largest, total * potentials.graph.n_factors, text)
+
+    def run(self, potentials: Potentials, progress: Progress | None = None) -> Result:
+        """Sum the joint tables."""
+        tables = self.tables(potentials)
+        return Result(
+            potentials,
+            np.array([t.log_z for t in tables]),
+            VariableBeliefs(potentials.graph, _variables(potentials, tables)),
+            FactorBeliefs(potentials.graph, _factors(potentials, tables)),
+            Info(self.name, True, 1, 0.0, "exact", 0.0),
+            lambda wanted: joint(potentials, tables, wanted),
+        )
+
+    def maximise(self, potentials: Potentials, n: int = 1, progress: Progress | None = None) -> list[Assignment]:
+        """Sort all assignments; equal scores in the order of their states."""
+        tables = self.tables(potentials)
+        best = [(0.0, base_states(potentials))]
+        for table in tables:
+            order = np.argsort(-table.log_p, axis=None, kind="stable")[:n]
+            states = np.stack(np.unravel_index(order, table.log_p.shape), axis=-1)
+            scores = table.log_p.ravel()[order]
+            merged = [(s + t, x, y) for (s, x), (t, y) in product(best, zip(scores, states, strict=True)) if t > -np.inf]
+            merged.sort(key=lambda item: (-item[0], tuple(item[1]), tuple(item[2])))
+            best = [(score, _replaced(x, table.free, y)) for score, x, y in merged[:n]]
+        top = best[0][0]
+        return [Assignment(x, float(s), float(s), s == top) for s, x in best]
+
+    def sample(self, potentials: Potentials, n: int, rng: np.random.Generator) -> IntArray:
+        """Draw from the joint tables."""
+        states = np.tile(base_states(potentials), (n, 1))
+        for table in self.tables(potentials):
+            p = np.exp(table.log_p - table.log_z).ravel()
+            draws = rng.choice(p.size, n, p=p / p.sum())
+            if len(table.free):
+                states[:, table.free] = np.stack(np.unravel_index(draws, table.log_p.shape), axis=-1)
+        return states
+
+    def tables(self, potentials: Potentials) -> list[JointTable]:
+        """Return the joint table of each component; refuse if it is too large or all zero."""
+        needed = self.cost(potentials).bytes
+        what = f"brute force needs {bytes_text(needed)}"
+        require_memory(needed, memory_limit_bytes(self.memory_limit), what, 'use "exact"')
+        tables = [JointTable(free, np.zeros(potentials.graph.cards[free], potentials.dtype)) for free in _free(potentials)]
+        states = base_states(potentials)
+        for a, log_table in enumerate(potentials.log_tables):
+            table = tables[potentials.graph.factor_component[a]]
+            _add(table, potentials.graph.scopes[a], log_table, states)
+        if any(t.log_z.real == -np.inf for t in tables):
+            raise ImpossibleEvidenceError(impossible(potentials))
+        return tables
+
+
+def joint(potentials: Potentials, tables: list[JointTable], wanted: IntArray) -> NDArray[Any]:
+    """Multiply the joint beliefs of the components, and place them at the clamped states."""
+    graph = potentials.graph
+    belief = np.zeros(graph.cards[wanted], potentials.dtype)
+    free = [w for t in tables for w in wanted.tolist() if w in t.free.tolist()]
+    inner = np.ones((), potentials.dtype)
+    for table in tables:
+        inner = np.multiply.outer(inner, table.marginal(np.array([w for w in free if w in table.free.tolist()], int)))
+    states = base_states(potentials)
+    where = tuple(slice(None) if w in free else int(states[w]) for w in wanted.tolist())
+    order = [free.index(w) for w in wanted.tolist() if w in free]
+    belief[where] = inner.transpose(order)
+    return belief
+
+
+def _free(potentials: Potentials) -> list[IntArray]:
+    """Return the free variables of each component."""
+    graph = potentials.graph
+    mask = graph.cards > 1
+    mask[list(potentials.evidence)] = False
+    return [np.flatnonzero(mask & (graph.variable_component == c)) for c in range(graph.n_components)]
+
+
+def _add(table: JointTable, scope: tuple[int, ...], log_table: NDArray[Any], states: IntArray) -> None:
+    """Add a factor to the joint table, at the clamped states, by broadcasting."""
+    axes = {v: int(np.flatnonzero(table.free == v)[0]) for v in scope if (table.free == v).any()}
+    part = log_table[tuple(slice(None) if v in axes else int(states[v]) for v in scope)]
+    kept = [v for v in scope if v in axes]
+    part = part.transpose(np.argsort([axes[v] for v in kept]))
+    shape = [1] * table.log_p.ndim
+    for v in kept:
+        shape[axes[v]] = table.log_p.shape[axes[v]]
+    table.log_p[...] += part.reshape(shape)
+
+
+def _variables(potentials: Potentials, tables: list[JointTable]) -> NDArray[Any]:
+    first = first_states(potentials.graph)
+    flat = np.zeros(first[-1], potentials.dtype)
+    flat[first[:-1] + base_states(potentials)] = 1
+    for table in tables:
+        for v in table.free:
+            flat[first[v] : first[v + 1]] = table.marginal(np.array([v]))
+    return flat
+
+
+def _factors(potentials: Potentials, tables: list[JointTable]) -> NDArray[Any]:
+    graph = potentials.graph
+    beliefs = [
+        joint(potentials, [tables[c]], np.array(scope, np.int64)).ravel()
+        for c, scope in zip(graph.factor_component, graph.scopes, strict=True)
+    ]
+    flat = np.zeros(sum(len(g) * g.table_size for g in graph.groups), potentials.dtype)
+    for group, part in iter_groups(graph):
+        if len(group):
+            flat[part] = np.concatenate([beliefs[a] for a in group.factors])
+    return flat
+
+
+def _replaced(states: IntArray, where: IntArray, values: IntArray) -> IntArray:
+    changed = states.copy()
+    changed[where] = values
+    return changed

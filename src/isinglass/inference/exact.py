@@ -1,0 +1,197 @@
+"""Exact inference by a junction tree (here: the bucket tree of an elimination order).
+
+Messages go up once and beliefs come down once, so log Z, the marginals of all variables and those of all
+factors cost about three times log Z alone; forests and chains take linear time. The same messages, in the
+max semiring, give the most probable assignments; followed downwards at random, they give exact samples.
+The equations stand in `isinglass.kernels.numba.buckets`.
+
+n best: Lawler's (1972) partition. The best assignment is followed from the last bucket to the first; every
+other assignment leaves it at a first bucket b for another state k, and the best of those scores less by
+the loss of k at b, which the messages tell. Solving that candidate partitions its set in the same way.
+"""
+
+from __future__ import annotations
+
+import heapq
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isinglass.errors import InputError
+from isinglass.graph.factor_graph import FactorGraph, FactorGroup, iter_groups
+from isinglass.inference.algorithm import Algorithm, Cost, Facts, Progress, register
+from isinglass.inference.evidence import base_states
+from isinglass.inference.result import Assignment, FactorBeliefs, Info, Result, VariableBeliefs, first_states
+from isinglass.inference.upward import Upward, chunks, evidence_shift, order_of, upward
+from isinglass.potentials import Potentials
+from isinglass.validation import IntArray, bytes_text
+
+DRAWS = 4_000_000  # uniform numbers drawn at once
+
+
+@register
+@dataclass(frozen=True)
+class Exact(Algorithm):
+    """Exact inference.
+
+    Parameters
+    ----------
+    memory_limit : str, int or None
+        Bytes that it may take, such as "12GB"; by default half of what is free. It is compared with what
+        the model needs before anything starts.
+
+    Examples
+    --------
+    >>> import isinglass as ig
+    >>> p = ig.Potentials.from_groups(ig.grid_graph(3, 3, 2), [np.zeros((9, 2)), np.eye(2)[None]])
+    >>> round(ig.infer(p, "exact").log_z, 6)
+    13.814846
+    """
+
+    memory_limit: str | int | float | None = None
+
+    name: ClassVar[str] = "exact"
+    facts: ClassVar[Facts] = Facts(
+        "junction tree: exact marginals, log Z, maxima and samples",
+        exact="always",
+        bound="exact",
+        maximises=True,
+        samples=True,
+        joints=True,
+    )
+
+    def cost(self, potentials: Potentials) -> Cost:
+        """Price the best elimination order that was found."""
+        order = order_of(potentials)
+        more = "" if order.complete else "more than "
+        text = f"width {more}{order.width}, {more}{bytes_text(order.bytes)}, {more}{order.entries:.3g} table entries"
+        return Cost(order.bytes if order.complete else np.inf, order.entries, text)
+
+    def run(self, potentials: Potentials, progress: Progress | None = None) -> Result:
+        """Pass messages up and beliefs down."""
+        up = upward(potentials, False, self.memory_limit, progress)
+        variables, factors = _beliefs(potentials, up, progress)
+        return Result(
+            potentials,
+            up.component_log_z,
+            VariableBeliefs(potentials.graph, variables),
+            FactorBeliefs(potentials.graph, factors),
+            Info(self.name, True, 1, 0.0, "exact", 0.0),
+            lambda wanted: self._joint(potentials, wanted),
+        )
+
+    def maximise(self, potentials: Potentials, n: int = 1, progress: Progress | None = None) -> list[Assignment]:
+        """Follow the max-messages down; see the module's text for n > 1."""
+        if potentials.dtype.kind == "c":
+            raise InputError("potentials", "real log tables to maximise", "complex ones")
+        up = upward(potentials, True, self.memory_limit, progress)
+        found = _n_best(potentials, up, n)
+        scores = potentials.log_score(np.array(found))
+        return [Assignment(x, float(s), float(s), bool(s == scores[0])) for x, s in zip(found, scores, strict=True)]
+
+    def sample(self, potentials: Potentials, n: int, rng: np.random.Generator) -> IntArray:
+        """Draw each variable given its separator, the last bucket first."""
+        from isinglass.kernels.numba import buckets
+
+        up = upward(potentials, False, self.memory_limit)
+        states = np.tile(base_states(potentials), (n, 1))
+        row = np.empty(int(potentials.graph.cards.max(initial=1)))
+        step = max(1, DRAWS // max(up.tree.n_buckets, 1))
+        for first in range(0, n, step):
+            some = states[first : first + step]
+            uniforms = rng.random((len(some), up.tree.n_buckets))
+            buckets.sample(up.tree.arrays, up.tables, up.messages, up.semiring_of, uniforms, some, row)
+        return states
+
+    def _joint(self, potentials: Potentials, wanted: IntArray) -> NDArray[Any]:
+        """Add a constant factor on the wanted variables; its belief is their joint belief."""
+        return self.run(_with_factor(potentials, wanted)).factor(potentials.graph.n_factors)
+
+
+def _beliefs(
+    potentials: Potentials, up: Upward, progress: Progress | None
+) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Pass beliefs down. Returns the flat beliefs of variables and factors."""
+    from isinglass.kernels.numba import buckets
+    from isinglass.kernels.numba.strided import LOG_SUM, SUM
+
+    graph, states = potentials.graph, base_states(potentials)
+    first_variable = first_states(graph)
+    first_factor = _first_factors(graph) + evidence_shift(graph, states)
+    variables = np.zeros(first_variable[-1], potentials.dtype)
+    factors = np.zeros(sum(len(g) * g.table_size for g in graph.groups), potentials.dtype)
+    without_bucket = ~up.tree.arrays.has_bucket
+    variables[(first_variable[:-1] + states)[without_bucket]] = 1
+    factors[first_factor[up.tree.constants]] = 1
+    beliefs = buckets.Beliefs(variables, first_variable, factors, first_factor)
+    for semiring in (SUM, LOG_SUM):
+        wanted = up.semiring_of == semiring
+        if not wanted.any():
+            continue
+        for first, last, fraction in reversed(list(chunks(up.tree))):
+            buckets.down(
+                up.tree.arrays, first, last, up.tables[semiring], up.messages, up.peak, wanted, semiring, beliefs,
+                up.in_local, up.workspace,
+            )  # fmt: skip
+            if progress is not None:
+                progress("marginals", 1 - fraction if first else 1.0)
+    return variables, factors
+
+
+def _first_factors(graph: FactorGraph) -> IntArray:
+    """Return the start of each factor's belief in a flat vector, group by group."""
+    first = np.zeros(graph.n_factors, np.int64)
+    for group, part in iter_groups(graph):
+        first[group.factors] = part.start + np.arange(len(group)) * group.table_size
+    return first
+
+
+def _with_factor(potentials: Potentials, scope: IntArray) -> Potentials:
+    """Return the potentials with one more factor, all zeros in log, on these variables."""
+    graph = potentials.graph
+    shape = tuple(graph.cards[scope].tolist())
+    group = FactorGroup(scope[None], shape, np.array([graph.n_factors]))
+    component = np.append(graph.factor_component, graph.variable_component[scope[:1]].sum())
+    larger = FactorGraph._build(
+        graph.cards, [*graph.groups, group], graph.variable_component, component, graph.n_components
+    )
+    tables = [*potentials.groups, np.zeros((1, *shape), potentials.dtype)]
+    return Potentials._build(larger, tables, [*potentials.table_ids, np.zeros(1, np.int64)], potentials.evidence)
+
+
+def _n_best(potentials: Potentials, up: Upward, n: int) -> list[IntArray]:
+    """Return up to n assignments, best first."""
+    from isinglass.kernels.numba import buckets
+
+    arrays, tables = up.tree.arrays, up.tables[1]
+    row = np.empty(int(potentials.graph.cards.max(initial=1)))
+    losses = np.full((up.tree.n_buckets if n > 1 else 0, len(row)), -np.inf)
+    own = arrays.axis[arrays.first_axis[1:] - 1]
+    found: list[IntArray] = []
+    # (loss, tie, parent solution, bucket where it leaves that solution, other state there)
+    heap: list[tuple[float, int, int, int, int]] = [(0.0, 0, -1, up.tree.n_buckets, 0)]
+    pushed = 0
+    while heap and len(found) < n:
+        loss, _, parent, bucket, state = heapq.heappop(heap)
+        states = base_states(potentials) if parent < 0 else found[parent].copy()
+        if parent >= 0:
+            states[own[bucket]] = state
+        buckets.descend(arrays, bucket, tables, up.messages, states, losses, row)
+        found.append(states)
+        if len(found) == n:
+            break
+        for b, k in _alternatives(losses[:bucket], states[own[:bucket]], n - len(found)):
+            pushed += 1
+            heapq.heappush(heap, (loss - float(losses[b, k]), pushed, len(found) - 1, b, k))
+    return found
+
+
+def _alternatives(losses: NDArray[np.float64], chosen: IntArray, most: int) -> list[tuple[int, int]]:
+    """Return the (bucket, state) of the cheapest deviations from the chosen states."""
+    losses = losses.copy()
+    losses[np.arange(len(chosen)), chosen] = -np.inf
+    flat = losses.ravel()
+    best = np.argpartition(-flat, most - 1)[:most] if most < len(flat) else np.arange(len(flat))
+    return [(int(i) // losses.shape[1], int(i) % losses.shape[1]) for i in best if flat[i] > -np.inf]

@@ -1,0 +1,182 @@
+"""What an inference returns: beliefs, log Z and an honest report."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, overload
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from isinglass.errors import InputError
+from isinglass.graph.factor_graph import FactorGraph, iter_groups
+from isinglass.potentials import Potentials
+from isinglass.validation import IntArray, read_only, variables_of, whole_number
+
+Bound = Literal["exact", "upper", "lower"] | None
+
+
+@dataclass(frozen=True)
+class Info:
+    """How an inference went.
+
+    Attributes
+    ----------
+    algorithm : str
+    converged : bool
+        Whether it reached its tolerance; true for algorithms that do not iterate.
+    iterations : int
+    residual : float
+        The largest change of a normalised message (or belief) in the last iteration.
+    bound : {"exact", "upper", "lower"} or None
+        What log_z is guaranteed to be of the true log Z; None if nothing is guaranteed.
+    seconds : float
+    """
+
+    algorithm: str
+    converged: bool
+    iterations: int
+    residual: float
+    bound: Bound
+    seconds: float
+
+
+class VariableBeliefs(Sequence[NDArray[Any]]):
+    """The belief of each variable, an array (states,); all of them in `flat`, one after the other."""
+
+    def __init__(self, graph: FactorGraph, flat: NDArray[Any]) -> None:
+        self.flat = read_only(flat)
+        self._first = first_states(graph)
+
+    def __len__(self) -> int:
+        return len(self._first) - 1
+
+    @overload
+    def __getitem__(self, index: int) -> NDArray[Any]: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[NDArray[Any]]: ...
+    def __getitem__(self, index: int | slice) -> NDArray[Any] | list[NDArray[Any]]:
+        if isinstance(index, slice):
+            return [self[i] for i in range(*index.indices(len(self)))]
+        i = range(len(self))[index]
+        return self.flat[self._first[i] : self._first[i + 1]]
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        if len(np.unique(np.diff(self._first))) > 1:
+            raise InputError("variables", "equal cardinalities", "mixed ones", "index it, or use .flat")
+        table = self.flat.reshape(len(self), -1)
+        return np.array(table, dtype=dtype, copy=copy)
+
+    def __repr__(self) -> str:
+        return f"<beliefs of {len(self)} variables>"
+
+
+class FactorBeliefs(Sequence[NDArray[Any]]):
+    """The belief of each factor, shaped like its table; `groups` holds them as (factors, k_1, ..., k_r)."""
+
+    def __init__(self, graph: FactorGraph, flat: NDArray[Any]) -> None:
+        self._place = graph.place
+        frozen = read_only(flat)
+        self.groups = tuple(frozen[part].reshape(len(group), *group.shape) for group, part in iter_groups(graph))
+
+    def __len__(self) -> int:
+        return len(self._place[0])
+
+    @overload
+    def __getitem__(self, index: int) -> NDArray[Any]: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[NDArray[Any]]: ...
+    def __getitem__(self, index: int | slice) -> NDArray[Any] | list[NDArray[Any]]:
+        if isinstance(index, slice):
+            return [self[i] for i in range(*index.indices(len(self)))]
+        a = range(len(self))[index]
+        belief: NDArray[Any] = self.groups[self._place[0][a]][self._place[1][a]]
+        return belief
+
+    def __repr__(self) -> str:
+        return f"<beliefs of {len(self)} factors>"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Result:
+    """Beliefs and log Z.
+
+    Attributes
+    ----------
+    potentials : Potentials
+        What was inferred on, evidence included.
+    component_log_z : array (components,)
+        log Z of each component (example) of the graph, in nats.
+    variables : sequence of arrays (states,)
+        The belief of each variable; one-hot where it is observed.
+    factors : sequence of arrays
+        The belief of each factor, in the shape of its table.
+    info : Info
+    """
+
+    potentials: Potentials
+    component_log_z: NDArray[Any]
+    variables: VariableBeliefs
+    factors: FactorBeliefs
+    info: Info
+    joint_of: Callable[[IntArray], NDArray[Any]] | None = None
+
+    @property
+    def log_z(self) -> Any:
+        """The natural logarithm of the partition function, of all components together."""
+        return self.component_log_z.sum().item()
+
+    def variable(self, i: int) -> NDArray[Any]:
+        """Return the belief of variable i, an array (states,)."""
+        return self.variables[_index(i, "i", len(self.variables), "variables")]
+
+    def factor(self, a: int) -> NDArray[Any]:
+        """Return the belief of factor a, shaped like its table."""
+        return self.factors[_index(a, "a", len(self.factors), "factors")]
+
+    def joint(self, variables: ArrayLike) -> NDArray[Any]:
+        """Return the joint belief of any variables, one axis for each, in the given order.
+
+        Only algorithms that hold the whole distribution can give it ("exact" and "brute").
+        """
+        wanted = variables_of(variables, self.potentials.graph.n_variables)
+        if self.joint_of is None:
+            raise InputError("variables", "an algorithm with joint beliefs", self.info.algorithm, 'use "exact"')
+        return self.joint_of(wanted)
+
+    def __repr__(self) -> str:
+        return f"Result: log_z = {self.log_z:.10g}, {self.info}"
+
+
+@dataclass(frozen=True, eq=False)
+class Assignment:
+    """A decoded assignment.
+
+    Attributes
+    ----------
+    states : int array (variables,)
+    score : float
+        Its log-score, sum_a phi_a(x_a).
+    bound : float
+        No assignment scores higher than this; inf if the algorithm proves nothing.
+    optimal : bool
+        Whether the algorithm proved that no assignment scores higher.
+    """
+
+    states: IntArray
+    score: float
+    bound: float
+    optimal: bool
+
+
+def first_states(graph: FactorGraph) -> IntArray:
+    """Return the start of each variable in a flat vector of all variables' states, and its length."""
+    return graph.cached("first_states", lambda: np.concatenate([[0], np.cumsum(graph.cards)]).astype(np.int64))
+
+
+def _index(value: int, argument: str, length: int, what: str) -> int:
+    index = whole_number(value, argument)
+    if index >= length:
+        raise InputError(argument, f"a number below {length}, that of the {what}", str(index))
+    return index

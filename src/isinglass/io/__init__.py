@@ -1,0 +1,21 @@
+"""Models, evidence and results in the formats of other programs: UAI and libDAI."""
+
+from isinglass.io.evidence import read_evidence, write_evidence
+from isinglass.io.fg import read_fg, write_fg
+from isinglass.io.model import read_model, write_model
+from isinglass.io.results import read_map, read_mar, read_pr
+from isinglass.io.uai import read_uai, write_uai
+
+__all__ = [
+    "read_evidence",
+    "read_fg",
+    "read_map",
+    "read_mar",
+    "read_model",
+    "read_pr",
+    "read_uai",
+    "write_evidence",
+    "write_fg",
+    "write_model",
+    "write_uai",
+]

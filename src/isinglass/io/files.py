@@ -1,0 +1,151 @@
+"""Text files, plain or gzip: strict reading with a cap on the size, and writing that never leaves half a file.
+
+Reading looks at the first two bytes, not at the name, to see whether a file is compressed. What the operating
+system refuses (a missing file, a folder, no permission) comes through as OSError.
+"""
+
+from __future__ import annotations
+
+import gzip
+import os
+import secrets
+import shutil
+import zlib
+from collections.abc import Callable
+from typing import BinaryIO
+
+from isinglass.errors import FileFormatError, InputError
+from isinglass.validation import bytes_text
+
+PathLike = str | os.PathLike[str]
+
+SIZE_LIMIT = 2**30
+_CHUNK = 2**20
+_GZIP_MAGIC = b"\x1f\x8b"
+
+
+def checked_path(path: PathLike) -> str:
+    """Return the path as text; what cannot be a path at all is refused."""
+    try:
+        name = os.fsdecode(path)
+    except TypeError:
+        raise InputError("path", "a str or an os.PathLike", type(path).__name__) from None
+    if "\0" in name or not name:
+        raise InputError("path", "the name of a file", ascii(name))
+    return name
+
+
+def shown_path(path: PathLike) -> str:
+    r"""Return the path for a message of one line.
+
+    Examples
+    --------
+    >>> shown_path("a b.uai"), shown_path("two\nlines")
+    ('a b.uai', "'two\\nlines'")
+    """
+    name = os.fsdecode(path)
+    return name if name.isprintable() else ascii(name)
+
+
+def read_text(path: PathLike, limit: int = SIZE_LIMIT) -> str:
+    """Read a text file, plain or gzip.
+
+    Parameters
+    ----------
+    path : str or os.PathLike
+    limit : int
+        The largest number of bytes that is read, after decompression.
+
+    Returns
+    -------
+    str
+        Decoded strictly as UTF-8; a byte-order mark is dropped.
+
+    Raises
+    ------
+    FileFormatError
+        If the file is larger than `limit`, is damaged gzip, or is not UTF-8.
+    OSError
+        If the operating system cannot open or read the file.
+    """
+    name = checked_path(path)
+    with open(name, "rb") as file:
+        if file.peek(2)[:2] == _GZIP_MAGIC:
+            data = _gunzipped(file, name, limit)
+        else:
+            data = _capped(file.read, name, limit)
+    return _decoded(data, name)
+
+
+def write_text_atomically(path: PathLike, text: str) -> None:
+    """Write a text file in one step: after a failure the old file is still there, whole.
+
+    The text goes to a temporary file in the same folder, which then takes the place of `path`. A name that
+    ends in .gz is compressed; equal texts give equal bytes.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     write_text_atomically(f"{folder}/a.txt.gz", "hello")
+    ...     read_text(f"{folder}/a.txt.gz")
+    'hello'
+    """
+    name = checked_path(path)
+    data = gzip.compress(text.encode(), mtime=0) if name.endswith(".gz") else text.encode()
+    target = os.path.realpath(name)
+    if os.path.exists(target) and not os.path.isfile(target):  # a pipe or a device cannot be replaced
+        with open(target, "wb") as file:
+            file.write(data)
+        return
+    _replace(target, data)
+
+
+def _replace(target: str, data: bytes) -> None:
+    """Write beside the target, then move over it."""
+    folder, base = os.path.split(target)
+    temporary = os.path.join(folder, f".{base[:100]}.{secrets.token_hex(8)}.tmp")
+    try:
+        with open(temporary, "xb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        if os.path.exists(target):
+            shutil.copymode(target, temporary)
+        os.replace(temporary, target)
+    except BaseException:
+        if os.path.exists(temporary):
+            os.remove(temporary)
+        raise
+
+
+def _gunzipped(file: BinaryIO, name: str, limit: int) -> bytes:
+    try:
+        with gzip.GzipFile(fileobj=file, mode="rb") as stream:
+            return _capped(stream.read, name, limit)
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        reason = " ".join(str(error).split())
+        raise FileFormatError(
+            shown_path(name), None, "a whole gzip file", f"damaged data ({reason})"
+        ) from None
+
+
+def _capped(read: Callable[[int], bytes], name: str, limit: int) -> bytes:
+    """Read to the end in pieces; stop as soon as there is too much."""
+    pieces: list[bytes] = []
+    size = 0
+    while piece := read(_CHUNK):
+        size += len(piece)
+        if size > limit:
+            raise FileFormatError(shown_path(name), None, f"at most {bytes_text(limit)} of text", "more")
+        pieces.append(piece)
+    return b"".join(pieces)
+
+
+def _decoded(data: bytes, name: str) -> str:
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = error.object.count(b"\n", 0, error.start) + 1
+        got = f"the byte 0x{error.object[error.start]:02x}"
+        raise FileFormatError(shown_path(name), line, "text in UTF-8", got) from None

@@ -1,0 +1,202 @@
+"""The UAI model format (.uai, .uai.gz).
+
+    file   = ("MARKOV" | "BAYES") n card{n} m scope{m} table{m} [evidence]
+    scope  = arity variable{arity}          variables are numbered from 0; arity 0 is a constant
+    table  = size value{size}               size is the product of the scope's cards
+
+Words may be in any mix of capitals, white space is free, ``#`` starts a comment. In a table the last variable of
+the scope runs fastest (C order). Values are not negative; a potential is the natural logarithm of its value, -inf
+for zero. The tables of a BAYES file are factors like any others: nobody checks that they are normalised. Evidence
+after the last table follows the grammar of .evid files.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+
+from isinglass.io.evidence import EvidenceSource, observe, take_evidence, write_evidence
+from isinglass.io.files import PathLike, checked_path, write_text_atomically
+from isinglass.io.tables import (
+    MAX_ARITY,
+    MAX_CARD,
+    Layout,
+    from_values,
+    group_values,
+    repeated_slot,
+    starts,
+    table_sizes,
+)
+from isinglass.io.tokens import FloatArray, TokenReader, spans
+from isinglass.potentials import Potentials
+from isinglass.validation import IntArray
+
+
+def read_uai(path: PathLike, evidence: EvidenceSource = None) -> Potentials:
+    """Read a model in the UAI format, MARKOV or BAYES.
+
+    Parameters
+    ----------
+    path : str or os.PathLike
+        Plain or gzip.
+    evidence : mapping of int to int, or path of a .evid file, optional
+        Observed variables; they are added to those that the model file itself observes.
+
+    Returns
+    -------
+    Potentials
+        With the evidence. Factors keep the order of the file.
+
+    Raises
+    ------
+    FileFormatError
+        If a file does not follow its format; the message gives file, line, what was expected and what came.
+    InputError
+        If `evidence` does not fit the model or contradicts the evidence in the file.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     with open(f"{folder}/a.uai", "w") as file:
+    ...         _ = file.write("MARKOV 2  2 2  1  2 0 1  4  1 0 0 1")
+    ...     p = read_uai(f"{folder}/a.uai", {1: 0})
+    >>> p.graph, p.log_tables[0].tolist(), dict(p.evidence)
+    (FactorGraph: 2 variables (2 states), 1 factor (arity 2), forest, [[0.0, -inf], [-inf, 0.0]], {1: 0})
+    """
+    reader = TokenReader.open(path)
+    reader.word("MARKOV", "BAYES")
+    n = reader.count("the number of variables")
+    cards = reader.integers(n, lambda i: f"the number of states of variable {i}", 1, MAX_CARD)
+    layout = _take_scopes(reader, n)
+    values = _take_tables(reader, cards, layout)
+    found = take_evidence(reader, cards, "the end of the file or ")
+    return observe(from_values(cards, layout, values, "C").with_evidence(found), evidence)
+
+
+def write_uai(potentials: Potentials, path: PathLike) -> None:
+    """Write a model in the UAI format, as MARKOV.
+
+    Values have all their digits: what `read_uai` gave is written and read again without a change. If there is
+    evidence, it goes to a second file, named `path` + ".evid" without .gz (model.uai.gz, model.uai.evid).
+
+    Parameters
+    ----------
+    potentials : Potentials
+    path : str or os.PathLike
+        A name that ends in .gz is compressed. An old file is replaced in one step.
+
+    Raises
+    ------
+    InputError
+        If the potentials are complex, or a log-potential is out of the range of a double's logarithm.
+
+    Examples
+    --------
+    >>> from isinglass.graph import FactorGraph
+    >>> from tempfile import TemporaryDirectory
+    >>> p = Potentials(FactorGraph([2, 2], [(0, 1)]), [np.log([[1.0, 2.0], [0.5, 1.0]])], {0: 1})
+    >>> with TemporaryDirectory() as folder:
+    ...     write_uai(p, f"{folder}/a.uai")
+    ...     print(open(f"{folder}/a.uai").read(), open(f"{folder}/a.uai.evid").read())
+    MARKOV
+    2
+    2 2
+    1
+    2 0 1
+    <BLANKLINE>
+    4
+    1.0 2.0 0.5 1.0
+     1 0 1
+    """
+    name = checked_path(path)
+    text = _model_text(potentials)
+    if potentials.evidence:
+        write_evidence(potentials.evidence, name.removesuffix(".gz") + ".evid")
+    write_text_atomically(name, text)
+
+
+def _take_scopes(reader: TokenReader, n: int) -> Layout:
+    """Find the arities one after the other, then convert all variables at once."""
+    m = reader.count("the number of factors", 3)
+    most = min(n, MAX_ARITY)
+    arity = np.empty(m, np.int64)
+    first = np.empty(m, np.int64)
+    for a in range(m):
+        arity[a] = r = reader.integer(f"the number of variables of factor {a}", 0, most)
+        first[a] = reader.skip(r, f"{r} variables of factor {a}")
+    positions = spans(first, arity)
+    owner = starts(arity)
+
+    def what(i: int) -> str:
+        return f"a variable of factor {np.searchsorted(owner, i, side='right') - 1}"
+
+    layout = Layout.of(arity, reader.integers_at(positions, what, 0, n - 1))
+    slot = repeated_slot(layout)
+    if slot is not None:
+        reader.fail(
+            f"a variable that {what(slot)[len('a variable of ') :]} does not have yet", int(positions[slot])
+        )
+    return layout
+
+
+def _take_tables(reader: TokenReader, cards: IntArray, layout: Layout) -> FloatArray:
+    """Check the stated sizes, then convert all values at once."""
+    sizes = table_sizes(cards[layout.variables], layout)
+    needed = float(np.sum(sizes + 1))
+    if needed > reader.remaining:
+        _fail_short(reader, sizes)
+    lengths = sizes.astype(np.int64)
+    begin = reader.skip(int(needed), "") + starts(lengths + 1)[:-1]
+    stated = reader.integers_at(begin, lambda a: _size_text(a, sizes[a]), 0, MAX_CARD)
+    wrong = np.flatnonzero(stated != lengths)
+    if len(wrong):
+        reader.fail(_size_text(int(wrong[0]), sizes[wrong[0]]), int(begin[wrong[0]]))
+    owner = starts(lengths)
+
+    def what(i: int) -> str:
+        a = int(np.searchsorted(owner, i, side="right")) - 1
+        return f"factor {a}, entry {i - owner[a]}"
+
+    return reader.numbers_at(spans(begin + 1, lengths), what, 0.0)
+
+
+def _fail_short(reader: TokenReader, sizes: FloatArray) -> None:
+    """Say which table the rest of the file has no room for, or states another size."""
+    for a, size in enumerate(sizes.tolist()):
+        what = _size_text(a, size)
+        position = reader.position
+        if size > reader.remaining - 1:
+            stated = reader.integer(what, 0, MAX_CARD)
+            if stated != size:
+                reader.fail(what, position)
+            reader.fail(f"factor {a}, entry {reader.remaining}", position + 1 + reader.remaining)
+        if reader.integer(what, 0, MAX_CARD) != size:
+            reader.fail(what, position)
+        reader.skip(int(size), what)
+
+
+def _size_text(factor: int, size: float) -> str:
+    return f"{size:.15g}, the number of entries of factor {factor}"
+
+
+def _model_text(potentials: Potentials) -> str:
+    graph = potentials.graph
+    flat = graph.flat_scopes
+    variables = list(map(str, flat.variable.tolist()))
+    scopes = [" ".join([str(e - s), *variables[s:e]]) for s, e in pairwise(flat.first_slot.tolist())]
+    head = ["MARKOV", str(graph.n_variables), " ".join(map(str, graph.cards.tolist())), str(graph.n_factors)]
+    return "\n".join([*head, *scopes, *_table_texts(potentials), ""])
+
+
+def _table_texts(potentials: Potentials) -> list[str]:
+    """Write each distinct table once; hand it to every factor that uses it."""
+    texts = [""] * potentials.graph.n_factors
+    parts = zip(potentials.graph.groups, group_values(potentials), potentials.table_ids, strict=True)
+    for group, values, ids in parts:
+        rows = values.reshape(len(values), group.table_size).tolist()
+        written = [f"\n{len(row)}\n{' '.join(map(repr, row))}" for row in rows]
+        for factor, table in zip(group.factors.tolist(), ids.tolist(), strict=True):
+            texts[factor] = written[table]
+    return texts

@@ -1,0 +1,1 @@
+"""The inner loops of inference: arrays in, arrays out; no policy, no validation."""

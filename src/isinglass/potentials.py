@@ -1,0 +1,305 @@
+"""Values on a structure: one table of log-potentials for each factor, and evidence.
+
+The model is log p(x) = sum_a phi_a(x_a) - log Z, with phi_a a table of natural logarithms; -inf is a hard
+zero. Factors of a group may share tables: factor a uses table ``table_ids[a]`` of its group.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from types import MappingProxyType
+from typing import Any, overload
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from isinglass.errors import InputError, MissingDependencyError
+from isinglass.graph.elimination import elimination_order
+from isinglass.graph.factor_graph import FactorGraph, FactorGroup, describe, disjoint_union, union_groups
+from isinglass.validation import (
+    Evidence,
+    IntArray,
+    assignments,
+    bytes_text,
+    evidence_dict,
+    integers,
+    log_values,
+    read_only,
+)
+
+
+class LogTables(Sequence[NDArray[Any]]):
+    """The log table of each factor, in factor order; read-only views into the group arrays."""
+
+    def __init__(self, potentials: Potentials) -> None:
+        self._potentials = potentials
+
+    def __len__(self) -> int:
+        return self._potentials.graph.n_factors
+
+    @overload
+    def __getitem__(self, index: int) -> NDArray[Any]: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[NDArray[Any]]: ...
+    def __getitem__(self, index: int | slice) -> NDArray[Any] | list[NDArray[Any]]:
+        if isinstance(index, slice):
+            return [self[i] for i in range(*index.indices(len(self)))]
+        a = range(len(self))[index]
+        group, row = (int(array[a]) for array in self._potentials.graph.place)
+        table: NDArray[Any] = self._potentials.groups[group][self._potentials.table_ids[group][row]]
+        return table
+
+
+class Potentials:
+    """Log-potentials on a factor graph.
+
+    Parameters
+    ----------
+    graph : FactorGraph
+    log_tables : sequence of arrays
+        One for each factor, its shape the cardinalities of the factor's scope. They are copied.
+    evidence : mapping of int to int, optional
+        Observed variables and their states. Every inference clamps them.
+
+    Attributes
+    ----------
+    graph : FactorGraph
+    groups : tuple of arrays (tables, k_1, ..., k_r)
+        The distinct tables of each group of the graph; float64, or complex128 for derivatives.
+    table_ids : tuple of int arrays (factors of the group,)
+        Which table each factor uses.
+    evidence : mapping of int to int
+
+    Examples
+    --------
+    >>> g = FactorGraph([2, 2], [(0, 1), (0,)])
+    >>> p = Potentials(g, [[[1.0, 0.0], [0.0, 1.0]], [0.5, 0.0]])
+    >>> print(p)
+    Potentials: 2 variables (2 states), 2 factors (arity 1-2), width 1: exact needs 80 B
+    >>> p.log_score([[0, 0], [1, 0]]).tolist()
+    [1.5, 0.0]
+    """
+
+    __slots__ = ("evidence", "graph", "groups", "table_ids")
+
+    graph: FactorGraph
+    groups: tuple[NDArray[Any], ...]
+    table_ids: tuple[IntArray, ...]
+    evidence: Evidence
+
+    def __init__(self, graph: FactorGraph, log_tables: Sequence[ArrayLike], evidence: Evidence | None = None) -> None:
+        _check_graph(graph)
+        if len(log_tables) != graph.n_factors:
+            raise InputError("log_tables", f"one table for each of {graph.n_factors} factors", f"{len(log_tables)}")
+        groups = [_stacked(group, log_tables) for group in graph.groups]
+        ids = [np.arange(len(g)) for g in graph.groups]
+        self._set(graph, groups, ids, evidence_dict(evidence, graph.cards))
+
+    @classmethod
+    def from_groups(
+        cls,
+        graph: FactorGraph,
+        log_tables: Sequence[ArrayLike],
+        table_ids: Sequence[ArrayLike | None] | None = None,
+        evidence: Evidence | None = None,
+    ) -> Potentials:
+        """Build in bulk, one array for each group of the graph.
+
+        Parameters
+        ----------
+        graph : FactorGraph
+        log_tables : sequence of arrays (tables, k_1, ..., k_r)
+            As many tables as the group has factors, or one that all of them share, or any number with
+            `table_ids`.
+        table_ids : sequence of (int array (factors,) or None), optional
+            Which table each factor of each group uses.
+        evidence : mapping of int to int, optional
+
+        Examples
+        --------
+        >>> from isinglass.graph import grid_graph
+        >>> g = grid_graph(3, 3, 2)
+        >>> p = Potentials.from_groups(g, [np.zeros((9, 2)), np.eye(2)[None]])
+        >>> p.log_tables[9].tolist()
+        [[1.0, 0.0], [0.0, 1.0]]
+        """
+        _check_graph(graph)
+        n = len(graph.groups)
+        if len(log_tables) != n:
+            raise InputError("log_tables", f"one array for each of {n} groups", f"{len(log_tables)}")
+        given = [None] * n if table_ids is None else list(table_ids)
+        if len(given) != n:
+            raise InputError("table_ids", f"one entry for each of {n} groups", f"{len(given)}")
+        groups, ids = [], []
+        for i, (group, tables, tied) in enumerate(zip(graph.groups, log_tables, given, strict=True)):
+            array = log_values(tables, f"log_tables[{i}]")
+            if array.shape[1:] != group.shape or array.ndim != group.arity + 1:
+                expected = f"shape (tables, {', '.join(map(str, group.shape))})"
+                raise InputError(f"log_tables[{i}]", expected, f"shape {array.shape}")
+            groups.append(array)
+            ids.append(_check_ids(tied, len(array), len(group), i))
+        return cls._build(graph, groups, ids, evidence_dict(evidence, graph.cards))
+
+    @classmethod
+    def _build(
+        cls, graph: FactorGraph, groups: Sequence[NDArray[Any]], table_ids: Sequence[IntArray], evidence: Evidence
+    ) -> Potentials:
+        """Wrap arrays that are known to be valid."""
+        potentials = cls.__new__(cls)
+        potentials._set(graph, groups, table_ids, evidence)
+        return potentials
+
+    def _set(
+        self, graph: FactorGraph, groups: Sequence[NDArray[Any]], table_ids: Sequence[IntArray], evidence: Evidence
+    ) -> None:
+        dtype = np.result_type(np.float64, *(g.dtype for g in groups))
+        for name, value in (
+            ("graph", graph),
+            ("groups", tuple(read_only(g.astype(dtype, copy=False)) for g in groups)),
+            ("table_ids", tuple(map(read_only, table_ids))),
+            ("evidence", MappingProxyType(dict(evidence))),
+        ):
+            object.__setattr__(self, name, value)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"Potentials cannot be changed; build new ones (tried to set {name!r})")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (Potentials._build, (self.graph, self.groups, self.table_ids, dict(self.evidence)))
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """float64, or complex128 for derivatives by a complex step."""
+        return np.result_type(np.float64, *(g.dtype for g in self.groups))
+
+    @property
+    def log_tables(self) -> Sequence[NDArray[Any]]:
+        """The log table of each factor, in factor order."""
+        return LogTables(self)
+
+    def with_evidence(self, evidence: Evidence | None) -> Potentials:
+        """Return the same potentials with more variables observed.
+
+        Examples
+        --------
+        >>> p = Potentials(FactorGraph([2, 2], [(0, 1)]), [np.eye(2)])
+        >>> dict(p.with_evidence({1: 0}).evidence)
+        {1: 0}
+        """
+        new = evidence_dict(evidence, self.graph.cards)
+        for variable in new.keys() & self.evidence.keys():
+            if new[variable] != self.evidence[variable]:
+                got = f"{new[variable]}, but the potentials already have {self.evidence[variable]}"
+                raise InputError(f"evidence[{variable}]", "one state", got, "use without_evidence() first")
+        return Potentials._build(self.graph, self.groups, self.table_ids, {**self.evidence, **new})
+
+    def without_evidence(self) -> Potentials:
+        """Return the same potentials with nothing observed."""
+        return Potentials._build(self.graph, self.groups, self.table_ids, {})
+
+    def log_score(self, states: ArrayLike) -> NDArray[Any]:
+        """Return the log of the unnormalised probability, sum_a phi_a(x_a), of complete assignments.
+
+        Parameters
+        ----------
+        states : int array (..., variables)
+
+        Returns
+        -------
+        array (...)
+            In nats; -inf where a hard zero or the evidence forbids the assignment.
+        """
+        x = assignments(states, self.graph.cards)
+        total = np.zeros(x.shape[:-1], self.dtype)
+        for group, tables, ids in zip(self.graph.groups, self.groups, self.table_ids, strict=True):
+            index = tuple(x[..., group.scopes[:, slot]] for slot in range(group.arity))
+            chosen = np.broadcast_to(ids, (*x.shape[:-1], len(ids)))
+            total += tables[(chosen, *index)].sum(axis=-1)
+        for variable, state in self.evidence.items():
+            total = np.where(x[..., variable] == state, total, -np.inf)
+        return total
+
+    def energy(self, states: ArrayLike) -> NDArray[Any]:
+        """Return minus the log-score: the energy of complete assignments, shape (...)."""
+        return -self.log_score(states)
+
+    def repeat(self, n: int) -> Potentials:
+        """Return `n` disjoint copies on one graph; the copies share their tables."""
+        graph = self.graph.repeat(n)
+        step = self.graph.n_variables
+        evidence = {variable + c * step: s for c in range(n) for variable, s in self.evidence.items()}
+        return Potentials._build(graph, self.groups, [np.tile(ids, n) for ids in self.table_ids], evidence)
+
+    def __repr__(self) -> str:
+        parts = f", {self.graph.n_components} components" if self.graph.n_components > 1 else ""
+        observed = f", {len(self.evidence)} observed" if self.evidence else ""
+        return f"Potentials: {describe(self.graph)}{parts}{observed}, {_price(self)}"
+
+
+def potentials_union(potentials: Sequence[Potentials]) -> Potentials:
+    """Put potentials side by side on the disjoint union of their graphs.
+
+    Examples
+    --------
+    >>> p = Potentials(FactorGraph([2], [(0,)]), [[0.0, 1.0]])
+    >>> potentials_union([p, p]).graph.n_components
+    2
+    """
+    graphs = [p.graph for p in potentials]
+    groups, ids = [], []
+    for members in union_groups(graphs):
+        tables = [potentials[i].groups[j] for i, j in members]
+        shifts = np.cumsum([0, *map(len, tables)])
+        groups.append(np.concatenate(tables))
+        ids.append(np.concatenate([potentials[i].table_ids[j] + s for (i, j), s in zip(members, shifts, strict=False)]))
+    starts = np.cumsum([0, *(g.n_variables for g in graphs)]).tolist()
+    evidence = {v + s: x for p, s in zip(potentials, starts, strict=False) for v, x in p.evidence.items()}
+    return Potentials._build(disjoint_union(graphs), groups, ids, evidence)
+
+
+def _check_graph(graph: FactorGraph) -> None:
+    if not isinstance(graph, FactorGraph):
+        raise InputError("graph", "a FactorGraph", type(graph).__name__)
+
+
+def _stacked(group: FactorGroup, log_tables: Sequence[ArrayLike]) -> NDArray[Any]:
+    """Stack the tables of a group's factors; name the first that has another shape or a bad value."""
+    chosen = [log_tables[a] for a in group.factors.tolist()]
+    try:
+        return _shaped(log_values(chosen, "log_tables"), (len(group), *group.shape))
+    except InputError:
+        for a, table in zip(group.factors.tolist(), chosen, strict=True):
+            _shaped(log_values(table, f"log_tables[{a}]"), group.shape, f"log_tables[{a}]")
+        raise
+
+
+def _shaped(array: NDArray[Any], shape: tuple[int, ...], argument: str = "log_tables") -> NDArray[Any]:
+    if array.shape != shape:
+        raise InputError(argument, f"shape {shape}", f"shape {array.shape}")
+    return array
+
+
+def _check_ids(tied: ArrayLike | None, n_tables: int, n_factors: int, i: int) -> IntArray:
+    if tied is None:
+        if n_tables == n_factors:
+            return np.arange(n_factors)
+        if n_tables == 1:
+            return np.zeros(n_factors, np.int64)
+        expected = f"{n_factors} tables, or 1 that all factors share"
+        raise InputError(f"log_tables[{i}]", expected, f"{n_tables}", "or pass table_ids")
+    ids = integers(tied, f"table_ids[{i}]", 1)
+    if len(ids) != n_factors:
+        raise InputError(f"table_ids[{i}]", f"one for each of {n_factors} factors", f"{len(ids)}")
+    if ids.size and (ids.min() < 0 or ids.max() >= n_tables):
+        raise InputError(f"table_ids[{i}]", f"numbers from 0 to {n_tables - 1}", f"{ids.min()} to {ids.max()}")
+    return ids
+
+
+def _price(potentials: Potentials) -> str:
+    """Say what exact inference would cost."""
+    try:
+        order = elimination_order(potentials.graph, clamped=tuple(potentials.evidence))
+    except MissingDependencyError:
+        return "width unknown (Numba is not installed)"
+    more = "" if order.complete else "more than "
+    return f"width {more}{order.width}: exact needs {more}{bytes_text(order.bytes)}"

@@ -1,0 +1,160 @@
+"""Checks of what comes in from outside. Input is validated here, once; inner code trusts it."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, SupportsIndex
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from isinglass.errors import InputError
+
+IntArray = NDArray[np.int64]
+Evidence = Mapping[int, int]
+RandomState = int | np.random.Generator | None
+
+_UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "KI": 2**10, "MI": 2**20, "GI": 2**30, "TI": 2**40}
+
+
+def read_only(array: NDArray[Any]) -> NDArray[Any]:
+    """Return a view of `array` that cannot be written to."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
+def whole_number(value: object, argument: str, minimum: int = 0) -> int:
+    """Check that `value` is an integer of at least `minimum`; a Boolean or a float is refused."""
+    if isinstance(value, bool | np.bool_) or not isinstance(value, SupportsIndex):
+        raise InputError(argument, f"a whole number of at least {minimum}", repr(value))
+    number = value.__index__()
+    if number < minimum:
+        raise InputError(argument, f"a whole number of at least {minimum}", str(number))
+    return number
+
+
+def integers(values: ArrayLike, argument: str, ndim: int) -> IntArray:
+    """Convert to an int64 array with `ndim` axes; floats, Booleans and ragged lists are refused."""
+    expected = f"integers in an array with {ndim} {'axis' if ndim == 1 else 'axes'}"
+    try:
+        array = np.asarray(values)
+    except (ValueError, TypeError, OverflowError):
+        raise InputError(argument, expected, "values that do not form an array") from None
+    if array.size == 0 and array.dtype.kind == "f":
+        array = array.astype(np.int64)  # np.asarray([]) is float
+    if array.dtype.kind not in "iu":
+        raise InputError(argument, expected, f"dtype {array.dtype}", "convert it, e.g. with .astype(int)")
+    if array.ndim != ndim:
+        raise InputError(argument, expected, f"shape {array.shape}")
+    if array.dtype.kind == "u" and array.size and int(array.max()) > np.iinfo(np.int64).max:
+        raise InputError(argument, expected, f"{array.max()}, which is too large")
+    return array.astype(np.int64)
+
+
+def log_values(values: ArrayLike, argument: str) -> NDArray[Any]:
+    """Convert to a new float64 (or complex128) array without NaN or +inf; -inf is a hard zero."""
+    expected = "real numbers (natural logarithms; -inf forbids)"
+    try:
+        array = np.array(values)
+    except (ValueError, TypeError):
+        raise InputError(argument, expected, "values that do not form an array") from None
+    if array.dtype.kind not in "iufc":
+        raise InputError(argument, expected, f"dtype {array.dtype}")
+    array = array.astype(np.complex128 if array.dtype.kind == "c" else np.float64)
+    bad = ~(array.real < np.inf)
+    if bad.any():
+        where = tuple(int(i) for i in np.argwhere(bad)[0])
+        raise InputError(argument, expected, f"{array[where]} at index {where}", "only -inf and finite values fit")
+    return array
+
+
+def evidence_dict(evidence: Evidence | None, cards: IntArray, argument: str = "evidence") -> dict[int, int]:
+    """Check a mapping from variables to observed states against the cardinalities."""
+    if evidence is None:
+        return {}
+    if not isinstance(evidence, Mapping):
+        raise InputError(argument, "a mapping from variable to state, such as {2: 0}", type(evidence).__name__)
+    checked: dict[int, int] = {}
+    for key, value in evidence.items():
+        variable = whole_number(key, f"{argument} (variable)")
+        if variable >= len(cards):
+            raise InputError(argument, f"variables 0 to {len(cards) - 1}", f"variable {variable}")
+        state = whole_number(value, f"{argument}[{variable}]")
+        if state >= cards[variable]:
+            raise InputError(f"{argument}[{variable}]", f"a state from 0 to {cards[variable] - 1}", str(state))
+        checked[variable] = state
+    return dict(sorted(checked.items()))
+
+
+def assignments(states: ArrayLike, cards: IntArray, argument: str = "states") -> IntArray:
+    """Check complete assignments, shape (..., variables)."""
+    ndim = max(np.ndim(states), 1)  # type: ignore[arg-type]
+    array = integers(states, argument, ndim)
+    if array.shape[-1] != len(cards):
+        raise InputError(argument, f"a last axis of {len(cards)} variables", f"shape {array.shape}")
+    bad = (array < 0) | (array >= cards)
+    if bad.any():
+        where = tuple(int(i) for i in np.argwhere(bad)[0])
+        got = f"{array[where]} for variable {where[-1]}"
+        raise InputError(argument, f"states from 0 to {cards[where[-1]] - 1}", got)
+    return array
+
+
+def variables_of(variables: Sequence[int] | ArrayLike, n_variables: int, argument: str = "variables") -> IntArray:
+    """Check a list of distinct variables."""
+    array = integers(variables, argument, 1)
+    if array.size and (array.min() < 0 or array.max() >= n_variables):
+        raise InputError(argument, f"variables 0 to {n_variables - 1}", str(array.tolist()))
+    if len(np.unique(array)) != len(array):
+        raise InputError(argument, "distinct variables", str(array.tolist()))
+    return array
+
+
+def generator(random_state: RandomState) -> np.random.Generator:
+    """Return a NumPy generator for a seed, a generator (used as it is) or None (fresh entropy)."""
+    if isinstance(random_state, np.random.Generator):
+        return random_state
+    if random_state is None:
+        return np.random.default_rng()
+    return np.random.default_rng(whole_number(random_state, "random_state"))
+
+
+def memory_size(size: str | int | float, argument: str = "memory_limit") -> int:
+    """Read a number of bytes, as a number or as text such as '12GB', '500 MiB'.
+
+    Examples
+    --------
+    >>> memory_size("12GB"), memory_size("1.5 MiB")
+    (12000000000, 1572864)
+    """
+    expected = "a size such as 12GB, 500MiB or a number of bytes"
+    if isinstance(size, str):
+        match = re.fullmatch(r"\s*([0-9]*\.?[0-9]+)\s*([KMGT]I?)?B?\s*", size.upper())
+        if match is None:
+            raise InputError(argument, expected, repr(size))
+        return int(float(match[1]) * _UNITS[match[2] or ""])
+    if isinstance(size, bool) or not isinstance(size, int | float | np.integer | np.floating):
+        raise InputError(argument, expected, repr(size))
+    if not (math.isfinite(size) and size >= 0):
+        raise InputError(argument, expected, repr(size))
+    return int(size)
+
+
+def bytes_text(size: float) -> str:
+    """Write a number of bytes for a person.
+
+    Examples
+    --------
+    >>> bytes_text(999), bytes_text(1.5e6), bytes_text(2**30), bytes_text(1e30)
+    ('999 B', '1.5 MB', '1.07 GB', '1e+15 PB')
+    """
+    if size < 1000:
+        return f"{int(size)} B"
+    for unit in ("KB", "MB", "GB", "TB", "PB"):
+        size /= 1000
+        if size < 999.5 or unit == "PB":
+            break
+    return f"{size:.3g} {unit}"
