@@ -7,11 +7,11 @@ Only modules that hold inner loops import this one, and they are imported when f
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
 from isinglass.errors import MissingDependencyError
 
-Function = TypeVar("Function", bound=Callable[..., Any])
+Function = Callable[..., Any]
 
 # Reassociation and contraction only. Without 'nnan' and 'ninf', a hard zero's -inf keeps its meaning.
 FASTMATH = {"contract", "reassoc", "nsz", "arcp"}
@@ -25,4 +25,5 @@ def compiled(function: Function) -> Function:
         raise MissingDependencyError(
             "this calculation needs Numba, which is not installed: pip install numba"
         ) from error
-    return numba.njit(cache=True, error_model="numpy", fastmath=FASTMATH)(function)  # type: ignore[no-any-return]
+    kernel: Function = numba.njit(cache=True, error_model="numpy", fastmath=FASTMATH)(function)
+    return kernel

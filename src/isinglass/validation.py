@@ -91,7 +91,7 @@ def evidence_dict(evidence: Evidence | None, cards: IntArray, argument: str = "e
 
 def assignments(states: ArrayLike, cards: IntArray, argument: str = "states") -> IntArray:
     """Check complete assignments, shape (..., variables)."""
-    ndim = max(np.ndim(states), 1)  # type: ignore[arg-type]
+    ndim = max(np.ndim(states), 1)
     array = integers(states, argument, ndim)
     if array.shape[-1] != len(cards):
         raise InputError(argument, f"a last axis of {len(cards)} variables", f"shape {array.shape}")

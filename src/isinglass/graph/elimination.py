@@ -69,7 +69,7 @@ class EliminationOrder:
     @property
     def bytes(self) -> float:
         """Memory that exact inference needs for its messages and its working tables (about)."""
-        return BYTES * (self.message_entries + 3 * 2.0**self.log2_largest)
+        return BYTES * (self.message_entries + 3 * float(2.0**self.log2_largest))
 
     def __repr__(self) -> str:
         more = "" if self.complete else "more than "
@@ -190,7 +190,8 @@ def _greedy(part: _Part, rule: Method, noise: NDArray[np.float64] | None = None)
 def _improve(part: _Part, attempt: _Attempt, method: Method, restarts: int | None, seed: int) -> _Attempt:
     """Search for a better order in each connected part that is hard; keep the first order elsewhere."""
     label = _labels(part)
-    cost = np.bincount(label[attempt.order], np.exp2(attempt.log_sizes), minlength=int(label.max(initial=-1)) + 1)
+    cost = np.zeros(int(label.max(initial=-1)) + 1)
+    np.add.at(cost, label[attempt.order], np.exp2(attempt.log_sizes))
     unfinished = np.ones(len(part), bool)
     unfinished[attempt.order] = False
     cost[np.unique(label[unfinished])] = np.inf

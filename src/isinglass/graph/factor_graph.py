@@ -279,7 +279,8 @@ def describe(graph: FactorGraph) -> str:
     '2 variables (2 states), 1 factor (arity 2)'
     """
     arities = [g.arity for g in graph.groups if len(g)]
-    states = f" ({_span(graph.cards.tolist())} states)" if graph.n_variables else ""
+    span = _span(graph.cards.tolist()) if graph.n_variables else ""
+    states = f" ({span} {'state' if span == '1' else 'states'})" if span else ""
     arity = f" (arity {_span(arities)})" if arities else ""
     return f"{_count(graph.n_variables, 'variable')}{states}, {_count(graph.n_factors, 'factor')}{arity}"
 
@@ -361,7 +362,9 @@ def _group_scopes(cards: IntArray, scopes: Sequence[Sequence[int]]) -> list[Fact
     try:
         lengths = np.fromiter(map(len, scopes), np.int64)
     except TypeError:
-        raise InputError("scopes", "a sequence of tuples of variables", f"{scopes!r:.60}", "write (3,) for one") from None
+        raise InputError(
+            "scopes", "a sequence of tuples of variables", f"{scopes!r:.60}", "write (3,) for one"
+        ) from None
     flat = integers(list(chain.from_iterable(scopes)), "scopes", 1)
     starts = np.concatenate([[0], np.cumsum(lengths)])[:-1].astype(np.int64)
     groups: list[FactorGroup] = []

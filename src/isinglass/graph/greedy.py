@@ -14,30 +14,17 @@ depend on the other parts.
 from __future__ import annotations
 
 import heapq
-from typing import NamedTuple
+from typing import Any
 
 import numpy as np
 
 from isinglass.compilation import compiled
-from isinglass.validation import IntArray
 
 LARGE_DEGREE = 256  # above it a score is brought up to date when its vertex comes up, not at every change
 
 
-class Elimination(NamedTuple):
-    """The vertices in elimination order with their separators (flat, ``first[i]:first[i + 1]``).
-
-    `order` is shorter than the graph if a bucket passed the limit. `work` counts inner steps.
-    """
-
-    order: IntArray
-    first: IntArray
-    separators: IntArray
-    work: int
-
-
 @compiled
-def eliminate(first, neighbours, log_cards, fill_weights, tie_break, use_fill, max_log2):  # type: ignore[no-untyped-def]
+def eliminate(first, neighbours, log_cards, fill_weights, tie_break, use_fill, max_log2):
     """Eliminate greedily.
 
     Parameters
@@ -49,6 +36,12 @@ def eliminate(first, neighbours, log_cards, fill_weights, tie_break, use_fill, m
         Least fill, otherwise least weight.
     max_log2 : float
         Stop before a bucket with more than ``2**max_log2`` states.
+
+    Returns
+    -------
+    order, first, separators, work
+        The vertices in elimination order (not all of them, if it stopped), their separators
+        (``separators[first[i]:first[i + 1]]``), and the number of inner steps taken.
     """
     n = len(first) - 1
     order = np.empty(n, np.int64)
@@ -62,7 +55,7 @@ def eliminate(first, neighbours, log_cards, fill_weights, tie_break, use_fill, m
     version = np.zeros(n, np.int64)
     stale = np.zeros(n, np.bool_)
     touched = np.full(n, -1, np.int64)
-    heap = [(0.0, 0.0, np.int64(-1), np.int64(-1))]
+    heap: Any = [(0.0, 0.0, np.int64(-1), np.int64(-1))]  # tells Numba what the heap holds
     heap.clear()
     for v in range(n):
         if not gone[v]:
@@ -110,7 +103,7 @@ def eliminate(first, neighbours, log_cards, fill_weights, tie_break, use_fill, m
 
 
 @compiled
-def _strip(first, neighbours, gone, order, bounds, separators):  # type: ignore[no-untyped-def]
+def _strip(first, neighbours, gone, order, bounds, separators):
     """Eliminate vertices with at most one neighbour left. The exclusive or of what is left names the last."""
     n = len(gone)
     degree = np.diff(first)
@@ -145,7 +138,7 @@ def _strip(first, neighbours, gone, order, bounds, separators):  # type: ignore[
 
 
 @compiled
-def _core(first, neighbours, gone):  # type: ignore[no-untyped-def]
+def _core(first, neighbours, gone):
     """Copy the adjacency of what is left into a pool with room to grow."""
     n = len(gone)
     start = np.zeros(n, np.int64)
@@ -167,7 +160,7 @@ def _core(first, neighbours, gone):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _room(array, size):  # type: ignore[no-untyped-def]
+def _room(array, size):
     """Return `array`, or a copy twice as long if it has fewer than `size` entries."""
     if size <= len(array):
         return array
@@ -177,7 +170,7 @@ def _room(array, size):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _join(u, v, around, start, length, room, pool, top, mark, work):  # type: ignore[no-untyped-def]
+def _join(u, v, around, start, length, room, pool, top, mark, work):
     """Take v out of u's neighbours and put the others of `around` in. Tell whether that added an edge."""
     if room[u] < length[u] + len(around):
         room[u] = 2 * (length[u] + len(around))
@@ -207,7 +200,7 @@ def _join(u, v, around, start, length, room, pool, top, mark, work):  # type: ig
 
 
 @compiled
-def _score(v, start, length, pool, log_cards, fill_weights, use_fill, mark, work):  # type: ignore[no-untyped-def]
+def _score(v, start, length, pool, log_cards, fill_weights, use_fill, mark, work):
     """Score one vertex: its bucket's weight, or the weight of the edges missing among its neighbours."""
     degree = length[v]
     work[0] += degree
@@ -236,7 +229,7 @@ def _score(v, start, length, pool, log_cards, fill_weights, use_fill, mark, work
 
 @compiled
 def _update(u, turn, touched, stale, version, heap, start, length, pool, log_cards, fill_weights,
-            tie_break, use_fill, mark, work):  # type: ignore[no-untyped-def]  # fmt: skip
+            tie_break, use_fill, mark, work):  # fmt: skip
     """Score u anew, once a turn; a vertex of large degree waits until it comes up."""
     if touched[u] == turn:
         return

@@ -51,7 +51,7 @@ class JointTable:
         """Sum the normalised table down to free variables, in the given order."""
         axes = [int(np.flatnonzero(self.free == v)[0]) for v in variables]
         p = np.exp(self.log_p - self.log_z)
-        summed = p.sum(axis=tuple(i for i in range(p.ndim) if i not in axes))
+        summed: NDArray[Any] = p.sum(axis=tuple(i for i in range(p.ndim) if i not in axes))
         return summed.transpose(np.argsort(np.argsort(axes))) if axes else summed
 
 
@@ -106,9 +106,11 @@ class Brute(Algorithm):
         best = [(0.0, base_states(potentials))]
         for table in tables:
             order = np.argsort(-table.log_p, axis=None, kind="stable")[:n]
-            states = np.stack(np.unravel_index(order, table.log_p.shape), axis=-1)
+            states = _states(table, order)
             scores = table.log_p.ravel()[order]
-            merged = [(s + t, x, y) for (s, x), (t, y) in product(best, zip(scores, states, strict=True)) if t > -np.inf]
+            merged = [
+                (s + t, x, y) for (s, x), (t, y) in product(best, zip(scores, states, strict=True)) if t > -np.inf
+            ]
             merged.sort(key=lambda item: (-item[0], tuple(item[1]), tuple(item[2])))
             best = [(score, _replaced(x, table.free, y)) for score, x, y in merged[:n]]
         top = best[0][0]
@@ -119,9 +121,7 @@ class Brute(Algorithm):
         states = np.tile(base_states(potentials), (n, 1))
         for table in self.tables(potentials):
             p = np.exp(table.log_p - table.log_z).ravel()
-            draws = rng.choice(p.size, n, p=p / p.sum())
-            if len(table.free):
-                states[:, table.free] = np.stack(np.unravel_index(draws, table.log_p.shape), axis=-1)
+            states[:, table.free] = _states(table, rng.choice(p.size, n, p=p / p.sum()))
         return states
 
     def tables(self, potentials: Potentials) -> list[JointTable]:
@@ -129,7 +129,9 @@ class Brute(Algorithm):
         needed = self.cost(potentials).bytes
         what = f"brute force needs {bytes_text(needed)}"
         require_memory(needed, memory_limit_bytes(self.memory_limit), what, 'use "exact"')
-        tables = [JointTable(free, np.zeros(potentials.graph.cards[free], potentials.dtype)) for free in _free(potentials)]
+        tables = [
+            JointTable(free, np.zeros(potentials.graph.cards[free], potentials.dtype)) for free in _free(potentials)
+        ]
         states = base_states(potentials)
         for a, log_table in enumerate(potentials.log_tables):
             table = tables[potentials.graph.factor_component[a]]
@@ -195,6 +197,12 @@ def _factors(potentials: Potentials, tables: list[JointTable]) -> NDArray[Any]:
         if len(group):
             flat[part] = np.concatenate([beliefs[a] for a in group.factors])
     return flat
+
+
+def _states(table: JointTable, entries: IntArray) -> IntArray:
+    """Return the states of the free variables, shape (entries, free), at entries of the flattened table."""
+    states = np.unravel_index(entries, (1, *table.log_p.shape))
+    return np.stack(states, axis=-1)[:, 1:]
 
 
 def _replaced(states: IntArray, where: IntArray, values: IntArray) -> IntArray:

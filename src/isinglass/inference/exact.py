@@ -93,7 +93,7 @@ class Exact(Algorithm):
 
     def sample(self, potentials: Potentials, n: int, rng: np.random.Generator) -> IntArray:
         """Draw each variable given its separator, the last bucket first."""
-        from isinglass.kernels.numba import buckets
+        from isinglass.kernels.numba import descent
 
         up = upward(potentials, False, self.memory_limit)
         states = np.tile(base_states(potentials), (n, 1))
@@ -102,7 +102,7 @@ class Exact(Algorithm):
         for first in range(0, n, step):
             some = states[first : first + step]
             uniforms = rng.random((len(some), up.tree.n_buckets))
-            buckets.sample(up.tree.arrays, up.tables, up.messages, up.semiring_of, uniforms, some, row)
+            descent.sample(up.program, up.values, up.start_of, up.semiring_of, uniforms, some, row)
         return states
 
     def _joint(self, potentials: Potentials, wanted: IntArray) -> NDArray[Any]:
@@ -110,9 +110,7 @@ class Exact(Algorithm):
         return self.run(_with_factor(potentials, wanted)).factor(potentials.graph.n_factors)
 
 
-def _beliefs(
-    potentials: Potentials, up: Upward, progress: Progress | None
-) -> tuple[NDArray[Any], NDArray[Any]]:
+def _beliefs(potentials: Potentials, up: Upward, progress: Progress | None) -> tuple[NDArray[Any], NDArray[Any]]:
     """Pass beliefs down. Returns the flat beliefs of variables and factors."""
     from isinglass.kernels.numba import buckets
     from isinglass.kernels.numba.strided import LOG_SUM, SUM
@@ -122,18 +120,16 @@ def _beliefs(
     first_factor = _first_factors(graph) + evidence_shift(graph, states)
     variables = np.zeros(first_variable[-1], potentials.dtype)
     factors = np.zeros(sum(len(g) * g.table_size for g in graph.groups), potentials.dtype)
-    without_bucket = ~up.tree.arrays.has_bucket
-    variables[(first_variable[:-1] + states)[without_bucket]] = 1
+    variables[(first_variable[:-1] + states)[~up.tree.arrays.has_bucket]] = 1
     factors[first_factor[up.tree.constants]] = 1
-    beliefs = buckets.Beliefs(variables, first_variable, factors, first_factor)
     for semiring in (SUM, LOG_SUM):
         wanted = up.semiring_of == semiring
         if not wanted.any():
             continue
         for first, last, fraction in reversed(list(chunks(up.tree))):
             buckets.down(
-                up.tree.arrays, first, last, up.tables[semiring], up.messages, up.peak, wanted, semiring, beliefs,
-                up.in_local, up.workspace,
+                up.program, first, last, up.values, up.messages, up.start_of[semiring], up.peak, wanted, semiring,
+                variables, first_variable, factors, first_factor, up.scratch,
             )  # fmt: skip
             if progress is not None:
                 progress("marginals", 1 - fraction if first else 1.0)
@@ -163,12 +159,12 @@ def _with_factor(potentials: Potentials, scope: IntArray) -> Potentials:
 
 def _n_best(potentials: Potentials, up: Upward, n: int) -> list[IntArray]:
     """Return up to n assignments, best first."""
-    from isinglass.kernels.numba import buckets
+    from isinglass.kernels.numba.descent import descend
+    from isinglass.kernels.numba.strided import LOG_MAX
 
-    arrays, tables = up.tree.arrays, up.tables[1]
     row = np.empty(int(potentials.graph.cards.max(initial=1)))
     losses = np.full((up.tree.n_buckets if n > 1 else 0, len(row)), -np.inf)
-    own = arrays.axis[arrays.first_axis[1:] - 1]
+    own = up.tree.order.order
     found: list[IntArray] = []
     # (loss, tie, parent solution, bucket where it leaves that solution, other state there)
     heap: list[tuple[float, int, int, int, int]] = [(0.0, 0, -1, up.tree.n_buckets, 0)]
@@ -178,7 +174,7 @@ def _n_best(potentials: Potentials, up: Upward, n: int) -> list[IntArray]:
         states = base_states(potentials) if parent < 0 else found[parent].copy()
         if parent >= 0:
             states[own[bucket]] = state
-        buckets.descend(arrays, bucket, tables, up.messages, states, losses, row)
+        descend(up.program, bucket, up.values, up.start_of[LOG_MAX], states, losses, row)
         found.append(states)
         if len(found) == n:
             break

@@ -24,8 +24,10 @@ from isinglass.potentials import Potentials
 from isinglass.validation import IntArray, bytes_text
 
 if TYPE_CHECKING:
-    from isinglass.kernels.numba.buckets import Tables, Workspace
+    from isinglass.kernels.numba.buckets import Scratch
+    from isinglass.kernels.numba.program import Program
 
+MemoryLimit = str | int | float | None
 CHUNK = 20_000_000  # bucket entries between two reports of progress, where Ctrl-C is heard
 
 
@@ -36,10 +38,13 @@ class Upward:
     Attributes
     ----------
     tree : BucketTree
-    tables : tuple of Tables
-        Linear values and their logarithms, in this order.
-    messages, peak : arrays
-        All messages, flat, and what each was divided by.
+    program : Program
+    values : array
+        Linear tables, their logarithms and, from `messages` on, the messages, flat.
+    start_of : int array (3, inputs)
+        For each semiring, where each input of the program starts in `values`.
+    peak : array (buckets,)
+        What each message was divided by.
     semiring_of : int array (components,)
         The semiring that each component was done in.
     component_log_z : array (components,)
@@ -47,55 +52,67 @@ class Upward:
     """
 
     tree: BucketTree
-    tables: tuple[Tables, Tables]
-    messages: NDArray[Any]
+    program: Program
+    values: NDArray[Any]
+    messages: int
+    start_of: IntArray
     peak: NDArray[np.float64]
     semiring_of: IntArray
     component_log_z: NDArray[Any]
-    workspace: Workspace
-    in_local: NDArray[np.bool_]
+    scratch: Scratch
 
 
-def upward(
-    potentials: Potentials,
-    maximise: bool,
-    memory_limit: str | int | float | None,
-    progress: Progress | None = None,
-) -> Upward:
+@dataclass(frozen=True, eq=False)
+class ScaledTables:
+    """All distinct tables, flat, as logarithms with a largest entry of zero.
+
+    `start`, `top` and `low` are, for each factor, where its table starts (moved by the observed states), what
+    was subtracted from it, and the exponential of its smallest finite entry.
+    """
+
+    log_values: NDArray[Any]
+    start: IntArray
+    top: NDArray[np.float64]
+    low: NDArray[np.float64]
+
+
+def upward(potentials: Potentials, maximise: bool, limit: MemoryLimit, progress: Progress | None = None) -> Upward:
     """Run the upward pass; refuse if it does not fit, or if every assignment has probability zero."""
     from isinglass.kernels.numba import buckets
     from isinglass.kernels.numba.strided import LOG_MAX, LOG_SUM, SUM
 
-    tree = _affordable_tree(potentials, memory_limit)
+    tree = _affordable_tree(potentials, limit)
+    program, scratch = _program(tree, potentials, limit)
+    tables = _scaled_tables(potentials)
+    n_tables = len(tables.log_values)
+    values = np.empty(2 * n_tables + program.first_message[-1], potentials.dtype)
+    np.exp(tables.log_values, out=values[:n_tables])
+    values[n_tables : 2 * n_tables] = tables.log_values
+    start_of, low = _inputs(program, tables)
+    peak = np.zeros(tree.n_buckets)
     n_components = potentials.graph.n_components
-    tables, log_tops = _tables(potentials)
-    workspace, in_local = _workspace(tree, potentials, memory_limit)
-    messages = np.empty(tree.arrays.first_message[-1], potentials.dtype)
-    peak, low = np.zeros(tree.n_buckets), np.ones(tree.n_buckets)
     semiring_of = np.full(n_components, LOG_MAX if maximise else SUM, np.int64)
     flagged = np.zeros(n_components, bool)
 
     def run(semiring: int, wanted: NDArray[np.bool_]) -> None:
         for first, last, fraction in chunks(tree):
             buckets.up(
-                tree.arrays, first, last, tables[semiring != SUM], messages, peak, low, wanted, flagged, semiring,
-                in_local, workspace,
+                program, first, last, values, 2 * n_tables, start_of[semiring], peak, low, wanted, flagged, semiring,
+                scratch,
             )  # fmt: skip
             if progress is not None:
-                progress("summing out" if semiring != LOG_MAX else "maximising", fraction)
+                progress("maximising" if maximise else "summing out", fraction)
 
-    if maximise:
-        run(LOG_MAX, np.ones(n_components, bool))
-    else:
-        run(SUM, np.ones(n_components, bool))
-        if flagged.any():
-            again = flagged.copy()
-            semiring_of[again], flagged[:] = LOG_SUM, False
-            run(LOG_SUM, again)
-    log_z = _log_z(potentials, tree, tables, log_tops, messages, peak, semiring_of == SUM)
+    run(int(semiring_of[0]) if n_components else SUM, np.ones(n_components, bool))
+    if flagged.any():
+        again = flagged.copy()
+        semiring_of[again], flagged[:] = LOG_SUM, False
+        run(LOG_SUM, again)
+    roots = values[2 * n_tables + program.first_message[:-1][program.input_of < 0]]
+    log_z = _log_z(potentials, tree, program, tables, roots, peak, semiring_of == SUM)
     if (log_z.real == -np.inf).any():
         raise ImpossibleEvidenceError(impossible(potentials))
-    return Upward(tree, tables, messages, peak, semiring_of, log_z, workspace, in_local)
+    return Upward(tree, program, values, 2 * n_tables, start_of, peak, semiring_of, log_z, scratch)
 
 
 def order_of(potentials: Potentials) -> EliminationOrder:
@@ -116,44 +133,6 @@ def chunks(tree: BucketTree) -> Iterator[tuple[int, int, float]]:
         first = last
 
 
-def _affordable_tree(potentials: Potentials, memory_limit: str | int | float | None) -> BucketTree:
-    order = order_of(potentials)
-    more = "" if order.complete else "more than "
-    _require(order.bytes, memory_limit, f"{more}{bytes_text(order.bytes)}", order)
-    return bucket_tree(potentials.graph, tuple(potentials.evidence))
-
-
-def _require(needed: float, memory_limit: str | int | float | None, text: str, order: EliminationOrder) -> None:
-    remedy = "raise memory_limit (--memory), observe more variables, or use an approximate algorithm"
-    more = "" if order.complete else "more than "
-    what = f"exact inference needs {text} (width {more}{order.width}, largest table 2^{order.log2_largest:.1f} entries)"
-    require_memory(needed if order.complete else np.inf, memory_limit_bytes(memory_limit), what, remedy)
-
-
-def _tables(potentials: Potentials) -> tuple[tuple[Tables, Tables], NDArray[np.float64]]:
-    """Scale every table to a largest entry of one. Returns both representations and each factor's log top."""
-    from isinglass.kernels.numba.buckets import Tables
-
-    graph = potentials.graph
-    start, low, top = np.zeros(graph.n_factors, np.int64), np.ones(graph.n_factors), np.zeros(graph.n_factors)
-    logs: list[NDArray[Any]] = [np.zeros(0, potentials.dtype)]
-    offset = 0
-    for group, values, ids in zip(graph.groups, potentials.groups, potentials.table_ids, strict=True):
-        size = group.table_size
-        rows = values.reshape(len(values), size)
-        tops = rows.real.max(axis=1, initial=-np.inf)
-        scaled = rows - np.where(tops > -np.inf, tops, 0.0)[:, None]
-        lowest = np.where(scaled.real > -np.inf, scaled.real, 0.0).min(axis=1, initial=0.0)
-        logs.append(scaled.ravel())
-        start[group.factors] = offset + ids * size
-        low[group.factors] = np.exp(lowest)[ids]
-        top[group.factors] = tops[ids]
-        offset += scaled.size
-    start += evidence_shift(graph, base_states(potentials))
-    log_values = np.concatenate(logs)
-    return (Tables(np.exp(log_values), start, low), Tables(log_values, start, low)), top
-
-
 def evidence_shift(graph: FactorGraph, states: IntArray) -> IntArray:
     """Return how far the observed states move each factor's start in its table."""
     flat = graph.flat_scopes
@@ -162,63 +141,110 @@ def evidence_shift(graph: FactorGraph, states: IntArray) -> IntArray:
     return shift
 
 
-def _workspace(
-    tree: BucketTree, potentials: Potentials, memory_limit: str | int | float | None
-) -> tuple[Workspace, NDArray[np.bool_]]:
-    """Measure what the buckets need, compare it with the limit, and allocate it."""
-    from isinglass.kernels.numba import buckets
+def _affordable_tree(potentials: Potentials, limit: MemoryLimit) -> BucketTree:
+    order = order_of(potentials)
+    _require(order.bytes, limit, order)
+    return bucket_tree(potentials.graph, tuple(potentials.evidence))
 
-    arrays = tree.arrays
-    axes = int(np.diff(arrays.first_axis).max(initial=1))
-    children = int(np.diff(arrays.first_child).max(initial=0))
-    axis_of = np.full(potentials.graph.n_variables, -1, np.int64)
-    ints = np.zeros(axes + 1, np.int64)
-    in_local = np.zeros(axes, bool)
-    local, n_large, sums = buckets.scratch_sizes(arrays, axis_of, ints, in_local, np.zeros(children + 1, np.int64))
+
+def _require(needed: float, limit: MemoryLimit, order: EliminationOrder) -> None:
+    more = "" if order.complete else "more than "
+    what = (
+        f"exact inference needs {more}{bytes_text(needed)} (width {more}{order.width}, "
+        f"largest table 2^{order.log2_largest:.1f} entries)"
+    )
+    remedy = "raise memory_limit (--memory), observe more variables, or use an approximate algorithm"
+    require_memory(needed if order.complete else np.inf, memory_limit_bytes(limit), what, remedy)
+
+
+def _program(tree: BucketTree, potentials: Potentials, limit: MemoryLimit) -> tuple[Program, Scratch]:
+    """Write the program (once for a structure), compare what it needs with the limit, and allocate it."""
+    from isinglass.kernels.numba.buckets import Scratch
+    from isinglass.kernels.numba.program import make_program
+    from isinglass.kernels.numba.strided import BLOCK
+
+    key = ("program", tuple(potentials.evidence))
+    program, sums = potentials.graph.cached(key, lambda: make_program(tree.arrays))
     dtype = potentials.dtype
-    needed = dtype.itemsize * (float(arrays.first_message[-1]) + 2.0 * local + sums)
-    _require(needed, memory_limit, bytes_text(needed), tree.order)
+    local = int(program.local_size.max(initial=1))
+    _require(dtype.itemsize * (float(program.first_message[-1]) + 2.0 * local + sums), limit, tree.order)
+    axes = int(np.diff(program.first_axis).max(initial=1))
+    views = 1 + int((program.first_input[1:] - program.first_large).max(initial=0))
+    block = max(BLOCK, int(potentials.graph.cards.max(initial=1)))
+    return program, Scratch(
+        offsets=np.zeros((views, block), np.int64),
+        contiguous=np.zeros(views, bool),
+        counter=np.zeros(axes, np.int64),
+        outer=np.zeros(axes, np.int64),
+        local=np.empty(local, dtype),
+        marginal=np.empty(local, dtype),
+        block=np.empty(block, dtype),
+        sums=np.empty(sums, dtype),
+    )
 
-    def views() -> IntArray:
-        return np.zeros((n_large + 2, axes + 1), np.int64)
 
-    block = max(buckets.BLOCK, int(potentials.graph.cards.max(initial=1)))
-    return buckets.Workspace(
-        axis_of, *(ints.copy() for _ in range(4)), views(), views(), np.zeros(n_large + 2, np.int64), views(),
-        *(ints.copy() for _ in range(4)), np.zeros(n_large + 1, np.int64), *(np.empty(local, dtype) for _ in range(2)),
-        np.empty(block, dtype), np.empty(sums, dtype),
-    ), in_local  # fmt: skip
+def _scaled_tables(potentials: Potentials) -> ScaledTables:
+    graph = potentials.graph
+    start, top, low = np.zeros(graph.n_factors, np.int64), np.zeros(graph.n_factors), np.ones(graph.n_factors)
+    logs: list[NDArray[Any]] = [np.zeros(0, potentials.dtype)]
+    offset = 0
+    for group, tables, ids in zip(graph.groups, potentials.groups, potentials.table_ids, strict=True):
+        size = group.table_size
+        rows = tables.reshape(len(tables), size)
+        tops = rows.real.max(axis=1, initial=-np.inf)
+        scaled = rows - np.where(tops > -np.inf, tops, 0.0)[:, None]
+        lowest = np.where(scaled.real > -np.inf, scaled.real, 0.0).min(axis=1, initial=0.0)
+        logs.append(scaled.ravel())
+        start[group.factors] = offset + ids * size
+        top[group.factors] = tops[ids]
+        low[group.factors] = np.exp(lowest)[ids]
+        offset += scaled.size
+    start += evidence_shift(graph, base_states(potentials))
+    return ScaledTables(np.concatenate(logs), start, top, low)
+
+
+def _inputs(program: Program, tables: ScaledTables) -> tuple[IntArray, NDArray[np.float64]]:
+    """Return where each input starts, for each semiring, and its smallest non-zero entry (messages: later)."""
+    n = len(tables.log_values)
+    n_inputs = len(program.source)
+    bucket = np.repeat(np.arange(len(program.first_child)), np.diff(program.first_input))
+    of_factor = np.arange(n_inputs) < program.first_child[bucket]
+    factors, children = program.source[of_factor], program.source[~of_factor]
+    start_of = np.empty((3, n_inputs), np.int64)
+    start_of[:, ~of_factor] = 2 * n + program.first_message[children]
+    start_of[:, of_factor] = tables.start[factors] + np.array([[0], [n], [n]])
+    low = np.ones(n_inputs)
+    low[of_factor] = tables.low[factors]
+    return start_of, low
 
 
 def _log_z(
     potentials: Potentials,
     tree: BucketTree,
-    tables: tuple[Tables, Tables],
-    log_tops: NDArray[np.float64],
-    messages: NDArray[Any],
+    program: Program,
+    tables: ScaledTables,
+    roots: NDArray[Any],
     peak: NDArray[np.float64],
     linear: NDArray[np.bool_],
 ) -> NDArray[Any]:
     """Add up the log peaks, the tables' tops, the constants and the roots, component by component."""
-    graph, arrays = potentials.graph, tree.arrays
+    graph, component = potentials.graph, program.component
 
     def by_component(values: NDArray[Any], component: IntArray) -> NDArray[Any]:
-        n = graph.n_components
-        real = np.bincount(component, values.real, minlength=n)
-        return real + 1j * np.bincount(component, values.imag, minlength=n) if np.iscomplexobj(values) else real
+        total = np.zeros(graph.n_components, potentials.dtype)
+        np.add.at(total, component, values)
+        return total
 
-    roots = np.flatnonzero(arrays.parent < 0)
-    at_root = messages[arrays.first_message[roots]]
-    in_logs = ~linear[arrays.component]
+    in_logs, is_root = ~linear[component], program.input_of < 0
     with np.errstate(divide="ignore"):
         log_peak = np.where(in_logs, peak, np.log(np.where(in_logs, 1.0, peak)))
-        log_root = np.where(in_logs[roots], at_root, np.log(np.where(in_logs[roots], 1.0, at_root)))
-    log_root[log_peak[roots] == -np.inf] = 0  # what was not normalised is zero already by its peak
-    constants = tables[1].values[tables[1].start[tree.constants]]
-    with np.errstate(invalid="ignore"):
-        return (
-            by_component(log_peak, arrays.component)
-            + by_component(log_tops, graph.factor_component)
-            + by_component(constants, graph.factor_component[tree.constants])
-            + by_component(log_root, arrays.component[roots])
-        )
+        log_root = np.where(in_logs[is_root], roots, np.log(np.where(in_logs[is_root], 1.0, roots)))
+    log_root[log_peak[is_root] == -np.inf] = 0  # a root of zero mass already counts as -inf by its peak
+    constants = tables.log_values[tables.start[tree.constants]]
+    log_z: NDArray[Any] = (
+        by_component(log_peak, component)
+        + by_component(tables.top, graph.factor_component)
+        + by_component(constants, graph.factor_component[tree.constants])
+        + by_component(log_root, component[is_root])
+    )
+    return log_z

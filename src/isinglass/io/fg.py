@@ -3,11 +3,11 @@
     file   = m block{m}
     block  = arity label{arity} card{arity} k (index value){k}
 
-White space is free, ``#`` starts a comment. Labels number the variables, and all of 0 to n - 1 must occur. In a
-table the first variable of the block runs fastest (Fortran order). Entries that are not listed are zero; no entry
-may be listed twice. Values are not negative; a potential is the natural logarithm of its value.
+White space is free, ``#`` starts a comment. Labels number the variables, and all of 0 to n - 1 must occur. In
+a table the first variable of the block runs fastest (Fortran order). Entries that are not listed are zero; no
+entry may be listed twice. Values are not negative; a potential is the natural logarithm of its value.
 
-A table may be short in the file and long in memory, so there is a limit on the entries of all tables together.
+A table may be short in the file and long in memory, so the entries of all tables together have a limit.
 The format has no place for evidence, nor for a variable without a factor.
 """
 
@@ -47,7 +47,7 @@ class _Blocks(NamedTuple):
 
 
 def read_fg(path: PathLike, max_entries: int | None = None) -> Potentials:
-    """Read a model in libDAI's factor graph format.
+    r"""Read a model in libDAI's factor graph format.
 
     Parameters
     ----------
@@ -71,8 +71,7 @@ def read_fg(path: PathLike, max_entries: int | None = None) -> Potentials:
     --------
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
-    ...     with open(f"{folder}/a.fg", "w") as file:
-    ...         _ = file.write("1\\n\\n2\\n0 1\\n2 2\\n2\\n0 1\\n3 1\\n")
+    ...     write_text_atomically(f"{folder}/a.fg", "1\n\n2\n0 1\n2 2\n2\n0 1\n3 1\n")
     ...     read_fg(f"{folder}/a.fg").log_tables[0].tolist()
     [[0.0, -inf], [-inf, 0.0]]
     """
@@ -88,7 +87,7 @@ def read_fg(path: PathLike, max_entries: int | None = None) -> Potentials:
 
 
 def write_fg(potentials: Potentials, path: PathLike) -> None:
-    """Write a model in libDAI's factor graph format.
+    r"""Write a model in libDAI's factor graph format.
 
     Values have all their digits: what `read_fg` gave is written and read again without a change. A variable
     that has no factor gets a unary one of ones, after the others, because the format knows a variable only by
@@ -109,12 +108,13 @@ def write_fg(potentials: Potentials, path: PathLike) -> None:
     Examples
     --------
     >>> from isinglass.graph import FactorGraph
+    >>> from isinglass.io.files import read_text
     >>> from tempfile import TemporaryDirectory
     >>> p = Potentials(FactorGraph([2, 2], [(0,)]), [[0.0, -np.inf]])
     >>> with TemporaryDirectory() as folder:
     ...     write_fg(p, f"{folder}/a.fg")
-    ...     open(f"{folder}/a.fg").read()
-    '2\\n\\n1\\n0\\n2\\n1\\n0 1.0\\n\\n1\\n1\\n2\\n2\\n0 1.0\\n1 1.0\\n'
+    ...     read_text(f"{folder}/a.fg")
+    '2\n\n1\n0\n2\n1\n0 1.0\n\n1\n1\n2\n2\n0 1.0\n1 1.0\n'
     """
     if potentials.evidence:
         got = f"{len(potentials.evidence)} observed variables"
@@ -126,14 +126,14 @@ def write_fg(potentials: Potentials, path: PathLike) -> None:
 def _take_blocks(reader: TokenReader) -> _Blocks:
     """Find where everything is; only arities and numbers of entries are converted."""
     m = reader.count("the number of factors", 2)
-    found = np.empty((4, m), np.int64)
+    found: list[tuple[int, int, int, int]] = []
     for a in range(m):
         r = reader.integer(f"the number of variables of factor {a}", 0, MAX_ARITY)
         label = reader.skip(2 * r, f"{r} labels and {r} numbers of states of factor {a}")
         k = reader.integer(f"the number of entries listed for factor {a}", 0, MAX_CARD)
-        found[:, a] = r, label, k, reader.skip(2 * k, f"{k} entries of factor {a}")
+        found.append((r, label, k, reader.skip(2 * k, f"{k} entries of factor {a}")))
     reader.finish()
-    return _Blocks(*found)
+    return _Blocks(*np.array(found, np.int64).reshape(m, 4).T)
 
 
 def _layout(reader: TokenReader, blocks: _Blocks) -> Layout:

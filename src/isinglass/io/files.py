@@ -1,4 +1,4 @@
-"""Text files, plain or gzip: strict reading with a cap on the size, and writing that never leaves half a file.
+"""Text files, plain or gzip: strict reading with a cap on the size, and writing all or nothing.
 
 Reading looks at the first two bytes, not at the name, to see whether a file is compressed. What the operating
 system refuses (a missing file, a folder, no permission) comes through as OSError.
@@ -92,7 +92,7 @@ def write_text_atomically(path: PathLike, text: str) -> None:
     'hello'
     """
     name = checked_path(path)
-    data = gzip.compress(text.encode(), mtime=0) if name.endswith(".gz") else text.encode()
+    data = gzip.compress(text.encode(), 6, mtime=0) if name.endswith(".gz") else text.encode()
     target = os.path.realpath(name)
     if os.path.exists(target) and not os.path.isfile(target):  # a pipe or a device cannot be replaced
         with open(target, "wb") as file:

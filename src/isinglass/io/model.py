@@ -27,7 +27,8 @@ def read_model(path: PathLike, evidence: EvidenceSource = None) -> Potentials:
     --------
     >>> read_model("model.txt")
     Traceback (most recent call last):
-    isinglass.errors.InputError: path: expected a name that ends in .uai, .uai.gz, .fg or .fg.gz, got 'model.txt'
+    isinglass.errors.InputError: path: expected a name that ends in .uai, .uai.gz, .fg or .fg.gz, got
+    'model.txt'
     """
     if _format(path) == "uai":
         return read_uai(path, evidence)

@@ -98,9 +98,10 @@ def read_pr(path: PathLike) -> float:
 
     Examples
     --------
+    >>> from isinglass.io.files import write_text_atomically
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
-    ...     _ = open(f"{folder}/a.PR", "w").write("PR 2.0")
+    ...     write_text_atomically(f"{folder}/a.PR", "PR 2.0")
     ...     round(read_pr(f"{folder}/a.PR"), 3)
     4.605
     """
@@ -117,19 +118,17 @@ def read_mar(path: PathLike) -> list[FloatArray]:
 
     Examples
     --------
+    >>> from isinglass.io.files import write_text_atomically
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
-    ...     _ = open(f"{folder}/a.MAR", "w").write(mar_text([[0.25, 0.75], [1.0]]))
+    ...     write_text_atomically(f"{folder}/a.MAR", mar_text([[0.25, 0.75], [1.0]]))
     ...     [p.tolist() for p in read_mar(f"{folder}/a.MAR")]
     [[0.25, 0.75], [1.0]]
     """
     reader = TokenReader.open(path)
     reader.word("MAR")
     n = reader.count("the number of variables", 2)
-    cards, first = np.empty((2, n), np.int64)
-    for i in range(n):
-        cards[i] = k = reader.integer(f"the number of states of variable {i}", 1, MAX_CARD)
-        first[i] = reader.skip(k, f"{k} probabilities of variable {i}")
+    cards, first = reader.groups(n, lambda i: f"the number of states of variable {i}", 1, MAX_CARD)
     reader.finish()
     owner = starts(cards)
     values = reader.numbers_at(spans(first, cards), lambda i: _probability_text(i, owner), 0.0)
@@ -146,9 +145,10 @@ def read_map(path: PathLike) -> IntArray:
 
     Examples
     --------
+    >>> from isinglass.io.files import write_text_atomically
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
-    ...     _ = open(f"{folder}/a.MAP", "w").write(map_text([0, 2, 1]))
+    ...     write_text_atomically(f"{folder}/a.MAP", map_text([0, 2, 1]))
     ...     read_map(f"{folder}/a.MAP").tolist()
     [0, 2, 1]
     """

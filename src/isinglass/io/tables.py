@@ -8,6 +8,7 @@ abs(L) < 1) goes to the nearer one.
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -83,8 +84,8 @@ def from_values(cards: IntArray, layout: Layout, values: FloatArray, order: Lite
     >>> p.log_tables[0].round(3).tolist()
     [[0.0, 0.693], [-inf, 0.0]]
     """
-    variables, first = layout.variables.tolist(), layout.first.tolist()
-    graph = FactorGraph(cards, [variables[s:e] for s, e in zip(first[:-1], first[1:], strict=True)])
+    variables, first = tuple(layout.variables.tolist()), layout.first.tolist()
+    graph = FactorGraph(cards, [variables[s:e] for s, e in pairwise(first)])
     with np.errstate(divide="ignore"):
         logs = np.log(values)
     begin = starts(table_sizes(cards[layout.variables], layout).astype(np.int64))
@@ -126,8 +127,8 @@ def exp_of_logs(logs: NDArray[np.float64]) -> FloatArray:
     Examples
     --------
     >>> logs = np.log(np.arange(1.0, 1000.0) / 7)
-    >>> bool((np.log(exp_of_logs(logs)) == logs).all()), int((np.log(np.exp(logs)) != logs).sum()) > 0
-    (True, True)
+    >>> bool((np.log(exp_of_logs(logs)) == logs).all())
+    True
     """
     with np.errstate(over="ignore", under="ignore", divide="ignore"):
         best = np.exp(logs)

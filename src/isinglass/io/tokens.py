@@ -1,12 +1,13 @@
 """A reader of the words and numbers of a text file.
 
-Tokens are separated by ASCII white space; ``#`` starts a comment that ends with its line. Outside comments only
-printable ASCII may stand. Numbers are decimal literals, nothing else that Python would take:
+Tokens are separated by ASCII white space; ``#`` starts a comment that ends with its line. Outside comments
+only printable ASCII may stand. Numbers are decimal literals, nothing else that Python would take:
 
-    integer = [sign] digit+            number = [sign] (digit+ ["." digit*] | "." digit+) [("e" | "E") integer]
+    integer = [sign] digit+
+    number  = [sign] (digit+ ["." digit*] | "." digit+) [("e" | "E") integer]
 
-A count that the file states is checked against what is left of the file before anything is made of that size, so
-memory is proportional to the file. Every failure is a FileFormatError of one line.
+A count that the file states is checked against what is left of the file before anything is made of that size,
+so memory is proportional to the file. Every failure is a FileFormatError of one line.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from isinglass.validation import IntArray
 
 FloatArray = NDArray[np.float64]
 Naming = Callable[[int], str]
+Bound = int | IntArray
 
 _SHOWN = 40
 _ALLOWED = bytes([*b"\t\n\v\f\r", *range(32, 127)])
@@ -57,7 +59,7 @@ def shown(token: str) -> str:
     ("'2.5'", "'9999999999999999999999999999999999'...")
     """
     text = ascii(token)
-    return text if len(text) <= _SHOWN else f"{ascii(token[: _SHOWN - 6])}..."
+    return text if len(text) <= _SHOWN else f"{token[: _SHOWN - 6]!a}..."
 
 
 class TokenReader:
@@ -104,7 +106,7 @@ class TokenReader:
         raise FileFormatError(self.file, self.line_of(at), expected, got or found)
 
     def line_of(self, position: int) -> int:
-        """Return the line, from 1, of a token; the last line that is not blank when there is no such token."""
+        """Return the line, from 1, of a token; past the last token, the last line that is not blank."""
         seen = 0
         for number, line in enumerate(self._text.split("\n"), start=1):
             seen += len(line.split())
@@ -138,6 +140,22 @@ class TokenReader:
         self.position += n
         return self.position - n
 
+    def groups(self, n: int, what: Naming, low: int, high: int) -> tuple[IntArray, IntArray]:
+        """Step over `n` groups, each a length and as many tokens; return the lengths and first positions."""
+        tokens, position = self._tokens, self.position
+        known: dict[str, int] = {}
+        lengths: list[int] = []
+        for i in range(n):
+            length = known.get(tokens[position]) if position < len(tokens) else None
+            if length is None:
+                length = self._integer_at(position, what(i), low, high)
+                known[tokens[position]] = length
+            lengths.append(length)
+            position += 1 + length
+        self.skip(position - self.position, f"as many tokens as {what(n - 1)} says")
+        found = np.array(lengths, np.int64)
+        return found, position - np.cumsum((found + 1)[::-1])[::-1] + 1
+
     def integers(self, n: int, what: Naming, low: int, high: int) -> IntArray:
         """Take `n` whole numbers; `what` names the i-th in a message."""
         if n > self.remaining:
@@ -145,8 +163,8 @@ class TokenReader:
         start = self.skip(n, "")
         return self.integers_at(np.arange(start, start + n), what, low, high)
 
-    def integers_at(self, positions: IntArray, what: Naming, low: int, high: int | IntArray) -> IntArray:
-        """Convert the tokens at some positions to whole numbers, with one upper bound or one for each."""
+    def integers_at(self, positions: IntArray, what: Naming, low: Bound, high: Bound) -> IntArray:
+        """Convert the tokens at some positions to whole numbers, with one bound for all or one for each."""
         tokens = self._tokens_at(positions)
         try:
             values = _fast_integers(tokens)
@@ -154,9 +172,9 @@ class TokenReader:
             suspects: Sequence[int] = bad[:1].tolist()
         except (ValueError, OverflowError):
             values, suspects = np.empty(len(tokens), np.int64), range(len(tokens))
-        highs = np.broadcast_to(np.asarray(high), len(tokens))
+        lows, highs = (np.broadcast_to(np.asarray(bound), len(tokens)) for bound in (low, high))
         for i in suspects:
-            values[i] = self._integer_at(int(positions[i]), what(i), low, int(highs[i]))
+            values[i] = self._integer_at(int(positions[i]), what(i), int(lows[i]), int(highs[i]))
         return values
 
     def numbers_at(self, positions: IntArray, what: Naming, low: float = -np.inf) -> FloatArray:
@@ -185,7 +203,7 @@ class TokenReader:
         match = _FORBIDDEN.search(self._text)
         if match is not None:
             line = self._text.count("\n", 0, match.start()) + 1
-            raise FileFormatError(self.file, line, "plain ASCII text", f"the character {ascii(match[0])}")
+            raise FileFormatError(self.file, line, "plain ASCII text", f"the character {match[0]!a}")
 
     def _tokens_at(self, positions: IntArray) -> list[str]:
         tokens = self._tokens
@@ -208,7 +226,9 @@ class TokenReader:
     ) -> None:
         """Refuse literals that became infinite, or zero although they are not."""
         rounded = {
-            token for token in {tokens[i] for i in np.flatnonzero(values == 0)} if not _ZERO.fullmatch(token)
+            token
+            for token in {tokens[i] for i in np.flatnonzero(values == 0).tolist()}
+            if not _ZERO.fullmatch(token)
         }
         if not rounded and np.isfinite(values).all():
             return

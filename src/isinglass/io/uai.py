@@ -4,10 +4,10 @@
     scope  = arity variable{arity}          variables are numbered from 0; arity 0 is a constant
     table  = size value{size}               size is the product of the scope's cards
 
-Words may be in any mix of capitals, white space is free, ``#`` starts a comment. In a table the last variable of
-the scope runs fastest (C order). Values are not negative; a potential is the natural logarithm of its value, -inf
-for zero. The tables of a BAYES file are factors like any others: nobody checks that they are normalised. Evidence
-after the last table follows the grammar of .evid files.
+Words may be in any mix of capitals, white space is free, ``#`` starts a comment. In a table the last variable
+of the scope runs fastest (C order). Values are not negative; a potential is the natural logarithm of its
+value, -inf for zero. The tables of a BAYES file are factors like any others: nobody checks that they are
+normalised. Evidence after the last table follows the grammar of .evid files.
 """
 
 from __future__ import annotations
@@ -59,8 +59,7 @@ def read_uai(path: PathLike, evidence: EvidenceSource = None) -> Potentials:
     --------
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
-    ...     with open(f"{folder}/a.uai", "w") as file:
-    ...         _ = file.write("MARKOV 2  2 2  1  2 0 1  4  1 0 0 1")
+    ...     write_text_atomically(f"{folder}/a.uai", "MARKOV 2  2 2  1  2 0 1  4  1 0 0 1")
     ...     p = read_uai(f"{folder}/a.uai", {1: 0})
     >>> p.graph, p.log_tables[0].tolist(), dict(p.evidence)
     (FactorGraph: 2 variables (2 states), 1 factor (arity 2), forest, [[0.0, -inf], [-inf, 0.0]], {1: 0})
@@ -95,11 +94,12 @@ def write_uai(potentials: Potentials, path: PathLike) -> None:
     Examples
     --------
     >>> from isinglass.graph import FactorGraph
+    >>> from isinglass.io.files import read_text
     >>> from tempfile import TemporaryDirectory
     >>> p = Potentials(FactorGraph([2, 2], [(0, 1)]), [np.log([[1.0, 2.0], [0.5, 1.0]])], {0: 1})
     >>> with TemporaryDirectory() as folder:
     ...     write_uai(p, f"{folder}/a.uai")
-    ...     print(open(f"{folder}/a.uai").read(), open(f"{folder}/a.uai.evid").read())
+    ...     print(read_text(f"{folder}/a.uai"), read_text(f"{folder}/a.uai.evid"))
     MARKOV
     2
     2 2
@@ -118,26 +118,20 @@ def write_uai(potentials: Potentials, path: PathLike) -> None:
 
 
 def _take_scopes(reader: TokenReader, n: int) -> Layout:
-    """Find the arities one after the other, then convert all variables at once."""
+    """Take the scopes; check that no variable stands twice in one."""
     m = reader.count("the number of factors", 3)
-    most = min(n, MAX_ARITY)
-    arity = np.empty(m, np.int64)
-    first = np.empty(m, np.int64)
-    for a in range(m):
-        arity[a] = r = reader.integer(f"the number of variables of factor {a}", 0, most)
-        first[a] = reader.skip(r, f"{r} variables of factor {a}")
+    arity, first = reader.groups(m, lambda a: f"the number of variables of factor {a}", 0, min(n, MAX_ARITY))
     positions = spans(first, arity)
     owner = starts(arity)
 
-    def what(i: int) -> str:
-        return f"a variable of factor {np.searchsorted(owner, i, side='right') - 1}"
+    def factor(i: int) -> str:
+        return f"factor {np.searchsorted(owner, i, side='right') - 1}"
 
-    layout = Layout.of(arity, reader.integers_at(positions, what, 0, n - 1))
+    variables = reader.integers_at(positions, lambda i: f"a variable of {factor(i)}", 0, n - 1)
+    layout = Layout.of(arity, variables)
     slot = repeated_slot(layout)
     if slot is not None:
-        reader.fail(
-            f"a variable that {what(slot)[len('a variable of ') :]} does not have yet", int(positions[slot])
-        )
+        reader.fail(f"a variable that {factor(slot)} does not have yet", int(positions[slot]))
     return layout
 
 
@@ -149,10 +143,7 @@ def _take_tables(reader: TokenReader, cards: IntArray, layout: Layout) -> FloatA
         _fail_short(reader, sizes)
     lengths = sizes.astype(np.int64)
     begin = reader.skip(int(needed), "") + starts(lengths + 1)[:-1]
-    stated = reader.integers_at(begin, lambda a: _size_text(a, sizes[a]), 0, MAX_CARD)
-    wrong = np.flatnonzero(stated != lengths)
-    if len(wrong):
-        reader.fail(_size_text(int(wrong[0]), sizes[wrong[0]]), int(begin[wrong[0]]))
+    reader.integers_at(begin, _size_name, lengths, lengths)
     owner = starts(lengths)
 
     def what(i: int) -> str:
@@ -163,22 +154,19 @@ def _take_tables(reader: TokenReader, cards: IntArray, layout: Layout) -> FloatA
 
 
 def _fail_short(reader: TokenReader, sizes: FloatArray) -> None:
-    """Say which table the rest of the file has no room for, or states another size."""
+    """Say which table states another size, or is cut off by the end of the file."""
     for a, size in enumerate(sizes.tolist()):
-        what = _size_text(a, size)
-        position = reader.position
-        if size > reader.remaining - 1:
-            stated = reader.integer(what, 0, MAX_CARD)
-            if stated != size:
-                reader.fail(what, position)
-            reader.fail(f"factor {a}, entry {reader.remaining}", position + 1 + reader.remaining)
-        if reader.integer(what, 0, MAX_CARD) != size:
-            reader.fail(what, position)
-        reader.skip(int(size), what)
+        if size > MAX_CARD:
+            got = f"factor {a} with {size:.3g} entries"
+            reader.fail("scopes whose tables fit into the rest of the file", got=got)
+        reader.integer(_size_name(a), int(size), int(size))
+        if size > reader.remaining:
+            reader.fail(f"factor {a}, entry {reader.remaining}", reader.position + reader.remaining)
+        reader.skip(int(size), "")
 
 
-def _size_text(factor: int, size: float) -> str:
-    return f"{size:.15g}, the number of entries of factor {factor}"
+def _size_name(factor: int) -> str:
+    return f"the number of entries of factor {factor}"
 
 
 def _model_text(potentials: Potentials) -> str:

@@ -1,0 +1,36 @@
+# Two commands do everything on a fresh machine with Python 3.11 and pip: make demo, make test.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+# The data is found through ISINGLASS_DATA; tests that need it skip, visibly, where it is not set.
+
+.PHONY: demo test bench lint docs slow clean
+
+$(VENV)/.installed: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,docs]'
+	touch $@
+
+demo: $(VENV)/.installed
+	$(BIN)/isinglass demo --out demo-output
+
+test: lint
+	$(BIN)/python -m pytest -n 2 -q
+
+lint: $(VENV)/.installed
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: $(VENV)/.installed
+	$(BIN)/python -m benchmarks
+
+slow: $(VENV)/.installed
+	$(BIN)/python -m pytest -q -m slow
+
+docs: $(VENV)/.installed
+	$(BIN)/mkdocs build --strict
+
+clean:
+	rm -rf $(VENV) site demo-output .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,93 @@
+"""Hypothesis strategies for random models: mixed cardinalities, arities, hard zeros, evidence, loose parts.
+
+Values come from a seeded NumPy generator that hypothesis chooses, so that structure shrinks well and drawing
+is fast; hard zeros are placed so that at least one assignment stays possible (the *witness*).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import numpy as np
+from hypothesis import strategies as st
+
+from isinglass.graph.factor_graph import FactorGraph
+from isinglass.potentials import Potentials
+
+T = TypeVar("T")
+Draw = Callable[[st.SearchStrategy[T]], T]
+
+
+@st.composite
+def factor_graphs(
+    draw: Callable[[st.SearchStrategy[Any]], Any],
+    max_variables: int = 6,
+    max_card: int = 4,
+    max_arity: int = 4,
+    max_factors: int = 8,
+    forest: bool = False,
+) -> FactorGraph:
+    """Draw a factor graph; a variable may have one state or no factor, a scope may come twice."""
+    n = draw(st.integers(1, max_variables))
+    cards = draw(st.lists(st.integers(1, max_card), min_size=n, max_size=n))
+    if forest:
+        return FactorGraph(cards, draw(_tree_scopes(n, max_arity)))
+    scope = st.lists(st.integers(0, n - 1), min_size=0, max_size=min(max_arity, n), unique=True)
+    return FactorGraph(cards, draw(st.lists(scope, max_size=max_factors)))
+
+
+@st.composite
+def potentials(
+    draw: Callable[[st.SearchStrategy[Any]], Any],
+    graphs: st.SearchStrategy[FactorGraph] | None = None,
+    scale: float = 1.0,
+    zeros: bool = True,
+    evidence: bool = True,
+) -> Potentials:
+    """Draw potentials with entries N(0, scale²), some hard zeros and some observed variables."""
+    graph = draw(factor_graphs() if graphs is None else graphs)
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    share = draw(st.sampled_from([0.0, 0.0, 0.3, 0.6])) if zeros else 0.0
+    witness = rng.integers(0, graph.cards)
+    observed: dict[int, int] = {}
+    if evidence and graph.n_variables:
+        chosen = draw(st.lists(st.integers(0, graph.n_variables - 1), max_size=3, unique=True))
+        observed = {i: int(witness[i]) for i in chosen}
+    return random_potentials(graph, rng, scale, share, witness, observed)
+
+
+def random_potentials(
+    graph: FactorGraph,
+    rng: np.random.Generator,
+    scale: float = 1.0,
+    zeros: float = 0.0,
+    witness: Any = None,
+    evidence: dict[int, int] | None = None,
+) -> Potentials:
+    """Return potentials with entries N(0, scale²), a share of them -inf, the witness's never."""
+    if witness is None:
+        witness = rng.integers(0, graph.cards)
+    tables = []
+    for scope in graph.scopes:
+        shape = tuple(graph.cards[list(scope)])
+        table = rng.normal(0, scale, shape)
+        forbidden = np.asarray(rng.random(shape) < zeros)
+        forbidden[tuple(witness[list(scope)])] = False
+        tables.append(np.where(forbidden, -np.inf, table))
+    return Potentials(graph, tables, evidence)
+
+
+@st.composite
+def _tree_scopes(draw: Callable[[st.SearchStrategy[Any]], Any], n: int, max_arity: int) -> list[tuple[int, ...]]:
+    """Draw scopes without a cycle: each new factor ties new variables to at most one that is tied already."""
+    order = draw(st.permutations(range(n)))
+    scopes: list[tuple[int, ...]] = [(i,) for i in draw(st.lists(st.integers(0, n - 1), max_size=2))]
+    used = 1
+    while used < n:
+        new = draw(st.integers(1, min(max_arity - 1, n - used)))
+        fresh = order[used : used + new]
+        anchor = [order[draw(st.integers(0, used - 1))]] if draw(st.booleans()) else []
+        scopes.append(tuple(draw(st.permutations([*anchor, *fresh]))))
+        used += new
+    return scopes

@@ -1,0 +1,284 @@
+"""The conformance suite: what every inference algorithm must hold to, checked against brute force.
+
+A test class inherits it and supplies two methods::
+
+    class TestExact(InferenceSuite):
+        def algorithm(self):
+            return ig.Exact()
+
+        def accepts(self, potentials):
+            return True
+
+The suite reads the algorithm's declared facts and checks that they are true: exactness where it is
+declared, bounds on their side, consistent beliefs, invariance to rescaling of tables and to relabelling of
+variables and states, independence of what else is in the batch, determinism, a truthful `info`.
+"""
+
+from __future__ import annotations
+
+import warnings
+from abc import ABC, abstractmethod
+from typing import Any
+
+import numpy as np
+from hypothesis import HealthCheck, assume, currently_in_test_context, given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+
+from isinglass.errors import ConvergenceWarning, ImpossibleEvidenceError, InputError
+from isinglass.graph.factor_graph import FactorGraph
+from isinglass.inference.algorithm import ALGORITHMS, Algorithm
+from isinglass.inference.api import infer, map_assignment, n_best, sample
+from isinglass.inference.brute import Brute
+from isinglass.inference.result import Info, Result
+from isinglass.potentials import Potentials, potentials_union
+from isinglass.testing.strategies import factor_graphs, potentials, random_potentials
+
+TOLERANCE = 1e-9
+ROUNDING = 1e-10
+
+checked = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+
+
+def walk(suites: list[type[InferenceSuite]]) -> set[str]:
+    """Return the names of registered algorithms that no suite covers."""
+    return set(ALGORITHMS) - {type(suite().algorithm()).name for suite in suites}
+
+
+class InferenceSuite(ABC):
+    """Inherit, supply `algorithm` and `accepts`, and every check runs."""
+
+    @abstractmethod
+    def algorithm(self) -> Algorithm:
+        """Return the algorithm, tight enough in its tolerance for ``TOLERANCE``."""
+
+    @abstractmethod
+    def accepts(self, potentials: Potentials) -> bool:
+        """Tell whether the algorithm promises an answer on these potentials."""
+
+    def run(self, p: Potentials) -> Result:
+        """Infer; a warning about convergence is no failure, `info` is checked instead."""
+        if currently_in_test_context():
+            assume(self.accepts(p))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            return infer(p, self.algorithm())
+
+    def is_exact_on(self, p: Potentials) -> bool:
+        """Tell whether the declared facts promise the true answer on these potentials."""
+        exact = self.algorithm().facts.exact
+        return exact == "always" or (exact == "forests" and p.graph.is_forest)
+
+    @checked
+    @given(p=st.one_of(potentials(), potentials(factor_graphs(forest=True))))
+    def test_against_brute_force(self, p: Potentials) -> None:
+        """Exact where declared; bounds on their side elsewhere."""
+        result, truth = self.run(p), Brute().run(p)
+        if self.is_exact_on(p) and result.info.converged:
+            assert result.info.bound == "exact"
+            assert_allclose(result.component_log_z, truth.component_log_z, atol=TOLERANCE, rtol=TOLERANCE)
+            assert_allclose(result.variables.flat, truth.variables.flat, atol=TOLERANCE)
+            for mine, true in zip(result.factors, truth.factors, strict=True):
+                assert_allclose(mine, true, atol=TOLERANCE)
+        check_bound(result.log_z, truth.log_z, result.info)
+
+    @checked
+    @given(p=potentials())
+    def test_beliefs_are_distributions(self, p: Potentials) -> None:
+        """Normalised, non-negative, shaped like the tables, one-hot at the evidence; consistent if exact."""
+        result = self.run(p)
+        check_shapes(result)
+        for i, state in p.evidence.items():
+            assert_array_equal(result.variable(i), np.eye(p.graph.cards[i])[state])
+        if self.is_exact_on(p) and result.info.converged:
+            check_consistent(result)
+
+    @checked
+    @given(p=potentials(), seed=st.integers(0, 2**31))
+    def test_rescaling(self, p: Potentials, seed: int) -> None:
+        """Adding a constant to a log table shifts log Z by it and leaves the beliefs alone."""
+        shifts = np.random.default_rng(seed).normal(0, 3, p.graph.n_factors)
+        moved = Potentials(p.graph, [t + s for t, s in zip(p.log_tables, shifts, strict=True)], p.evidence)
+        before, after = self.run(p), self.run(moved)
+        assume(before.info.converged and after.info.converged)
+        assert_allclose(after.log_z, before.log_z + shifts.sum(), atol=TOLERANCE, rtol=TOLERANCE)
+        assert_allclose(after.variables.flat, before.variables.flat, atol=TOLERANCE)
+
+    @checked
+    @given(p=potentials(), seed=st.integers(0, 2**31))
+    def test_relabelling(self, p: Potentials, seed: int) -> None:
+        """Renumbering variables and states renumbers the answer and changes nothing else."""
+        rng = np.random.default_rng(seed)
+        order = rng.permutation(p.graph.n_variables)
+        states = [rng.permutation(k) for k in p.graph.cards]
+        q = relabelled(p, order, states)
+        before, after = self.run(p), self.run(q)
+        assume(before.info.converged and after.info.converged)
+        assert_allclose(after.log_z, before.log_z, atol=TOLERANCE, rtol=TOLERANCE)
+        for i in range(p.graph.n_variables):
+            assert_allclose(after.variable(int(order[i]))[states[i]], before.variable(i), atol=TOLERANCE)
+
+    @checked
+    @given(batch=st.lists(potentials(factor_graphs(max_variables=4)), min_size=2, max_size=4))
+    def test_batch_independence(self, batch: list[Potentials]) -> None:
+        """The answer for an example does not depend, in one bit, on what else is in the batch."""
+        for p in batch:
+            assume(self.accepts(p))
+        together = self.run(potentials_union(batch))
+        variables = factors = 0
+        for c, p in enumerate(batch):
+            alone = self.run(p)
+            assert alone.log_z == together.component_log_z[c]
+            for i in range(p.graph.n_variables):
+                assert_array_equal(alone.variable(i), together.variable(variables + i))
+            for a in range(p.graph.n_factors):
+                assert_array_equal(alone.factor(a), together.factor(factors + a))
+            variables, factors = variables + p.graph.n_variables, factors + p.graph.n_factors
+
+    @checked
+    @given(p=potentials())
+    def test_determinism_and_purity(self, p: Potentials) -> None:
+        """The same call gives the same bits, and changes nothing that it was given."""
+        kept = [t.copy() for t in p.groups]
+        one, two = self.run(p), self.run(p)
+        assert one.log_z == two.log_z
+        assert_array_equal(one.variables.flat, two.variables.flat)
+        for before, now in zip(kept, p.groups, strict=True):
+            assert_array_equal(before, now)
+
+    @checked
+    @given(p=potentials())
+    def test_info_is_truthful(self, p: Potentials) -> None:
+        """`info` names the algorithm, agrees with the facts, and reports sane numbers."""
+        facts, info = self.algorithm().facts, self.run(p).info
+        assert info.algorithm == self.algorithm().name
+        assert info.seconds >= 0
+        assert info.residual >= 0
+        assert info.bound in {facts.bound, None, *(["exact"] if self.is_exact_on(p) else [])}
+        if facts.exact == "always":
+            assert info.bound == "exact"
+            assert info.converged
+
+    @checked
+    @given(p=potentials(evidence=False))
+    def test_impossible_evidence_is_refused(self, p: Potentials) -> None:
+        """A model without a possible assignment raises, whatever the algorithm."""
+        graph = p.graph
+        larger = FactorGraph([*graph.cards, 2], [*graph.scopes, (graph.n_variables,)])
+        q = Potentials(larger, [*p.log_tables, np.array([0.0, -np.inf])], {graph.n_variables: 1})
+        assume(self.accepts(q))
+        with_error(ImpossibleEvidenceError, lambda: infer(q, self.algorithm()))
+
+    @checked
+    @given(p=potentials(), n=st.integers(1, 12))
+    def test_maximisation(self, p: Potentials, n: int) -> None:
+        """Where declared: the best assignments, as sorting all of them gives."""
+        algorithm = self.algorithm()
+        assume(self.accepts(p))
+        if not algorithm.facts.maximises:
+            with_error(InputError, lambda: map_assignment(p, algorithm))
+            return
+        found, truth = n_best(p, n, algorithm), Brute().maximise(p, n)
+        assert_allclose(p.log_score([m.states for m in found]), [m.score for m in found], atol=ROUNDING)
+        if self.is_exact_on(p):
+            assert_allclose([m.score for m in found], [m.score for m in truth], atol=TOLERANCE)
+            assert len({tuple(m.states) for m in found}) == len(found)
+            assert found[0].optimal
+        assert all(m.bound >= truth[0].score - TOLERANCE for m in found[:1])
+
+    @checked
+    @given(p=potentials(), seed=st.integers(0, 2**31))
+    def test_samples_are_possible(self, p: Potentials, seed: int) -> None:
+        """Where declared: samples agree with evidence and hard zeros, and with their seed."""
+        algorithm = self.algorithm()
+        assume(self.accepts(p))
+        if not algorithm.facts.samples:
+            with_error(InputError, lambda: sample(p, 1, algorithm))
+            return
+        draws = sample(p, 5, algorithm, random_state=seed)
+        assert (p.log_score(draws) > -np.inf).all()
+        assert_array_equal(draws, sample(p, 5, algorithm, random_state=seed))
+
+    @checked
+    @given(p=potentials(), data=st.data())
+    def test_joints(self, p: Potentials, data: Any) -> None:
+        """Where declared: the joint belief of any variables, in the order asked for."""
+        n = p.graph.n_variables
+        wanted = data.draw(st.lists(st.integers(0, n - 1), max_size=3, unique=True))
+        result = self.run(p)
+        if not self.algorithm().facts.joints:
+            with_error(InputError, lambda: result.joint(wanted))
+            return
+        assert_allclose(result.joint(wanted), Brute().run(p).joint(wanted), atol=TOLERANCE)
+
+    def test_moderate_and_extreme_scales(self) -> None:
+        """Potentials up to e^{+-300}, with and without hard zeros: no overflow, no NaN, right where exact."""
+        rng = np.random.default_rng(0)
+        for scale in (10.0, 50.0, 100.0, 300.0):
+            for zeros in (0.0, 0.3):
+                graph = FactorGraph([2, 3, 2, 2, 3], [(0, 1), (1, 2), (2, 3), (3, 4), (4, 0), (1, 3, 4), (2,)])
+                p = random_potentials(graph, rng, scale, zeros)
+                if not self.accepts(p):
+                    continue
+                result, truth = self.run(p), Brute().run(p)
+                assert np.isfinite(result.log_z)
+                assert np.isfinite(result.variables.flat).all()
+                if self.is_exact_on(p):
+                    assert_allclose(result.log_z, truth.log_z, rtol=1e-12)
+                    assert_allclose(result.variables.flat, truth.variables.flat, atol=1e-9)
+                check_bound(result.log_z, truth.log_z, result.info)
+
+
+def relabelled(p: Potentials, order: Any, states: list[Any]) -> Potentials:
+    """Rename variable i to ``order[i]`` and its state s to ``states[i][s]``."""
+    cards = np.empty_like(p.graph.cards)
+    cards[order] = p.graph.cards
+    tables = []
+    for scope, table in zip(p.graph.scopes, p.log_tables, strict=True):
+        moved = table
+        for axis, i in enumerate(scope):
+            moved = np.take(moved, np.argsort(states[i]), axis=axis)
+        tables.append(moved)
+    scopes = [tuple(int(order[i]) for i in scope) for scope in p.graph.scopes]
+    evidence = {int(order[i]): int(states[i][s]) for i, s in p.evidence.items()}
+    return Potentials(FactorGraph(cards, scopes), tables, evidence)
+
+
+def check_shapes(result: Result) -> None:
+    """Beliefs have the shape of their variable or table and sum to one."""
+    graph = result.potentials.graph
+    assert len(result.variables) == graph.n_variables
+    assert len(result.factors) == graph.n_factors
+    for i, belief in enumerate(result.variables):
+        assert belief.shape == (graph.cards[i],)
+    for scope, belief in zip(graph.scopes, result.factors, strict=True):
+        assert belief.shape == tuple(graph.cards[list(scope)])
+    for belief in [*result.variables, *result.factors]:
+        assert (belief >= 0).all()
+        assert_allclose(belief.sum(), 1, atol=ROUNDING)
+
+
+def check_consistent(result: Result) -> None:
+    """Factor beliefs sum to the beliefs of their variables."""
+    for scope, belief in zip(result.potentials.graph.scopes, result.factors, strict=True):
+        for axis, i in enumerate(scope):
+            others = tuple(k for k in range(belief.ndim) if k != axis)
+            assert_allclose(belief.sum(axis=others), result.variable(i), atol=TOLERANCE)
+
+
+def check_bound(log_z: float, truth: float, info: Info) -> None:
+    """A declared bound is on its side."""
+    slack = TOLERANCE * max(1.0, abs(truth))
+    if info.bound in ("exact", "upper"):
+        assert log_z >= truth - slack
+    if info.bound in ("exact", "lower"):
+        assert log_z <= truth + slack
+
+
+def with_error(kind: type[Exception], call: Any) -> None:
+    """Check that a call raises."""
+    try:
+        call()
+    except kind:
+        return
+    raise AssertionError(f"expected {kind.__name__}")

@@ -1,0 +1,24 @@
+"""Every registered algorithm inherits the conformance suite; a test walks the registry for ones that do not."""
+
+import isinglass as ig
+from isinglass.testing import InferenceSuite, walk
+
+
+class TestBrute(InferenceSuite):
+    def algorithm(self):
+        return ig.Brute()
+
+    def accepts(self, potentials):
+        return True
+
+
+class TestExact(InferenceSuite):
+    def algorithm(self):
+        return ig.Exact()
+
+    def accepts(self, potentials):
+        return True
+
+
+def test_no_algorithm_escapes_the_suite():
+    assert walk(InferenceSuite.__subclasses__()) == set()

@@ -1,0 +1,130 @@
+import gzip
+import os
+import tracemalloc
+
+import pytest
+
+from isinglass.errors import FileFormatError, InputError
+from isinglass.io import files
+from isinglass.io.files import read_text, write_text_atomically
+
+
+def test_plain_and_gzip_are_told_apart_by_content(tmp_path):
+    (tmp_path / "plain.gz").write_bytes(b"hello")
+    (tmp_path / "zipped.txt").write_bytes(gzip.compress(b"hello"))
+    assert read_text(tmp_path / "plain.gz") == read_text(str(tmp_path / "zipped.txt")) == "hello"
+
+
+def test_byte_order_mark_is_dropped(tmp_path):
+    (tmp_path / "a").write_bytes(b"\xef\xbb\xbf1")
+    assert read_text(tmp_path / "a") == "1"
+
+
+def test_undecodable_byte_is_named_with_its_line(tmp_path):
+    (tmp_path / "a").write_bytes(b"ok\nok\n\xff")
+    with pytest.raises(FileFormatError, match=r"a, line 3: expected text in UTF-8, got the byte 0xff$"):
+        read_text(tmp_path / "a")
+
+
+@pytest.mark.parametrize("compress", [gzip.compress, bytes])
+def test_limit(tmp_path, compress):
+    (tmp_path / "a").write_bytes(compress(b"x" * 1000))
+    assert len(read_text(tmp_path / "a", limit=1000)) == 1000
+    with pytest.raises(FileFormatError, match=r"expected at most 999 B of text, got more$"):
+        read_text(tmp_path / "a", limit=999)
+
+
+def test_bomb_takes_no_memory(tmp_path):
+    (tmp_path / "bomb.gz").write_bytes(gzip.compress(bytes(300_000_000), 9))
+    tracemalloc.start()
+    try:
+        with pytest.raises(FileFormatError):
+            read_text(tmp_path / "bomb.gz", limit=5_000_000)
+        assert tracemalloc.get_traced_memory()[1] < 20_000_000
+    finally:
+        tracemalloc.stop()
+
+
+def test_damaged_gzip(tmp_path):
+    whole = gzip.compress(os.urandom(1000).hex().encode())
+    damaged = [whole[:n] for n in (2, 5, 12, 500, len(whole) - 1)]
+    damaged += [whole[:-8] + bytes(8), whole[:40] + b"\xff" * 20 + whole[60:], whole + b"\x1f\x8b123"]
+    for data in damaged:
+        (tmp_path / "a").write_bytes(data)
+        with pytest.raises(FileFormatError, match=r"expected a whole gzip file, got damaged data \(.+\)$"):
+            read_text(tmp_path / "a")
+
+
+def test_operating_system_errors_come_through(tmp_path):
+    with pytest.raises(FileNotFoundError):
+        read_text(tmp_path / "none")
+    with pytest.raises(IsADirectoryError):
+        read_text(tmp_path)
+    with pytest.raises(IsADirectoryError):
+        write_text_atomically(tmp_path, "x")
+    with pytest.raises(FileNotFoundError):
+        write_text_atomically(tmp_path / "none" / "a", "x")
+
+
+@pytest.mark.parametrize("path", ["", "a\0b", 3, None])
+def test_what_is_no_path(path):
+    with pytest.raises(InputError, match=r"^path: expected"):
+        read_text(path)
+
+
+def test_message_about_a_strange_name_is_one_line(tmp_path):
+    path = tmp_path / "two\nlines"
+    path.write_bytes(b"\xff")
+    with pytest.raises(FileFormatError) as info:
+        read_text(path)
+    assert str(info.value).isprintable()
+
+
+def test_write_is_deterministic_and_replaces(tmp_path):
+    path = tmp_path / "a.gz"
+    for text in ("old", "new ünïcode"):
+        write_text_atomically(path, text)
+        first = path.read_bytes()
+        write_text_atomically(path, text)
+        assert path.read_bytes() == first
+        assert read_text(path) == text
+    assert os.listdir(tmp_path) == ["a.gz"]
+
+
+def test_write_honours_umask_old_mode_and_links(tmp_path):
+    old = os.umask(0o027)
+    try:
+        write_text_atomically(tmp_path / "a", "x")
+    finally:
+        os.umask(old)
+    assert (tmp_path / "a").stat().st_mode & 0o777 == 0o640
+    (tmp_path / "a").chmod(0o604)
+    (tmp_path / "link").symlink_to(tmp_path / "a")
+    write_text_atomically(tmp_path / "link", "y")
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "a").read_text() == "y"
+    assert (tmp_path / "a").stat().st_mode & 0o777 == 0o604
+
+
+def test_failed_write_keeps_the_old_file(tmp_path, monkeypatch):
+    write_text_atomically(tmp_path / "a", "old")
+
+    def broken(*_):
+        raise OSError("no space")
+
+    monkeypatch.setattr(files.os, "fsync", broken)
+    with pytest.raises(OSError, match="no space"):
+        write_text_atomically(tmp_path / "a", "new")
+    assert os.listdir(tmp_path) == ["a"]
+    assert (tmp_path / "a").read_text() == "old"
+
+
+def test_pipe_is_written_not_replaced(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    reader = os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        write_text_atomically(tmp_path / "pipe", "x")
+        assert os.read(reader, 10) == b"x"
+        assert os.listdir(tmp_path) == ["pipe"]
+    finally:
+        os.close(reader)

@@ -1,0 +1,139 @@
+"""Damaged files: the outcome is an object or one line, and memory stays small."""
+
+import gzip
+import os
+import random
+import tracemalloc
+
+import pytest
+from io_helpers import one_line
+
+from isinglass.errors import FileFormatError, InputError
+from isinglass.io import read_evidence, read_fg, read_map, read_mar, read_pr, read_uai
+from isinglass.io.files import read_text
+from isinglass.potentials import Potentials
+
+UAI = b"MARKOV\n4\n2 3 1 2\n5\n2 0 1\n1 2\n3 3 0 1\n0\n1 3\n\n6\n.1 .2 .3 .4 0 1e-5\n1\n7\n12\n"
+UAI += b"1 2 3 4 5 6 1 2 3 4 5 6\n1\n0.5\n2\n1 0\n1 0 1\n"
+FG = b"# graph\n3\n\n2\n0 1\n2 3\n4\n0 .1\n1 .2\n3 1e-5\n5 4\n\n1\n2\n4\n2\n0 1\n3 2\n"
+FG += b"\n3\n0 2 1\n2 4 3\n1\n23 1.5\n"
+FORMATS = {
+    "uai": (read_uai, UAI, Potentials),
+    "fg": (read_fg, FG, Potentials),
+    "evid": (lambda path: read_evidence(path, [2, 3, 4, 5]), b"3 0 1 2 3 1 0\n", dict),
+    "old_evid": (lambda path: read_evidence(path, [2, 3, 4, 5]), b"1\n3 0 1 2 3 1 0\n", dict),
+    "mar": (read_mar, b"MAR\n3 2 .5 .5 1 1.0 3 .2 .3 .5\n", list),
+    "map": (read_map, b"MAP\n4 0 1 2 3\n", object),
+    "pr": (read_pr, b"PR\n-12.25\n", float),
+}
+PIECES = [
+    b"9",
+    b"-",
+    b".",
+    b"e9",
+    b" ",
+    b"\n",
+    b"#",
+    b"\0",
+    b"\xff",
+    b"\xc3\xa9",
+    b" 999999999 ",
+    b"nan",
+    b"_",
+    b"0x",
+    b"00",
+]
+PIECES += [
+    b"99999999999999999999",
+    b"1e999",
+    b"\x1f\x8b",
+    b"\r",
+    b"\x0c",
+    b"\x1c",
+    b" 2147483647",
+    b"1e-999",
+    b"M",
+    b"," * 999,
+]
+
+
+def mutated(data: bytes, rng: random.Random) -> bytes:
+    kind = rng.randrange(6)
+    i, j = sorted(rng.choices(range(len(data) + 1), k=2))
+    if kind == 0 and i < len(data):
+        return data[:i] + bytes([data[i] ^ (1 << rng.randrange(8))]) + data[i + 1 :]
+    if kind == 1:
+        return data[:i] + data[min(j, i + rng.randrange(1, 9)) :]
+    if kind == 2:
+        return data[:i] + rng.choice(PIECES) + data[i:]
+    if kind == 3:
+        return data[:i]
+    words = data.split(b" ") if rng.random() < 0.5 else data.split(b"\n")
+    a, b = rng.randrange(len(words)), rng.randrange(len(words))
+    if kind == 4:
+        words[a], words[b] = words[b], words[a]
+    else:
+        words[a] = rng.choice(PIECES)
+    return (b" " if b" ".join(words).count(b"\n") == data.count(b"\n") else b"\n").join(words)
+
+
+def outcome(read, path):
+    try:
+        return read(path)
+    except (FileFormatError, InputError) as error:
+        one_line(error)
+        return error
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_mutations(tmp_path, name):
+    read, data, kind = FORMATS[name]
+    rng = random.Random(name)
+    path = tmp_path / "a"
+    path.write_bytes(data)
+    assert isinstance(read(path), kind)
+    refused = 0
+    tracemalloc.start()
+    try:
+        for round_ in range(300):
+            damaged = data
+            for _ in range(1 + round_ % 3):
+                damaged = mutated(damaged, rng)
+            path.write_bytes(gzip.compress(damaged) if rng.random() < 0.1 else damaged)
+            found = outcome(read, path)
+            refused += isinstance(found, FileFormatError)
+            assert isinstance(found, kind | FileFormatError)
+        assert tracemalloc.get_traced_memory()[1] < 50_000_000
+    finally:
+        tracemalloc.stop()
+    assert 20 < refused < 300  # the mutations do damage, and some leave a valid file
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_garbage(tmp_path, name):
+    read, data, _ = FORMATS[name]
+    rng = random.Random(1)
+    junk = [rng.randbytes(n) for n in (1, 2, 10, 1000)] + [b"\0" * 1000, b"\x1f\x8b" + rng.randbytes(50)]
+    junk += [
+        gzip.compress(data)[:-3],
+        gzip.compress(rng.randbytes(999)),
+        data.replace(b"1", b"-1"),
+        b"9" * 10**6,
+    ]
+    junk += [data + b"\0", b"9 " * 10**5, data[:7] + b"999999999999 " * 9]
+    for damaged in junk:
+        (tmp_path / "a").write_bytes(damaged)
+        tracemalloc.start()
+        try:
+            assert isinstance(outcome(read, tmp_path / "a"), FileFormatError)
+            assert tracemalloc.get_traced_memory()[1] < 50_000_000
+        finally:
+            tracemalloc.stop()
+
+
+def test_bomb_in_pieces(tmp_path):
+    """Many gzip members, one after the other, count together."""
+    (tmp_path / "a.gz").write_bytes(gzip.compress(bytes(10**6)) * 50)
+    with pytest.raises(FileFormatError, match="at most 2 MB of text"):
+        read_text(tmp_path / "a.gz", limit=2_000_000)
+    assert os.path.getsize(tmp_path / "a.gz") < 100_000
