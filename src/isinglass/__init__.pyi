@@ -1,54 +1,129 @@
 """The public names, and where each lives; `__init__.py` loads a name from here when it is first used."""
 
-from . import datasets as datasets, graph as graph, inference as inference, io as io, testing as testing, viz as viz
+from . import datasets as datasets
+from . import graph as graph
+from . import inference as inference
+from . import io as io
+from . import testing as testing
+from . import viz as viz
 from .errors import (
     ConvergenceWarning as ConvergenceWarning,
+)
+from .errors import (
     FileFormatError as FileFormatError,
+)
+from .errors import (
     ImpossibleEvidenceError as ImpossibleEvidenceError,
+)
+from .errors import (
     InputError as InputError,
+)
+from .errors import (
     IsinglassError as IsinglassError,
+)
+from .errors import (
     MemoryLimitError as MemoryLimitError,
+)
+from .errors import (
     MissingDependencyError as MissingDependencyError,
 )
 from .graph import (
     EliminationOrder as EliminationOrder,
+)
+from .graph import (
     FactorGraph as FactorGraph,
+)
+from .graph import (
     chain_graph as chain_graph,
+)
+from .graph import (
     complete_graph as complete_graph,
+)
+from .graph import (
     disjoint_union as disjoint_union,
+)
+from .graph import (
     elimination_order as elimination_order,
+)
+from .graph import (
     from_networkx as from_networkx,
+)
+from .graph import (
     grid_graph as grid_graph,
+)
+from .graph import (
     lattice_graph as lattice_graph,
+)
+from .graph import (
     pairwise_graph as pairwise_graph,
+)
+from .graph import (
     random_graph as random_graph,
+)
+from .graph import (
     to_networkx as to_networkx,
+)
+from .graph import (
     tree_graph as tree_graph,
 )
 from .inference import (
     Assignment as Assignment,
+)
+from .inference import (
     Brute as Brute,
+)
+from .inference import (
     Exact as Exact,
+)
+from .inference import (
     Info as Info,
+)
+from .inference import (
     Result as Result,
+)
+from .inference import (
     algorithms as algorithms,
+)
+from .inference import (
     infer as infer,
+)
+from .inference import (
     map_assignment as map_assignment,
+)
+from .inference import (
     n_best as n_best,
+)
+from .inference import (
     sample as sample,
 )
 from .io import (
     read_evidence as read_evidence,
+)
+from .io import (
     read_fg as read_fg,
+)
+from .io import (
     read_model as read_model,
+)
+from .io import (
     read_uai as read_uai,
+)
+from .io import (
     write_evidence as write_evidence,
+)
+from .io import (
     write_fg as write_fg,
+)
+from .io import (
     write_model as write_model,
+)
+from .io import (
     write_uai as write_uai,
 )
 from .potentials import (
     Potentials as Potentials,
+)
+from .potentials import (
     potentials_union as potentials_union,
 )
 

@@ -231,8 +231,12 @@ def _log_z(
     graph, component = potentials.graph, program.component
 
     def by_component(values: NDArray[Any], component: IntArray) -> NDArray[Any]:
+        """Sum pairwise (for accuracy) within each component, in an order that no other component changes."""
         total = np.zeros(graph.n_components, potentials.dtype)
-        np.add.at(total, component, values)
+        by = np.argsort(component, kind="stable")
+        present, first = np.unique(component[by], return_index=True)
+        if len(present):
+            total[present] = np.add.reduceat(values[by], first)
         return total
 
     in_logs, is_root = ~linear[component], program.input_of < 0

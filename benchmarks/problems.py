@@ -1,0 +1,43 @@
+"""The benchmark problems, drawn from fixed seeds.
+
+Ising models have spins s = 2x - 1, fields N(0, 1) and couplings N(0, 0.5²); "full" models have unary entries
+N(0, 1) and pairwise entries N(0, 0.5²).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+import isinglass as ig
+
+SPIN = np.array([-1.0, 1.0])
+
+
+def ising(graph: ig.FactorGraph, rng: np.random.Generator) -> ig.Potentials:
+    """Return an Ising model on a pairwise graph."""
+    unary, edges = graph.groups
+    field, coupling = rng.normal(0, 1, len(unary)), rng.normal(0, 0.5, len(edges))
+    return ig.Potentials.from_groups(graph, [field[:, None] * SPIN, coupling[:, None, None] * np.outer(SPIN, SPIN)])
+
+
+def full(graph: ig.FactorGraph, rng: np.random.Generator, card: int) -> ig.Potentials:
+    """Return a pairwise model with free tables."""
+    unary, edges = graph.groups
+    return ig.Potentials.from_groups(
+        graph, [rng.normal(0, 1, (len(unary), card)), rng.normal(0, 0.5, (len(edges), card, card))]
+    )
+
+
+def problem(name: str) -> ig.Potentials:
+    """Return a problem by name: ising15, ising18, ising300, tree10000, chain10000_k5."""
+    seeds = {"ising15": 5, "ising18": 6, "ising300": 3}
+    if name in seeds:
+        side = int(name.removeprefix("ising"))
+        return ising(ig.grid_graph(side, side, 2), np.random.default_rng(seeds[name]))
+    if name == "tree10000":
+        rng = np.random.default_rng(7)
+        edges = [(int(rng.integers(0, i)), i) for i in range(1, 10_000)]
+        return ising(ig.pairwise_graph(10_000, edges, 2), rng)
+    if name == "chain10000_k5":
+        return full(ig.chain_graph(10_000, 5), np.random.default_rng(8), 5)
+    raise KeyError(name)

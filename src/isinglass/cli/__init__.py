@@ -1,0 +1,1 @@
+"""The command line: ``isinglass infer``, ``convert``, ``info``, ``demo`` and ``algorithms``."""

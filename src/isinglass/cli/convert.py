@@ -1,0 +1,51 @@
+"""``isinglass convert``: a model from one file format to another."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from isinglass.cli.options import add_command, add_evidence, add_quiet
+from isinglass.cli.report import check_writable, say
+from isinglass.errors import InputError
+
+_SUMMARY = "convert a model between .uai and .fg, plain or .gz"
+_TEXT = """Convert a model between the UAI format (.uai) and libDAI's factor graph format (.fg), plain or
+compressed (.gz). The endings of the names say which. Values keep all their digits. Evidence of a .uai goes to
+a file beside it, named OUT.evid (without .gz); .fg has no place for evidence."""
+_EXAMPLES = """  isinglass convert model.fg model.uai.gz
+  isinglass convert model.uai model.fg --drop-evidence"""
+
+
+def add_parser(commands: argparse._SubParsersAction[Any]) -> None:
+    """Add the command to the parser."""
+    parser = add_command(commands, "convert", run, _SUMMARY, _TEXT, _EXAMPLES)
+    parser.add_argument("source", metavar="IN", help="the model to read")
+    parser.add_argument("target", metavar="OUT", help="the file to write; an old one is replaced")
+    add_evidence(parser)
+    parser.add_argument("--drop-evidence", action="store_true", help="leave all evidence out (default: write it)")
+    add_quiet(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Read, write, report."""
+    from isinglass.graph.factor_graph import describe
+    from isinglass.io import read_model, write_model
+
+    check_writable(arguments.target)
+    potentials = read_model(arguments.source, arguments.evidence)
+    if arguments.drop_evidence:
+        potentials = potentials.without_evidence()
+    _check_room(arguments.target, len(potentials.evidence))
+    write_model(potentials, arguments.target)
+    if not arguments.quiet:
+        observed = f", {len(potentials.evidence)} observed" if potentials.evidence else ""
+        say(f"wrote {arguments.target}: {describe(potentials.graph)}{observed}")
+    return 0
+
+
+def _check_room(target: str, observed: int) -> None:
+    """Say on the command line's terms that .fg holds no evidence."""
+    if observed and target.lower().removesuffix(".gz").endswith(".fg"):
+        got = f"{observed} observed variables"
+        raise InputError("OUT", "no evidence, which .fg cannot hold", got, "add --drop-evidence, or write .uai")

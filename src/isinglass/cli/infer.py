@@ -1,0 +1,177 @@
+"""``isinglass infer``: log Z, marginals or a most probable assignment of a model, in the UAI formats."""
+
+from __future__ import annotations
+
+import argparse
+import math
+import sys
+import time
+from dataclasses import asdict, dataclass, fields
+from typing import TYPE_CHECKING, Any
+
+from isinglass.cli.options import add_command, add_json, add_model, add_quiet, memory_bytes
+from isinglass.cli.report import ProgressBar, check_writable, emit, json_text, plain_warnings, say
+from isinglass.errors import InputError
+
+if TYPE_CHECKING:
+    from isinglass.inference import Algorithm, Assignment, Result
+    from isinglass.potentials import Potentials
+
+_LOG_10 = math.log(10.0)
+_SUMMARY = "compute log Z (PR), marginals (MAR) or a most probable assignment (MAP)"
+_TEXT = """Infer on a model. The result is written in the format of the UAI competitions:
+  PR   the decimal logarithm of the partition function Z (of Z with the evidence, if there is some)
+  MAR  the marginal distribution of each variable
+  MAP  the most probable state of each variable, all together
+A report of one line goes to stderr: algorithm, log Z or score, what was needed, seconds."""
+_EXAMPLES = """  isinglass infer model.uai
+  isinglass infer model.uai.gz --task PR --memory 12GB
+  isinglass infer model.uai --task MAR --evidence model.uai.evid --out model.MAR
+  isinglass infer model.fg --task MAP --json --quiet"""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A result as text in its UAI format, as fields for JSON, and as a line for people."""
+
+    text: str
+    fields: dict[str, Any]
+    line: str
+
+
+def add_parser(commands: argparse._SubParsersAction[Any]) -> None:
+    """Add the command to the parser."""
+    parser = add_command(commands, "infer", run, _SUMMARY, _TEXT, _EXAMPLES)
+    add_model(parser)
+    parser.add_argument(
+        "--task", type=str.upper, choices=("PR", "MAR", "MAP"), default="MAR", help="what to compute (default: MAR)"
+    )
+    parser.add_argument(
+        "--algorithm",
+        metavar="NAME",
+        help="see: isinglass algorithms (default: exact where it fits into memory; the report says which)",
+    )
+    parser.add_argument(
+        "--memory",
+        metavar="SIZE",
+        help="bytes it may take, such as 12GB or 500MiB; more is refused at once (default: half of what is free)",
+    )
+    parser.add_argument("--out", metavar="FILE", help="where to write the result; .gz compresses (default: stdout)")
+    add_json(parser, "the result")
+    add_quiet(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Read, infer, write."""
+    from isinglass.io import read_model
+
+    limit = memory_bytes(arguments.memory)
+    algorithm = _algorithm(arguments.algorithm, arguments.task)
+    check_writable(arguments.out)
+    potentials = read_model(arguments.model, arguments.evidence)
+    options = _memory_options(algorithm, limit, potentials)
+    answer_to = _most_probable if arguments.task == "MAP" else _beliefs
+    with plain_warnings(), ProgressBar(sys.stderr.isatty() and not arguments.quiet) as progress:
+        answer = answer_to(potentials, algorithm, arguments.task, options, progress)
+    head = {"model": arguments.model, "task": arguments.task, "n_observed": len(potentials.evidence)}
+    emit(json_text(head | answer.fields) if arguments.json else answer.text, arguments.out)
+    if not arguments.quiet:
+        sys.stdout.flush()
+        say(answer.line)
+    return 0
+
+
+def _algorithm(name: str | None, task: str) -> type[Algorithm] | None:
+    """Look the algorithm up, before the model is read; None leaves the choice to the library."""
+    from isinglass.inference import ALGORITHMS
+
+    if name is None:
+        return None
+    cls = ALGORITHMS[name]
+    if task == "MAP" and not cls.facts.maximises:
+        able = ", ".join(repr(other) for other, c in ALGORITHMS.items() if c.facts.maximises)
+        raise InputError("--algorithm", f"one that finds a most probable assignment ({able})", repr(name))
+    return cls
+
+
+def _memory_options(algorithm: type[Algorithm] | None, limit: int | None, potentials: Potentials) -> dict[str, Any]:
+    """Pass the limit to an algorithm that takes one; compare it with the cost of one that does not."""
+    from isinglass.inference.memory import require_memory
+    from isinglass.validation import bytes_text
+
+    if limit is None:
+        return {}
+    if algorithm is None or "memory_limit" in {f.name for f in fields(algorithm)}:  # type: ignore[arg-type]
+        return {"memory_limit": limit}
+    needed = algorithm().cost(potentials).bytes
+    require_memory(needed, limit, f"{algorithm.name} needs {bytes_text(needed)}", "raise --memory")
+    return {}
+
+
+def _beliefs(
+    potentials: Potentials, algorithm: type[Algorithm] | None, task: str, options: dict[str, Any], progress: ProgressBar
+) -> Answer:
+    """Compute log Z and, for MAR, give the marginals too."""
+    from isinglass.inference import infer
+    from isinglass.io.results import mar_text, pr_text
+
+    name = None if algorithm is None else algorithm.name
+    result = infer(potentials, name, progress=progress, **options)
+    values: dict[str, Any] = {"log_z": result.log_z, "log10_z": result.log_z / _LOG_10}
+    values |= asdict(result.info) | _cost(result.info.algorithm, potentials)
+    if task == "PR":
+        return Answer(pr_text(result.log_z), values, _belief_line(result))
+    marginals = [belief.tolist() for belief in result.variables]
+    return Answer(mar_text(result.variables), values | {"marginals": marginals}, _belief_line(result))
+
+
+def _most_probable(
+    potentials: Potentials, algorithm: type[Algorithm] | None, task: str, options: dict[str, Any], progress: ProgressBar
+) -> Answer:
+    """Maximise."""
+    from isinglass.inference import map_assignment
+    from isinglass.io.results import map_text
+
+    name = "exact" if algorithm is None else algorithm.name
+    start = time.perf_counter()
+    found = map_assignment(potentials, name, progress=progress, **options)
+    seconds = time.perf_counter() - start
+    values = {
+        "algorithm": name,
+        "score": found.score,
+        "log10_score": found.score / _LOG_10,
+        "score_bound": found.bound,
+        "optimal": found.optimal,
+        "seconds": seconds,
+        "states": found.states.tolist(),
+    }
+    line = _score_line(name, found, _cost_text(name, potentials), seconds)
+    return Answer(map_text(found.states), values | _cost(name, potentials), line)
+
+
+def _belief_line(result: Result) -> str:
+    info = result.info
+    bound = {"exact": "exact", "upper": "an upper bound", "lower": "a lower bound"}.get(info.bound or "", "no bound")
+    iterations = f"{info.iterations} iterations; " if info.iterations > 1 else ""
+    return (
+        f"{info.algorithm}: log Z = {result.log_z:.9g} (log10 Z = {result.log_z / _LOG_10:.9g}), {bound}; "
+        f"{iterations}{_cost_text(info.algorithm, result.potentials)}; {info.seconds:.3g} s"
+    )
+
+
+def _score_line(name: str, found: Assignment, cost: str, seconds: float) -> str:
+    proof = "optimal" if found.optimal else f"not proved optimal, no assignment scores above {found.bound:.9g}"
+    return f"{name}: score = {found.score:.9g} (log10 {found.score / _LOG_10:.9g}), {proof}; {cost}; {seconds:.3g} s"
+
+
+def _cost(name: str, potentials: Potentials) -> dict[str, Any]:
+    from isinglass.inference import ALGORITHMS
+
+    cost = ALGORITHMS[name]().cost(potentials)
+    return {"bytes": cost.bytes, "steps": cost.steps}
+
+
+def _cost_text(name: str, potentials: Potentials) -> str:
+    from isinglass.inference import ALGORITHMS
+
+    return ALGORITHMS[name]().cost(potentials).text

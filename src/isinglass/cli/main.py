@@ -1,0 +1,99 @@
+"""The entry point: put the parser together, run a command, turn mistakes into one line and an exit code.
+
+Exit codes: 0 done; 2 a mistake in the arguments or files, or work that does not fit; 130 interrupted;
+141 whoever read the output has left. Anything else that goes wrong is a bug and shows its traceback.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from isinglass import __version__
+from isinglass.cli import algorithms, convert, demo, infer, info
+from isinglass.cli.options import Parser
+from isinglass.cli.report import error_text, say
+from isinglass.errors import IsinglassError
+
+MISTAKE, INTERRUPTED, BROKEN_PIPE = 2, 130, 141
+
+_TEXT = "Undirected graphical models: inference from the command line."
+_EXAMPLES = """examples:
+  isinglass demo
+  isinglass info model.uai
+  isinglass infer model.uai --task MAR --evidence model.uai.evid --out model.MAR
+  isinglass convert model.fg model.uai.gz
+
+Each command has its own help: isinglass COMMAND --help"""
+
+
+def build_parser() -> Parser:
+    """Return the parser of all commands."""
+    parser = Parser(prog="isinglass", description=_TEXT, epilog=_EXAMPLES)
+    parser.add_argument("--version", action="version", version=f"isinglass {__version__}")
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", dest="command", required=True)
+    for module in (infer, info, convert, demo, algorithms):
+        module.add_parser(commands)
+    return parser
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run a command.
+
+    Parameters
+    ----------
+    argv : list of str, optional
+        The arguments; by default those of the process.
+
+    Returns
+    -------
+    int
+        The exit code.
+
+    Examples
+    --------
+    >>> main(["--version"])
+    isinglass ...
+    0
+    """
+    try:
+        code = _run(argv)
+        sys.stdout.flush()
+        return code
+    except BrokenPipeError:
+        _silence(sys.stdout, sys.stderr)
+        return BROKEN_PIPE
+    except KeyboardInterrupt:
+        return _fail("interrupted", INTERRUPTED)
+    except (IsinglassError, OSError, MemoryError) as error:
+        return _fail(error_text(error), MISTAKE)
+
+
+def _run(argv: list[str] | None) -> int:
+    try:
+        arguments = build_parser().parse_args(argv)
+    except SystemExit as done:  # --help and --version
+        return int(done.code or 0)
+    code: int = arguments.run(arguments)
+    return code
+
+
+def _fail(text: str, code: int) -> int:
+    """Print the line; what can no longer be written anywhere is dropped."""
+    for stream, write in ((sys.stderr, lambda: say(text)), (sys.stdout, sys.stdout.flush)):
+        try:
+            write()
+        except OSError:
+            _silence(stream)
+    return code
+
+
+def _silence(*streams: object) -> None:
+    """Point broken streams at the null device, so that Python can flush them when it ends."""
+    null = os.open(os.devnull, os.O_WRONLY)
+    for stream in streams:
+        try:
+            stream.flush()  # type: ignore[attr-defined]
+        except OSError:
+            os.dup2(null, stream.fileno())  # type: ignore[attr-defined]
+    os.close(null)

@@ -1,0 +1,201 @@
+"""What the commands print: results and tables on stdout, everything else in single lines on stderr."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import sys
+import threading
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from isinglass.errors import ConvergenceWarning
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.progress import Progress, TaskID
+
+_PIPE_WIDTH = 100  # columns of a table that does not go to a terminal
+
+
+def one_line(text: str) -> str:
+    r"""Return the text without line breaks and control characters.
+
+    Examples
+    --------
+    >>> one_line("two\nlines \x1b[31m")
+    'two lines \\x1b[31m'
+    """
+    return "".join(c if c.isprintable() else " " if c in "\t\r\n" else ascii(c)[1:-1] for c in text)
+
+
+def say(text: str) -> None:
+    """Print one line to stderr, after the name of the program."""
+    print(f"isinglass: {one_line(text)}", file=sys.stderr, flush=True)
+
+
+def error_text(error: BaseException) -> str:
+    """Say what went wrong, for a line of its own.
+
+    Examples
+    --------
+    >>> error_text(FileNotFoundError(2, "No such file or directory", "model.uai"))
+    'model.uai: No such file or directory'
+    """
+    if isinstance(error, OSError) and error.strerror:
+        where = "" if error.filename is None else f"{os.fsdecode(error.filename)}: "
+        return f"{where}{error.strerror}"
+    if isinstance(error, MemoryError) and not str(error):
+        return "not enough memory; give a limit with --memory or close other programs"
+    return str(error) or type(error).__name__
+
+
+def check_writable(path: str | None) -> None:
+    """Refuse a file that cannot be written, before any work is done for it."""
+    if path is None:
+        return
+    folder = os.path.dirname(os.path.realpath(path))
+    if os.path.isdir(path):
+        raise IsADirectoryError(21, "Is a directory", path)
+    if not os.path.isdir(folder):
+        raise FileNotFoundError(2, "No such folder", folder)
+    if not os.access(folder, os.W_OK) and not os.path.exists(path):
+        raise PermissionError(13, "Permission denied", folder)
+
+
+def emit(text: str, path: str | None) -> None:
+    """Write a result to a file, all or nothing, or to stdout."""
+    from isinglass.io.files import write_text_atomically
+
+    if path is None:
+        sys.stdout.write(text)
+        return
+    try:
+        write_text_atomically(path, text)
+    except OSError as error:  # it may name the temporary file, which nobody knows
+        raise OSError(error.errno, error.strerror, path) from error
+
+
+def json_text(value: Any, indent: int | None = None) -> str:
+    r"""Write strict JSON: what is not finite becomes null.
+
+    Examples
+    --------
+    >>> json_text({"bound": math.inf})
+    '{"bound": null}\n'
+    """
+    return json.dumps(_finite(value), indent=indent, allow_nan=False) + "\n"
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def console(stderr: bool = False) -> Console:
+    """Return a Rich console for the stream as it is now."""
+    from rich.console import Console
+
+    stream = sys.stderr if stderr else sys.stdout
+    width = None if stream.isatty() or "COLUMNS" in os.environ else _PIPE_WIDTH
+    return Console(file=stream, width=width, highlight=False, soft_wrap=False)
+
+
+def print_table(
+    title: str, columns: Sequence[str], rows: Sequence[Sequence[object]], *, left: int = 1, caption: str = ""
+) -> None:
+    """Print a table and a line below it; the first `left` columns are aligned left, the others right."""
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(
+        title=Text(title, style="bold"),
+        title_justify="left",
+        box=box.SIMPLE_HEAD,
+        show_header=any(columns),
+    )
+    for i, column in enumerate(columns):
+        table.add_column(Text(column), justify="left" if i < left else "right", overflow="fold")
+    for row in rows:
+        table.add_row(*(Text(one_line(str(cell))) for cell in row))
+    to = console()
+    to.print(table)
+    if caption:
+        to.print(Text(f"{caption}\n"))
+
+
+@contextmanager
+def plain_warnings() -> Iterator[None]:
+    """Show a ConvergenceWarning as one line; leave other warnings to Python."""
+    shown = warnings.showwarning
+
+    def show(message: Warning | str, category: type[Warning], *rest: Any, **more: Any) -> None:
+        if issubclass(category, ConvergenceWarning):
+            say(f"warning: {message}")
+        else:
+            shown(message, category, *rest, **more)
+
+    with warnings.catch_warnings():
+        warnings.showwarning = show
+        yield
+
+
+class ProgressBar:
+    """A progress bar on stderr for runs of more than a moment; on no terminal, nothing.
+
+    Parameters
+    ----------
+    enabled : bool
+    delay : float
+        Seconds before it appears.
+    """
+
+    def __init__(self, enabled: bool, delay: float = 0.5) -> None:
+        self._timer = threading.Timer(delay, self._show) if enabled else None
+        self._progress: Progress | None = None
+        self._task: TaskID | None = None
+        self._shown = False
+
+    def __enter__(self) -> Self:
+        if self._timer is not None:
+            self._progress, self._task = _new_bar()
+            self._timer.daemon = True
+            self._timer.start()
+        return self
+
+    def __call__(self, stage: str, fraction: float) -> None:
+        """Report that a fraction of a stage is done."""
+        if self._progress is not None and self._task is not None:
+            self._progress.update(self._task, description=stage, completed=fraction, total=1.0)
+            if self._shown:
+                self._progress.refresh()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer.join()
+        if self._shown and self._progress is not None:
+            self._progress.stop()
+
+    def _show(self) -> None:
+        assert self._progress is not None
+        self._progress.start()
+        self._shown = True
+
+
+def _new_bar() -> tuple[Progress, TaskID]:
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
+    progress = Progress(*columns, console=console(stderr=True), transient=True)
+    return progress, progress.add_task("preparing", total=None)

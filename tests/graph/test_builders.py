@@ -1,0 +1,99 @@
+"""Builders: which edges, in which order."""
+
+import networkx as nx
+import numpy as np
+import pytest
+
+import isinglass as ig
+
+
+def edges(graph):
+    return [scope for scope in graph.scopes if len(scope) == 2]
+
+
+def test_grid_order_is_unary_then_horizontal_then_vertical():
+    graph = ig.grid_graph(2, 3, 4)
+    assert list(graph.scopes[:6]) == [(i,) for i in range(6)]
+    assert edges(graph) == [(0, 1), (1, 2), (3, 4), (4, 5), (0, 3), (1, 4), (2, 5)]
+    assert set(graph.cards) == {4}
+
+
+@pytest.mark.parametrize(
+    ("shape", "neighbours", "count"),
+    [((5,), None, 4), ((4, 5), 4, 31), ((4, 5), 8, 55), ((2, 3, 4), 6, 46), ((2, 3, 4), 26, None), ((3, 1), 4, 2)],
+)
+def test_lattices_against_networkx(shape, neighbours, count):
+    graph = ig.lattice_graph(shape, 2, neighbours)
+    index = np.arange(np.prod(shape)).reshape(shape)
+    sites = list(np.ndindex(*shape))
+    diagonal = neighbours == 3 ** len(shape) - 1 and len(shape) > 1
+    expected = set()
+    for one in sites:
+        for two in sites:
+            gap = np.abs(np.subtract(one, two))
+            if one < two and gap.max() == 1 and (diagonal or gap.sum() == 1):
+                expected.add((int(index[one]), int(index[two])))
+    found = edges(graph)
+    assert len(found) == len(set(found))
+    assert {tuple(sorted(e)) for e in found} == expected
+    assert count is None or len(found) == count
+
+
+def test_lattice_refuses_other_neighbourhoods():
+    with pytest.raises(ig.InputError, match="neighbours: expected 4 or 8 in 2 dimensions, got 6"):
+        ig.lattice_graph((3, 3), 2, neighbours=6)
+
+
+def test_mixed_cardinalities_and_single_sites():
+    graph = ig.chain_graph(3, [2, 3, 4])
+    assert [g.shape for g in graph.groups] == [(2,), (3,), (4,), (2, 3), (3, 4)]
+    assert list(graph.scopes) == [(0,), (1,), (2,), (0, 1), (1, 2)]
+    assert list(ig.grid_graph(1, 1, 2).scopes) == [(0,)]
+
+
+def test_random_trees_and_graphs():
+    tree = ig.tree_graph(500, 2, random_state=1)
+    assert tree.is_forest
+    assert len(edges(tree)) == 499
+    graph = ig.random_graph(50, 300, 2, random_state=2)
+    assert len(set(edges(graph))) == 300
+    assert all(i < j for i, j in edges(graph))
+    assert edges(graph) == edges(ig.random_graph(50, 300, 2, random_state=2))
+    assert len(edges(ig.random_graph(7, 21, 2, random_state=0))) == 21  # all pairs
+    with pytest.raises(ig.InputError, match="n_edges: expected at most the 21 pairs"):
+        ig.random_graph(7, 22, 2)
+
+
+def test_complete_graph():
+    assert {frozenset(e) for e in edges(ig.complete_graph(5, 2))} == {frozenset(e) for e in nx.complete_graph(5).edges}
+
+
+def test_networkx_both_ways():
+    source = nx.petersen_graph()
+    nx.set_node_attributes(source, {i: 2 + i % 2 for i in source}, "states")
+    graph = ig.from_networkx(source, "states")
+    assert {frozenset(e) for e in edges(graph)} == {frozenset(e) for e in source.edges}
+    assert graph.cards.tolist() == [2 + i % 2 for i in range(10)]
+    back = ig.to_networkx(graph)
+    assert back.number_of_nodes() == 10 + 25
+    assert back.edges[("variable", 0), ("factor", 0)]["slot"] == 0
+    with pytest.raises(ig.InputError, match="undirected"):
+        ig.from_networkx(nx.DiGraph([(0, 1)]), 2)
+    with pytest.raises(ig.InputError, match="itself"):
+        ig.from_networkx(nx.Graph([(0, 0)]), 2)
+    with pytest.raises(ig.InputError, match="attribute 'k' at every node"):
+        ig.from_networkx(source, "k")
+
+
+@pytest.mark.parametrize("call", [
+    lambda: ig.grid_graph(2, 2, [2, 2, 2]),
+    lambda: ig.grid_graph(0, 2, 2),
+    lambda: ig.grid_graph(2, 2.0, 2),
+    lambda: ig.chain_graph(3, 0),
+    lambda: ig.pairwise_graph(3, [(0, 1, 2)], 2),
+    lambda: ig.pairwise_graph(3, [(0, 3)], 2),
+    lambda: ig.tree_graph(3, 2, random_state="x"),
+])  # fmt: skip
+def test_wrong_input(call):
+    with pytest.raises(ig.InputError):
+        call()

@@ -1,0 +1,106 @@
+"""Elimination orders: valid separators, the true width where it is known, prices, restarts."""
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+import isinglass as ig
+from isinglass.testing import factor_graphs
+
+
+def simulate(graph, order, clamped=()):
+    """The separators of an order, by playing the elimination with sets."""
+    free = {i for i in range(graph.n_variables) if graph.cards[i] > 1 and i not in clamped}
+    neighbours = {i: set() for i in free}
+    for scope in graph.scopes:
+        for a, b in itertools.permutations([i for i in scope if i in free], 2):
+            neighbours[a].add(b)
+    assert sorted(order) == sorted(free)
+    separators = []
+    for v in order:
+        around = neighbours.pop(v)
+        separators.append(around)
+        for u in around:
+            neighbours[u] |= around - {u}
+            neighbours[u].discard(v)
+    return separators
+
+
+@settings(max_examples=100, deadline=None)
+@given(factor_graphs(max_variables=8, max_factors=12))
+@pytest.mark.parametrize("method", ["auto", "min_weight", "min_fill", "weighted_min_fill"])
+def test_separators_and_prices(method, graph):
+    order = ig.elimination_order(graph, method, restarts=2)
+    separators = simulate(graph, order.order.tolist())
+    mine = [set(s.tolist()) for s in np.split(order.separators, order.first[1:-1])] if len(order.order) else []
+    assert mine == separators
+    sizes = [float(np.prod(graph.cards[[v, *s]])) for v, s in zip(order.order, separators, strict=True)]
+    assert order.width == max(map(len, separators), default=0)
+    np.testing.assert_allclose(order.entries, sum(sizes), rtol=1e-9)
+    np.testing.assert_allclose(2**order.log2_largest, max(sizes, default=1), rtol=1e-9)
+    assert order.complete
+
+
+@pytest.mark.parametrize(
+    ("graph", "width"),
+    [
+        (ig.chain_graph(50, 2), 1),
+        (ig.tree_graph(200, 2, random_state=0), 1),
+        (ig.complete_graph(9, 2), 8),
+        (ig.grid_graph(6, 6, 2), 6),
+        (ig.grid_graph(3, 40, 2), 3),
+        (ig.FactorGraph([2] * 6, [(i, (i + 1) % 6) for i in range(6)]), 2),
+        (ig.FactorGraph([3] * 7, [(0, 1, 2), (2, 3, 4), (4, 5, 6)]), 2),
+    ],
+)
+def test_known_widths(graph, width):
+    assert ig.elimination_order(graph).width == width
+
+
+def test_clamped_and_one_state_variables_are_left_out():
+    graph = ig.FactorGraph([2, 2, 1, 2], [(0, 1, 2, 3)])
+    order = ig.elimination_order(graph, clamped=[0])
+    assert set(order.order.tolist()) == {1, 3}
+    assert simulate(graph, order.order.tolist(), clamped={0})[0]
+
+
+def test_restarts_never_hurt_and_are_reproducible():
+    graph = ig.random_graph(60, 150, 3, random_state=0)
+    one = ig.elimination_order(graph, "min_fill", restarts=0)
+    many = ig.elimination_order(graph, "min_fill", restarts=30, random_state=5)
+    again = ig.elimination_order(ig.random_graph(60, 150, 3, random_state=0), "min_fill", restarts=30, random_state=5)
+    assert many.entries <= one.entries
+    assert many.order.tolist() == again.order.tolist()
+
+
+def test_the_order_of_a_part_does_not_depend_on_its_neighbours():
+    graph = ig.random_graph(40, 90, 2, random_state=1)
+    other = ig.random_graph(30, 80, 3, random_state=2)
+    alone = ig.elimination_order(graph).order.tolist()
+    together = ig.elimination_order(ig.disjoint_union([other, graph])).order
+    assert [v - 30 for v in together.tolist() if v >= 30] == alone
+
+
+def test_hopeless_graphs_are_priced_without_finishing():
+    order = ig.elimination_order(ig.grid_graph(100, 100, 2))
+    assert not order.complete
+    assert order.bytes > 1e15
+    assert "more than" in repr(order)
+
+
+def test_a_hub_of_large_degree():
+    n = 2000
+    wheel = ig.pairwise_graph(n + 1, [(0, i) for i in range(1, n + 1)] + [(i, i + 1) for i in range(1, n)], 2)
+    assert ig.elimination_order(wheel).width == 2
+
+
+def test_wrong_input():
+    graph = ig.chain_graph(3, 2)
+    with pytest.raises(ig.InputError, match="method: expected 'auto' or"):
+        ig.elimination_order(graph, "best")
+    with pytest.raises(ig.InputError, match="clamped"):
+        ig.elimination_order(graph, clamped=[3])
+    with pytest.raises(ig.InputError, match="restarts"):
+        ig.elimination_order(graph, restarts=-1)

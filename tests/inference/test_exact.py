@@ -1,0 +1,275 @@
+"""Exact inference: large buckets, hard cases, the worked example, samples and n-best lists."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import stats
+
+import isinglass as ig
+from isinglass.testing import random_potentials
+
+LARGE = [
+    ig.complete_graph(13, 2),
+    ig.lattice_graph((4, 4), 2, neighbours=8),
+    ig.random_graph(9, 25, 4, random_state=3),
+    ig.FactorGraph([2, 3, 4, 2, 3, 2, 2, 5, 3], [(a, b, c) for a in (0, 1, 2) for b in (3, 4, 5) for c in (6, 7, 8)]),
+    ig.FactorGraph([2] * 14, [(*range(10),), (*range(4, 14),), *((i, (i + 5) % 14) for i in range(14))]),
+]
+
+
+@pytest.mark.parametrize("scale", [1.0, 50.0, 400.0])
+@pytest.mark.parametrize("zeros", [0.0, 0.3])
+@pytest.mark.parametrize("graph", LARGE, ids=str)
+def test_buckets_larger_than_a_block(graph, zeros, scale):
+    p = random_potentials(graph, np.random.default_rng(1), scale, zeros)
+    mine, truth = ig.infer(p, "exact"), ig.infer(p, "brute")
+    assert_allclose(mine.log_z, truth.log_z, rtol=1e-12)
+    assert_allclose(mine.variables.flat, truth.variables.flat, atol=1e-9)
+    for a, belief in enumerate(mine.factors):
+        assert_allclose(belief, truth.factor(a), atol=1e-9)
+    assert_allclose(ig.map_assignment(p).score, ig.map_assignment(p, "brute").score, rtol=1e-12)
+    joint = [graph.n_variables - 1, 0, 3]
+    assert_allclose(mine.joint(joint), truth.joint(joint), atol=1e-9)
+
+
+@pytest.mark.parametrize("graph", LARGE, ids=str)
+def test_evidence_in_large_buckets(graph):
+    rng = np.random.default_rng(2)
+    witness = rng.integers(0, graph.cards)
+    p = random_potentials(graph, rng, 2.0, 0.2, witness, {i: int(witness[i]) for i in (1, 4, 8)})
+    mine, truth = ig.infer(p, "exact"), ig.infer(p, "brute")
+    assert_allclose(mine.log_z, truth.log_z, rtol=1e-12)
+    assert_allclose(mine.variables.flat, truth.variables.flat, atol=1e-10)
+
+
+def test_worked_example_of_the_clique_tree():
+    """Srihari's slides after Koller and Friedman (box 4.A): Z, clique beliefs and sepset belief."""
+    p = ig.datasets.misconception()
+    r = ig.infer(p, "exact")
+    z = np.exp(r.log_z)
+    assert_allclose(z, 7_201_840, rtol=1e-12)
+    abd, bd, bcd = (r.joint(v) * z for v in ([0, 1, 3], [1, 3], [1, 2, 3]))
+    assert_allclose(abd.ravel(), [600_000, 300_030, 5_000_500, 1_000, 200, 1_000_100, 100_010, 200_000], rtol=1e-10)
+    assert_allclose(bd.ravel(), [600_200, 1_300_130, 5_100_510, 201_000], rtol=1e-10)
+    assert_allclose(bcd.ravel(), [300_100, 1_300_000, 300_100, 130, 510, 100_500, 5_100_000, 100_500], rtol=1e-10)
+    assert_allclose(abd[1, 0, 0] * bcd[0, 1, 0] / bd[0, 0], 100, rtol=1e-10)
+
+
+def test_chain_of_a_hundred_thousand():
+    """Against the product of transfer matrices: log Z = (n - 1) log(2 cosh J) + log 2 for an Ising chain."""
+    n, coupling = 100_000, 0.7
+    spin = np.array([-1.0, 1.0])
+    table = coupling * np.outer(spin, spin)
+    p = ig.Potentials.from_groups(ig.chain_graph(n, 2), [np.zeros((1, 2)), table[None]])
+    r = ig.infer(p, "exact")
+    assert_allclose(r.log_z, (n - 1) * np.log(2 * np.cosh(coupling)) + np.log(2), rtol=1e-12)
+    assert_allclose(r.variables.flat, 0.5, atol=1e-12)
+    assert_allclose(r.factor(2 * n - 2)[0, 0], 0.5 / (1 + np.exp(-2 * coupling)), rtol=1e-10)
+
+
+def test_long_chain_with_extreme_potentials():
+    """+-500 in the exponent on 2,000 variables, against a plain log-domain recursion."""
+    rng = np.random.default_rng(4)
+    n, k = 2000, 3
+    unary, pair = rng.uniform(-500, 500, (n, k)), rng.uniform(-500, 500, (n - 1, k, k))
+    forward = unary[0]
+    for i in range(1, n):
+        forward = np.logaddexp.reduce(forward[:, None] + pair[i - 1], axis=0) + unary[i]
+    p = ig.Potentials.from_groups(ig.chain_graph(n, k), [unary, pair])
+    r = ig.infer(p, "exact")
+    assert_allclose(r.log_z, np.logaddexp.reduce(forward), rtol=1e-13)
+    assert_allclose(r.variable(n - 1), np.exp(forward - np.logaddexp.reduce(forward)), atol=1e-9)
+    assert np.isfinite(r.variables.flat).all()
+
+
+def test_star_of_degree_ten_thousand():
+    """The leaves are independent given the hub, so everything has a closed form."""
+    rng = np.random.default_rng(5)
+    n = 10_000
+    leaf = rng.normal(0, 1, (n, 2, 2))
+    g = ig.FactorGraph.from_groups([2] * (n + 1), [np.stack([np.zeros(n, int), np.arange(1, n + 1)], axis=1)])
+    r = ig.infer(ig.Potentials.from_groups(g, [leaf]), "exact")
+    given_hub = np.logaddexp.reduce(leaf, axis=2)
+    score = given_hub.sum(axis=0)
+    assert_allclose(r.log_z, np.logaddexp.reduce(score), rtol=1e-12)
+    hub = np.exp(score - np.logaddexp.reduce(score))
+    assert_allclose(r.variable(0), hub, atol=1e-9)
+    assert_allclose(r.variable(17), hub @ np.exp(leaf[16] - given_hub[16][:, None]), atol=1e-9)
+
+
+def test_ten_thousand_disconnected_parts():
+    rng = np.random.default_rng(6)
+    n = 10_000
+    pair = rng.normal(0, 2, (n, 2, 3))
+    g = ig.FactorGraph.from_groups([2, 3] * n, [np.arange(2 * n).reshape(n, 2)])
+    r = ig.infer(ig.Potentials.from_groups(g, [pair]), "exact")
+    log_z = np.logaddexp.reduce(pair.reshape(n, 6), axis=1)
+    assert_allclose(r.log_z, log_z.sum(), rtol=1e-12)
+    assert_allclose(r.factors.groups[0], np.exp(pair - log_z[:, None, None]), atol=1e-12)
+
+
+def test_empty_graph_and_constants():
+    r = ig.infer(ig.Potentials(ig.FactorGraph([], []), []), "exact")
+    assert r.log_z == 0
+    assert len(r.variables) == 0
+    p = ig.Potentials(ig.FactorGraph([1, 1], [(), (0, 1)]), [2.0, [[3.0]]])
+    r = ig.infer(p, "exact")
+    assert r.log_z == 5
+    assert_array_equal(r.factor(1), [[1.0]])
+    assert ig.infer(p, "brute").log_z == 5
+    assert_array_equal(ig.map_assignment(p).states, [0, 0])
+    assert ig.sample(p, 3, random_state=0).shape == (3, 2)
+
+
+def test_many_one_state_variables_pass_numpys_limit_of_axes():
+    """A factor over 60 variables, 50 of them with one state; and 200 one-state variables."""
+    g = ig.FactorGraph([2] * 10 + [1] * 250, [tuple(range(60)), *((i, 60 + i) for i in range(10))])
+    table = np.random.default_rng(0).normal(size=(2,) * 10 + (1,) * 50)
+    p = ig.Potentials(g, [table, *np.zeros((10, 2, 1))])
+    r = ig.infer(p, "exact")
+    assert_allclose(r.log_z, np.logaddexp.reduce(table.ravel()), rtol=1e-12)
+    assert_allclose(r.variable(3), np.exp(table - r.log_z).sum(axis=tuple(i for i in range(60) if i != 3)), atol=1e-12)
+
+
+def test_duplicate_factors_multiply():
+    table = np.random.default_rng(0).normal(size=(3, 2))
+    twice = ig.Potentials(ig.FactorGraph([3, 2], [(0, 1), (0, 1), (1, 0)]), [table, table, table.T])
+    once = ig.Potentials(ig.FactorGraph([3, 2], [(0, 1)]), [3 * table])
+    assert_allclose(ig.infer(twice).log_z, ig.infer(once).log_z, rtol=1e-14)
+    assert_allclose(ig.infer(twice).factor(2), ig.infer(once).factor(0).T, atol=1e-14)
+
+
+def test_samples_follow_the_distribution():
+    """Chi-squared against brute force, for linear values and for logarithms, with zeros and evidence."""
+    for scale, seed in ((1.0, 0), (300.0, 1), (2.0, 2)):
+        rng = np.random.default_rng(seed)
+        g = ig.FactorGraph([2, 3, 2, 2], [(0, 1), (1, 2), (2, 3), (3, 0), (1,)])
+        witness = rng.integers(0, g.cards)
+        p = random_potentials(g, rng, scale if scale < 100 else 2.0, 0.2, witness, {2: int(witness[2])} if seed else {})
+        if scale > 100:  # a far-off constant offset between states of a hidden copy forces logarithms
+            g = ig.FactorGraph([*g.cards, 2], [*g.scopes, (4,), (4, 0)])
+            p = ig.Potentials(g, [*p.log_tables, [900.0, 0.0], [[-900.0, -901.0], [0.0, 0.0]]], p.evidence)
+        n = 40_000
+        draws = ig.sample(p, n, "exact", random_state=seed)
+        joint = ig.infer(p, "brute").joint(range(g.n_variables))
+        counts = np.zeros(joint.shape)
+        np.add.at(counts, tuple(draws.T), 1)
+        assert counts[joint == 0].sum() == 0
+        often = joint * n >= 5
+        observed, expected = counts[often], joint[often] * n
+        rest = n - expected.sum()
+        if rest > 0:
+            observed, expected = np.append(observed, counts[~often].sum()), np.append(expected, rest)
+        assert stats.chisquare(observed, expected).pvalue > 1e-3
+
+
+def test_n_best_equals_sorting():
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        p = random_potentials(ig.random_graph(6, 8, 3, random_state=seed), rng, 1.0, 0.4 * (seed % 2))
+        mine, truth = ig.n_best(p, 50), ig.n_best(p, 50, "brute")
+        assert_allclose([m.score for m in mine], [m.score for m in truth], atol=1e-10)
+        assert_array_equal([m.states for m in mine], [m.states for m in truth])  # no ties in random scores
+
+
+def test_n_best_with_ties_gives_each_assignment_once():
+    p = ig.Potentials.from_groups(ig.chain_graph(4, 2), [np.zeros((4, 2)), np.eye(2)[None]])
+    found = ig.n_best(p, 100)
+    assert len(found) == 16
+    assert len({tuple(m.states) for m in found}) == 16
+    assert_array_equal([m.score for m in found], sorted((m.score for m in found), reverse=True))
+    assert [m.optimal for m in found].count(True) == 2
+
+
+def test_n_best_of_a_long_chain():
+    n = 5000
+    p = ig.Potentials.from_groups(
+        ig.chain_graph(n, 3), [np.random.default_rng(0).normal(size=(n, 3)), np.eye(3)[None]]
+    )
+    found = ig.n_best(p, 20)
+    scores = [m.score for m in found]
+    assert scores == sorted(scores, reverse=True)
+    assert_allclose(scores[0], ig.map_assignment(p).score)
+    assert len({tuple(m.states) for m in found}) == 20
+
+
+def test_too_large_is_refused_at_once_with_the_bytes():
+    p = ig.Potentials.from_groups(ig.grid_graph(40, 40, 2), [np.zeros((1, 2)), np.zeros((1, 2, 2))])
+    with pytest.raises(ig.MemoryLimitError, match=r"width .* entries.*memory limit is 1 GB"):
+        ig.infer(p, "exact", memory_limit="1GB")
+    with pytest.raises(ig.MemoryLimitError, match="no approximate algorithm is available yet"):
+        ig.infer(p, memory_limit="1GB")
+    small = ig.Potentials.from_groups(ig.grid_graph(4, 4, 2), [np.zeros((1, 2)), np.zeros((1, 2, 2))])
+    with pytest.raises(ig.MemoryLimitError):
+        ig.infer(small, ig.Exact(memory_limit=100))
+
+
+def test_what_is_taken_stays_within_what_was_announced():
+    import tracemalloc
+
+    p = ig.Potentials.from_groups(ig.grid_graph(14, 14, 2), [np.zeros((1, 2)), np.zeros((1, 2, 2))])
+    announced = ig.Exact().cost(p).bytes
+    tracemalloc.start()
+    ig.infer(p, "exact")
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 1.1 * announced + 2e6
+
+
+def test_derivatives_by_complex_step():
+    """d log Z / d phi are the factor beliefs; d beliefs / d phi meet central differences."""
+    rng = np.random.default_rng(0)
+    for scale in (1.0, 100.0):
+        g = ig.FactorGraph([2, 3, 2, 2], [(0, 1), (1, 2), (2, 3), (3, 0), (1, 3)])
+        p = random_potentials(g, rng, scale, 0.2)
+        direction = [rng.normal(size=t.shape) for t in p.log_tables]
+
+        def moved(step, p=p, direction=direction):
+            return ig.Potentials(p.graph, [t + step * v for t, v in zip(p.log_tables, direction, strict=True)])
+
+        h = 1e-20
+        r = ig.infer(moved(1j * h), "exact")
+        plain = ig.infer(p, "exact")
+        along = sum((b * v).sum() for b, v in zip(plain.factors, direction, strict=True))
+        assert_allclose(r.log_z.imag / h, along, rtol=1e-10)
+        step = 1e-5
+        up, down = (ig.infer(moved(s * step), "exact").variables.flat for s in (1, -1))
+        assert_allclose(r.variables.flat.imag / h, (up - down) / (2 * step), atol=1e-8)
+
+
+def test_shared_tables_and_repetition():
+    rng = np.random.default_rng(0)
+    p = random_potentials(ig.grid_graph(3, 3, 2), rng)
+    many = p.repeat(7)
+    assert sum(len(t) for t in many.groups) == sum(len(t) for t in p.groups)
+    one, all_of_them = ig.infer(p, "exact"), ig.infer(many, "exact")
+    assert_array_equal(all_of_them.component_log_z, np.full(7, one.log_z))
+    assert_array_equal(all_of_them.variables.flat.reshape(7, -1), np.tile(one.variables.flat, (7, 1)))
+
+
+def test_a_hard_component_changes_no_bit_of_the_others():
+    rng = np.random.default_rng(0)
+    easy = [random_potentials(ig.grid_graph(3, 4, 2), rng) for _ in range(20)]
+    hard = random_potentials(ig.grid_graph(3, 4, 2), rng, 500.0, 0.3)
+    alone = [ig.infer(p, "exact") for p in easy]
+    together = ig.infer(ig.potentials_union([*easy[:10], hard, *easy[10:]]), "exact")
+    for c, r in zip([*range(10), *range(11, 21)], alone, strict=True):
+        assert together.component_log_z[c] == r.log_z
+        assert_array_equal(together.variables.flat[24 * c : 24 * (c + 1)], r.variables.flat)
+    assert_allclose(together.component_log_z[10], ig.infer(hard, "brute").log_z, rtol=1e-12)
+
+
+def test_progress_is_reported_and_ends_at_one():
+    seen = []
+    p = random_potentials(ig.grid_graph(13, 13, 2), np.random.default_rng(0))
+    ig.infer(p, "exact", progress=lambda stage, fraction: seen.append((stage, fraction)))
+    assert seen[-1] == ("marginals", 1.0)
+    assert ("summing out", 1.0) in seen
+
+
+def test_reference_values_of_the_benchmark_instances():
+    from benchmarks.problems import problem
+
+    known = {"ising15": 276.7220690028, "tree10000": 11582.3586196245, "chain10000_k5": 20843.2793985460}
+    for name, log_z in known.items():
+        assert_allclose(ig.infer(problem(name), "exact").log_z, log_z, rtol=1e-12)

@@ -1,0 +1,94 @@
+"""The package as a whole: layers, import without heavy packages, lazy names, the registry's facts."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import isinglass as ig
+
+ROOT = Path(__file__).parent.parent
+
+WITHOUT = """
+import sys
+class Absent:
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] in {"numba", "sklearn", "torch", "matplotlib", "networkx", "hypothesis"}:
+            raise ModuleNotFoundError(name)
+sys.meta_path.insert(0, Absent())
+import numpy as np
+import isinglass as ig
+p = ig.Potentials(ig.FactorGraph([2, 2], [(0, 1)]), [np.log([[1.0, 2.0], [3.0, 4.0]])])
+assert abs(np.exp(ig.infer(p, "brute").log_z) - 10) < 1e-12
+assert "Numba is not installed" in str(p)
+for call in (lambda: ig.infer(p, "exact"), lambda: ig.to_networkx(p.graph)):
+    try:
+        call()
+    except ig.MissingDependencyError as error:
+        assert "pip install" in str(error)
+    else:
+        raise AssertionError("expected an error that says how to get the package")
+"""
+
+
+def python(code):
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+
+
+def test_works_without_the_optional_packages():
+    done = python(WITHOUT)
+    assert done.returncode == 0, done.stderr
+
+
+def test_import_loads_nothing_heavy():
+    heavy = "numpy", "scipy", "numba", "sklearn", "torch", "matplotlib", "networkx", "hypothesis", "rich"
+    done = python(f"import sys, isinglass; print([m for m in {heavy!r} if m in sys.modules])")
+    assert done.stdout.strip() == "[]", done.stdout + done.stderr
+
+
+def test_every_public_name_resolves():
+    for name in ig.__all__:
+        assert getattr(ig, name) is not None
+    assert {"FactorGraph", "Potentials", "infer", "map_assignment", "read_uai", "write_uai"} <= set(dir(ig))
+    with pytest.raises(AttributeError):
+        ig.no_such_name  # noqa: B018
+
+
+def test_imports_only_go_down_the_layers():
+    tool = Path(sys.executable).with_name("lint-imports")
+    done = subprocess.run([tool, "--no-cache"], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
+
+
+def test_algorithms_are_listed_with_a_line_each():
+    table = ig.algorithms()
+    assert {"exact", "brute"} <= set(table)
+    assert all(table.values())
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda p: ig.infer(p, "exakt"), "algorithm: expected one of .*; did you mean 'exact'?"),
+        (lambda p: ig.infer(p, "exact", speed=3), "speed: expected an option of 'exact' .one of memory_limit."),
+        (lambda p: ig.infer(p, 3), "algorithm: expected a name"),
+        (lambda p: ig.infer(p, ig.Exact), "got the class Exact"),
+        (lambda p: ig.infer("model.uai"), "potentials: expected Potentials, got str"),
+        (lambda p: ig.infer(p, "exact", memory_limit="lots"), "memory_limit: expected a size such as 12GB"),
+        (lambda p: ig.infer(p, "exact").variable(2), "i: expected a number below 2"),
+        (lambda p: ig.infer(p, "exact").factor(-1), "a: expected a whole number"),
+        (lambda p: ig.infer(p, "exact").joint([0, 0]), "variables: expected distinct variables"),
+        (lambda p: ig.n_best(p, 0), "n: expected a whole number of at least 1"),
+        (lambda p: ig.sample(p, -1), "n: expected a whole number"),
+    ],
+)
+def test_wrong_calls_are_answered_kindly(call, message):
+    p = ig.Potentials(ig.FactorGraph([2, 2], [(0, 1)]), [[[0.0, 1.0], [1.0, 0.0]]])
+    with pytest.raises(ig.InputError, match=message):
+        call(p)
+
+
+def test_tolerances_are_accepted_by_algorithms_that_do_not_iterate():
+    p = ig.Potentials(ig.FactorGraph([2], [(0,)]), [[0.0, 1.0]])
+    assert ig.infer(p, "exact", tol=1e-9, max_iter=5).info.converged
