@@ -54,17 +54,17 @@ def denoise(model: Potentials, truth: IntArray, observed: IntArray) -> dict[str,
     map_assignment(model)
     result, mar_seconds = _timed(lambda: infer(model))
     best, map_seconds = _timed(lambda: map_assignment(model).states.reshape(truth.shape))
-    white = np.array([belief[1] for belief in result.variables]).reshape(truth.shape)
+    ones = np.array([belief[1] for belief in result.variables]).reshape(truth.shape)
     rows = [
         _row("noisy input", observed, truth, None),
         _row("MAP: most probable picture", best, truth, map_seconds),
-        _row("MPM: most probable pixels", (white > 0.5).astype(np.int64), truth, mar_seconds),
+        _row("MPM: most probable pixels", (ones > 0.5).astype(np.int64), truth, mar_seconds),
     ]
     title = f"Denoising a picture of {truth.shape[0]} x {truth.shape[1]} pixels with exact inference"
     caption = f"log Z = {result.log_z:.6f}"
     print_table(title, ["method", "wrong pixels", "pixel error", "seconds"], rows, caption=caption)
     draw = sample(model, 1, random_state=0)[0].reshape(truth.shape)
-    return {"truth": truth, "noisy input": observed, "marginals": white, "MAP": best, "a sample": draw}
+    return {"truth": truth, "noisy input": observed, "marginals": ones, "MAP": best, "a sample": draw}
 
 
 def _timed(work: Callable[[], T]) -> tuple[T, float]:

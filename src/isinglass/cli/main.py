@@ -56,6 +56,7 @@ def main(argv: list[str] | None = None) -> int:
     isinglass ...
     0
     """
+    _open_streams()
     try:
         code = _run(argv)
         sys.stdout.flush()
@@ -76,6 +77,13 @@ def _run(argv: list[str] | None) -> int:
         return int(done.code or 0)
     code: int = arguments.run(arguments)
     return code
+
+
+def _open_streams() -> None:
+    """Stand in for a standard stream that was closed before the program began."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115
 
 
 def _fail(text: str, code: int) -> int:

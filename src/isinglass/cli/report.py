@@ -116,20 +116,18 @@ def print_table(
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(
-        title=Text(title, style="bold"),
-        title_justify="left",
-        box=box.SIMPLE_HEAD,
-        show_header=any(columns),
-    )
+    table = Table(box=box.SIMPLE_HEAD, show_header=any(columns))
     for i, column in enumerate(columns):
         table.add_column(Text(column), justify="left" if i < left else "right", overflow="fold")
     for row in rows:
         table.add_row(*(Text(one_line(str(cell))) for cell in row))
     to = console()
-    to.print(table)
-    if caption:
-        to.print(Text(f"{caption}\n"))
+    with to.capture() as captured:  # Rich would leave the process on a broken pipe
+        to.print(Text(title, style="bold"), soft_wrap=True)
+        to.print(table)
+        if caption:
+            to.print(Text(f"{caption}\n"), soft_wrap=True)
+    sys.stdout.write(captured.get())
 
 
 @contextmanager

@@ -28,7 +28,7 @@ METHODS: tuple[Method, ...] = ("auto", "min_weight", "min_fill", "weighted_min_f
 
 BYTES = 8  # of a double
 HOPELESS = 48.0  # log2 entries of a bucket that no machine holds: the search stops there
-EASY = 2.0**14  # entries of a part's buckets below which the first order is good enough
+EASY = 10.0  # log2 entries of a part's largest bucket up to which the first order is good enough
 WORTH_RESTARTS = 2.0**18
 SEARCH_WORK = 300_000_000  # inner steps that the search may take for one part, about a second
 MAX_RESTARTS = 40
@@ -69,7 +69,7 @@ class EliminationOrder:
     @property
     def bytes(self) -> float:
         """Memory that exact inference needs for its messages and its working tables (about)."""
-        return BYTES * (self.message_entries + 3 * float(2.0**self.log2_largest))
+        return BYTES * (self.message_entries + 2 * float(2.0**self.log2_largest))
 
     def __repr__(self) -> str:
         more = "" if self.complete else "more than "
@@ -189,14 +189,16 @@ def _greedy(part: _Part, rule: Method, noise: NDArray[np.float64] | None = None)
 
 def _improve(part: _Part, attempt: _Attempt, method: Method, restarts: int | None, seed: int) -> _Attempt:
     """Search for a better order in each connected part that is hard; keep the first order elsewhere."""
+    if len(attempt.order) == len(part) and attempt.log_sizes.max(initial=0.0) <= EASY:
+        return attempt
     label = _labels(part)
-    cost = np.zeros(int(label.max(initial=-1)) + 1)
-    np.add.at(cost, label[attempt.order], np.exp2(attempt.log_sizes))
+    largest = np.zeros(int(label.max(initial=-1)) + 1)
+    np.maximum.at(largest, label[attempt.order], attempt.log_sizes)
     unfinished = np.ones(len(part), bool)
     unfinished[attempt.order] = False
-    cost[np.unique(label[unfinished])] = np.inf
-    hopeless = np.isinf(cost) & (np.bincount(label, minlength=len(cost)) > LARGE)
-    hard = np.flatnonzero((cost > EASY) & ~hopeless)
+    largest[np.unique(label[unfinished])] = np.inf
+    hopeless = np.isinf(largest) & (np.bincount(label, minlength=len(largest)) > LARGE)
+    hard = np.flatnonzero((largest > EASY) & ~hopeless)
     if not len(hard):
         return attempt
     pieces = [_selected(attempt, ~np.isin(label[attempt.order], hard))]
@@ -228,7 +230,7 @@ def _best(part: _Part, method: Method, restarts: int | None, seed: int) -> _Atte
         if better:
             best, best_rule = attempt, rule
         spent += attempt.work
-        enough = best.entries < WORTH_RESTARTS or spent > min(SEARCH_WORK, best.entries)
+        enough = best.entries < WORTH_RESTARTS or spent > min(SEARCH_WORK, best.entries / 4)
         if restarts is None and i >= len(rules) - 2 and enough:
             break
     return best

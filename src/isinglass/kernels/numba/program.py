@@ -3,8 +3,8 @@
 An *input* of a bucket is a factor or the message of a child. It is read at a start plus the sum of its
 strides over the bucket's axes. Inputs of a bucket are listed in three runs: factors, small messages, large
 messages. Factors and small messages are *local*: they are multiplied first, into a table over the axes that
-any of them mentions (an axis that none mentions has local card 1). Messages are large only in large buckets,
-where passing over them once matters.
+any of them mentions (an axis that none mentions has local card 1). A message is large if its bucket does not
+fit in a block and the message would make the local table more than a small part of it.
 
 Everything is flat arrays, because reading an array out of a tuple costs an atomic count in a compiled loop.
 """
@@ -19,7 +19,7 @@ from isinglass.compilation import compiled
 from isinglass.kernels.numba.strided import BLOCK
 from isinglass.validation import IntArray
 
-SMALL_SHARE = 64  # a message is local if it has at most this fraction of its bucket's entries
+SMALL_SHARE = 16  # of a large bucket, the local table is at most this fraction, if the factors allow it
 
 
 class Program(NamedTuple):
@@ -43,8 +43,33 @@ class Program(NamedTuple):
 
 
 @compiled
-def write_program(tree):
-    """Return the arrays of the program of a bucket tree, and the most entries of all children's messages."""
+def mention(first, last, variables, axis_of, mentioned, cards, a):
+    """Mark the axes of some variables; return by how much they multiply the local table's entries."""
+    growth = 1
+    for i in range(first, last):
+        axis = axis_of[variables[i]]
+        if axis >= 0 and not mentioned[axis]:
+            mentioned[axis] = True
+            growth *= cards[a + axis]
+    return growth
+
+
+@compiled
+def growth_of(first, last, variables, axis_of, mentioned, cards, a):
+    """Return by how much some variables would multiply the local table's entries."""
+    growth = 1
+    for i in range(first, last):
+        if not mentioned[axis_of[variables[i]]]:
+            growth *= cards[a + axis_of[variables[i]]]
+    return growth
+
+
+@compiled
+def write_program(tree, axis_of, mentioned, is_large):
+    """Return the arrays of the program of a bucket tree, and the most entries of one bucket's messages.
+
+    Scratch: `axis_of` (variables,) all -1, `mentioned` (axes of a bucket,), `is_large` (children,) all false.
+    """
     n = len(tree.parent)
     n_inputs = len(tree.factor) + len(tree.child)
     cards = tree.cards[tree.axis]
@@ -56,70 +81,110 @@ def write_program(tree):
     first_large = np.zeros(n, np.int64)
     source = np.zeros(n_inputs, np.int64)
     first_stride = np.zeros(n_inputs + 1, np.int64)
+    strides = np.zeros(_count_strides(tree), np.int64)
     input_of = np.full(n, -1, np.int64)
-    axis_of = np.full(len(tree.cards), -1, np.int64)
+    most = 1
     i = 0
     for b in range(n):
-        d = tree.first_axis[b + 1] - tree.first_axis[b]
-        size = 1
-        for axis in range(tree.first_axis[b], tree.first_axis[b + 1]):
-            size *= cards[axis]
+        a, d = tree.first_axis[b], tree.first_axis[b + 1] - tree.first_axis[b]
+        size = _enter(tree, b, axis_of, mentioned)
+        mentioned[d - 1] = True
+        local = cards[a + d - 1]
         for f in range(tree.first_factor[b], tree.first_factor[b + 1]):
             source[i] = tree.factor[f]
+            local *= mention(tree.first_slot[source[i]], tree.first_slot[source[i] + 1], tree.slot_variable,
+                             axis_of, mentioned, cards, a)  # fmt: skip
             i += 1
         first_child[b] = i
-        for want_large in (False, True):
-            if want_large:
-                first_large[b] = i
-            for k in range(tree.first_child[b], tree.first_child[b + 1]):
-                c = tree.child[k]
-                message = tree.first_message[c + 1] - tree.first_message[c]
-                if (size > BLOCK and message * SMALL_SHARE > size) == want_large:
-                    source[i] = c
-                    input_of[c] = i
-                    i += 1
+        for k in range(tree.first_child[b], tree.first_child[b + 1]):
+            c = tree.child[k]
+            first, last = tree.first_axis[c], tree.first_axis[c + 1] - 1
+            growth = growth_of(first, last, tree.axis, axis_of, mentioned, cards, a)
+            is_large[c] = size > BLOCK and growth > 1 and local * growth * SMALL_SHARE > size
+            if not is_large[c]:
+                local *= mention(first, last, tree.axis, axis_of, mentioned, cards, a)
+                source[i] = c
+                i += 1
+        first_large[b] = i
+        for k in range(tree.first_child[b], tree.first_child[b + 1]):
+            if is_large[tree.child[k]]:
+                source[i] = tree.child[k]
+                i += 1
         first_input[b + 1] = i
-        for j in range(first_input[b], i):
-            first_stride[j + 1] = first_stride[j] + d
-    strides = np.zeros(first_stride[n_inputs], np.int64)
-    most = 1
-    for b in range(n):
-        a0, a1 = tree.first_axis[b], tree.first_axis[b + 1]
-        for axis in range(a0, a1):
-            axis_of[tree.axis[axis]] = axis - a0
-        local_cards[a1 - 1] = cards[a1 - 1]
+        local_size[b] = local
         total = 0
-        for j in range(first_input[b], first_input[b + 1]):
-            s0 = first_stride[j]
+        for j in range(first_input[b], i):
+            s = first_stride[j]
+            first_stride[j + 1] = s + d
             if j < first_child[b]:
-                for slot in range(tree.first_slot[source[j]], tree.first_slot[source[j] + 1]):
-                    if tree.has_bucket[tree.slot_variable[slot]]:
-                        strides[s0 + axis_of[tree.slot_variable[slot]]] = tree.slot_stride[slot]
+                _factor_strides(tree, source[j], axis_of, strides, s)
             else:
-                step = 1
-                for axis in range(tree.first_axis[source[j] + 1] - 2, tree.first_axis[source[j]] - 1, -1):
-                    strides[s0 + axis_of[tree.axis[axis]]] = step
-                    step *= tree.cards[tree.axis[axis]]
-                total += step
-            if j < first_large[b]:
-                for axis in range(a0, a1):
-                    if strides[s0 + axis - a0] > 0:
-                        local_cards[axis] = cards[axis]
+                input_of[source[j]] = j
+                total += _message_strides(tree, source[j], axis_of, strides, s)
         most = max(most, total)
-        for axis in range(a1 - 1, a0 - 1, -1):
-            if local_cards[axis] > 1:
-                local_strides[axis] = local_size[b]
-                local_size[b] *= local_cards[axis]
+        step = 1
+        for axis in range(d - 1, -1, -1):
+            if mentioned[axis]:
+                local_cards[a + axis] = cards[a + axis]
+                local_strides[a + axis] = step
+                step *= cards[a + axis]
+        for axis in range(d):
+            axis_of[tree.axis[a + axis]] = -1
     return (
         cards, local_cards, local_strides, local_size, first_input, first_child, first_large, source, first_stride,
         strides, input_of, most,
     )  # fmt: skip
 
 
+@compiled
+def _count_strides(tree):
+    """Strides of all inputs: for each, as many as its bucket has axes."""
+    total = 0
+    for b in range(len(tree.parent)):
+        inputs = tree.first_factor[b + 1] - tree.first_factor[b] + tree.first_child[b + 1] - tree.first_child[b]
+        total += inputs * (tree.first_axis[b + 1] - tree.first_axis[b])
+    return total
+
+
+@compiled
+def _enter(tree, b, axis_of, mentioned):
+    """Number the axes of bucket b and forget what was mentioned. Returns its entries."""
+    size = 1
+    for i in range(tree.first_axis[b], tree.first_axis[b + 1]):
+        axis_of[tree.axis[i]] = i - tree.first_axis[b]
+        mentioned[i - tree.first_axis[b]] = False
+        size *= tree.cards[tree.axis[i]]
+    return size
+
+
+@compiled
+def _factor_strides(tree, f, axis_of, strides, s):
+    """Write the strides of a factor's table; clamped variables have no axis."""
+    for slot in range(tree.first_slot[f], tree.first_slot[f + 1]):
+        axis = axis_of[tree.slot_variable[slot]]
+        if axis >= 0:
+            strides[s + axis] = tree.slot_stride[slot]
+
+
+@compiled
+def _message_strides(tree, c, axis_of, strides, s):
+    """Write the strides of a child's message, C order without the child's own variable. Returns its entries."""
+    step = 1
+    for i in range(tree.first_axis[c + 1] - 2, tree.first_axis[c] - 1, -1):
+        strides[s + axis_of[tree.axis[i]]] = step
+        step *= tree.cards[tree.axis[i]]
+    return step
+
+
 def make_program(tree) -> tuple[Program, int]:
     """Return the program of a bucket tree (`TreeArrays`) and the most entries of one bucket's inputs."""
     (cards, local_cards, local_strides, local_size, first_input, first_child, first_large, source, first_stride,
-     strides, input_of, most) = write_program(tree)  # fmt: skip
+     strides, input_of, most) = write_program(
+        tree,
+        np.full(len(tree.cards), -1, np.int64),
+        np.zeros(int(np.diff(tree.first_axis).max(initial=1)), np.bool_),
+        np.zeros(len(tree.parent), np.bool_),
+    )  # fmt: skip
     program = Program(
         tree.first_axis, tree.axis, cards, local_cards, local_strides, local_size, first_input, first_child,
         first_large, source, first_stride, strides, input_of, tree.first_message, tree.component,

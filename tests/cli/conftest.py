@@ -1,0 +1,1 @@
+from cli_helpers import command, model  # noqa: F401

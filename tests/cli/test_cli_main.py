@@ -1,0 +1,188 @@
+"""The entry point: help, versions, mistakes, pipes and interruptions."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+import warnings
+from pathlib import Path
+
+import pytest
+from cli_helpers import one_clean_line
+
+import isinglass as ig
+from isinglass.cli.main import main
+from isinglass.cli.report import check_writable, error_text, one_line, plain_warnings
+
+SCRIPT = Path(sys.executable).with_name("isinglass")
+COMMANDS = ["infer", "info", "convert", "demo", "algorithms"]
+
+
+def test_version(command):
+    assert command("--version") == (0, f"isinglass {ig.__version__}\n", "")
+
+
+def test_help(command):
+    code, out, err = command("--help")
+    assert (code, err) == (0, "")
+    assert all(name in out for name in COMMANDS)
+    assert "examples:" in out
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_of_commands(command, name):
+    code, out, err = command(name, "--help")
+    assert (code, err) == (0, "")
+    assert "examples:" in out
+    options = [line for line in out.splitlines() if line.startswith("  --")]
+    assert " ".join(out.split()).count("(default: ") >= len(options)
+
+
+@pytest.mark.parametrize(
+    ("argv", "words"),
+    [
+        ([], "COMMAND (see: isinglass --help)"),
+        (["nonsense"], "invalid choice: 'nonsense'"),
+        (["infer"], "MODEL (see: isinglass infer --help)"),
+        (["infer", "a.uai", "--tusk", "PR"], "--tusk"),
+        (["infer", "a.uai", "--task"], "--task: expected one argument"),
+        (["infer", "a.uai", "--task", "SUM"], "'SUM'"),
+        (["infer", "a.uai", "--mem", "1GB"], "--mem"),
+        (["convert", "a.uai"], "OUT (see: isinglass convert --help)"),
+        (["a\nb\x1b[31m"], r"\x1b[31m"),
+    ],
+)
+def test_usage_mistakes(command, argv, words):
+    code, out, err = command(*argv)
+    assert (code, out) == (2, "")
+    assert words in err
+    assert "--help)" in err
+
+
+def test_algorithms(command):
+    code, out, err = command("algorithms")
+    assert (code, err) == (0, "")
+    for name, summary in ig.algorithms().items():
+        assert name in out
+        assert summary.split()[0] in out
+
+
+def test_interruption(command, monkeypatch):
+    def interrupted(arguments):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("isinglass.cli.algorithms.run", interrupted)
+    assert command("algorithms") == (130, "", "isinglass: interrupted\n")
+
+
+def test_out_of_memory(command, monkeypatch):
+    def greedy(arguments):
+        raise MemoryError
+
+    monkeypatch.setattr("isinglass.cli.algorithms.run", greedy)
+    code, _, err = command("algorithms")
+    assert code == 2
+    assert "not enough memory" in err
+
+
+def test_bugs_are_not_hidden(monkeypatch):
+    def broken(arguments):
+        raise ZeroDivisionError
+
+    monkeypatch.setattr("isinglass.cli.algorithms.run", broken)
+    with pytest.raises(ZeroDivisionError):
+        main(["algorithms"])
+
+
+def test_one_line():
+    assert one_line("a\r\nb\x00\x9b c\u2028") == r"a  b\x00\x9b c\u2028"
+
+
+def test_error_texts():
+    assert error_text(PermissionError(13, "Permission denied", b"x")) == "x: Permission denied"
+    assert error_text(OSError("odd")) == "odd"
+    assert error_text(OSError()) == "OSError"
+
+
+def test_check_writable(tmp_path):
+    check_writable(None)
+    check_writable(str(tmp_path / "new"))
+    with pytest.raises(IsADirectoryError):
+        check_writable(str(tmp_path))
+    with pytest.raises(FileNotFoundError):
+        check_writable(str(tmp_path / "none" / "new"))
+
+
+def test_convergence_warning_is_one_line(capsys):
+    with plain_warnings():
+        warnings.simplefilter("always")
+        warnings.warn("bp stopped", ig.ConvergenceWarning, stacklevel=1)
+    assert capsys.readouterr().err == "isinglass: warning: bp stopped\n"
+    with pytest.warns(UserWarning, match="other"), plain_warnings():
+        warnings.warn("other", UserWarning, stacklevel=1)
+
+
+def run_script(*argv, **options):
+    return subprocess.run([SCRIPT, *argv], capture_output=True, text=True, timeout=120, **options)
+
+
+def test_console_script(model):
+    done = run_script("infer", model, "--task", "PR")
+    assert done.returncode == 0
+    assert done.stdout.startswith("PR\n")
+    one_clean_line(done.stderr)
+    done = run_script("infer", "missing.uai")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "isinglass: missing.uai: No such file or directory\n"
+
+
+def test_help_is_fast_and_light():
+    start = time.perf_counter()
+    assert run_script("--help").returncode == 0
+    assert time.perf_counter() - start < 2  # 0.1 s on an idle machine
+    code = "import sys; from isinglass.cli.main import main; main(['infer', '--help']); "
+    code += "print([m for m in ('numpy', 'numba', 'scipy', 'rich', 'matplotlib') if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
+@pytest.mark.parametrize("argv", ["--help", "infer m.uai --task MAR --quiet", "info m.uai", "infer big.uai --quiet"])
+def test_broken_pipe(model, argv):
+    n = 20_000
+    ones = "MARKOV\n" + f"{n}\n" + "2 " * n + "\n0\n"
+    (model.parent / "big.uai").write_text(ones)
+    line = f"'{SCRIPT}' {argv} | head -1; echo ${{PIPESTATUS[0]}}"
+    done = subprocess.run(["bash", "-c", line], capture_output=True, text=True, cwd=model.parent, timeout=120)
+    assert done.stderr == ""
+    assert done.stdout.splitlines()[-1] in ("0", "141")
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full")
+def test_full_disk(model):
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [SCRIPT, "infer", model, "--quiet"], stdout=full, stderr=subprocess.PIPE, text=True, timeout=120
+        )
+    assert done.returncode == 2
+    assert done.stderr == "isinglass: No space left on device\n"
+
+
+def test_closed_standard_streams(model):
+    line = f"'{SCRIPT}' infer missing.uai 2>&-; echo $?; '{SCRIPT}' infer '{model}' >&-; echo $?"
+    done = subprocess.run(["bash", "-c", line], capture_output=True, text=True, timeout=120)
+    assert "Traceback" not in done.stderr
+    assert done.stdout.split() == ["2", "0"]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals")
+def test_ctrl_c(tmp_path):
+    """A fifo that nobody writes to: the program waits for its model until it is interrupted."""
+    fifo = tmp_path / "m.uai"
+    os.mkfifo(fifo)
+    process = subprocess.Popen([SCRIPT, "infer", fifo], stderr=subprocess.PIPE, text=True)
+    time.sleep(1.5)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert err == "isinglass: interrupted\n"

@@ -1,0 +1,88 @@
+"""Pictures."""
+
+import builtins
+import io
+import sys
+
+import numpy as np
+import pytest
+
+import isinglass as ig
+from isinglass.errors import InputError, MissingDependencyError
+
+
+def png(figure):
+    file = io.BytesIO()
+    figure.savefig(file, format="png")
+    return file.getvalue()
+
+
+def test_panel():
+    pictures = [np.eye(3), np.zeros((3, 5)), np.full((3, 3), 0.5)]
+    figure = ig.viz.panel(pictures, ["a", "b", "c"])
+    assert [ax.get_title() for ax in figure.axes] == ["a", "b", "c"]
+    for ax, picture in zip(figure.axes, pictures, strict=True):
+        assert len(ax.get_xticks()) == len(ax.get_yticks()) == 0
+        (image,) = ax.get_images()
+        assert image.get_clim() == (0, 1)
+        np.testing.assert_array_equal(image.get_array(), picture)
+    assert png(figure).startswith(b"\x89PNG")
+
+
+def test_panel_without_titles_and_with_limits():
+    figure = ig.viz.panel([np.arange(6).reshape(2, 3)], limits=(0, 5))
+    assert figure.axes[0].get_title() == ""
+    assert figure.axes[0].get_images()[0].get_clim() == (0, 5)
+
+
+def test_no_pyplot(monkeypatch):
+    monkeypatch.delitem(sys.modules, "matplotlib.pyplot", raising=False)
+    png(ig.viz.panel([np.eye(2)]))
+    assert "matplotlib.pyplot" not in sys.modules
+
+
+def test_marginals():
+    p = ig.datasets.denoising_model([[0, 1, 1], [0, -1, 1]])
+    r = ig.infer(p)
+    figure = ig.viz.marginals(r, (2, 3), title="beliefs")
+    expected = np.asarray(r.variables)[:, 1].reshape(2, 3)
+    np.testing.assert_array_equal(figure.axes[0].get_images()[0].get_array(), expected)
+    assert figure.axes[0].get_title() == "beliefs"
+    assert ig.viz.marginals(r, (3, 2), state=0).axes[0].get_title() == "P(state 0)"
+    assert png(figure).startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize(
+    ("images", "titles", "argument"),
+    [
+        ([], None, "images"),
+        ([np.eye(2)], ["a", "b"], "titles"),
+        ([[1, 2]], None, "images"),
+        ([[["x"]]], None, "images"),
+    ],
+)
+def test_bad_panels(images, titles, argument):
+    with pytest.raises(InputError, match=argument):
+        ig.viz.panel(images, titles)
+
+
+@pytest.mark.parametrize(
+    ("shape", "state", "argument"), [((2, 2), 1, "shape"), ((2, 3), 2, "state"), ((2, 3), -1, "state")]
+)
+def test_bad_marginals(shape, state, argument):
+    r = ig.infer(ig.datasets.denoising_model([[0, 1, 1], [0, -1, 1]]))
+    with pytest.raises(InputError, match=argument):
+        ig.viz.marginals(r, shape, state=state)
+
+
+def test_missing_matplotlib(monkeypatch):
+    genuine = builtins.__import__
+
+    def missing(name, *rest, **more):
+        if name.startswith("matplotlib"):
+            raise ImportError(name)
+        return genuine(name, *rest, **more)
+
+    monkeypatch.setattr(builtins, "__import__", missing)
+    with pytest.raises(MissingDependencyError, match=r"pip install 'isinglass\[viz\]'"):
+        ig.viz.panel([np.eye(2)])
