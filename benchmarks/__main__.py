@@ -56,9 +56,7 @@ def exact_row(name: str, repetitions: int = 5) -> list[str]:
 
 
 def build_row(repetitions: int = 5) -> list[str]:
-    times = [
-        timed(lambda: ising(ig.grid_graph(300, 300, 2), np.random.default_rng(3))) for _ in range(repetitions)
-    ]
+    times = [timed(lambda: ising(ig.grid_graph(300, 300, 2), np.random.default_rng(3))) for _ in range(repetitions)]
     return ["build ising300 in bulk", seconds(times), "-", "0.3 s", "libDAI 0.36", ""]
 
 

@@ -75,7 +75,7 @@ class Potentials:
     >>> g = FactorGraph([2, 2], [(0, 1), (0,)])
     >>> p = Potentials(g, [[[1.0, 0.0], [0.0, 1.0]], [0.5, 0.0]])
     >>> print(p)
-    Potentials: 2 variables (2 states), 2 factors (arity 1-2), width 1: exact needs 96 B
+    Potentials: 2 variables (2 states), 2 factors (arity 1-2), width 1: exact needs 88 B
     >>> p.log_score([[0, 0], [1, 0]]).tolist()
     [1.5, 0.0]
     """

@@ -183,9 +183,7 @@ def test_n_best_with_ties_gives_each_assignment_once():
 
 def test_n_best_of_a_long_chain():
     n = 5000
-    p = ig.Potentials.from_groups(
-        ig.chain_graph(n, 3), [np.random.default_rng(0).normal(size=(n, 3)), np.eye(3)[None]]
-    )
+    p = ig.Potentials.from_groups(ig.chain_graph(n, 3), [np.random.default_rng(0).normal(size=(n, 3)), np.eye(3)[None]])
     found = ig.n_best(p, 20)
     scores = [m.score for m in found]
     assert scores == sorted(scores, reverse=True)

@@ -70,7 +70,7 @@ class Brute(Algorithm):
     >>> import isinglass as ig
     >>> p = ig.Potentials(ig.FactorGraph([2, 2], [(0, 1)]), [np.log([[3.0, 1.0], [1.0, 1.0]])])
     >>> r = ig.infer(p, "brute")
-    >>> round(np.exp(r.log_z), 12), r.variable(0).round(4).tolist()
+    >>> round(float(np.exp(r.log_z)), 12), r.variable(0).round(4).tolist()
     (6.0, [0.6667, 0.3333])
     """
 

@@ -47,7 +47,7 @@ class Exact(Algorithm):
     >>> import isinglass as ig
     >>> p = ig.Potentials.from_groups(ig.grid_graph(3, 3, 2), [np.zeros((9, 2)), np.eye(2)[None]])
     >>> round(ig.infer(p, "exact").log_z, 6)
-    13.814846
+    13.891525
     """
 
     memory_limit: str | int | float | None = None
