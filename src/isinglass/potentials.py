@@ -29,13 +29,13 @@ from isinglass.validation import (
 
 
 class LogTables(Sequence[NDArray[Any]]):
-    """The log table of each factor, in factor order; read-only views into the group arrays."""
+    """The table of each factor, in factor order: views into arrays (tables, k_1, ..., k_r), one for each group."""
 
-    def __init__(self, potentials: Potentials) -> None:
-        self._potentials = potentials
+    def __init__(self, graph: FactorGraph, groups: Sequence[NDArray[Any]], table_ids: Sequence[IntArray]) -> None:
+        self._place, self._groups, self._table_ids = graph.place, groups, table_ids
 
     def __len__(self) -> int:
-        return self._potentials.graph.n_factors
+        return len(self._place[0])
 
     @overload
     def __getitem__(self, index: int) -> NDArray[Any]: ...
@@ -45,8 +45,8 @@ class LogTables(Sequence[NDArray[Any]]):
         if isinstance(index, slice):
             return [self[i] for i in range(*index.indices(len(self)))]
         a = range(len(self))[index]
-        group, row = (int(array[a]) for array in self._potentials.graph.place)
-        table: NDArray[Any] = self._potentials.groups[group][self._potentials.table_ids[group][row]]
+        group, row = (int(array[a]) for array in self._place)
+        table: NDArray[Any] = self._groups[group][self._table_ids[group][row]]
         return table
 
 
@@ -75,7 +75,7 @@ class Potentials:
     >>> g = FactorGraph([2, 2], [(0, 1), (0,)])
     >>> p = Potentials(g, [[[1.0, 0.0], [0.0, 1.0]], [0.5, 0.0]])
     >>> print(p)
-    Potentials: 2 variables (2 states), 2 factors (arity 1-2), width 1: exact needs 88 B
+    Potentials: 2 variables (2 states), 2 factors (arity 1-2), width 1: exact needs 120 B
     >>> p.log_score([[0, 0], [1, 0]]).tolist()
     [1.5, 0.0]
     """
@@ -175,7 +175,7 @@ class Potentials:
     @property
     def log_tables(self) -> Sequence[NDArray[Any]]:
         """The log table of each factor, in factor order."""
-        return LogTables(self)
+        return LogTables(self.graph, self.groups, self.table_ids)
 
     def with_evidence(self, evidence: Evidence | None) -> Potentials:
         """Return the same potentials with more variables observed.

@@ -135,7 +135,7 @@ def memory_size(size: str | int | float, argument: str = "memory_limit") -> int:
         match = re.fullmatch(r"\s*([0-9]*\.?[0-9]+)\s*([KMGT]I?)?B?\s*", size.upper())
         if match is None:
             raise InputError(argument, expected, repr(size))
-        return int(float(match[1]) * _UNITS[match[2] or ""])
+        size = float(match[1]) * _UNITS[match[2] or ""]
     if isinstance(size, bool) or not isinstance(size, int | float | np.integer | np.floating):
         raise InputError(argument, expected, repr(size))
     if not (math.isfinite(size) and size >= 0):

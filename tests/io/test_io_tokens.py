@@ -60,13 +60,9 @@ def test_numbers_refused(token):
     assert one_line(info.value) == f"f, line 2: expected factor 3, entry 2 (a decimal number), got '{token}'"
 
 
-@pytest.mark.parametrize(
-    "token", ["1e400", "-1e400", "1e-400", "0.0001e-322", "9" * 400, "-1e-999999999999999999"]
-)
+@pytest.mark.parametrize("token", ["1e400", "-1e400", "1e-400", "0.0001e-322", "9" * 400, "-1e-999999999999999999"])
 def test_numbers_outside_the_double_range(token):
-    with pytest.raises(
-        FileFormatError, match=r"^f, line 2: expected factor 3, entry 7 \(a number in the range"
-    ):
+    with pytest.raises(FileFormatError, match=r"^f, line 2: expected factor 3, entry 7 \(a number in the range"):
         numbers(f"0 0.0 1 1 1 1 0e5\n{token} 0")
 
 
@@ -80,18 +76,12 @@ def test_numbers_keep_every_bit(values):
     assert numbers(" ".join(map(repr, values))).tolist() == values
 
 
-@pytest.mark.parametrize(
-    "token", ["1.5", "1_0", "0x1", "1e1", "nan", "-10", "100", "9" * 19, "9" * 5000, "--1", "+"]
-)
+@pytest.mark.parametrize("token", ["1.5", "1_0", "0x1", "1e1", "nan", "-10", "100", "9" * 19, "9" * 5000, "--1", "+"])
 @pytest.mark.parametrize("before", ["1", "-1"])  # the fast way and the careful way
 def test_integers_refused(token, before):
-    with pytest.raises(
-        FileFormatError, match=r"^f, line 2: expected item 1 \(a whole number from -9 to 99\), got '"
-    ):
+    with pytest.raises(FileFormatError, match=r"^f, line 2: expected item 1 \(a whole number from -9 to 99\), got '"):
         integers(f"{before}\n{token}")
-    with pytest.raises(
-        FileFormatError, match=r"^f, line 1: expected it \(a whole number from -9 to 99\), got '"
-    ):
+    with pytest.raises(FileFormatError, match=r"^f, line 1: expected it \(a whole number from -9 to 99\), got '"):
         TokenReader(token, "f").integer("it", -9, 99)
 
 

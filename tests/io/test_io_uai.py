@@ -218,14 +218,10 @@ def test_gzip_in_messages(tmp_path):
 @pytest.mark.parametrize("name", ["m.uai", "m.fg"])
 def test_logs_out_of_range_are_named(tmp_path, value, name):
     graph = FactorGraph([2, 2], [(0,), (0, 1), (1, 0)])
-    p = Potentials.from_groups(
-        graph, [np.zeros((1, 2)), [np.zeros((2, 2)), [[0, 0], [value, 0]]]], [None, [0, 1]]
-    )
+    p = Potentials.from_groups(graph, [np.zeros((1, 2)), [np.zeros((2, 2)), [[0, 0], [value, 0]]]], [None, [0, 1]])
     with pytest.raises(InputError) as info:
         write_model(p, tmp_path / name)
-    assert one_line(info.value).startswith(
-        "log_tables[2]: expected logarithms of numbers in the range of a double"
-    )
+    assert one_line(info.value).startswith("log_tables[2]: expected logarithms of numbers in the range of a double")
     assert f"got {value} at index (1, 0); subtract a constant" in str(info.value)
     assert list(tmp_path.iterdir()) == []
 

@@ -68,8 +68,8 @@ class EliminationOrder:
 
     @property
     def bytes(self) -> float:
-        """Memory that exact inference needs for its messages and its working tables (about)."""
-        return BYTES * (self.message_entries + 2 * float(2.0**self.log2_largest))
+        """Memory that exact inference may take at most: its messages and three tables of the largest bucket's size."""
+        return BYTES * (self.message_entries + 3 * float(2.0**self.log2_largest))
 
     def __repr__(self) -> str:
         more = "" if self.complete else "more than "

@@ -7,6 +7,7 @@ Each component of the graph has a table of its own. Clamped variables keep only 
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from itertools import product
 from typing import Any, ClassVar
@@ -83,7 +84,7 @@ class Brute(Algorithm):
 
     def cost(self, potentials: Potentials) -> Cost:
         """Say how large the joint tables are."""
-        sizes = [2.0 ** float(np.log2(potentials.graph.cards[free]).sum()) for free in _free(potentials)]
+        sizes = [math.prod(potentials.graph.cards[free].astype(float).tolist()) for free in _free(potentials)]
         largest, total = max(sizes, default=1.0), sum(sizes)
         text = f"{total:.3g} assignments, {bytes_text(8 * TABLES * largest)}"
         return Cost(8.0 * TABLES * largest, total * potentials.graph.n_factors, text)

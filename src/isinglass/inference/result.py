@@ -98,6 +98,30 @@ class FactorBeliefs(Sequence[NDArray[Any]]):
         return f"<beliefs of {len(self)} factors>"
 
 
+@dataclass(frozen=True, eq=False)
+class Gradients:
+    """Derivatives of a loss, from `Result.backward`.
+
+    Attributes
+    ----------
+    groups : tuple of arrays (tables, k_1, ..., k_r)
+        By the log tables, like `Potentials.groups`: summed over all factors that share a table.
+    log_tables : sequence of arrays
+        For each factor, the derivative by the table that it uses.
+    initial_messages : array
+        By the logarithms of the messages that the run began with, flat.
+    damping : float
+    counting_numbers : array (factors,)
+        By the counting number of each factor of arity two or more; zero for the others.
+    """
+
+    groups: tuple[NDArray[Any], ...]
+    log_tables: Sequence[NDArray[Any]]
+    initial_messages: NDArray[Any]
+    damping: Any
+    counting_numbers: NDArray[Any]
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Result:
     """Beliefs and log Z.
@@ -121,6 +145,7 @@ class Result:
     factors: FactorBeliefs
     info: Info
     joint_of: Callable[[IntArray], NDArray[Any]] | None = None
+    reverse: Callable[[NDArray[Any], NDArray[Any], NDArray[Any]], Gradients] | None = None
 
     @property
     def log_z(self) -> Any:
@@ -144,6 +169,33 @@ class Result:
         if self.joint_of is None:
             raise InputError("variables", "an algorithm with joint beliefs", self.info.algorithm, 'use "exact"')
         return self.joint_of(wanted)
+
+    def backward(
+        self,
+        log_z: ArrayLike = 0.0,
+        variables: Sequence[ArrayLike] | ArrayLike | None = None,
+        factors: Sequence[ArrayLike | None] | None = None,
+    ) -> Gradients:
+        """Carry derivatives by log Z and the beliefs back to the log tables, through what really ran.
+
+        Parameters
+        ----------
+        log_z : float or array (components,)
+            Derivative of the loss by log Z.
+        variables : sequence of arrays (states,) or one flat array
+            Derivative by the belief of each variable.
+        factors : sequence of (array or None)
+            Derivative by the belief of each factor, in the shape of its table.
+
+        Returns
+        -------
+        Gradients
+        """
+        if self.reverse is None:
+            raise InputError("tape", "True when the result was inferred", "no tape", "infer(..., tape=True)")
+        graph = self.potentials.graph
+        z_bar = np.broadcast_to(np.asarray(log_z, self.variables.flat.dtype), graph.n_components).copy()
+        return self.reverse(z_bar, _flat_cotangent(self.variables, variables), _factor_cotangent(graph, self, factors))
 
     def __repr__(self) -> str:
         return f"Result: log_z = {self.log_z:.10g}, {self.info}"
@@ -180,3 +232,33 @@ def _index(value: int, argument: str, length: int, what: str) -> int:
     if index >= length:
         raise InputError(argument, f"a number below {length}, that of the {what}", str(index))
     return index
+
+
+def _flat_cotangent(beliefs: VariableBeliefs, given: Any) -> NDArray[Any]:
+    """Lay out derivatives by variable beliefs like the flat beliefs."""
+    if given is None:
+        return np.zeros_like(beliefs.flat)
+    if not isinstance(given, np.ndarray):
+        given = np.concatenate([np.zeros(0), *(np.asarray(g).ravel() for g in given)])
+    if given.size != beliefs.flat.size:
+        raise InputError("variables", f"{beliefs.flat.size} numbers, one for each state", str(given.size))
+    return given.reshape(-1).astype(beliefs.flat.dtype)
+
+
+def _factor_cotangent(graph: FactorGraph, result: Result, given: Any) -> NDArray[Any]:
+    """Lay out derivatives by factor beliefs group by group."""
+    dtype = result.variables.flat.dtype
+    if given is None:
+        return np.zeros(sum(len(g) * g.table_size for g in graph.groups), dtype)
+    if len(given) != graph.n_factors:
+        raise InputError("factors", f"one entry for each of {graph.n_factors} factors", str(len(given)))
+    parts = [np.zeros(0, dtype)]
+    for group, beliefs in zip(graph.groups, result.factors.groups, strict=True):
+        bars = np.zeros(beliefs.shape, dtype)
+        for row, a in enumerate(group.factors.tolist()):
+            if given[a] is not None:
+                if np.shape(given[a]) != group.shape:
+                    raise InputError(f"factors[{a}]", f"shape {group.shape}", f"shape {np.shape(given[a])}")
+                bars[row] = given[a]
+        parts.append(bars.ravel())
+    return np.concatenate(parts)

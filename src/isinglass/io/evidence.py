@@ -59,12 +59,8 @@ def read_evidence(path: PathLike, cards: Sequence[int] | IntArray | None = None)
 def write_evidence(evidence: Evidence, path: PathLike) -> None:
     """Write an evidence file, in the form without a number of samples, sorted by variable."""
     if not isinstance(evidence, Mapping):
-        raise InputError(
-            "evidence", "a mapping from variable to state, such as {2: 0}", type(evidence).__name__
-        )
-    pairs = sorted(
-        (whole_number(v, "evidence (variable)"), whole_number(s, "evidence")) for v, s in evidence.items()
-    )
+        raise InputError("evidence", "a mapping from variable to state, such as {2: 0}", type(evidence).__name__)
+    pairs = sorted((whole_number(v, "evidence (variable)"), whole_number(s, "evidence")) for v, s in evidence.items())
     numbers = [len(pairs), *(number for pair in pairs for number in pair)]
     write_text_atomically(path, " ".join(map(str, numbers)) + "\n")
 
@@ -95,9 +91,7 @@ def _take_pairs(reader: TokenReader, n: int, cards: IntArray | None) -> dict[int
     found: dict[int, int] = {}
     for i, (variable, state) in enumerate(zip(variables.tolist(), states.tolist(), strict=True)):
         if found.setdefault(variable, state) != state:
-            reader.fail(
-                f"one state of variable {variable}, which was {found[variable]}", int(positions[i, 1])
-            )
+            reader.fail(f"one state of variable {variable}, which was {found[variable]}", int(positions[i, 1]))
     return dict(sorted(found.items()))
 
 

@@ -204,9 +204,7 @@ def _block_texts(potentials: Potentials) -> list[str]:
         rows = values.transpose(0, *range(group.arity, 0, -1)).reshape(len(values), group.table_size)
         shape = " ".join(map(str, group.shape))
         written = [f"{shape}\n{_entries_text(row)}" for row in rows.tolist()]
-        for factor, labels, table in zip(
-            group.factors.tolist(), group.scopes.tolist(), ids.tolist(), strict=True
-        ):
+        for factor, labels, table in zip(group.factors.tolist(), group.scopes.tolist(), ids.tolist(), strict=True):
             texts[factor] = f"{group.arity}\n{' '.join(map(str, labels))}\n{written[table]}"
     return texts
 

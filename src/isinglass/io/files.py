@@ -125,9 +125,7 @@ def _gunzipped(file: BinaryIO, name: str, limit: int) -> bytes:
             return _capped(stream.read, name, limit)
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         reason = " ".join(str(error).split())
-        raise FileFormatError(
-            shown_path(name), None, "a whole gzip file", f"damaged data ({reason})"
-        ) from None
+        raise FileFormatError(shown_path(name), None, "a whole gzip file", f"damaged data ({reason})") from None
 
 
 def _capped(read: Callable[[int], bytes], name: str, limit: int) -> bytes:

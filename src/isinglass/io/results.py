@@ -63,9 +63,7 @@ def mar_text(variables: Sequence[ArrayLike]) -> str:
             got = f"shape {values.shape} of {values.dtype}"
             raise InputError(f"variables[{i}]", "real numbers in an array with 1 axis", got)
         if not (np.isfinite(values) & (values >= 0)).all():
-            raise InputError(
-                f"variables[{i}]", "probabilities", f"{float(values.min())} to {float(values.max())}"
-            )
+            raise InputError(f"variables[{i}]", "probabilities", f"{float(values.min())} to {float(values.max())}")
         words += [str(len(values)), *map(repr, values.astype(np.float64).tolist())]
     return f"MAR\n{' '.join(words)}\n"
 

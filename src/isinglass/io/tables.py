@@ -92,9 +92,7 @@ def from_values(cards: IntArray, layout: Layout, values: FloatArray, order: Lite
     return Potentials.from_groups(graph, [_group_tables(g, logs, begin, order) for g in graph.groups])
 
 
-def _group_tables(
-    group: FactorGroup, logs: FloatArray, begin: IntArray, order: Literal["C", "F"]
-) -> FloatArray:
+def _group_tables(group: FactorGroup, logs: FloatArray, begin: IntArray, order: Literal["C", "F"]) -> FloatArray:
     size = group.table_size
     flat = logs[spans(begin[group.factors], np.full(len(group), size))]
     if order == "C":

@@ -221,14 +221,10 @@ class TokenReader:
         i = next(i for i, token in enumerate(tokens) if _NUMBER.fullmatch(token) is None)
         self.fail(f"{what(i)} (a decimal number)", int(positions[i]))
 
-    def _check_range(
-        self, values: FloatArray, tokens: Sequence[str], positions: IntArray, what: Naming
-    ) -> None:
+    def _check_range(self, values: FloatArray, tokens: Sequence[str], positions: IntArray, what: Naming) -> None:
         """Refuse literals that became infinite, or zero although they are not."""
         rounded = {
-            token
-            for token in {tokens[i] for i in np.flatnonzero(values == 0).tolist()}
-            if not _ZERO.fullmatch(token)
+            token for token in {tokens[i] for i in np.flatnonzero(values == 0).tolist()} if not _ZERO.fullmatch(token)
         }
         if not rounded and np.isfinite(values).all():
             return
