@@ -242,7 +242,8 @@ def _flat_cotangent(beliefs: VariableBeliefs, given: Any) -> NDArray[Any]:
         given = np.concatenate([np.zeros(0), *(np.asarray(g).ravel() for g in given)])
     if given.size != beliefs.flat.size:
         raise InputError("variables", f"{beliefs.flat.size} numbers, one for each state", str(given.size))
-    return given.reshape(-1).astype(beliefs.flat.dtype)
+    bars: NDArray[Any] = given.reshape(-1).astype(beliefs.flat.dtype)
+    return bars
 
 
 def _factor_cotangent(graph: FactorGraph, result: Result, given: Any) -> NDArray[Any]:
