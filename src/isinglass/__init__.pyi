@@ -70,6 +70,9 @@ from .inference import (
     Assignment as Assignment,
 )
 from .inference import (
+    BeliefPropagation as BeliefPropagation,
+)
+from .inference import (
     Brute as Brute,
 )
 from .inference import (

@@ -36,6 +36,16 @@ def whole_number(value: object, argument: str, minimum: int = 0) -> int:
     return number
 
 
+def number(value: object, argument: str, minimum: float, below: float) -> float:
+    """Check that `value` is a real number of at least `minimum` and less than `below`."""
+    expected = f"a number of at least {minimum:g}" + (f" and below {below:g}" if below < math.inf else "")
+    if isinstance(value, bool | np.bool_) or not isinstance(value, int | float | np.integer | np.floating):
+        raise InputError(argument, expected, repr(value))
+    if not minimum <= value < below:
+        raise InputError(argument, expected, repr(value))
+    return float(value)
+
+
 def integers(values: ArrayLike, argument: str, ndim: int) -> IntArray:
     """Convert to an int64 array with `ndim` axes; floats, Booleans and ragged lists are refused."""
     expected = f"integers in an array with {ndim} {'axis' if ndim == 1 else 'axes'}"

@@ -20,5 +20,23 @@ class TestExact(InferenceSuite):
         return True
 
 
+class TestBeliefPropagation(InferenceSuite):
+    def algorithm(self):
+        return ig.BeliefPropagation(tol=1e-12, max_iter=200, damping=0.1)
+
+    def accepts(self, potentials):
+        return True
+
+
+class TestBeliefPropagationAuto(TestBeliefPropagation):
+    def algorithm(self):
+        return ig.BeliefPropagation(tol=1e-12, max_iter=200)
+
+
+class TestBeliefPropagationSequential(TestBeliefPropagation):
+    def algorithm(self):
+        return ig.BeliefPropagation(tol=1e-12, max_iter=200, schedule="sequential")
+
+
 def test_no_algorithm_escapes_the_suite():
     assert walk(InferenceSuite.__subclasses__()) == set()

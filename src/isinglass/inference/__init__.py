@@ -2,6 +2,7 @@
 
 from isinglass.inference.algorithm import ALGORITHMS, Algorithm, Cost, Facts
 from isinglass.inference.api import algorithms, infer, map_assignment, n_best, sample
+from isinglass.inference.bp import BeliefPropagation
 from isinglass.inference.brute import Brute
 from isinglass.inference.exact import Exact
 from isinglass.inference.result import Assignment, Info, Result
@@ -10,6 +11,7 @@ __all__ = [
     "ALGORITHMS",
     "Algorithm",
     "Assignment",
+    "BeliefPropagation",
     "Brute",
     "Cost",
     "Exact",

@@ -71,8 +71,13 @@ class Algorithm(ABC):
         """Say what `run` would need, without doing it."""
 
     @abstractmethod
-    def run(self, potentials: Potentials, progress: Progress | None = None) -> Result:
-        """Infer beliefs and log Z; evidence is that of the potentials."""
+    def run(
+        self, potentials: Potentials, progress: Progress | None = None, tape: bool = False, init: Result | None = None
+    ) -> Result:
+        """Infer beliefs and log Z; evidence is that of the potentials.
+
+        With `tape`, the result can be carried back (`Result.backward`); `init` is an earlier result to start from.
+        """
 
     def maximise(self, potentials: Potentials, n: int = 1, progress: Progress | None = None) -> list[Assignment]:
         """Find the `n` most probable assignments, best first."""

@@ -23,6 +23,8 @@ def infer(
     evidence: Evidence | None = None,
     tol: float | None = None,
     max_iter: int | None = None,
+    init: Result | None = None,
+    tape: bool = False,
     progress: Progress | None = None,
     **options: Any,
 ) -> Result:
@@ -39,6 +41,10 @@ def infer(
         More observed variables and their states.
     tol, max_iter : float, int, optional
         When an iterative algorithm stops; the others have no use for them.
+    init : Result, optional
+        An earlier result on the same graph whose messages an iterative algorithm starts from.
+    tape : bool
+        Keep what is needed for `Result.backward`.
     progress : callable (stage, fraction), optional
         Called now and then on long runs.
     **options
@@ -64,7 +70,7 @@ def infer(
     known = {f.name for f in fields(chosen)}  # type: ignore[arg-type]
     chosen = make(chosen, {k: v for k, v in stopping.items() if k in known})
     start = time.perf_counter()
-    result = chosen.run(clamped, progress)
+    result = chosen.run(clamped, progress, tape, init)
     info = replace(result.info, seconds=time.perf_counter() - start)
     if not info.converged:
         warnings.warn(
@@ -167,13 +173,14 @@ def _checked(potentials: Potentials, evidence: Evidence | None) -> Potentials:
 
 
 def _choose(potentials: Potentials, options: dict[str, Any]) -> Algorithm:
-    """Choose exact inference where it fits. No approximation is built in yet; say so where it does not."""
+    """Choose exact inference where it fits; where it does not, say what else there is, and leave the choice."""
     exact = make("exact", options)
     assert isinstance(exact, Exact)
     cost, limit = exact.cost(potentials), memory_limit_bytes(exact.memory_limit)
     if cost.bytes <= limit:
         return exact
+    approximate = ", ".join(name for name, cls in ALGORITHMS.items() if cls.facts.exact != "always")
     raise MemoryLimitError(
-        f"exact inference does not fit ({cost.text}; the memory limit is {bytes_text(limit)}) and no approximate "
-        "algorithm is available yet; raise memory_limit (--memory) or observe more variables"
+        f"exact inference does not fit ({cost.text}; the memory limit is {bytes_text(limit)}); raise memory_limit "
+        f"(--memory), observe more variables, or name an approximate algorithm ({approximate})"
     )

@@ -89,7 +89,9 @@ class Brute(Algorithm):
         text = f"{total:.3g} assignments, {bytes_text(8 * TABLES * largest)}"
         return Cost(8.0 * TABLES * largest, total * potentials.graph.n_factors, text)
 
-    def run(self, potentials: Potentials, progress: Progress | None = None) -> Result:
+    def run(
+        self, potentials: Potentials, progress: Progress | None = None, tape: bool = False, init: Result | None = None
+    ) -> Result:
         """Sum the joint tables."""
         tables = self.tables(potentials)
         return Result(

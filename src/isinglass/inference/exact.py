@@ -69,7 +69,9 @@ class Exact(Algorithm):
         text = f"width {more}{order.width}, {more}{bytes_text(order.bytes)}, {more}{order.entries:.3g} table entries"
         return Cost(order.bytes if order.complete else np.inf, order.entries, text)
 
-    def run(self, potentials: Potentials, progress: Progress | None = None) -> Result:
+    def run(
+        self, potentials: Potentials, progress: Progress | None = None, tape: bool = False, init: Result | None = None
+    ) -> Result:
         """Pass messages up and beliefs down."""
         up = upward(potentials, False, self.memory_limit, progress)
         variables, factors = _beliefs(potentials, up, progress)

@@ -145,6 +145,7 @@ class Result:
     factors: FactorBeliefs
     info: Info
     joint_of: Callable[[IntArray], NDArray[Any]] | None = None
+    messages: NDArray[Any] | None = None
     reverse: Callable[[NDArray[Any], NDArray[Any], NDArray[Any]], Gradients] | None = None
 
     @property

@@ -1,0 +1,110 @@
+"""Schedules of message passing: in which sequence the factors of a graph are updated in one iteration.
+
+A schedule lists links (factors of arity two or more, numbered as in `edges`), which are updated one after the
+other; *flooding* updates all of them at once and needs no list.
+
+- tree: on a forest, from the leaves to the roots and back: one iteration is exact.
+- grid: Domke's (2009) figure 5.2: vertical factors from the top left, then horizontal ones from the top left,
+  then both in reverse; every factor twice, and information reaches every site in one iteration.
+- sequential: in the order of the factors; random: in a new random order for each iteration.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from isinglass.errors import InputError
+from isinglass.graph.builders import grid_graph
+from isinglass.graph.edges import edges_of
+from isinglass.graph.factor_graph import FactorGraph
+from isinglass.validation import IntArray
+
+
+def tree_schedule(graph: FactorGraph) -> IntArray:
+    """Return the links of a forest from the leaves to the roots and back.
+
+    Examples
+    --------
+    >>> from isinglass.graph.builders import chain_graph
+    >>> tree_schedule(chain_graph(4, 2)).tolist()
+    [0, 2, 1, 1, 2, 0]
+    """
+    if not graph.is_forest:
+        raise InputError("schedule", "a forest for the tree schedule", "a graph with cycles", 'use "flooding"')
+    return graph.cached("tree_schedule", lambda: _up_and_down(graph))
+
+
+def grid_schedule(graph: FactorGraph) -> IntArray:
+    """Return the links of a regular grid, vertical, horizontal, horizontal reversed, vertical reversed.
+
+    Examples
+    --------
+    >>> grid_schedule(grid_graph(2, 2, 2)).tolist()
+    [2, 3, 0, 1, 1, 0, 3, 2]
+    """
+    shape = grid_shape(graph)
+    if shape is None:
+        got = "a graph that grid_graph would not build"
+        raise InputError("schedule", "a regular grid (horizontal, then vertical edges)", got, 'use "sequential"')
+    height, width = shape
+    horizontal = np.arange(height * (width - 1))
+    vertical = len(horizontal) + np.arange((height - 1) * width)
+    copies = [np.concatenate([vertical, horizontal, horizontal[::-1], vertical[::-1]])]
+    links = len(horizontal) + len(vertical)
+    return np.concatenate([copies[0] + c * links for c in range(graph.n_components)])
+
+
+def grid_shape(graph: FactorGraph) -> tuple[int, int] | None:
+    """Tell the height and width of a grid (or of every copy of a repeated one), if the graph is one."""
+    return graph.cached("grid_shape", lambda: _grid_shape(graph))
+
+
+def _grid_shape(graph: FactorGraph) -> tuple[int, int] | None:
+    n, copies = graph.n_variables, graph.n_components
+    edges = edges_of(graph)
+    arity = np.diff(edges.first_slot)
+    if n == 0 or n % copies or len(arity) % copies or (arity != 2).any():
+        return None
+    sites, links = n // copies, len(arity) // copies
+    pairs = edges.slot_variable.reshape(-1, 2)
+    # horizontal edges come first; the first vertical one is (0, width)
+    from_zero = pairs[pairs[:, 0] == 0][:, 1]
+    for width in {sites, int(from_zero.max(initial=1)), 1}:
+        height = sites // width
+        if height * width != sites or height * (width - 1) + (height - 1) * width != links:
+            continue
+        expected = edges_of(grid_graph(height, width, 2)).slot_variable.reshape(-1, 2)
+        shifted = expected[None] + (np.arange(copies) * sites)[:, None, None]
+        if np.array_equal(pairs, shifted.reshape(-1, 2)):
+            return height, width
+    return None
+
+
+def _up_and_down(graph: FactorGraph) -> IntArray:
+    """Peel factors that have at most one variable shared with a factor that is left."""
+    edges = edges_of(graph)
+    first_slot, variables = edges.first_slot.tolist(), edges.slot_variable.tolist()
+    n_links = len(first_slot) - 1
+    left = np.diff(edges.first_edge).tolist()  # links not yet peeled, at each variable
+    around: list[list[int]] = [[] for _ in range(graph.n_variables)]
+    shared = [0] * n_links  # slots whose variable has another link left
+    for f in range(n_links):
+        for i in variables[first_slot[f] : first_slot[f + 1]]:
+            around[i].append(f)
+            shared[f] += left[i] > 1
+    order: list[int] = []
+    peeled = [False] * n_links
+    ready = [f for f in range(n_links) if shared[f] <= 1]
+    for f in ready:
+        if peeled[f]:
+            continue
+        peeled[f] = True
+        order.append(f)
+        for i in variables[first_slot[f] : first_slot[f + 1]]:
+            left[i] -= 1
+            if left[i] == 1:
+                other = next(g for g in around[i] if not peeled[g])
+                shared[other] -= 1
+                if shared[other] <= 1:
+                    ready.append(other)
+    return np.array(order + order[::-1], np.int64)

@@ -1,0 +1,489 @@
+"""The message-passing engine: runs a schedule on a graph, reads the beliefs out, and goes back through the tape.
+
+One engine serves belief propagation, tree-reweighting and fractional belief propagation (counting numbers), the sum
+and the max semiring, and every schedule. Each component of the graph (example of a batch) stops, converges and is
+flagged by itself. A run uses linear values; components in which a product underflowed are run again with logarithms.
+The tape holds the messages that were overwritten, so that the backward pass replays exactly what ran.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isinglass.errors import ImpossibleEvidenceError
+from isinglass.graph.edges import Edges, edges_of
+from isinglass.graph.factor_graph import FactorGraph, iter_groups
+from isinglass.inference.algorithm import Progress
+from isinglass.inference.evidence import impossible
+from isinglass.inference.result import Gradients
+from isinglass.potentials import LogTables, Potentials
+from isinglass.validation import IntArray
+
+if TYPE_CHECKING:
+    from isinglass.kernels.numba.passes import Scratch, Values
+    from isinglass.kernels.numba.ring import Ring
+
+Sequencer = Callable[[int], IntArray | None]
+"""The links to update in iteration t, one after the other; None floods."""
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """What to run.
+
+    Attributes
+    ----------
+    counting : array (links,)
+    sequence : callable
+    damping : float
+    iterations : int or None
+        Exactly so many; None runs until `tol`, at most `max_iter`.
+    tol, max_iter
+    maximise : bool
+        The max semiring.
+    settled : bool
+        One iteration is known to be a fixed point (a tree schedule on a forest).
+    """
+
+    counting: NDArray[np.float64]
+    sequence: Sequencer
+    damping: float
+    iterations: int | None
+    tol: float
+    max_iter: int
+    maximise: bool = False
+    settled: bool = False
+
+
+@dataclass(eq=False)
+class Tape:
+    """What one run overwrote: for each iteration, its sequence, the components it moved, and the old messages."""
+
+    steps: list[tuple[IntArray | None, NDArray[np.bool_], NDArray[Any]]] = field(default_factory=list)
+
+
+@dataclass(eq=False)
+class Pass:
+    """One run in one representation, over the components that it is responsible for."""
+
+    edges: Edges
+    ring: Ring
+    units: NDArray[Any]
+    values: Values
+    scratch: Scratch
+    wanted: NDArray[np.bool_]
+    m: NDArray[Any]
+    n: NDArray[Any]
+    log_scale: NDArray[Any]
+    log_zi: NDArray[Any]
+    log_za: NDArray[Any]
+    tape: Tape | None
+
+
+@dataclass(eq=False)
+class Outcome:
+    """What the engine found; beliefs are flat, links' beliefs where their factor's group puts them."""
+
+    component_log_z: NDArray[Any]
+    variables: NDArray[Any]
+    factors: NDArray[Any]
+    converged: NDArray[np.bool_]
+    iterations: IntArray
+    residual: NDArray[np.float64]
+    messages: NDArray[Any]
+    passes: list[Pass]
+
+
+class Engine:
+    """Runs a plan on potentials."""
+
+    def __init__(self, potentials: Potentials, plan: Plan, initial: NDArray[Any] | None = None) -> None:
+        self.potentials, self.plan, self.initial = potentials, plan, initial
+        self.graph, self.edges = potentials.graph, edges_of(potentials.graph)
+        self.model = _Model.of(potentials, plan.counting)
+        self.first_belief = _first_beliefs(self.graph)
+
+    def run(self, taped: bool, progress: Progress | None = None) -> Outcome:
+        """Pass messages, with logarithms where linear values underflow; read out the beliefs."""
+        from isinglass.kernels.numba.ring import LOG_MAX, LOG_SUM, SUM
+
+        n, dtype = self.graph.n_components, self.potentials.dtype
+        outcome = Outcome(
+            component_log_z=np.zeros(n, dtype),
+            variables=np.zeros(self.edges.first_state[-1], dtype),
+            factors=np.zeros(sum(len(g) * g.table_size for g in self.graph.groups), dtype),
+            converged=np.zeros(n, bool),
+            iterations=np.zeros(n, np.int64),
+            residual=np.zeros(n),
+            messages=np.zeros(self.edges.start[-1], dtype),
+            passes=[],
+        )
+        wanted = np.ones(n, bool)
+        for ring in (LOG_MAX,) if self.plan.maximise else (SUM, LOG_SUM):
+            if wanted.any() or not n:
+                wanted = self._one_pass(ring, wanted, taped, outcome, progress)
+        self._finish(outcome)
+        return outcome
+
+    def backward(
+        self, outcome: Outcome, z_bar: NDArray[Any], variables_bar: NDArray[Any], factors_bar: NDArray[Any]
+    ) -> Gradients:
+        """Carry derivatives back through the read-out and every iteration."""
+        total = _Totals.zeros(self)
+        factors_bar, variables_bar = factors_bar.copy(), variables_bar.copy()
+        _move_unary_bars(self.graph, self.edges, self.first_belief, factors_bar, variables_bar)
+        for one in outcome.passes:
+            _reverse_pass(self, one, outcome, z_bar, variables_bar, factors_bar, total)
+        return total.gradients(self, z_bar)
+
+    def _one_pass(
+        self, ring: Ring, wanted: NDArray[np.bool_], taped: bool, outcome: Outcome, progress: Progress | None
+    ) -> NDArray[np.bool_]:
+        """Run the wanted components in one representation. Returns those that underflowed."""
+        one = self._prepared(ring, wanted, taped)
+        flagged = self.model.low & wanted if not len(ring) else np.zeros(len(wanted), bool)
+        self._iterate(one, flagged, outcome, progress)
+        self._read_out(one, wanted & ~flagged, flagged, outcome)
+        one.wanted = wanted & ~flagged
+        outcome.passes.append(one)
+        return wanted & flagged
+
+    def _prepared(self, ring: Ring, wanted: NDArray[np.bool_], taped: bool) -> Pass:
+        from isinglass.kernels.numba import passes
+        from isinglass.kernels.numba.ring import units
+
+        edges, dtype = self.edges, self.potentials.dtype
+        size, n_edges = edges.start[-1], len(edges.edge_link)
+        plain = bool((self.plan.counting == 1).all())
+        slots = int(np.diff(edges.first_slot).max(initial=1))
+        per_link = slots * int(edges.cards.max(initial=1))
+        powered, own = (np.empty(0 if plain else size, dtype) for _ in range(2))
+        scratch = passes.Scratch(
+            powered=powered,
+            own=own,
+            row=np.empty(int(edges.cards.max(initial=1)), dtype),
+            out=np.empty(per_link, dtype),
+            raw=np.empty(per_link, dtype),
+            bar=np.empty(per_link, dtype),
+            prefix=np.empty(slots, dtype),
+            digits=np.empty(slots, np.int64),
+        )
+        return Pass(
+            edges, ring, units(dtype, ring), self.model.values(ring), scratch, wanted.copy(), self._start(ring),
+            np.zeros(size, dtype), np.zeros(n_edges, dtype), np.zeros(len(edges.cards), dtype),
+            np.zeros(len(edges.component), dtype), Tape() if taped else None,
+        )  # fmt: skip
+
+    def _start(self, ring: Ring) -> NDArray[Any]:
+        """Return the initial messages: uniform, or the given ones (logarithms)."""
+        cards = np.diff(self.edges.start)
+        given = -np.log(np.repeat(cards, cards)) if self.initial is None else self.initial
+        logs: NDArray[Any] = given.astype(self.potentials.dtype)
+        if len(ring) == 2:
+            tops = np.maximum.reduceat(logs.real, self.edges.start[:-1]) if len(logs) else logs.real
+            return logs - np.repeat(tops, cards)
+        return logs if len(ring) else np.exp(logs)
+
+    def _iterate(self, one: Pass, flagged: NDArray[np.bool_], outcome: Outcome, progress: Progress | None) -> None:
+        """Iterate until every component has converged, underflowed or used up its iterations."""
+        plan = self.plan
+        limit = plan.max_iter if plan.iterations is None else plan.iterations
+        active = one.wanted & ~flagged
+        residual = np.zeros(len(active))
+        for t in range(limit):
+            if not active.any():
+                break
+            self._step(one, t, active, flagged, residual)
+            moved = active & ~flagged
+            outcome.residual[moved] = residual[moved]
+            outcome.iterations[moved] = t + 1
+            done = moved & ((residual <= plan.tol) | (plan.settled and t == 0))
+            outcome.converged[moved] = done[moved]
+            active = moved & ~done if plan.iterations is None else moved
+            if progress is not None:
+                progress(f"iteration {t + 1}, residual {residual.max(initial=0.0):.1e}", (t + 1) / limit)
+
+    def _step(
+        self,
+        one: Pass,
+        t: int,
+        active: NDArray[np.bool_],
+        flagged: NDArray[np.bool_],
+        residual: NDArray[np.float64],
+    ) -> None:
+        """Run one iteration, on tape if there is one."""
+        from isinglass.kernels.numba import passes
+
+        sequence = self.plan.sequence(t)
+        log = np.empty(0, self.potentials.dtype)
+        if one.tape is not None:
+            log = one.m.copy() if sequence is None else np.empty(_log_size(self.edges, sequence), one.m.dtype)
+            one.tape.steps.append((sequence, active.copy(), log))
+        common = (self.plan.damping, active, flagged, residual, one.scratch, one.units, one.ring)
+        if sequence is None:
+            belief = np.empty(self.edges.first_state[-1], one.m.dtype)
+            passes.flood(self.edges, one.values, one.m, one.n, one.log_scale, belief, *common)
+        else:
+            passes.follow(self.edges, one.values, sequence, one.m, one.n, log, *common)
+
+    def _read_out(self, one: Pass, active: NDArray[np.bool_], flagged: NDArray[np.bool_], outcome: Outcome) -> None:
+        from isinglass.kernels.numba import passes
+
+        if not active.any():
+            return
+        passes.read_out(
+            self.edges, one.values, one.m, one.n, one.log_scale, outcome.variables, outcome.factors,
+            self.first_belief[self.edges.link_factor], one.log_zi, one.log_za, active, flagged, one.scratch, one.units,
+            one.ring,
+        )  # fmt: skip
+        fine = active & ~flagged
+        self._add_log_z(one, fine, outcome)
+        entries = np.repeat(fine[self.edges.component[self.edges.edge_link]], np.diff(self.edges.start))
+        with np.errstate(divide="ignore"):
+            logs = one.m if len(one.ring) else np.log(one.m)
+        outcome.messages[entries] = logs[entries]
+
+    def _add_log_z(self, one: Pass, fine: NDArray[np.bool_], outcome: Outcome) -> None:
+        """Add the logs of Z_a, Z_i, Z_ia with their counting numbers, and the constants."""
+        edges, c = self.edges, self.plan.counting
+        of_edge = c[edges.edge_link]
+        variable = np.repeat(np.arange(len(edges.cards)), np.diff(edges.first_edge))
+        own = np.ones(len(edges.cards))
+        np.subtract.at(own, variable, of_edge)
+        parts = self.model.constant.copy()
+        with np.errstate(invalid="ignore"):
+            np.add.at(parts, edges.component, c * one.log_za)
+            np.add.at(parts, edges.variable_component, np.where(own == 0, 0, own * one.log_zi))
+            np.add.at(parts, edges.variable_component[variable], of_edge * one.log_scale)
+        dead = np.zeros(len(fine), bool)
+        dead[edges.component[one.log_za.real == -np.inf]] = True
+        dead[edges.variable_component[one.log_zi.real == -np.inf]] = True
+        if (dead & fine).any() or (self.model.constant.real == -np.inf).any():
+            raise ImpossibleEvidenceError(impossible(self.potentials))
+        outcome.component_log_z[fine] = parts[fine]
+
+    def _finish(self, outcome: Outcome) -> None:
+        """Round observed variables to one-hot; give factors of arity one their variable's belief, constants theirs."""
+        for variable, state in self.potentials.evidence.items():
+            first = self.edges.first_state[variable]
+            outcome.variables[first : first + self.edges.cards[variable]] = 0
+            outcome.variables[first + state] = 1
+        for group, part in iter_groups(self.graph):
+            if group.arity == 0:
+                outcome.factors[part] = 1
+            elif group.arity == 1:
+                at = self.edges.first_state[group.scopes[:, 0]]
+                outcome.factors[part] = outcome.variables[at[:, None] + np.arange(group.shape[0])].ravel()
+
+
+@dataclass(frozen=True, eq=False)
+class _Model:
+    """Log potentials of variables and effective log tables of links, each with a largest entry of zero."""
+
+    phi: NDArray[Any]
+    psi: NDArray[Any]
+    table: IntArray
+    counting: NDArray[np.float64]
+    constant: NDArray[Any]  # (components,) what was taken out
+    low: NDArray[np.bool_]  # (components,) whether an entry is too small for a linear value
+
+    @classmethod
+    def of(cls, potentials: Potentials, counting: NDArray[np.float64]) -> _Model:
+        graph, edges = potentials.graph, edges_of(potentials.graph)
+        constant = np.zeros(graph.n_components, potentials.dtype)
+        low = np.zeros(graph.n_components, bool)
+        phi = _own_potentials(potentials, edges, constant)
+        psi, table = _effective_tables(potentials, edges, counting, constant)
+        tiny = (phi.real < _LOWEST) & (phi.real > -np.inf)
+        low[np.repeat(edges.variable_component, edges.cards)[tiny]] = True
+        short = (psi.real < _LOWEST) & (psi.real > -np.inf)
+        starts = np.concatenate([[0], np.cumsum(short)])
+        low[edges.component[starts[table + edges.size] > starts[table]]] = True
+        return cls(phi, psi, table, counting, constant, low)
+
+    def values(self, ring: Ring) -> Values:
+        """Return the numbers in the representation of a ring."""
+        from isinglass.kernels.numba.passes import Values
+
+        if len(ring):
+            return Values(self.phi, self.psi, self.table, self.counting)
+        return Values(np.exp(self.phi), np.exp(self.psi), self.table, self.counting)
+
+
+_LOWEST = np.log(1e-290)
+
+
+def _own_potentials(potentials: Potentials, edges: Edges, constant: NDArray[Any]) -> NDArray[Any]:
+    """Add the factors of arity one and the evidence; take out each variable's largest entry."""
+    graph = potentials.graph
+    phi = np.zeros(edges.first_state[-1], potentials.dtype)
+    for group, tables, ids in zip(graph.groups, potentials.groups, potentials.table_ids, strict=True):
+        if group.arity == 1:
+            np.add.at(phi, edges.first_state[group.scopes[:, 0]][:, None] + np.arange(group.shape[0]), tables[ids])
+        elif group.arity == 0:
+            np.add.at(constant, graph.factor_component[group.factors], tables[ids])
+    for variable, state in potentials.evidence.items():
+        others = np.arange(edges.first_state[variable], edges.first_state[variable + 1])
+        phi[others[others != edges.first_state[variable] + state]] = -np.inf
+    if len(phi):
+        tops = np.maximum.reduceat(phi.real, edges.first_state[:-1])
+        np.add.at(constant, edges.variable_component, tops)
+        phi -= np.repeat(np.where(tops > -np.inf, tops, 0.0), edges.cards)
+    return phi
+
+
+def _effective_tables(
+    potentials: Potentials, edges: Edges, counting: NDArray[np.float64], constant: NDArray[Any]
+) -> tuple[NDArray[Any], IntArray]:
+    """Scale tables to a largest entry of zero and divide by the counting number; keep them shared if all are one."""
+    graph = potentials.graph
+    link_of = np.full(graph.n_factors, -1, np.int64)
+    link_of[edges.link_factor] = np.arange(len(edges.link_factor))
+    table = np.zeros(len(edges.link_factor), np.int64)
+    parts: list[NDArray[Any]] = [np.zeros(0, potentials.dtype)]
+    offset = 0
+    for group, tables, ids in zip(graph.groups, potentials.groups, potentials.table_ids, strict=True):
+        if group.arity < 2 or not len(group):
+            continue
+        rows = tables.reshape(len(tables), -1)
+        tops = rows.real.max(axis=1)
+        scaled = rows - np.where(tops > -np.inf, tops, 0.0)[:, None]
+        links = link_of[group.factors]
+        np.add.at(constant, edges.component[links], tops[ids])
+        if (counting[links] != 1).any():
+            scaled, ids = scaled[ids], np.arange(len(links))
+            np.divide(scaled, counting[links][:, None], out=scaled, where=scaled.real > -np.inf)
+        table[links] = offset + ids * group.table_size
+        parts.append(scaled.ravel())
+        offset += scaled.size
+    return np.concatenate(parts), table
+
+
+def _first_beliefs(graph: FactorGraph) -> IntArray:
+    first = np.zeros(graph.n_factors, np.int64)
+    for group, part in iter_groups(graph):
+        first[group.factors] = part.start + np.arange(len(group)) * group.table_size
+    return first
+
+
+def _log_size(edges: Edges, sequence: IntArray) -> int:
+    per_slot = np.diff(edges.start)[edges.slot_edge]
+    total = np.concatenate([[0], np.cumsum(per_slot)])
+    per_link = total[edges.first_slot[1:]] - total[edges.first_slot[:-1]]
+    return int(per_link[sequence].sum())
+
+
+def _move_unary_bars(
+    graph: FactorGraph, edges: Edges, first: IntArray, factors_bar: NDArray[Any], variables_bar: NDArray[Any]
+) -> None:
+    """The belief of a factor of arity one is its variable's: move its derivative there."""
+    for group, part in iter_groups(graph):
+        if group.arity == 1:
+            at = edges.first_state[group.scopes[:, 0]][:, None] + np.arange(group.shape[0])
+            np.add.at(variables_bar, at, factors_bar[part].reshape(len(group), -1))
+
+
+@dataclass(eq=False)
+class _Totals:
+    """Derivatives, summed over passes."""
+
+    phi: NDArray[Any]
+    psi: NDArray[Any]  # by the log tables of links, link by link
+    first_psi: IntArray
+    initial: NDArray[Any]
+    counting: NDArray[Any]
+    damping: NDArray[Any]
+
+    @classmethod
+    def zeros(cls, engine: Engine) -> _Totals:
+        edges, dtype = engine.edges, engine.potentials.dtype
+        first = np.concatenate([[0], np.cumsum(edges.size)]).astype(np.int64)
+        return cls(
+            np.zeros(edges.first_state[-1], dtype), np.zeros(first[-1], dtype), first[:-1],
+            np.zeros(edges.start[-1], dtype), np.zeros(len(edges.size), dtype), np.zeros(1, dtype),
+        )  # fmt: skip
+
+    def gradients(self, engine: Engine, z_bar: NDArray[Any]) -> Gradients:
+        """Divide by counting numbers, and sum over the factors that share a table."""
+        graph, edges, potentials = engine.graph, engine.edges, engine.potentials
+        c = engine.plan.counting
+        link_of = np.full(graph.n_factors, -1, np.int64)
+        link_of[edges.link_factor] = np.arange(len(edges.link_factor))
+        groups = []
+        for group, tables, ids in zip(graph.groups, potentials.groups, potentials.table_ids, strict=True):
+            bar = np.zeros((len(tables), group.table_size), potentials.dtype)
+            if group.arity == 0:
+                np.add.at(bar, ids, z_bar[graph.factor_component[group.factors]][:, None])
+            elif group.arity == 1:
+                at = edges.first_state[group.scopes[:, 0]][:, None] + np.arange(group.shape[0])
+                np.add.at(bar, ids, self.phi[at])
+            else:
+                links = link_of[group.factors]
+                at = self.first_psi[links][:, None] + np.arange(group.table_size)
+                np.add.at(bar, ids, self.psi[at] / c[links][:, None])
+            groups.append(bar.reshape(tables.shape))
+        counting = np.zeros(graph.n_factors, potentials.dtype)
+        counting[edges.link_factor] = self.counting - self._through_tables(engine)
+        of_factors = LogTables(graph, groups, potentials.table_ids)
+        return Gradients(tuple(groups), of_factors, self.initial, self.damping[0], counting)
+
+    def _through_tables(self, engine: Engine) -> NDArray[Any]:
+        """Return <psi_bar, psi> / c: minus the derivative by c through psi = phi / c."""
+        model, edges = engine.model, engine.edges
+        link = np.repeat(np.arange(len(edges.size)), edges.size)
+        entry = model.table[link] + np.arange(len(link)) - self.first_psi[link]
+        psi = model.psi[entry]
+        product = self.psi * np.where(psi.real > -np.inf, psi, 0)
+        total = np.zeros(len(edges.size), self.psi.dtype)
+        np.add.at(total, link, product)
+        return total / engine.plan.counting
+
+
+def _reverse_pass(
+    engine: Engine,
+    one: Pass,
+    outcome: Outcome,
+    z_bar: NDArray[Any],
+    variables_bar: NDArray[Any],
+    factors_bar: NDArray[Any],
+    total: _Totals,
+) -> None:
+    """Reverse the read-out and the iterations of one pass; its messages are restored afterwards."""
+    from isinglass.kernels.numba import adjoints
+
+    edges, plan = engine.edges, engine.plan
+    assert one.tape is not None
+    dtype = engine.potentials.dtype
+    bars = adjoints.Bars(
+        np.zeros(edges.start[-1], dtype), np.zeros(edges.start[-1], dtype), total.phi, total.psi, total.first_psi,
+        total.counting, total.damping,
+    )  # fmt: skip
+    final, m = one.m, one.m.copy()
+    first = engine.first_belief[edges.link_factor]
+    adjoints.read_out_back(
+        edges, one.values, m, one.n, one.log_scale, outcome.variables, outcome.factors, first, one.log_zi, one.log_za,
+        z_bar, variables_bar, factors_bar, bars, one.wanted, one.scratch, one.ring,
+    )  # fmt: skip
+    n, scale = np.zeros_like(one.n), np.zeros_like(one.log_scale)
+    belief, flagged = np.zeros_like(outcome.variables), np.zeros(len(one.wanted), bool)
+    for sequence, active, log in reversed(one.tape.steps):
+        moved = active & one.wanted
+        if sequence is None:
+            m = log
+            adjoints.flood_back(
+                edges, one.values, m, n, scale, belief, bars, plan.damping, moved, flagged, one.scratch, one.units,
+                one.ring,
+            )  # fmt: skip
+        else:
+            adjoints.follow_back(
+                edges, one.values, sequence, m, n, log, len(log), bars, plan.damping, moved, one.scratch, one.units,
+                one.ring,
+            )  # fmt: skip
+    one.m = final
+    mine = np.repeat(one.wanted[edges.component[edges.edge_link]], np.diff(edges.start))
+    total.initial[mine] += bars.m[mine]
