@@ -186,8 +186,8 @@ class Engine:
         logs: NDArray[Any] = given.astype(self.potentials.dtype)
         if len(ring) == 2:
             tops = np.maximum.reduceat(logs.real, self.edges.start[:-1]) if len(logs) else logs.real
-            return logs - np.repeat(tops, cards)
-        return logs if len(ring) else np.exp(logs)
+            logs = logs - np.repeat(tops, cards)
+        return np.exp(logs) if not len(ring) else logs  # type: ignore[no-any-return]
 
     def _iterate(self, one: Pass, flagged: NDArray[np.bool_], outcome: Outcome, progress: Progress | None) -> None:
         """Iterate until every component has converged, underflowed or used up its iterations."""
@@ -295,10 +295,12 @@ class _Model:
     @classmethod
     def of(cls, potentials: Potentials, counting: NDArray[np.float64]) -> _Model:
         graph, edges = potentials.graph, edges_of(potentials.graph)
+        taken = np.zeros(graph.n_factors, potentials.dtype)  # summed in factor order, whatever the groups are
         constant = np.zeros(graph.n_components, potentials.dtype)
         low = np.zeros(graph.n_components, bool)
-        phi = _own_potentials(potentials, edges, constant)
-        psi, table = _effective_tables(potentials, edges, counting, constant)
+        phi = _own_potentials(potentials, edges, constant, taken)
+        psi, table = _effective_tables(potentials, edges, counting, taken)
+        np.add.at(constant, graph.factor_component, taken)
         tiny = (phi.real < _LOWEST) & (phi.real > -np.inf)
         low[np.repeat(edges.variable_component, edges.cards)[tiny]] = True
         short = (psi.real < _LOWEST) & (psi.real > -np.inf)
@@ -318,7 +320,7 @@ class _Model:
 _LOWEST = np.log(1e-290)
 
 
-def _own_potentials(potentials: Potentials, edges: Edges, constant: NDArray[Any]) -> NDArray[Any]:
+def _own_potentials(potentials: Potentials, edges: Edges, constant: NDArray[Any], taken: NDArray[Any]) -> NDArray[Any]:
     """Add the factors of arity one and the evidence; take out each variable's largest entry."""
     graph = potentials.graph
     phi = np.zeros(edges.first_state[-1], potentials.dtype)
@@ -326,7 +328,7 @@ def _own_potentials(potentials: Potentials, edges: Edges, constant: NDArray[Any]
         if group.arity == 1:
             np.add.at(phi, edges.first_state[group.scopes[:, 0]][:, None] + np.arange(group.shape[0]), tables[ids])
         elif group.arity == 0:
-            np.add.at(constant, graph.factor_component[group.factors], tables[ids])
+            taken[group.factors] = tables[ids]
     for variable, state in potentials.evidence.items():
         others = np.arange(edges.first_state[variable], edges.first_state[variable + 1])
         phi[others[others != edges.first_state[variable] + state]] = -np.inf
@@ -338,7 +340,7 @@ def _own_potentials(potentials: Potentials, edges: Edges, constant: NDArray[Any]
 
 
 def _effective_tables(
-    potentials: Potentials, edges: Edges, counting: NDArray[np.float64], constant: NDArray[Any]
+    potentials: Potentials, edges: Edges, counting: NDArray[np.float64], taken: NDArray[Any]
 ) -> tuple[NDArray[Any], IntArray]:
     """Scale tables to a largest entry of zero and divide by the counting number; keep them shared if all are one."""
     graph = potentials.graph
@@ -354,7 +356,7 @@ def _effective_tables(
         tops = rows.real.max(axis=1)
         scaled = rows - np.where(tops > -np.inf, tops, 0.0)[:, None]
         links = link_of[group.factors]
-        np.add.at(constant, edges.component[links], tops[ids])
+        taken[group.factors] = tops[ids]
         if (counting[links] != 1).any():
             scaled, ids = scaled[ids], np.arange(len(links))
             np.divide(scaled, counting[links][:, None], out=scaled, where=scaled.real > -np.inf)
