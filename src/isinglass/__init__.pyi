@@ -79,10 +79,16 @@ from .inference import (
     Exact as Exact,
 )
 from .inference import (
+    FractionalBeliefPropagation as FractionalBeliefPropagation,
+)
+from .inference import (
     Info as Info,
 )
 from .inference import (
     Result as Result,
+)
+from .inference import (
+    TreeReweighted as TreeReweighted,
 )
 from .inference import (
     algorithms as algorithms,

@@ -38,5 +38,19 @@ class TestBeliefPropagationSequential(TestBeliefPropagation):
         return ig.BeliefPropagation(tol=1e-12, max_iter=200, schedule="sequential")
 
 
+class TestTreeReweighted(TestBeliefPropagation):
+    def algorithm(self):
+        return ig.TreeReweighted(tol=1e-12, max_iter=400)
+
+
+class TestFractional(TestBeliefPropagation):
+    def algorithm(self):
+        return ig.FractionalBeliefPropagation(tol=1e-12, max_iter=200, damping=0.2, counting_numbers=0.8)
+
+
+def subclasses(cls):
+    return [s for direct in cls.__subclasses__() for s in (direct, *subclasses(direct))]
+
+
 def test_no_algorithm_escapes_the_suite():
-    assert walk(InferenceSuite.__subclasses__()) == set()
+    assert walk(subclasses(InferenceSuite)) == set()

@@ -13,7 +13,7 @@ from itertools import chain
 from typing import Any, NamedTuple, TypeVar, overload
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from isinglass.errors import InputError
 from isinglass.validation import IntArray, integers, read_only, whole_number
@@ -231,12 +231,17 @@ class FactorGraph:
     @property
     def is_forest(self) -> bool:
         """Whether the bipartite graph of variables and factors has no cycle (Berge-acyclic)."""
-        return self.cached("is_forest", lambda: _is_forest(self))
+        return bool(self.forest_components.all())
+
+    @property
+    def forest_components(self) -> NDArray[np.bool_]:
+        """For each component (example), whether it is a forest."""
+        return self.cached("forest_components", lambda: _forest_components(self))
 
     @property
     def connected_components(self) -> IntArray:
         """A label for each variable: the connected part that it is in, numbered by first variable."""
-        return self.cached("connected_components", lambda: _bipartite_components(self)[1])
+        return self.cached("connected_components", lambda: _connected_parts(self))
 
     def repeat(self, n: int) -> FactorGraph:
         """Return `n` disjoint copies as one graph; copy c is component c (if this graph has one).
@@ -405,8 +410,8 @@ def _places(graph: FactorGraph) -> tuple[IntArray, IntArray]:
     return read_only(group), read_only(row)
 
 
-def _bipartite_components(graph: FactorGraph) -> tuple[int, IntArray]:
-    """Count the connected parts of the graph of variables and factors; label the variables."""
+def _bipartite_labels(graph: FactorGraph) -> IntArray:
+    """Label the connected parts of the graph of variables and factors: variables first, then factors."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
@@ -414,17 +419,28 @@ def _bipartite_components(graph: FactorGraph) -> tuple[int, IntArray]:
     factor = np.repeat(np.arange(graph.n_factors), np.diff(flat.first_slot))
     size = graph.n_variables + graph.n_factors
     edges = coo_array((np.ones(len(factor), np.int8), (flat.variable, graph.n_variables + factor)), (size, size))
-    count, labels = connected_components(edges, directed=False)
-    of_variable = labels[: graph.n_variables]
+    labels: IntArray = connected_components(edges, directed=False)[1].astype(np.int64)
+    return labels
+
+
+def _connected_parts(graph: FactorGraph) -> IntArray:
+    """Number the connected parts by their first variable."""
+    of_variable = _bipartite_labels(graph)[: graph.n_variables]
     _, first, inverse = np.unique(of_variable, return_index=True, return_inverse=True)
     rank = np.empty(len(first), np.int64)
     rank[np.argsort(first)] = np.arange(len(first))
-    return int(count), read_only(rank[inverse.ravel()])
+    return read_only(rank[inverse.ravel()])
 
 
-def _is_forest(graph: FactorGraph) -> bool:
-    n_edges = len(graph.flat_scopes.variable)
-    return n_edges == graph.n_variables + graph.n_factors - _bipartite_components(graph)[0]
+def _forest_components(graph: FactorGraph) -> NDArray[np.bool_]:
+    """A graph is a forest if it has as many edges as nodes, less its connected parts."""
+    n = graph.n_components
+    component = np.concatenate([graph.variable_component, graph.factor_component])
+    _, first = np.unique(_bipartite_labels(graph), return_index=True)
+    flat = graph.flat_scopes
+    edges = np.bincount(graph.variable_component[flat.variable], minlength=n)
+    nodes, parts = np.bincount(component, minlength=n), np.bincount(component[first], minlength=n)
+    return read_only(edges == nodes - parts)
 
 
 def _count(n: int, what: str) -> str:

@@ -240,3 +240,30 @@ def _update(u, turn, touched, stale, version, heap, start, length, pool, log_car
     version[u] += 1
     score = _score(u, start, length, pool, log_cards, fill_weights, use_fill, mark, work)
     heapq.heappush(heap, (score, tie_break[u], u, version[u]))
+
+
+@compiled
+def acyclic_subset(first, variables, order, n):
+    """Take scopes in this order, each if its variables lie in different trees so far. Returns which were taken."""
+    parent = np.arange(n)
+    taken = np.zeros(len(order), np.bool_)
+    for f in order:
+        cyclic = False
+        for slot in range(first[f], first[f + 1]):
+            root = _root(parent, variables[slot])
+            for other in range(first[f], slot):
+                cyclic |= _root(parent, variables[other]) == root
+        if not cyclic:
+            taken[f] = True
+            for slot in range(first[f] + 1, first[f + 1]):
+                parent[_root(parent, variables[slot])] = _root(parent, variables[first[f]])
+    return taken
+
+
+@compiled
+def _root(parent, v):
+    """Find the root of a tree, halving the path."""
+    while parent[v] != v:
+        parent[v] = parent[parent[v]]
+        v = parent[v]
+    return v

@@ -21,7 +21,7 @@ from isinglass.validation import IntArray
 
 
 def tree_schedule(graph: FactorGraph) -> IntArray:
-    """Return the links of a forest from the leaves to the roots and back.
+    """Return the links of the components that are forests, from the leaves to the roots and back.
 
     Examples
     --------
@@ -29,8 +29,6 @@ def tree_schedule(graph: FactorGraph) -> IntArray:
     >>> tree_schedule(chain_graph(4, 2)).tolist()
     [0, 2, 1, 1, 2, 0]
     """
-    if not graph.is_forest:
-        raise InputError("schedule", "a forest for the tree schedule", "a graph with cycles", 'use "flooding"')
     return graph.cached("tree_schedule", lambda: _up_and_down(graph))
 
 
@@ -81,8 +79,9 @@ def _grid_shape(graph: FactorGraph) -> tuple[int, int] | None:
 
 
 def _up_and_down(graph: FactorGraph) -> IntArray:
-    """Peel factors that have at most one variable shared with a factor that is left."""
+    """Peel factors that have at most one variable shared with a factor that is left; on a forest that takes all."""
     edges = edges_of(graph)
+    wanted = graph.forest_components[edges.component].tolist()
     first_slot, variables = edges.first_slot.tolist(), edges.slot_variable.tolist()
     n_links = len(first_slot) - 1
     left = np.diff(edges.first_edge).tolist()  # links not yet peeled, at each variable
@@ -94,7 +93,7 @@ def _up_and_down(graph: FactorGraph) -> IntArray:
             shared[f] += left[i] > 1
     order: list[int] = []
     peeled = [False] * n_links
-    ready = [f for f in range(n_links) if shared[f] <= 1]
+    ready = [f for f in range(n_links) if wanted[f] and shared[f] <= 1]
     for f in ready:
         if peeled[f]:
             continue

@@ -2,7 +2,7 @@
 
 from isinglass.inference.algorithm import ALGORITHMS, Algorithm, Cost, Facts
 from isinglass.inference.api import algorithms, infer, map_assignment, n_best, sample
-from isinglass.inference.bp import BeliefPropagation
+from isinglass.inference.bp import BeliefPropagation, FractionalBeliefPropagation, TreeReweighted
 from isinglass.inference.brute import Brute
 from isinglass.inference.exact import Exact
 from isinglass.inference.result import Assignment, Info, Result
@@ -16,8 +16,10 @@ __all__ = [
     "Cost",
     "Exact",
     "Facts",
+    "FractionalBeliefPropagation",
     "Info",
     "Result",
+    "TreeReweighted",
     "algorithms",
     "infer",
     "map_assignment",

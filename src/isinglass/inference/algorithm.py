@@ -36,8 +36,10 @@ class Facts:
         Where its beliefs and log Z are the true ones.
     bound : {"exact", "upper", "lower"} or None
         What `Info.bound` says at best, off the graphs where it is exact.
-    maximises, samples, joints : bool
-        Whether it finds a most probable assignment, draws samples, gives joint beliefs of any variables.
+    maximises : {"many", "one"} or None
+        Whether it finds the n most probable assignments, or one assignment only.
+    samples, joints : bool
+        Whether it draws samples, gives joint beliefs of any variables.
     iterative : bool
         Whether `tol` and `max_iter` mean something to it.
     """
@@ -45,7 +47,7 @@ class Facts:
     summary: str
     exact: Literal["always", "forests", "never"]
     bound: Bound
-    maximises: bool = False
+    maximises: Literal["many", "one"] | None = None
     samples: bool = False
     joints: bool = False
     iterative: bool = False

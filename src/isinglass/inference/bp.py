@@ -6,18 +6,21 @@ give belief propagation, exact on forests; elsewhere log Z is the Bethe approxim
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from isinglass.errors import InputError
+from isinglass.graph.appearance import appearance_probabilities
 from isinglass.graph.edges import edges_of
+from isinglass.graph.factor_graph import FactorGraph
 from isinglass.graph.schedules import grid_schedule, tree_schedule
 from isinglass.inference.algorithm import Algorithm, Cost, Facts, Progress, register
-from isinglass.inference.engine import Engine, Outcome, Plan, Sequencer
-from isinglass.inference.result import Bound, FactorBeliefs, Info, Result, VariableBeliefs
+from isinglass.inference.decode import decode
+from isinglass.inference.engine import Engine, Outcome, Part, Plan, Sequencer
+from isinglass.inference.result import Assignment, Bound, FactorBeliefs, Info, Result, VariableBeliefs
 from isinglass.potentials import Potentials
 from isinglass.validation import bytes_text, number, whole_number
 
@@ -50,6 +53,8 @@ class MessagePassing(Algorithm):
     schedule: str = "auto"
     random_state: int = 0
 
+    powers: ClassVar[bool] = True  # whether counting numbers may differ from one
+
     def counting(self, potentials: Potentials) -> NDArray[np.float64]:
         """Return the counting number of each link."""
         return np.ones(len(edges_of(potentials.graph).size))
@@ -80,38 +85,53 @@ class MessagePassing(Algorithm):
             reverse=(lambda *bars: engine.backward(outcome, *bars)) if tape else None,
         )
 
+    def maximise(self, potentials: Potentials, n: int = 1, progress: Progress | None = None) -> list[Assignment]:
+        """Pass max-product messages and decode one assignment; proved optimal on forests only."""
+        if n != 1:
+            raise InputError("n", f"1, the only number that {self.name!r} decodes", str(n), 'use "exact"')
+        if potentials.dtype.kind == "c":
+            raise InputError("potentials", "real log tables to maximise", "complex ones")
+        plan = replace(self._plan(potentials), maximise=True)
+        outcome = Engine(potentials, plan).run(False, progress)
+        states = decode(potentials, outcome.variables, outcome.factors)
+        score = float(potentials.log_score(states))
+        exact = potentials.graph.is_forest and bool((plan.counting == 1).all())
+        optimal = exact and bool(outcome.converged.all())
+        return [Assignment(states, score, score if optimal else np.inf, optimal)]
+
     def _plan(self, potentials: Potentials) -> Plan:
         iterations = None if self.iterations is None else whole_number(self.iterations, "iterations")
-        damping = number(self.damping, "damping", 0, 1)
-        sequence, settled = self._sequencer(potentials)
+        counting = self.counting(potentials)
         return Plan(
-            counting=self.counting(potentials),
-            sequence=sequence,
-            damping=damping,
+            parts=self._parts(potentials.graph, counting),
+            counting=counting,
+            powers=self.powers,
+            damping=number(self.damping, "damping", 0, 1),
             iterations=iterations,
             tol=number(self.tol, "tol", 0, np.inf),
             max_iter=whole_number(self.max_iter, "max_iter", 1),
-            settled=settled and damping == 0,
         )
 
-    def _sequencer(self, potentials: Potentials) -> tuple[Sequencer, bool]:
-        """Return what to update in iteration t, and whether one iteration is known to be enough."""
-        graph = potentials.graph
-        name = self.schedule
-        if name == "auto":
-            plain = self.iterations is None and self.damping == 0 and (self.counting(potentials) == 1).all()
-            name = "tree" if plain and graph.is_forest else "flooding"
-        if name not in SCHEDULES:
-            raise InputError("schedule", " or ".join(map(repr, SCHEDULES)), repr(name))
-        if name == "flooding":
-            return lambda t: None, False
-        if name == "random":
-            return self._random_sequence(len(edges_of(graph).size)), False
-        if name == "sequential":
-            links = np.arange(len(edges_of(graph).size))
-            return lambda t: links, False
-        fixed = tree_schedule(graph) if name == "tree" else grid_schedule(graph)
-        return lambda t: fixed, name == "tree" and bool((self.counting(potentials) == 1).all())
+    def _parts(self, graph: FactorGraph, counting: NDArray[np.float64]) -> list[Part]:
+        """Choose the schedule; "auto" chooses for each component by itself."""
+        everything, links = np.ones(graph.n_components, bool), np.arange(len(counting))
+        trees = graph.forest_components.copy()
+        trees[edges_of(graph).component[counting != 1]] = False
+        one_is_enough = self.iterations is None and self.damping == 0
+        tree = Part(trees, lambda t: tree_schedule(graph), settled=one_is_enough)
+        if self.schedule == "auto":
+            return [tree, Part(~trees, _flood)] if one_is_enough else [Part(everything, _flood)]
+        if self.schedule == "tree":
+            if not graph.is_forest:
+                raise InputError("schedule", "a forest for 'tree'", "a graph with cycles", "use 'flooding' or 'auto'")
+            return [Part(everything, tree.sequence, settled=one_is_enough and bool(trees.all()))]
+        if self.schedule == "grid":
+            fixed = grid_schedule(graph)
+            return [Part(everything, lambda t: fixed)]
+        choices = {"flooding": _flood, "sequential": lambda t: links, "random": self._random_sequence(len(links))}
+        if self.schedule not in choices:
+            raise InputError("schedule", " or ".join(map(repr, SCHEDULES)), repr(self.schedule))
+        return [Part(everything, choices[self.schedule])]
 
     def _random_sequence(self, n_links: int) -> Sequencer:
         seed = whole_number(self.random_state, "random_state")
@@ -119,7 +139,7 @@ class MessagePassing(Algorithm):
 
     def _info(self, potentials: Potentials, outcome: Outcome) -> Info:
         converged = bool(outcome.converged.all())
-        residual = 0.0 if self._plan(potentials).settled and converged else float(outcome.residual.max(initial=0.0))
+        residual = float(outcome.residual.max(initial=0.0))
         bound = self.bound(potentials, converged)
         return Info(self.name, converged, int(outcome.iterations.max(initial=0)), residual, bound, 0.0)
 
@@ -138,10 +158,120 @@ class BeliefPropagation(MessagePassing):
     (True, 8.1728)
     """
 
+    powers: ClassVar[bool] = False
     name: ClassVar[str] = "bp"
     facts: ClassVar[Facts] = Facts(
-        "belief propagation: Bethe approximation, exact on forests", exact="forests", bound=None, iterative=True
+        "belief propagation: Bethe approximation, exact on forests",
+        exact="forests",
+        bound=None,
+        maximises="one",
+        iterative=True,
     )
+
+
+@register
+@dataclass(frozen=True)
+class TreeReweighted(MessagePassing):
+    """Tree-reweighted sum-product: log Z is an upper bound once it has converged; exact on forests.
+
+    Parameters
+    ----------
+    weights : array (factors,), optional
+        Appearance probability of each factor, in (0, 1]; those of arity below two are not looked at. By default the
+        probability of being in a random spanning forest (see `isinglass.graph.appearance`).
+
+    Examples
+    --------
+    >>> import isinglass as ig
+    >>> p = ig.Potentials.from_groups(ig.grid_graph(3, 3, 2), [np.zeros((9, 2)), np.eye(2)[None]])
+    >>> r = ig.infer(p, "trw")
+    >>> r.info.bound, bool(r.log_z >= ig.infer(p, "exact").log_z)
+    ('upper', True)
+    """
+
+    damping: float = 0.3
+    weights: Any = None
+
+    name: ClassVar[str] = "trw"
+    facts: ClassVar[Facts] = Facts(
+        "tree-reweighted message passing: an upper bound when converged, exact on forests",
+        exact="forests",
+        bound="upper",
+        maximises="one",
+        iterative=True,
+    )
+
+    def counting(self, potentials: Potentials) -> NDArray[np.float64]:
+        """Return the given weights, or the appearance probabilities."""
+        if self.weights is None:
+            return appearance_probabilities(potentials.graph, whole_number(self.random_state, "random_state"))
+        weights = _of_links(potentials, self.weights, "weights")
+        if (weights > 1).any():
+            raise InputError("weights", "probabilities of at most one", f"{weights.max():g}")
+        return weights
+
+    def bound(self, potentials: Potentials, converged: bool) -> Bound:
+        """Promise an upper bound at convergence; given weights are taken at their word."""
+        if not converged:
+            return None
+        exact = potentials.graph.is_forest and bool((self.counting(potentials) == 1).all())
+        return "exact" if exact else "upper"
+
+
+@register
+@dataclass(frozen=True)
+class FractionalBeliefPropagation(MessagePassing):
+    """Belief propagation with given counting numbers (Wiegerinck and Heskes 2003).
+
+    Parameters
+    ----------
+    counting_numbers : float or array (factors,)
+        Positive; one for each factor of arity two or more (others are not looked at). Ones give belief propagation.
+
+    Examples
+    --------
+    >>> import isinglass as ig
+    >>> p = ig.Potentials.from_groups(ig.grid_graph(2, 2, 2), [np.zeros((4, 2)), np.eye(2)[None]])
+    >>> ig.infer(p, ig.FractionalBeliefPropagation(counting_numbers=0.75)).info.converged
+    True
+    """
+
+    counting_numbers: Any = 1.0
+
+    name: ClassVar[str] = "fbp"
+    facts: ClassVar[Facts] = Facts(
+        "belief propagation with given counting numbers",
+        exact="never",
+        bound=None,
+        maximises="one",
+        iterative=True,
+    )
+
+    def counting(self, potentials: Potentials) -> NDArray[np.float64]:
+        """Return the given counting numbers."""
+        return _of_links(potentials, self.counting_numbers, "counting_numbers")
+
+    def bound(self, potentials: Potentials, converged: bool) -> Bound:
+        """Promise nothing."""
+        return None
+
+
+def _flood(t: int) -> None:
+    """Update all links at once in every iteration."""
+    return None
+
+
+def _of_links(potentials: Potentials, given: Any, argument: str) -> NDArray[np.float64]:
+    """Check positive numbers, one for all factors or one for each; keep those of links."""
+    n = potentials.graph.n_factors
+    try:
+        numbers = np.broadcast_to(np.asarray(given, np.float64), n)
+    except (TypeError, ValueError):
+        raise InputError(argument, f"a number, or one for each of {n} factors", repr(given)[:60]) from None
+    chosen = numbers[edges_of(potentials.graph).link_factor].copy()
+    if not (np.isfinite(chosen).all() and (chosen > 0).all()):
+        raise InputError(argument, "positive numbers", f"{chosen.min():g}", "leave a factor out by a table of zeros")
+    return chosen
 
 
 def _initial(potentials: Potentials, init: Result | None) -> NDArray[Any] | None:

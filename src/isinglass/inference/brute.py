@@ -79,7 +79,7 @@ class Brute(Algorithm):
 
     name: ClassVar[str] = "brute"
     facts: ClassVar[Facts] = Facts(
-        "all assignments, one by one", exact="always", bound="exact", maximises=True, samples=True, joints=True
+        "all assignments, one by one", exact="always", bound="exact", maximises="many", samples=True, joints=True
     )
 
     def cost(self, potentials: Potentials) -> Cost:

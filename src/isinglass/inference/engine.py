@@ -33,31 +33,49 @@ Sequencer = Callable[[int], IntArray | None]
 
 
 @dataclass(frozen=True, eq=False)
+class Part:
+    """A schedule for some of the components.
+
+    Attributes
+    ----------
+    wanted : bool array (components,)
+    sequence : callable
+    settled : bool
+        One iteration is known to be a fixed point (a tree schedule on a forest).
+    """
+
+    wanted: NDArray[np.bool_]
+    sequence: Sequencer
+    settled: bool = False
+
+
+@dataclass(frozen=True, eq=False)
 class Plan:
     """What to run.
 
     Attributes
     ----------
+    parts : list of Part
+        Every component in one of them; which one must not depend on the other components.
     counting : array (links,)
-    sequence : callable
+    powers : bool
+        Whether counting numbers may differ from one; false takes the faster path.
     damping : float
     iterations : int or None
         Exactly so many; None runs until `tol`, at most `max_iter`.
     tol, max_iter
     maximise : bool
         The max semiring.
-    settled : bool
-        One iteration is known to be a fixed point (a tree schedule on a forest).
     """
 
+    parts: list[Part]
     counting: NDArray[np.float64]
-    sequence: Sequencer
+    powers: bool
     damping: float
     iterations: int | None
     tol: float
     max_iter: int
     maximise: bool = False
-    settled: bool = False
 
 
 @dataclass(eq=False)
@@ -123,10 +141,11 @@ class Engine:
             messages=np.zeros(self.edges.start[-1], dtype),
             passes=[],
         )
-        wanted = np.ones(n, bool)
-        for ring in (LOG_MAX,) if self.plan.maximise else (SUM, LOG_SUM):
-            if wanted.any() or not n:
-                wanted = self._one_pass(ring, wanted, taped, outcome, progress)
+        for part in self.plan.parts:
+            wanted = part.wanted
+            for ring in (LOG_MAX,) if self.plan.maximise else (SUM, LOG_SUM):
+                if wanted.any():
+                    wanted = self._one_pass(ring, part, wanted, taped, outcome, progress)
         self._finish(outcome)
         return outcome
 
@@ -142,12 +161,18 @@ class Engine:
         return total.gradients(self, z_bar)
 
     def _one_pass(
-        self, ring: Ring, wanted: NDArray[np.bool_], taped: bool, outcome: Outcome, progress: Progress | None
+        self,
+        ring: Ring,
+        part: Part,
+        wanted: NDArray[np.bool_],
+        taped: bool,
+        outcome: Outcome,
+        progress: Progress | None,
     ) -> NDArray[np.bool_]:
         """Run the wanted components in one representation. Returns those that underflowed."""
         one = self._prepared(ring, wanted, taped)
         flagged = self.model.low & wanted if not len(ring) else np.zeros(len(wanted), bool)
-        self._iterate(one, flagged, outcome, progress)
+        self._iterate(one, part, flagged, outcome, progress)
         self._read_out(one, wanted & ~flagged, flagged, outcome)
         one.wanted = wanted & ~flagged
         outcome.passes.append(one)
@@ -159,10 +184,9 @@ class Engine:
 
         edges, dtype = self.edges, self.potentials.dtype
         size, n_edges = edges.start[-1], len(edges.edge_link)
-        plain = bool((self.plan.counting == 1).all())
         slots = int(np.diff(edges.first_slot).max(initial=1))
         per_link = slots * int(edges.cards.max(initial=1))
-        powered, own = (np.empty(0 if plain else size, dtype) for _ in range(2))
+        powered, own = (np.empty(size if self.plan.powers else 0, dtype) for _ in range(2))
         scratch = passes.Scratch(
             powered=powered,
             own=own,
@@ -187,9 +211,11 @@ class Engine:
         if len(ring) == 2:
             tops = np.maximum.reduceat(logs.real, self.edges.start[:-1]) if len(logs) else logs.real
             logs = logs - np.repeat(tops, cards)
-        return np.exp(logs) if not len(ring) else logs  # type: ignore[no-any-return]
+        return np.exp(logs) if not len(ring) else logs
 
-    def _iterate(self, one: Pass, flagged: NDArray[np.bool_], outcome: Outcome, progress: Progress | None) -> None:
+    def _iterate(
+        self, one: Pass, part: Part, flagged: NDArray[np.bool_], outcome: Outcome, progress: Progress | None
+    ) -> None:
         """Iterate until every component has converged, underflowed or used up its iterations."""
         plan = self.plan
         limit = plan.max_iter if plan.iterations is None else plan.iterations
@@ -198,11 +224,13 @@ class Engine:
         for t in range(limit):
             if not active.any():
                 break
-            self._step(one, t, active, flagged, residual)
+            self._step(one, part.sequence(t), active, flagged, residual)
             moved = active & ~flagged
+            if part.settled and t == 0:
+                residual[moved] = 0
             outcome.residual[moved] = residual[moved]
             outcome.iterations[moved] = t + 1
-            done = moved & ((residual <= plan.tol) | (plan.settled and t == 0))
+            done = moved & (residual <= plan.tol)
             outcome.converged[moved] = done[moved]
             active = moved & ~done if plan.iterations is None else moved
             if progress is not None:
@@ -211,7 +239,7 @@ class Engine:
     def _step(
         self,
         one: Pass,
-        t: int,
+        sequence: IntArray | None,
         active: NDArray[np.bool_],
         flagged: NDArray[np.bool_],
         residual: NDArray[np.float64],
@@ -219,7 +247,6 @@ class Engine:
         """Run one iteration, on tape if there is one."""
         from isinglass.kernels.numba import passes
 
-        sequence = self.plan.sequence(t)
         log = np.empty(0, self.potentials.dtype)
         if one.tape is not None:
             log = one.m.copy() if sequence is None else np.empty(_log_size(self.edges, sequence), one.m.dtype)

@@ -57,7 +57,7 @@ class Exact(Algorithm):
         "junction tree: exact marginals, log Z, maxima and samples",
         exact="always",
         bound="exact",
-        maximises=True,
+        maximises="many",
         samples=True,
         joints=True,
     )
