@@ -4,6 +4,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import isinglass as ig
@@ -22,6 +23,7 @@ import isinglass as ig
 p = ig.Potentials(ig.FactorGraph([2, 2], [(0, 1)]), [np.log([[1.0, 2.0], [3.0, 4.0]])])
 assert abs(np.exp(ig.infer(p, "brute").log_z) - 10) < 1e-12
 assert "Numba is not installed" in str(p)
+help_text = __import__("pydoc").render_doc(ig)
 for call in (lambda: ig.infer(p, "exact"), lambda: ig.to_networkx(p.graph)):
     try:
         call()
@@ -81,12 +83,59 @@ def test_algorithms_are_listed_with_a_line_each():
         (lambda p: ig.infer(p, "exact").joint([0, 0]), "variables: expected distinct variables"),
         (lambda p: ig.n_best(p, 0), "n: expected a whole number of at least 1"),
         (lambda p: ig.sample(p, -1), "n: expected a whole number"),
+        (lambda p: ig.infer(p, progress=3), "progress: expected a function"),
+        (lambda p: ig.infer(p, evidence=[0, 1]), "evidence: expected a mapping"),
+        (lambda p: ig.infer(p, evidence={0: np.array([0, 1])}), r"evidence\[0\]: expected a whole number"),
+        (lambda p: ig.Potentials(p.graph, None), "log_tables: expected one table for each factor"),
+        (lambda p: ig.Potentials(p.graph, {(0, 1): [[0, 0], [0, 0]]}), "log_tables: .* got dict"),
+        (lambda p: ig.Potentials("graph", []), "graph: expected a FactorGraph, got str"),
+        (lambda p: ig.Potentials.from_groups(p.graph, [np.zeros((2, 2))]), r"write table\[None\]"),
+        (lambda p: ig.Potentials.from_groups(p.graph, [np.zeros((1, 2, 2))], 3), "table_ids: expected one entry"),
+        (lambda p: ig.FactorGraph.from_groups([2], 5), "scopes: expected one integer array"),
+        (lambda p: ig.FactorGraph([2, 2], {(0, 1)}), "scopes: expected a sequence of tuples"),
+        (lambda p: ig.potentials_union(p), "potentials: expected a sequence"),
+        (lambda p: ig.potentials_union([p, p.graph]), r"potentials\[1\]: expected a Potentials"),
+        (lambda p: ig.disjoint_union([p]), r"graphs\[0\]: expected a FactorGraph"),
+        (lambda p: ig.lattice_graph(3, 2), "shape: expected a sequence"),
+        (lambda p: ig.chain_graph(0, 2), "n: expected a whole number of at least 1"),
+        (lambda p: ig.pairwise_graph(3, [(0, 3)], 2), "edges: expected variables 0 to 2"),
+        (lambda p: ig.elimination_order(p), "graph: expected a FactorGraph"),
+        (lambda p: ig.to_networkx(p), "graph: expected a FactorGraph"),
+        (lambda p: ig.from_networkx([(0, 1)], 2), "graph: expected a networkx.Graph"),
+        (lambda p: ig.write_uai(p.graph, "x.uai"), "potentials: expected a Potentials"),
+        (lambda p: ig.write_fg(p.graph, "x.fg"), "potentials: expected a Potentials"),
+        (lambda p: ig.infer(p, ig.BeliefPropagation(schedule="fast")), "schedule: expected 'auto' or"),
+        (
+            lambda p: ig.infer(p, ig.BeliefPropagation(damping=1.0)),
+            "damping: expected a number of at least 0 and below 1",
+        ),
+        (lambda p: ig.infer(p, ig.BeliefPropagation(iterations=-1)), "iterations: expected a whole number"),
+        (lambda p: ig.infer(p, "bp", tol="a"), "tol: expected a number"),
+        (lambda p: ig.infer(p, "bp", init=3), "init: expected the result of an earlier message passing"),
+        (lambda p: ig.infer(p, ig.TreeReweighted(weights=2.0)), "weights: expected probabilities"),
+        (
+            lambda p: ig.infer(p, ig.FractionalBeliefPropagation(counting_numbers=0)),
+            "counting_numbers: expected positive",
+        ),
+        (lambda p: ig.n_best(p, 2, "bp"), "n: expected 1, the only number that 'bp' decodes"),
     ],
 )
 def test_wrong_calls_are_answered_kindly(call, message):
     p = ig.Potentials(ig.FactorGraph([2, 2], [(0, 1)]), [[[0.0, 1.0], [1.0, 0.0]]])
     with pytest.raises(ig.InputError, match=message):
         call(p)
+
+
+def test_joint_tables_that_do_not_fit_are_refused():
+    p = ig.Potentials.from_groups(ig.chain_graph(90, 2), [np.zeros((1, 2)), np.zeros((1, 2, 2))])
+    for count in (40, 80):
+        with pytest.raises(ig.MemoryLimitError, match=f"joint table of {count} variables needs"):
+            ig.infer(p, "exact").joint(range(count))
+
+
+def test_edges_may_be_empty():
+    assert list(ig.pairwise_graph(2, [], 2).scopes) == [(0,), (1,)]
+    assert ig.FactorGraph.from_groups([2, 2], [np.zeros((0, 2), int)]).n_factors == 0
 
 
 def test_tolerances_are_accepted_by_algorithms_that_do_not_iterate():

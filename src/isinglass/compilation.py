@@ -18,12 +18,25 @@ FASTMATH = {"contract", "reassoc", "nsz", "arcp"}
 
 
 def compiled(function: Function) -> Function:
-    """Compile `function` with Numba on its first call; later processes find it in the cache."""
+    """Compile a loop that allocates no arrays; later processes find it in the cache.
+
+    It runs without Numba's reference counts, whose atomic operations at every call would take most of the time.
+    """
+    return _jit(function, _nrt=False)
+
+
+def allocating(function: Function) -> Function:
+    """Compile a loop that allocates arrays."""
+    return _jit(function)
+
+
+def _jit(function: Function, **options: bool) -> Function:
     try:
         import numba
     except ImportError as error:
         raise MissingDependencyError(
             "this calculation needs Numba, which is not installed: pip install numba"
         ) from error
-    kernel: Function = numba.njit(cache=True, error_model="numpy", fastmath=FASTMATH)(function)
+    njit: Any = numba.njit
+    kernel: Function = njit(cache=True, error_model="numpy", fastmath=FASTMATH, **options)(function)
     return kernel

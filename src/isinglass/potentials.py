@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from isinglass.errors import InputError, MissingDependencyError
-from isinglass.graph.elimination import elimination_order
+from isinglass.graph.elimination import EliminationOrder, elimination_order
 from isinglass.graph.factor_graph import FactorGraph, FactorGroup, describe, disjoint_union, union_groups
 from isinglass.validation import (
     Evidence,
@@ -22,10 +22,15 @@ from isinglass.validation import (
     assignments,
     bytes_text,
     evidence_dict,
+    instance,
     integers,
+    items,
     log_values,
     read_only,
 )
+
+TABLE_COPIES = 5  # of all log tables, that preparing them takes at most
+STRUCTURE_BYTES = 160  # index arrays, for each variable, factor and slot
 
 
 class LogTables(Sequence[NDArray[Any]]):
@@ -75,7 +80,7 @@ class Potentials:
     >>> g = FactorGraph([2, 2], [(0, 1), (0,)])
     >>> p = Potentials(g, [[[1.0, 0.0], [0.0, 1.0]], [0.5, 0.0]])
     >>> print(p)
-    Potentials: 2 variables (2 states), 2 factors (arity 1-2), width 1: exact needs 120 B
+    Potentials: 2 variables (2 states), 2 factors (arity 1-2), width 1: exact needs ...
     >>> p.log_score([[0, 0], [1, 0]]).tolist()
     [1.5, 0.0]
     """
@@ -88,7 +93,8 @@ class Potentials:
     evidence: Evidence
 
     def __init__(self, graph: FactorGraph, log_tables: Sequence[ArrayLike], evidence: Evidence | None = None) -> None:
-        _check_graph(graph)
+        instance(graph, FactorGraph, "graph")
+        log_tables = items(log_tables, "log_tables", "one table for each factor, in a sequence")
         if len(log_tables) != graph.n_factors:
             raise InputError("log_tables", f"one table for each of {graph.n_factors} factors", f"{len(log_tables)}")
         groups = [_stacked(group, log_tables) for group in graph.groups]
@@ -123,19 +129,21 @@ class Potentials:
         >>> p.log_tables[9].tolist()
         [[1.0, 0.0], [0.0, 1.0]]
         """
-        _check_graph(graph)
+        instance(graph, FactorGraph, "graph")
+        log_tables = items(log_tables, "log_tables", "one array for each group, in a sequence")
         n = len(graph.groups)
         if len(log_tables) != n:
             raise InputError("log_tables", f"one array for each of {n} groups", f"{len(log_tables)}")
-        given = [None] * n if table_ids is None else list(table_ids)
+        given = [None] * n if table_ids is None else items(table_ids, "table_ids", "one entry for each group")
         if len(given) != n:
             raise InputError("table_ids", f"one entry for each of {n} groups", f"{len(given)}")
         groups, ids = [], []
         for i, (group, tables, tied) in enumerate(zip(graph.groups, log_tables, given, strict=True)):
             array = log_values(tables, f"log_tables[{i}]")
-            if array.shape[1:] != group.shape or array.ndim != group.arity + 1:
+            if array.ndim != group.arity + 1 or (len(group) and array.shape[1:] != group.shape):
                 expected = f"shape (tables, {', '.join(map(str, group.shape))})"
-                raise InputError(f"log_tables[{i}]", expected, f"shape {array.shape}")
+                remedy = "write table[None] for one that all share" if array.shape == group.shape else ""
+                raise InputError(f"log_tables[{i}]", expected, f"shape {array.shape}", remedy)
             groups.append(array)
             ids.append(_check_ids(tied, len(array), len(group), i))
         return cls._build(graph, groups, ids, evidence_dict(evidence, graph.cards))
@@ -191,7 +199,9 @@ class Potentials:
             if new[variable] != self.evidence[variable]:
                 got = f"{new[variable]}, but the potentials already have {self.evidence[variable]}"
                 raise InputError(f"evidence[{variable}]", "one state", got, "use without_evidence() first")
-        return Potentials._build(self.graph, self.groups, self.table_ids, {**self.evidence, **new})
+        return Potentials._build(
+            self.graph, self.groups, self.table_ids, dict(sorted({**self.evidence, **new}.items()))
+        )
 
     def without_evidence(self) -> Potentials:
         """Return the same potentials with nothing observed."""
@@ -245,6 +255,8 @@ def potentials_union(potentials: Sequence[Potentials]) -> Potentials:
     >>> potentials_union([p, p]).graph.n_components
     2
     """
+    for i, one in enumerate(items(potentials, "potentials", "a sequence of Potentials")):
+        instance(one, Potentials, f"potentials[{i}]")
     graphs = [p.graph for p in potentials]
     groups, ids = [], []
     for members in union_groups(graphs):
@@ -255,11 +267,6 @@ def potentials_union(potentials: Sequence[Potentials]) -> Potentials:
     starts = np.cumsum([0, *(g.n_variables for g in graphs)]).tolist()
     evidence = {v + s: x for p, s in zip(potentials, starts, strict=False) for v, x in p.evidence.items()}
     return Potentials._build(disjoint_union(graphs), groups, ids, evidence)
-
-
-def _check_graph(graph: FactorGraph) -> None:
-    if not isinstance(graph, FactorGraph):
-        raise InputError("graph", "a FactorGraph", type(graph).__name__)
 
 
 def _stacked(group: FactorGroup, log_tables: Sequence[ArrayLike]) -> NDArray[Any]:
@@ -295,6 +302,15 @@ def _check_ids(tied: ArrayLike | None, n_tables: int, n_factors: int, i: int) ->
     return ids
 
 
+def exact_bytes(potentials: Potentials, order: EliminationOrder) -> float:
+    """Return the bytes that exact inference may take: messages and working tables, tables, beliefs, structure."""
+    graph, size = potentials.graph, potentials.dtype.itemsize
+    tables = sum(t.size for t in potentials.groups)
+    beliefs = sum(len(g) * g.table_size for g in graph.groups) + int(graph.cards.sum())
+    structure = STRUCTURE_BYTES * (graph.n_variables + graph.n_factors + len(graph.flat_scopes.variable))
+    return size / 8 * order.bytes + size * (TABLE_COPIES * tables + beliefs) + structure
+
+
 def _price(potentials: Potentials) -> str:
     """Say what exact inference would cost."""
     try:
@@ -302,4 +318,4 @@ def _price(potentials: Potentials) -> str:
     except MissingDependencyError:
         return "width unknown (Numba is not installed)"
     more = "" if order.complete else "more than "
-    return f"width {more}{order.width}: exact needs {more}{bytes_text(order.bytes)}"
+    return f"width {more}{order.width}: exact needs {more}{bytes_text(exact_bytes(potentials, order))}"

@@ -26,11 +26,27 @@ def read_only(array: NDArray[Any]) -> NDArray[Any]:
     return view
 
 
+def instance(value: object, kind: type, argument: str) -> None:
+    """Check that `value` is of a kind."""
+    if not isinstance(value, kind):
+        raise InputError(argument, f"a {kind.__name__}", type(value).__name__)
+
+
+def items(value: object, argument: str, expected: str) -> list[Any]:
+    """Return the items of a sequence; a mapping, a set, text or a single value is refused."""
+    if isinstance(value, str | bytes | Mapping | set | frozenset) or not hasattr(value, "__iter__"):
+        raise InputError(argument, expected, type(value).__name__)
+    return list(value)
+
+
 def whole_number(value: object, argument: str, minimum: int = 0) -> int:
     """Check that `value` is an integer of at least `minimum`; a Boolean or a float is refused."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, SupportsIndex):
         raise InputError(argument, f"a whole number of at least {minimum}", repr(value))
-    number = value.__index__()
+    try:
+        number = value.__index__()
+    except TypeError:
+        raise InputError(argument, f"a whole number of at least {minimum}", repr(value)) from None
     if number < minimum:
         raise InputError(argument, f"a whole number of at least {minimum}", str(number))
     return number
@@ -74,7 +90,7 @@ def log_values(values: ArrayLike, argument: str) -> NDArray[Any]:
     if array.dtype.kind not in "iufc":
         raise InputError(argument, expected, f"dtype {array.dtype}")
     array = array.astype(np.complex128 if array.dtype.kind == "c" else np.float64)
-    bad = ~(array.real < np.inf)
+    bad = ~(array.real < np.inf) | np.isnan(array.imag)
     if bad.any():
         where = tuple(int(i) for i in np.argwhere(bad)[0])
         raise InputError(argument, expected, f"{array[where]} at index {where}", "only -inf and finite values fit")
@@ -150,7 +166,7 @@ def memory_size(size: str | int | float, argument: str = "memory_limit") -> int:
         raise InputError(argument, expected, repr(size))
     if not (math.isfinite(size) and size >= 0):
         raise InputError(argument, expected, repr(size))
-    return int(size)
+    return math.ceil(size)
 
 
 def bytes_text(size: float) -> str:

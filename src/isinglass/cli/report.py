@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from isinglass.errors import ConvergenceWarning
+from isinglass.errors import ConvergenceWarning, InputError
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -54,10 +54,13 @@ def error_text(error: BaseException) -> str:
     return str(error) or type(error).__name__
 
 
-def check_writable(path: str | None) -> None:
-    """Refuse a file that cannot be written, before any work is done for it."""
+def check_writable(path: str | None, *sources: str | None) -> None:
+    """Refuse a file that cannot be written, or that is one of the sources, before any work is done for it."""
     if path is None:
         return
+    for source in sources:
+        if source is not None and os.path.realpath(source) == os.path.realpath(path):
+            raise InputError("--out", "another file than those that are read", path)
     folder = os.path.dirname(os.path.realpath(path))
     if os.path.isdir(path):
         raise IsADirectoryError(21, "Is a directory", path)

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from isinglass.errors import InputError, MissingDependencyError
 from isinglass.graph.factor_graph import FactorGraph
-from isinglass.validation import IntArray, RandomState, generator, integers, whole_number
+from isinglass.validation import IntArray, RandomState, generator, instance, integers, items, whole_number
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -35,7 +35,10 @@ def pairwise_graph(n: int, edges: ArrayLike, cards: ArrayLike) -> FactorGraph:
     >>> pairwise_graph(3, [(0, 1), (0, 2)], 2).scopes[:]
     [(0,), (1,), (2,), (0, 1), (0, 2)]
     """
-    return _pairwise(n, [integers(edges, "edges", 2)], cards)
+    pairs = integers(edges, "edges", 2) if np.size(edges) else np.zeros((0, 2), np.int64)
+    if pairs.size and (pairs.min() < 0 or pairs.max() >= n):
+        raise InputError("edges", f"variables 0 to {n - 1}", f"{pairs.min()} to {pairs.max()}")
+    return _pairwise(n, [pairs], cards)
 
 
 def grid_graph(height: int, width: int, cards: ArrayLike) -> FactorGraph:
@@ -46,7 +49,7 @@ def grid_graph(height: int, width: int, cards: ArrayLike) -> FactorGraph:
     >>> grid_graph(2, 2, 2).scopes[4:]
     [(0, 1), (2, 3), (0, 2), (1, 3)]
     """
-    return lattice_graph((height, width), cards)
+    return lattice_graph((whole_number(height, "height", 1), whole_number(width, "width", 1)), cards)
 
 
 def lattice_graph(shape: Sequence[int], cards: ArrayLike, neighbours: int | None = None) -> FactorGraph:
@@ -65,7 +68,7 @@ def lattice_graph(shape: Sequence[int], cards: ArrayLike, neighbours: int | None
     >>> lattice_graph((2, 2), 2, neighbours=8).scopes[8:]
     [(0, 3), (1, 2)]
     """
-    sides = [whole_number(s, "shape", 1) for s in shape]
+    sides = [whole_number(s, "shape", 1) for s in items(shape, "shape", "a sequence of side lengths")]
     d = len(sides)
     straight, touching = 2 * d, 3**d - 1
     if neighbours is None:
@@ -87,7 +90,7 @@ def chain_graph(n: int, cards: ArrayLike) -> FactorGraph:
     >>> chain_graph(3, 5)
     FactorGraph: 3 variables (5 states), 5 factors (arity 1-2), forest
     """
-    return lattice_graph((n,), cards)
+    return lattice_graph((whole_number(n, "n", 1),), cards)
 
 
 def tree_graph(n: int, cards: ArrayLike, random_state: RandomState = None) -> FactorGraph:
@@ -148,6 +151,8 @@ def from_networkx(graph: nx.Graph[Any], cards: ArrayLike | str) -> FactorGraph:
     >>> from_networkx(nx.cycle_graph(4), 2).scopes[4:]
     [(0, 1), (0, 3), (1, 2), (2, 3)]
     """
+    if not hasattr(graph, "is_directed"):
+        raise InputError("graph", "a networkx.Graph", type(graph).__name__)
     if graph.is_directed() or graph.is_multigraph():
         raise InputError("graph", "an undirected networkx.Graph", type(graph).__name__, "use nx.Graph(graph)")
     number = {node: i for i, node in enumerate(graph.nodes)}
@@ -177,6 +182,7 @@ def to_networkx(graph: FactorGraph) -> nx.Graph[Any]:
         import networkx as nx
     except ImportError as error:
         raise MissingDependencyError("to_networkx needs networkx: pip install networkx") from error
+    instance(graph, FactorGraph, "graph")
     result: nx.Graph[Any] = nx.Graph()
     result.add_nodes_from((("variable", i), {"bipartite": 0, "card": k}) for i, k in enumerate(graph.cards.tolist()))
     result.add_nodes_from((("factor", a), {"bipartite": 1}) for a in range(graph.n_factors))

@@ -12,7 +12,7 @@ Each connected part is searched by itself, so its order does not depend on what 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Literal
 
@@ -21,14 +21,14 @@ from numpy.typing import NDArray
 
 from isinglass.errors import InputError
 from isinglass.graph.factor_graph import FactorGraph
-from isinglass.validation import IntArray, bytes_text, read_only, variables_of, whole_number
+from isinglass.validation import IntArray, bytes_text, instance, read_only, variables_of, whole_number
 
 Method = Literal["auto", "min_weight", "min_fill", "weighted_min_fill"]
 METHODS: tuple[Method, ...] = ("auto", "min_weight", "min_fill", "weighted_min_fill")
 
 BYTES = 8  # of a double
 HOPELESS = 48.0  # log2 entries of a bucket that no machine holds: the search stops there
-EASY = 10.0  # log2 entries of a part's largest bucket up to which the first order is good enough
+EASY = 1024.0  # entries of a part's largest bucket up to which the first order is good enough
 WORTH_RESTARTS = 2.0**18
 SEARCH_WORK = 300_000_000  # inner steps that the search may take for one part, about a second
 MAX_RESTARTS = 40
@@ -52,6 +52,8 @@ class EliminationOrder:
         The base-2 logarithm of the entries of the largest bucket.
     entries, message_entries : float
         The entries of all buckets (work) and of all separators (memory), together.
+    most_inputs : float
+        The most entries of the separators that meet in one bucket.
     complete : bool
         False if the search stopped at a bucket that no machine could hold; the price is then only a
         lower bound for this order.
@@ -64,12 +66,14 @@ class EliminationOrder:
     log2_largest: float
     entries: float
     message_entries: float
+    most_inputs: float
     complete: bool
 
     @property
     def bytes(self) -> float:
-        """Memory that exact inference may take at most: its messages and three tables of the largest bucket's size."""
-        return BYTES * (self.message_entries + 3 * float(2.0**self.log2_largest))
+        """Memory that the messages and the working tables of exact inference take at most, in doubles."""
+        largest = float(np.rint(2.0**self.log2_largest))
+        return BYTES * (self.message_entries + 2 * largest + max(largest, self.most_inputs))
 
     def __repr__(self) -> str:
         more = "" if self.complete else "more than "
@@ -105,6 +109,7 @@ def elimination_order(
     >>> elimination_order(grid_graph(4, 4, 2)).width
     4
     """
+    instance(graph, FactorGraph, "graph")
     if method not in METHODS:
         raise InputError("method", " or ".join(map(repr, METHODS)), repr(method))
     fixed = tuple(sorted(variables_of(clamped, graph.n_variables, "clamped").tolist()))
@@ -133,12 +138,13 @@ class _Attempt:
     order: IntArray
     first: IntArray
     separators: IntArray
-    log_sizes: NDArray[np.float64]  # of the buckets
+    sizes: NDArray[np.float64]  # entries of the buckets
+    stuck: int  # degree of the vertex that it stopped at
     work: int
 
     @property
     def entries(self) -> float:
-        return float(np.exp2(self.log_sizes).sum())
+        return float(self.sizes.sum())
 
 
 def interaction_graph(graph: FactorGraph, kept: IntArray) -> tuple[IntArray, IntArray]:
@@ -179,21 +185,22 @@ def _greedy(part: _Part, rule: Method, noise: NDArray[np.float64] | None = None)
 
     weights = np.exp2(part.log_cards) if rule == "weighted_min_fill" else np.ones(len(part))
     ties = part.log_cards if noise is None else noise
-    order, first, separators, work = eliminate(
-        part.first, part.neighbours, part.log_cards, weights, ties, rule != "min_weight", HOPELESS
+    use_fill = rule != "min_weight"
+    order, first, separators, stuck, work = eliminate(
+        part.first, part.neighbours, part.log_cards, weights, ties, use_fill, HOPELESS, SEARCH_WORK
     )
     of_separators = np.concatenate([[0.0], np.cumsum(part.log_cards[separators])])
     log_sizes = part.log_cards[order] + of_separators[first[1:]] - of_separators[first[:-1]]
-    return _Attempt(order, first, separators, log_sizes, int(work))
+    return _Attempt(order, first, separators, np.rint(np.exp2(log_sizes)), int(stuck), int(work))
 
 
 def _improve(part: _Part, attempt: _Attempt, method: Method, restarts: int | None, seed: int) -> _Attempt:
     """Search for a better order in each connected part that is hard; keep the first order elsewhere."""
-    if len(attempt.order) == len(part) and attempt.log_sizes.max(initial=0.0) <= EASY:
+    if len(attempt.order) == len(part) and attempt.sizes.max(initial=1.0) <= EASY:
         return attempt
     label = _labels(part)
     largest = np.zeros(int(label.max(initial=-1)) + 1)
-    np.maximum.at(largest, label[attempt.order], attempt.log_sizes)
+    np.maximum.at(largest, label[attempt.order], attempt.sizes)
     unfinished = np.ones(len(part), bool)
     unfinished[attempt.order] = False
     largest[np.unique(label[unfinished])] = np.inf
@@ -202,15 +209,19 @@ def _improve(part: _Part, attempt: _Attempt, method: Method, restarts: int | Non
     if not len(hard):
         return attempt
     pieces = [_selected(attempt, ~np.isin(label[attempt.order], hard))]
+    by_part = np.argsort(label, kind="stable")
+    first = np.searchsorted(label[by_part], np.arange(len(largest) + 1))
+    number = np.empty(len(part), np.int64)  # of each vertex in its own part
+    number[by_part] = np.arange(len(part)) - first[label[by_part]]
     known: dict[bytes, _Attempt] = {}
     for piece in hard.tolist():
-        members = np.flatnonzero(label == piece)
-        sub = _subpart(part, members)
+        members = by_part[first[piece] : first[piece + 1]]
+        sub = _subpart(part, members, number)
         key = b"/".join(array.tobytes() for array in (sub.first, sub.neighbours, sub.log_cards))
         if key not in known:
             known[key] = _best(sub, method, restarts, seed)
         best = known[key]
-        pieces.append(_Attempt(members[best.order], best.first, members[best.separators], best.log_sizes, best.work))
+        pieces.append(replace(best, order=members[best.order], separators=members[best.separators]))
     return _concatenated(pieces)
 
 
@@ -258,9 +269,8 @@ def _labels(part: _Part) -> IntArray:
     return labels
 
 
-def _subpart(part: _Part, members: IntArray) -> _Part:
-    number = np.full(len(part), -1, np.int64)
-    number[members] = np.arange(len(members))
+def _subpart(part: _Part, members: IntArray, number: IntArray) -> _Part:
+    """Return the graph of some vertices, which nothing else is tied to, with the given numbers."""
     counts = np.diff(part.first)[members]
     first = np.concatenate([[0], np.cumsum(counts)])
     within = np.arange(first[-1]) - np.repeat(first[:-1], counts)
@@ -272,28 +282,44 @@ def _selected(attempt: _Attempt, keep: NDArray[np.bool_]) -> _Attempt:
     counts = np.diff(attempt.first)
     separators = attempt.separators[np.repeat(keep, counts)]
     first = np.concatenate([[0], np.cumsum(counts[keep])]).astype(np.int64)
-    return _Attempt(attempt.order[keep], first, separators, attempt.log_sizes[keep], attempt.work)
+    return replace(attempt, order=attempt.order[keep], first=first, separators=separators, sizes=attempt.sizes[keep])
 
 
 def _concatenated(pieces: list[_Attempt]) -> _Attempt:
-    order, separators, log_sizes = (
-        np.concatenate([getattr(p, name) for p in pieces]) for name in ("order", "separators", "log_sizes")
+    order, separators, sizes = (
+        np.concatenate([getattr(p, name) for p in pieces]) for name in ("order", "separators", "sizes")
     )
-    first = np.concatenate([[0], np.cumsum(np.concatenate([np.diff(p.first) for p in pieces]))])
-    return _Attempt(order, first.astype(np.int64), separators, log_sizes, sum(p.work for p in pieces))
+    first = np.concatenate([[0], np.cumsum(np.concatenate([np.diff(p.first) for p in pieces]))]).astype(np.int64)
+    stuck = max(p.stuck for p in pieces[1:]) if len(pieces) > 1 else pieces[0].stuck
+    return _Attempt(order, first, separators, sizes, stuck, sum(p.work for p in pieces))
 
 
 def _priced(attempt: _Attempt, kept: IntArray, cards: IntArray) -> EliminationOrder:
     order, separators = kept[attempt.order], kept[attempt.separators]
-    widths = np.diff(attempt.first)
     complete = len(order) == len(kept)
+    messages = attempt.sizes / cards[order]
+    largest = float(np.log2(attempt.sizes.max(initial=1.0)))
     return EliminationOrder(
         order=read_only(order),
         first=read_only(attempt.first),
         separators=read_only(separators),
-        width=int(widths.max(initial=0)),
-        log2_largest=float(attempt.log_sizes.max(initial=0.0)) if complete else HOPELESS,
+        width=int(max(np.diff(attempt.first).max(initial=0), 0 if complete else attempt.stuck)),
+        log2_largest=largest if complete else max(largest, HOPELESS),
         entries=attempt.entries,
-        message_entries=float((np.exp2(attempt.log_sizes) / cards[order]).sum()),
+        message_entries=float(messages.sum()),
+        most_inputs=_most_inputs(order, attempt.first, separators, messages, len(cards)),
         complete=complete,
     )
+
+
+def _most_inputs(
+    order: IntArray, first: IntArray, separators: IntArray, messages: NDArray[np.float64], n: int
+) -> float:
+    """Return the most entries of the messages into one bucket, that of the separator's first eliminated variable."""
+    has_parent = np.diff(first) > 0
+    if not has_parent.any():
+        return 0.0
+    position = np.full(n, len(order), np.int64)
+    position[order] = np.arange(len(order))
+    parent = np.minimum.reduceat(position[separators], first[:-1][has_parent])
+    return float(np.bincount(parent, messages[has_parent]).max())

@@ -16,9 +16,18 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from isinglass.errors import InputError
-from isinglass.validation import IntArray, integers, read_only, whole_number
+from isinglass.validation import IntArray, instance, integers, items, read_only, whole_number
 
 T = TypeVar("T")
+
+CACHED = 32  # derived structures that a graph keeps
+
+
+class _Missing:
+    """Marks what is not in the cache (None may be)."""
+
+
+_MISSING = _Missing()
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,7 +148,7 @@ class FactorGraph:
         """
         checked = _check_cards(cards)
         groups, start = [], 0
-        for i, scope in enumerate(scopes):
+        for i, scope in enumerate(items(scopes, "scopes", "one integer array (factors, arity) for each group")):
             array = _check_scopes(integers(scope, f"scopes[{i}]", 2), checked, f"scopes[{i}]")
             shapes = checked[array]
             if len(array) and (shapes != shapes[0]).any():
@@ -197,11 +206,17 @@ class FactorGraph:
         return (FactorGraph._build, parts)
 
     def cached(self, key: Hashable, make: Callable[[], T]) -> T:
-        """Return what was derived from this structure under `key`, making it the first time."""
-        if key not in self._cache:
-            self._cache[key] = make()
-        value: T = self._cache[key]
-        return value
+        """Return what was derived from this structure under `key`, making it the first time.
+
+        The oldest of more than CACHED entries goes: what depends on evidence would pile up.
+        """
+        found: T | _Missing = self._cache.get(key, _MISSING)
+        if isinstance(found, _Missing):
+            found = make()
+            while len(self._cache) >= CACHED:
+                self._cache.pop(next(iter(self._cache)), None)
+            self._cache[key] = found
+        return found
 
     @property
     def n_variables(self) -> int:
@@ -303,6 +318,8 @@ def disjoint_union(graphs: Sequence[FactorGraph]) -> FactorGraph:
     >>> union.scopes[:], union.variable_component.tolist()
     ([(0,), (1, 2)], [0, 1, 1])
     """
+    for i, graph in enumerate(items(graphs, "graphs", "a sequence of graphs")):
+        instance(graph, FactorGraph, f"graphs[{i}]")
     variables, factors, components = (
         np.concatenate([[0], np.cumsum([getattr(g, name) for g in graphs])]).astype(np.int64)
         for name in ("n_variables", "n_factors", "n_components")
@@ -364,6 +381,7 @@ def _check_scopes(array: IntArray, cards: IntArray, argument: str) -> IntArray:
 
 def _group_scopes(cards: IntArray, scopes: Sequence[Sequence[int]]) -> list[FactorGroup]:
     """Sort scopes into groups of equal shape, by the first factor of each shape."""
+    scopes = items(scopes, "scopes", "a sequence of tuples of variables")
     try:
         lengths = np.fromiter(map(len, scopes), np.int64)
     except TypeError:

@@ -18,13 +18,13 @@ from typing import Any
 
 import numpy as np
 
-from isinglass.compilation import compiled
+from isinglass.compilation import allocating, compiled
 
 LARGE_DEGREE = 256  # above it a score is brought up to date when its vertex comes up, not at every change
 
 
-@compiled
-def eliminate(first, neighbours, log_cards, fill_weights, tie_break, use_fill, max_log2):
+@allocating
+def eliminate(first, neighbours, log_cards, fill_weights, tie_break, use_fill, max_log2, max_work):
     """Eliminate greedily.
 
     Parameters
@@ -36,12 +36,15 @@ def eliminate(first, neighbours, log_cards, fill_weights, tie_break, use_fill, m
         Least fill, otherwise least weight.
     max_log2 : float
         Stop before a bucket with more than ``2**max_log2`` states.
+    max_work : int
+        Stop after so many inner steps.
 
     Returns
     -------
-    order, first, separators, work
+    order, first, separators, stuck, work
         The vertices in elimination order (not all of them, if it stopped), their separators
-        (``separators[first[i]:first[i + 1]]``), and the number of inner steps taken.
+        (``separators[first[i]:first[i + 1]]``), the degree of the vertex that it stopped at (else zero), and the
+        number of inner steps taken.
     """
     n = len(first) - 1
     order = np.empty(n, np.int64)
@@ -57,11 +60,12 @@ def eliminate(first, neighbours, log_cards, fill_weights, tie_break, use_fill, m
     touched = np.full(n, -1, np.int64)
     heap: Any = [(0.0, 0.0, np.int64(-1), np.int64(-1))]  # tells Numba what the heap holds
     heap.clear()
+    stuck = 0
     for v in range(n):
-        if not gone[v]:
+        if not gone[v] and work[0] <= max_work:
             score = _score(v, start, length, pool, log_cards, fill_weights, use_fill, mark, work)
             heapq.heappush(heap, (score, tie_break[v], v, version[v]))
-    while len(heap) > 0:
+    while len(heap) > 0 and work[0] <= max_work:
         _, _, v, stamp = heapq.heappop(heap)
         if gone[v] or stamp != version[v]:
             continue
@@ -76,6 +80,7 @@ def eliminate(first, neighbours, log_cards, fill_weights, tie_break, use_fill, m
         for i in range(start[v], start[v] + degree):
             size += log_cards[pool[i]]
         if size > max_log2:
+            stuck = degree
             break
         gone[v] = True
         order[done] = v
@@ -99,10 +104,10 @@ def eliminate(first, neighbours, log_cards, fill_weights, tie_break, use_fill, m
                     for i in range(start[u], start[u] + length[u]):
                         _update(pool[i], done, touched, stale, version, heap, start, length, pool, log_cards,
                                 fill_weights, tie_break, use_fill, mark, work)  # fmt: skip
-    return order[:done], bounds[: done + 1], separators[:total], work[0]
+    return order[:done], bounds[: done + 1], separators[:total], stuck, work[0]
 
 
-@compiled
+@allocating
 def _strip(first, neighbours, gone, order, bounds, separators):
     """Eliminate vertices with at most one neighbour left. The exclusive or of what is left names the last."""
     n = len(gone)
@@ -137,7 +142,7 @@ def _strip(first, neighbours, gone, order, bounds, separators):
     return done, total
 
 
-@compiled
+@allocating
 def _core(first, neighbours, gone):
     """Copy the adjacency of what is left into a pool with room to grow."""
     n = len(gone)
@@ -159,7 +164,7 @@ def _core(first, neighbours, gone):
     return start, length, room, pool, top
 
 
-@compiled
+@allocating
 def _room(array, size):
     """Return `array`, or a copy twice as long if it has fewer than `size` entries."""
     if size <= len(array):
@@ -169,7 +174,7 @@ def _room(array, size):
     return longer
 
 
-@compiled
+@allocating
 def _join(u, v, around, start, length, room, pool, top, mark, work):
     """Take v out of u's neighbours and put the others of `around` in. Tell whether that added an edge."""
     if room[u] < length[u] + len(around):
@@ -199,7 +204,7 @@ def _join(u, v, around, start, length, room, pool, top, mark, work):
     return pool, top, kept > before
 
 
-@compiled
+@allocating
 def _score(v, start, length, pool, log_cards, fill_weights, use_fill, mark, work):
     """Score one vertex: its bucket's weight, or the weight of the edges missing among its neighbours."""
     degree = length[v]
@@ -227,7 +232,7 @@ def _score(v, start, length, pool, log_cards, fill_weights, use_fill, mark, work
     return (total * total - squares - present) / 2
 
 
-@compiled
+@allocating
 def _update(u, turn, touched, stale, version, heap, start, length, pool, log_cards, fill_weights,
             tie_break, use_fill, mark, work):  # fmt: skip
     """Score u anew, once a turn; a vertex of large degree waits until it comes up."""
@@ -242,7 +247,7 @@ def _update(u, turn, touched, stale, version, heap, start, length, pool, log_car
     heapq.heappush(heap, (score, tie_break[u], u, version[u]))
 
 
-@compiled
+@allocating
 def acyclic_subset(first, variables, order, n):
     """Take scopes in this order, each if its variables lie in different trees so far. Returns which were taken."""
     parent = np.arange(n)

@@ -65,6 +65,8 @@ def infer(
     ([0.3333, 0.6667], 6.0)
     """
     clamped = _checked(potentials, evidence)
+    if progress is not None and not callable(progress):
+        raise InputError("progress", "a function (stage, fraction)", type(progress).__name__)
     chosen = _choose(clamped, options) if algorithm is None else make(algorithm, options)
     stopping = {k: v for k, v in {"tol": tol, "max_iter": max_iter}.items() if v is not None}
     known = {f.name for f in fields(chosen)}  # type: ignore[arg-type]
@@ -105,7 +107,7 @@ def map_assignment(
     >>> m.states.tolist(), m.score, m.optimal
     ([0, 1], 2.0, True)
     """
-    return make(algorithm, options).maximise(_checked(potentials, evidence), 1, progress)[0]
+    return make(algorithm, options).maximise(_real(_checked(potentials, evidence)), 1, progress)[0]
 
 
 def n_best(
@@ -127,7 +129,7 @@ def n_best(
     [[0, 1], [1, 0], [1, 1]]
     """
     count = whole_number(n, "n", 1)
-    return make(algorithm, options).maximise(_checked(potentials, evidence), count, progress)
+    return make(algorithm, options).maximise(_real(_checked(potentials, evidence)), count, progress)
 
 
 def sample(
@@ -149,9 +151,7 @@ def sample(
     [1, 1, 0, 0, 1]
     """
     count = whole_number(n, "n")
-    clamped = _checked(potentials, evidence)
-    if clamped.dtype.kind == "c":
-        raise InputError("potentials", "real log tables to sample from", "complex ones")
+    clamped = _real(_checked(potentials, evidence))
     return make(algorithm, options).sample(clamped, count, generator(random_state))
 
 
@@ -169,7 +169,13 @@ def algorithms() -> dict[str, str]:
 def _checked(potentials: Potentials, evidence: Evidence | None) -> Potentials:
     if not isinstance(potentials, Potentials):
         raise InputError("potentials", "Potentials", type(potentials).__name__, "build them with ig.Potentials")
-    return potentials.with_evidence(evidence) if evidence else potentials
+    return potentials if evidence is None else potentials.with_evidence(evidence)
+
+
+def _real(potentials: Potentials) -> Potentials:
+    if potentials.dtype.kind == "c":
+        raise InputError("potentials", "real log tables", "complex ones", "they serve derivatives of `infer` only")
+    return potentials
 
 
 def _choose(potentials: Potentials, options: dict[str, Any]) -> Algorithm:

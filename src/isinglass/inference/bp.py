@@ -89,8 +89,6 @@ class MessagePassing(Algorithm):
         """Pass max-product messages and decode one assignment; proved optimal on forests only."""
         if n != 1:
             raise InputError("n", f"1, the only number that {self.name!r} decodes", str(n), 'use "exact"')
-        if potentials.dtype.kind == "c":
-            raise InputError("potentials", "real log tables to maximise", "complex ones")
         plan = replace(self._plan(potentials), maximise=True)
         outcome = Engine(potentials, plan).run(False, progress)
         states = decode(potentials, outcome.variables, outcome.factors)

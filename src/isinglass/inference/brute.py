@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import partial
 from itertools import product
 from typing import Any, ClassVar
 
@@ -20,7 +21,8 @@ from isinglass.graph.factor_graph import iter_groups
 from isinglass.inference.algorithm import Algorithm, Cost, Facts, Progress, register
 from isinglass.inference.evidence import base_states, impossible
 from isinglass.inference.memory import memory_limit_bytes, require_memory
-from isinglass.inference.result import Assignment, FactorBeliefs, Info, Result, VariableBeliefs, first_states
+from isinglass.inference.perturbation import perturbation
+from isinglass.inference.result import Assignment, FactorBeliefs, Info, Result, VariableBeliefs, first_states, ranked
 from isinglass.potentials import Potentials
 from isinglass.validation import IntArray, bytes_text
 
@@ -100,7 +102,8 @@ class Brute(Algorithm):
             VariableBeliefs(potentials.graph, _variables(potentials, tables)),
             FactorBeliefs(potentials.graph, _factors(potentials, tables)),
             Info(self.name, True, 1, 0.0, "exact", 0.0),
-            lambda wanted: joint(potentials, tables, wanted),
+            joint_of=partial(joint, potentials, tables),
+            reverse=partial(perturbation, self.run, potentials) if tape else None,
         )
 
     def maximise(self, potentials: Potentials, n: int = 1, progress: Progress | None = None) -> list[Assignment]:
@@ -116,8 +119,7 @@ class Brute(Algorithm):
             ]
             merged.sort(key=lambda item: (-item[0], tuple(item[1]), tuple(item[2])))
             best = [(score, _replaced(x, table.free, y)) for score, x, y in merged[:n]]
-        top = best[0][0]
-        return [Assignment(x, float(s), float(s), s == top) for s, x in best]
+        return ranked(np.array([x for _, x in best]), np.array([s for s, _ in best]))
 
     def sample(self, potentials: Potentials, n: int, rng: np.random.Generator) -> IntArray:
         """Draw from the joint tables."""

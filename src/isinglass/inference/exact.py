@@ -14,18 +14,27 @@ from __future__ import annotations
 
 import heapq
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from isinglass.errors import InputError
 from isinglass.graph.factor_graph import FactorGraph, FactorGroup, iter_groups
 from isinglass.inference.algorithm import Algorithm, Cost, Facts, Progress, register
 from isinglass.inference.evidence import base_states
-from isinglass.inference.result import Assignment, FactorBeliefs, Info, Result, VariableBeliefs, first_states
+from isinglass.inference.perturbation import perturbation
+from isinglass.inference.result import (
+    Assignment,
+    FactorBeliefs,
+    Info,
+    Result,
+    VariableBeliefs,
+    first_states,
+    ranked,
+)
 from isinglass.inference.upward import Upward, chunks, evidence_shift, order_of, upward
-from isinglass.potentials import Potentials
+from isinglass.potentials import Potentials, exact_bytes
 from isinglass.validation import IntArray, bytes_text
 
 DRAWS = 4_000_000  # uniform numbers drawn at once
@@ -66,8 +75,9 @@ class Exact(Algorithm):
         """Price the best elimination order that was found."""
         order = order_of(potentials)
         more = "" if order.complete else "more than "
-        text = f"width {more}{order.width}, {more}{bytes_text(order.bytes)}, {more}{order.entries:.3g} table entries"
-        return Cost(order.bytes if order.complete else np.inf, order.entries, text)
+        needed = exact_bytes(potentials, order)
+        text = f"width {more}{order.width}, {more}{bytes_text(needed)}, {more}{order.entries:.3g} table entries"
+        return Cost(needed if order.complete else np.inf, order.entries, text)
 
     def run(
         self, potentials: Potentials, progress: Progress | None = None, tape: bool = False, init: Result | None = None
@@ -81,17 +91,15 @@ class Exact(Algorithm):
             VariableBeliefs(potentials.graph, variables),
             FactorBeliefs(potentials.graph, factors),
             Info(self.name, True, 1, 0.0, "exact", 0.0),
-            lambda wanted: self._joint(potentials, wanted),
+            joint_of=partial(self._joint, potentials),
+            reverse=partial(perturbation, self.run, potentials) if tape else None,
         )
 
     def maximise(self, potentials: Potentials, n: int = 1, progress: Progress | None = None) -> list[Assignment]:
         """Follow the max-messages down; see the module's text for n > 1."""
-        if potentials.dtype.kind == "c":
-            raise InputError("potentials", "real log tables to maximise", "complex ones")
         up = upward(potentials, True, self.memory_limit, progress)
-        found = _n_best(potentials, up, n)
-        scores = potentials.log_score(np.array(found))
-        return [Assignment(x, float(s), float(s), bool(s == scores[0])) for x, s in zip(found, scores, strict=True)]
+        found = np.array(_n_best(potentials, up, n))
+        return ranked(found, potentials.log_score(found))
 
     def sample(self, potentials: Potentials, n: int, rng: np.random.Generator) -> IntArray:
         """Draw each variable given its separator, the last bucket first."""
@@ -147,49 +155,52 @@ def _first_factors(graph: FactorGraph) -> IntArray:
 
 
 def _with_factor(potentials: Potentials, scope: IntArray) -> Potentials:
-    """Return the potentials with one more factor, all zeros in log, on these variables."""
+    """Return the potentials with one more factor, all zeros in log, on these variables; all in one component."""
     graph = potentials.graph
     shape = tuple(graph.cards[scope].tolist())
     group = FactorGroup(scope[None], shape, np.array([graph.n_factors]))
-    component = np.append(graph.factor_component, graph.variable_component[scope[:1]].sum())
-    larger = FactorGraph._build(
-        graph.cards, [*graph.groups, group], graph.variable_component, component, graph.n_components
-    )
+    larger = FactorGraph._build(graph.cards, [*graph.groups, group])
     tables = [*potentials.groups, np.zeros((1, *shape), potentials.dtype)]
     return Potentials._build(larger, tables, [*potentials.table_ids, np.zeros(1, np.int64)], potentials.evidence)
 
 
 def _n_best(potentials: Potentials, up: Upward, n: int) -> list[IntArray]:
-    """Return up to n assignments, best first."""
+    """Return up to n assignments, best first (up to rounding)."""
     from isinglass.kernels.numba.descent import descend
     from isinglass.kernels.numba.strided import LOG_MAX
 
-    row = np.empty(int(potentials.graph.cards.max(initial=1)))
-    losses = np.full((up.tree.n_buckets if n > 1 else 0, len(row)), -np.inf)
     own = up.tree.order.order
+    cards = potentials.graph.cards[own]
+    first = np.concatenate([[0], np.cumsum(cards)])
+    bucket_of = np.repeat(np.arange(len(own)), cards) if n > 1 else np.zeros(0, np.int64)
+    losses = np.full(len(bucket_of), -np.inf)
+    row = np.empty(int(potentials.graph.cards.max(initial=1)))
     found: list[IntArray] = []
     # (loss, tie, parent solution, bucket where it leaves that solution, other state there)
-    heap: list[tuple[float, int, int, int, int]] = [(0.0, 0, -1, up.tree.n_buckets, 0)]
+    heap: list[tuple[float, int, int, int, int]] = [(0.0, 0, -1, len(own), 0)]
     pushed = 0
     while heap and len(found) < n:
         loss, _, parent, bucket, state = heapq.heappop(heap)
         states = base_states(potentials) if parent < 0 else found[parent].copy()
         if parent >= 0:
             states[own[bucket]] = state
-        descend(up.program, bucket, up.values, up.start_of[LOG_MAX], states, losses, row)
+        descend(up.program, bucket, up.values, up.start_of[LOG_MAX], states, first, losses, row)
         found.append(states)
-        if len(found) == n:
+        wanted = n - len(found)
+        if not wanted:
             break
-        for b, k in _alternatives(losses[:bucket], states[own[:bucket]], n - len(found)):
+        losses[first[:bucket] + states[own[:bucket]]] = -np.inf
+        for entry in _largest(losses[: first[bucket]], wanted):
             pushed += 1
-            heapq.heappush(heap, (loss - float(losses[b, k]), pushed, len(found) - 1, b, k))
+            b = int(bucket_of[entry])
+            heapq.heappush(heap, (loss - float(losses[entry]), pushed, len(found) - 1, b, entry - int(first[b])))
+        if len(heap) > 4 * wanted:
+            heap = heapq.nsmallest(wanted, heap)  # sorted, so still a heap
     return found
 
 
-def _alternatives(losses: NDArray[np.float64], chosen: IntArray, most: int) -> list[tuple[int, int]]:
-    """Return the (bucket, state) of the cheapest deviations from the chosen states."""
-    losses = losses.copy()
-    losses[np.arange(len(chosen)), chosen] = -np.inf
-    flat = losses.ravel()
-    best = np.argpartition(-flat, most - 1)[:most] if most < len(flat) else np.arange(len(flat))
-    return [(int(i) // losses.shape[1], int(i) % losses.shape[1]) for i in best if flat[i] > -np.inf]
+def _largest(values: NDArray[np.float64], most: int) -> list[int]:
+    """Return the entries of the largest values, at most so many; -inf does not count."""
+    entries = np.argpartition(-values, most - 1)[:most] if most < len(values) else np.arange(len(values))
+    chosen: list[int] = entries[values[entries] > -np.inf].tolist()
+    return chosen

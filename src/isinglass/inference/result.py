@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, overload
@@ -11,8 +12,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from isinglass.errors import InputError
 from isinglass.graph.factor_graph import FactorGraph, iter_groups
+from isinglass.inference.memory import memory_limit_bytes, require_memory
 from isinglass.potentials import Potentials
-from isinglass.validation import IntArray, read_only, variables_of, whole_number
+from isinglass.validation import IntArray, bytes_text, read_only, variables_of, whole_number
 
 Bound = Literal["exact", "upper", "lower"] | None
 
@@ -65,7 +67,7 @@ class VariableBeliefs(Sequence[NDArray[Any]]):
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         if len(np.unique(np.diff(self._first))) > 1:
             raise InputError("variables", "equal cardinalities", "mixed ones", "index it, or use .flat")
-        table = self.flat.reshape(len(self), -1)
+        table = self.flat.reshape(len(self), int(self._first[1]) if len(self) else 0)
         return np.array(table, dtype=dtype, copy=copy)
 
     def __repr__(self) -> str:
@@ -167,6 +169,9 @@ class Result:
         Only algorithms that hold the whole distribution can give it ("exact" and "brute").
         """
         wanted = variables_of(variables, self.potentials.graph.n_variables)
+        needed = 8.0 * math.prod(self.potentials.graph.cards[wanted].astype(float).tolist())
+        what = f"the joint table of {len(wanted)} variables needs {bytes_text(needed)}"
+        require_memory(needed, memory_limit_bytes(None), what, "ask for fewer variables")
         if self.joint_of is None:
             raise InputError("variables", "an algorithm with joint beliefs", self.info.algorithm, 'use "exact"')
         return self.joint_of(wanted)
@@ -221,6 +226,14 @@ class Assignment:
     score: float
     bound: float
     optimal: bool
+
+
+def ranked(states: IntArray, scores: NDArray[Any]) -> list[Assignment]:
+    """Return assignments of which the best is a best one at all, by falling score; equal up to rounding is optimal."""
+    order = np.argsort(-scores, kind="stable")
+    top = float(scores[order[0]])
+    slack = 1e-12 * max(1.0, abs(top))
+    return [Assignment(states[i], float(scores[i]), top, bool(scores[i] >= top - slack)) for i in order]
 
 
 def first_states(graph: FactorGraph) -> IntArray:

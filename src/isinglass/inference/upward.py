@@ -20,7 +20,7 @@ from isinglass.graph.factor_graph import FactorGraph
 from isinglass.inference.algorithm import Progress
 from isinglass.inference.evidence import base_states, impossible
 from isinglass.inference.memory import memory_limit_bytes, require_memory
-from isinglass.potentials import Potentials
+from isinglass.potentials import Potentials, exact_bytes
 from isinglass.validation import IntArray, bytes_text
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def upward(potentials: Potentials, maximise: bool, limit: MemoryLimit, progress:
     from isinglass.kernels.numba.strided import LOG_MAX, LOG_SUM, SUM
 
     tree = _affordable_tree(potentials, limit)
-    program, scratch = _program(tree, potentials, limit)
+    program, scratch = _program(tree, potentials)
     tables = _scaled_tables(potentials)
     n_tables = len(tables.log_values)
     values = np.empty(2 * n_tables + program.first_message[-1], potentials.dtype)
@@ -143,11 +143,7 @@ def evidence_shift(graph: FactorGraph, states: IntArray) -> IntArray:
 
 def _affordable_tree(potentials: Potentials, limit: MemoryLimit) -> BucketTree:
     order = order_of(potentials)
-    _require(order.bytes, limit, order)
-    return bucket_tree(potentials.graph, tuple(potentials.evidence))
-
-
-def _require(needed: float, limit: MemoryLimit, order: EliminationOrder) -> None:
+    needed = exact_bytes(potentials, order)
     more = "" if order.complete else "more than "
     what = (
         f"exact inference needs {more}{bytes_text(needed)} (width {more}{order.width}, "
@@ -155,10 +151,11 @@ def _require(needed: float, limit: MemoryLimit, order: EliminationOrder) -> None
     )
     remedy = "raise memory_limit (--memory), observe more variables, or use an approximate algorithm"
     require_memory(needed if order.complete else np.inf, memory_limit_bytes(limit), what, remedy)
+    return bucket_tree(potentials.graph, tuple(potentials.evidence))
 
 
-def _program(tree: BucketTree, potentials: Potentials, limit: MemoryLimit) -> tuple[Program, Scratch]:
-    """Write the program (once for a structure), compare what it needs with the limit, and allocate it."""
+def _program(tree: BucketTree, potentials: Potentials) -> tuple[Program, Scratch]:
+    """Write the program (once for a structure) and allocate what it needs."""
     from isinglass.kernels.numba.buckets import Scratch
     from isinglass.kernels.numba.program import make_program
     from isinglass.kernels.numba.strided import BLOCK
@@ -167,7 +164,6 @@ def _program(tree: BucketTree, potentials: Potentials, limit: MemoryLimit) -> tu
     program, sums = potentials.graph.cached(key, lambda: make_program(tree.arrays))
     dtype = potentials.dtype
     local = int(program.local_size.max(initial=1))
-    _require(dtype.itemsize * (float(program.first_message[-1]) + 2.0 * local + sums), limit, tree.order)
     axes = int(np.diff(program.first_axis).max(initial=1))
     views = 1 + int((program.first_input[1:] - program.first_large).max(initial=0))
     block = max(BLOCK, int(potentials.graph.cards.max(initial=1)))

@@ -31,7 +31,7 @@ from isinglass.io.tables import (
 )
 from isinglass.io.tokens import FloatArray, TokenReader, spans
 from isinglass.potentials import Potentials
-from isinglass.validation import IntArray, whole_number
+from isinglass.validation import IntArray, instance, whole_number
 
 _FREE_ENTRIES = 2**20
 _ENTRIES_A_TOKEN = 64
@@ -116,6 +116,7 @@ def write_fg(potentials: Potentials, path: PathLike) -> None:
     ...     read_text(f"{folder}/a.fg")
     '2\n\n1\n0\n2\n1\n0 1.0\n\n1\n1\n2\n2\n0 1.0\n1 1.0\n'
     """
+    instance(potentials, Potentials, "potentials")
     if potentials.evidence:
         got = f"{len(potentials.evidence)} observed variables"
         raise InputError("potentials", "no evidence, which .fg cannot hold", got, "use without_evidence()")

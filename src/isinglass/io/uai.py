@@ -30,7 +30,7 @@ from isinglass.io.tables import (
 )
 from isinglass.io.tokens import FloatArray, TokenReader, spans
 from isinglass.potentials import Potentials
-from isinglass.validation import IntArray
+from isinglass.validation import IntArray, instance
 
 
 def read_uai(path: PathLike, evidence: EvidenceSource = None) -> Potentials:
@@ -110,6 +110,7 @@ def write_uai(potentials: Potentials, path: PathLike) -> None:
     1.0 2.0 0.5 1.0
      1 0 1
     """
+    instance(potentials, Potentials, "potentials")
     name = checked_path(path)
     text = _model_text(potentials)
     if potentials.evidence:

@@ -1,6 +1,14 @@
-"""Conformance suites and strategies, shipped so that algorithms outside the library can be held to them too."""
+"""Conformance suites and strategies, shipped so that algorithms outside the library can be held to them too.
 
-from isinglass.testing.strategies import factor_graphs, potentials, random_potentials
-from isinglass.testing.suite import InferenceSuite, walk
+They need hypothesis (``pip install 'isinglass[testing]'``) when they are used, not when this is imported.
+"""
 
-__all__ = ["InferenceSuite", "factor_graphs", "potentials", "random_potentials", "walk"]
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach(
+    __name__,
+    submod_attrs={
+        "strategies": ["factor_graphs", "potentials", "random_potentials"],
+        "suite": ["InferenceSuite", "walk"],
+    },
+)

@@ -79,10 +79,10 @@ def pick(row, card, uniform):
 
 
 @compiled
-def descend(program, last, values, start, states, losses, row):
+def descend(program, last, values, start, states, first, losses, row):
     """Choose the best state for buckets ``last - 1, ..., 0`` (max semiring), the others being given.
 
-    ``losses[b, k]`` becomes what state k of bucket b costs against the best one, given the later buckets.
+    ``losses[first[b] + k]`` becomes what state k of bucket b costs against the best one, given the later buckets.
     """
     first_axis, variable, cards, first_input = program.first_axis, program.variable, program.cards, program.first_input
     first_stride, strides = program.first_stride, program.strides
@@ -96,4 +96,4 @@ def descend(program, last, values, start, states, losses, row):
         states[variable[first_axis[b + 1] - 1]] = best
         if len(losses) > 0:
             for k in range(card):
-                losses[b, k] = row[k] - row[best]
+                losses[first[b] + k] = row[k] - row[best]

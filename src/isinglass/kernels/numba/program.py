@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from isinglass.compilation import compiled
+from isinglass.compilation import allocating, compiled
 from isinglass.kernels.numba.strided import BLOCK
 from isinglass.validation import IntArray
 
@@ -64,7 +64,7 @@ def growth_of(first, last, variables, axis_of, mentioned, cards, a):
     return growth
 
 
-@compiled
+@allocating
 def write_program(tree, axis_of, mentioned, is_large):
     """Return the arrays of the program of a bucket tree, and the most entries of one bucket's messages.
 

@@ -1,0 +1,5 @@
+from .strategies import factor_graphs as factor_graphs
+from .strategies import potentials as potentials
+from .strategies import random_potentials as random_potentials
+from .suite import InferenceSuite as InferenceSuite
+from .suite import walk as walk
