@@ -1,4 +1,6 @@
-"""One way to compile an inner loop: Numba with a cache on disk and arithmetic that keeps infinities and NaN.
+"""One way to compile an inner loop: Numba with a cache on disk and plain IEEE arithmetic.
+
+No fast-math: a sum is the same to the last bit however a loop was compiled, and a hard zero's -inf keeps its meaning.
 
 Only modules that hold inner loops import this one, and they are imported when first needed, so that
 ``import isinglass`` neither waits for Numba nor needs it.
@@ -12,9 +14,6 @@ from typing import Any
 from isinglass.errors import MissingDependencyError
 
 Function = Callable[..., Any]
-
-# Reassociation and contraction only. Without 'nnan' and 'ninf', a hard zero's -inf keeps its meaning.
-FASTMATH = {"contract", "reassoc", "nsz", "arcp"}
 
 
 def compiled(function: Function) -> Function:
@@ -38,5 +37,5 @@ def _jit(function: Function, **options: bool) -> Function:
             "this calculation needs Numba, which is not installed: pip install numba"
         ) from error
     njit: Any = numba.njit
-    kernel: Function = njit(cache=True, error_model="numpy", fastmath=FASTMATH, **options)(function)
+    kernel: Function = njit(cache=True, error_model="numpy", **options)(function)
     return kernel

@@ -39,6 +39,15 @@ class Answer:
     line: str
 
 
+_ITERATIVE = (
+    ("--iterations", int, "N", "run exactly so many iterations"),
+    ("--tol", float, "X", "stop when no message changes by more (default: 1e-8)"),
+    ("--max-iter", int, "N", "stop after so many iterations at the latest (default: 1000)"),
+    ("--damping", float, "X", "share of the old message, from 0 to below 1 (default: 0, trw 0.3)"),
+    ("--schedule", str, "NAME", "auto, flooding, tree, grid, sequential or random (default: auto)"),
+)
+
+
 def add_parser(commands: argparse._SubParsersAction[Any]) -> None:
     """Add the command to the parser."""
     parser = add_command(commands, "infer", run, _SUMMARY, _TEXT, _EXAMPLES)
@@ -56,6 +65,8 @@ def add_parser(commands: argparse._SubParsersAction[Any]) -> None:
         metavar="SIZE",
         help="bytes it may take, such as 12GB or 500MiB; more is refused at once (default: half of what is free)",
     )
+    for flag, kind, metavar, text in _ITERATIVE:
+        parser.add_argument(flag, type=kind, metavar=metavar, help=f"iterative algorithms: {text}")
     parser.add_argument("--out", metavar="FILE", help="where to write the result; .gz compresses (default: stdout)")
     add_json(parser, "the result")
     add_quiet(parser)
@@ -69,7 +80,7 @@ def run(arguments: argparse.Namespace) -> int:
     algorithm = _algorithm(arguments.algorithm, arguments.task)
     check_writable(arguments.out, arguments.model, arguments.evidence)
     potentials = read_model(arguments.model, arguments.evidence)
-    options = _memory_options(algorithm, limit, potentials)
+    options = _memory_options(algorithm, limit, potentials) | _iterative_options(algorithm, arguments)
     answer_to = _most_probable if arguments.task == "MAP" else _beliefs
     with plain_warnings(), ProgressBar(sys.stderr.isatty() and not arguments.quiet) as progress:
         answer = answer_to(potentials, algorithm, arguments.task, options, progress)
@@ -106,6 +117,16 @@ def _memory_options(algorithm: type[Algorithm] | None, limit: int | None, potent
     needed = algorithm().cost(potentials).bytes
     require_memory(needed, limit, f"{algorithm.name} needs {bytes_text(needed)}", "raise --memory")
     return {}
+
+
+def _iterative_options(algorithm: type[Algorithm] | None, arguments: argparse.Namespace) -> dict[str, Any]:
+    """Collect what was given for iterative algorithms; refuse it for others."""
+    given = {flag: getattr(arguments, flag[2:].replace("-", "_")) for flag, *_ in _ITERATIVE}
+    chosen = {flag: value for flag, value in given.items() if value is not None}
+    if chosen and (algorithm is None or not algorithm.facts.iterative):
+        name = "the default, exact" if algorithm is None else repr(algorithm.name)
+        raise InputError(next(iter(chosen)), "an iterative algorithm (--algorithm bp, trw, fbp)", name)
+    return {flag[2:].replace("-", "_"): value for flag, value in chosen.items()}
 
 
 def _beliefs(

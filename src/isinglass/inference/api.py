@@ -74,7 +74,7 @@ def infer(
     start = time.perf_counter()
     result = chosen.run(clamped, progress, tape, init)
     info = replace(result.info, seconds=time.perf_counter() - start)
-    if not info.converged:
+    if not info.converged and getattr(chosen, "iterations", None) is None:  # who asks for T iterations gets T
         warnings.warn(
             f"{info.algorithm} stopped after {info.iterations} iterations with residual {info.residual:.2g}; "
             "raise max_iter, add damping, or try another schedule",

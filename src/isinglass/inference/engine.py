@@ -125,6 +125,9 @@ class Engine:
         self.graph, self.edges = potentials.graph, edges_of(potentials.graph)
         self.model = _Model.of(potentials, plan.counting)
         self.first_belief = _first_beliefs(self.graph)
+        self.states = _states(self.edges)
+        all_pairs = bool((np.diff(self.edges.first_slot) == 2).all()) and len(self.states) > 0
+        self.pairs = all_pairs and not plan.powers and plan.damping == 0  # takes the written-out loops
 
     def run(self, taped: bool, progress: Progress | None = None) -> Outcome:
         """Pass messages, with logarithms where linear values underflow; read out the beliefs."""
@@ -245,14 +248,17 @@ class Engine:
         residual: NDArray[np.float64],
     ) -> None:
         """Run one iteration, on tape if there is one."""
-        from isinglass.kernels.numba import passes
+        from isinglass.kernels.numba import pairs, passes
 
         log = np.empty(0, self.potentials.dtype)
         if one.tape is not None:
             log = one.m.copy() if sequence is None else np.empty(_log_size(self.edges, sequence), one.m.dtype)
             one.tape.steps.append((sequence, active.copy(), log))
-        common = (self.plan.damping, active, flagged, residual, one.scratch, one.units, one.ring)
-        if sequence is None:
+        common = (self.plan.damping, active, flagged, residual, one.scratch, one.units, self.states, one.ring)
+        if sequence is None and self.pairs and not len(one.ring):
+            row, out = one.scratch.row, one.scratch.out
+            pairs.flood_pairs(self.edges, one.values, one.m, one.n, active, flagged, residual, row, out, self.states)
+        elif sequence is None:
             belief = np.empty(self.edges.first_state[-1], one.m.dtype)
             passes.flood(self.edges, one.values, one.m, one.n, one.log_scale, belief, *common)
         else:
@@ -266,7 +272,7 @@ class Engine:
         passes.read_out(
             self.edges, one.values, one.m, one.n, one.log_scale, outcome.variables, outcome.factors,
             self.first_belief[self.edges.link_factor], one.log_zi, one.log_za, active, flagged, one.scratch, one.units,
-            one.ring,
+            self.states, one.ring,
         )  # fmt: skip
         fine = active & ~flagged
         self._add_log_z(one, fine, outcome)
@@ -345,6 +351,7 @@ class _Model:
 
 
 _LOWEST = np.log(1e-290)
+MOST_CONSTANT_STATES = 5  # up to so many states loops are compiled for the very number
 
 
 def _own_potentials(potentials: Potentials, edges: Edges, constant: NDArray[Any], taken: NDArray[Any]) -> NDArray[Any]:
@@ -391,6 +398,12 @@ def _effective_tables(
         parts.append(scaled.ravel())
         offset += scaled.size
     return np.concatenate(parts), table
+
+
+def _states(edges: Edges) -> tuple[int, ...]:
+    """Return a tuple as long as every variable has states, which compiled loops take as a constant; else ()."""
+    cards = np.unique(edges.cards)
+    return (0,) * int(cards[0]) if len(cards) == 1 and cards[0] <= MOST_CONSTANT_STATES else ()
 
 
 def _first_beliefs(graph: FactorGraph) -> IntArray:
@@ -506,12 +519,12 @@ def _reverse_pass(
             m = log
             adjoints.flood_back(
                 edges, one.values, m, n, scale, belief, bars, plan.damping, moved, flagged, one.scratch, one.units,
-                one.ring,
+                engine.states, one.ring,
             )  # fmt: skip
         else:
             adjoints.follow_back(
                 edges, one.values, sequence, m, n, log, len(log), bars, plan.damping, moved, one.scratch, one.units,
-                one.ring,
+                engine.states, one.ring,
             )  # fmt: skip
     one.m = final
     mine = np.repeat(one.wanted[edges.component[edges.edge_link]], np.diff(edges.start))

@@ -86,23 +86,24 @@ def weights_back(first, last, slot_edge, start, psi, at, size, n, raw, bar, n_ba
 
 
 @compiled
-def link_back(f, edges, values, m, n, bars, damping, scratch, units, ring):
+def link_back(f, edges, values, m, n, bars, damping, scratch, units, states, ring):
     """Reverse the update of link f from the old messages m and the messages n: m_bar to n_bar, psi_bar, old m_bar."""
     first, last = edges.first_slot[f], edges.first_slot[f + 1]
     slot_edge, start, raw, out, bar = edges.slot_edge, edges.start, scratch.raw, scratch.out, scratch.bar
     at, size = values.table[f], edges.size[f]
-    sum_link(first, last, slot_edge, start, values.psi, at, size, n, raw, scratch.prefix, scratch.digits, units, ring)
+    sum_link(first, last, slot_edge, start, values.psi, at, size, n, raw, scratch.prefix, scratch.digits, units, states,
+             ring)  # fmt: skip
     place = 0
     for slot in range(first, last):
         for k in range(start[slot_edge[slot]], start[slot_edge[slot] + 1]):
             out[place] = raw[place]
             bar[place] = bars.m[k]
             place += 1
-    normalise_slots(first, last, slot_edge, start, out, units, ring)
+    normalise_slots(first, last, slot_edge, start, out, states, ring)
     if damping != 0:
-        damping_back(first, last, slot_edge, start, m, out, bar, bars, damping, raw, units, ring)
+        damping_back(first, last, slot_edge, start, m, out, bar, bars, damping, raw, ring)
         sum_link(first, last, slot_edge, start, values.psi, at, size, n, raw, scratch.prefix, scratch.digits, units,
-                 ring)  # fmt: skip
+                 states, ring)  # fmt: skip
     else:
         for slot in range(first, last):
             for k in range(start[slot_edge[slot]], start[slot_edge[slot] + 1]):
@@ -117,14 +118,14 @@ def link_back(f, edges, values, m, n, bars, damping, scratch, units, ring):
 
 
 @compiled
-def damping_back(first, last, slot_edge, start, m, out, bar, bars, damping, mixed, units, ring):
+def damping_back(first, last, slot_edge, start, m, out, bar, bars, damping, mixed, ring):
     """Reverse the damping: bar becomes the derivative by log m_new, bars.m that by log m_old. `mixed` is scratch."""
     place = 0
     for slot in range(first, last):
         for _ in range(start[slot_edge[slot]], start[slot_edge[slot] + 1]):
             mixed[place] = out[place]
             place += 1
-    damp(m, mixed, first, last, slot_edge, start, damping, units, ring)
+    damp(m, mixed, first, last, slot_edge, start, damping, ring)
     place = 0
     for slot in range(first, last):
         s, card = start[slot_edge[slot]], start[slot_edge[slot] + 1] - start[slot_edge[slot]]
@@ -172,12 +173,12 @@ def one_edge_back(e, i, edges, m, bars, counting, ring):
 
 
 @compiled
-def flood_back(edges, values, m, n, log_scale, belief, bars, damping, active, flagged, scratch, units, ring):
+def flood_back(edges, values, m, n, scale, belief, bars, damping, active, flagged, scratch, units, states, ring):
     """Reverse one iteration of flooding that began with the messages m."""
-    all_to_links(edges, values, m, n, log_scale, belief, active, flagged, scratch, units, ring)
+    all_to_links(edges, values, m, n, scale, belief, active, flagged, scratch, units, states, ring)
     for f in range(len(edges.component)):
         if active[edges.component[f]]:
-            link_back(f, edges, values, m, n, bars, damping, scratch, units, ring)
+            link_back(f, edges, values, m, n, bars, damping, scratch, units, states, ring)
     for e in range(len(edges.edge_link)):
         if active[edges.component[edges.edge_link[e]]]:
             card = edges.start[e + 1] - edges.start[e]
@@ -191,7 +192,7 @@ def flood_back(edges, values, m, n, log_scale, belief, bars, damping, active, fl
 
 
 @compiled
-def follow_back(edges, values, sequence, m, n, log, logged, bars, damping, active, scratch, units, ring):
+def follow_back(edges, values, sequence, m, n, log, logged, bars, damping, active, scratch, units, states, ring):
     """Reverse a sequence of links, last first; m is brought back to what it was, from the log that ends at `logged`."""
     start, first_slot, slot_edge, slot_variable = edges.start, edges.first_slot, edges.slot_edge, edges.slot_variable
     for j in range(len(sequence) - 1, -1, -1):
@@ -205,8 +206,8 @@ def follow_back(edges, values, sequence, m, n, log, logged, bars, damping, activ
             continue
         for slot in range(first, last):
             to_one_link(slot_edge[slot], slot_variable[slot], edges.first_edge, start, edges.first_state, edges.cards,
-                        values.phi, m, values.counting, edges.edge_link, n, units, ring)  # fmt: skip
-        link_back(f, edges, values, m, n, bars, damping, scratch, units, ring)
+                        values.phi, m, values.counting, edges.edge_link, n, ring)  # fmt: skip
+        link_back(f, edges, values, m, n, bars, damping, scratch, units, states, ring)
         for slot in range(first, last):
             e = slot_edge[slot]
             center(bars.n, start[e], n, start[e], start[e + 1] - start[e], ring)

@@ -23,6 +23,18 @@ from isinglass.kernels.numba.ring import is_zero, normalise, plus, power, produc
 
 
 @compiled
+def card_of(cards, i, states):
+    """Cardinality of a variable; a constant to the compiler where all are equal and few: then it is len(states)."""
+    return len(states) if len(states) > 0 else cards[i]
+
+
+@compiled
+def start_of(start, e, states):
+    """Return where the message of an edge starts; see `card_of`."""
+    return e * len(states) if len(states) > 0 else start[e]
+
+
+@compiled
 def raise_messages(m, start, edge_link, counting, powered, own, ring):
     """Write m^c to `powered` and m^(c - 1) to `own`, for every edge."""
     for e in range(len(edge_link)):
@@ -33,19 +45,18 @@ def raise_messages(m, start, edge_link, counting, powered, own, ring):
 
 
 @compiled
-def to_links(i, first_edge, start, first_state, cards, phi, powered, own, n, log_scale, belief, row, units, ring):
-    """Write n_ia on every edge of variable i with the log of its scale, and b_i, unnormalised.
+def to_links(i, first_edge, start, first_state, cards, phi, powered, own, n, scale, belief, row, units, states, ring):
+    """Write n_ia on every edge of variable i with what it was divided by, and b_i, unnormalised.
 
     `powered` are the messages m^c and `own` m^(c - 1); `own` is empty if every c is one. Returns whether a product
     underflowed.
     """
-    card, at = cards[i], first_state[i]
-    first, last = first_edge[i], first_edge[i + 1]
+    card, at, first, last = card_of(cards, i, states), first_state[i], first_edge[i], first_edge[i + 1]
     low = False
     for k in range(card):
         row[k] = phi[at + k]
     for e in range(first, last):  # the product of what comes before e
-        s = start[e]
+        s = start_of(start, e, states)
         for k in range(card):
             n[s + k] = row[k]
             row[k] = product(n[s + k], powered[s + k], ring)
@@ -54,7 +65,7 @@ def to_links(i, first_edge, start, first_state, cards, phi, powered, own, n, log
         belief[at + k] = row[k]
         row[k] = units[1]
     for e in range(last - 1, first - 1, -1):  # times the product of what comes after e
-        s = start[e]
+        s = start_of(start, e, states)
         for k in range(card):
             value = product(n[s + k], row[k], ring)
             after = product(row[k], powered[s + k], ring)
@@ -66,12 +77,12 @@ def to_links(i, first_edge, start, first_state, cards, phi, powered, own, n, log
                 value = product(n[s + k], own[s + k], ring)
                 low |= underflows(value, n[s + k], own[s + k], ring)
                 n[s + k] = value
-        log_scale[e] = normalise(n, s, s + card, units, ring)
+        scale[e] = normalise(n, s, s + card, ring)
     return low
 
 
 @compiled
-def to_one_link(e, i, first_edge, start, first_state, cards, phi, m, counting, edge_link, n, units, ring):
+def to_one_link(e, i, first_edge, start, first_state, cards, phi, m, counting, edge_link, n, ring):
     """Write n_ia on one edge, from the current messages. Returns whether a product underflowed."""
     s, at = start[e], first_state[i]
     low = False
@@ -90,44 +101,51 @@ def to_one_link(e, i, first_edge, start, first_state, cards, phi, m, counting, e
             low |= underflows(after, value, factor, ring)
             value = after
         n[s + k] = value
-    normalise(n, s, s + cards[i], units, ring)
+    normalise(n, s, s + cards[i], ring)
     return low
 
 
 @compiled
-def to_variables(first, last, slot_edge, start, psi, at, size, n, out, prefix, digits, units, ring):
+def to_variables(first, last, slot_edge, start, psi, at, size, n, out, prefix, digits, units, states, ring):
     """Write the new messages of a link, normalised, to `out`; see `sum_link`."""
-    low = sum_link(first, last, slot_edge, start, psi, at, size, n, out, prefix, digits, units, ring)
-    normalise_slots(first, last, slot_edge, start, out, units, ring)
+    low = sum_link(first, last, slot_edge, start, psi, at, size, n, out, prefix, digits, units, states, ring)
+    normalise_slots(first, last, slot_edge, start, out, states, ring)
     return low
 
 
 @compiled
-def sum_link(first, last, slot_edge, start, psi, at, size, n, out, prefix, digits, units, ring):
+def sum_link(first, last, slot_edge, start, psi, at, size, n, out, prefix, digits, units, states, ring):
     """Sum a link with slots ``first:last`` to each of them: its messages, unnormalised, one after the other in `out`.
 
     Its table is ``psi[at : at + size]``. Returns whether a product underflowed.
     """
     if last - first == 2:
         e, f = slot_edge[first], slot_edge[first + 1]
-        return sum_pair(start[e], start[e + 1], start[f], start[f + 1], psi, at, n, out, units, ring)
+        rows, columns = slot_card(start, e, states), slot_card(start, f, states)
+        x0, y0 = start_of(start, e, states), start_of(start, f, states)
+        return sum_pair(x0, rows, y0, columns, psi, at, n, out, units, ring)
     return sum_any(first, last, slot_edge, start, psi, at, size, n, out, prefix, digits, units, ring)
 
 
 @compiled
-def normalise_slots(first, last, slot_edge, start, out, units, ring):
+def slot_card(start, e, states):
+    """Entries of the message of an edge; see `card_of`."""
+    return len(states) if len(states) > 0 else start[e + 1] - start[e]
+
+
+@compiled
+def normalise_slots(first, last, slot_edge, start, out, states, ring):
     """Normalise the messages of a link, one after the other in `out`."""
     place = 0
     for slot in range(first, last):
-        card = start[slot_edge[slot] + 1] - start[slot_edge[slot]]
-        normalise(out, place, place + card, units, ring)
+        card = slot_card(start, slot_edge[slot], states)
+        normalise(out, place, place + card, ring)
         place += card
 
 
 @compiled
-def sum_pair(x0, x1, y0, y1, psi, at, n, out, units, ring):
-    """Sum a pairwise table against the other slot's message, both ways; n is at x0:x1 and y0:y1."""
-    rows, columns = x1 - x0, y1 - y0
+def sum_pair(x0, rows, y0, columns, psi, at, n, out, units, ring):
+    """Sum a pairwise table against the other slot's message, both ways; the messages n start at x0 and y0."""
     low = False
     for y in range(columns):
         out[rows + y] = units[0]
@@ -195,7 +213,7 @@ def advance(first, last, slot_edge, start, digits):
 
 
 @compiled
-def damp(m, out, first, last, slot_edge, start, damping, units, ring):
+def damp(m, out, first, last, slot_edge, start, damping, ring):
     """Mix the new messages of a link in `out` with the old ones in m."""
     if damping == 0:
         return
@@ -205,19 +223,20 @@ def damp(m, out, first, last, slot_edge, start, damping, units, ring):
         for k in range(card):
             kept, new = power(m[s + k], damping, ring), power(out[place + k], 1 - damping, ring)
             out[place + k] = product(kept, new, ring)
-        normalise(out, place, place + card, units, ring)
+        normalise(out, place, place + card, ring)
         place += card
 
 
 @compiled
-def replace(m, out, first, last, slot_edge, start, ring):
+def replace(m, out, first, last, slot_edge, start, states, ring):
     """Write the messages of a link over the old ones. Returns the largest change."""
     change = 0.0
     place = 0
     for slot in range(first, last):
-        for k in range(start[slot_edge[slot]], start[slot_edge[slot] + 1]):
-            change = max(change, distance(m[k], out[place], ring))
-            m[k] = out[place]
+        s = start_of(start, slot_edge[slot], states)
+        for k in range(slot_card(start, slot_edge[slot], states)):
+            change = max(change, distance(m[s + k], out[place], ring))
+            m[s + k] = out[place]
             place += 1
     return change
 

@@ -25,7 +25,7 @@ from isinglass.kernels.numba.messages import (
     to_one_link,
     to_variables,
 )
-from isinglass.kernels.numba.ring import linear, normalise, product, underflows
+from isinglass.kernels.numba.ring import linear, logarithm, normalise, product, underflows
 from isinglass.validation import IntArray
 
 
@@ -52,7 +52,7 @@ class Scratch(NamedTuple):
 
 
 @compiled
-def all_to_links(edges, values, m, n, log_scale, belief, active, flagged, scratch, units, ring):
+def all_to_links(edges, values, m, n, scale, belief, active, flagged, scratch, units, states, ring):
     """Send the messages of all active variables; leave their unnormalised beliefs."""
     first_edge, start, first_state, cards = edges.first_edge, edges.start, edges.first_state, edges.cards
     component, phi, own, row = edges.variable_component, values.phi, scratch.own, scratch.row
@@ -63,13 +63,13 @@ def all_to_links(edges, values, m, n, log_scale, belief, active, flagged, scratc
     for i in range(len(cards)):
         if active[component[i]]:
             flagged[component[i]] |= to_links(i, first_edge, start, first_state, cards, phi, powered, own, n,
-                                              log_scale, belief, row, units, ring)  # fmt: skip
+                                              scale, belief, row, units, states, ring)  # fmt: skip
 
 
 @compiled
-def flood(edges, values, m, n, log_scale, belief, damping, active, flagged, residual, scratch, units, ring):
+def flood(edges, values, m, n, scale, belief, damping, active, flagged, residual, scratch, units, states, ring):
     """One iteration of flooding: all variables send, then all links. `n` keeps what the variables sent."""
-    all_to_links(edges, values, m, n, log_scale, belief, active, flagged, scratch, units, ring)
+    all_to_links(edges, values, m, n, scale, belief, active, flagged, scratch, units, states, ring)
     start, first_slot, slot_edge, component = edges.start, edges.first_slot, edges.slot_edge, edges.component
     size, psi, table = edges.size, values.psi, values.table
     out, prefix, digits = scratch.out, scratch.prefix, scratch.digits
@@ -79,13 +79,13 @@ def flood(edges, values, m, n, log_scale, belief, damping, active, flagged, resi
         if active[c]:
             first, last = first_slot[f], first_slot[f + 1]
             flagged[c] |= to_variables(first, last, slot_edge, start, psi, table[f], size[f], n, out, prefix,
-                                       digits, units, ring)  # fmt: skip
-            damp(m, out, first, last, slot_edge, start, damping, units, ring)
-            residual[c] = max(residual[c], replace(m, out, first, last, slot_edge, start, ring))
+                                       digits, units, states, ring)  # fmt: skip
+            damp(m, out, first, last, slot_edge, start, damping, ring)
+            residual[c] = max(residual[c], replace(m, out, first, last, slot_edge, start, states, ring))
 
 
 @compiled
-def follow(edges, values, sequence, m, n, log, damping, active, flagged, residual, scratch, units, ring):
+def follow(edges, values, sequence, m, n, log, damping, active, flagged, residual, scratch, units, states, ring):
     """One iteration of a sequence of links. `log`, if not empty, keeps the messages that were overwritten."""
     start, first_slot, slot_edge, component = edges.start, edges.first_slot, edges.slot_edge, edges.component
     first_edge, first_state, cards, slot_variable = (
@@ -108,11 +108,12 @@ def follow(edges, values, sequence, m, n, log, damping, active, flagged, residua
         low = False
         for slot in range(first, last):
             low |= to_one_link(slot_edge[slot], slot_variable[slot], first_edge, start, first_state, cards, phi, m,
-                               counting, edge_link, n, units, ring)  # fmt: skip
-        low |= to_variables(first, last, slot_edge, start, psi, table[f], size[f], n, out, prefix, digits, units, ring)
+                               counting, edge_link, n, ring)  # fmt: skip
+        low |= to_variables(first, last, slot_edge, start, psi, table[f], size[f], n, out, prefix, digits, units,
+                            states, ring)  # fmt: skip
         flagged[c] |= low
-        damp(m, out, first, last, slot_edge, start, damping, units, ring)
-        residual[c] = max(residual[c], replace(m, out, first, last, slot_edge, start, ring))
+        damp(m, out, first, last, slot_edge, start, damping, ring)
+        residual[c] = max(residual[c], replace(m, out, first, last, slot_edge, start, states, ring))
 
 
 @compiled
@@ -127,16 +128,19 @@ def keep(m, first, last, slot_edge, start, log, logged):
 
 @compiled
 def read_out(edges, values, m, n, log_scale, variables, factors, first_belief, log_zi, log_za, active, flagged,
-             scratch, units, ring):  # fmt: skip
+             scratch, units, states, ring):  # fmt: skip
     """Write normalised beliefs of variables and links (linear numbers) and the logs of Z_i, Z_a and Z_ia.
 
     In the max semiring the Z are maxima; the beliefs are still scaled to sum to one.
     """
-    all_to_links(edges, values, m, n, log_scale, variables, active, flagged, scratch, units, ring)
+    all_to_links(edges, values, m, n, log_scale, variables, active, flagged, scratch, units, states, ring)
+    for e in range(len(edges.edge_link)):
+        if active[edges.component[edges.edge_link[e]]]:
+            log_scale[e] = logarithm(log_scale[e], ring)
     first_state = edges.first_state
     for i in range(len(edges.cards)):
         if active[edges.variable_component[i]]:
-            log_zi[i] = to_distribution(variables, first_state[i], first_state[i + 1], units, ring)
+            log_zi[i] = to_distribution(variables, first_state[i], first_state[i + 1], ring)
     for f in range(len(edges.component)):
         if active[edges.component[f]]:
             flagged[edges.component[f]] |= link_belief(f, edges, values, n, factors, first_belief[f], log_za, scratch,
@@ -157,14 +161,14 @@ def link_belief(f, edges, values, n, factors, at, log_za, scratch, units, ring):
         factors[at + entry] = product(scratch.prefix[0], own, ring)
         low |= underflows(factors[at + entry], scratch.prefix[0], own, ring)
         advance(first, last, edges.slot_edge, edges.start, scratch.digits)
-    log_za[f] = to_distribution(factors, at, at + edges.size[f], units, ring)
+    log_za[f] = to_distribution(factors, at, at + edges.size[f], ring)
     return low
 
 
 @compiled
-def to_distribution(values, first, last, units, ring):
+def to_distribution(values, first, last, ring):
     """Normalise, and turn into linear numbers that sum to one. Returns the log of the scale."""
-    log_scale = normalise(values, first, last, units, ring)
+    scale = normalise(values, first, last, ring)
     for k in range(first, last):
         values[k] = linear(values[k], ring)
     if len(ring) == 2:
@@ -173,4 +177,4 @@ def to_distribution(values, first, last, units, ring):
             total += values[k].real
         for k in range(first, last):
             values[k] /= total
-    return log_scale
+    return logarithm(scale, ring)

@@ -110,21 +110,21 @@ def logarithm(value, ring):
 
 
 @compiled
-def normalise(values, first, last, units, ring):
-    """Divide ``values[first:last]`` by their sum (in the max semiring: their maximum). Returns its logarithm.
+def normalise(values, first, last, ring):
+    """Divide ``values[first:last]`` by their sum (in the max semiring: their maximum), which is returned.
 
-    Rows of zeros are left alone; the logarithm is then -inf.
+    Rows of zeros are left alone.
     """
     total = values[first]
     for k in range(first + 1, last):
         total = plus(total, values[k], ring)
     if is_zero(total, ring):
-        return logarithm(units[0], ring)
+        return total
     if len(ring) == 0:
         scale = 1 / total
         for k in range(first, last):
             values[k] *= scale
-        return np.log(total)
+        return total
     for k in range(first, last):
         values[k] -= total
     return total

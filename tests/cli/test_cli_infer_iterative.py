@@ -1,0 +1,78 @@
+"""The command line with iterative algorithms."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import isinglass as ig
+from isinglass.cli.main import main
+from isinglass.testing import random_potentials
+
+
+@pytest.fixture
+def grid(tmp_path):
+    p = random_potentials(ig.grid_graph(4, 4, 2), np.random.default_rng(0), 0.5)
+    path = tmp_path / "m.uai"
+    ig.write_uai(p, path)
+    return str(path)
+
+
+def test_options_reach_the_algorithm(grid, capsys):
+    assert main(["infer", grid, "--algorithm", "bp", "--schedule", "sequential", "--damping", "0.1", "--json"]) == 0
+    out = json.loads(capsys.readouterr().out)
+    expected = ig.infer(ig.read_uai(grid), ig.BeliefPropagation(schedule="sequential", damping=0.1))
+    assert out["log_z"] == expected.log_z
+    assert out["iterations"] == expected.info.iterations
+    assert out["converged"] is True
+    assert out["bound"] is None
+    assert main(["infer", grid, "--algorithm", "trw", "--json", "--task", "PR"]) == 0
+    assert json.loads(capsys.readouterr().out)["bound"] == "upper"
+
+
+@pytest.mark.filterwarnings("default::isinglass.errors.ConvergenceWarning")
+def test_not_converged_is_said(grid, capsys):
+    assert main(["infer", grid, "--algorithm", "bp", "--max-iter", "1", "--task", "PR"]) == 0
+    captured = capsys.readouterr()
+    assert captured.out.startswith("PR\n")
+    assert "raise max_iter, add damping" in captured.err
+    assert captured.err.count("\n") == 2  # the warning and the report
+    assert main(["infer", grid, "--algorithm", "bp", "--iterations", "1", "--task", "PR"]) == 0
+    assert capsys.readouterr().err.count("\n") == 1  # asked for one iteration: no warning
+
+
+def test_map_by_max_product(grid, capsys):
+    assert main(["infer", grid, "--algorithm", "bp", "--task", "MAP", "--json"]) == 0
+    out = json.loads(capsys.readouterr().out)
+    assert len(out["states"]) == 16
+    assert out["optimal"] is False
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--tol", "1e-3"],
+        ["--algorithm", "exact", "--damping", "0.5"],
+        ["--algorithm", "bp", "--damping", "1.5"],
+        ["--algorithm", "bp", "--schedule", "tree"],
+        ["--algorithm", "bp", "--iterations", "-2"],
+        ["--algorithm", "bp", "--tol", "much"],
+    ],
+)
+def test_mistakes_are_one_line(grid, options, capsys):
+    try:
+        code = main(["infer", grid, *options])
+    except SystemExit as stop:
+        code = stop.code
+    err = capsys.readouterr().err
+    assert code == 2
+    assert err.count("\n") == 1
+    assert err.startswith("isinglass: ")
+
+
+def test_the_model_is_not_overwritten(grid, capsys):
+    before = Path(grid).read_text()
+    assert main(["infer", grid, "--task", "PR", "--out", grid]) == 2
+    assert Path(grid).read_text() == before
+    assert "--out: expected another file" in capsys.readouterr().err

@@ -1,0 +1,177 @@
+"""The message-passing engine: reference values, variants of its loops, schedules, bounds, batches, decoding."""
+
+import warnings
+
+import numpy as np
+import pytest
+from benchmarks.problems import problem
+from numpy.testing import assert_allclose, assert_array_equal
+
+import isinglass as ig
+from isinglass.graph.appearance import appearance_probabilities
+from isinglass.graph.edges import edges_of
+from isinglass.graph.schedules import grid_schedule, grid_shape, tree_schedule
+from isinglass.testing import random_potentials
+
+
+def quiet(p, algorithm, **options):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ig.ConvergenceWarning)
+        return ig.infer(p, algorithm, **options)
+
+
+@pytest.mark.parametrize(("name", "log_z"), [("ising30", 1126.4002134), ("ising100", 12622.5160095)])
+@pytest.mark.parametrize("schedule", ["flooding", "sequential", "grid"])
+def test_bethe_reference_values(name, log_z, schedule):
+    r = ig.infer(problem(name), ig.BeliefPropagation(schedule=schedule))
+    assert r.info.converged
+    assert_allclose(r.log_z, log_z, atol=1e-6)
+
+
+def test_bethe_reference_value_with_five_states():
+    assert_allclose(ig.infer(problem("potts100_k5"), "bp").log_z, 20148.4327379, atol=1e-6)
+
+
+@pytest.mark.parametrize("card", [2, 3, 5])
+@pytest.mark.parametrize("zeros", [0.0, 0.3])
+def test_written_out_loops_give_the_bits_of_the_general_ones(card, zeros):
+    """Beside a graph of another cardinality, or with a factor of arity three, the general loops run."""
+    rng = np.random.default_rng(card)
+    p = random_potentials(ig.grid_graph(4, 5, card), rng, 1.0, zeros)
+    beside = [
+        random_potentials(ig.chain_graph(2, 7), rng),
+        random_potentials(ig.FactorGraph([card] * 3, [(0, 1, 2)]), rng),
+    ]
+    for iterations in (1, 7):
+        algorithm = ig.BeliefPropagation(iterations=iterations)
+        alone = quiet(p, algorithm)
+        for other in beside:
+            together = quiet(ig.potentials_union([p, other]), algorithm)
+            assert together.component_log_z[0] == alone.log_z
+            assert_array_equal(together.variables.flat[: 20 * card], alone.variables.flat)
+
+
+def test_a_hard_component_changes_no_bit_of_the_others():
+    rng = np.random.default_rng(0)
+    easy = [random_potentials(ig.grid_graph(3, 4, 2), rng) for _ in range(100)]
+    hard = random_potentials(ig.grid_graph(3, 4, 2), rng, 500.0, 0.3)
+    together = quiet(ig.potentials_union([*easy[:50], hard, *easy[50:]]), ig.BeliefPropagation(max_iter=60))
+    for c, p in zip([*range(50), *range(51, 101)], easy, strict=True):
+        alone = quiet(p, ig.BeliefPropagation(max_iter=60))
+        assert together.component_log_z[c] == alone.log_z
+        assert_array_equal(together.variables.flat[24 * c : 24 * (c + 1)], alone.variables.flat)
+
+
+def test_not_converged_warns_with_a_remedy_and_claims_nothing():
+    p = random_potentials(ig.complete_graph(8, 2), np.random.default_rng(1), 3.0)
+    with pytest.warns(ig.ConvergenceWarning, match="raise max_iter, add damping"):
+        r = ig.infer(p, ig.TreeReweighted(max_iter=2))
+    assert not r.info.converged
+    assert r.info.bound is None
+    assert r.info.iterations == 2
+
+
+def test_exactly_so_many_iterations():
+    p = random_potentials(ig.chain_graph(6, 2), np.random.default_rng(1))
+    assert quiet(p, ig.BeliefPropagation(iterations=3)).info.iterations == 3
+    assert quiet(p, ig.BeliefPropagation(iterations=0)).info.iterations == 0
+    assert ig.infer(p, "bp").info.iterations == 1  # the tree schedule
+
+
+def test_a_warm_start_is_nearly_done():
+    p = random_potentials(ig.grid_graph(6, 6, 2), np.random.default_rng(1), 0.5)
+    first = ig.infer(p, "bp")
+    again = ig.infer(p, "bp", init=first)
+    assert again.info.iterations < first.info.iterations
+    assert_allclose(again.log_z, first.log_z, rtol=1e-9)
+    with pytest.raises(ig.InputError, match="init: expected a result on this graph"):
+        ig.infer(random_potentials(ig.grid_graph(2, 2, 2), np.random.default_rng(1)), "bp", init=first)
+
+
+def test_tree_reweighted_bound_on_many_models():
+    rng = np.random.default_rng(0)
+    converged = 0
+    for _ in range(150):
+        n = int(rng.integers(3, 7))
+        graph = ig.random_graph(n, int(rng.integers(n - 1, n * (n - 1) // 2 + 1)), int(rng.integers(2, 4)), rng)
+        p = random_potentials(graph, rng, float(rng.choice([0.5, 1.0, 3.0])))
+        r = quiet(p, ig.TreeReweighted(max_iter=2000, tol=1e-10))
+        if r.info.converged:
+            converged += 1
+            assert r.info.bound in ("upper", "exact")
+            assert r.log_z >= ig.infer(p, "exact").log_z - 1e-8
+    assert converged > 130
+
+
+def test_appearance_probabilities():
+    """A spanning tree has n - 1 edges; a cycle's edges are alike; a bridge is in every tree; all are covered."""
+    graph = ig.random_graph(12, 30, 2, random_state=0)
+    parts = len(set(graph.connected_components.tolist()))
+    assert_allclose(appearance_probabilities(graph).sum(), 12 - parts, rtol=1e-10)
+    cycle = ig.FactorGraph([2] * 6, [(i, (i + 1) % 6) for i in range(6)])
+    assert_allclose(appearance_probabilities(cycle), 5 / 6)
+    bridge = ig.FactorGraph([2] * 4, [(0, 1), (1, 2), (2, 0), (2, 3)])
+    assert appearance_probabilities(bridge)[3] == 1
+    triples = ig.FactorGraph([2] * 6, [(0, 1, 2), (1, 2, 3), (2, 3, 4), (3, 4, 5), (0, 5)])
+    rho = appearance_probabilities(triples)
+    assert (rho > 0).all()
+    assert (rho <= 1).all()
+
+
+def test_schedules_of_trees_and_grids():
+    tree = ig.tree_graph(30, 2, random_state=3)
+    order = tree_schedule(tree)
+    assert sorted(order.tolist()) == sorted([*range(29)] * 2)
+    graph = ig.grid_graph(3, 4, 2)
+    assert grid_shape(graph) == (3, 4)
+    assert grid_shape(graph.repeat(5)) == (3, 4)
+    assert grid_shape(ig.random_graph(12, 17, 2, random_state=0)) is None
+    assert grid_shape(ig.chain_graph(4, 2)) in ((1, 4), (4, 1))
+    once = grid_schedule(graph)
+    assert_array_equal(once, once[::-1])
+    assert sorted(once.tolist()) == sorted([*range(17)] * 2)
+    pairs = edges_of(graph).slot_variable.reshape(-1, 2)[once]
+    assert pairs[0].tolist() == [0, 4]  # the first vertical factor, from the upper left
+
+
+def test_one_grid_sweep_carries_information_across():
+    p = ig.Potentials.from_groups(ig.grid_graph(4, 4, 2), [np.zeros((1, 2)), np.eye(2)[None]])
+    seen = quiet(p.with_evidence({0: 1}), ig.BeliefPropagation(iterations=1, schedule="grid"))
+    assert seen.variable(15)[1] > 0.5 + 1e-6
+
+
+def test_max_product_decodes_ties_consistently():
+    """All-equal or all-different chains have two best assignments; a decoder by single variables could mix them."""
+    for table in (np.eye(2), 1 - np.eye(2)):
+        p = ig.Potentials.from_groups(ig.chain_graph(7, 2), [np.zeros((1, 2)), table[None]])
+        m = ig.map_assignment(p, "bp")
+        assert m.optimal
+        assert m.score == 6
+
+
+def test_max_product_on_loops_is_honest():
+    p = random_potentials(ig.grid_graph(5, 5, 2), np.random.default_rng(0))
+    m = ig.map_assignment(p, ig.BeliefPropagation(damping=0.2))
+    assert not m.optimal
+    assert m.bound == np.inf
+    assert m.score <= ig.map_assignment(p, "exact").score + 1e-9
+    assert_allclose(m.score, p.log_score(m.states))
+
+
+def test_fractional_with_ones_is_belief_propagation():
+    p = random_potentials(ig.grid_graph(4, 4, 3), np.random.default_rng(0), 0.5)
+    one, two = ig.infer(p, "bp"), ig.infer(p, "fbp")
+    assert_allclose(one.log_z, two.log_z, rtol=1e-9)
+    assert_allclose(one.variables.flat, two.variables.flat, atol=1e-9)
+
+
+def test_beliefs_at_a_fixed_point_are_locally_consistent():
+    p = random_potentials(
+        ig.FactorGraph([2, 3, 2, 2], [(0, 1), (1, 2, 3), (3, 0), (1,)]), np.random.default_rng(2), 0.7
+    )
+    for algorithm in (ig.BeliefPropagation(tol=1e-12), ig.TreeReweighted(tol=1e-12)):
+        r = ig.infer(p, algorithm)
+        for scope, belief in zip(p.graph.scopes, r.factors, strict=True):
+            for axis, i in enumerate(scope):
+                others = tuple(k for k in range(belief.ndim) if k != axis)
+                assert_allclose(belief.sum(axis=others), r.variable(i), atol=1e-9)
