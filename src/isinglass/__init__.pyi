@@ -85,6 +85,9 @@ from .inference import (
     Info as Info,
 )
 from .inference import (
+    MeanField as MeanField,
+)
+from .inference import (
     Result as Result,
 )
 from .inference import (

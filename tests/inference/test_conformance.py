@@ -48,6 +48,11 @@ class TestFractional(TestBeliefPropagation):
         return ig.FractionalBeliefPropagation(tol=1e-12, max_iter=200, damping=0.2, counting_numbers=0.8)
 
 
+class TestMeanField(TestBeliefPropagation):
+    def algorithm(self):
+        return ig.MeanField(tol=1e-13, max_iter=500)
+
+
 def subclasses(cls):
     return [s for direct in cls.__subclasses__() for s in (direct, *subclasses(direct))]
 

@@ -175,3 +175,27 @@ def test_beliefs_at_a_fixed_point_are_locally_consistent():
             for axis, i in enumerate(scope):
                 others = tuple(k for k in range(belief.ndim) if k != axis)
                 assert_allclose(belief.sum(axis=others), r.variable(i), atol=1e-9)
+
+
+def test_mean_field_climbs_and_stays_below():
+    rng = np.random.default_rng(0)
+    for seed in range(20):
+        zeros = 0.3 * (seed % 2)
+        p = random_potentials(ig.random_graph(6, 10, 3, random_state=seed), rng, 1.5, zeros)
+        exact = ig.infer(p, "exact").log_z
+        bounds = [quiet(p, ig.MeanField(iterations=t)).log_z for t in range(6)]
+        assert np.isfinite(bounds).all()
+        assert (np.diff(bounds) >= -1e-10).all()
+        assert bounds[-1] <= exact + 1e-10
+
+
+def test_mean_field_is_exact_without_links():
+    p = random_potentials(ig.FactorGraph([2, 3], [(0,), (1,), (0,)]), np.random.default_rng(0))
+    assert_allclose(ig.infer(p, "mf").log_z, ig.infer(p, "exact").log_z, rtol=1e-12)
+
+
+def test_bounds_sandwich_log_z():
+    p = problem("ising15")
+    lower, exact, upper = (ig.infer(p, name) for name in ("mf", "exact", "trw"))
+    assert (lower.info.bound, exact.info.bound, upper.info.bound) == ("lower", "exact", "upper")
+    assert lower.log_z < exact.log_z < upper.log_z

@@ -137,6 +137,24 @@ def test_damping_counting_numbers_and_initial_messages(schedule):
     assert_allclose((mine.initial_messages * direction).sum(), expected, rtol=1e-7)
 
 
+@pytest.mark.parametrize("name", GRAPHS)
+def test_mean_field(name):
+    graph = GRAPHS[name]
+    for seed in range(4):
+        rng = np.random.default_rng([seed, 17])
+        witness = rng.integers(0, graph.cards)
+        p = random_potentials(graph, rng, 1.0, 0.3 * (seed > 1), witness, {1: int(witness[1])} if seed == 3 else {})
+        algorithm = ig.MeanField(iterations=seed + 1)
+        loss = Loss(graph, rng)
+        mine = run(p, algorithm, tape=True).backward(loss.z, loss.variables, loss.factors)
+        directions = [rng.normal(size=t.shape) for t in p.log_tables]
+        value = along(mine, directions, p)
+        complex_step = loss(run(moved(p, directions, 1e-20j), algorithm)).imag / 1e-20
+        assert_allclose(value, complex_step, rtol=1e-9, atol=1e-11)
+        differences = richardson(lambda s, q=p, v=directions, a=algorithm, f=loss: f(run(moved(q, v, s), a)))
+        assert_allclose(value, differences, rtol=1e-7, atol=1e-8)
+
+
 def test_shared_tables_add_up_and_components_stay_apart():
     rng = np.random.default_rng(0)
     p = random_potentials(ig.grid_graph(2, 3, 2), rng)

@@ -40,7 +40,7 @@ class Answer:
 
 
 _ITERATIVE = (
-    ("--iterations", int, "N", "run exactly so many iterations"),
+    ("--iterations", int, "N", "run exactly so many iterations (default: until --tol)"),
     ("--tol", float, "X", "stop when no message changes by more (default: 1e-8)"),
     ("--max-iter", int, "N", "stop after so many iterations at the latest (default: 1000)"),
     ("--damping", float, "X", "share of the old message, from 0 to below 1 (default: 0, trw 0.3)"),
@@ -125,7 +125,7 @@ def _iterative_options(algorithm: type[Algorithm] | None, arguments: argparse.Na
     chosen = {flag: value for flag, value in given.items() if value is not None}
     if chosen and (algorithm is None or not algorithm.facts.iterative):
         name = "the default, exact" if algorithm is None else repr(algorithm.name)
-        raise InputError(next(iter(chosen)), "an iterative algorithm (--algorithm bp, trw, fbp)", name)
+        raise InputError(next(iter(chosen)), "an iterative algorithm (--algorithm bp, trw, fbp, mf)", name)
     return {flag[2:].replace("-", "_"): value for flag, value in chosen.items()}
 
 

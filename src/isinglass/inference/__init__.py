@@ -5,6 +5,7 @@ from isinglass.inference.api import algorithms, infer, map_assignment, n_best, s
 from isinglass.inference.bp import BeliefPropagation, FractionalBeliefPropagation, TreeReweighted
 from isinglass.inference.brute import Brute
 from isinglass.inference.exact import Exact
+from isinglass.inference.mf import MeanField
 from isinglass.inference.result import Assignment, Info, Result
 
 __all__ = [
@@ -18,6 +19,7 @@ __all__ = [
     "Facts",
     "FractionalBeliefPropagation",
     "Info",
+    "MeanField",
     "Result",
     "TreeReweighted",
     "algorithms",

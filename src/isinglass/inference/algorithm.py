@@ -42,6 +42,8 @@ class Facts:
         Whether it draws samples, gives joint beliefs of any variables.
     iterative : bool
         Whether `tol` and `max_iter` mean something to it.
+    local : bool
+        Whether it climbs to one of several local optima, so that the order of the variables matters.
     """
 
     summary: str
@@ -51,6 +53,7 @@ class Facts:
     samples: bool = False
     joints: bool = False
     iterative: bool = False
+    local: bool = False
 
 
 @dataclass(frozen=True)

@@ -17,9 +17,15 @@ from numpy.typing import NDArray
 
 from isinglass.errors import ImpossibleEvidenceError
 from isinglass.graph.edges import Edges, edges_of
-from isinglass.graph.factor_graph import FactorGraph, iter_groups
 from isinglass.inference.algorithm import Progress
 from isinglass.inference.evidence import impossible
+from isinglass.inference.link_model import (
+    LinkModel,
+    first_beliefs,
+    move_unary_bars,
+    share_unary_beliefs,
+    table_gradients,
+)
 from isinglass.inference.result import Gradients
 from isinglass.potentials import LogTables, Potentials
 from isinglass.validation import IntArray
@@ -123,8 +129,8 @@ class Engine:
     def __init__(self, potentials: Potentials, plan: Plan, initial: NDArray[Any] | None = None) -> None:
         self.potentials, self.plan, self.initial = potentials, plan, initial
         self.graph, self.edges = potentials.graph, edges_of(potentials.graph)
-        self.model = _Model.of(potentials, plan.counting)
-        self.first_belief = _first_beliefs(self.graph)
+        self.model = LinkModel.of(potentials, plan.counting)
+        self.first_belief = first_beliefs(self.graph)
         self.states = _states(self.edges)
         all_pairs = bool((np.diff(self.edges.first_slot) == 2).all()) and len(self.states) > 0
         self.pairs = all_pairs and not plan.powers and plan.damping == 0  # takes the written-out loops
@@ -157,8 +163,8 @@ class Engine:
     ) -> Gradients:
         """Carry derivatives back through the read-out and every iteration."""
         total = _Totals.zeros(self)
-        factors_bar, variables_bar = factors_bar.copy(), variables_bar.copy()
-        _move_unary_bars(self.graph, self.edges, self.first_belief, factors_bar, variables_bar)
+        variables_bar = variables_bar.copy()
+        move_unary_bars(self.graph, factors_bar, variables_bar)
         for one in outcome.passes:
             _reverse_pass(self, one, outcome, z_bar, variables_bar, factors_bar, total)
         return total.gradients(self, z_bar)
@@ -306,98 +312,10 @@ class Engine:
             first = self.edges.first_state[variable]
             outcome.variables[first : first + self.edges.cards[variable]] = 0
             outcome.variables[first + state] = 1
-        for group, part in iter_groups(self.graph):
-            if group.arity == 0:
-                outcome.factors[part] = 1
-            elif group.arity == 1:
-                at = self.edges.first_state[group.scopes[:, 0]]
-                outcome.factors[part] = outcome.variables[at[:, None] + np.arange(group.shape[0])].ravel()
+        share_unary_beliefs(self.graph, outcome.variables, outcome.factors)
 
 
-@dataclass(frozen=True, eq=False)
-class _Model:
-    """Log potentials of variables and effective log tables of links, each with a largest entry of zero."""
-
-    phi: NDArray[Any]
-    psi: NDArray[Any]
-    table: IntArray
-    counting: NDArray[np.float64]
-    constant: NDArray[Any]  # (components,) what was taken out
-    low: NDArray[np.bool_]  # (components,) whether an entry is too small for a linear value
-
-    @classmethod
-    def of(cls, potentials: Potentials, counting: NDArray[np.float64]) -> _Model:
-        graph, edges = potentials.graph, edges_of(potentials.graph)
-        taken = np.zeros(graph.n_factors, potentials.dtype)  # summed in factor order, whatever the groups are
-        constant = np.zeros(graph.n_components, potentials.dtype)
-        low = np.zeros(graph.n_components, bool)
-        phi = _own_potentials(potentials, edges, constant, taken)
-        psi, table = _effective_tables(potentials, edges, counting, taken)
-        np.add.at(constant, graph.factor_component, taken)
-        tiny = (phi.real < _LOWEST) & (phi.real > -np.inf)
-        low[np.repeat(edges.variable_component, edges.cards)[tiny]] = True
-        short = (psi.real < _LOWEST) & (psi.real > -np.inf)
-        starts = np.concatenate([[0], np.cumsum(short)])
-        low[edges.component[starts[table + edges.size] > starts[table]]] = True
-        return cls(phi, psi, table, counting, constant, low)
-
-    def values(self, ring: Ring) -> Values:
-        """Return the numbers in the representation of a ring."""
-        from isinglass.kernels.numba.passes import Values
-
-        if len(ring):
-            return Values(self.phi, self.psi, self.table, self.counting)
-        return Values(np.exp(self.phi), np.exp(self.psi), self.table, self.counting)
-
-
-_LOWEST = np.log(1e-290)
 MOST_CONSTANT_STATES = 5  # up to so many states loops are compiled for the very number
-
-
-def _own_potentials(potentials: Potentials, edges: Edges, constant: NDArray[Any], taken: NDArray[Any]) -> NDArray[Any]:
-    """Add the factors of arity one and the evidence; take out each variable's largest entry."""
-    graph = potentials.graph
-    phi = np.zeros(edges.first_state[-1], potentials.dtype)
-    for group, tables, ids in zip(graph.groups, potentials.groups, potentials.table_ids, strict=True):
-        if group.arity == 1:
-            np.add.at(phi, edges.first_state[group.scopes[:, 0]][:, None] + np.arange(group.shape[0]), tables[ids])
-        elif group.arity == 0:
-            taken[group.factors] = tables[ids]
-    for variable, state in potentials.evidence.items():
-        others = np.arange(edges.first_state[variable], edges.first_state[variable + 1])
-        phi[others[others != edges.first_state[variable] + state]] = -np.inf
-    if len(phi):
-        tops = np.maximum.reduceat(phi.real, edges.first_state[:-1])
-        np.add.at(constant, edges.variable_component, tops)
-        phi -= np.repeat(np.where(tops > -np.inf, tops, 0.0), edges.cards)
-    return phi
-
-
-def _effective_tables(
-    potentials: Potentials, edges: Edges, counting: NDArray[np.float64], taken: NDArray[Any]
-) -> tuple[NDArray[Any], IntArray]:
-    """Scale tables to a largest entry of zero and divide by the counting number; keep them shared if all are one."""
-    graph = potentials.graph
-    link_of = np.full(graph.n_factors, -1, np.int64)
-    link_of[edges.link_factor] = np.arange(len(edges.link_factor))
-    table = np.zeros(len(edges.link_factor), np.int64)
-    parts: list[NDArray[Any]] = [np.zeros(0, potentials.dtype)]
-    offset = 0
-    for group, tables, ids in zip(graph.groups, potentials.groups, potentials.table_ids, strict=True):
-        if group.arity < 2 or not len(group):
-            continue
-        rows = tables.reshape(len(tables), -1)
-        tops = rows.real.max(axis=1)
-        scaled = rows - np.where(tops > -np.inf, tops, 0.0)[:, None]
-        links = link_of[group.factors]
-        taken[group.factors] = tops[ids]
-        if (counting[links] != 1).any():
-            scaled, ids = scaled[ids], np.arange(len(links))
-            np.divide(scaled, counting[links][:, None], out=scaled, where=scaled.real > -np.inf)
-        table[links] = offset + ids * group.table_size
-        parts.append(scaled.ravel())
-        offset += scaled.size
-    return np.concatenate(parts), table
 
 
 def _states(edges: Edges) -> tuple[int, ...]:
@@ -406,28 +324,11 @@ def _states(edges: Edges) -> tuple[int, ...]:
     return (0,) * int(cards[0]) if len(cards) == 1 and cards[0] <= MOST_CONSTANT_STATES else ()
 
 
-def _first_beliefs(graph: FactorGraph) -> IntArray:
-    first = np.zeros(graph.n_factors, np.int64)
-    for group, part in iter_groups(graph):
-        first[group.factors] = part.start + np.arange(len(group)) * group.table_size
-    return first
-
-
 def _log_size(edges: Edges, sequence: IntArray) -> int:
     per_slot = np.diff(edges.start)[edges.slot_edge]
     total = np.concatenate([[0], np.cumsum(per_slot)])
     per_link = total[edges.first_slot[1:]] - total[edges.first_slot[:-1]]
     return int(per_link[sequence].sum())
-
-
-def _move_unary_bars(
-    graph: FactorGraph, edges: Edges, first: IntArray, factors_bar: NDArray[Any], variables_bar: NDArray[Any]
-) -> None:
-    """The belief of a factor of arity one is its variable's: move its derivative there."""
-    for group, part in iter_groups(graph):
-        if group.arity == 1:
-            at = edges.first_state[group.scopes[:, 0]][:, None] + np.arange(group.shape[0])
-            np.add.at(variables_bar, at, factors_bar[part].reshape(len(group), -1))
 
 
 @dataclass(eq=False)
@@ -453,26 +354,12 @@ class _Totals:
     def gradients(self, engine: Engine, z_bar: NDArray[Any]) -> Gradients:
         """Divide by counting numbers, and sum over the factors that share a table."""
         graph, edges, potentials = engine.graph, engine.edges, engine.potentials
-        c = engine.plan.counting
-        link_of = np.full(graph.n_factors, -1, np.int64)
-        link_of[edges.link_factor] = np.arange(len(edges.link_factor))
-        groups = []
-        for group, tables, ids in zip(graph.groups, potentials.groups, potentials.table_ids, strict=True):
-            bar = np.zeros((len(tables), group.table_size), potentials.dtype)
-            if group.arity == 0:
-                np.add.at(bar, ids, z_bar[graph.factor_component[group.factors]][:, None])
-            elif group.arity == 1:
-                at = edges.first_state[group.scopes[:, 0]][:, None] + np.arange(group.shape[0])
-                np.add.at(bar, ids, self.phi[at])
-            else:
-                links = link_of[group.factors]
-                at = self.first_psi[links][:, None] + np.arange(group.table_size)
-                np.add.at(bar, ids, self.psi[at] / c[links][:, None])
-            groups.append(bar.reshape(tables.shape))
+        by_entry = np.repeat(engine.plan.counting, edges.size)
+        groups = table_gradients(potentials, self.phi, self.psi / by_entry, self.first_psi, z_bar)
         counting = np.zeros(graph.n_factors, potentials.dtype)
         counting[edges.link_factor] = self.counting - self._through_tables(engine)
         of_factors = LogTables(graph, groups, potentials.table_ids)
-        return Gradients(tuple(groups), of_factors, self.initial, self.damping[0], counting)
+        return Gradients(groups, of_factors, self.initial, self.damping[0], counting)
 
     def _through_tables(self, engine: Engine) -> NDArray[Any]:
         """Return <psi_bar, psi> / c: minus the derivative by c through psi = phi / c."""

@@ -107,9 +107,11 @@ class InferenceSuite(ABC):
     @checked
     @given(p=potentials(), seed=st.integers(0, 2**31))
     def test_relabelling(self, p: Potentials, seed: int) -> None:
-        """Renumbering variables and states renumbers the answer and changes nothing else."""
+        """Renumbering variables (unless it seeks a local optimum) and states changes nothing but their numbers."""
         rng = np.random.default_rng(seed)
         order = rng.permutation(p.graph.n_variables)
+        if self.algorithm().facts.local:
+            order = np.arange(p.graph.n_variables)
         states = [rng.permutation(k) for k in p.graph.cards]
         q = relabelled(p, order, states)
         before, after = self.run(p), self.run(q)
