@@ -38,6 +38,11 @@ class TestBeliefPropagationSequential(TestBeliefPropagation):
         return ig.BeliefPropagation(tol=1e-12, max_iter=200, schedule="sequential")
 
 
+class TestBeliefPropagationResidual(TestBeliefPropagation):
+    def algorithm(self):
+        return ig.BeliefPropagation(tol=1e-12, max_iter=200, schedule="residual")
+
+
 class TestTreeReweighted(TestBeliefPropagation):
     def algorithm(self):
         return ig.TreeReweighted(tol=1e-12, max_iter=400)

@@ -21,7 +21,7 @@ def quiet(p, algorithm, **options):
 
 
 @pytest.mark.parametrize(("name", "log_z"), [("ising30", 1126.4002134), ("ising100", 12622.5160095)])
-@pytest.mark.parametrize("schedule", ["flooding", "sequential", "grid"])
+@pytest.mark.parametrize("schedule", ["flooding", "sequential", "grid", "residual"])
 def test_bethe_reference_values(name, log_z, schedule):
     r = ig.infer(problem(name), ig.BeliefPropagation(schedule=schedule))
     assert r.info.converged

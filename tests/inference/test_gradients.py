@@ -18,7 +18,7 @@ GRAPHS = {
     "repeated": ig.FactorGraph([2, 3, 2, 2, 3], [(0, 1), (1, 2), (2, 3), (3, 4), (4, 0), (1, 3, 4), (2,), (0, 1)]),
     "tree": ig.FactorGraph([3, 2, 2, 2], [(0, 1, 2), (2, 3), (3,)]),
 }
-SCHEDULES = ["flooding", "sequential", "random"]
+SCHEDULES = ["flooding", "sequential", "random", "residual"]
 
 
 @dataclass(frozen=True)
@@ -89,6 +89,8 @@ def test_log_potentials(name, schedule, kind, damping):
         value = along(mine, directions, p)
         complex_step = loss(run(moved(p, directions, 1e-20j), algorithm)).imag / 1e-20
         assert_allclose(value, complex_step, rtol=1e-9, atol=1e-11)
+        if schedule == "residual":  # a finite step may change the sequence; the imaginary one cannot
+            continue
         differences = richardson(lambda s, q=p, v=directions, a=algorithm, f=loss: f(run(moved(q, v, s), a)))
         assert_allclose(value, differences, rtol=1e-7, atol=1e-8)
 
@@ -110,7 +112,7 @@ def test_log_potentials_at_extreme_scales(scale, schedule):
             assert_allclose(along(mine, directions, p), expected, rtol=1e-8, atol=1e-10)
 
 
-@pytest.mark.parametrize("schedule", SCHEDULES)
+@pytest.mark.parametrize("schedule", ["flooding", "sequential", "random"])
 def test_damping_counting_numbers_and_initial_messages(schedule):
     graph = GRAPHS["mixed"]
     rng = np.random.default_rng(5)

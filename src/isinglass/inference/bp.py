@@ -19,12 +19,12 @@ from isinglass.graph.factor_graph import FactorGraph
 from isinglass.graph.schedules import grid_schedule, tree_schedule
 from isinglass.inference.algorithm import Algorithm, Cost, Facts, Progress, register
 from isinglass.inference.decode import decode
-from isinglass.inference.engine import Engine, Outcome, Part, Plan, Sequencer
+from isinglass.inference.engine import Engine, Outcome, Part, Plan, Sequencer, by_residual
 from isinglass.inference.result import Assignment, Bound, FactorBeliefs, Info, Result, VariableBeliefs
 from isinglass.potentials import Potentials
 from isinglass.validation import bytes_text, number, whole_number
 
-SCHEDULES = ("auto", "flooding", "tree", "grid", "sequential", "random")
+SCHEDULES = ("auto", "flooding", "tree", "grid", "sequential", "random", "residual")
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class MessagePassing(Algorithm):
     max_iter : int
     damping : float
         In [0, 1): the share of the old message, geometrically.
-    schedule : {"auto", "flooding", "tree", "grid", "sequential", "random"}
+    schedule : {"auto", "flooding", "tree", "grid", "sequential", "random", "residual"}
         By default the tree schedule on forests (unless `iterations` or `damping` is given), else flooding.
     random_state : int
         Seed of the random schedule.
@@ -126,7 +126,12 @@ class MessagePassing(Algorithm):
         if self.schedule == "grid":
             fixed = grid_schedule(graph)
             return [Part(everything, lambda t: fixed)]
-        choices = {"flooding": _flood, "sequential": lambda t: links, "random": self._random_sequence(len(links))}
+        choices: dict[str, Sequencer] = {
+            "flooding": _flood,
+            "sequential": lambda t: links,
+            "random": self._random_sequence(len(links)),
+            "residual": by_residual,
+        }
         if self.schedule not in choices:
             raise InputError("schedule", " or ".join(map(repr, SCHEDULES)), repr(self.schedule))
         return [Part(everything, choices[self.schedule])]

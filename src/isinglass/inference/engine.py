@@ -38,6 +38,10 @@ Sequencer = Callable[[int], IntArray | None]
 """The links to update in iteration t, one after the other; None floods."""
 
 
+def by_residual(t: int) -> None:
+    """Stand for the residual schedule, which finds its sequence while it runs."""
+
+
 @dataclass(frozen=True, eq=False)
 class Part:
     """A schedule for some of the components.
@@ -91,6 +95,24 @@ class Tape:
     steps: list[tuple[IntArray | None, NDArray[np.bool_], NDArray[Any]]] = field(default_factory=list)
 
 
+@dataclass(frozen=True, eq=False)
+class _Chaser:
+    """What the residual schedule keeps: the links of each component, their pending changes, and the heap."""
+
+    members: IntArray
+    first: IntArray
+    priority: NDArray[np.float64]
+    heap: IntArray
+    place: IntArray
+
+    @classmethod
+    def of(cls, edges: Edges, n_components: int) -> _Chaser:
+        members = np.argsort(edges.component, kind="stable")
+        first = np.searchsorted(edges.component[members], np.arange(n_components + 1)).astype(np.int64)
+        n = len(members)
+        return cls(members, first, np.zeros(n), np.zeros(n, np.int64), np.zeros(n, np.int64))
+
+
 @dataclass(eq=False)
 class Pass:
     """One run in one representation, over the components that it is responsible for."""
@@ -107,6 +129,7 @@ class Pass:
     log_zi: NDArray[Any]
     log_za: NDArray[Any]
     tape: Tape | None
+    chaser: _Chaser | None = None
 
 
 @dataclass(eq=False)
@@ -233,7 +256,10 @@ class Engine:
         for t in range(limit):
             if not active.any():
                 break
-            self._step(one, part.sequence(t), active, flagged, residual)
+            if part.sequence is by_residual:
+                self._chase(one, t, active, flagged, residual)
+            else:
+                self._step(one, part.sequence(t), active, flagged, residual)
             moved = active & ~flagged
             if part.settled and t == 0:
                 residual[moved] = 0
@@ -269,6 +295,33 @@ class Engine:
             passes.flood(self.edges, one.values, one.m, one.n, one.log_scale, belief, *common)
         else:
             passes.follow(self.edges, one.values, sequence, one.m, one.n, log, *common)
+
+    def _chase(
+        self,
+        one: Pass,
+        t: int,
+        active: NDArray[np.bool_],
+        flagged: NDArray[np.bool_],
+        residual: NDArray[np.float64],
+    ) -> None:
+        """Run one iteration of the residual schedule; log what it did, to be reversed as a sequence."""
+        from isinglass.kernels.numba.residual import chase
+
+        edges = self.edges
+        if one.chaser is None:
+            one.chaser = _Chaser.of(edges, len(active))
+        links, ways = len(edges.size), one.chaser
+        sequence = np.empty(links, np.int64)
+        per_link = int(np.diff(edges.first_slot).max(initial=0)) * int(edges.cards.max(initial=1))
+        log = np.empty(links * per_link if one.tape is not None else 0, one.m.dtype)
+        tol = self.plan.tol if self.plan.iterations is None else -1.0
+        count, logged = chase(
+            edges, one.values, ways.members, ways.first, one.m, one.n, log, sequence, ways.priority, ways.heap,
+            ways.place, t == 0, tol, self.plan.damping, active, flagged, residual, one.scratch, one.units, self.states,
+            one.ring,
+        )  # fmt: skip
+        if one.tape is not None:
+            one.tape.steps.append((sequence[:count], active.copy(), log[:logged].copy()))
 
     def _read_out(self, one: Pass, active: NDArray[np.bool_], flagged: NDArray[np.bool_], outcome: Outcome) -> None:
         from isinglass.kernels.numba import passes
