@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from types import MappingProxyType
-from typing import Any, overload
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from isinglass.errors import InputError, MissingDependencyError
 from isinglass.graph.elimination import EliminationOrder, elimination_order
 from isinglass.graph.factor_graph import FactorGraph, FactorGroup, describe, disjoint_union, union_groups
+from isinglass.graph.views import View
 from isinglass.validation import (
     Evidence,
     IntArray,
@@ -33,7 +34,7 @@ TABLE_COPIES = 5  # of all log tables, that preparing them takes at most
 STRUCTURE_BYTES = 160  # index arrays, for each variable, factor and slot
 
 
-class LogTables(Sequence[NDArray[Any]]):
+class LogTables(View[NDArray[Any]]):
     """The table of each factor, in factor order: views into arrays (tables, k_1, ..., k_r), one for each group."""
 
     def __init__(self, graph: FactorGraph, groups: Sequence[NDArray[Any]], table_ids: Sequence[IntArray]) -> None:
@@ -42,15 +43,9 @@ class LogTables(Sequence[NDArray[Any]]):
     def __len__(self) -> int:
         return len(self._place[0])
 
-    @overload
-    def __getitem__(self, index: int) -> NDArray[Any]: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[NDArray[Any]]: ...
-    def __getitem__(self, index: int | slice) -> NDArray[Any] | list[NDArray[Any]]:
-        if isinstance(index, slice):
-            return [self[i] for i in range(*index.indices(len(self)))]
-        a = range(len(self))[index]
-        group, row = (int(array[a]) for array in self._place)
+    def item(self, i: int) -> NDArray[Any]:
+        """Return the table of factor i."""
+        group, row = (int(array[i]) for array in self._place)
         table: NDArray[Any] = self._groups[group][self._table_ids[group][row]]
         return table
 

@@ -10,12 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any, NamedTuple, TypeVar, overload
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from isinglass.errors import InputError
+from isinglass.graph.views import View
 from isinglass.validation import IntArray, instance, integers, items, read_only, whole_number
 
 T = TypeVar("T")
@@ -74,8 +75,8 @@ class FlatScopes(NamedTuple):
     stride: IntArray
 
 
-class _Scopes(Sequence[tuple[int, ...]]):
-    """The scopes in factor order, made when they are asked for."""
+class Scopes(View[tuple[int, ...]]):
+    """The scopes in factor order."""
 
     def __init__(self, flat: FlatScopes) -> None:
         self._flat = flat
@@ -83,15 +84,9 @@ class _Scopes(Sequence[tuple[int, ...]]):
     def __len__(self) -> int:
         return len(self._flat.first_slot) - 1
 
-    @overload
-    def __getitem__(self, index: int) -> tuple[int, ...]: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[tuple[int, ...]]: ...
-    def __getitem__(self, index: int | slice) -> tuple[int, ...] | list[tuple[int, ...]]:
-        if isinstance(index, slice):
-            return [self[i] for i in range(*index.indices(len(self)))]
-        a = range(len(self))[index]
-        return tuple(self._flat.variable[self._flat.first_slot[a] : self._flat.first_slot[a + 1]].tolist())
+    def item(self, i: int) -> tuple[int, ...]:
+        """Return the scope of factor i."""
+        return tuple(self._flat.variable[self._flat.first_slot[i] : self._flat.first_slot[i + 1]].tolist())
 
 
 class FactorGraph:
@@ -231,7 +226,7 @@ class FactorGraph:
     @property
     def scopes(self) -> Sequence[tuple[int, ...]]:
         """The scope of each factor, in factor order."""
-        return _Scopes(self.flat_scopes)
+        return Scopes(self.flat_scopes)
 
     @property
     def flat_scopes(self) -> FlatScopes:

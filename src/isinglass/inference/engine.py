@@ -286,7 +286,7 @@ class Engine:
         if one.tape is not None:
             log = one.m.copy() if sequence is None else np.empty(_log_size(self.edges, sequence), one.m.dtype)
             one.tape.steps.append((sequence, active.copy(), log))
-        common = (self.plan.damping, active, flagged, residual, one.scratch, one.units, self.states, one.ring)
+        common = (self.plan.damping, active, flagged, residual, one.scratch, one.units, one.ring)
         if sequence is None and self.pairs and not len(one.ring):
             row, out = one.scratch.row, one.scratch.out
             pairs.flood_pairs(self.edges, one.values, one.m, one.n, active, flagged, residual, row, out, self.states)
@@ -317,8 +317,7 @@ class Engine:
         tol = self.plan.tol if self.plan.iterations is None else -1.0
         count, logged = chase(
             edges, one.values, ways.members, ways.first, one.m, one.n, log, sequence, ways.priority, ways.heap,
-            ways.place, t == 0, tol, self.plan.damping, active, flagged, residual, one.scratch, one.units, self.states,
-            one.ring,
+            ways.place, t == 0, tol, self.plan.damping, active, flagged, residual, one.scratch, one.units, one.ring,
         )  # fmt: skip
         if one.tape is not None:
             one.tape.steps.append((sequence[:count], active.copy(), log[:logged].copy()))
@@ -331,7 +330,7 @@ class Engine:
         passes.read_out(
             self.edges, one.values, one.m, one.n, one.log_scale, outcome.variables, outcome.factors,
             self.first_belief[self.edges.link_factor], one.log_zi, one.log_za, active, flagged, one.scratch, one.units,
-            self.states, one.ring,
+            one.ring,
         )  # fmt: skip
         fine = active & ~flagged
         self._add_log_z(one, fine, outcome)
@@ -459,12 +458,12 @@ def _reverse_pass(
             m = log
             adjoints.flood_back(
                 edges, one.values, m, n, scale, belief, bars, plan.damping, moved, flagged, one.scratch, one.units,
-                engine.states, one.ring,
+                one.ring,
             )  # fmt: skip
         else:
             adjoints.follow_back(
                 edges, one.values, sequence, m, n, log, len(log), bars, plan.damping, moved, one.scratch, one.units,
-                engine.states, one.ring,
+                one.ring,
             )  # fmt: skip
     one.m = final
     mine = np.repeat(one.wanted[edges.component[edges.edge_link]], np.diff(edges.start))

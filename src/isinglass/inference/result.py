@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, overload
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from isinglass.errors import InputError
 from isinglass.graph.factor_graph import FactorGraph, iter_groups
+from isinglass.graph.views import View
 from isinglass.inference.memory import memory_limit_bytes, require_memory
 from isinglass.potentials import Potentials
 from isinglass.validation import IntArray, bytes_text, read_only, variables_of, whole_number
@@ -44,7 +45,7 @@ class Info:
     seconds: float
 
 
-class VariableBeliefs(Sequence[NDArray[Any]]):
+class VariableBeliefs(View[NDArray[Any]]):
     """The belief of each variable, an array (states,); all of them in `flat`, one after the other."""
 
     def __init__(self, graph: FactorGraph, flat: NDArray[Any]) -> None:
@@ -54,14 +55,8 @@ class VariableBeliefs(Sequence[NDArray[Any]]):
     def __len__(self) -> int:
         return len(self._first) - 1
 
-    @overload
-    def __getitem__(self, index: int) -> NDArray[Any]: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[NDArray[Any]]: ...
-    def __getitem__(self, index: int | slice) -> NDArray[Any] | list[NDArray[Any]]:
-        if isinstance(index, slice):
-            return [self[i] for i in range(*index.indices(len(self)))]
-        i = range(len(self))[index]
+    def item(self, i: int) -> NDArray[Any]:
+        """Return the belief of variable i."""
         return self.flat[self._first[i] : self._first[i + 1]]
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
@@ -70,11 +65,8 @@ class VariableBeliefs(Sequence[NDArray[Any]]):
         table = self.flat.reshape(len(self), int(self._first[1]) if len(self) else 0)
         return np.array(table, dtype=dtype, copy=copy)
 
-    def __repr__(self) -> str:
-        return f"<beliefs of {len(self)} variables>"
 
-
-class FactorBeliefs(Sequence[NDArray[Any]]):
+class FactorBeliefs(View[NDArray[Any]]):
     """The belief of each factor, shaped like its table; `groups` holds them as (factors, k_1, ..., k_r)."""
 
     def __init__(self, graph: FactorGraph, flat: NDArray[Any]) -> None:
@@ -85,19 +77,10 @@ class FactorBeliefs(Sequence[NDArray[Any]]):
     def __len__(self) -> int:
         return len(self._place[0])
 
-    @overload
-    def __getitem__(self, index: int) -> NDArray[Any]: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[NDArray[Any]]: ...
-    def __getitem__(self, index: int | slice) -> NDArray[Any] | list[NDArray[Any]]:
-        if isinstance(index, slice):
-            return [self[i] for i in range(*index.indices(len(self)))]
-        a = range(len(self))[index]
-        belief: NDArray[Any] = self.groups[self._place[0][a]][self._place[1][a]]
+    def item(self, i: int) -> NDArray[Any]:
+        """Return the belief of factor i."""
+        belief: NDArray[Any] = self.groups[self._place[0][i]][self._place[1][i]]
         return belief
-
-    def __repr__(self) -> str:
-        return f"<beliefs of {len(self)} factors>"
 
 
 @dataclass(frozen=True, eq=False)

@@ -86,24 +86,23 @@ def weights_back(first, last, slot_edge, start, psi, at, size, n, raw, bar, n_ba
 
 
 @compiled
-def link_back(f, edges, values, m, n, bars, damping, scratch, units, states, ring):
+def link_back(f, edges, values, m, n, bars, damping, scratch, units, ring):
     """Reverse the update of link f from the old messages m and the messages n: m_bar to n_bar, psi_bar, old m_bar."""
     first, last = edges.first_slot[f], edges.first_slot[f + 1]
     slot_edge, start, raw, out, bar = edges.slot_edge, edges.start, scratch.raw, scratch.out, scratch.bar
     at, size = values.table[f], edges.size[f]
-    sum_link(first, last, slot_edge, start, values.psi, at, size, n, raw, scratch.prefix, scratch.digits, units, states,
-             ring)  # fmt: skip
+    sum_link(first, last, slot_edge, start, values.psi, at, size, n, raw, scratch.prefix, scratch.digits, units, ring)
     place = 0
     for slot in range(first, last):
         for k in range(start[slot_edge[slot]], start[slot_edge[slot] + 1]):
             out[place] = raw[place]
             bar[place] = bars.m[k]
             place += 1
-    normalise_slots(first, last, slot_edge, start, out, states, ring)
+    normalise_slots(first, last, slot_edge, start, out, ring)
     if damping != 0:
         damping_back(first, last, slot_edge, start, m, out, bar, bars, damping, raw, ring)
         sum_link(first, last, slot_edge, start, values.psi, at, size, n, raw, scratch.prefix, scratch.digits, units,
-                 states, ring)  # fmt: skip
+                 ring)  # fmt: skip
     else:
         for slot in range(first, last):
             for k in range(start[slot_edge[slot]], start[slot_edge[slot] + 1]):
@@ -173,12 +172,12 @@ def one_edge_back(e, i, edges, m, bars, counting, ring):
 
 
 @compiled
-def flood_back(edges, values, m, n, scale, belief, bars, damping, active, flagged, scratch, units, states, ring):
+def flood_back(edges, values, m, n, scale, belief, bars, damping, active, flagged, scratch, units, ring):
     """Reverse one iteration of flooding that began with the messages m."""
-    all_to_links(edges, values, m, n, scale, belief, active, flagged, scratch, units, states, ring)
+    all_to_links(edges, values, m, n, scale, belief, active, flagged, scratch, units, ring)
     for f in range(len(edges.component)):
         if active[edges.component[f]]:
-            link_back(f, edges, values, m, n, bars, damping, scratch, units, states, ring)
+            link_back(f, edges, values, m, n, bars, damping, scratch, units, ring)
     for e in range(len(edges.edge_link)):
         if active[edges.component[edges.edge_link[e]]]:
             card = edges.start[e + 1] - edges.start[e]
@@ -192,7 +191,7 @@ def flood_back(edges, values, m, n, scale, belief, bars, damping, active, flagge
 
 
 @compiled
-def follow_back(edges, values, sequence, m, n, log, logged, bars, damping, active, scratch, units, states, ring):
+def follow_back(edges, values, sequence, m, n, log, logged, bars, damping, active, scratch, units, ring):
     """Reverse a sequence of links, last first; m is brought back to what it was, from the log that ends at `logged`."""
     start, first_slot, slot_edge, slot_variable = edges.start, edges.first_slot, edges.slot_edge, edges.slot_variable
     for j in range(len(sequence) - 1, -1, -1):
@@ -207,7 +206,7 @@ def follow_back(edges, values, sequence, m, n, log, logged, bars, damping, activ
         for slot in range(first, last):
             to_one_link(slot_edge[slot], slot_variable[slot], edges.first_edge, start, edges.first_state, edges.cards,
                         values.phi, m, values.counting, edges.edge_link, n, ring)  # fmt: skip
-        link_back(f, edges, values, m, n, bars, damping, scratch, units, states, ring)
+        link_back(f, edges, values, m, n, bars, damping, scratch, units, ring)
         for slot in range(first, last):
             e = slot_edge[slot]
             center(bars.n, start[e], n, start[e], start[e + 1] - start[e], ring)

@@ -23,18 +23,6 @@ from isinglass.kernels.numba.ring import is_zero, normalise, plus, power, produc
 
 
 @compiled
-def card_of(cards, i, states):
-    """Cardinality of a variable; a constant to the compiler where all are equal and few: then it is len(states)."""
-    return len(states) if len(states) > 0 else cards[i]
-
-
-@compiled
-def start_of(start, e, states):
-    """Return where the message of an edge starts; see `card_of`."""
-    return e * len(states) if len(states) > 0 else start[e]
-
-
-@compiled
 def raise_messages(m, start, edge_link, counting, powered, own, ring):
     """Write m^c to `powered` and m^(c - 1) to `own`, for every edge."""
     for e in range(len(edge_link)):
@@ -45,18 +33,18 @@ def raise_messages(m, start, edge_link, counting, powered, own, ring):
 
 
 @compiled
-def to_links(i, first_edge, start, first_state, cards, phi, powered, own, n, scale, belief, row, units, states, ring):
+def to_links(i, first_edge, start, first_state, cards, phi, powered, own, n, scale, belief, row, units, ring):
     """Write n_ia on every edge of variable i with what it was divided by, and b_i, unnormalised.
 
     `powered` are the messages m^c and `own` m^(c - 1); `own` is empty if every c is one. Returns whether a product
     underflowed.
     """
-    card, at, first, last = card_of(cards, i, states), first_state[i], first_edge[i], first_edge[i + 1]
+    card, at, first, last = cards[i], first_state[i], first_edge[i], first_edge[i + 1]
     low = False
     for k in range(card):
         row[k] = phi[at + k]
     for e in range(first, last):  # the product of what comes before e
-        s = start_of(start, e, states)
+        s = start[e]
         for k in range(card):
             n[s + k] = row[k]
             row[k] = product(n[s + k], powered[s + k], ring)
@@ -65,7 +53,7 @@ def to_links(i, first_edge, start, first_state, cards, phi, powered, own, n, sca
         belief[at + k] = row[k]
         row[k] = units[1]
     for e in range(last - 1, first - 1, -1):  # times the product of what comes after e
-        s = start_of(start, e, states)
+        s = start[e]
         for k in range(card):
             value = product(n[s + k], row[k], ring)
             after = product(row[k], powered[s + k], ring)
@@ -106,39 +94,39 @@ def to_one_link(e, i, first_edge, start, first_state, cards, phi, m, counting, e
 
 
 @compiled
-def to_variables(first, last, slot_edge, start, psi, at, size, n, out, prefix, digits, units, states, ring):
+def to_variables(first, last, slot_edge, start, psi, at, size, n, out, prefix, digits, units, ring):
     """Write the new messages of a link, normalised, to `out`; see `sum_link`."""
-    low = sum_link(first, last, slot_edge, start, psi, at, size, n, out, prefix, digits, units, states, ring)
-    normalise_slots(first, last, slot_edge, start, out, states, ring)
+    low = sum_link(first, last, slot_edge, start, psi, at, size, n, out, prefix, digits, units, ring)
+    normalise_slots(first, last, slot_edge, start, out, ring)
     return low
 
 
 @compiled
-def sum_link(first, last, slot_edge, start, psi, at, size, n, out, prefix, digits, units, states, ring):
+def sum_link(first, last, slot_edge, start, psi, at, size, n, out, prefix, digits, units, ring):
     """Sum a link with slots ``first:last`` to each of them: its messages, unnormalised, one after the other in `out`.
 
     Its table is ``psi[at : at + size]``. Returns whether a product underflowed.
     """
     if last - first == 2:
         e, f = slot_edge[first], slot_edge[first + 1]
-        rows, columns = slot_card(start, e, states), slot_card(start, f, states)
-        x0, y0 = start_of(start, e, states), start_of(start, f, states)
+        rows, columns = slot_card(start, e), slot_card(start, f)
+        x0, y0 = start[e], start[f]
         return sum_pair(x0, rows, y0, columns, psi, at, n, out, units, ring)
     return sum_any(first, last, slot_edge, start, psi, at, size, n, out, prefix, digits, units, ring)
 
 
 @compiled
-def slot_card(start, e, states):
-    """Entries of the message of an edge; see `card_of`."""
-    return len(states) if len(states) > 0 else start[e + 1] - start[e]
+def slot_card(start, e):
+    """Entries of the message of an edge."""
+    return start[e + 1] - start[e]
 
 
 @compiled
-def normalise_slots(first, last, slot_edge, start, out, states, ring):
+def normalise_slots(first, last, slot_edge, start, out, ring):
     """Normalise the messages of a link, one after the other in `out`."""
     place = 0
     for slot in range(first, last):
-        card = slot_card(start, slot_edge[slot], states)
+        card = slot_card(start, slot_edge[slot])
         normalise(out, place, place + card, ring)
         place += card
 
@@ -228,13 +216,13 @@ def damp(m, out, first, last, slot_edge, start, damping, ring):
 
 
 @compiled
-def replace(m, out, first, last, slot_edge, start, states, ring):
+def replace(m, out, first, last, slot_edge, start, ring):
     """Write the messages of a link over the old ones. Returns the largest change."""
     change = 0.0
     place = 0
     for slot in range(first, last):
-        s = start_of(start, slot_edge[slot], states)
-        for k in range(slot_card(start, slot_edge[slot], states)):
+        s = start[slot_edge[slot]]
+        for k in range(slot_card(start, slot_edge[slot])):
             change = max(change, distance(m[s + k], out[place], ring))
             m[s + k] = out[place]
             place += 1

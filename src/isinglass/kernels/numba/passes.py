@@ -52,7 +52,7 @@ class Scratch(NamedTuple):
 
 
 @compiled
-def all_to_links(edges, values, m, n, scale, belief, active, flagged, scratch, units, states, ring):
+def all_to_links(edges, values, m, n, scale, belief, active, flagged, scratch, units, ring):
     """Send the messages of all active variables; leave their unnormalised beliefs."""
     first_edge, start, first_state, cards = edges.first_edge, edges.start, edges.first_state, edges.cards
     component, phi, own, row = edges.variable_component, values.phi, scratch.own, scratch.row
@@ -63,13 +63,13 @@ def all_to_links(edges, values, m, n, scale, belief, active, flagged, scratch, u
     for i in range(len(cards)):
         if active[component[i]]:
             flagged[component[i]] |= to_links(i, first_edge, start, first_state, cards, phi, powered, own, n,
-                                              scale, belief, row, units, states, ring)  # fmt: skip
+                                              scale, belief, row, units, ring)  # fmt: skip
 
 
 @compiled
-def flood(edges, values, m, n, scale, belief, damping, active, flagged, residual, scratch, units, states, ring):
+def flood(edges, values, m, n, scale, belief, damping, active, flagged, residual, scratch, units, ring):
     """One iteration of flooding: all variables send, then all links. `n` keeps what the variables sent."""
-    all_to_links(edges, values, m, n, scale, belief, active, flagged, scratch, units, states, ring)
+    all_to_links(edges, values, m, n, scale, belief, active, flagged, scratch, units, ring)
     start, first_slot, slot_edge, component = edges.start, edges.first_slot, edges.slot_edge, edges.component
     size, psi, table = edges.size, values.psi, values.table
     out, prefix, digits = scratch.out, scratch.prefix, scratch.digits
@@ -79,13 +79,13 @@ def flood(edges, values, m, n, scale, belief, damping, active, flagged, residual
         if active[c]:
             first, last = first_slot[f], first_slot[f + 1]
             flagged[c] |= to_variables(first, last, slot_edge, start, psi, table[f], size[f], n, out, prefix,
-                                       digits, units, states, ring)  # fmt: skip
+                                       digits, units, ring)  # fmt: skip
             damp(m, out, first, last, slot_edge, start, damping, ring)
-            residual[c] = max(residual[c], replace(m, out, first, last, slot_edge, start, states, ring))
+            residual[c] = max(residual[c], replace(m, out, first, last, slot_edge, start, ring))
 
 
 @compiled
-def follow(edges, values, sequence, m, n, log, damping, active, flagged, residual, scratch, units, states, ring):
+def follow(edges, values, sequence, m, n, log, damping, active, flagged, residual, scratch, units, ring):
     """One iteration of a sequence of links. `log`, if not empty, keeps the messages that were overwritten."""
     start, first_slot, slot_edge, component = edges.start, edges.first_slot, edges.slot_edge, edges.component
     first_edge, first_state, cards, slot_variable = (
@@ -110,10 +110,10 @@ def follow(edges, values, sequence, m, n, log, damping, active, flagged, residua
             low |= to_one_link(slot_edge[slot], slot_variable[slot], first_edge, start, first_state, cards, phi, m,
                                counting, edge_link, n, ring)  # fmt: skip
         low |= to_variables(first, last, slot_edge, start, psi, table[f], size[f], n, out, prefix, digits, units,
-                            states, ring)  # fmt: skip
+                            ring)  # fmt: skip
         flagged[c] |= low
         damp(m, out, first, last, slot_edge, start, damping, ring)
-        residual[c] = max(residual[c], replace(m, out, first, last, slot_edge, start, states, ring))
+        residual[c] = max(residual[c], replace(m, out, first, last, slot_edge, start, ring))
 
 
 @compiled
@@ -128,12 +128,12 @@ def keep(m, first, last, slot_edge, start, log, logged):
 
 @compiled
 def read_out(edges, values, m, n, log_scale, variables, factors, first_belief, log_zi, log_za, active, flagged,
-             scratch, units, states, ring):  # fmt: skip
+             scratch, units, ring):  # fmt: skip
     """Write normalised beliefs of variables and links (linear numbers) and the logs of Z_i, Z_a and Z_ia.
 
     In the max semiring the Z are maxima; the beliefs are still scaled to sum to one.
     """
-    all_to_links(edges, values, m, n, log_scale, variables, active, flagged, scratch, units, states, ring)
+    all_to_links(edges, values, m, n, log_scale, variables, active, flagged, scratch, units, ring)
     for e in range(len(edges.edge_link)):
         if active[edges.component[edges.edge_link[e]]]:
             log_scale[e] = logarithm(log_scale[e], ring)

@@ -9,12 +9,12 @@ the reverse pass replays them.
 from __future__ import annotations
 
 from isinglass.compilation import compiled
-from isinglass.kernels.numba.messages import damp, distance, replace, slot_card, start_of, to_one_link, to_variables
+from isinglass.kernels.numba.messages import damp, distance, replace, slot_card, to_one_link, to_variables
 from isinglass.kernels.numba.passes import keep
 
 
 @compiled
-def prepare(f, edges, values, m, n, damping, scratch, units, states, ring):
+def prepare(f, edges, values, m, n, damping, scratch, units, ring):
     """Leave the new messages of link f in scratch.out. Returns whether a product underflowed."""
     first, last = edges.first_slot[f], edges.first_slot[f + 1]
     low = False
@@ -23,19 +23,19 @@ def prepare(f, edges, values, m, n, damping, scratch, units, states, ring):
                            edges.first_state, edges.cards, values.phi, m, values.counting, edges.edge_link, n,
                            ring)  # fmt: skip
     low |= to_variables(first, last, edges.slot_edge, edges.start, values.psi, values.table[f], edges.size[f], n,
-                        scratch.out, scratch.prefix, scratch.digits, units, states, ring)  # fmt: skip
+                        scratch.out, scratch.prefix, scratch.digits, units, ring)  # fmt: skip
     damp(m, scratch.out, first, last, edges.slot_edge, edges.start, damping, ring)
     return low
 
 
 @compiled
-def pending(f, edges, m, out, states, ring):
+def pending(f, edges, m, out, ring):
     """Return the largest change that the messages in `out` would make."""
     change = 0.0
     place = 0
     for slot in range(edges.first_slot[f], edges.first_slot[f + 1]):
-        s = start_of(edges.start, edges.slot_edge[slot], states)
-        for k in range(slot_card(edges.start, edges.slot_edge[slot], states)):
+        s = edges.start[edges.slot_edge[slot]]
+        for k in range(slot_card(edges.start, edges.slot_edge[slot])):
             change = max(change, distance(m[s + k], out[place], ring))
             place += 1
     return change
@@ -71,7 +71,7 @@ def sift(heap, place, priority, at, size):
 
 @compiled
 def chase(edges, values, members, first_member, m, n, log, sequence, priority, heap, place, fresh, tol, damping, active,
-          flagged, residual, scratch, units, states, ring):  # fmt: skip
+          flagged, residual, scratch, units, ring):  # fmt: skip
     """One iteration of every active component. Returns the number of updates and of logged message entries.
 
     The links of component c are ``members[first_member[c]:first_member[c + 1]]``; `priority` is kept between
@@ -86,8 +86,8 @@ def chase(edges, values, members, first_member, m, n, log, sequence, priority, h
         for j in range(size):
             f = members[first + j]
             if fresh:
-                flagged[c] |= prepare(f, edges, values, m, n, damping, scratch, units, states, ring)
-                priority[f] = pending(f, edges, m, scratch.out, states, ring)
+                flagged[c] |= prepare(f, edges, values, m, n, damping, scratch, units, ring)
+                priority[f] = pending(f, edges, m, scratch.out, ring)
             heap[j] = f
             place[f] = j
             sift(heap, place, priority, j, j + 1)
@@ -101,22 +101,21 @@ def chase(edges, values, members, first_member, m, n, log, sequence, priority, h
                 )
             sequence[count] = f
             count += 1
-            flagged[c] |= prepare(f, edges, values, m, n, damping, scratch, units, states, ring)
-            replace(m, scratch.out, edges.first_slot[f], edges.first_slot[f + 1], edges.slot_edge, edges.start, states,
-                    ring)  # fmt: skip
-            refresh(f, edges, values, m, n, priority, heap, place, size, damping, scratch, units, states, ring)
+            flagged[c] |= prepare(f, edges, values, m, n, damping, scratch, units, ring)
+            replace(m, scratch.out, edges.first_slot[f], edges.first_slot[f + 1], edges.slot_edge, edges.start, ring)
+            refresh(f, edges, values, m, n, priority, heap, place, size, damping, scratch, units, ring)
         residual[c] = priority[heap[0]] if size > 0 else 0.0
     return count, logged
 
 
 @compiled
-def refresh(f, edges, values, m, n, priority, heap, place, size, damping, scratch, units, states, ring):
+def refresh(f, edges, values, m, n, priority, heap, place, size, damping, scratch, units, ring):
     """Compute the pending changes of link f and of all links next to it anew."""
     for slot in range(edges.first_slot[f], edges.first_slot[f + 1]):
         i = edges.slot_variable[slot]
         for e in range(edges.first_edge[i], edges.first_edge[i + 1]):
             g = edges.edge_link[e]
             if g != f or slot == edges.first_slot[f]:
-                prepare(g, edges, values, m, n, damping, scratch, units, states, ring)
-                priority[g] = pending(g, edges, m, scratch.out, states, ring)
+                prepare(g, edges, values, m, n, damping, scratch, units, ring)
+                priority[g] = pending(g, edges, m, scratch.out, ring)
                 sift(heap, place, priority, place[g], size)

@@ -1,0 +1,43 @@
+"""Sequences whose items are made when they are asked for: scopes, tables, beliefs."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import TypeVar, overload
+
+T = TypeVar("T")
+
+
+class View(Sequence[T]):
+    """A read-only sequence; subclasses say how long it is and make item i, 0 <= i < length.
+
+    Examples
+    --------
+    >>> class Squares(View[int]):
+    ...     def __len__(self) -> int:
+    ...         return 4
+    ...
+    ...     def item(self, i: int) -> int:
+    ...         return i * i
+    >>> Squares()[-1], Squares()[1:3], Squares()
+    (9, [1, 4], <Squares of length 4>)
+    """
+
+    @abstractmethod
+    def item(self, i: int) -> T:
+        """Make item i."""
+
+    @overload
+    def __getitem__(self, index: int) -> T: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[T]: ...
+    def __getitem__(self, index: int | slice) -> T | list[T]:
+        if isinstance(index, slice):
+            return [self.item(i) for i in range(*index.indices(len(self)))]
+        if not -len(self) <= index < len(self):
+            raise IndexError(f"{index} is out of range: there are {len(self)}")
+        return self.item(int(index) % len(self))
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} of length {len(self)}>"
