@@ -11,8 +11,10 @@ import gc
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 from rich.console import Console
@@ -29,6 +31,8 @@ REFERENCE = {
 }
 TARGET = {"ising15": 0.2, "ising18": 2.5, "tree10000": 0.05, "chain10000_k5": 0.05}
 PEERS = {
+    "ising300": "PGMax 8.4 ms (float32), libDAI 183 ms",
+    "ising100": "PGMax 0.84 ms (float32), libDAI 15.6 ms",
     "ising15": "libDAI 0.18, pyAgrum 8.3",
     "ising18": "libDAI 15.6, pyAgrum 17.8",
     "tree10000": "libDAI 7.8, pyAgrum NaN",
@@ -69,6 +73,41 @@ def import_row(repetitions: int = 5) -> list[str]:
     return ["import isinglass", seconds(times), "-", "0.4 s", "", "beyond starting Python"]
 
 
+def limit(side: int) -> float | None:
+    """Milliseconds of a sweep of the plain C loop, or None where there is no compiler."""
+    source = Path(__file__).with_name("limit.c")
+    with tempfile.TemporaryDirectory() as folder:
+        program = Path(folder) / "limit"
+        try:
+            subprocess.run(["cc", "-O3", "-march=native", "-ffast-math", source, "-o", program], check=True)
+            done = subprocess.run([program, str(side)], check=True, capture_output=True, text=True)
+        except (OSError, subprocess.CalledProcessError):
+            return None
+    return float(done.stdout)
+
+
+def sweep_row(name: str, side: int, repetitions: int = 5) -> list[str]:
+    p = problem(name)
+    few, many = ig.BeliefPropagation(iterations=5), ig.BeliefPropagation(iterations=25)
+    ig.infer(p, few, tape=True).backward(log_z=1.0)
+    sweeps = [timed(lambda: ig.infer(p, many)) - timed(lambda: ig.infer(p, few)) for _ in range(repetitions)]
+    sweep = 1e3 * statistics.median(sweeps) / 20
+    taped = [timed(lambda: ig.infer(p, few, tape=True)) for _ in range(repetitions)]
+    r = ig.infer(p, few, tape=True)
+    back = [timed(lambda: r.backward(log_z=1.0)) for _ in range(repetitions)]
+    ratio = 1 + statistics.median(back) / statistics.median(taped)
+    floor = limit(side)
+    against = "no C compiler" if floor is None else f"{sweep / floor:.0f} x the C loop ({floor:.2f} ms)"
+    return [f"bp sweep {name}", f"{sweep:.2f} ms", "-", "12 x C loop", PEERS.get(name, ""),
+            f"{against}; forward + backward / forward {ratio:.1f}"]  # fmt: skip
+
+
+def to_tolerance_row(what: str, p: ig.Potentials, algorithm: object, target: str, peer: str) -> list[str]:
+    ig.infer(p, algorithm)
+    times = [timed(lambda: ig.infer(p, algorithm)) for _ in range(3)]
+    return [what, seconds(times), "-", target, peer, ""]
+
+
 def seconds(times: list[float]) -> str:
     return f"{statistics.median(times):.3f} s"
 
@@ -83,6 +122,17 @@ def main() -> None:
     for name in REFERENCE:
         with console.status(name):
             table.add_row(*exact_row(name))
+    for name, side in (("ising100", 100), ("ising300", 300)):
+        with console.status(f"sweeps of {name}"):
+            table.add_row(*sweep_row(name, side))
+    with console.status("to a tolerance"):
+        residual = ig.BeliefPropagation(schedule="residual", tol=1e-6)
+        rows = (
+            ("residual bp to 1e-6, ising300", problem("ising300"), residual, "3 s", "libDAI 39.9"),
+            ("mean field to 1e-6, ising100", problem("ising100"), ig.MeanField(tol=1e-6), "0.15 s", "libDAI 11.7"),
+        )
+        for row in rows:
+            table.add_row(*to_tolerance_row(*row))
     with console.status("building and importing"):
         table.add_row(*build_row())
         table.add_row(*import_row())

@@ -378,3 +378,10 @@ def test_results_can_be_pickled():
         copy = pickle.loads(pickle.dumps(r))
         assert copy.log_z == r.log_z
         assert_array_equal(copy.variables.flat, r.variables.flat)
+
+
+def test_a_longer_search_is_at_hand():
+    p = random_potentials(ig.random_graph(45, 110, 2, random_state=0), np.random.default_rng(0), 0.3)
+    quick, long = ig.Exact(restarts=0), ig.Exact(restarts=60)
+    assert long.cost(p).steps < quick.cost(p).steps
+    assert_allclose(ig.infer(p, long).log_z, ig.infer(p, quick).log_z, rtol=1e-11)

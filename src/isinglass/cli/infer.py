@@ -65,6 +65,12 @@ def add_parser(commands: argparse._SubParsersAction[Any]) -> None:
         metavar="SIZE",
         help="bytes it may take, such as 12GB or 500MiB; more is refused at once (default: half of what is free)",
     )
+    parser.add_argument(
+        "--restarts",
+        type=int,
+        metavar="N",
+        help="exact: repeat the search for an elimination order so often (default: up to 5 on hard models)",
+    )
     for flag, kind, metavar, text in _ITERATIVE:
         parser.add_argument(flag, type=kind, metavar=metavar, help=f"iterative algorithms: {text}")
     parser.add_argument("--out", metavar="FILE", help="where to write the result; .gz compresses (default: stdout)")
@@ -81,6 +87,8 @@ def run(arguments: argparse.Namespace) -> int:
     check_writable(arguments.out, arguments.model, arguments.evidence)
     potentials = read_model(arguments.model, arguments.evidence)
     options = _memory_options(algorithm, limit, potentials) | _iterative_options(algorithm, arguments)
+    if arguments.restarts is not None:
+        options["restarts"] = arguments.restarts
     answer_to = _most_probable if arguments.task == "MAP" else _beliefs
     with plain_warnings(), ProgressBar(sys.stderr.isatty() and not arguments.quiet) as progress:
         answer = answer_to(potentials, algorithm, arguments.task, options, progress)
@@ -139,11 +147,11 @@ def _beliefs(
     name = None if algorithm is None else algorithm.name
     result = infer(potentials, name, progress=progress, **options)
     values: dict[str, Any] = {"log_z": result.log_z, "log10_z": result.log_z / _LOG_10}
-    values |= asdict(result.info) | _cost(result.info.algorithm, potentials)
+    values |= asdict(result.info) | _cost(result.info.algorithm, potentials, options)
     if task == "PR":
-        return Answer(pr_text(result.log_z), values, _belief_line(result))
+        return Answer(pr_text(result.log_z), values, _belief_line(result, options))
     marginals = [belief.tolist() for belief in result.variables]
-    return Answer(mar_text(result.variables), values | {"marginals": marginals}, _belief_line(result))
+    return Answer(mar_text(result.variables), values | {"marginals": marginals}, _belief_line(result, options))
 
 
 def _most_probable(
@@ -154,7 +162,9 @@ def _most_probable(
     from isinglass.io.results import map_text
 
     name = "exact" if algorithm is None else algorithm.name
-    needs = _cost_text(name, potentials)  # orders the variables, which `infer` does not count as seconds either
+    needs = _cost_text(
+        name, potentials, options
+    )  # orders the variables, which `infer` does not count as seconds either
     start = time.perf_counter()
     found = map_assignment(potentials, name, progress=progress, **options)
     seconds = time.perf_counter() - start
@@ -168,16 +178,16 @@ def _most_probable(
         "states": found.states.tolist(),
     }
     line = _score_line(name, found, needs, seconds)
-    return Answer(map_text(found.states), values | _cost(name, potentials), line)
+    return Answer(map_text(found.states), values | _cost(name, potentials, options), line)
 
 
-def _belief_line(result: Result) -> str:
+def _belief_line(result: Result, options: dict[str, Any]) -> str:
     info = result.info
     bound = {"exact": "exact", "upper": "an upper bound", "lower": "a lower bound"}.get(info.bound or "", "no bound")
     iterations = f"{info.iterations} iterations; " if info.iterations > 1 else ""
     return (
         f"{info.algorithm}: log Z = {result.log_z:.9g} (log10 Z = {result.log_z / _LOG_10:.9g}), {bound}; "
-        f"{iterations}{_cost_text(info.algorithm, result.potentials)}; {info.seconds:.3g} s"
+        f"{iterations}{_cost_text(info.algorithm, result.potentials, options)}; {info.seconds:.3g} s"
     )
 
 
@@ -186,14 +196,14 @@ def _score_line(name: str, found: Assignment, cost: str, seconds: float) -> str:
     return f"{name}: score = {found.score:.9g} (log10 {found.score / _LOG_10:.9g}), {proof}; {cost}; {seconds:.3g} s"
 
 
-def _cost(name: str, potentials: Potentials) -> dict[str, Any]:
+def _cost(name: str, potentials: Potentials, options: dict[str, Any]) -> dict[str, Any]:
     from isinglass.inference import ALGORITHMS
 
-    cost = ALGORITHMS[name]().cost(potentials)
+    cost = ALGORITHMS[name](**options).cost(potentials)
     return {"bytes": cost.bytes, "steps": cost.steps}
 
 
-def _cost_text(name: str, potentials: Potentials) -> str:
+def _cost_text(name: str, potentials: Potentials, options: dict[str, Any]) -> str:
     from isinglass.inference import ALGORITHMS
 
-    return ALGORITHMS[name]().cost(potentials).text
+    return ALGORITHMS[name](**options).cost(potentials).text

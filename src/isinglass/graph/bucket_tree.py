@@ -66,8 +66,8 @@ class BucketTree:
         return len(self.work)
 
 
-def bucket_tree(graph: FactorGraph, clamped: tuple[int, ...] = ()) -> BucketTree:
-    """Return the bucket tree of the graph's best known order, with these variables clamped.
+def bucket_tree(graph: FactorGraph, clamped: tuple[int, ...] = (), restarts: int | None = None) -> BucketTree:
+    """Return the bucket tree of the order that `elimination_order` finds with these variables clamped.
 
     Examples
     --------
@@ -75,7 +75,8 @@ def bucket_tree(graph: FactorGraph, clamped: tuple[int, ...] = ()) -> BucketTree
     >>> bucket_tree(chain_graph(5, 2)).n_buckets
     5
     """
-    return graph.cached(("bucket_tree", clamped), lambda: _make(graph, elimination_order(graph, clamped=clamped)))
+    key = ("bucket_tree", clamped, restarts)
+    return graph.cached(key, lambda: _make(graph, elimination_order(graph, clamped=clamped, restarts=restarts)))
 
 
 def _make(graph: FactorGraph, order: EliminationOrder) -> BucketTree:

@@ -31,7 +31,7 @@ HOPELESS = 48.0  # log2 entries of a bucket that no machine holds: the search st
 EASY = 1024.0  # entries of a part's largest bucket up to which the first order is good enough
 WORTH_RESTARTS = 2.0**18
 SEARCH_WORK = 300_000_000  # inner steps that the search may take for one part, about a second
-MAX_RESTARTS = 40
+MAX_RESTARTS = 5  # by default; more is for the caller to ask for
 LARGE = 2000  # variables of a part above which a hopeless first order is not improved
 
 

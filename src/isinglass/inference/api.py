@@ -188,5 +188,6 @@ def _choose(potentials: Potentials, options: dict[str, Any]) -> Algorithm:
     approximate = ", ".join(name for name, cls in ALGORITHMS.items() if cls.facts.exact != "always")
     raise MemoryLimitError(
         f"exact inference does not fit ({cost.text}; the memory limit is {bytes_text(limit)}); raise memory_limit "
-        f"(--memory), observe more variables, or name an approximate algorithm ({approximate})"
+        "(--memory), search longer for an elimination order (restarts=100, --restarts 100), observe more variables, or "
+        f"name an approximate algorithm ({approximate})"
     )

@@ -50,6 +50,9 @@ class Exact(Algorithm):
     memory_limit : str, int or None
         Bytes that it may take, such as "12GB"; by default half of what is free. It is compared with what
         the model needs before anything starts.
+    restarts : int, optional
+        How often the search for an elimination order is repeated with random ties (see `elimination_order`); more
+        find cheaper orders of hard models.
 
     Examples
     --------
@@ -60,6 +63,7 @@ class Exact(Algorithm):
     """
 
     memory_limit: str | int | float | None = None
+    restarts: int | None = None
 
     name: ClassVar[str] = "exact"
     facts: ClassVar[Facts] = Facts(
@@ -73,7 +77,7 @@ class Exact(Algorithm):
 
     def cost(self, potentials: Potentials) -> Cost:
         """Price the best elimination order that was found."""
-        order = order_of(potentials)
+        order = order_of(potentials, self.restarts)
         more = "" if order.complete else "more than "
         needed = exact_bytes(potentials, order)
         text = f"width {more}{order.width}, {more}{bytes_text(needed)}, {more}{order.entries:.3g} table entries"
@@ -83,7 +87,7 @@ class Exact(Algorithm):
         self, potentials: Potentials, progress: Progress | None = None, tape: bool = False, init: Result | None = None
     ) -> Result:
         """Pass messages up and beliefs down."""
-        up = upward(potentials, False, self.memory_limit, progress)
+        up = upward(potentials, False, self.memory_limit, self.restarts, progress)
         variables, factors = _beliefs(potentials, up, progress)
         return Result(
             potentials,
@@ -97,7 +101,7 @@ class Exact(Algorithm):
 
     def maximise(self, potentials: Potentials, n: int = 1, progress: Progress | None = None) -> list[Assignment]:
         """Follow the max-messages down; see the module's text for n > 1."""
-        up = upward(potentials, True, self.memory_limit, progress)
+        up = upward(potentials, True, self.memory_limit, self.restarts, progress)
         found = np.array(_n_best(potentials, up, n))
         return ranked(found, potentials.log_score(found))
 
@@ -105,7 +109,7 @@ class Exact(Algorithm):
         """Draw each variable given its separator, the last bucket first."""
         from isinglass.kernels.numba import descent
 
-        up = upward(potentials, False, self.memory_limit)
+        up = upward(potentials, False, self.memory_limit, self.restarts)
         states = np.tile(base_states(potentials), (n, 1))
         row = np.empty(int(potentials.graph.cards.max(initial=1)))
         step = max(1, DRAWS // max(up.tree.n_buckets, 1))

@@ -76,13 +76,19 @@ class ScaledTables:
     low: NDArray[np.float64]
 
 
-def upward(potentials: Potentials, maximise: bool, limit: MemoryLimit, progress: Progress | None = None) -> Upward:
+def upward(
+    potentials: Potentials,
+    maximise: bool,
+    limit: MemoryLimit,
+    restarts: int | None = None,
+    progress: Progress | None = None,
+) -> Upward:
     """Run the upward pass; refuse if it does not fit, or if every assignment has probability zero."""
     from isinglass.kernels.numba import buckets
     from isinglass.kernels.numba.strided import LOG_MAX, LOG_SUM, SUM
 
-    tree = _affordable_tree(potentials, limit)
-    program, scratch = _program(tree, potentials)
+    tree = _affordable_tree(potentials, limit, restarts)
+    program, scratch = _program(tree, potentials, restarts)
     tables = _scaled_tables(potentials)
     n_tables = len(tables.log_values)
     values = np.empty(2 * n_tables + program.first_message[-1], potentials.dtype)
@@ -115,9 +121,9 @@ def upward(potentials: Potentials, maximise: bool, limit: MemoryLimit, progress:
     return Upward(tree, program, values, 2 * n_tables, start_of, peak, semiring_of, log_z, scratch)
 
 
-def order_of(potentials: Potentials) -> EliminationOrder:
+def order_of(potentials: Potentials, restarts: int | None) -> EliminationOrder:
     """Return the elimination order for these potentials' evidence."""
-    return elimination_order(potentials.graph, clamped=tuple(potentials.evidence))
+    return elimination_order(potentials.graph, clamped=tuple(potentials.evidence), restarts=restarts)
 
 
 def chunks(tree: BucketTree) -> Iterator[tuple[int, int, float]]:
@@ -141,26 +147,29 @@ def evidence_shift(graph: FactorGraph, states: IntArray) -> IntArray:
     return shift
 
 
-def _affordable_tree(potentials: Potentials, limit: MemoryLimit) -> BucketTree:
-    order = order_of(potentials)
+def _affordable_tree(potentials: Potentials, limit: MemoryLimit, restarts: int | None) -> BucketTree:
+    order = order_of(potentials, restarts)
     needed = exact_bytes(potentials, order)
     more = "" if order.complete else "more than "
     what = (
         f"exact inference needs {more}{bytes_text(needed)} (width {more}{order.width}, "
         f"largest table 2^{order.log2_largest:.1f} entries)"
     )
-    remedy = "raise memory_limit (--memory), observe more variables, or use an approximate algorithm"
+    remedy = (
+        "raise memory_limit (--memory), search longer for an elimination order (restarts=100, --restarts 100), observe "
+        "more variables, or use an approximate algorithm"
+    )
     require_memory(needed if order.complete else np.inf, memory_limit_bytes(limit), what, remedy)
-    return bucket_tree(potentials.graph, tuple(potentials.evidence))
+    return bucket_tree(potentials.graph, tuple(potentials.evidence), restarts)
 
 
-def _program(tree: BucketTree, potentials: Potentials) -> tuple[Program, Scratch]:
+def _program(tree: BucketTree, potentials: Potentials, restarts: int | None) -> tuple[Program, Scratch]:
     """Write the program (once for a structure) and allocate what it needs."""
     from isinglass.kernels.numba.buckets import Scratch
     from isinglass.kernels.numba.program import make_program
     from isinglass.kernels.numba.strided import BLOCK
 
-    key = ("program", tuple(potentials.evidence))
+    key = ("program", tuple(potentials.evidence), restarts)
     program, sums = potentials.graph.cached(key, lambda: make_program(tree.arrays))
     dtype = potentials.dtype
     local = int(program.local_size.max(initial=1))
