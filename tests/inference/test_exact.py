@@ -381,7 +381,13 @@ def test_results_can_be_pickled():
 
 
 def test_a_longer_search_is_at_hand():
-    p = random_potentials(ig.random_graph(45, 110, 2, random_state=0), np.random.default_rng(0), 0.3)
+    """More restarts never cost more, and pay on some graphs; the answer stays the same."""
     quick, long = ig.Exact(restarts=0), ig.Exact(restarts=60)
-    assert long.cost(p).steps < quick.cost(p).steps
-    assert_allclose(ig.infer(p, long).log_z, ig.infer(p, quick).log_z, rtol=1e-11)
+    saved = []
+    for seed in range(4):
+        graph = ig.random_graph(60, 120, 2, random_state=seed)
+        p = random_potentials(graph, np.random.default_rng(seed), 0.3)
+        saved.append(quick.cost(p).steps / long.cost(p).steps)
+        assert_allclose(ig.infer(p, long).log_z, ig.infer(p, quick).log_z, rtol=1e-11)
+    assert min(saved) >= 1
+    assert max(saved) > 1
