@@ -22,7 +22,16 @@ from isinglass.inference.algorithm import Algorithm, Cost, Facts, Progress, regi
 from isinglass.inference.evidence import base_states, impossible
 from isinglass.inference.memory import memory_limit_bytes, require_memory
 from isinglass.inference.perturbation import perturbation
-from isinglass.inference.result import Assignment, FactorBeliefs, Info, Result, VariableBeliefs, first_states, ranked
+from isinglass.inference.result import (
+    Assignment,
+    FactorBeliefs,
+    Info,
+    Result,
+    VariableBeliefs,
+    belief_entries,
+    first_states,
+    ranked,
+)
 from isinglass.potentials import Potentials
 from isinglass.validation import IntArray, bytes_text
 
@@ -197,7 +206,7 @@ def _factors(potentials: Potentials, tables: list[JointTable]) -> NDArray[Any]:
         joint(potentials, [tables[c]], np.array(scope, np.int64)).ravel()
         for c, scope in zip(graph.factor_component, graph.scopes, strict=True)
     ]
-    flat = np.zeros(sum(len(g) * g.table_size for g in graph.groups), potentials.dtype)
+    flat = np.zeros(belief_entries(graph), potentials.dtype)
     for group, part in iter_groups(graph):
         if len(group):
             flat[part] = np.concatenate([beliefs[a] for a in group.factors])

@@ -13,8 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isinglass.graph.edges import Edges, edges_of
-from isinglass.graph.factor_graph import FactorGraph, iter_groups
+from isinglass.graph.factor_graph import FactorGraph
 from isinglass.graph.schedules import tree_schedule
+from isinglass.inference.result import first_beliefs
 from isinglass.potentials import Potentials
 from isinglass.validation import IntArray
 
@@ -25,9 +26,7 @@ def decode(potentials: Potentials, variables: NDArray[Any], factors: NDArray[Any
     states = np.full(graph.n_variables, -1, np.int64)
     for variable, state in potentials.evidence.items():
         states[variable] = state
-    first = np.zeros(graph.n_factors, np.int64)
-    for group, part in iter_groups(graph):
-        first[group.factors] = part.start + np.arange(len(group)) * group.table_size
+    first = first_beliefs(graph)
     for f in _order(graph, edges):
         start = first[edges.link_factor[f]]
         _decide(edges, f, factors[start : start + edges.size[f]], states)

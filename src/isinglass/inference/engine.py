@@ -21,12 +21,11 @@ from isinglass.inference.algorithm import Progress
 from isinglass.inference.evidence import impossible
 from isinglass.inference.link_model import (
     LinkModel,
-    first_beliefs,
     move_unary_bars,
     share_unary_beliefs,
     table_gradients,
 )
-from isinglass.inference.result import Gradients
+from isinglass.inference.result import Gradients, belief_entries, first_beliefs
 from isinglass.potentials import LogTables, Potentials
 from isinglass.validation import IntArray
 
@@ -166,7 +165,7 @@ class Engine:
         outcome = Outcome(
             component_log_z=np.zeros(n, dtype),
             variables=np.zeros(self.edges.first_state[-1], dtype),
-            factors=np.zeros(sum(len(g) * g.table_size for g in self.graph.groups), dtype),
+            factors=np.zeros(belief_entries(self.graph), dtype),
             converged=np.zeros(n, bool),
             iterations=np.zeros(n, np.int64),
             residual=np.zeros(n),

@@ -20,7 +20,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from isinglass.graph.factor_graph import FactorGraph, FactorGroup, iter_groups
+from isinglass.graph.factor_graph import FactorGraph, FactorGroup
 from isinglass.inference.algorithm import Algorithm, Cost, Facts, Progress, register
 from isinglass.inference.evidence import base_states
 from isinglass.inference.perturbation import perturbation
@@ -30,6 +30,8 @@ from isinglass.inference.result import (
     Info,
     Result,
     VariableBeliefs,
+    belief_entries,
+    first_beliefs,
     first_states,
     ranked,
 )
@@ -131,9 +133,9 @@ def _beliefs(potentials: Potentials, up: Upward, progress: Progress | None) -> t
 
     graph, states = potentials.graph, base_states(potentials)
     first_variable = first_states(graph)
-    first_factor = _first_factors(graph) + evidence_shift(graph, states)
+    first_factor = first_beliefs(graph) + evidence_shift(graph, states)
     variables = np.zeros(first_variable[-1], potentials.dtype)
-    factors = np.zeros(sum(len(g) * g.table_size for g in graph.groups), potentials.dtype)
+    factors = np.zeros(belief_entries(graph), potentials.dtype)
     variables[(first_variable[:-1] + states)[~up.tree.arrays.has_bucket]] = 1
     factors[first_factor[up.tree.constants]] = 1
     for semiring in (SUM, LOG_SUM):
@@ -148,14 +150,6 @@ def _beliefs(potentials: Potentials, up: Upward, progress: Progress | None) -> t
             if progress is not None:
                 progress("marginals", 1 - fraction if first else 1.0)
     return variables, factors
-
-
-def _first_factors(graph: FactorGraph) -> IntArray:
-    """Return the start of each factor's belief in a flat vector, group by group."""
-    first = np.zeros(graph.n_factors, np.int64)
-    for group, part in iter_groups(graph):
-        first[group.factors] = part.start + np.arange(len(group)) * group.table_size
-    return first
 
 
 def _with_factor(potentials: Potentials, scope: IntArray) -> Potentials:

@@ -108,14 +108,6 @@ def _effective_tables(
     return np.concatenate(parts), table
 
 
-def first_beliefs(graph: FactorGraph) -> IntArray:
-    """Return the start of each factor's belief in a flat vector, group by group."""
-    first = np.zeros(graph.n_factors, np.int64)
-    for group, part in iter_groups(graph):
-        first[group.factors] = part.start + np.arange(len(group)) * group.table_size
-    return first
-
-
 def unary_places(graph: FactorGraph, scopes: IntArray, card: int) -> IntArray:
     """Return where the states of the variables of factors of arity one are in a flat vector, (factors, card)."""
     places: IntArray = first_states(graph)[scopes[:, 0]][:, None] + np.arange(card)

@@ -22,12 +22,19 @@ from isinglass.inference.evidence import impossible
 from isinglass.inference.exact import Exact
 from isinglass.inference.link_model import (
     LinkModel,
-    first_beliefs,
     move_unary_bars,
     share_unary_beliefs,
     table_gradients,
 )
-from isinglass.inference.result import FactorBeliefs, Gradients, Info, Result, VariableBeliefs
+from isinglass.inference.result import (
+    FactorBeliefs,
+    Gradients,
+    Info,
+    Result,
+    VariableBeliefs,
+    belief_entries,
+    first_beliefs,
+)
 from isinglass.potentials import LogTables, Potentials
 from isinglass.validation import IntArray, bytes_text, number, whole_number
 
@@ -145,7 +152,7 @@ class _Ascent:
 
         graph, model = self.potentials.graph, self.model
         log_z = model.constant.copy()
-        factors = np.zeros(sum(len(g) * g.table_size for g in graph.groups), self.q.dtype)
+        factors = np.zeros(belief_entries(graph), self.q.dtype)
         lower_bound(
             self.edges, model.phi, model.psi, model.table, self.q, log_z, factors, self.first_belief, self.digits
         )

@@ -224,6 +224,19 @@ def first_states(graph: FactorGraph) -> IntArray:
     return graph.cached("first_states", lambda: np.concatenate([[0], np.cumsum(graph.cards)]).astype(np.int64))
 
 
+def first_beliefs(graph: FactorGraph) -> IntArray:
+    """Return the start of each factor's belief in a flat vector that holds them group by group."""
+    first = np.zeros(graph.n_factors, np.int64)
+    for group, part in iter_groups(graph):
+        first[group.factors] = part.start + np.arange(len(group)) * group.table_size
+    return first
+
+
+def belief_entries(graph: FactorGraph) -> int:
+    """Return the length of a flat vector of all factors' beliefs."""
+    return sum(len(group) * group.table_size for group in graph.groups)
+
+
 def _index(value: int, argument: str, length: int, what: str) -> int:
     index = whole_number(value, argument)
     if index >= length:
@@ -247,7 +260,7 @@ def _factor_cotangent(graph: FactorGraph, result: Result, given: Any) -> NDArray
     """Lay out derivatives by factor beliefs group by group."""
     dtype = result.variables.flat.dtype
     if given is None:
-        return np.zeros(sum(len(g) * g.table_size for g in graph.groups), dtype)
+        return np.zeros(belief_entries(graph), dtype)
     if len(given) != graph.n_factors:
         raise InputError("factors", f"one entry for each of {graph.n_factors} factors", str(len(given)))
     parts = [np.zeros(0, dtype)]
