@@ -363,10 +363,15 @@ def test_products_that_would_underflow_are_done_with_logarithms():
 
 
 def test_rounding_never_draws_an_impossible_state():
+    """Zeros before, between and after the possible states, at the least and the largest uniform number."""
     from isinglass.kernels.numba.descent import pick
 
-    row = np.array([0.1] * 10 + [0.0])
-    assert pick(row, 11, 1 - 2.0**-53) == 9
+    rng = np.random.default_rng(0)
+    for _ in range(2000):
+        row = rng.random(7) * 10.0 ** rng.uniform(-280, 0) * (rng.random(7) < 0.5)
+        row[rng.integers(7)] = rng.random() + 1e-3
+        for uniform in (0.0, 1 - 2.0**-53):
+            assert row[pick(row, 7, uniform)] > 0
 
 
 def test_results_can_be_pickled():

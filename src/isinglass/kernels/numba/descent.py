@@ -63,7 +63,11 @@ def exponentiate(row, card):
 
 @compiled
 def pick(row, card, uniform):
-    """Return the state where the running sum passes `uniform` times the total."""
+    """Return the state where the running sum passes `uniform` (at least 0, below 1) times the total.
+
+    It has positive mass: the running sum repeats the total's own additions, and a rounded product with a number below
+    one stays below the total.
+    """
     total = 0.0
     for k in range(card):
         total += row[k]
@@ -73,8 +77,6 @@ def pick(row, card, uniform):
     while passed <= target and k < card - 1:
         k += 1
         passed += row[k]
-    while row[k] == 0:  # rounding can carry the target past the last state of non-zero mass
-        k -= 1
     return k
 
 
