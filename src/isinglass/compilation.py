@@ -24,6 +24,11 @@ def compiled(function: Function) -> Function:
     return _jit(function, _nrt=False)
 
 
+def inner(function: Function) -> Function:
+    """Compile a loop that only other compiled ones call: it has no entry from Python, and compiles faster."""
+    return _jit(function, _nrt=False, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+
+
 def allocating(function: Function) -> Function:
     """Compile a loop that allocates arrays."""
     return _jit(function)
@@ -37,5 +42,5 @@ def _jit(function: Function, **options: bool) -> Function:
             "this calculation needs Numba, which is not installed: pip install numba"
         ) from error
     njit: Any = numba.njit
-    kernel: Function = njit(cache=True, error_model="numpy", **options)(function)
+    kernel: Function = njit(cache=True, error_model="numpy", nogil=True, **options)(function)
     return kernel

@@ -133,7 +133,7 @@ def test_damping_counting_numbers_and_initial_messages(schedule):
     def started(step):
         from dataclasses import replace
 
-        return replace(start, messages=start.messages + step * direction)
+        return replace(start, messages_of=lambda: start.messages + step * direction)
 
     expected = richardson(lambda s: value(init=started(s)))
     assert_allclose((mine.initial_messages * direction).sum(), expected, rtol=1e-7)

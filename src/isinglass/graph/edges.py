@@ -85,3 +85,24 @@ def _table_sizes(graph: FactorGraph) -> IntArray:
     for group in graph.groups:
         sizes[group.factors] = group.table_size
     return sizes
+
+
+def partners_of(graph: FactorGraph) -> IntArray | None:
+    """Return, for each edge, the one at the other end of its link; None unless every link has two slots.
+
+    Examples
+    --------
+    >>> from isinglass.graph.builders import chain_graph
+    >>> partners_of(chain_graph(3, 2)).tolist()
+    [1, 0, 3, 2]
+    """
+    return graph.cached("partners", lambda: _partners(edges_of(graph)))
+
+
+def _partners(edges: Edges) -> IntArray | None:
+    if (np.diff(edges.first_slot) != 2).any():
+        return None
+    ends = edges.slot_edge.reshape(-1, 2)
+    partner = np.empty(len(edges.slot_edge), np.int64)
+    partner[ends[:, 0]], partner[ends[:, 1]] = ends[:, 1], ends[:, 0]
+    return partner

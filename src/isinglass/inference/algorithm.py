@@ -8,7 +8,7 @@ its facts say so, `maximise` and `sample`. The facts are promises: the conforman
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, Literal
 
@@ -22,6 +22,9 @@ from isinglass.validation import IntArray
 
 Progress = Callable[[str, float], None]
 """Called with the name of a stage and the fraction of it that is done."""
+
+Taping = bool | Literal["sqrt"]
+"""Whether to keep what `Result.backward` needs; "sqrt" keeps less and computes it again."""
 
 
 @dataclass(frozen=True)
@@ -77,12 +80,24 @@ class Algorithm(ABC):
 
     @abstractmethod
     def run(
-        self, potentials: Potentials, progress: Progress | None = None, tape: bool = False, init: Result | None = None
+        self, potentials: Potentials, progress: Progress | None = None, tape: Taping = False, init: Result | None = None
     ) -> Result:
         """Infer beliefs and log Z; evidence is that of the potentials.
 
         With `tape`, the result can be carried back (`Result.backward`); `init` is an earlier result to start from.
         """
+
+    def run_stages(
+        self,
+        stages: Sequence[Potentials],
+        progress: Progress | None = None,
+        tape: Taping = False,
+        init: Result | None = None,
+    ) -> Result:
+        """Do the same with potentials of their own for each iteration."""
+        if len(stages) == 1:
+            return self.run(stages[0], progress, tape, init)
+        raise InputError("potentials", f"one for all iterations of {self.name!r}", f"{len(stages)}", 'use "bp"')
 
     def maximise(self, potentials: Potentials, n: int = 1, progress: Progress | None = None) -> list[Assignment]:
         """Find the `n` most probable assignments, best first."""

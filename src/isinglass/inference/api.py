@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import time
 import warnings
+from collections.abc import Sequence
 from dataclasses import fields, replace
 from typing import Any
 
+import numpy as np
+
 from isinglass.errors import ConvergenceWarning, InputError, MemoryLimitError
-from isinglass.inference.algorithm import ALGORITHMS, Algorithm, Progress, make
+from isinglass.inference.algorithm import ALGORITHMS, Algorithm, Progress, Taping, make
 from isinglass.inference.exact import Exact
 from isinglass.inference.memory import memory_limit_bytes
 from isinglass.inference.result import Assignment, Result
@@ -17,14 +20,14 @@ from isinglass.validation import Evidence, IntArray, RandomState, bytes_text, ge
 
 
 def infer(
-    potentials: Potentials,
+    potentials: Potentials | Sequence[Potentials],
     algorithm: str | Algorithm | None = None,
     *,
     evidence: Evidence | None = None,
     tol: float | None = None,
     max_iter: int | None = None,
     init: Result | None = None,
-    tape: bool = False,
+    tape: Taping = False,
     progress: Progress | None = None,
     **options: Any,
 ) -> Result:
@@ -33,9 +36,10 @@ def infer(
     Parameters
     ----------
     potentials : Potentials
-        Its own evidence is used.
+        Its own evidence is used. A list of T of them, on one graph, for message passing with ``iterations=T``: each
+        iteration uses its own, and the beliefs are read out with the last.
     algorithm : str, Algorithm or None
-        A name ("exact", "brute"), an object with options (``ig.Exact(memory_limit="2GB")``), or None: exact
+        A name ("exact", "bp"), an object with options (``ig.Exact(memory_limit="2GB")``), or None: exact
         where it fits in memory. ``result.info.algorithm`` says which one it was.
     evidence : mapping of int to int, optional
         More observed variables and their states.
@@ -43,8 +47,9 @@ def infer(
         When an iterative algorithm stops; the others have no use for them.
     init : Result, optional
         An earlier result on the same graph whose messages an iterative algorithm starts from.
-    tape : bool
-        Keep what is needed for `Result.backward`.
+    tape : bool or "sqrt"
+        Keep what is needed for `Result.backward`. With "sqrt", message passing keeps only every so-manieth iteration
+        and computes the others again: memory grows with the square root of their number, the gradient is the same.
     progress : callable (stage, fraction), optional
         Called now and then on long runs.
     **options
@@ -64,7 +69,10 @@ def infer(
     >>> r.variable(0).round(4).tolist(), round(float(np.exp(r.log_z)), 12)
     ([0.3333, 0.6667], 6.0)
     """
-    clamped = _checked(potentials, evidence)
+    stages = _stages(potentials, evidence)
+    clamped = stages[-1]
+    if tape not in (True, False, "sqrt"):
+        raise InputError("tape", 'True, False or "sqrt"', repr(tape))
     if progress is not None and not callable(progress):
         raise InputError("progress", "a function (stage, fraction)", type(progress).__name__)
     chosen = _choose(clamped, options) if algorithm is None else make(algorithm, options)
@@ -72,7 +80,7 @@ def infer(
     known = {f.name for f in fields(chosen)}  # type: ignore[arg-type]
     chosen = make(chosen, {k: v for k, v in stopping.items() if k in known})
     start = time.perf_counter()
-    result = chosen.run(clamped, progress, tape, init)
+    result = chosen.run_stages(stages, progress, tape, init)
     info = replace(result.info, seconds=time.perf_counter() - start)
     if not info.converged and getattr(chosen, "iterations", None) is None:  # who asks for T iterations gets T
         warnings.warn(
@@ -164,6 +172,22 @@ def algorithms() -> dict[str, str]:
     'all assignments, one by one'
     """
     return {name: cls.facts.summary for name, cls in ALGORITHMS.items()}
+
+
+def _stages(potentials: Any, evidence: Evidence | None) -> list[Potentials]:
+    """Check the potentials, or those of each iteration, which share a graph."""
+    if not isinstance(potentials, list | tuple):
+        return [_checked(potentials, evidence)]
+    if not potentials:
+        raise InputError("potentials", "at least one", "an empty list")
+    stages = [_checked(p, evidence) for p in potentials]
+    dtype = np.result_type(*(p.dtype for p in stages))
+    for t, p in enumerate(stages):
+        if p.graph is not stages[0].graph:
+            raise InputError(f"potentials[{t}]", "the graph of potentials[0]", "another one")
+        if p.evidence != stages[0].evidence or p.dtype != dtype:
+            raise InputError(f"potentials[{t}]", "the evidence and number type of potentials[0]", "others")
+    return stages
 
 
 def _checked(potentials: Potentials, evidence: Evidence | None) -> Potentials:

@@ -6,6 +6,7 @@ give belief propagation, exact on forests; elsewhere log Z is the Bethe approxim
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -17,10 +18,11 @@ from isinglass.graph.appearance import appearance_probabilities
 from isinglass.graph.edges import edges_of
 from isinglass.graph.factor_graph import FactorGraph
 from isinglass.graph.schedules import grid_schedule, tree_schedule
-from isinglass.inference.algorithm import Algorithm, Cost, Facts, Progress, register
+from isinglass.inference.algorithm import Algorithm, Cost, Facts, Progress, Taping, register
 from isinglass.inference.decode import decode
-from isinglass.inference.engine import Engine, Outcome, Part, Plan, Sequencer, by_residual
+from isinglass.inference.engine import Engine, Outcome, Part, Plan, Schedule
 from isinglass.inference.result import Assignment, Bound, FactorBeliefs, Info, Result, VariableBeliefs
+from isinglass.inference.reverse import Cotangents, gradients
 from isinglass.potentials import Potentials
 from isinglass.validation import bytes_text, number, whole_number
 
@@ -44,6 +46,8 @@ class MessagePassing(Algorithm):
         By default the tree schedule on forests (unless `iterations` or `damping` is given), else flooding.
     random_state : int
         Seed of the random schedule.
+    threads : int
+        So many threads work side by side on the examples of a batch. The answer does not depend on it.
     """
 
     iterations: int | None = None
@@ -52,6 +56,7 @@ class MessagePassing(Algorithm):
     damping: float = 0.0
     schedule: str = "auto"
     random_state: int = 0
+    threads: int = 1
 
     powers: ClassVar[bool] = True  # whether counting numbers may differ from one
 
@@ -70,19 +75,33 @@ class MessagePassing(Algorithm):
         return Cost(8 * entries, entries, f"{bytes_text(8 * entries)}, {entries:.3g} steps an iteration")
 
     def run(
-        self, potentials: Potentials, progress: Progress | None = None, tape: bool = False, init: Result | None = None
+        self, potentials: Potentials, progress: Progress | None = None, tape: Taping = False, init: Result | None = None
     ) -> Result:
         """Pass messages and read out the beliefs."""
-        engine = Engine(potentials, self._plan(potentials), _initial(potentials, init))
-        outcome = engine.run(tape, progress)
+        return self.run_stages([potentials], progress, tape, init)
+
+    def run_stages(
+        self,
+        stages: Sequence[Potentials],
+        progress: Progress | None = None,
+        tape: Taping = False,
+        init: Result | None = None,
+    ) -> Result:
+        """Pass messages with potentials of their own for each iteration; beliefs are read out with the last ones."""
+        potentials = stages[-1]
+        if len(stages) > 1 and self.iterations != len(stages):
+            expected = f"{self.iterations} of them, one for each iteration" if self.iterations else "iterations=T"
+            raise InputError("potentials", expected, f"a list of {len(stages)}", f"use iterations={len(stages)}")
+        engine = Engine(stages, self._plan(potentials), _initial(potentials, init))
+        outcome = engine.run("sqrt" if tape == "sqrt" else "full" if tape else None, progress)
         return Result(
             potentials,
             outcome.component_log_z,
             VariableBeliefs(potentials.graph, outcome.variables),
             FactorBeliefs(potentials.graph, outcome.factors),
             self._info(potentials, outcome),
-            messages=outcome.messages,
-            reverse=(lambda *bars: engine.backward(outcome, *bars)) if tape else None,
+            messages_of=lambda: engine.messages(outcome),
+            reverse=(lambda *bars: gradients(engine, outcome, Cotangents(*bars))) if tape else None,
         )
 
     def maximise(self, potentials: Potentials, n: int = 1, progress: Progress | None = None) -> list[Assignment]:
@@ -90,7 +109,7 @@ class MessagePassing(Algorithm):
         if n != 1:
             raise InputError("n", f"1, the only number that {self.name!r} decodes", str(n), 'use "exact"')
         plan = replace(self._plan(potentials), maximise=True)
-        outcome = Engine(potentials, plan).run(False, progress)
+        outcome = Engine([potentials], plan).run(None, progress)
         states = decode(potentials, outcome.variables, outcome.factors)
         score = float(potentials.log_score(states))
         exact = potentials.graph.is_forest and bool((plan.counting == 1).all())
@@ -108,6 +127,7 @@ class MessagePassing(Algorithm):
             iterations=iterations,
             tol=number(self.tol, "tol", 0, np.inf),
             max_iter=whole_number(self.max_iter, "max_iter", 1),
+            threads=whole_number(self.threads, "threads", 1),
         )
 
     def _parts(self, graph: FactorGraph, counting: NDArray[np.float64]) -> list[Part]:
@@ -118,25 +138,25 @@ class MessagePassing(Algorithm):
         one_is_enough = self.iterations is None and self.damping == 0
         tree = Part(trees, lambda t: tree_schedule(graph), settled=one_is_enough)
         if self.schedule == "auto":
-            return [tree, Part(~trees, _flood)] if one_is_enough else [Part(everything, _flood)]
+            return [tree, Part(~trees, "flooding")] if one_is_enough else [Part(everything, "flooding")]
         if self.schedule == "tree":
             if not graph.is_forest:
                 raise InputError("schedule", "a forest for 'tree'", "a graph with cycles", "use 'flooding' or 'auto'")
-            return [Part(everything, tree.sequence, settled=one_is_enough and bool(trees.all()))]
+            return [Part(everything, tree.schedule, settled=one_is_enough and bool(trees.all()))]
         if self.schedule == "grid":
             fixed = grid_schedule(graph)
             return [Part(everything, lambda t: fixed)]
-        choices: dict[str, Sequencer] = {
-            "flooding": _flood,
+        choices: dict[str, Schedule] = {
+            "flooding": "flooding",
             "sequential": lambda t: links,
             "random": self._random_sequence(len(links)),
-            "residual": by_residual,
+            "residual": "residual",
         }
         if self.schedule not in choices:
             raise InputError("schedule", " or ".join(map(repr, SCHEDULES)), repr(self.schedule))
         return [Part(everything, choices[self.schedule])]
 
-    def _random_sequence(self, n_links: int) -> Sequencer:
+    def _random_sequence(self, n_links: int) -> Schedule:
         seed = whole_number(self.random_state, "random_state")
         return lambda t: np.random.default_rng([seed, t]).permutation(n_links)
 
@@ -257,11 +277,6 @@ class FractionalBeliefPropagation(MessagePassing):
     def bound(self, potentials: Potentials, converged: bool) -> Bound:
         """Promise nothing."""
         return None
-
-
-def _flood(t: int) -> None:
-    """Update all links at once in every iteration."""
-    return None
 
 
 def _of_links(potentials: Potentials, given: Any, argument: str) -> NDArray[np.float64]:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from isinglass.errors import ImpossibleEvidenceError
 from isinglass.graph.factor_graph import iter_groups
-from isinglass.inference.algorithm import Algorithm, Cost, Facts, Progress, register
+from isinglass.inference.algorithm import Algorithm, Cost, Facts, Progress, Taping, register
 from isinglass.inference.evidence import base_states, impossible
 from isinglass.inference.memory import memory_limit_bytes, require_memory
 from isinglass.inference.perturbation import perturbation
@@ -101,7 +101,7 @@ class Brute(Algorithm):
         return Cost(8.0 * TABLES * largest, total * potentials.graph.n_factors, text)
 
     def run(
-        self, potentials: Potentials, progress: Progress | None = None, tape: bool = False, init: Result | None = None
+        self, potentials: Potentials, progress: Progress | None = None, tape: Taping = False, init: Result | None = None
     ) -> Result:
         """Sum the joint tables."""
         tables = self.tables(potentials)

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isinglass.graph.factor_graph import FactorGraph, FactorGroup
-from isinglass.inference.algorithm import Algorithm, Cost, Facts, Progress, register
+from isinglass.inference.algorithm import Algorithm, Cost, Facts, Progress, Taping, register
 from isinglass.inference.evidence import base_states
 from isinglass.inference.perturbation import perturbation
 from isinglass.inference.result import (
@@ -86,7 +86,7 @@ class Exact(Algorithm):
         return Cost(needed if order.complete else np.inf, order.entries, text)
 
     def run(
-        self, potentials: Potentials, progress: Progress | None = None, tape: bool = False, init: Result | None = None
+        self, potentials: Potentials, progress: Progress | None = None, tape: Taping = False, init: Result | None = None
     ) -> Result:
         """Pass messages up and beliefs down."""
         up = upward(potentials, False, self.memory_limit, self.restarts, progress)

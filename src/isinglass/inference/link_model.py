@@ -6,7 +6,7 @@ and table is scaled to a largest logarithm of zero, and what was taken out is ke
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,75 +23,166 @@ if TYPE_CHECKING:
     from isinglass.kernels.numba.ring import Ring
 
 
-_LOWEST = np.log(1e-290)
+SAFE = 1e-290  # the least linear value that is trusted; the kernels' own
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """Where the tables of a group are: rows from `first` on, and, if pairwise, exchanged ones from `flipped` on."""
+
+    group: int
+    links: IntArray
+    first: int
+    flipped: int
+    rows: int
+    own: bool  # one row for each link, else one for each distinct table
 
 
 @dataclass(frozen=True, eq=False)
 class LinkModel:
-    """Log potentials of variables and effective log tables of links, each with a largest entry of zero."""
+    """Log potentials of variables and effective log tables of links, each with a largest entry of zero.
+
+    The tables are followed by the pairwise ones with their axes exchanged, so that the state of either variable can be
+    the fastest index.
+    """
 
     phi: NDArray[Any]
     psi: NDArray[Any]
-    table: IntArray
+    table: IntArray  # (links,)
+    edge_table: IntArray  # (edges,) where a pairwise table starts that has the edge's variable last
     counting: NDArray[np.float64]
     constant: NDArray[Any]  # (components,) what was taken out
     low: NDArray[np.bool_]  # (components,) whether an entry is too small for a linear value
+    blocks: list[Block]
 
     @classmethod
-    def of(cls, potentials: Potentials, counting: NDArray[np.float64]) -> LinkModel:
-        """Take a model apart; tables are divided by the counting numbers of their links."""
+    def of(cls, potentials: Potentials, counting: NDArray[np.float64], own_tables: bool = False) -> LinkModel:
+        """Take a model apart; tables are divided by the counting numbers of their links.
+
+        Tables stay shared where that leaves them equal, unless `own_tables` is set.
+        """
         graph, edges = potentials.graph, edges_of(potentials.graph)
         taken = np.zeros(graph.n_factors, potentials.dtype)  # summed in factor order, whatever the groups are
-        constant = np.zeros(graph.n_components, potentials.dtype)
+        phi, constant = _own_potentials(potentials, edges, taken)
+        psi, table, edge_table, blocks = _effective_tables(potentials, edges, counting, taken, own_tables)
+        constant = constant + add_up(graph.factor_component, taken, graph.n_components)
         low = np.zeros(graph.n_components, bool)
-        phi = _own_potentials(potentials, edges, constant, taken)
-        psi, table = _effective_tables(potentials, edges, counting, taken)
-        np.add.at(constant, graph.factor_component, taken)
-        tiny = (phi.real < _LOWEST) & (phi.real > -np.inf)
-        low[np.repeat(edges.variable_component, edges.cards)[tiny]] = True
-        short = (psi.real < _LOWEST) & (psi.real > -np.inf)
-        starts = np.concatenate([[0], np.cumsum(short)])
-        low[edges.component[starts[table + edges.size] > starts[table]]] = True
-        return cls(phi, psi, table, counting, constant, low)
+        tiny = (phi.real < np.log(SAFE)) & (phi.real > -np.inf)
+        if tiny.any():
+            low[np.repeat(edges.variable_component, edges.cards)[tiny]] = True
+        short = (psi.real < np.log(SAFE)) & (psi.real > -np.inf)
+        if short.any():
+            starts = np.concatenate([[0], np.cumsum(short)])
+            low[edges.component[starts[table + edges.size] > starts[table]]] = True
+        return cls(phi, psi, table, edge_table, counting, constant, low, blocks)
 
     def values(self, ring: Ring) -> Values:
         """Return the numbers in the representation of a ring."""
         from isinglass.kernels.numba.passes import Values
 
-        if len(ring):
-            return Values(self.phi, self.psi, self.table, self.counting)
-        return Values(np.exp(self.phi), np.exp(self.psi), self.table, self.counting)
+        phi, psi, limit = self.phi, self.psi, 0.0
+        if not len(ring):
+            phi, psi = np.exp(phi), np.exp(psi)
+            positive = psi.real[psi.real > 0]
+            limit = SAFE / max(float(positive.min(initial=1.0)), SAFE)
+        return Values(phi, psi, self.table, self.edge_table, self.counting, limit)
+
+    def gradients(
+        self, potentials: Potentials, phi_bar: NDArray[Any], psi_bar: NDArray[Any], z_bar: NDArray[Any]
+    ) -> tuple[NDArray[Any], ...]:
+        """Turn derivatives by phi, psi and the constants into those by the distinct tables of each group."""
+        graph = potentials.graph
+        blocks = {block.group: block for block in self.blocks}
+        groups = []
+        for g, (group, tables, ids) in enumerate(
+            zip(graph.groups, potentials.groups, potentials.table_ids, strict=True)
+        ):
+            rows: NDArray[Any]
+            if group.arity == 0:
+                rows = z_bar[graph.factor_component[group.factors]][:, None]
+            elif group.arity == 1:
+                rows = phi_bar[unary_places(graph, group.scopes, group.shape[0])]
+            elif g in blocks:
+                rows = self._rows(blocks[g], group.shape, psi_bar)
+                if not blocks[g].own:
+                    groups.append(rows.reshape(tables.shape))
+                    continue
+                rows = rows / self.counting[blocks[g].links][:, None]
+            else:
+                rows = np.zeros((0, group.table_size), phi_bar.dtype)
+            groups.append(add_rows(ids, rows, len(tables)).reshape(tables.shape))
+        return tuple(groups)
+
+    def _rows(self, block: Block, shape: tuple[int, ...], psi_bar: NDArray[Any]) -> NDArray[Any]:
+        """Add the derivatives by a group's tables and by their exchanged copies, (rows, entries)."""
+        size = block.rows * int(np.prod(shape))
+        rows = psi_bar[block.first : block.first + size].reshape(block.rows, -1)
+        if len(shape) == 2:
+            flipped = psi_bar[block.flipped : block.flipped + size].reshape(block.rows, shape[1], shape[0])
+            rows = rows + flipped.transpose(0, 2, 1).reshape(block.rows, -1)
+        return rows
 
 
-def _own_potentials(potentials: Potentials, edges: Edges, constant: NDArray[Any], taken: NDArray[Any]) -> NDArray[Any]:
+def add_up(places: IntArray, values: NDArray[Any], length: int) -> NDArray[Any]:
+    """Sum values by their place, each place in the sequence of the values."""
+    if values.dtype.kind == "c":
+        total: NDArray[Any] = np.zeros(length, values.dtype)
+        with np.errstate(invalid="ignore"):
+            np.add.at(total, places, values)
+        return total
+    return np.bincount(places, values, length)
+
+
+def add_rows(places: IntArray, rows: NDArray[Any], length: int) -> NDArray[Any]:
+    """Sum rows by their place."""
+    if len(places) == length and np.array_equal(places, np.arange(length)):
+        return rows
+    return np.stack([add_up(places, column, length) for column in rows.T], axis=1)
+
+
+def _own_potentials(potentials: Potentials, edges: Edges, taken: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
     """Add the factors of arity one and the evidence; take out each variable's largest entry."""
     graph = potentials.graph
     phi = np.zeros(edges.first_state[-1], potentials.dtype)
     for group, tables, ids in zip(graph.groups, potentials.groups, potentials.table_ids, strict=True):
         if group.arity == 1:
-            np.add.at(phi, unary_places(graph, group.scopes, group.shape[0]), tables[ids])
+            places = unary_places(graph, group.scopes, group.shape[0])
+            if _distinct(graph, group.scopes):
+                phi[places] += tables[ids]
+            else:
+                np.add.at(phi, places, tables[ids])
         elif group.arity == 0:
             taken[group.factors] = tables[ids]
     for variable, state in potentials.evidence.items():
         others = np.arange(edges.first_state[variable], edges.first_state[variable + 1])
         phi[others[others != edges.first_state[variable] + state]] = -np.inf
-    if len(phi):
-        tops = np.maximum.reduceat(phi.real, edges.first_state[:-1])
-        np.add.at(constant, edges.variable_component, tops)
-        phi -= np.repeat(np.where(tops > -np.inf, tops, 0.0), edges.cards)
-    return phi
+    if not len(phi):
+        return phi, np.zeros(graph.n_components, potentials.dtype)
+    tops = np.maximum.reduceat(phi.real, edges.first_state[:-1])
+    phi -= np.repeat(np.where(tops > -np.inf, tops, 0.0), edges.cards)
+    return phi, add_up(edges.variable_component, tops.astype(potentials.dtype), graph.n_components)
+
+
+def _distinct(graph: FactorGraph, scopes: IntArray) -> bool:
+    """Tell whether no variable occurs twice."""
+    return bool((np.bincount(scopes[:, 0], minlength=1) <= 1).all())
 
 
 def _effective_tables(
-    potentials: Potentials, edges: Edges, counting: NDArray[np.float64], taken: NDArray[Any]
-) -> tuple[NDArray[Any], IntArray]:
+    potentials: Potentials,
+    edges: Edges,
+    counting: NDArray[np.float64],
+    taken: NDArray[Any],
+    own_tables: bool,
+) -> tuple[NDArray[Any], IntArray, IntArray, list[Block]]:
     """Scale tables to a largest entry of zero and divide by the counting number; keep them shared if all are one."""
     graph = potentials.graph
     link_of = _link_of(graph, edges)
-    table = np.zeros(len(edges.link_factor), np.int64)
-    parts: list[NDArray[Any]] = [np.zeros(0, potentials.dtype)]
-    offset = 0
-    for group, tables, ids in zip(graph.groups, potentials.groups, potentials.table_ids, strict=True):
+    table, edge_table = np.zeros(len(edges.link_factor), np.int64), np.zeros(len(edges.edge_link), np.int64)
+    parts: list[NDArray[Any]] = []
+    blocks: list[Block] = []
+    total = 0
+    for g, (group, tables, ids) in enumerate(zip(graph.groups, potentials.groups, potentials.table_ids, strict=True)):
         if group.arity < 2 or not len(group):
             continue
         rows = tables.reshape(len(tables), -1)
@@ -99,13 +190,25 @@ def _effective_tables(
         scaled = rows - np.where(tops > -np.inf, tops, 0.0)[:, None]
         links = link_of[group.factors]
         taken[group.factors] = tops[ids]
-        if (counting[links] != 1).any():
+        own = own_tables or bool((counting[links] != 1).any())
+        if own:
             scaled, ids = scaled[ids], np.arange(len(links))
             np.divide(scaled, counting[links][:, None], out=scaled, where=scaled.real > -np.inf)
-        table[links] = offset + ids * group.table_size
-        parts.append(scaled.ravel())
-        offset += scaled.size
-    return np.concatenate(parts), table
+        table[links] = total + ids * group.table_size
+        blocks.append(Block(g, links, total, 0, len(scaled), own))
+        parts.append(scaled)
+        total += scaled.size
+    for j, block in enumerate(blocks):
+        shape = graph.groups[block.group].shape
+        if len(shape) == 2:
+            parts.append(parts[j].reshape(block.rows, *shape).transpose(0, 2, 1))
+            blocks[j] = replace(block, flipped=total)
+            first_slot = edges.first_slot[block.links]
+            edge_table[edges.slot_edge[first_slot + 1]] = table[block.links]
+            edge_table[edges.slot_edge[first_slot]] = table[block.links] - block.first + total
+            total += parts[j].size
+    psi: NDArray[Any] = np.concatenate([np.zeros(0, potentials.dtype), *(part.ravel() for part in parts)])
+    return psi, table, edge_table, blocks
 
 
 def unary_places(graph: FactorGraph, scopes: IntArray, card: int) -> IntArray:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from isinglass.errors import ConvergenceWarning, ImpossibleEvidenceError, MemoryLimitError
 from isinglass.graph.edges import Edges, edges_of
-from isinglass.inference.algorithm import Algorithm, Cost, Facts, Progress, register
+from isinglass.inference.algorithm import Algorithm, Cost, Facts, Progress, Taping, register
 from isinglass.inference.bp import BeliefPropagation
 from isinglass.inference.evidence import impossible
 from isinglass.inference.exact import Exact
@@ -78,7 +78,7 @@ class MeanField(Algorithm):
         return Cost(needed, steps, f"{bytes_text(needed)}, {steps:.3g} steps a sweep")
 
     def run(
-        self, potentials: Potentials, progress: Progress | None = None, tape: bool = False, init: Result | None = None
+        self, potentials: Potentials, progress: Progress | None = None, tape: Taping = False, init: Result | None = None
     ) -> Result:
         """Ascend and read out the bound and the beliefs."""
         ascent = _Ascent(potentials, _start(potentials) if init is None else init.variables.flat.copy())
@@ -86,7 +86,7 @@ class MeanField(Algorithm):
         if self.iterations is not None:
             limit = whole_number(self.iterations, "iterations")
         tol = number(self.tol, "tol", 0, np.inf) if self.iterations is None else -1.0
-        ascent.run(limit, tol, tape, progress)
+        ascent.run(limit, tol, bool(tape), progress)
         log_z, factors = ascent.read_out()
         converged = bool((ascent.residual <= self.tol).all()) and limit > 0
         info = Info(
@@ -181,7 +181,7 @@ class _Ascent:
             )  # fmt: skip
         groups = table_gradients(self.potentials, phi_bar, table_bar, first_bar, z_bar)
         of_factors = LogTables(self.potentials.graph, groups, self.potentials.table_ids)
-        return Gradients(groups, of_factors, np.zeros(0), 0.0, np.zeros(self.potentials.graph.n_factors))
+        return Gradients(groups, of_factors, np.zeros(0), 0.0, lambda: np.zeros(self.potentials.graph.n_factors))
 
 
 def _start(potentials: Potentials) -> NDArray[Any]:

@@ -44,7 +44,7 @@ def perturbation(
         np.add.at(bar, ids, belief.imag / STEP + weight * belief.real)
         groups.append(bar)
     of_factors = LogTables(graph, groups, potentials.table_ids)
-    return Gradients(tuple(groups), of_factors, np.zeros(0), 0.0, np.zeros(graph.n_factors))
+    return Gradients(tuple(groups), of_factors, np.zeros(0), 0.0, lambda: np.zeros(graph.n_factors))
 
 
 def _perturbed(potentials: Potentials, variables_bar: NDArray[Any], factors_bar: NDArray[Any]) -> Potentials:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -91,20 +92,26 @@ class Gradients:
     ----------
     groups : tuple of arrays (tables, k_1, ..., k_r)
         By the log tables, like `Potentials.groups`: summed over all factors that share a table.
+        With potentials for each iteration, that is a first axis.
     log_tables : sequence of arrays
-        For each factor, the derivative by the table that it uses.
+        For each factor, the derivative by the table that it uses (with potentials for each iteration: a list of those).
     initial_messages : array
         By the logarithms of the messages that the run began with, flat.
     damping : float
     counting_numbers : array (factors,)
-        By the counting number of each factor of arity two or more; zero for the others.
+        By the counting number of each factor of arity two or more; zero for the others. Found when first asked for.
     """
 
     groups: tuple[NDArray[Any], ...]
-    log_tables: Sequence[NDArray[Any]]
+    log_tables: Sequence[Any]
     initial_messages: NDArray[Any]
     damping: Any
-    counting_numbers: NDArray[Any]
+    by_counting: Callable[[], NDArray[Any]]
+
+    @cached_property
+    def counting_numbers(self) -> NDArray[Any]:
+        """Derivatives by the counting numbers."""
+        return self.by_counting()
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -130,8 +137,13 @@ class Result:
     factors: FactorBeliefs
     info: Info
     joint_of: Callable[[IntArray], NDArray[Any]] | None = None
-    messages: NDArray[Any] | None = None
+    messages_of: Callable[[], NDArray[Any]] | None = None
     reverse: Callable[[NDArray[Any], NDArray[Any], NDArray[Any]], Gradients] | None = None
+
+    @cached_property
+    def messages(self) -> NDArray[Any] | None:
+        """The logarithms of the messages that message passing ended with, flat; None for other algorithms."""
+        return None if self.messages_of is None else self.messages_of()
 
     @property
     def log_z(self) -> Any:

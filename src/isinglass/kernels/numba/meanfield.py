@@ -34,7 +34,7 @@ def expect(f, slot, edges, table, at, q, t, digits):
                 weight *= q[edges.first_state[edges.slot_variable[j]] + digits[j - first]]
         if weight.real != 0:
             t[digits[slot - first]] += weight * table[at + entry]
-        advance(first, last, edges.slot_edge, edges.start, digits)
+        advance(first, last, edges.slot_edge, edges.start, digits, ())
 
 
 @compiled
@@ -94,7 +94,7 @@ def lower_bound(edges, phi, table, starts, q, log_z, factors, first_belief, digi
             factors[first_belief[f] + entry] = weight
             if weight.real != 0:
                 log_z[edges.component[f]] += weight * table[starts[f] + entry]
-            advance(first, last, edges.slot_edge, edges.start, digits)
+            advance(first, last, edges.slot_edge, edges.start, digits, ())
 
 
 @compiled
@@ -116,7 +116,7 @@ def product_back(f, skip, edges, table, at, q, bars, q_bar, table_bar, bar_at, d
                     weight *= q[edges.first_state[edges.slot_variable[j]] + digits[j - first]]
             table_bar[bar_at + entry] += weight
             one_out(first, last, skip, edges, q, bar * value, q_bar, digits)
-        advance(first, last, edges.slot_edge, edges.start, digits)
+        advance(first, last, edges.slot_edge, edges.start, digits, ())
 
 
 @compiled
@@ -150,7 +150,7 @@ def read_out_back(edges, phi, table, starts, q, z_bar, factors_bar, first_belief
             digits[j] = 0
         for entry in range(edges.size[f]):
             one_out(first, last, -1, edges, q, factors_bar[first_belief[f] + entry], q_bar, digits)
-            advance(first, last, edges.slot_edge, edges.start, digits)
+            advance(first, last, edges.slot_edge, edges.start, digits, ())
 
 
 @compiled

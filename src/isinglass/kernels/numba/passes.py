@@ -1,11 +1,13 @@
 """Whole passes over a graph: one iteration of flooding or of a sequence of links, and the read-out of beliefs.
 
-    log Z  =  sum_a c_a log Z_a + sum_i c_i log Z_i + sum_{(i,a)} c_a log Z_ia,   c_i = 1 - sum_{a at i} c_a,
+    log Z  =  sum_a c_a log Z_a + sum_i c_i log Z_i,     c_i = 1 - sum_{a at i} c_a,
 
-where Z_a, Z_i and Z_ia are the sums that normalise b_a, b_i and n_ia. It holds at a fixed point, where it is the
-(Bethe, tree-reweighted, ...) free energy, and it does not depend on how the messages are scaled.
+where Z_a and Z_i are the sums of psi_a prod n_ia and of phi_i prod m^c, neither of them normalised before. It holds at
+a fixed point, where it is the (Bethe, tree-reweighted, ...) free energy, and it does not depend on how the messages m
+are scaled.
 
-Components that are not active are passed over; what happens in one never reaches another.
+Components that are not active are passed over; what happens in one never reaches another. A pass looks at the
+variables and links of a *span* only, so that several can run side by side.
 """
 
 from __future__ import annotations
@@ -14,18 +16,24 @@ from typing import NamedTuple
 
 import numpy as np
 
-from isinglass.compilation import compiled
+from isinglass.compilation import compiled, inner
+from isinglass.kernels.numba.indexing import card_of, first_of, ix
 from isinglass.kernels.numba.messages import (
     advance,
     damp,
-    others,
+    divide_slots,
+    edge_card,
+    entry_underflows,
+    normalise_row,
+    one_underflows,
     raise_messages,
     replace,
+    sending_underflows,
+    sum_link,
     to_links,
     to_one_link,
-    to_variables,
 )
-from isinglass.kernels.numba.ring import linear, logarithm, normalise, product, underflows
+from isinglass.kernels.numba.ring import SAFE, linear, logarithm, product
 from isinglass.validation import IntArray
 
 
@@ -33,9 +41,11 @@ class Values(NamedTuple):
     """The numbers of a model, in the representation of a ring."""
 
     phi: np.ndarray  # potentials of the variables, flat
-    psi: np.ndarray  # effective tables, flat
+    psi: np.ndarray  # effective tables, flat; then the pairwise ones again with their axes exchanged
     table: IntArray  # (links,) where a link's effective table starts
+    edge_table: IntArray  # (edges,) of pairwise links: where the table starts that has the edge's variable last
     counting: np.ndarray  # (links,)
+    limit: float  # SAFE over the smallest entry of psi that is not zero
 
 
 class Scratch(NamedTuple):
@@ -43,138 +53,209 @@ class Scratch(NamedTuple):
 
     powered: np.ndarray  # m^c; empty if every c is one
     own: np.ndarray  # m^(c - 1); empty if every c is one
-    row: np.ndarray  # a variable's states
+    scale: np.ndarray  # (edges,) what n_ia was divided by; empty if every c is one
+    row: np.ndarray  # the messages of one variable
+    back: np.ndarray  # their derivatives
     out: np.ndarray  # the messages of one link
     raw: np.ndarray  # the same, unnormalised
+    mixed: np.ndarray  # the same, damped
     bar: np.ndarray  # their derivatives
+    totals: np.ndarray  # a link's slots
     prefix: np.ndarray  # a link's slots
     digits: IntArray
 
 
-@compiled
-def all_to_links(edges, values, m, n, scale, belief, active, flagged, scratch, units, ring):
-    """Send the messages of all active variables; leave their unnormalised beliefs."""
+class Span(NamedTuple):
+    """The part of a graph that a pass looks at; components lie one after the other."""
+
+    first_variable: int
+    last_variable: int
+    first_link: int
+    last_link: int
+    first_component: int
+    last_component: int
+
+
+@inner
+def powers_of(i, edges, values, m, scratch, states, ring):
+    """Raise the messages of variable i to the powers of their links, if any differs from one."""
+    if len(scratch.own) > 0:
+        raise_messages(i, edges.first_edge, edges.start, edges.cards, edges.edge_link, values.counting, m,
+                       scratch.powered, scratch.own, states, ring)  # fmt: skip
+
+
+@inner
+def all_to_links(edges, span, values, m, n, active, flagged, scratch, states, units, ring):
+    """Send the messages of all active variables."""
     first_edge, start, first_state, cards = edges.first_edge, edges.start, edges.first_state, edges.cards
-    component, phi, own, row = edges.variable_component, values.phi, scratch.own, scratch.row
-    powered = m
-    if len(own) > 0:
-        powered = scratch.powered
-        raise_messages(m, start, edges.edge_link, values.counting, powered, own, ring)
-    for i in range(len(cards)):
-        if active[component[i]]:
-            flagged[component[i]] |= to_links(i, first_edge, start, first_state, cards, phi, powered, own, n,
-                                              scale, belief, row, units, ring)  # fmt: skip
+    component, phi, own, scale, limit = edges.variable_component, values.phi, scratch.own, scratch.scale, values.limit
+    powered = scratch.powered if len(own) > 0 else m
+    for i in range(span.first_variable, span.last_variable):
+        c = component[ix(i)]
+        if not active[ix(c)]:
+            continue
+        powers_of(i, edges, values, m, scratch, states, ring)
+        if to_links(i, first_edge, start, first_state, cards, phi, powered, own, n, 0, scale, states, limit, units,
+                    ring):  # fmt: skip
+            flagged[c] |= sending_underflows(i, edges, values, powered, n, 0)
 
 
 @compiled
-def flood(edges, values, m, n, scale, belief, damping, active, flagged, residual, scratch, units, ring):
-    """One iteration of flooding: all variables send, then all links. `n` keeps what the variables sent."""
-    all_to_links(edges, values, m, n, scale, belief, active, flagged, scratch, units, ring)
+def flood(edges, span, values, m, new, n, damping, active, flagged, residual, scratch, states, units, ring):
+    """One iteration of flooding, from the messages m to `new`: all variables send, then all links."""
+    all_to_links(edges, span, values, m, n, active, flagged, scratch, states, units, ring)
     start, first_slot, slot_edge, component = edges.start, edges.first_slot, edges.slot_edge, edges.component
-    size, psi, table = edges.size, values.psi, values.table
-    out, prefix, digits = scratch.out, scratch.prefix, scratch.digits
-    residual[:] = 0
-    for f in range(len(component)):
-        c = component[f]
-        if active[c]:
-            first, last = first_slot[f], first_slot[f + 1]
-            flagged[c] |= to_variables(first, last, slot_edge, start, psi, table[f], size[f], n, out, prefix,
-                                       digits, units, ring)  # fmt: skip
-            damp(m, out, first, last, slot_edge, start, damping, ring)
-            residual[c] = max(residual[c], replace(m, out, first, last, slot_edge, start, ring))
+    out, totals, prefix, digits = scratch.out, scratch.totals, scratch.prefix, scratch.digits
+    for c in range(span.first_component, span.last_component):
+        residual[c] = 0
+    for f in range(span.first_link, span.last_link):
+        c = component[ix(f)]
+        first, last = first_slot[ix(f)], first_slot[ix(f + 1)]
+        if not active[ix(c)]:
+            carry(m, new, first, last, slot_edge, start, states)
+            continue
+        flagged[c] |= sum_link(first, last, slot_edge, start, values.psi, values.table[f], values.edge_table,
+                               edges.size[f], n, out, totals, prefix, digits, states, units, ring)  # fmt: skip
+        divide_slots(first, last, slot_edge, start, out, totals, states, ring)
+        damp(m, out, first, last, slot_edge, start, damping, states, ring)
+        residual[c] = max(residual[c], replace(m, new, out, first, last, slot_edge, start, states, ring))
+
+
+@inner
+def carry(m, new, first, last, slot_edge, start, states):
+    """Copy the messages of a link that is not updated."""
+    for slot in range(first, last):
+        s = first_of(slot_edge[slot], start, states)
+        for k in range(s, s + edge_card(start, slot_edge[slot], states)):
+            new[k] = m[k]
 
 
 @compiled
-def follow(edges, values, sequence, m, n, log, damping, active, flagged, residual, scratch, units, ring):
+def follow(edges, values, sequence, m, n, log, damping, active, flagged, residual, scratch, states, units, ring):
     """One iteration of a sequence of links. `log`, if not empty, keeps the messages that were overwritten."""
-    start, first_slot, slot_edge, component = edges.start, edges.first_slot, edges.slot_edge, edges.component
-    first_edge, first_state, cards, slot_variable = (
-        edges.first_edge,
-        edges.first_state,
-        edges.cards,
-        edges.slot_variable,
-    )
-    size, phi, psi, table, counting = edges.size, values.phi, values.psi, values.table, values.counting
-    edge_link, out, prefix, digits = edges.edge_link, scratch.out, scratch.prefix, scratch.digits
+    first_slot, slot_edge, component = edges.first_slot, edges.slot_edge, edges.component
     residual[:] = 0
     logged = 0
     for f in sequence:
-        c = component[f]
-        first, last = first_slot[f], first_slot[f + 1]
+        c = component[ix(f)]
+        first, last = first_slot[ix(f)], first_slot[ix(f + 1)]
         if len(log) > 0:
-            logged = keep(m, first, last, slot_edge, start, log, logged)
-        if not active[c]:
-            continue
-        low = False
-        for slot in range(first, last):
-            low |= to_one_link(slot_edge[slot], slot_variable[slot], first_edge, start, first_state, cards, phi, m,
-                               counting, edge_link, n, ring)  # fmt: skip
-        low |= to_variables(first, last, slot_edge, start, psi, table[f], size[f], n, out, prefix, digits, units,
-                            ring)  # fmt: skip
-        flagged[c] |= low
-        damp(m, out, first, last, slot_edge, start, damping, ring)
-        residual[c] = max(residual[c], replace(m, out, first, last, slot_edge, start, ring))
+            logged = keep(m, first, last, slot_edge, edges.start, log, logged, states)
+        if active[ix(c)]:
+            flagged[c] |= gather(f, edges, values, m, n, scratch, states, ring)
+            flagged[c] |= compute(f, edges, values, m, n, damping, scratch, states, units, ring)
+            change = replace(m, m, scratch.out, first, last, slot_edge, edges.start, states, ring)
+            residual[c] = max(residual[c], change)
 
 
-@compiled
-def keep(m, first, last, slot_edge, start, log, logged):
+@inner
+def gather(f, edges, values, m, n, scratch, states, ring):
+    """Write what its variables send to link f, from the current messages. Returns whether a product underflowed."""
+    low = False
+    for slot in range(edges.first_slot[ix(f)], edges.first_slot[ix(f + 1)]):
+        e, i = edges.slot_edge[ix(slot)], edges.slot_variable[ix(slot)]
+        if to_one_link(e, i, edges.first_edge, edges.start, edges.first_state, edges.cards, values.phi, m,
+                       values.counting, edges.edge_link, scratch.own, n, states, values.limit, ring):  # fmt: skip
+            low |= one_underflows(e, i, edges, values, m, n)
+    return low
+
+
+@inner
+def compute(f, edges, values, m, n, damping, scratch, states, units, ring):
+    """Leave the new messages of link f in scratch.out, from what its variables send. Returns an underflow flag."""
+    first, last, slot_edge = edges.first_slot[ix(f)], edges.first_slot[ix(f + 1)], edges.slot_edge
+    low = sum_link(first, last, slot_edge, edges.start, values.psi, values.table[ix(f)], values.edge_table,
+                   edges.size[ix(f)], n, scratch.out, scratch.totals, scratch.prefix, scratch.digits, states, units,
+                   ring)  # fmt: skip
+    divide_slots(first, last, slot_edge, edges.start, scratch.out, scratch.totals, states, ring)
+    damp(m, scratch.out, first, last, slot_edge, edges.start, damping, states, ring)
+    return low
+
+
+@inner
+def keep(m, first, last, slot_edge, start, log, logged, states):
     """Copy the messages of a link to the log. Returns where the next ones go."""
     for slot in range(first, last):
-        for k in range(start[slot_edge[slot]], start[slot_edge[slot] + 1]):
-            log[logged] = m[k]
+        s = first_of(slot_edge[ix(slot)], start, states)
+        for k in range(edge_card(start, slot_edge[ix(slot)], states)):
+            log[ix(logged)] = m[ix(s + k)]
             logged += 1
     return logged
 
 
 @compiled
-def read_out(edges, values, m, n, log_scale, variables, factors, first_belief, log_zi, log_za, active, flagged,
-             scratch, units, ring):  # fmt: skip
-    """Write normalised beliefs of variables and links (linear numbers) and the logs of Z_i, Z_a and Z_ia.
+def read_out(edges, span, values, m, n, variables, factors, first_belief, log_zi, log_za, log_z, active, flagged,
+             scratch, states, units, ring):  # fmt: skip
+    """Write normalised beliefs of variables and links (linear numbers), the logs of Z_i and Z_a, and add up log Z.
 
     In the max semiring the Z are maxima; the beliefs are still scaled to sum to one.
     """
-    all_to_links(edges, values, m, n, log_scale, variables, active, flagged, scratch, units, ring)
-    for e in range(len(edges.edge_link)):
-        if active[edges.component[edges.edge_link[e]]]:
-            log_scale[e] = logarithm(log_scale[e], ring)
-    first_state = edges.first_state
-    for i in range(len(edges.cards)):
-        if active[edges.variable_component[i]]:
-            log_zi[i] = to_distribution(variables, first_state[i], first_state[i + 1], ring)
-    for f in range(len(edges.component)):
-        if active[edges.component[f]]:
-            flagged[edges.component[f]] |= link_belief(f, edges, values, n, factors, first_belief[f], log_za, scratch,
-                                                       units, ring)  # fmt: skip
+    all_to_links(edges, span, values, m, n, active, flagged, scratch, states, units, ring)
+    powered = scratch.powered if len(scratch.own) > 0 else m
+    for i in range(span.first_variable, span.last_variable):
+        c = edges.variable_component[ix(i)]
+        if active[ix(c)]:
+            log_zi[i] = variable_belief(i, edges, values, powered, variables, states, ring)
+            weight = 1.0
+            for e in range(edges.first_edge[ix(i)], edges.first_edge[ix(i + 1)]):
+                weight -= values.counting[ix(edges.edge_link[ix(e)])]
+            if weight != 0:
+                log_z[c] += weight * log_zi[i]
+    for f in range(span.first_link, span.last_link):
+        c = edges.component[ix(f)]
+        if active[ix(c)]:
+            flagged[c] |= link_belief(f, edges, values, n, factors, first_belief[ix(f)], log_za, scratch, states, units,
+                                      ring)  # fmt: skip
+            log_z[c] += values.counting[ix(f)] * log_za[f]
 
 
-@compiled
-def link_belief(f, edges, values, n, factors, at, log_za, scratch, units, ring):
+@inner
+def variable_belief(i, edges, values, powered, variables, states, ring):
+    """Write the belief of variable i. Returns log Z_i."""
+    card, at = card_of(i, edges.cards, states), first_of(i, edges.first_state, states)
+    for k in range(card):
+        run = values.phi[ix(at + k)]
+        for e in range(edges.first_edge[ix(i)], edges.first_edge[ix(i + 1)]):
+            run = product(run, powered[ix(first_of(e, edges.start, states) + k)], ring)
+        variables[ix(at + k)] = run
+    return to_distribution(variables, at, card, ring)
+
+
+@inner
+def link_belief(f, edges, values, n, factors, at, log_za, scratch, states, units, ring):
     """Write the belief of link f and log Z_a. Returns whether a product underflowed."""
-    first, last = edges.first_slot[f], edges.first_slot[f + 1]
-    low = False
+    first, last, slot_edge, start = edges.first_slot[ix(f)], edges.first_slot[ix(f + 1)], edges.slot_edge, edges.start
+    size, low = edges.size[ix(f)], False
     for j in range(last - first):
-        scratch.digits[j] = 0
-    for entry in range(edges.size[f]):
-        value = values.psi[values.table[f] + entry]
-        low |= others(first, last, edges.slot_edge, edges.start, value, n, scratch.prefix, scratch.digits, units, ring)
-        own = n[edges.start[edges.slot_edge[first]] + scratch.digits[0]]
-        factors[at + entry] = product(scratch.prefix[0], own, ring)
-        low |= underflows(factors[at + entry], scratch.prefix[0], own, ring)
-        advance(first, last, edges.slot_edge, edges.start, scratch.digits)
-    log_za[f] = to_distribution(factors, at, at + edges.size[f], ring)
+        scratch.digits[ix(j)] = 0
+    for entry in range(size):
+        value = values.psi[ix(values.table[ix(f)] + entry)]
+        run = value
+        for slot in range(first, last):
+            place = first_of(slot_edge[ix(slot)], start, states) + scratch.digits[ix(slot - first)]
+            run = product(run, n[ix(place)], ring)
+        factors[ix(at + entry)] = run
+        if len(ring) == 0 and run.real < SAFE:
+            low |= entry_underflows(first, last, slot_edge, start, value, n, scratch.digits)
+        advance(first, last, slot_edge, start, scratch.digits, states)
+    total = to_distribution(factors, at, size, ring)
+    if len(scratch.own) > 0:
+        for slot in range(first, last):
+            total += logarithm(scratch.scale[ix(slot_edge[ix(slot)])], ring)
+    log_za[f] = total
     return low
 
 
-@compiled
-def to_distribution(values, first, last, ring):
+@inner
+def to_distribution(values, first, size, ring):
     """Normalise, and turn into linear numbers that sum to one. Returns the log of the scale."""
-    scale = normalise(values, first, last, ring)
-    for k in range(first, last):
-        values[k] = linear(values[k], ring)
+    scale = normalise_row(values, first, size, ring)
+    for k in range(first, first + size):
+        values[ix(k)] = linear(values[ix(k)], ring)
     if len(ring) == 2:
         total = values[first].real
-        for k in range(first + 1, last):
+        for k in range(first + 1, first + size):
             total += values[k].real
-        for k in range(first, last):
+        for k in range(first, first + size):
             values[k] /= total
     return logarithm(scale, ring)

@@ -1,93 +1,98 @@
 """The residual schedule: always update the link whose messages would change most (Elidan, McGraw and Koller 2006).
 
-A binary heap holds the links of a component by their pending change. After an update, the pending changes of the links
-next to it are computed anew. One iteration makes as many updates as the component has links, fewer if the largest
+A binary heap holds the links of a component by their pending change. What every variable sends (n) and every link's
+next messages (`pending`) are kept up to date: after an update, the variables of the link send anew, and the links next
+to it compute their next messages. One iteration makes as many updates as the component has links, fewer if the largest
 pending change falls to the tolerance. The sequence of updates and the messages that they overwrote are logged, so that
-the reverse pass replays them.
+the reverse pass replays them. An iteration depends on the messages at its start alone.
 """
 
 from __future__ import annotations
 
-from isinglass.compilation import compiled
-from isinglass.kernels.numba.messages import damp, distance, replace, slot_card, to_one_link, to_variables
-from isinglass.kernels.numba.passes import keep
+from isinglass.compilation import compiled, inner
+from isinglass.kernels.numba.indexing import first_of, ix
+from isinglass.kernels.numba.messages import distance, edge_card, sending_underflows, to_links
+from isinglass.kernels.numba.passes import compute, keep, powers_of
 
 
-@compiled
-def prepare(f, edges, values, m, n, damping, scratch, units, ring):
-    """Leave the new messages of link f in scratch.out. Returns whether a product underflowed."""
-    first, last = edges.first_slot[f], edges.first_slot[f + 1]
-    low = False
-    for slot in range(first, last):
-        low |= to_one_link(edges.slot_edge[slot], edges.slot_variable[slot], edges.first_edge, edges.start,
-                           edges.first_state, edges.cards, values.phi, m, values.counting, edges.edge_link, n,
-                           ring)  # fmt: skip
-    low |= to_variables(first, last, edges.slot_edge, edges.start, values.psi, values.table[f], edges.size[f], n,
-                        scratch.out, scratch.prefix, scratch.digits, units, ring)  # fmt: skip
-    damp(m, scratch.out, first, last, edges.slot_edge, edges.start, damping, ring)
+@inner
+def sift(heap, place, priority, at, size):
+    """Restore the heap (largest first, ties to the lower link) after the priority of the link at `at` changed."""
+    link = heap[ix(at)]
+    key = priority[ix(link)]
+    while at > 0:
+        above = heap[ix((at - 1) >> 1)]
+        over = priority[ix(above)]
+        if over > key or (over == key and above < link):
+            break
+        heap[ix(at)] = above
+        place[ix(above)] = at
+        at = (at - 1) >> 1
+    while 2 * at + 1 < size:
+        child = 2 * at + 1
+        below = heap[ix(child)]
+        under = priority[ix(below)]
+        if child + 1 < size:
+            other = heap[ix(child + 1)]
+            rival = priority[ix(other)]
+            if rival > under or (rival == under and other < below):
+                child, below, under = child + 1, other, rival
+        if key > under or (key == under and link < below):
+            break
+        heap[ix(at)] = below
+        place[ix(below)] = at
+        at = child
+    heap[ix(at)] = link
+    place[ix(link)] = at
+
+
+@inner
+def send_anew(i, edges, values, m, n, scratch, states, units, ring):
+    """Send the messages of variable i. Returns whether a product underflowed."""
+    powered = scratch.powered if len(scratch.own) > 0 else m
+    powers_of(i, edges, values, m, scratch, states, ring)
+    if to_links(i, edges.first_edge, edges.start, edges.first_state, edges.cards, values.phi, powered, scratch.own, n,
+                0, scratch.scale, states, values.limit, units, ring):  # fmt: skip
+        return sending_underflows(i, edges, values, powered, n, 0)
+    return False
+
+
+@inner
+def look_ahead(f, edges, values, m, n, pending, priority, damping, scratch, states, units, ring):
+    """Compute the next messages of link f and their change. Returns whether a product underflowed."""
+    low = compute(f, edges, values, m, n, damping, scratch, states, units, ring)
+    change, place = 0.0, 0
+    for slot in range(edges.first_slot[ix(f)], edges.first_slot[ix(f + 1)]):
+        e = edges.slot_edge[ix(slot)]
+        s = first_of(e, edges.start, states)
+        for k in range(edge_card(edges.start, e, states)):
+            value = scratch.out[ix(place)]
+            change = max(change, distance(m[ix(s + k)], value, ring))
+            pending[ix(s + k)] = value
+            place += 1
+    priority[ix(f)] = change
     return low
 
 
 @compiled
-def pending(f, edges, m, out, ring):
-    """Return the largest change that the messages in `out` would make."""
-    change = 0.0
-    place = 0
-    for slot in range(edges.first_slot[f], edges.first_slot[f + 1]):
-        s = edges.start[edges.slot_edge[slot]]
-        for k in range(slot_card(edges.start, edges.slot_edge[slot])):
-            change = max(change, distance(m[s + k], out[place], ring))
-            place += 1
-    return change
-
-
-@compiled
-def sift(heap, place, priority, at, size):
-    """Restore the heap (largest first, ties to the lower link) after the priority of the link at `at` changed."""
-    link = heap[at]
-    while at > 0:
-        above = heap[(at - 1) // 2]
-        if priority[above] > priority[link] or (priority[above] == priority[link] and above < link):
-            break
-        heap[at] = above
-        place[above] = at
-        at = (at - 1) // 2
-    while 2 * at + 1 < size:
-        child = 2 * at + 1
-        other = child + 1
-        if other < size:
-            one, two = heap[child], heap[other]
-            if priority[two] > priority[one] or (priority[two] == priority[one] and two < one):
-                child = other
-        below = heap[child]
-        if priority[link] > priority[below] or (priority[link] == priority[below] and link < below):
-            break
-        heap[at] = below
-        place[below] = at
-        at = child
-    heap[at] = link
-    place[link] = at
-
-
-@compiled
-def chase(edges, values, members, first_member, m, n, log, sequence, priority, heap, place, fresh, tol, damping, active,
-          flagged, residual, scratch, units, ring):  # fmt: skip
+def chase(edges, span, values, members, first_member, m, n, pending, log, sequence, priority, heap, place, tol, damping,
+          active, flagged, residual, scratch, states, units, ring):  # fmt: skip
     """One iteration of every active component. Returns the number of updates and of logged message entries.
 
-    The links of component c are ``members[first_member[c]:first_member[c + 1]]``; `priority` is kept between
-    iterations, and computed first if the run is `fresh`. `log` may be empty.
+    ``members[first_member[c] : first_member[c + 1]]`` are the links of component c; `log` is empty or long enough.
     """
-    count = 0
-    logged = 0
-    for c in range(len(active)):
+    for i in range(span.first_variable, span.last_variable):
+        c = edges.variable_component[i]
+        if active[c]:
+            flagged[c] |= send_anew(i, edges, values, m, n, scratch, states, units, ring)
+    count, logged = 0, 0
+    for c in range(span.first_component, span.last_component):
+        first, size = first_member[c], first_member[c + 1] - first_member[c]
         if not active[c]:
             continue
-        first, size = first_member[c], first_member[c + 1] - first_member[c]
         for j in range(size):
             f = members[first + j]
-            if fresh:
-                flagged[c] |= prepare(f, edges, values, m, n, damping, scratch, units, ring)
-                priority[f] = pending(f, edges, m, scratch.out, ring)
+            flagged[c] |= look_ahead(f, edges, values, m, n, pending, priority, damping, scratch, states, units, ring)
             heap[j] = f
             place[f] = j
             sift(heap, place, priority, j, j + 1)
@@ -96,26 +101,33 @@ def chase(edges, values, members, first_member, m, n, log, sequence, priority, h
             if priority[f] <= tol:
                 break
             if len(log) > 0:
-                logged = keep(
-                    m, edges.first_slot[f], edges.first_slot[f + 1], edges.slot_edge, edges.start, log, logged
-                )
+                logged = keep(m, edges.first_slot[f], edges.first_slot[f + 1], edges.slot_edge, edges.start, log,
+                              logged, states)  # fmt: skip
             sequence[count] = f
             count += 1
-            flagged[c] |= prepare(f, edges, values, m, n, damping, scratch, units, ring)
-            replace(m, scratch.out, edges.first_slot[f], edges.first_slot[f + 1], edges.slot_edge, edges.start, ring)
-            refresh(f, edges, values, m, n, priority, heap, place, size, damping, scratch, units, ring)
+            flagged[c] |= update(f, edges, values, m, n, pending, priority, heap, place, size, damping, scratch, states,
+                                 units, ring)  # fmt: skip
         residual[c] = priority[heap[0]] if size > 0 else 0.0
     return count, logged
 
 
-@compiled
-def refresh(f, edges, values, m, n, priority, heap, place, size, damping, scratch, units, ring):
-    """Compute the pending changes of link f and of all links next to it anew."""
-    for slot in range(edges.first_slot[f], edges.first_slot[f + 1]):
-        i = edges.slot_variable[slot]
-        for e in range(edges.first_edge[i], edges.first_edge[i + 1]):
-            g = edges.edge_link[e]
-            if g != f or slot == edges.first_slot[f]:
-                prepare(g, edges, values, m, n, damping, scratch, units, ring)
-                priority[g] = pending(g, edges, m, scratch.out, ring)
-                sift(heap, place, priority, place[g], size)
+@inner
+def update(f, edges, values, m, n, pending, priority, heap, place, size, damping, scratch, states, units, ring):
+    """Give link f its next messages; bring what depends on them up to date. Returns whether a product underflowed."""
+    low = False
+    for slot in range(edges.first_slot[ix(f)], edges.first_slot[ix(f + 1)]):
+        e = edges.slot_edge[ix(slot)]
+        s = first_of(e, edges.start, states)
+        for k in range(edge_card(edges.start, e, states)):
+            m[ix(s + k)] = pending[ix(s + k)]
+        low |= send_anew(edges.slot_variable[ix(slot)], edges, values, m, n, scratch, states, units, ring)
+    low |= look_ahead(f, edges, values, m, n, pending, priority, damping, scratch, states, units, ring)
+    sift(heap, place, priority, place[ix(f)], size)
+    for slot in range(edges.first_slot[ix(f)], edges.first_slot[ix(f + 1)]):
+        i = edges.slot_variable[ix(slot)]
+        for e in range(edges.first_edge[ix(i)], edges.first_edge[ix(i + 1)]):
+            g = edges.edge_link[ix(e)]
+            if g != f:
+                low |= look_ahead(g, edges, values, m, n, pending, priority, damping, scratch, states, units, ring)
+                sift(heap, place, priority, place[ix(g)], size)
+    return low

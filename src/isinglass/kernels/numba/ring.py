@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from isinglass.compilation import compiled
+from isinglass.compilation import inner
 
 Ring = tuple[()] | tuple[int] | tuple[int, int]
 SUM: Ring = ()
@@ -31,25 +31,25 @@ def units(dtype: Any, ring: Ring) -> NDArray[Any]:
     return np.array([0.0, 1.0] if ring == SUM else [-np.inf, 0.0], dtype)
 
 
-@compiled
+@inner
 def is_zero(value, ring):
     """Tell whether a value is a hard zero."""
     return value.real == 0 if len(ring) == 0 else value.real == -np.inf
 
 
-@compiled
+@inner
 def product(one, two, ring):
     """Multiply two values."""
     return one * two if len(ring) == 0 else one + two
 
 
-@compiled
+@inner
 def underflows(result, one, two, ring):
     """Tell whether a product of two non-zero linear values left the safe range."""
     return len(ring) == 0 and result.real < SAFE and one.real != 0 and two.real != 0
 
 
-@compiled
+@inner
 def power(value, exponent, ring):
     """Raise to a power; a hard zero stays one."""
     if is_zero(value, ring):
@@ -57,7 +57,7 @@ def power(value, exponent, ring):
     return value**exponent if len(ring) == 0 else value * exponent
 
 
-@compiled
+@inner
 def log_add(one, two):
     """Log of the sum of two exponentials."""
     if one.real == -np.inf:
@@ -69,7 +69,7 @@ def log_add(one, two):
     return two + np.log(1 + np.exp(one - two))
 
 
-@compiled
+@inner
 def plus(one, two, ring):
     """Add two values: +, log-sum-exp, or the larger one."""
     if len(ring) == 0:
@@ -79,7 +79,7 @@ def plus(one, two, ring):
     return two if two.real > one.real else one
 
 
-@compiled
+@inner
 def share(part, whole, ring):
     """Return part / whole as a linear number, zero where both are hard zeros; in LOG_MAX, one if they are equal."""
     if len(ring) == 0:
@@ -89,13 +89,13 @@ def share(part, whole, ring):
     return np.exp(part - whole)
 
 
-@compiled
+@inner
 def linear(value, ring):
     """Return a value as a linear number."""
     return value if len(ring) == 0 else np.exp(value)
 
 
-@compiled
+@inner
 def weight_of(value, ring):
     """Derivative of the log of a row's sum (or maximum) by the log of an entry, the row being normalised."""
     if len(ring) == 2:
@@ -103,13 +103,13 @@ def weight_of(value, ring):
     return linear(value, ring)
 
 
-@compiled
+@inner
 def logarithm(value, ring):
     """Return the logarithm of a value."""
     return np.log(value) if len(ring) == 0 else value
 
 
-@compiled
+@inner
 def normalise(values, first, last, ring):
     """Divide ``values[first:last]`` by their sum (in the max semiring: their maximum), which is returned.
 

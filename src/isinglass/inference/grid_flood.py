@@ -1,0 +1,227 @@
+"""Flooding on regular grids, in planes; see `isinglass.kernels.numba.grids`.
+
+The messages of a run move into planes when the first iteration begins and back when the last has ended. Where a product
+comes near to an underflow, the iteration is done by the loops for any pairwise graph, and so are those after it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isinglass.graph.edges import edges_of
+from isinglass.graph.factor_graph import FactorGraph
+from isinglass.graph.schedules import grid_shape
+from isinglass.inference.moves import Derivatives, Fate, FloodPairs, Mask, Move, Run, Step
+from isinglass.validation import IntArray
+
+if TYPE_CHECKING:
+    from isinglass.kernels.numba.passes import Values
+
+STRIP = 256  # sites that are worked on at a time: their messages stay in the fastest cache
+
+
+class Lattice(NamedTuple):
+    """Where the sites, edges and links of regular grids lie in planes with a border."""
+
+    card: int
+    height: int
+    width: int
+    sites: int  # of a plane
+    site: IntArray  # (variables,)
+    edge_site: IntArray  # (edges,)
+    edge_side: IntArray  # (edges,) from which direction the message comes
+    link_site: IntArray  # (links,) of the left or upper end
+    link_axis: IntArray  # (links,) 0 to the right, 1 downwards
+
+
+def lattice_of(graph: FactorGraph) -> Lattice | None:
+    """Return where a regular grid, or several of one size, lie in planes; None for other graphs."""
+    return graph.cached("lattice", lambda: _make(graph))
+
+
+def _make(graph: FactorGraph) -> Lattice | None:
+    shape = grid_shape(graph)
+    if shape is None or min(shape) < 2 or (graph.cards != graph.cards[0]).any():
+        return None
+    height, width = shape
+    edges, pitch = edges_of(graph), width + 2
+    plane = (height + 2) * pitch
+    inner = (np.arange(1, height + 1)[:, None] * pitch + np.arange(1, width + 1)).ravel()
+    site = (np.arange(graph.n_components)[:, None] * plane + inner).ravel()
+    ends = site[edges.slot_variable.reshape(-1, 2)]
+    axis = np.where(ends[:, 1] - ends[:, 0] == 1, 0, 1)
+    edge_site, edge_side = (np.empty(len(edges.edge_link), np.int64) for _ in range(2))
+    for slot in range(2):  # the first end receives from the right or from below
+        edge = edges.slot_edge.reshape(-1, 2)[:, slot]
+        edge_site[edge] = ends[:, slot]
+        edge_side[edge] = 2 * axis + 1 - slot
+    return Lattice(
+        int(graph.cards[0]), height, width, plane * graph.n_components, site, edge_site, edge_side, ends[:, 0], axis
+    )
+
+
+class Planes(NamedTuple):
+    """The numbers of one stage: potentials, tables, and whether every link has its own table."""
+
+    phi: NDArray[np.float64]  # (states, sites)
+    weights: NDArray[np.float64]  # (2, states, states, sites or 1)
+    own: tuple[int, ...]
+
+
+@dataclass(eq=False)
+class GridFlood(Move):
+    """All links of regular grids at once: linear values, counting numbers of one, no damping, no zeros."""
+
+    lattice: Lattice
+    general: FloodPairs
+    stages: list[Planes]
+    inbox: NDArray[np.float64] | None = field(default=None, init=False)
+    spare: NDArray[np.float64] | None = field(default=None, init=False)
+    bars: _Bars | None = field(default=None, init=False)
+
+    @classmethod
+    def of(cls, graph: FactorGraph, run: Run, general: FloodPairs) -> GridFlood | None:
+        """Return the move for a run, if it can be used."""
+        lattice = lattice_of(graph)
+        plain = not len(run.ring) and run.damping == 0 and not len(run.scratch.own) and run.m.dtype.kind == "f"
+        if lattice is None or not plain or lattice.card < 2 or not run.m.all():
+            return None
+        if any(not (values.phi.all() and values.psi.all()) for values in run.stages):
+            return None
+        stages = [_planes(lattice, values) for values in run.stages]
+        return cls(lattice, general, stages)
+
+    def forward(self, run: Run, t: int, fate: Fate, taped: bool) -> Step:
+        """Do iteration t."""
+        from isinglass.kernels.numba.grids import flood_grid
+
+        old = self._into_planes(run)
+        new = np.empty_like(old) if taped or self.spare is None else self.spare
+        numbers, suspect = self.stages[min(t, len(self.stages) - 1)], np.zeros(len(fate.active), bool)
+        flood_grid(
+            numbers.phi, old, new, numbers.weights, self.lattice.height, self.lattice.width + 2, self._rows,
+            fate.active, suspect, fate.residual, *self._scratch(), run.values(t).limit, run.span, numbers.own,
+        )  # fmt: skip
+        if suspect.any():
+            self.finish(run)
+            return self.general.forward(run, t, fate, taped)
+        self.inbox, self.spare = new, None if taped else old
+        return Step(self, t, fate.active, old)
+
+    def backward(self, run: Run, step: Step, moved: Mask, bars: Derivatives) -> None:
+        """Reverse a step."""
+        from isinglass.kernels.numba.grids import flood_grid_back
+
+        if len(bars.counting):
+            run.m = self._messages(step.before)
+            self.general.backward(run, Step(self.general, step.t, step.active, run.m), moved, bars)
+            return
+        stage = min(step.t, len(self.stages) - 1)
+        if self.bars is None:
+            self.bars = _Bars.of(self, bars)
+        mine, numbers = self.bars, self.stages[stage]
+        strip, message, scale = self._scratch()
+        flood_grid_back(
+            numbers.phi, step.before, mine.m, mine.spare, mine.phi[stage], numbers.weights, mine.weights[stage],
+            self.lattice.height, self.lattice.width + 2, self._rows, moved, strip, message, np.empty_like(strip), scale,
+            run.span, numbers.own,
+        )  # fmt: skip
+        mine.m, mine.spare = mine.spare, mine.m
+
+    def finish(self, run: Run) -> None:
+        """Move the messages back to the edges."""
+        if self.inbox is not None:
+            run.m = self._messages(self.inbox)
+        self.inbox = self.spare = None
+
+    def finish_back(self, run: Run, bars: Derivatives) -> None:
+        """Move the derivatives back to edges, variables and tables."""
+        if self.bars is not None:
+            self.bars.give(self, run, bars)
+        self.bars = None
+
+    @property
+    def _rows(self) -> int:
+        return min(max(STRIP // (self.lattice.width + 2), 1), self.lattice.height)
+
+    def _scratch(self) -> tuple[NDArray[np.float64], ...]:
+        card, size = self.lattice.card, self._rows * (self.lattice.width + 2)
+        return np.empty((6, card, size)), np.empty((card, size)), np.empty((2, size))
+
+    def _into_planes(self, run: Run) -> NDArray[np.float64]:
+        from isinglass.kernels.numba.grids import spread
+
+        if self.inbox is None:
+            self.inbox = np.ones((4, self.lattice.card, self.lattice.sites))
+            spread(run.m, self.inbox, self.lattice.edge_side, self.lattice.edge_site)
+        return self.inbox
+
+    def _messages(self, planes: NDArray[np.float64]) -> NDArray[np.float64]:
+        from isinglass.kernels.numba.grids import collect
+
+        m = np.empty(len(self.lattice.edge_site) * self.lattice.card)
+        collect(planes, m, self.lattice.edge_side, self.lattice.edge_site)
+        return m
+
+
+@dataclass(eq=False)
+class _Bars:
+    """Derivatives in planes."""
+
+    m: NDArray[np.float64]
+    spare: NDArray[np.float64]
+    phi: list[NDArray[np.float64]]
+    weights: list[NDArray[np.float64]]
+
+    @classmethod
+    def of(cls, move: GridFlood, bars: Derivatives) -> _Bars:
+        """Move the derivatives by messages into planes."""
+        from isinglass.kernels.numba.grids import spread
+
+        lattice = move.lattice
+        planes, spare = (np.zeros((4, lattice.card, lattice.sites)) for _ in range(2))
+        spread(bars.m, planes, lattice.edge_side, lattice.edge_site)
+        return cls(
+            planes, spare, [np.zeros_like(s.phi) for s in move.stages], [np.zeros_like(s.weights) for s in move.stages]
+        )
+
+    def give(self, move: GridFlood, run: Run, bars: Derivatives) -> None:
+        """Move them to edges, and add those by potentials and tables."""
+        from isinglass.kernels.numba.grids import add_tables, collect
+
+        lattice = move.lattice
+        collect(self.m, bars.m, lattice.edge_side, lattice.edge_site)
+        for stage, (phi, weights, numbers) in enumerate(zip(self.phi, self.weights, move.stages, strict=True)):
+            values = run.stages[stage]
+            bars.phi[stage] += phi[:, lattice.site].T.ravel()
+            if len(numbers.own):
+                add_tables(weights, bars.psi[stage], values.table, lattice.link_axis, lattice.link_site)
+            else:
+                for axis in range(2):
+                    first = values.table[_first_link(lattice, axis)]
+                    bars.psi[stage][first : first + weights[axis].size] += weights[axis].ravel()
+
+
+def _planes(lattice: Lattice, values: Values) -> Planes:
+    """Lay potentials and tables out in planes."""
+    from isinglass.kernels.numba.grids import spread_tables
+
+    card = lattice.card
+    phi = np.ones((card, lattice.sites))
+    phi[:, lattice.site] = values.phi.reshape(-1, card).T
+    firsts = [values.table[_first_link(lattice, axis)] for axis in range(2)]
+    if np.array_equal(values.table, np.asarray(firsts)[lattice.link_axis]):
+        shared = [values.psi[first : first + card * card].reshape(card, card, 1) for first in firsts]
+        return Planes(phi, np.array(shared), ())
+    weights = np.ones((2, card, card, lattice.sites))
+    spread_tables(values.psi, weights, values.table, lattice.link_axis, lattice.link_site)
+    return Planes(phi, weights, (0,))
+
+
+def _first_link(lattice: Lattice, axis: int) -> int:
+    """Return the first link of an axis: horizontal ones come first."""
+    return axis * lattice.height * (lattice.width - 1)

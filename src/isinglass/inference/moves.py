@@ -1,0 +1,245 @@
+"""The ways in which one iteration can be done, each with its reverse: flooding, a sequence of links, by residual.
+
+A move takes a run from the messages of iteration t to those of t + 1, and hands out a `Step`, from which it can go
+back. Which move serves a schedule best depends on the structure only; where two can, both give the same bits.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isinglass.graph.edges import Edges
+from isinglass.validation import IntArray
+
+if TYPE_CHECKING:
+    from isinglass.kernels.numba.adjoints import Bars
+    from isinglass.kernels.numba.passes import Scratch, Span, Values
+    from isinglass.kernels.numba.ring import Ring
+
+Mask = NDArray[np.bool_]
+
+
+@dataclass(eq=False)
+class Run:
+    """Message passing in one representation, over the components that it is responsible for."""
+
+    edges: Edges
+    ring: Ring
+    units: NDArray[Any]
+    states: tuple[int, ...]
+    span: Span
+    stages: list[Values]  # one for all iterations, or one for each
+    damping: float
+    tol: float  # below which the residual schedule leaves a link alone
+    scratch: Scratch
+    wanted: Mask
+    m: NDArray[Any]
+    n: NDArray[Any]
+    log_zi: NDArray[Any]
+    log_za: NDArray[Any]
+    spare: NDArray[Any] | None = None  # a second place for messages, where nothing is taped
+
+    def values(self, t: int) -> Values:
+        """Return the numbers of iteration t."""
+        return self.stages[min(t, len(self.stages) - 1)]
+
+    def make_room(self, taped: bool) -> NDArray[Any]:
+        """Return a place for new messages; the old ones are kept on a tape."""
+        if taped or self.spare is None:
+            return np.empty_like(self.m)
+        return self.spare
+
+
+class Fate(NamedTuple):
+    """What becomes of each component: whether it moves, whether a product underflowed, how far its messages moved."""
+
+    active: Mask
+    flagged: Mask
+    residual: NDArray[np.float64]
+
+
+@dataclass(eq=False)
+class Derivatives:
+    """What the reverse of a run has found so far."""
+
+    m: NDArray[Any]
+    n: NDArray[Any]
+    phi: list[NDArray[Any]]  # for each stage
+    psi: list[NDArray[Any]]
+    counting: NDArray[Any]
+    damping: NDArray[Any]
+    flagged: Mask  # scratch
+
+    def bars(self, t: int) -> Bars:
+        """Return them as the kernels take them."""
+        from isinglass.kernels.numba.adjoints import Bars
+
+        stage = min(t, len(self.phi) - 1)
+        return Bars(self.m, self.n, self.phi[stage], self.psi[stage], self.counting, self.damping)
+
+
+@dataclass(frozen=True, eq=False)
+class Step:
+    """One iteration that was done: by which move, on which components, and the messages that it overwrote."""
+
+    move: Move
+    t: int
+    active: Mask
+    before: NDArray[Any]
+    sequence: IntArray | None = None
+
+
+class Move(ABC):
+    """One way to do an iteration."""
+
+    @abstractmethod
+    def forward(self, run: Run, t: int, fate: Fate, taped: bool) -> Step:
+        """Do iteration t on the active components; set their residuals, flag those in which a product underflows."""
+
+    @abstractmethod
+    def backward(self, run: Run, step: Step, moved: Mask, bars: Derivatives) -> None:
+        """Turn derivatives by the messages after a step into those by the messages before it."""
+
+    def finish(self, run: Run) -> None:  # noqa: B027
+        """Leave the messages in run.m; most moves never take them elsewhere."""
+
+    def finish_back(self, run: Run, bars: Derivatives) -> None:  # noqa: B027
+        """Leave the derivatives in bars.m."""
+
+
+class Flood(Move):
+    """All links at once, on any graph."""
+
+    def forward(self, run: Run, t: int, fate: Fate, taped: bool) -> Step:
+        """Do iteration t."""
+        new, old = run.make_room(taped), run.m
+        self._kernel(run, t, new, fate)
+        run.m, run.spare = new, old
+        return Step(self, t, fate.active, old)
+
+    def _kernel(self, run: Run, t: int, new: NDArray[Any], fate: Fate) -> None:
+        from isinglass.kernels.numba.passes import flood
+
+        flood(
+            run.edges, run.span, run.values(t), run.m, new, run.n, run.damping, *fate, run.scratch,
+            run.states, run.units, run.ring,
+        )  # fmt: skip
+
+    def backward(self, run: Run, step: Step, moved: Mask, bars: Derivatives) -> None:
+        """Reverse a step."""
+        from isinglass.kernels.numba.adjoints import flood_back
+
+        run.m = step.before
+        flood_back(
+            run.edges, run.span, run.values(step.t), run.m, run.n, bars.bars(step.t), run.damping, moved, bars.flagged,
+            run.scratch, run.states, run.units, run.ring,
+        )  # fmt: skip
+
+
+@dataclass(eq=False)
+class FloodPairs(Flood):
+    """All links at once, variable by variable: pairwise graphs and linear values."""
+
+    partner: IntArray
+    spare: NDArray[Any] | None = field(default=None, init=False)
+
+    def _kernel(self, run: Run, t: int, new: NDArray[Any], fate: Fate) -> None:
+        from isinglass.kernels.numba.pairs import flood_pairs
+
+        flood_pairs(
+            run.edges, self.partner, run.span, run.values(t), run.m, new, run.damping, *fate, run.scratch,
+            run.states, run.units,
+        )  # fmt: skip
+
+    def backward(self, run: Run, step: Step, moved: Mask, bars: Derivatives) -> None:
+        """Reverse a step; with damping, counting numbers or their derivatives by the general loops."""
+        from isinglass.kernels.numba.pairs import flood_pairs_back
+
+        if run.damping != 0 or len(run.scratch.own) or len(bars.counting):
+            super().backward(run, step, moved, bars)
+            return
+        run.m = step.before
+        new = np.empty_like(bars.m) if self.spare is None else self.spare
+        of = bars.bars(step.t)
+        flood_pairs_back(
+            run.edges, self.partner, run.span, run.values(step.t), run.m, bars.m, new, of.phi, of.psi, moved,
+            run.scratch, run.states, run.units,
+        )  # fmt: skip
+        bars.m, self.spare = new, bars.m
+
+
+@dataclass(eq=False)
+class Follow(Move):
+    """One link after the other, in a sequence for each iteration."""
+
+    sequence: Callable[[int], IntArray]
+
+    def forward(self, run: Run, t: int, fate: Fate, taped: bool) -> Step:
+        """Do iteration t."""
+        from isinglass.kernels.numba.passes import follow
+
+        sequence = _inside(run, self.sequence(t))
+        log = np.empty(_log_size(run.edges, sequence) if taped else 0, run.m.dtype)
+        follow(
+            run.edges, run.values(t), sequence, run.m, run.n, log, run.damping, *fate, run.scratch,
+            run.states, run.units, run.ring,
+        )  # fmt: skip
+        return Step(self, t, fate.active, log, sequence)
+
+    def backward(self, run: Run, step: Step, moved: Mask, bars: Derivatives) -> None:
+        """Reverse a step; run.m becomes what it was before."""
+        from isinglass.kernels.numba.adjoints import follow_back
+
+        follow_back(
+            run.edges, run.values(step.t), step.sequence, run.m, run.n, step.before, len(step.before),
+            bars.bars(step.t), run.damping, moved, run.scratch, run.states, run.units, run.ring,
+        )  # fmt: skip
+
+
+@dataclass(eq=False)
+class Chase(Follow):
+    """By residual: the sequence is found while it runs, and logged."""
+
+    sequence: Callable[[int], IntArray] = field(default=lambda t: np.zeros(0, np.int64), init=False)
+    heap: tuple[IntArray, ...] = field(default=(), init=False)
+
+    def forward(self, run: Run, t: int, fate: Fate, taped: bool) -> Step:
+        """Do iteration t."""
+        from isinglass.kernels.numba.residual import chase
+
+        edges, links = run.edges, len(run.edges.size)
+        if not self.heap:
+            members = np.argsort(edges.component, kind="stable")
+            first = np.searchsorted(edges.component[members], np.arange(len(fate.active) + 1)).astype(np.int64)
+            self.heap = (members, first, np.zeros(links, np.int64), np.zeros(links, np.int64))
+        members, first, heap, place = self.heap
+        sequence = np.empty(links, np.int64)
+        most = int(np.diff(edges.first_slot).max(initial=0)) * int(edges.cards.max(initial=1))
+        log = np.empty(links * most if taped else 0, run.m.dtype)
+        if run.spare is None:
+            run.spare = np.empty_like(run.m)
+        count, logged = chase(
+            edges, run.span, run.values(t), members, first, run.m, run.n, run.spare, log, sequence, np.zeros(links),
+            heap, place, run.tol, run.damping, *fate, run.scratch, run.states, run.units, run.ring,
+        )  # fmt: skip
+        return Step(self, t, fate.active, log[:logged].copy(), sequence[:count].copy())
+
+
+def _inside(run: Run, sequence: IntArray) -> IntArray:
+    """Return the links of a sequence that the run looks at."""
+    if run.span.first_link == 0 and run.span.last_link == len(run.edges.size):
+        return sequence
+    return sequence[(sequence >= run.span.first_link) & (sequence < run.span.last_link)]
+
+
+def _log_size(edges: Edges, sequence: IntArray) -> int:
+    per_slot = np.diff(edges.start)[edges.slot_edge]
+    total = np.concatenate([[0], np.cumsum(per_slot)])
+    per_link = total[edges.first_slot[1:]] - total[edges.first_slot[:-1]]
+    return int(per_link[sequence].sum())

@@ -1,0 +1,124 @@
+"""Back through a run of the engine: from derivatives by log Z and the beliefs to those by everything that went in."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isinglass.inference.engine import Engine, Outcome, entries_of
+from isinglass.inference.link_model import move_unary_bars
+from isinglass.inference.moves import Derivatives, Run
+from isinglass.inference.result import Gradients
+from isinglass.inference.tape import Tape
+from isinglass.potentials import LogTables
+
+
+@dataclass(frozen=True, eq=False)
+class Cotangents:
+    """Derivatives of a loss by log Z of each component, and by the flat beliefs of variables and factors."""
+
+    log_z: NDArray[Any]
+    variables: NDArray[Any]
+    factors: NDArray[Any]
+
+
+def gradients(engine: Engine, outcome: Outcome, bars: Cotangents) -> Gradients:
+    """Carry derivatives back through the read-out and every iteration.
+
+    Those by the counting numbers take longer, and are found when they are first asked for.
+    """
+    total, initial = _derivatives(engine, outcome, bars, counting=False)
+    groups = _by_tables(engine, total, bars.log_z)
+    first = engine.potentials
+    by_factor: Sequence[Any] = LogTables(engine.graph, groups, first.table_ids)
+    if len(engine.stages) > 1:
+        by_factor = [
+            LogTables(engine.graph, [group[t] for group in groups], stage.table_ids)
+            for t, stage in enumerate(engine.stages)
+        ]
+    return Gradients(groups, by_factor, initial, total.damping[0], lambda: _by_counting(engine, outcome, bars))
+
+
+def _derivatives(
+    engine: Engine, outcome: Outcome, bars: Cotangents, counting: bool
+) -> tuple[Derivatives, NDArray[Any]]:
+    """Reverse all runs; return the totals and the derivatives by the initial messages."""
+    edges, dtype = engine.edges, engine.potentials.dtype
+    size = edges.start[-1]
+    total = Derivatives(
+        np.zeros(0, dtype),
+        np.zeros(size, dtype),
+        [np.zeros_like(model.phi) for model in engine.models],
+        [np.zeros_like(model.psi) for model in engine.models],
+        np.zeros(len(edges.size) if counting else 0, dtype),
+        np.zeros(1, dtype),
+        np.zeros(engine.graph.n_components, bool),
+    )
+    variables = bars.variables.copy()
+    move_unary_bars(engine.graph, bars.factors, variables)
+    initial = np.zeros(size, dtype)
+    for run, tape in outcome.runs:
+        assert tape is not None
+        total.m = np.zeros(size, dtype)
+        _reverse(engine, run, tape, outcome, Cotangents(bars.log_z, variables, bars.factors), total)
+        entries = entries_of(edges, run.wanted)
+        initial[entries] += total.m[entries]
+    return total, initial
+
+
+def _reverse(engine: Engine, run: Run, tape: Tape, outcome: Outcome, bars: Cotangents, total: Derivatives) -> None:
+    """Reverse the read-out and the iterations of one run; its messages are restored afterwards."""
+    from isinglass.kernels.numba import adjoints
+
+    final, run.m = run.m, run.m.copy()
+    last = len(engine.models) - 1
+    adjoints.read_out_back(
+        engine.edges, run.span, run.stages[last], run.m, outcome.variables, outcome.factors, engine.first_belief,
+        run.log_zi, run.log_za, bars.log_z, bars.variables, bars.factors, total.bars(last), run.wanted, run.scratch,
+        run.states, run.ring,
+    )  # fmt: skip
+    previous = None
+    for step in tape.backwards(run):
+        if previous is not None and step.move is not previous:
+            previous.finish_back(run, total)
+        step.move.backward(run, step, step.active & run.wanted, total)
+        previous = step.move
+    if previous is not None:
+        previous.finish_back(run, total)
+    run.m = final
+
+
+def _by_tables(engine: Engine, total: Derivatives, z_bar: NDArray[Any]) -> tuple[NDArray[Any], ...]:
+    """Return the derivatives by the distinct tables; with a model for each iteration, stacked along a first axis."""
+    by_stage = []
+    for t, (potentials, model) in enumerate(zip(engine.stages, engine.models, strict=True)):
+        constant = z_bar if t == len(engine.stages) - 1 else np.zeros_like(z_bar)
+        by_stage.append(model.gradients(potentials, total.phi[t], total.psi[t], constant))
+    if len(by_stage) == 1:
+        return by_stage[0]
+    return tuple(np.stack(group) for group in zip(*by_stage, strict=True))
+
+
+def _by_counting(engine: Engine, outcome: Outcome, bars: Cotangents) -> NDArray[Any]:
+    """Return the derivative by the counting number of each factor of arity two or more; zero for the others.
+
+    Through the effective tables psi = phi / c it is -<psi_bar, psi> / c, for which every link needs its own.
+    """
+    edges = engine.edges
+    own = Engine(engine.stages, engine.plan, engine.initial, own_tables=True)
+    replayed = own.run("full")
+    total, _ = _derivatives(own, replayed, bars, counting=True)
+    counting = total.counting
+    for model, psi_bar in zip(own.models, total.psi, strict=True):
+        product = psi_bar * np.where(model.psi.real > -np.inf, model.psi, 0)
+        for block in model.blocks:
+            shape = engine.graph.groups[block.group].shape
+            rows = model._rows(block, shape, product).sum(axis=1)
+            counting[block.links] -= rows / engine.plan.counting[block.links]
+    by_factor = np.zeros(engine.graph.n_factors, engine.potentials.dtype)
+    by_factor[edges.link_factor] = counting
+    return by_factor
