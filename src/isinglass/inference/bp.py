@@ -21,7 +21,7 @@ from isinglass.inference.algorithm import Algorithm, Cost, Facts, Progress, regi
 from isinglass.inference.decode import decode
 from isinglass.inference.engine import Engine, Outcome, Part, Plan, Sequencer, by_residual
 from isinglass.inference.result import Assignment, Bound, FactorBeliefs, Info, Result, VariableBeliefs
-from isinglass.inference.reweighting import WeightSearch, search_weights
+from isinglass.inference.reweighting import WeightSearch, is_bound, search_weights
 from isinglass.potentials import Potentials
 from isinglass.validation import bytes_text, number, whole_number
 
@@ -183,6 +183,9 @@ class BeliefPropagation(MessagePassing):
 class TreeReweighted(MessagePassing):
     """Tree-reweighted sum-product: log Z is an upper bound once it has converged; exact on forests.
 
+    `info.bound` says "upper" if, besides, the beliefs prove it: at potentials of hundreds of nats messages can seem to
+    stand still before they are consistent.
+
     Parameters
     ----------
     weights : array (factors,) or "optimised", optional
@@ -271,6 +274,13 @@ class TreeReweighted(MessagePassing):
         steps, tol = whole_number(self.weight_steps, "weight_steps"), number(self.weight_tol, "weight_tol", 0, np.inf)
         start = replace(self, weights=None) if self._optimises() else self
         return search_weights(potentials, start._plan(potentials), steps, tol, progress)
+
+    def _info(self, potentials: Potentials, outcome: Outcome) -> Info:
+        """Claim no bound that the beliefs do not prove, even if messages hardly change any more."""
+        info = super()._info(potentials, outcome)
+        if info.bound != "upper" or is_bound(potentials.graph, self.counting(potentials), outcome).all():
+            return info
+        return replace(info, bound=None)
 
     def _optimises(self) -> bool:
         if isinstance(self.weights, str) and self.weights != "optimised":

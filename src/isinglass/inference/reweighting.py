@@ -19,6 +19,14 @@ Jaakkola and Willsky 2005). A step goes from rho towards the acyclic set S of gr
   bracket. Of the points tried, the one of least B is taken, and only if it is lower than where the step began: the
   bound never rises. Where message passing does not converge there is no bound, and such a point is not taken.
 
+Nor is a bound believed for small changes of messages alone, which potentials of very different size can feign. Whatever
+the messages are, the beliefs stand for the model, p(x) ~ prod_i b_i prod_a (b_a / prod_{i in a} b_i)^rho_a; by Jensen's
+inequality and elimination of each acyclic set from its leaves,
+
+    log Z  <=  log_z + sum_a rho_a log r_a,      r_a  =  max over i in a and x_i of  b_a(x_i) / b_i(x_i)   >=  1,
+
+with log_z as read out of any messages. Where that sum is not next to nothing, log_z is no bound.
+
 Each component searches by itself: its direction, step, bracket and end depend on no other. Message passing starts from
 the last messages that converged.
 """
@@ -34,15 +42,17 @@ from numpy.typing import NDArray
 from isinglass.graph.edges import Edges, edges_of
 from isinglass.graph.factor_graph import FactorGraph, iter_groups
 from isinglass.inference.algorithm import Progress
-from isinglass.inference.engine import Engine, Plan
+from isinglass.inference.engine import Engine, Outcome, Plan
+from isinglass.inference.result import first_states
 from isinglass.potentials import Potentials
 from isinglass.validation import IntArray
 
 LONGEST = 0.5  # step
 FIRST = 0.2  # step tried
 TRIALS = 6  # of message passing in one step, at most
-FLAT = 0.1  # a slope is flat if it is this small a part of the first one
+FLAT = 0.5  # a slope is flat enough if it is this part of the first one
 PATIENCE = 10
+CERTAIN = 1e-6  # how far above log_z, relative to it (or to one), log Z may be by its certificate
 LOWEST = -600.0  # a finite log message below it is no number to start linear arithmetic from
 
 Flags = NDArray[np.bool_]
@@ -161,6 +171,29 @@ def search_weights(
     return WeightSearch(weights, np.array(bounds), np.maximum(gap, 0.0), search.safe(point.messages))
 
 
+def is_bound(graph: FactorGraph, weights: Numbers, outcome: Outcome) -> Flags:
+    """Tell of which components log_z is certainly an upper bound, but for a part CERTAIN of it."""
+    above = log_z_above(graph, weights, outcome.variables, outcome.factors)
+    certain: Flags = above <= CERTAIN * np.maximum(1.0, np.abs(outcome.component_log_z))
+    return certain
+
+
+def log_z_above(graph: FactorGraph, weights: Numbers, variables: NDArray[Any], factors: NDArray[Any]) -> Numbers:
+    """Return how far log Z of each component can be above what flat beliefs with these weights of links say."""
+    edges, first = edges_of(graph), first_states(graph)
+    ratio = np.ones(graph.n_factors)
+    for group, part in iter_groups(graph):
+        if group.arity < 2 or not len(group):
+            continue
+        table = factors.real[part].reshape(len(group), *group.shape)
+        for slot, card in enumerate(group.shape):
+            mine, own = _marginal(table, slot), variables.real[first[group.scopes[:, slot]][:, None] + np.arange(card)]
+            with np.errstate(divide="ignore", over="ignore"):
+                ratios = np.divide(mine, own, out=np.zeros_like(mine), where=mine > 0)
+            ratio[group.factors] = np.maximum(ratio[group.factors], ratios.max(axis=1))
+    return _sums(edges, weights * np.log(ratio[edges.link_factor]), graph.n_components)
+
+
 class _Search:
     """The bound as a function of the weights, with its slopes, for every component at once."""
 
@@ -181,7 +214,8 @@ class _Search:
         plan = replace(self.plan, counting=weights, parts=parts)
         outcome = Engine(self.potentials, plan, self.safe(messages)).run(False)
         information = _information(self.potentials.graph, self.edges, outcome.factors)
-        bound = np.where(outcome.converged & active, outcome.component_log_z, np.inf)
+        reached = outcome.converged & active & is_bound(self.potentials.graph, weights, outcome)
+        bound = np.where(reached, outcome.component_log_z, np.inf)
         return _Point(weights, bound, information, outcome.messages)
 
     def direction(self, point: _Point) -> Numbers:
@@ -255,10 +289,16 @@ def _information(graph: FactorGraph, edges: Edges, beliefs: NDArray[Any]) -> Num
             continue
         table = beliefs[part].reshape(len(group), *group.shape)
         total = -_entropy(table)
-        for axis in range(1, table.ndim):
-            total += _entropy(table.sum(axis=tuple(k for k in range(1, table.ndim) if k != axis)))
+        for slot in range(group.arity):
+            total += _entropy(_marginal(table, slot))
         information[group.factors] = total
     return information[edges.link_factor]
+
+
+def _marginal(tables: NDArray[Any], slot: int) -> NDArray[Any]:
+    """Sum tables (factors, k_1, ..., k_r) over all slots but one."""
+    marginal: NDArray[Any] = tables.sum(axis=tuple(k for k in range(1, tables.ndim) if k != slot + 1))
+    return marginal
 
 
 def _entropy(tables: NDArray[Any]) -> Numbers:
