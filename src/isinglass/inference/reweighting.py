@@ -51,7 +51,7 @@ LONGEST = 0.5  # step
 FIRST = 0.2  # step tried
 TRIALS = 6  # of message passing in one step, at most
 FLAT = 0.5  # a slope is flat enough if it is this part of the first one
-PATIENCE = 10
+PATIENCE = 10  # times the iterations that one inference may take, for one point of the search
 CERTAIN = 1e-6  # how far above log_z, relative to it (or to one), log Z may be by its certificate
 LOWEST = -600.0  # a finite log message below it is no number to start linear arithmetic from
 
