@@ -21,7 +21,7 @@ from isinglass.graph.edges import Edges, edges_of, partners_of
 from isinglass.inference.algorithm import Progress
 from isinglass.inference.evidence import impossible
 from isinglass.inference.grid_flood import GridFlood
-from isinglass.inference.link_model import LinkModel, share_unary_beliefs
+from isinglass.inference.link_model import SAFE, LinkModel, share_unary_beliefs
 from isinglass.inference.moves import Chase, Fate, Flood, FloodPairs, Follow, Mask, Move, Run
 from isinglass.inference.result import belief_entries, first_beliefs
 from isinglass.inference.tape import FullTape, MarkedTape, Tape
@@ -112,7 +112,16 @@ class Engine:
         self.graph, self.edges = self.potentials.graph, edges_of(self.potentials.graph)
         self.stages = list(stages)
         self.models = [LinkModel.of(p, plan.counting, own_tables) for p in stages]
+        self.low = np.logical_or.reduce([model.low for model in self.models]) | self._low_start()
         self.first_belief = first_beliefs(self.graph)[self.edges.link_factor]
+
+    def _low_start(self) -> Mask:
+        """Tell which components begin with a message too small for a linear value."""
+        low = np.zeros(self.graph.n_components, bool)
+        if self.initial is not None:
+            tiny = (self.initial.real < np.log(SAFE)) & (self.initial.real > -np.inf)
+            low[np.repeat(self.edges.component[self.edges.edge_link], np.diff(self.edges.start))[tiny]] = True
+        return low
 
     def run(self, tape: Literal["full", "sqrt"] | None, progress: Progress | None = None) -> Outcome:
         """Pass messages, with logarithms where linear values underflow; read out the beliefs."""
@@ -180,7 +189,7 @@ class Engine:
                 memory = None if tape is None else FullTape() if tape == "full" else MarkedTape()
                 flagged = np.zeros(len(wanted), bool)
                 if not len(ring):
-                    flagged |= np.logical_or.reduce([model.low for model in self.models]) & wanted
+                    flagged |= self.low & wanted
                 self._iterate(run, part, flagged, outcome, memory, progress)
                 self._read_out(run, flagged, outcome)
                 run.wanted = wanted & ~flagged

@@ -1,0 +1,166 @@
+"""Appearance probabilities: blocks and bridges, uniform spanning trees, covering of rare links."""
+
+import networkx as nx
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+import isinglass as ig
+from isinglass.graph import appearance
+from isinglass.graph.appearance import appearance_probabilities
+from isinglass.graph.blocks import adjacency, link_blocks
+from isinglass.graph.wilson import spanning_tree
+
+PLENTY = 10**9
+
+
+def small_graphs():
+    """Pairs of vertices: a complete graph, one with parallel links and bridges, random ones."""
+    yield np.array([(i, j) for i in range(5) for j in range(i)])
+    yield np.array([(0, 1), (1, 0), (0, 1), (1, 2), (2, 3), (3, 4), (4, 2), (4, 5)])
+    for seed in range(3):
+        graph = nx.gnm_random_graph(9, 15, seed)
+        yield np.array(graph.subgraph(max(nx.connected_components(graph), key=len)).edges)
+
+
+def numbered(pairs):
+    variables, local = np.unique(pairs, return_inverse=True)
+    return local.reshape(-1, 2), len(variables)
+
+
+def is_spanning_tree(pairs, n, links):
+    graph = nx.MultiGraph()
+    graph.add_nodes_from(range(n))
+    graph.add_edges_from(pairs[links])
+    return nx.is_tree(graph)
+
+
+def graph_of(pairs, n):
+    return ig.FactorGraph([2] * n, [tuple(pair) for pair in pairs.tolist()])
+
+
+def resistances(pairs, n):
+    """The effective resistance of each link by the pseudo-inverse."""
+    incidence = np.eye(n)[pairs[:, 0]] - np.eye(n)[pairs[:, 1]]
+    return np.einsum("ei,ij,ej->e", incidence, np.linalg.pinv(incidence.T @ incidence), incidence)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_blocks_agree_with_networkx(seed):
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(2, 30))
+    pairs = np.array([rng.choice(n, 2, replace=False) for _ in range(int(rng.integers(1, 2 * n)))])
+    block = link_blocks(*adjacency(pairs, n))
+    simple = nx.Graph(pairs.tolist())
+    expected = {frozenset(frozenset(p) for p in one) for one in nx.biconnected_component_edges(simple)}
+    found = {frozenset(frozenset(p) for p in pairs[block == b].tolist()) for b in np.unique(block)}
+    assert found == expected
+    bridges = {frozenset(p) for p in nx.bridges(nx.MultiGraph(pairs.tolist()))}
+    alone = np.bincount(block)[block] == 1
+    assert {frozenset(p) for p in pairs[alone].tolist()} == bridges
+
+
+def test_a_search_as_deep_as_the_graph_is_long():
+    n = 200_000
+    pairs = np.stack([np.arange(n - 1), np.arange(1, n)], axis=1)
+    assert len(np.unique(link_blocks(*adjacency(pairs, n)))) == n - 1
+
+
+def test_wilson_draws_trees_and_is_reproducible():
+    for pairs, n in map(numbered, small_graphs()):
+        slots = adjacency(pairs, n)
+        for seed in range(20):
+            one, steps = spanning_tree(*slots, seed % n, np.random.default_rng(seed), PLENTY)
+            two, _ = spanning_tree(*slots, seed % n, np.random.default_rng(seed), PLENTY)
+            assert is_spanning_tree(pairs, n, one)
+            assert_array_equal(one, two)
+            assert steps >= n - 1
+            assert len(spanning_tree(*slots, seed % n, np.random.default_rng(seed), steps - 1)[0]) == 0
+
+
+def test_wilson_frequencies_are_effective_resistances():
+    """By the union bound, one of some 60 frequencies is 4.5 standard deviations off in about 1 of 2500 seeds."""
+    draws = 10_000
+    for pairs, n in map(numbered, small_graphs()):
+        slots, rng = adjacency(pairs, n), np.random.default_rng(0)
+        count = np.zeros(len(pairs))
+        for _ in range(draws):
+            count[spanning_tree(*slots, 0, rng, PLENTY)[0]] += 1
+        expected = resistances(pairs, n).clip(0, 1)
+        spread = np.sqrt(expected * (1 - expected) / draws)
+        assert (np.abs(count / draws - expected) <= 4.5 * spread + 1e-9).all()
+
+
+def test_wilson_trees_of_a_triangle_with_a_doubled_link_are_equally_likely():
+    """Five spanning trees; chi-squared with four degrees of freedom exceeds 23.5 once in ten thousand seeds."""
+    pairs, draws, rng = np.array([(0, 1), (0, 1), (1, 2), (2, 0)]), 10_000, np.random.default_rng(1)
+    slots = adjacency(pairs, 3)
+    trees = [tuple(sorted(spanning_tree(*slots, 2, rng, PLENTY)[0].tolist())) for _ in range(draws)]
+    kinds, count = np.unique(trees, axis=0, return_counts=True)
+    assert len(kinds) == 5
+    assert ((count - draws / 5) ** 2 / (draws / 5)).sum() < 23.5
+
+
+def test_probabilities_are_resistances_and_bridges_are_exactly_one():
+    for pairs, n in map(numbered, small_graphs()):
+        rho, expected = appearance_probabilities(graph_of(pairs, n)), resistances(pairs, n)
+        assert_allclose(rho, expected, atol=1e-12)
+        bridges = {frozenset(p) for p in nx.bridges(nx.MultiGraph(pairs.tolist()))}
+        assert_array_equal(rho == 1, [frozenset(p) in bridges for p in pairs.tolist()])
+
+
+def test_a_link_on_a_very_long_cycle_is_no_bridge():
+    n = 1_000_000
+    ring = np.stack([np.arange(n), np.roll(np.arange(n), -1)], axis=1)
+    graph = ig.FactorGraph.from_groups([2] * (n + 1), [np.concatenate([ring, [[0, n]]])])
+    rho = appearance_probabilities(graph)
+    assert_array_equal(rho[:-1], (n - 1) / n)
+    assert rho[-1] == 1
+
+
+@pytest.mark.parametrize("visits", [0, 10])
+def test_drawn_probabilities_are_a_distribution_over_trees(monkeypatch, visits):
+    """On a dense graph with few draws, links are missed and covered: all positive, and the sum is still n - 1."""
+    monkeypatch.setattr(appearance, "DENSE", 10)
+    monkeypatch.setattr(appearance, "TREES", 3)
+    monkeypatch.setattr(appearance, "VISITS", visits)
+    rho = appearance_probabilities(ig.complete_graph(30, 2))
+    assert (rho > 0).all()
+    assert (rho <= 1).all()
+    assert_allclose(rho.sum(), 29)
+
+
+def test_drawn_probabilities_depend_on_their_seed_only(monkeypatch):
+    monkeypatch.setattr(appearance, "DENSE", 10)
+    graph, other = ig.grid_graph(6, 6, 2), ig.complete_graph(12, 2)
+    alone = appearance_probabilities(graph, 3)
+    assert_array_equal(appearance_probabilities(ig.grid_graph(6, 6, 2), 3), alone)
+    assert (appearance_probabilities(graph, 4) != alone).any()
+    beside = appearance_probabilities(ig.disjoint_union([other, graph]), 3)
+    assert_array_equal(beside[-len(alone) :], alone)
+
+
+def test_walks_that_take_too_long_give_way_to_random_orders(monkeypatch):
+    monkeypatch.setattr(appearance, "DENSE", 10)
+    monkeypatch.setattr(appearance, "STEPS", 20)
+    rho = appearance_probabilities(ig.grid_graph(6, 6, 2))
+    assert (rho > 0).all()
+    assert_allclose(rho.sum(), 35)
+
+
+def test_subsets_of_higher_arity_are_covered(monkeypatch):
+    monkeypatch.setattr(appearance, "DRAWS", 1)
+    rng = np.random.default_rng(0)
+    graph = ig.FactorGraph([2] * 8, [tuple(rng.choice(8, 3, replace=False).tolist()) for _ in range(40)])
+    rho = appearance_probabilities(graph)
+    assert (rho > 0).all()
+    assert (rho <= 1).all()
+    assert 2 * rho.sum() <= 7 + 1e-12  # an acyclic subset of triples has at most 7 / 2 of them
+
+
+def test_a_large_grid_is_nearly_homogeneous():
+    """In an infinite square lattice every link has resistance 1/2."""
+    rho = appearance_probabilities(ig.grid_graph(80, 80, 2))
+    assert (rho > 0).all()
+    assert_allclose(rho.sum(), 80 * 80 - 1)
+    assert_allclose(rho.mean(), 0.5, atol=0.01)
