@@ -16,26 +16,14 @@ from numpy.typing import NDArray
 
 from isinglass.errors import ConvergenceWarning, ImpossibleEvidenceError, MemoryLimitError
 from isinglass.graph.edges import Edges, edges_of
+from isinglass.graph.neighbours import Neighbours, neighbours_of
 from isinglass.inference.algorithm import Algorithm, Cost, Facts, Progress, register
 from isinglass.inference.bp import BeliefPropagation
 from isinglass.inference.evidence import impossible
 from isinglass.inference.exact import Exact
-from isinglass.inference.link_model import (
-    LinkModel,
-    move_unary_bars,
-    share_unary_beliefs,
-    table_gradients,
-)
-from isinglass.inference.result import (
-    FactorBeliefs,
-    Gradients,
-    Info,
-    Result,
-    VariableBeliefs,
-    belief_entries,
-    first_beliefs,
-)
-from isinglass.potentials import LogTables, Potentials
+from isinglass.inference.mean_field_bound import MeanFieldBound
+from isinglass.inference.result import FactorBeliefs, Gradients, Info, Result, VariableBeliefs, belief_entries
+from isinglass.potentials import Potentials
 from isinglass.validation import IntArray, bytes_text, number, whole_number
 
 
@@ -114,14 +102,10 @@ class _Ascent:
     def __post_init__(self) -> None:
         graph = self.potentials.graph
         self.edges: Edges = edges_of(graph)
-        n = graph.n_components
-        self.model = LinkModel.of(self.potentials, np.ones(len(self.edges.size)))
-        self.first_belief = first_beliefs(graph)[self.edges.link_factor]
-        self.slot_of = np.empty(len(self.edges.slot_edge), np.int64)
-        self.slot_of[self.edges.slot_edge] = np.arange(len(self.edges.slot_edge))
-        self.residual, self.iterations = np.full(n, np.inf), np.zeros(n, np.int64)
-        self.t = np.zeros(int(graph.cards.max(initial=1)), self.potentials.dtype)
-        self.digits = np.zeros(int(np.diff(self.edges.first_slot).max(initial=1)), np.int64)
+        self.near: Neighbours = graph.cached("neighbours", lambda: neighbours_of(graph))
+        self.bound = MeanFieldBound(self.potentials, np.zeros(len(self.edges.size), bool))
+        self.at = self.bound.model.table[self.near.link].astype(np.uint64)
+        self.residual, self.iterations = np.full(graph.n_components, np.inf), np.zeros(graph.n_components, np.int64)
 
     def run(self, limit: int, tol: float, taped: bool, progress: Progress | None) -> None:
         """Sweep until every component has converged or used up its sweeps."""
@@ -132,15 +116,14 @@ class _Ascent:
         for t in range(limit):
             if not active.any():
                 break
-            log = np.empty(self.q.size if taped else 0, self.q.dtype)
+            if taped:
+                self.steps.append((active.copy(), self.q.copy()))
             ascend(
-                self.edges, self.slot_of, self.model.phi, self.model.psi, self.model.table, self.q, log, active,
-                residual, possible, self.t, self.digits,
+                self.near, self.edges, self.at, self.bound.model.phi, self.bound.model.psi, self.q, active, residual,
+                possible, self.bound.row, self.bound.digits,
             )  # fmt: skip
             if not possible.all():
                 raise ImpossibleEvidenceError(impossible(self.potentials))
-            if taped:
-                self.steps.append((active.copy(), log))
             self.residual[active], self.iterations[active] = residual[active], t + 1
             active = active & (residual > tol)
             if progress is not None:
@@ -148,40 +131,25 @@ class _Ascent:
 
     def read_out(self) -> tuple[NDArray[Any], NDArray[Any]]:
         """Return the bound of each component, and the flat beliefs of factors."""
-        from isinglass.kernels.numba.meanfield import lower_bound
-
-        graph, model = self.potentials.graph, self.model
-        log_z = model.constant.copy()
-        factors = np.zeros(belief_entries(graph), self.q.dtype)
-        lower_bound(
-            self.edges, model.phi, model.psi, model.table, self.q, log_z, factors, self.first_belief, self.digits
-        )
-        share_unary_beliefs(graph, self.q, factors)
+        factors = np.zeros(belief_entries(self.potentials.graph), self.q.dtype)
+        log_z = self.bound.value(self.q, factors)
         if (log_z.real == -np.inf).any():
             raise ImpossibleEvidenceError(impossible(self.potentials))
         return log_z, factors
 
     def backward(self, z_bar: NDArray[Any], variables_bar: NDArray[Any], factors_bar: NDArray[Any]) -> Gradients:
         """Carry derivatives back through the bound and every sweep."""
-        from isinglass.kernels.numba import meanfield
+        from isinglass.kernels.numba.meanfield import ascend_back
 
-        edges, model = self.edges, self.model
-        q, q_bar = self.q.copy(), variables_bar.astype(self.q.dtype)
-        move_unary_bars(self.potentials.graph, factors_bar, q_bar)
-        phi_bar, table_bar = np.zeros_like(model.phi), np.zeros(int(edges.size.sum()), self.q.dtype)
-        first_bar = np.concatenate([[0], np.cumsum(edges.size)])[:-1].astype(np.int64)
-        meanfield.read_out_back(
-            edges, model.phi, model.psi, model.table, q, z_bar, factors_bar, self.first_belief, q_bar, phi_bar,
-            table_bar, first_bar, self.t, self.digits,
-        )  # fmt: skip
-        for active, log in reversed(self.steps):
-            meanfield.ascend_back(
-                edges, self.slot_of, model.psi, model.table, q, log, active, q_bar, phi_bar, table_bar, first_bar,
-                self.t, self.digits,
+        q, factors = self.q.copy(), np.zeros(0, self.q.dtype)
+        bars = self.bound.backward(q, factors, z_bar, variables_bar, factors_bar)
+        bar_at = bars.first_table[self.near.link].astype(np.uint64)
+        for active, before in reversed(self.steps):
+            ascend_back(
+                self.near, self.edges, self.at, self.bound.model.psi, q, before, active, bars.q, bars.phi, bars.table,
+                bar_at, self.bound.row, self.bound.digits,
             )  # fmt: skip
-        groups = table_gradients(self.potentials, phi_bar, table_bar, first_bar, z_bar)
-        of_factors = LogTables(self.potentials.graph, groups, self.potentials.table_ids)
-        return Gradients(groups, of_factors, np.zeros(0), 0.0, np.zeros(self.potentials.graph.n_factors))
+        return bars.gradients(self.potentials, z_bar)
 
 
 def _start(potentials: Potentials) -> NDArray[Any]:
