@@ -1,26 +1,28 @@
 """Naive mean field: a lower bound on log Z at every iterate (equations in `isinglass.kernels.numba.meanfield`).
 
-The start is uniform. In a component with hard zeros a uniform start would put mass on what is forbidden; there it is
-a possible assignment instead, from max-product messages or, where it fits, from exact inference; if neither finds one,
-the run is refused. From a start of finite bound every iterate has one.
+The start is uniform over the states that a variable's own potential allows. In a component whose links have hard zeros
+that would put mass on what is forbidden; there it is a possible assignment instead, from max-product messages or, where
+it fits, from exact inference; if neither finds one, the run is refused. From a start of finite bound every iterate has
+one.
 """
 
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from isinglass.errors import ConvergenceWarning, ImpossibleEvidenceError, MemoryLimitError
+from isinglass.errors import ConvergenceWarning, ImpossibleEvidenceError, InputError, MemoryLimitError
 from isinglass.graph.edges import Edges, edges_of
 from isinglass.graph.neighbours import Neighbours, neighbours_of
 from isinglass.inference.algorithm import Algorithm, Cost, Facts, Progress, register
 from isinglass.inference.bp import BeliefPropagation
 from isinglass.inference.evidence import impossible
 from isinglass.inference.exact import Exact
+from isinglass.inference.link_model import LinkModel
 from isinglass.inference.mean_field_bound import MeanFieldBound
 from isinglass.inference.result import FactorBeliefs, Gradients, Info, Result, VariableBeliefs, belief_entries
 from isinglass.potentials import Potentials
@@ -69,11 +71,8 @@ class MeanField(Algorithm):
         self, potentials: Potentials, progress: Progress | None = None, tape: bool = False, init: Result | None = None
     ) -> Result:
         """Ascend and read out the bound and the beliefs."""
-        ascent = _Ascent(potentials, _start(potentials) if init is None else init.variables.flat.copy())
-        limit = whole_number(self.max_iter, "max_iter", 1)
-        if self.iterations is not None:
-            limit = whole_number(self.iterations, "iterations")
-        tol = number(self.tol, "tol", 0, np.inf) if self.iterations is None else -1.0
+        ascent = _Ascent(potentials, init)
+        limit, tol = stopping(self.iterations, self.max_iter, self.tol)
         ascent.run(limit, tol, tape, progress)
         log_z, factors = ascent.read_out()
         converged = bool((ascent.residual <= self.tol).all()) and limit > 0
@@ -91,19 +90,17 @@ class MeanField(Algorithm):
         )
 
 
-@dataclass(eq=False)
 class _Ascent:
-    """Coordinate ascent from a start q; keeps what the backward pass needs."""
+    """Coordinate ascent; keeps what the backward pass needs."""
 
-    potentials: Potentials
-    q: NDArray[Any]
-    steps: list[tuple[NDArray[np.bool_], NDArray[Any]]] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        graph = self.potentials.graph
+    def __init__(self, potentials: Potentials, init: Result | None) -> None:
+        graph = potentials.graph
+        self.potentials = potentials
+        self.steps: list[tuple[NDArray[np.bool_], NDArray[Any]]] = []
         self.edges: Edges = edges_of(graph)
         self.near: Neighbours = graph.cached("neighbours", lambda: neighbours_of(graph))
-        self.bound = MeanFieldBound(self.potentials, np.zeros(len(self.edges.size), bool))
+        self.bound = MeanFieldBound(potentials, np.zeros(len(self.edges.size), bool))
+        self.q = begin(potentials, self.bound.model, ~self.bound.chosen, init)
         self.at = self.bound.model.table[self.near.link].astype(np.uint64)
         self.residual, self.iterations = np.full(graph.n_components, np.inf), np.zeros(graph.n_components, np.int64)
 
@@ -152,20 +149,44 @@ class _Ascent:
         return bars.gradients(self.potentials, z_bar)
 
 
-def _start(potentials: Potentials) -> NDArray[Any]:
-    """Uniform beliefs; in components with hard zeros, a possible assignment."""
+def stopping(iterations: int | None, max_iter: int, tol: float) -> tuple[int, float]:
+    """Return how many sweeps to make at most, and the change at which to stop (-1: at none)."""
+    limit, least = whole_number(max_iter, "max_iter", 1), number(tol, "tol", 0, np.inf)
+    return (limit, least) if iterations is None else (whole_number(iterations, "iterations"), -1.0)
+
+
+def begin(
+    potentials: Potentials, model: LinkModel, links: NDArray[np.bool_], init: Result | None = None
+) -> NDArray[Any]:
+    """Return the flat beliefs to start from: those of `init`, or uniform ones over what a variable's potential allows.
+
+    In components in which some of the `links` have hard zeros, a possible assignment.
+    """
     graph, edges = potentials.graph, edges_of(potentials.graph)
-    q: NDArray[Any] = np.repeat(1.0 / graph.cards, graph.cards).astype(potentials.dtype)
+    if init is not None:
+        return _given(init, int(edges.first_state[-1])).astype(potentials.dtype)
+    allowed = model.phi.real > -np.inf
+    number_of = np.add.reduceat(allowed, edges.first_state[:-1], dtype=np.int64) if len(allowed) else graph.cards
+    if (number_of == 0).any():
+        raise ImpossibleEvidenceError(impossible(potentials))
+    q: NDArray[Any] = np.where(allowed, np.repeat(1.0 / number_of, graph.cards), 0.0).astype(potentials.dtype)
+    zeros = np.concatenate([[0], np.cumsum(model.psi.real == -np.inf)])
     hard = np.zeros(graph.n_components, bool)
-    for group, tables, ids in zip(graph.groups, potentials.groups, potentials.table_ids, strict=True):
-        zero = (tables.reshape(len(tables), -1).real == -np.inf).any(axis=1)[ids]
-        hard[graph.factor_component[group.factors[zero]]] = True
+    hard[edges.component[links & (zeros[model.table + edges.size] > zeros[model.table])]] = True
     if hard.any():
         states = _possible(potentials)
         of_hard = hard[graph.variable_component]
         q[np.repeat(of_hard, graph.cards)] = 0
         q[(edges.first_state[:-1] + states)[of_hard]] = 1
     return q
+
+
+def _given(init: Result, size: int) -> NDArray[Any]:
+    if not isinstance(init, Result):
+        raise InputError("init", "an earlier result on this graph", type(init).__name__)
+    if init.variables.flat.size != size:
+        raise InputError("init", f"a result on this graph ({size} states)", f"{init.variables.flat.size} states")
+    return init.variables.flat
 
 
 def _possible(potentials: Potentials) -> IntArray:

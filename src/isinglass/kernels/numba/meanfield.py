@@ -143,6 +143,18 @@ def ascend(near, edges, at, phi, table, q, active, residual, possible, t, digits
 
 
 @compiled
+def expect(variables, active, near, edges, at, phi, table, q, target, t, digits):
+    """Write t_i of the given variables, in the active components, into the flat `target`."""
+    for i in variables:
+        if active[edges.variable_component[i]]:
+            targets(i, near, edges, at, phi, table, q, t, digits)
+            for a in range(near.cards[i]):
+                target[near.first_state[i] + a] = t[a]
+                if t[a].real == -np.inf:
+                    target[near.first_state[i] + a] = -np.inf  # whatever an imaginary part has become
+
+
+@compiled
 def lower_bound(edges, own, chosen, phi, table, starts, q, log_z, factors, first_belief, digits):
     """Add the bound of each component to `log_z`; write the beliefs of links not chosen, which are products.
 
@@ -165,6 +177,13 @@ def lower_bound(edges, own, chosen, phi, table, starts, q, log_z, factors, first
             weight = factors[first_belief[f] + entry]
             if weight.real != 0:
                 log_z[c] += weight * table[starts[f] + entry]
+
+
+@compiled
+def all_products(edges, q, factors, first_belief, digits):
+    """Give every link the product of its variables' beliefs."""
+    for f in range(len(edges.size)):
+        products(f, edges, q, factors, first_belief[f], digits)
 
 
 @compiled
@@ -242,6 +261,17 @@ def targets_back(i, near, edges, at, table, q, t_bar, q_bar, phi_bar, table_bar,
         else:
             product_back(near.link[e], near.slot[e], edges, table, np.int64(at[e]), q, t_bar, q_bar, table_bar,
                          np.int64(bar_at[e]), digits)  # fmt: skip
+
+
+@compiled
+def expect_back(variables, active, near, edges, at, table, q, target_bar, q_bar, phi_bar, table_bar, bar_at, t,
+                digits):  # fmt: skip
+    """Reverse `expect`."""
+    for i in variables:
+        if active[edges.variable_component[i]]:
+            for a in range(near.cards[i]):
+                t[a] = target_bar[near.first_state[i] + a]
+            targets_back(i, near, edges, at, table, q, t, q_bar, phi_bar, table_bar, bar_at, digits)
 
 
 @compiled
