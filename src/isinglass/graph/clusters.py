@@ -97,11 +97,13 @@ class _Union:
 
     def share_only(self, f: int, roots: Sequence[int]) -> bool:
         """Tell whether no other link than f has variables in two of the sets."""
-        for pair in combinations(roots, 2):
-            few, many = sorted((self.around[r] for r in pair), key=len)
-            if any(g in many for g in few if g != f):
-                return False
-        return True
+        around = [self.around[r] for r in roots]
+        for links in around:
+            links.discard(f)
+        alone = all(a.isdisjoint(b) for a, b in combinations(around, 2))
+        for links in around:
+            links.add(f)
+        return alone
 
     def join(self, f: int, roots: Sequence[int]) -> None:
         """Choose link f: make its sets one."""
@@ -126,7 +128,8 @@ def _make(graph: FactorGraph, given: tuple[int, ...] | None) -> TreeClusters:
     rank = np.empty(len(first), np.int64)
     rank[np.argsort(first)] = np.arange(len(first))
     cluster: IntArray = rank[inverse.ravel()]
-    colour = _colours(len(first), [{int(cluster[i]) for i in scopes[f]} for f in np.flatnonzero(~chosen)])
+    of = cluster.tolist()
+    colour = _colours(len(first), [{of[i] for i in scopes[f]} for f in np.flatnonzero(~chosen).tolist()])
     of_variable = colour[cluster]
     classes = [_class(graph, chosen, of_variable == k) for k in range(int(colour.max(initial=-1)) + 1)]
     return TreeClusters(chosen, cluster, neighbours_of(graph, ~chosen), classes)

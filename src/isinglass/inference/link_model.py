@@ -69,7 +69,7 @@ def _own_potentials(potentials: Potentials, edges: Edges, constant: NDArray[Any]
     phi = np.zeros(edges.first_state[-1], potentials.dtype)
     for group, tables, ids in zip(graph.groups, potentials.groups, potentials.table_ids, strict=True):
         if group.arity == 1:
-            np.add.at(phi, unary_places(graph, group.scopes, group.shape[0]), tables[ids])
+            np.add.at(phi, unary_places(graph, group.scopes, group.shape[0]).ravel(), tables[ids].ravel())
         elif group.arity == 0:
             taken[group.factors] = tables[ids]
     for variable, state in potentials.evidence.items():
@@ -95,7 +95,7 @@ def _effective_tables(
         if group.arity < 2 or not len(group):
             continue
         rows = tables.reshape(len(tables), -1)
-        tops = rows.real.max(axis=1)
+        tops = np.maximum.reduce(np.ascontiguousarray(rows.real.T))  # much faster than along short rows
         scaled = rows - np.where(tops > -np.inf, tops, 0.0)[:, None]
         links = link_of[group.factors]
         taken[group.factors] = tops[ids]
@@ -127,8 +127,8 @@ def move_unary_bars(graph: FactorGraph, factors_bar: NDArray[Any], variables_bar
     """Add derivatives by the beliefs of factors of arity one to those by their variables' beliefs, which they are."""
     for group, part in iter_groups(graph):
         if group.arity == 1:
-            bars = factors_bar[part].reshape(len(group), -1)
-            np.add.at(variables_bar, unary_places(graph, group.scopes, group.shape[0]), bars)
+            bars = factors_bar[part]
+            np.add.at(variables_bar, unary_places(graph, group.scopes, group.shape[0]).ravel(), bars.ravel())
 
 
 def table_gradients(

@@ -91,12 +91,16 @@ def targets(i, near, edges, at, phi, table, q, t, digits):
 def update_two(i, near, at, phi, table, q):
     """Update a variable of two states; return the largest change, -1 if no state is possible."""
     low, high = two_targets(i, near, at, phi, table, q)
-    top = max(low.real, high.real)
-    if top == -np.inf:
+    if max(low.real, high.real) == -np.inf:
         return -1.0
-    low, high = relative(low, top), relative(high, top)
-    total = low + high
-    low, high = low / total, high / total
+    if low.real >= high.real:
+        ratio = relative(high, low)
+        low = 1 / (1 + ratio)
+        high = ratio * low
+    else:
+        ratio = relative(low, high)
+        high = 1 / (1 + ratio)
+        low = ratio * high
     k = near.first_state[i]
     change = max(abs(low.real - q[k].real), abs(high.real - q[k + np.uint64(1)].real))
     q[k], q[k + np.uint64(1)] = low, high
@@ -190,6 +194,9 @@ def all_products(edges, q, factors, first_belief, digits):
 def products(f, edges, q, out, start, digits):
     """Write the product of the beliefs of link f's variables."""
     first, last = edges.first_slot[f], edges.first_slot[f + 1]
+    if last - first == 2:
+        pair_products(edges.slot_variable[first], edges.slot_variable[first + 1], edges, q, out, start)
+        return
     for j in range(last - first):
         digits[j] = 0
     for entry in range(edges.size[f]):
@@ -198,6 +205,15 @@ def products(f, edges, q, out, start, digits):
             weight *= q[edges.first_state[edges.slot_variable[j]] + digits[j - first]]
         out[start + entry] = weight
         advance(first, last, edges.slot_edge, edges.start, digits)
+
+
+@compiled
+def pair_products(i, j, edges, q, out, start):
+    """Write the product of two variables' beliefs."""
+    for a in range(edges.cards[i]):
+        weight = q[edges.first_state[i] + a]
+        for b in range(edges.cards[j]):
+            out[start + a * edges.cards[j] + b] = weight * q[edges.first_state[j] + b]
 
 
 @compiled
