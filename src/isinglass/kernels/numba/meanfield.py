@@ -117,7 +117,7 @@ def update_many(i, near, edges, at, phi, table, q, t, digits):
         top = max(top, t[a].real)
     if top == -np.inf:
         return -1.0
-    total = t[0] * 0 if t[0].real > -np.inf else relative(t[0], top)
+    total = q[first] * 0
     for a in range(card):
         t[a] = relative(t[a], top)
         total += t[a]
