@@ -91,6 +91,9 @@ from .inference import (
     Result as Result,
 )
 from .inference import (
+    StructuredMeanField as StructuredMeanField,
+)
+from .inference import (
     TreeReweighted as TreeReweighted,
 )
 from .inference import (

@@ -63,6 +63,11 @@ class TestMeanField(TestBeliefPropagation):
         return ig.MeanField(tol=1e-13, max_iter=500)
 
 
+class TestStructuredMeanField(TestBeliefPropagation):
+    def algorithm(self):
+        return ig.StructuredMeanField(tol=1e-13, max_iter=500)
+
+
 def subclasses(cls):
     return [s for direct in cls.__subclasses__() for s in (direct, *subclasses(direct))]
 

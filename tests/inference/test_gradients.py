@@ -139,14 +139,15 @@ def test_damping_counting_numbers_and_initial_messages(schedule):
     assert_allclose((mine.initial_messages * direction).sum(), expected, rtol=1e-7)
 
 
+@pytest.mark.parametrize("kind", [ig.MeanField, ig.StructuredMeanField])
 @pytest.mark.parametrize("name", GRAPHS)
-def test_mean_field(name):
+def test_mean_field(name, kind):
     graph = GRAPHS[name]
     for seed in range(4):
         rng = np.random.default_rng([seed, 17])
         witness = rng.integers(0, graph.cards)
         p = random_potentials(graph, rng, 1.0, 0.3 * (seed > 1), witness, {1: int(witness[1])} if seed == 3 else {})
-        algorithm = ig.MeanField(iterations=seed + 1)
+        algorithm = kind(iterations=seed + 1)
         loss = Loss(graph, rng)
         mine = run(p, algorithm, tape=True).backward(loss.z, loss.variables, loss.factors)
         directions = [rng.normal(size=t.shape) for t in p.log_tables]

@@ -7,6 +7,7 @@ from isinglass.inference.brute import Brute
 from isinglass.inference.exact import Exact
 from isinglass.inference.mf import MeanField
 from isinglass.inference.result import Assignment, Info, Result
+from isinglass.inference.smf import StructuredMeanField
 
 __all__ = [
     "ALGORITHMS",
@@ -21,6 +22,7 @@ __all__ = [
     "Info",
     "MeanField",
     "Result",
+    "StructuredMeanField",
     "TreeReweighted",
     "algorithms",
     "infer",

@@ -150,7 +150,7 @@ def _own_potentials(potentials: Potentials, edges: Edges, taken: NDArray[Any]) -
             if _distinct(graph, group.scopes):
                 phi[places] += tables[ids]
             else:
-                np.add.at(phi, places, tables[ids])
+                phi += add_up(places.ravel(), tables[ids].ravel(), len(phi))
         elif group.arity == 0:
             taken[group.factors] = tables[ids]
     for variable, state in potentials.evidence.items():
@@ -186,7 +186,7 @@ def _effective_tables(
         if group.arity < 2 or not len(group):
             continue
         rows = tables.reshape(len(tables), -1)
-        tops = rows.real.max(axis=1)
+        tops = np.maximum.reduce(np.ascontiguousarray(rows.real.T))  # much faster than along short rows
         scaled = rows - np.where(tops > -np.inf, tops, 0.0)[:, None]
         links = link_of[group.factors]
         taken[group.factors] = tops[ids]
@@ -230,8 +230,8 @@ def move_unary_bars(graph: FactorGraph, factors_bar: NDArray[Any], variables_bar
     """Add derivatives by the beliefs of factors of arity one to those by their variables' beliefs, which they are."""
     for group, part in iter_groups(graph):
         if group.arity == 1:
-            bars = factors_bar[part].reshape(len(group), -1)
-            np.add.at(variables_bar, unary_places(graph, group.scopes, group.shape[0]), bars)
+            places = unary_places(graph, group.scopes, group.shape[0]).ravel()
+            variables_bar += add_up(places, factors_bar[part], len(variables_bar))
 
 
 def table_gradients(

@@ -1,41 +1,31 @@
 """Naive mean field: a lower bound on log Z at every iterate (equations in `isinglass.kernels.numba.meanfield`).
 
-The start is uniform. In a component with hard zeros a uniform start would put mass on what is forbidden; there it is
-a possible assignment instead, from max-product messages or, where it fits, from exact inference; if neither finds one,
-the run is refused. From a start of finite bound every iterate has one.
+The start is uniform over the states that a variable's own potential allows. In a component whose links have hard zeros
+that would put mass on what is forbidden; there it is a possible assignment instead, from max-product messages or, where
+it fits, from exact inference; if neither finds one, the run is refused. From a start of finite bound every iterate has
+one.
 """
 
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from isinglass.errors import ConvergenceWarning, ImpossibleEvidenceError, MemoryLimitError
+from isinglass.errors import ConvergenceWarning, ImpossibleEvidenceError, InputError, MemoryLimitError
 from isinglass.graph.edges import Edges, edges_of
+from isinglass.graph.neighbours import Neighbours, neighbours_of
 from isinglass.inference.algorithm import Algorithm, Cost, Facts, Progress, Taping, register
 from isinglass.inference.bp import BeliefPropagation
 from isinglass.inference.evidence import impossible
 from isinglass.inference.exact import Exact
-from isinglass.inference.link_model import (
-    LinkModel,
-    move_unary_bars,
-    share_unary_beliefs,
-    table_gradients,
-)
-from isinglass.inference.result import (
-    FactorBeliefs,
-    Gradients,
-    Info,
-    Result,
-    VariableBeliefs,
-    belief_entries,
-    first_beliefs,
-)
-from isinglass.potentials import LogTables, Potentials
+from isinglass.inference.link_model import LinkModel
+from isinglass.inference.mean_field_bound import MeanFieldBound
+from isinglass.inference.result import FactorBeliefs, Gradients, Info, Result, VariableBeliefs, belief_entries
+from isinglass.potentials import Potentials
 from isinglass.validation import IntArray, bytes_text, number, whole_number
 
 
@@ -81,11 +71,8 @@ class MeanField(Algorithm):
         self, potentials: Potentials, progress: Progress | None = None, tape: Taping = False, init: Result | None = None
     ) -> Result:
         """Ascend and read out the bound and the beliefs."""
-        ascent = _Ascent(potentials, _start(potentials) if init is None else init.variables.flat.copy())
-        limit = whole_number(self.max_iter, "max_iter", 1)
-        if self.iterations is not None:
-            limit = whole_number(self.iterations, "iterations")
-        tol = number(self.tol, "tol", 0, np.inf) if self.iterations is None else -1.0
+        ascent = _Ascent(potentials, init)
+        limit, tol = stopping(self.iterations, self.max_iter, self.tol)
         ascent.run(limit, tol, bool(tape), progress)
         log_z, factors = ascent.read_out()
         converged = bool((ascent.residual <= self.tol).all()) and limit > 0
@@ -103,25 +90,19 @@ class MeanField(Algorithm):
         )
 
 
-@dataclass(eq=False)
 class _Ascent:
-    """Coordinate ascent from a start q; keeps what the backward pass needs."""
+    """Coordinate ascent; keeps what the backward pass needs."""
 
-    potentials: Potentials
-    q: NDArray[Any]
-    steps: list[tuple[NDArray[np.bool_], NDArray[Any]]] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        graph = self.potentials.graph
+    def __init__(self, potentials: Potentials, init: Result | None) -> None:
+        graph = potentials.graph
+        self.potentials = potentials
+        self.steps: list[tuple[NDArray[np.bool_], NDArray[Any]]] = []
         self.edges: Edges = edges_of(graph)
-        n = graph.n_components
-        self.model = LinkModel.of(self.potentials, np.ones(len(self.edges.size)))
-        self.first_belief = first_beliefs(graph)[self.edges.link_factor]
-        self.slot_of = np.empty(len(self.edges.slot_edge), np.int64)
-        self.slot_of[self.edges.slot_edge] = np.arange(len(self.edges.slot_edge))
-        self.residual, self.iterations = np.full(n, np.inf), np.zeros(n, np.int64)
-        self.t = np.zeros(int(graph.cards.max(initial=1)), self.potentials.dtype)
-        self.digits = np.zeros(int(np.diff(self.edges.first_slot).max(initial=1)), np.int64)
+        self.near: Neighbours = graph.cached("neighbours", lambda: neighbours_of(graph))
+        self.bound = MeanFieldBound(potentials, np.zeros(len(self.edges.size), bool))
+        self.q = begin(potentials, self.bound.model, ~self.bound.chosen, init)
+        self.at = self.bound.model.table[self.near.link].astype(np.uint64)
+        self.residual, self.iterations = np.full(graph.n_components, np.inf), np.zeros(graph.n_components, np.int64)
 
     def run(self, limit: int, tol: float, taped: bool, progress: Progress | None) -> None:
         """Sweep until every component has converged or used up its sweeps."""
@@ -132,15 +113,14 @@ class _Ascent:
         for t in range(limit):
             if not active.any():
                 break
-            log = np.empty(self.q.size if taped else 0, self.q.dtype)
+            if taped:
+                self.steps.append((active.copy(), self.q.copy()))
             ascend(
-                self.edges, self.slot_of, self.model.phi, self.model.psi, self.model.table, self.q, log, active,
-                residual, possible, self.t, self.digits,
+                self.near, self.edges, self.at, self.bound.model.phi, self.bound.model.psi, self.q, active, residual,
+                possible, self.bound.row, self.bound.digits,
             )  # fmt: skip
             if not possible.all():
                 raise ImpossibleEvidenceError(impossible(self.potentials))
-            if taped:
-                self.steps.append((active.copy(), log))
             self.residual[active], self.iterations[active] = residual[active], t + 1
             active = active & (residual > tol)
             if progress is not None:
@@ -148,56 +128,65 @@ class _Ascent:
 
     def read_out(self) -> tuple[NDArray[Any], NDArray[Any]]:
         """Return the bound of each component, and the flat beliefs of factors."""
-        from isinglass.kernels.numba.meanfield import lower_bound
-
-        graph, model = self.potentials.graph, self.model
-        log_z = model.constant.copy()
-        factors = np.zeros(belief_entries(graph), self.q.dtype)
-        lower_bound(
-            self.edges, model.phi, model.psi, model.table, self.q, log_z, factors, self.first_belief, self.digits
-        )
-        share_unary_beliefs(graph, self.q, factors)
+        factors = np.zeros(belief_entries(self.potentials.graph), self.q.dtype)
+        log_z = self.bound.value(self.q, factors)
         if (log_z.real == -np.inf).any():
             raise ImpossibleEvidenceError(impossible(self.potentials))
         return log_z, factors
 
     def backward(self, z_bar: NDArray[Any], variables_bar: NDArray[Any], factors_bar: NDArray[Any]) -> Gradients:
         """Carry derivatives back through the bound and every sweep."""
-        from isinglass.kernels.numba import meanfield
+        from isinglass.kernels.numba.meanfield import ascend_back
 
-        edges, model = self.edges, self.model
-        q, q_bar = self.q.copy(), variables_bar.astype(self.q.dtype)
-        move_unary_bars(self.potentials.graph, factors_bar, q_bar)
-        phi_bar, table_bar = np.zeros_like(model.phi), np.zeros(int(edges.size.sum()), self.q.dtype)
-        first_bar = np.concatenate([[0], np.cumsum(edges.size)])[:-1].astype(np.int64)
-        meanfield.read_out_back(
-            edges, model.phi, model.psi, model.table, q, z_bar, factors_bar, self.first_belief, q_bar, phi_bar,
-            table_bar, first_bar, self.t, self.digits,
-        )  # fmt: skip
-        for active, log in reversed(self.steps):
-            meanfield.ascend_back(
-                edges, self.slot_of, model.psi, model.table, q, log, active, q_bar, phi_bar, table_bar, first_bar,
-                self.t, self.digits,
+        q, factors = self.q.copy(), np.zeros(0, self.q.dtype)
+        bars = self.bound.backward(q, factors, z_bar, variables_bar, factors_bar)
+        bar_at = bars.first_table[self.near.link].astype(np.uint64)
+        for active, before in reversed(self.steps):
+            ascend_back(
+                self.near, self.edges, self.at, self.bound.model.psi, q, before, active, bars.q, bars.phi, bars.table,
+                bar_at, self.bound.row, self.bound.digits,
             )  # fmt: skip
-        groups = table_gradients(self.potentials, phi_bar, table_bar, first_bar, z_bar)
-        of_factors = LogTables(self.potentials.graph, groups, self.potentials.table_ids)
-        return Gradients(groups, of_factors, np.zeros(0), 0.0, lambda: np.zeros(self.potentials.graph.n_factors))
+        return bars.gradients(self.potentials, z_bar)
 
 
-def _start(potentials: Potentials) -> NDArray[Any]:
-    """Uniform beliefs; in components with hard zeros, a possible assignment."""
+def stopping(iterations: int | None, max_iter: int, tol: float) -> tuple[int, float]:
+    """Return how many sweeps to make at most, and the change at which to stop (-1: at none)."""
+    limit, least = whole_number(max_iter, "max_iter", 1), number(tol, "tol", 0, np.inf)
+    return (limit, least) if iterations is None else (whole_number(iterations, "iterations"), -1.0)
+
+
+def begin(
+    potentials: Potentials, model: LinkModel, links: NDArray[np.bool_], init: Result | None = None
+) -> NDArray[Any]:
+    """Return the flat beliefs to start from: those of `init`, or uniform ones over what a variable's potential allows.
+
+    In components in which some of the `links` have hard zeros, a possible assignment.
+    """
     graph, edges = potentials.graph, edges_of(potentials.graph)
-    q: NDArray[Any] = np.repeat(1.0 / graph.cards, graph.cards).astype(potentials.dtype)
+    if init is not None:
+        return _given(init, int(edges.first_state[-1])).astype(potentials.dtype)
+    allowed = model.phi.real > -np.inf
+    number_of = np.add.reduceat(allowed, edges.first_state[:-1], dtype=np.int64) if len(allowed) else graph.cards
+    if (number_of == 0).any():
+        raise ImpossibleEvidenceError(impossible(potentials))
+    q: NDArray[Any] = np.where(allowed, np.repeat(1.0 / number_of, graph.cards), 0.0).astype(potentials.dtype)
+    zeros = np.concatenate([[0], np.cumsum(model.psi.real == -np.inf)])
     hard = np.zeros(graph.n_components, bool)
-    for group, tables, ids in zip(graph.groups, potentials.groups, potentials.table_ids, strict=True):
-        zero = (tables.reshape(len(tables), -1).real == -np.inf).any(axis=1)[ids]
-        hard[graph.factor_component[group.factors[zero]]] = True
+    hard[edges.component[links & (zeros[model.table + edges.size] > zeros[model.table])]] = True
     if hard.any():
         states = _possible(potentials)
         of_hard = hard[graph.variable_component]
         q[np.repeat(of_hard, graph.cards)] = 0
         q[(edges.first_state[:-1] + states)[of_hard]] = 1
     return q
+
+
+def _given(init: Result, size: int) -> NDArray[Any]:
+    if not isinstance(init, Result):
+        raise InputError("init", "an earlier result on this graph", type(init).__name__)
+    if init.variables.flat.size != size:
+        raise InputError("init", f"a result on this graph ({size} states)", f"{init.variables.flat.size} states")
+    return init.variables.flat
 
 
 def _possible(potentials: Potentials) -> IntArray:
