@@ -82,6 +82,9 @@ from .inference import (
     FractionalBeliefPropagation as FractionalBeliefPropagation,
 )
 from .inference import (
+    Gradients as Gradients,
+)
+from .inference import (
     Info as Info,
 )
 from .inference import (
@@ -104,6 +107,9 @@ from .inference import (
 )
 from .inference import (
     n_best as n_best,
+)
+from .inference import (
+    perturbation as perturbation,
 )
 from .inference import (
     sample as sample,

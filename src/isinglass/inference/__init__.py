@@ -6,7 +6,8 @@ from isinglass.inference.bp import BeliefPropagation, FractionalBeliefPropagatio
 from isinglass.inference.brute import Brute
 from isinglass.inference.exact import Exact
 from isinglass.inference.mf import MeanField
-from isinglass.inference.result import Assignment, Info, Result
+from isinglass.inference.perturb import perturbation
+from isinglass.inference.result import Assignment, Gradients, Info, Result
 
 __all__ = [
     "ALGORITHMS",
@@ -18,6 +19,7 @@ __all__ = [
     "Exact",
     "Facts",
     "FractionalBeliefPropagation",
+    "Gradients",
     "Info",
     "MeanField",
     "Result",
@@ -26,5 +28,6 @@ __all__ = [
     "infer",
     "map_assignment",
     "n_best",
+    "perturbation",
     "sample",
 ]

@@ -9,6 +9,7 @@ from typing import Any
 
 from isinglass.errors import ConvergenceWarning, InputError, MemoryLimitError
 from isinglass.inference.algorithm import ALGORITHMS, Algorithm, Progress, make
+from isinglass.inference.evidence import checked
 from isinglass.inference.exact import Exact
 from isinglass.inference.memory import memory_limit_bytes
 from isinglass.inference.result import Assignment, Result
@@ -64,7 +65,7 @@ def infer(
     >>> r.variable(0).round(4).tolist(), round(float(np.exp(r.log_z)), 12)
     ([0.3333, 0.6667], 6.0)
     """
-    clamped = _checked(potentials, evidence)
+    clamped = checked(potentials, evidence)
     if progress is not None and not callable(progress):
         raise InputError("progress", "a function (stage, fraction)", type(progress).__name__)
     chosen = _choose(clamped, options) if algorithm is None else make(algorithm, options)
@@ -107,7 +108,7 @@ def map_assignment(
     >>> m.states.tolist(), m.score, m.optimal
     ([0, 1], 2.0, True)
     """
-    return make(algorithm, options).maximise(_real(_checked(potentials, evidence)), 1, progress)[0]
+    return make(algorithm, options).maximise(_real(checked(potentials, evidence)), 1, progress)[0]
 
 
 def n_best(
@@ -129,7 +130,7 @@ def n_best(
     [[0, 1], [1, 0], [1, 1]]
     """
     count = whole_number(n, "n", 1)
-    return make(algorithm, options).maximise(_real(_checked(potentials, evidence)), count, progress)
+    return make(algorithm, options).maximise(_real(checked(potentials, evidence)), count, progress)
 
 
 def sample(
@@ -151,7 +152,7 @@ def sample(
     [1, 1, 0, 0, 1]
     """
     count = whole_number(n, "n")
-    clamped = _real(_checked(potentials, evidence))
+    clamped = _real(checked(potentials, evidence))
     return make(algorithm, options).sample(clamped, count, generator(random_state))
 
 
@@ -164,12 +165,6 @@ def algorithms() -> dict[str, str]:
     'all assignments, one by one'
     """
     return {name: cls.facts.summary for name, cls in ALGORITHMS.items()}
-
-
-def _checked(potentials: Potentials, evidence: Evidence | None) -> Potentials:
-    if not isinstance(potentials, Potentials):
-        raise InputError("potentials", "Potentials", type(potentials).__name__, "build them with ig.Potentials")
-    return potentials if evidence is None else potentials.with_evidence(evidence)
 
 
 def _real(potentials: Potentials) -> Potentials:

@@ -169,6 +169,7 @@ class BeliefPropagation(MessagePassing):
         bound=None,
         maximises="one",
         iterative=True,
+        envelope=True,
     )
 
 
@@ -202,6 +203,7 @@ class TreeReweighted(MessagePassing):
         bound="upper",
         maximises="one",
         iterative=True,
+        envelope=True,
     )
 
     def counting(self, potentials: Potentials) -> NDArray[np.float64]:
@@ -248,6 +250,7 @@ class FractionalBeliefPropagation(MessagePassing):
         bound=None,
         maximises="one",
         iterative=True,
+        envelope=True,
     )
 
     def counting(self, potentials: Potentials) -> NDArray[np.float64]:

@@ -182,9 +182,7 @@ class Result:
         """
         if self.reverse is None:
             raise InputError("tape", "True when the result was inferred", "no tape", "infer(..., tape=True)")
-        graph = self.potentials.graph
-        z_bar = np.broadcast_to(np.asarray(log_z, self.variables.flat.dtype), graph.n_components).copy()
-        return self.reverse(z_bar, _flat_cotangent(self.variables, variables), _factor_cotangent(graph, self, factors))
+        return self.reverse(*cotangents(self, log_z, variables, factors))
 
     def __repr__(self) -> str:
         return f"Result: log_z = {self.log_z:.10g}, {self.info}"
@@ -235,6 +233,15 @@ def first_beliefs(graph: FactorGraph) -> IntArray:
 def belief_entries(graph: FactorGraph) -> int:
     """Return the length of a flat vector of all factors' beliefs."""
     return sum(len(group) * group.table_size for group in graph.groups)
+
+
+def cotangents(
+    result: Result, log_z: ArrayLike, variables: Any, factors: Any
+) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+    """Lay out derivatives by log Z (for each component), variable beliefs and factor beliefs as flat arrays."""
+    graph = result.potentials.graph
+    z_bar = np.broadcast_to(np.asarray(log_z, result.variables.flat.dtype), graph.n_components).copy()
+    return z_bar, _flat_cotangent(result.variables, variables), _factor_cotangent(graph, result, factors)
 
 
 def _index(value: int, argument: str, length: int, what: str) -> int:
