@@ -100,6 +100,9 @@ from .inference import (
     algorithms as algorithms,
 )
 from .inference import (
+    hessian_vector_product as hessian_vector_product,
+)
+from .inference import (
     infer as infer,
 )
 from .inference import (

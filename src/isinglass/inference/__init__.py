@@ -5,6 +5,7 @@ from isinglass.inference.api import algorithms, infer, map_assignment, n_best, s
 from isinglass.inference.bp import BeliefPropagation, FractionalBeliefPropagation, TreeReweighted
 from isinglass.inference.brute import Brute
 from isinglass.inference.exact import Exact
+from isinglass.inference.hessian import hessian_vector_product
 from isinglass.inference.mf import MeanField
 from isinglass.inference.perturb import perturbation
 from isinglass.inference.result import Assignment, Gradients, Info, Result
@@ -25,6 +26,7 @@ __all__ = [
     "Result",
     "TreeReweighted",
     "algorithms",
+    "hessian_vector_product",
     "infer",
     "map_assignment",
     "n_best",
