@@ -88,6 +88,9 @@ from .inference import (
     Info as Info,
 )
 from .inference import (
+    MaxProduct as MaxProduct,
+)
+from .inference import (
     MeanField as MeanField,
 )
 from .inference import (

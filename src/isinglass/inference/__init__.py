@@ -6,6 +6,7 @@ from isinglass.inference.bp import BeliefPropagation, FractionalBeliefPropagatio
 from isinglass.inference.brute import Brute
 from isinglass.inference.exact import Exact
 from isinglass.inference.hessian import hessian_vector_product
+from isinglass.inference.max_product import MaxProduct
 from isinglass.inference.mf import MeanField
 from isinglass.inference.perturb import perturbation
 from isinglass.inference.result import Assignment, Gradients, Info, Result
@@ -22,6 +23,7 @@ __all__ = [
     "FractionalBeliefPropagation",
     "Gradients",
     "Info",
+    "MaxProduct",
     "MeanField",
     "Result",
     "TreeReweighted",

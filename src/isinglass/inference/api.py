@@ -180,7 +180,8 @@ def _choose(potentials: Potentials, options: dict[str, Any]) -> Algorithm:
     cost, limit = exact.cost(potentials), memory_limit_bytes(exact.memory_limit)
     if cost.bytes <= limit:
         return exact
-    approximate = ", ".join(name for name, cls in ALGORITHMS.items() if cls.facts.exact != "always")
+    others = {name: cls.facts for name, cls in ALGORITHMS.items() if cls.facts.semiring == "sum"}
+    approximate = ", ".join(name for name, facts in others.items() if facts.exact != "always")
     raise MemoryLimitError(
         f"exact inference does not fit ({cost.text}; the memory limit is {bytes_text(limit)}); raise memory_limit "
         "(--memory), search longer for an elimination order (restarts=100, --restarts 100), observe more variables, or "

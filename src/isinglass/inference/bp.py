@@ -18,7 +18,7 @@ from isinglass.graph.edges import edges_of
 from isinglass.graph.factor_graph import FactorGraph
 from isinglass.graph.schedules import grid_schedule, tree_schedule
 from isinglass.inference.algorithm import Algorithm, Cost, Facts, Progress, register
-from isinglass.inference.decode import decode
+from isinglass.inference.decode import agrees, decode
 from isinglass.inference.engine import Engine, Outcome, Part, Plan, Sequencer, by_residual
 from isinglass.inference.result import Assignment, Bound, FactorBeliefs, Info, Result, VariableBeliefs
 from isinglass.potentials import Potentials
@@ -54,6 +54,7 @@ class MessagePassing(Algorithm):
     random_state: int = 0
 
     powers: ClassVar[bool] = True  # whether counting numbers may differ from one
+    engine: ClassVar[type[Engine]] = Engine
 
     def counting(self, potentials: Potentials) -> NDArray[np.float64]:
         """Return the counting number of each link."""
@@ -73,7 +74,7 @@ class MessagePassing(Algorithm):
         self, potentials: Potentials, progress: Progress | None = None, tape: bool = False, init: Result | None = None
     ) -> Result:
         """Pass messages and read out the beliefs."""
-        engine = Engine(potentials, self._plan(potentials), _initial(potentials, init))
+        engine = self.engine(potentials, self._plan(potentials), _initial(potentials, init))
         outcome = engine.run(tape, progress)
         return Result(
             potentials,
@@ -86,16 +87,21 @@ class MessagePassing(Algorithm):
         )
 
     def maximise(self, potentials: Potentials, n: int = 1, progress: Progress | None = None) -> list[Assignment]:
-        """Pass max-product messages and decode one assignment; proved optimal on forests only."""
+        """Pass max-product messages and decode one assignment; `isinglass.inference.decode` says what is proved."""
         if n != 1:
             raise InputError("n", f"1, the only number that {self.name!r} decodes", str(n), 'use "exact"')
         plan = replace(self._plan(potentials), maximise=True)
         outcome = Engine(potentials, plan).run(False, progress)
         states = decode(potentials, outcome.variables, outcome.factors)
         score = float(potentials.log_score(states))
-        exact = potentials.graph.is_forest and bool((plan.counting == 1).all())
-        optimal = exact and bool(outcome.converged.all())
-        return [Assignment(states, score, score if optimal else np.inf, optimal)]
+        converged, plain = bool(outcome.converged.all()), bool((plan.counting == 1).all())
+        agreed = converged and agrees(potentials, outcome.variables, outcome.factors, states, 100 * self.tol)
+        optimal = (converged and plain and potentials.graph.is_forest) or (agreed and self._mixes_forests())
+        return [Assignment(states, score, score if optimal else np.inf, optimal, optimal or (agreed and plain))]
+
+    def _mixes_forests(self) -> bool:
+        """Tell whether counting numbers are known to be probabilities of being in a random forest."""
+        return self.facts.bound == "upper" and getattr(self, "weights", None) is None
 
     def _plan(self, potentials: Potentials) -> Plan:
         iterations = None if self.iterations is None else whole_number(self.iterations, "iterations")

@@ -6,8 +6,8 @@ derivative of the beliefs along dL/db:
 
     dL/dphi  =  d/dh b(phi + h dL/db)  =  Im b(phi + i h dL/db) / h    with h so small that h² vanishes
 
-(Domke 2010; the complex step of Squire and Trapp 1998). A fixed point depends on phi only through the sum of all tables,
-so a loss of a variable's belief perturbs the smallest factor that holds the variable.
+(Domke 2010; the complex step of Squire and Trapp 1998). A fixed point depends on phi only through the sum of all
+tables, so a loss of a variable's belief perturbs the smallest factor that holds the variable.
 
 An iterative algorithm goes on from its converged messages. Their real parts stand still; the imaginary parts follow the
 linearised iteration, which contracts as fast as the run itself did, until they change little *relative to their size*:
@@ -130,9 +130,8 @@ def _perturbed(potentials: Potentials, variables_step: NDArray[Any], factors_ste
         own = variables_step[first[hosted][:, None] + np.arange(card)]
         shape = [len(rows)] + [card if k == axis else 1 for k in range(graph.groups[g].arity)]
         steps[g][rows] += own.reshape(shape)
-    tables = [
-        shared[ids] + 1j * step for shared, ids, step in zip(potentials.groups, potentials.table_ids, steps, strict=True)
-    ]
+    sharing = zip(potentials.groups, potentials.table_ids, steps, strict=True)
+    tables = [shared[ids] + 1j * step for shared, ids, step in sharing]
     return Potentials._build(graph, tables, [np.arange(len(t)) for t in tables], potentials.evidence)
 
 
@@ -151,6 +150,8 @@ def _settled(algorithm: Algorithm, start: Result, perturbed: Potentials) -> Resu
     """Infer on perturbed potentials, from a converged start, until the imaginary parts of the beliefs stand still."""
     if not algorithm.facts.iterative:
         return algorithm.run(perturbed)
+    if not perturbed.graph.n_factors:
+        return start
     block = _in_blocks(algorithm)
     tol, limit = max(algorithm.tol, ROUNDING), algorithm.max_iter  # type: ignore[attr-defined]
     now, done, change = _complex(start), 0, np.inf

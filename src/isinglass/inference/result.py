@@ -201,12 +201,16 @@ class Assignment:
         No assignment scores higher than this; inf if the algorithm proves nothing.
     optimal : bool
         Whether the algorithm proved that no assignment scores higher.
+    locally_optimal : bool
+        Whether the algorithm proved that none does among those that differ from it only on variables which, with the
+        factors that touch them, form trees and single loops (or at all: then `optimal` is true as well).
     """
 
     states: IntArray
     score: float
     bound: float
     optimal: bool
+    locally_optimal: bool = False
 
 
 def ranked(states: IntArray, scores: NDArray[Any]) -> list[Assignment]:
@@ -214,7 +218,11 @@ def ranked(states: IntArray, scores: NDArray[Any]) -> list[Assignment]:
     order = np.argsort(-scores, kind="stable")
     top = float(scores[order[0]])
     slack = 1e-12 * max(1.0, abs(top))
-    return [Assignment(states[i], float(scores[i]), top, bool(scores[i] >= top - slack)) for i in order]
+    found = []
+    for i in order:
+        optimal = bool(scores[i] >= top - slack)
+        found.append(Assignment(states[i], float(scores[i]), top, optimal, optimal))
+    return found
 
 
 def first_states(graph: FactorGraph) -> IntArray:
