@@ -124,7 +124,7 @@ def _read_out(model, c, phi, psi, m):
         log_z += (1 - sum(c[a] for a in model.at[i])) * log(total)
     for a in model.links:
         n = {i: _to_link(model, c, phi, m, i, a) for i in model.scopes[a]}  # not normalised, so Z_a is Z_a prod Z_ia
-        rows = {x: value for x, value in psi[a].items()}
+        rows = dict(psi[a])
         for x in rows:
             for k, i in enumerate(model.scopes[a]):
                 rows[x] *= n[i][x[k]]
