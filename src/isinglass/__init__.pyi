@@ -82,7 +82,13 @@ from .inference import (
     FractionalBeliefPropagation as FractionalBeliefPropagation,
 )
 from .inference import (
+    Gradients as Gradients,
+)
+from .inference import (
     Info as Info,
+)
+from .inference import (
+    MaxProduct as MaxProduct,
 )
 from .inference import (
     MeanField as MeanField,
@@ -100,6 +106,9 @@ from .inference import (
     algorithms as algorithms,
 )
 from .inference import (
+    hessian_vector_product as hessian_vector_product,
+)
+from .inference import (
     infer as infer,
 )
 from .inference import (
@@ -107,6 +116,9 @@ from .inference import (
 )
 from .inference import (
     n_best as n_best,
+)
+from .inference import (
+    perturbation as perturbation,
 )
 from .inference import (
     sample as sample,

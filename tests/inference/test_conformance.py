@@ -68,6 +68,16 @@ class TestStructuredMeanField(TestBeliefPropagation):
         return ig.StructuredMeanField(tol=1e-13, max_iter=500)
 
 
+class TestMaxProduct(TestBeliefPropagation):
+    def algorithm(self):
+        return ig.MaxProduct(tol=1e-12, max_iter=200, damping=0.1)
+
+
+class TestMaxProductAuto(TestBeliefPropagation):
+    def algorithm(self):
+        return ig.MaxProduct(tol=1e-12, max_iter=200)
+
+
 def subclasses(cls):
     return [s for direct in cls.__subclasses__() for s in (direct, *subclasses(direct))]
 

@@ -5,8 +5,11 @@ from isinglass.inference.api import algorithms, infer, map_assignment, n_best, s
 from isinglass.inference.bp import BeliefPropagation, FractionalBeliefPropagation, TreeReweighted
 from isinglass.inference.brute import Brute
 from isinglass.inference.exact import Exact
+from isinglass.inference.hessian import hessian_vector_product
+from isinglass.inference.max_product import MaxProduct
 from isinglass.inference.mf import MeanField
-from isinglass.inference.result import Assignment, Info, Result
+from isinglass.inference.perturb import perturbation
+from isinglass.inference.result import Assignment, Gradients, Info, Result
 from isinglass.inference.smf import StructuredMeanField
 
 __all__ = [
@@ -19,14 +22,18 @@ __all__ = [
     "Exact",
     "Facts",
     "FractionalBeliefPropagation",
+    "Gradients",
     "Info",
+    "MaxProduct",
     "MeanField",
     "Result",
     "StructuredMeanField",
     "TreeReweighted",
     "algorithms",
+    "hessian_vector_product",
     "infer",
     "map_assignment",
     "n_best",
+    "perturbation",
     "sample",
 ]

@@ -47,6 +47,11 @@ class Facts:
         Whether `tol` and `max_iter` mean something to it.
     local : bool
         Whether it climbs to one of several local optima, so that the order of the variables matters.
+    envelope : bool
+        Whether, once it has converged, the derivative of log Z by a log table is the factor's belief; then gradients
+        by `perturbation` hold.
+    semiring : {"sum", "max"}
+        Whether beliefs stand for marginals and log_z for log Z, or for max-marginals and the best score.
     """
 
     summary: str
@@ -57,6 +62,8 @@ class Facts:
     joints: bool = False
     iterative: bool = False
     local: bool = False
+    envelope: bool = False
+    semiring: Literal["sum", "max"] = "sum"
 
 
 @dataclass(frozen=True)
@@ -101,11 +108,11 @@ class Algorithm(ABC):
 
     def maximise(self, potentials: Potentials, n: int = 1, progress: Progress | None = None) -> list[Assignment]:
         """Find the `n` most probable assignments, best first."""
-        raise InputError("algorithm", "one that maximises", repr(self.name), _with("maximises"))
+        raise InputError("algorithm", "one that maximises", repr(self.name), with_fact("maximises"))
 
     def sample(self, potentials: Potentials, n: int, rng: np.random.Generator) -> IntArray:
         """Draw `n` assignments, shape (n, variables)."""
-        raise InputError("algorithm", "one that samples", repr(self.name), _with("samples"))
+        raise InputError("algorithm", "one that samples", repr(self.name), with_fact("samples"))
 
 
 ALGORITHMS: Registry[type[Algorithm]] = Registry("algorithm")
@@ -132,6 +139,7 @@ def make(algorithm: str | Algorithm, options: dict[str, Any]) -> Algorithm:
     return replace(algorithm, **options) if options else algorithm  # type: ignore[type-var]
 
 
-def _with(fact: str) -> str:
+def with_fact(fact: str) -> str:
+    """Name the algorithms of which a fact is true."""
     names = [repr(name) for name, cls in ALGORITHMS.items() if getattr(cls.facts, fact)]
     return f"use {' or '.join(names)}" if names else ""

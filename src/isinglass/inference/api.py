@@ -12,6 +12,7 @@ import numpy as np
 
 from isinglass.errors import ConvergenceWarning, InputError, MemoryLimitError
 from isinglass.inference.algorithm import ALGORITHMS, Algorithm, Progress, Taping, make
+from isinglass.inference.evidence import checked
 from isinglass.inference.exact import Exact
 from isinglass.inference.memory import memory_limit_bytes
 from isinglass.inference.result import Assignment, Result
@@ -115,7 +116,7 @@ def map_assignment(
     >>> m.states.tolist(), m.score, m.optimal
     ([0, 1], 2.0, True)
     """
-    return make(algorithm, options).maximise(_real(_checked(potentials, evidence)), 1, progress)[0]
+    return make(algorithm, options).maximise(_real(checked(potentials, evidence)), 1, progress)[0]
 
 
 def n_best(
@@ -137,7 +138,7 @@ def n_best(
     [[0, 1], [1, 0], [1, 1]]
     """
     count = whole_number(n, "n", 1)
-    return make(algorithm, options).maximise(_real(_checked(potentials, evidence)), count, progress)
+    return make(algorithm, options).maximise(_real(checked(potentials, evidence)), count, progress)
 
 
 def sample(
@@ -159,7 +160,7 @@ def sample(
     [1, 1, 0, 0, 1]
     """
     count = whole_number(n, "n")
-    clamped = _real(_checked(potentials, evidence))
+    clamped = _real(checked(potentials, evidence))
     return make(algorithm, options).sample(clamped, count, generator(random_state))
 
 
@@ -177,10 +178,10 @@ def algorithms() -> dict[str, str]:
 def _stages(potentials: Any, evidence: Evidence | None) -> list[Potentials]:
     """Check the potentials, or those of each iteration, which share a graph."""
     if not isinstance(potentials, list | tuple):
-        return [_checked(potentials, evidence)]
+        return [checked(potentials, evidence)]
     if not potentials:
         raise InputError("potentials", "at least one", "an empty list")
-    stages = [_checked(p, evidence) for p in potentials]
+    stages = [checked(p, evidence) for p in potentials]
     dtype = np.result_type(*(p.dtype for p in stages))
     for t, p in enumerate(stages):
         if p.graph is not stages[0].graph:
@@ -188,12 +189,6 @@ def _stages(potentials: Any, evidence: Evidence | None) -> list[Potentials]:
         if p.evidence != stages[0].evidence or p.dtype != dtype:
             raise InputError(f"potentials[{t}]", "the evidence and number type of potentials[0]", "others")
     return stages
-
-
-def _checked(potentials: Potentials, evidence: Evidence | None) -> Potentials:
-    if not isinstance(potentials, Potentials):
-        raise InputError("potentials", "Potentials", type(potentials).__name__, "build them with ig.Potentials")
-    return potentials if evidence is None else potentials.with_evidence(evidence)
 
 
 def _real(potentials: Potentials) -> Potentials:
@@ -209,7 +204,8 @@ def _choose(potentials: Potentials, options: dict[str, Any]) -> Algorithm:
     cost, limit = exact.cost(potentials), memory_limit_bytes(exact.memory_limit)
     if cost.bytes <= limit:
         return exact
-    approximate = ", ".join(name for name, cls in ALGORITHMS.items() if cls.facts.exact != "always")
+    others = {name: cls.facts for name, cls in ALGORITHMS.items() if cls.facts.semiring == "sum"}
+    approximate = ", ".join(name for name, facts in others.items() if facts.exact != "always")
     raise MemoryLimitError(
         f"exact inference does not fit ({cost.text}; the memory limit is {bytes_text(limit)}); raise memory_limit "
         "(--memory), search longer for an elimination order (restarts=100, --restarts 100), observe more variables, or "

@@ -19,7 +19,7 @@ from isinglass.graph.edges import edges_of
 from isinglass.graph.factor_graph import FactorGraph
 from isinglass.graph.schedules import grid_schedule, tree_schedule
 from isinglass.inference.algorithm import Algorithm, Cost, Facts, Progress, Taping, register
-from isinglass.inference.decode import decode
+from isinglass.inference.decode import agrees, decode
 from isinglass.inference.engine import Engine, Outcome, Part, Plan, Schedule
 from isinglass.inference.result import Assignment, Bound, FactorBeliefs, Info, Result, VariableBeliefs
 from isinglass.inference.reverse import Cotangents, gradients
@@ -115,16 +115,21 @@ class MessagePassing(Algorithm):
         )
 
     def maximise(self, potentials: Potentials, n: int = 1, progress: Progress | None = None) -> list[Assignment]:
-        """Pass max-product messages and decode one assignment; proved optimal on forests only."""
+        """Pass max-product messages and decode one assignment; `isinglass.inference.decode` says what is proved."""
         if n != 1:
             raise InputError("n", f"1, the only number that {self.name!r} decodes", str(n), 'use "exact"')
         plan = replace(self._plan(potentials), maximise=True)
         outcome = Engine([potentials], plan).run(None, progress)
         states = decode(potentials, outcome.variables, outcome.factors)
         score = float(potentials.log_score(states))
-        exact = potentials.graph.is_forest and bool((plan.counting == 1).all())
-        optimal = exact and bool(outcome.converged.all())
-        return [Assignment(states, score, score if optimal else np.inf, optimal)]
+        converged, plain = bool(outcome.converged.all()), bool((plan.counting == 1).all())
+        agreed = converged and agrees(potentials, outcome.variables, outcome.factors, states, 100 * self.tol)
+        optimal = (converged and plain and potentials.graph.is_forest) or (agreed and self._mixes_forests())
+        return [Assignment(states, score, score if optimal else np.inf, optimal, optimal or (agreed and plain))]
+
+    def _mixes_forests(self) -> bool:
+        """Tell whether counting numbers are known to be probabilities of being in a random forest."""
+        return self.facts.bound == "upper" and getattr(self, "weights", None) is None
 
     def _plan(self, potentials: Potentials) -> Plan:
         iterations = None if self.iterations is None else whole_number(self.iterations, "iterations")
@@ -199,6 +204,7 @@ class BeliefPropagation(MessagePassing):
         bound=None,
         maximises="one",
         iterative=True,
+        envelope=True,
     )
 
 
@@ -247,6 +253,7 @@ class TreeReweighted(MessagePassing):
         bound="upper",
         maximises="one",
         iterative=True,
+        envelope=True,
     )
 
     def counting(self, potentials: Potentials) -> NDArray[np.float64]:
@@ -345,6 +352,7 @@ class FractionalBeliefPropagation(MessagePassing):
         bound=None,
         maximises="one",
         iterative=True,
+        envelope=True,
     )
 
     def counting(self, potentials: Potentials) -> NDArray[np.float64]:

@@ -21,7 +21,7 @@ from isinglass.graph.factor_graph import iter_groups
 from isinglass.inference.algorithm import Algorithm, Cost, Facts, Progress, Taping, register
 from isinglass.inference.evidence import base_states, impossible
 from isinglass.inference.memory import memory_limit_bytes, require_memory
-from isinglass.inference.perturbation import perturbation
+from isinglass.inference.perturb import along_beliefs
 from isinglass.inference.result import (
     Assignment,
     FactorBeliefs,
@@ -90,7 +90,13 @@ class Brute(Algorithm):
 
     name: ClassVar[str] = "brute"
     facts: ClassVar[Facts] = Facts(
-        "all assignments, one by one", exact="always", bound="exact", maximises="many", samples=True, joints=True
+        "all assignments, one by one",
+        exact="always",
+        bound="exact",
+        maximises="many",
+        samples=True,
+        joints=True,
+        envelope=True,
     )
 
     def cost(self, potentials: Potentials) -> Cost:
@@ -112,7 +118,7 @@ class Brute(Algorithm):
             FactorBeliefs(potentials.graph, _factors(potentials, tables)),
             Info(self.name, True, 1, 0.0, "exact", 0.0),
             joint_of=partial(joint, potentials, tables),
-            reverse=partial(perturbation, self.run, potentials) if tape else None,
+            reverse=partial(along_beliefs, self.run, potentials) if tape else None,
         )
 
     def maximise(self, potentials: Potentials, n: int = 1, progress: Progress | None = None) -> list[Assignment]:

@@ -4,8 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
+from isinglass.errors import InputError
 from isinglass.potentials import Potentials
-from isinglass.validation import IntArray
+from isinglass.validation import Evidence, IntArray
+
+
+def checked(potentials: Potentials, evidence: Evidence | None) -> Potentials:
+    """Return the potentials of a call, with the evidence that it adds."""
+    if not isinstance(potentials, Potentials):
+        raise InputError("potentials", "Potentials", type(potentials).__name__, "build them with ig.Potentials")
+    return potentials if evidence is None else potentials.with_evidence(evidence)
 
 
 def base_states(potentials: Potentials) -> IntArray:

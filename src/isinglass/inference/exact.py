@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from isinglass.graph.factor_graph import FactorGraph, FactorGroup
 from isinglass.inference.algorithm import Algorithm, Cost, Facts, Progress, Taping, register
 from isinglass.inference.evidence import base_states
-from isinglass.inference.perturbation import perturbation
+from isinglass.inference.perturb import along_beliefs
 from isinglass.inference.result import (
     Assignment,
     FactorBeliefs,
@@ -75,6 +75,7 @@ class Exact(Algorithm):
         maximises="many",
         samples=True,
         joints=True,
+        envelope=True,
     )
 
     def cost(self, potentials: Potentials) -> Cost:
@@ -98,7 +99,7 @@ class Exact(Algorithm):
             FactorBeliefs(potentials.graph, factors),
             Info(self.name, True, 1, 0.0, "exact", 0.0),
             joint_of=partial(self._joint, potentials),
-            reverse=partial(perturbation, self.run, potentials) if tape else None,
+            reverse=partial(along_beliefs, self.run, potentials) if tape else None,
         )
 
     def maximise(self, potentials: Potentials, n: int = 1, progress: Progress | None = None) -> list[Assignment]:

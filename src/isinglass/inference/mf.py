@@ -57,7 +57,12 @@ class MeanField(Algorithm):
 
     name: ClassVar[str] = "mf"
     facts: ClassVar[Facts] = Facts(
-        "naive mean field: a lower bound at every iterate", exact="never", bound="lower", iterative=True, local=True
+        "naive mean field: a lower bound at every iterate",
+        exact="never",
+        bound="lower",
+        iterative=True,
+        local=True,
+        envelope=True,
     )
 
     def cost(self, potentials: Potentials) -> Cost:

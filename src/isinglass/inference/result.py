@@ -194,9 +194,7 @@ class Result:
         """
         if self.reverse is None:
             raise InputError("tape", "True when the result was inferred", "no tape", "infer(..., tape=True)")
-        graph = self.potentials.graph
-        z_bar = np.broadcast_to(np.asarray(log_z, self.variables.flat.dtype), graph.n_components).copy()
-        return self.reverse(z_bar, _flat_cotangent(self.variables, variables), _factor_cotangent(graph, self, factors))
+        return self.reverse(*cotangents(self, log_z, variables, factors))
 
     def __repr__(self) -> str:
         return f"Result: log_z = {self.log_z:.10g}, {self.info}"
@@ -215,12 +213,16 @@ class Assignment:
         No assignment scores higher than this; inf if the algorithm proves nothing.
     optimal : bool
         Whether the algorithm proved that no assignment scores higher.
+    locally_optimal : bool
+        Whether the algorithm proved that none does among those that differ from it only on variables which, with the
+        factors that touch them, form trees and single loops (or at all: then `optimal` is true as well).
     """
 
     states: IntArray
     score: float
     bound: float
     optimal: bool
+    locally_optimal: bool = False
 
 
 def ranked(states: IntArray, scores: NDArray[Any]) -> list[Assignment]:
@@ -228,7 +230,11 @@ def ranked(states: IntArray, scores: NDArray[Any]) -> list[Assignment]:
     order = np.argsort(-scores, kind="stable")
     top = float(scores[order[0]])
     slack = 1e-12 * max(1.0, abs(top))
-    return [Assignment(states[i], float(scores[i]), top, bool(scores[i] >= top - slack)) for i in order]
+    found = []
+    for i in order:
+        optimal = bool(scores[i] >= top - slack)
+        found.append(Assignment(states[i], float(scores[i]), top, optimal, optimal))
+    return found
 
 
 def first_states(graph: FactorGraph) -> IntArray:
@@ -247,6 +253,15 @@ def first_beliefs(graph: FactorGraph) -> IntArray:
 def belief_entries(graph: FactorGraph) -> int:
     """Return the length of a flat vector of all factors' beliefs."""
     return sum(len(group) * group.table_size for group in graph.groups)
+
+
+def cotangents(
+    result: Result, log_z: ArrayLike, variables: Any, factors: Any
+) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+    """Lay out derivatives by log Z (for each component), variable beliefs and factor beliefs as flat arrays."""
+    graph = result.potentials.graph
+    z_bar = np.broadcast_to(np.asarray(log_z, result.variables.flat.dtype), graph.n_components).copy()
+    return z_bar, _flat_cotangent(result.variables, variables), _factor_cotangent(graph, result, factors)
 
 
 def _index(value: int, argument: str, length: int, what: str) -> int:

@@ -11,7 +11,8 @@ A test class inherits it and supplies two methods::
 
 The suite reads the algorithm's declared facts and checks that they are true: exactness where it is
 declared, bounds on their side, consistent beliefs, invariance to rescaling of tables and to relabelling of
-variables and states, independence of what else is in the batch, determinism, a truthful `info`.
+variables and states, independence of what else is in the batch, determinism, a truthful `info`, gradients by
+perturbation that agree with those through the run, exact max-marginals on forests in the max semiring.
 """
 
 from __future__ import annotations
@@ -30,7 +31,8 @@ from isinglass.graph.factor_graph import FactorGraph
 from isinglass.inference.algorithm import ALGORITHMS, Algorithm
 from isinglass.inference.api import infer, map_assignment, n_best, sample
 from isinglass.inference.brute import Brute
-from isinglass.inference.result import Info, Result
+from isinglass.inference.perturb import perturbation
+from isinglass.inference.result import Gradients, Info, Result, first_states
 from isinglass.potentials import Potentials, potentials_union
 from isinglass.testing.strategies import factor_graphs, potentials, random_potentials
 
@@ -215,6 +217,38 @@ class InferenceSuite(ABC):
             return
         assert_allclose(result.joint(wanted), Brute().run(p).joint(wanted), atol=TOLERANCE)
 
+    @checked
+    @given(p=st.one_of(potentials(), potentials(factor_graphs(forest=True))), seed=st.integers(0, 2**31))
+    def test_perturbation(self, p: Potentials, seed: int) -> None:
+        """Where declared: the gradient by perturbation is that through the converged run, and the true one if exact."""
+        algorithm = self.algorithm()
+        if not algorithm.facts.envelope:
+            with_error(InputError, lambda: perturbation(p, algorithm))
+            return
+        result = self.run(p)
+        assume(result.info.converged)
+        log_z, variables, factors = random_cotangents(result, seed)
+        try:
+            mine = perturbation(p, algorithm, log_z, variables, factors)
+        except InputError:  # the derivative did not converge, and it said so
+            assume(False)
+        others = [infer(p, algorithm, tape=True)]
+        if self.is_exact_on(p):
+            others.append(infer(p, Brute(), tape=True))
+        for other in others:
+            assert_same_gradients(mine, other.backward(log_z, variables, factors))
+
+    @checked
+    @given(p=potentials(factor_graphs(forest=True)))
+    def test_max_marginals(self, p: Potentials) -> None:
+        """In the max semiring, on forests: exact max-marginals and the score of a best assignment."""
+        if self.algorithm().facts.semiring == "sum":
+            return
+        result = self.run(p)
+        assume(result.info.converged)
+        assert_allclose(result.log_z, Brute().maximise(p)[0].score, atol=TOLERANCE, rtol=TOLERANCE)
+        assert_allclose(result.variables.flat, max_marginals(p), atol=TOLERANCE)
+
     def test_moderate_and_extreme_scales(self) -> None:
         """Potentials up to e^{+-300}, with and without hard zeros: no overflow, no NaN, right where exact."""
         rng = np.random.default_rng(0)
@@ -231,6 +265,33 @@ class InferenceSuite(ABC):
                     assert_allclose(result.log_z, truth.log_z, rtol=1e-12)
                     assert_allclose(result.variables.flat, truth.variables.flat, atol=1e-9)
                 check_bound(result.log_z, truth.log_z, result.info)
+
+
+def random_cotangents(result: Result, seed: int) -> tuple[Any, Any, list[Any]]:
+    """Draw derivatives of a loss by log Z, variable beliefs and factor beliefs."""
+    rng = np.random.default_rng(seed)
+    log_z, variables = rng.normal(size=len(result.component_log_z)), rng.normal(size=result.variables.flat.size)
+    return log_z, variables, [rng.normal(size=belief.shape) for belief in result.factors]
+
+
+def assert_same_gradients(one: Gradients, two: Gradients) -> None:
+    """Check that gradients by the log tables agree, relative to their size or absolutely."""
+    for a, b in zip(one.groups, two.groups, strict=True):
+        assert_allclose(a, b, atol=1e-7 * max(1.0, float(np.abs(b).max(initial=0.0))), rtol=0)
+
+
+def max_marginals(p: Potentials) -> Any:
+    """Return the flat max-marginals of all variables, each summing to one, by enumeration."""
+    first = first_states(p.graph)
+    flat = Brute().run(p).variables.flat * 0.0
+    for i, state in p.evidence.items():
+        flat[first[i] + state] = 1.0
+    flat[first[:-1][p.graph.cards == 1]] = 1.0
+    for table in Brute().tables(p):
+        for axis, i in enumerate(table.free):
+            top = table.log_p.max(axis=tuple(k for k in range(table.log_p.ndim) if k != axis))
+            flat[first[i] : first[i + 1]] = np.exp(top - top.max()) / np.exp(top - top.max()).sum()
+    return flat
 
 
 def relabelled(p: Potentials, order: Any, states: list[Any]) -> Potentials:

@@ -2,7 +2,7 @@
 
 A bar marks the derivative of the loss by the logarithm of a quantity.
 
-    read-out   b = exp(t) / Z:  t_bar = b (d - <b, d> + z c),  with d the derivative by b itself, z that by log Z and
+    read-out   b = exp(t) / Z:  t_bar = b (d - <b, d>) + z c b,  with d the derivative by b itself, z that by log Z and
                c the counting number of the region (log Z of each region enters log Z with c)
     links      m_i(x_i) ~ sum psi prod_{j != i} n_j.  With h_i the derivative by log m_i, made orthogonal to the
                normalisation, and w_i(x_a) = h_i(x_i) psi prod_{j != i} n_j / m_i(x_i):
@@ -12,7 +12,7 @@ A bar marks the derivative of the loss by the logarithm of a quantity.
 
 (Domke 2009, chapter 5; Stoyanov, Ropson and Eisner 2011, appendix A, with the beliefs of (14) and (15) exchanged.)
 The projection onto the normalisation of m is zero in exact arithmetic; it stays, or rounding grows with every
-iteration. In the max semiring the sum is its largest term, and so is the derivative.
+iteration. In the max semiring a sum is its largest term, and so is the derivative; at a tie, the first of them.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from isinglass.compilation import compiled, inner
 from isinglass.kernels.numba.indexing import card_of, first_of, ix
 from isinglass.kernels.numba.messages import advance, damp_row, divide_slots, edge_card, others, sum_link
 from isinglass.kernels.numba.passes import all_to_links, gather
-from isinglass.kernels.numba.ring import is_zero, logarithm, share, weight_of
+from isinglass.kernels.numba.ring import is_zero, linear, logarithm, share
 
 
 class Bars(NamedTuple):
@@ -41,12 +41,25 @@ class Bars(NamedTuple):
 
 @inner
 def center(bar, values, at, card, ring):
-    """Project a derivative onto the normalisation: bar -= value * sum(bar)."""
+    """Project a derivative onto the normalisation: bar -= value * sum(bar), or, of a maximum, from its entry."""
     total = bar[ix(at)]
     for k in range(1, card):
         total += bar[ix(at + k)]
+    if len(ring) == 2:
+        bar[ix(at + first_largest(values, at, card))] -= total
+        return
     for k in range(at, at + card):
-        bar[ix(k)] -= weight_of(values[ix(k)], ring) * total
+        bar[ix(k)] -= linear(values[ix(k)], ring) * total
+
+
+@inner
+def first_largest(values, at, size):
+    """Return which of some values is the largest, the first one at a tie."""
+    best = 0
+    for k in range(1, size):
+        if values[ix(at + k)].real > values[ix(at + best)].real:
+            best = k
+    return best
 
 
 @inner
@@ -67,6 +80,8 @@ def weights_back(first, last, slot_edge, start, psi, at, size, n, raw, bar, n_ba
             weight = bar[k] * 0
             if not (is_zero(raw[k], ring) or is_zero(prefix[ix(slot - first)], ring)):
                 weight = bar[k] * share(prefix[ix(slot - first)], raw[k], ring)
+                if len(ring) == 2:
+                    bar[k] -= weight  # the entry that attains the maximum takes it all; another one gets nothing
             prefix[ix(slot - first)] = weight
             total += weight
             place += edge_card(start, slot_edge[ix(slot)], states)
@@ -201,7 +216,7 @@ def read_out_back(edges, span, values, m, variables, factors, first_belief, log_
             if len(bars.counting) > 0:
                 bars.counting[f] += z_bar[c] * log_za[f]
             belief_back(f, edges, values, factors, factors_bar, first_belief[f], z_bar[c] * counting[f], bars,
-                        scratch.digits, states)  # fmt: skip
+                        scratch.digits, states, ring)  # fmt: skip
     row = scratch.row
     for i in range(span.first_variable, span.last_variable):
         c = edges.variable_component[ix(i)]
@@ -217,12 +232,23 @@ def read_out_back(edges, span, values, m, variables, factors, first_belief, log_
         for k in range(at, at + card):
             mean += variables[ix(k)] * variables_bar[ix(k)]
         for k in range(card):
-            row[ix(k)] = variables[ix(at + k)] * (variables_bar[ix(at + k)] - mean + weight)
+            row[ix(k)] = variables[ix(at + k)] * (variables_bar[ix(at + k)] - mean)
+        for k in range(card):
+            row[ix(k)] += weight * log_z_share(variables, at, k, card, ring)
         variable_back(i, edges, m, bars, row, counting, states, ring)
 
 
 @inner
-def belief_back(f, edges, values, factors, factors_bar, at, weight, bars, digits, states):
+def log_z_share(beliefs, at, k, size, ring):
+    """Return the derivative of a region's log Z by the log of entry k: its belief; of a maximum: one where it is."""
+    value = beliefs[ix(at + k)]
+    if len(ring) == 2:
+        return value * 0 + (1 if first_largest(beliefs, at, size) == k else 0)
+    return value
+
+
+@inner
+def belief_back(f, edges, values, factors, factors_bar, at, weight, bars, digits, states, ring):
     """Reverse the belief of link f: psi_bar, and n_bar on its edges."""
     first, last = edges.first_slot[ix(f)], edges.first_slot[ix(f + 1)]
     slot_edge, start, size, table = edges.slot_edge, edges.start, edges.size[ix(f)], values.table[ix(f)]
@@ -235,7 +261,8 @@ def belief_back(f, edges, values, factors, factors_bar, at, weight, bars, digits
     for entry in range(at, at + size):
         mean += factors[ix(entry)] * factors_bar[ix(entry)]
     for entry in range(size):
-        t = factors[ix(at + entry)] * (factors_bar[ix(at + entry)] - mean + weight)
+        t = factors[ix(at + entry)] * (factors_bar[ix(at + entry)] - mean)
+        t += weight * log_z_share(factors, at, entry, size, ring)
         bars.psi[ix(table + entry)] += t
         for slot in range(first, last):
             s = first_of(slot_edge[ix(slot)], start, states)

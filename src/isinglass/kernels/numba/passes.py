@@ -253,9 +253,9 @@ def to_distribution(values, first, size, ring):
     for k in range(first, first + size):
         values[ix(k)] = linear(values[ix(k)], ring)
     if len(ring) == 2:
-        total = values[first].real
+        total = values[first]
         for k in range(first + 1, first + size):
-            total += values[k].real
+            total += values[k]
         for k in range(first, first + size):
             values[k] /= total
     return logarithm(scale, ring)

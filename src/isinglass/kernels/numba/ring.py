@@ -96,35 +96,6 @@ def linear(value, ring):
 
 
 @inner
-def weight_of(value, ring):
-    """Derivative of the log of a row's sum (or maximum) by the log of an entry, the row being normalised."""
-    if len(ring) == 2:
-        return value * 0 + 1 if value.real == 0 else np.exp(value) * 0
-    return linear(value, ring)
-
-
-@inner
 def logarithm(value, ring):
     """Return the logarithm of a value."""
     return np.log(value) if len(ring) == 0 else value
-
-
-@inner
-def normalise(values, first, last, ring):
-    """Divide ``values[first:last]`` by their sum (in the max semiring: their maximum), which is returned.
-
-    Rows of zeros are left alone.
-    """
-    total = values[first]
-    for k in range(first + 1, last):
-        total = plus(total, values[k], ring)
-    if is_zero(total, ring):
-        return total
-    if len(ring) == 0:
-        scale = 1 / total
-        for k in range(first, last):
-            values[k] *= scale
-        return total
-    for k in range(first, last):
-        values[k] -= total
-    return total
