@@ -289,7 +289,9 @@ class Engine:
                 break
             if tape is not None:
                 tape.before(run, t)
-            step = move.forward(run, t, Fate(active, flagged, residual), tape is not None and tape.keeps_steps)
+            watched = plan.iterations is None or t == limit - 1 or progress is not None
+            fate = Fate(active, flagged, residual, watched)
+            step = move.forward(run, t, fate, tape is not None and tape.keeps_steps)
             move = step.move
             if tape is not None:
                 tape.after(step)

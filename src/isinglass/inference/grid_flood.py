@@ -104,7 +104,8 @@ class GridFlood(Move):
         numbers, suspect = self.stages[min(t, len(self.stages) - 1)], np.zeros(len(fate.active), bool)
         flood_grid(
             numbers.phi, old, new, numbers.weights, self.lattice.height, self.lattice.width + 2, self._rows,
-            fate.active, suspect, fate.residual, *self._scratch(), run.values(t).limit, run.span, numbers.own,
+            fate.active, suspect, fate.residual, fate.watched, *self._scratch(), run.values(t).limit, run.span,
+            numbers.own,
         )  # fmt: skip
         if suspect.any():
             self.finish(run)
@@ -150,7 +151,8 @@ class GridFlood(Move):
 
     def _scratch(self) -> tuple[NDArray[np.float64], ...]:
         card, size = self.lattice.card, self._rows * (self.lattice.width + 2)
-        return np.empty((6, card, size)), np.empty((card, size)), np.empty((2, size))
+        size += (40 - size) % 512  # runs that lie 4096 bytes apart get in each other's way
+        return np.empty((4, card, size)), np.empty((card, size)), np.empty((2, size))
 
     def _into_planes(self, run: Run) -> NDArray[np.float64]:
         from isinglass.kernels.numba.grids import spread

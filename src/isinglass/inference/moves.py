@@ -57,11 +57,15 @@ class Run:
 
 
 class Fate(NamedTuple):
-    """What becomes of each component: whether it moves, whether a product underflowed, how far its messages moved."""
+    """What becomes of each component: whether it moves, whether a product underflowed, how far its messages moved.
+
+    How far is only asked for in iterations that are `watched`.
+    """
 
     active: Mask
     flagged: Mask
     residual: NDArray[np.float64]
+    watched: bool = True
 
 
 @dataclass(eq=False)
@@ -127,7 +131,7 @@ class Flood(Move):
         from isinglass.kernels.numba.passes import flood
 
         flood(
-            run.edges, run.span, run.values(t), run.m, new, run.n, run.damping, *fate, run.scratch,
+            run.edges, run.span, run.values(t), run.m, new, run.n, run.damping, *fate[:3], run.scratch,
             run.states, run.units, run.ring,
         )  # fmt: skip
 
@@ -187,7 +191,7 @@ class Follow(Move):
         sequence = _inside(run, self.sequence(t))
         log = np.empty(_log_size(run.edges, sequence) if taped else 0, run.m.dtype)
         follow(
-            run.edges, run.values(t), sequence, run.m, run.n, log, run.damping, *fate, run.scratch,
+            run.edges, run.values(t), sequence, run.m, run.n, log, run.damping, *fate[:3], run.scratch,
             run.states, run.units, run.ring,
         )  # fmt: skip
         return Step(self, t, fate.active, log, sequence)
@@ -226,7 +230,7 @@ class Chase(Follow):
             run.spare = np.empty_like(run.m)
         count, logged = chase(
             edges, run.span, run.values(t), members, first, run.m, run.n, run.spare, log, sequence, np.zeros(links),
-            heap, place, run.tol, run.damping, *fate, run.scratch, run.states, run.units, run.ring,
+            heap, place, run.tol, run.damping, *fate[:3], run.scratch, run.states, run.units, run.ring,
         )  # fmt: skip
         return Step(self, t, fate.active, log[:logged].copy(), sequence[:count].copy())
 

@@ -2,8 +2,8 @@
 
 Messages lie in planes ``inbox[direction, state, site]``, the message that arrives from a direction. Every grid has a
 border of one site, and grids of a batch follow each other, so that a plane is one run of sites and a neighbour is the
-site +- 1 or +- pitch. Border sites hold ones (for derivatives: zeros) and are computed like any other; `seal` then
-restores what they sent. A strip is some whole rows. Each loop writes one run and reads few.
+site +- 1 or +- pitch. Border sites hold ones (for derivatives: zeros) and are computed like any other, but `seal` makes
+ones of what they send. A strip is some whole rows. Each loop writes one run and reads few.
 
 ``weights[axis, x, y]`` are the tables of the links to the right (axis 0) or downwards (axis 1), states of the left or
 upper site first: numbers, or planes that hold the table of each site's own link.
@@ -13,8 +13,6 @@ Inputs are positive; where a product comes near to an underflow, a component is 
 """
 
 from __future__ import annotations
-
-import numpy as np
 
 from isinglass.compilation import compiled, inner
 from isinglass.kernels.numba.indexing import ix
@@ -27,27 +25,6 @@ def multiply(out, one, two):
     """Write products."""
     for x in range(len(out)):
         out[ix(x)] = one[ix(x)] * two[ix(x)]
-
-
-@inner
-def add_product(out, one, two):
-    """Add products."""
-    for x in range(len(out)):
-        out[ix(x)] += one[ix(x)] * two[ix(x)]
-
-
-@inner
-def scaled(out, number, one):
-    """Write a multiple."""
-    for x in range(len(out)):
-        out[ix(x)] = number * one[ix(x)]
-
-
-@inner
-def add_scaled(out, number, one):
-    """Add a multiple."""
-    for x in range(len(out)):
-        out[ix(x)] += number * one[ix(x)]
 
 
 @inner
@@ -65,18 +42,85 @@ def subtract(out, one, two):
 
 
 @inner
-def reciprocals(out, one):
-    """Write reciprocals."""
+def add_product(out, one, two):
+    """Add products."""
     for x in range(len(out)):
-        out[ix(x)] = 1 / one[ix(x)]
+        out[ix(x)] += one[ix(x)] * two[ix(x)]
 
 
 @inner
-def keep_largest_change(change, one, two):
-    """Raise to the absolute difference of two runs."""
-    for x in range(len(change)):
-        moved = abs(one[ix(x)] - two[ix(x)])
+def add_scaled(out, number, one):
+    """Add a multiple."""
+    for x in range(len(out)):
+        out[ix(x)] += number * one[ix(x)]
+
+
+@inner
+def combine(out, number, one, other, two):
+    """Write the sum of two multiples."""
+    for x in range(len(out)):
+        out[ix(x)] = number * one[ix(x)] + other * two[ix(x)]
+
+
+@inner
+def combine_runs(out, weight, one, other, two):
+    """Write the sum of two products."""
+    for x in range(len(out)):
+        out[ix(x)] = weight[ix(x)] * one[ix(x)] + other[ix(x)] * two[ix(x)]
+
+
+@inner
+def reciprocals_of_sums(out, one, two):
+    """Write one over sums."""
+    for x in range(len(out)):
+        out[ix(x)] = 1 / (one[ix(x)] + two[ix(x)])
+
+
+@inner
+def store(out, change, message, scale, old):
+    """Write normalised messages; raise `change` to how far they are from the old ones."""
+    for x in range(len(out)):
+        value = message[ix(x)] * scale[ix(x)]
+        moved = abs(value - old[ix(x)])
         change[ix(x)] = moved if moved > change[ix(x)] else change[ix(x)]
+        out[ix(x)] = value
+
+
+@inner
+def any_product_below(one, two, limit):
+    """Tell whether a product is below a limit."""
+    count = 0
+    for x in range(len(one)):
+        count += one[ix(x)] * two[ix(x)] < limit
+    return count > 0
+
+
+@inner
+def largest(run):
+    """Return the largest entry, at least zero, in four parts."""
+    n = len(run)
+    a = b = c = d = 0.0
+    for x in range(0, n - 3, 4):
+        a, b = max(a, run[ix(x)]), max(b, run[ix(x + 1)])
+        c, d = max(c, run[ix(x + 2)]), max(d, run[ix(x + 3)])
+    for x in range(n - n % 4, n):
+        a = max(a, run[ix(x)])
+    return max(max(a, b), max(c, d))
+
+
+@inner
+def dot(one, two):
+    """Inner product, in four parts."""
+    n = len(one)
+    a = b = c = d = 0.0
+    for x in range(0, n - 3, 4):
+        a += one[ix(x)] * two[ix(x)]
+        b += one[ix(x + 1)] * two[ix(x + 1)]
+        c += one[ix(x + 2)] * two[ix(x + 2)]
+        d += one[ix(x + 3)] * two[ix(x + 3)]
+    for x in range(n - n % 4, n):
+        a += one[ix(x)] * two[ix(x)]
+    return (a + b) + (c + d)
 
 
 @inner
@@ -87,28 +131,24 @@ def copy_run(out, one):
 
 
 @inner
-def any_below(run, limit):
-    """Tell whether an entry is below a limit."""
-    count = 0
-    for x in range(len(run)):
-        count += run[ix(x)] < limit
-    return count > 0
+def product_of_two_pairs(out, one, two, three, four):
+    """Write (one two) (three four)."""
+    for x in range(len(out)):
+        out[ix(x)] = (one[ix(x)] * two[ix(x)]) * (three[ix(x)] * four[ix(x)])
 
 
 @inner
-def dot(one, two):
-    """Inner product, in four parts."""
-    total = np.float64(0)
-    n = len(one)
-    a = b = c = d = total
-    for x in range(0, n - 3, 4):
-        a += one[ix(x)] * two[ix(x)]
-        b += one[ix(x + 1)] * two[ix(x + 1)]
-        c += one[ix(x + 2)] * two[ix(x + 2)]
-        d += one[ix(x + 3)] * two[ix(x + 3)]
-    for x in range(n - n % 4, n):
-        total += one[ix(x)] * two[ix(x)]
-    return total + a + b + (c + d)
+def product_from_left(out, one, two, three, four):
+    """Write ((one two) three) four."""
+    for x in range(len(out)):
+        out[ix(x)] = one[ix(x)] * two[ix(x)] * three[ix(x)] * four[ix(x)]
+
+
+@inner
+def product_from_right(out, one, two, three, four):
+    """Write one ((two three) four)."""
+    for x in range(len(out)):
+        out[ix(x)] = one[ix(x)] * (two[ix(x)] * three[ix(x)] * four[ix(x)])
 
 
 @inner
@@ -122,24 +162,22 @@ def step(direction, pitch):
 
 
 @inner
-def seal(planes, to, start, rows, top, height, pitch, direction):
-    """Set to one what border sites sent towards a direction, or received; the strip from `start` sent to `to`."""
-    for k in range(len(planes)):
-        plane = planes[k]
+def seal(message, scale, rows, top, height, pitch, direction):
+    """Let what border sites send towards a direction, or would receive, be ones."""
+    size = len(scale)
+    for k in range(len(message) + 1):
+        run = scale if k == len(message) else message[k, :size]
         for row in range(rows):
-            at = row * pitch + (start if direction < UP else to)
-            plane[at] = 1
-            plane[at + pitch - 1] = 1
+            run[row * pitch] = 1
+            run[(row + 1) * pitch - 1] = 1
             if direction == RIGHT:
-                plane[at + 1] = 1
-                plane[at + pitch] = 1
+                run[(row + 1) * pitch - 2] = 1
             elif direction == LEFT:
-                plane[at + pitch - 2] = 1
-                plane[at - 1] = 1
+                run[row * pitch + 1] = 1
         if direction == UP and top == 1:
-            plane[to : to + pitch] = 1
+            run[:pitch] = 1
         if direction == DOWN and top + rows > height:
-            plane[to + (rows - 1) * pitch : to + rows * pitch] = 1
+            run[size - pitch : size] = 1
 
 
 @inner
@@ -166,55 +204,56 @@ def products(phi, inbox, start, stop, strip):
     for k in range(len(phi)):
         own, left, right = phi[k, start:stop], inbox[LEFT, k, start:stop], inbox[RIGHT, k, start:stop]
         up, down = inbox[UP, k, start:stop], inbox[DOWN, k, start:stop]
-        crossing, before = strip[4, k, :size], strip[5, k, :size]
-        multiply(crossing, down, up)
-        multiply(before, own, left)
-        multiply(strip[RIGHT, k, :size], before, crossing)
-        multiply(crossing, crossing, right)
-        multiply(strip[LEFT, k, :size], own, crossing)
-        multiply(before, before, right)
-        multiply(strip[DOWN, k, :size], before, up)
-        multiply(strip[UP, k, :size], before, down)
+        product_from_right(strip[LEFT, k, :size], own, down, up, right)
+        product_of_two_pairs(strip[RIGHT, k, :size], own, left, down, up)
+        product_from_left(strip[UP, k, :size], own, left, right, down)
+        product_from_left(strip[DOWN, k, :size], own, left, right, up)
 
 
 @inner
-def weigh(out, weights, axis, x, y, first, source, own, fresh):
-    """Write (or add to) the products of a run of messages and entry (x, y) of the tables of an axis."""
+def weigh(out, weights, axis, reverse, y, first, source, own):
+    """Write the sums over x of entry (x, y) of the tables of an axis, or (y, x) in reverse, and the runs source[x]."""
+    size, card = len(out), len(source)
+    tables = weights[axis, y] if reverse else weights[axis, :, y]
     if len(own) == 0:
-        if fresh:
-            scaled(out, weights[axis, x, y, 0], source)
-        else:
-            add_scaled(out, weights[axis, x, y, 0], source)
-    elif fresh:
-        multiply(out, weights[axis, x, y, first : first + len(out)], source)
+        combine(out, tables[0, 0], source[0, :size], tables[1, 0], source[1, :size])
+        for x in range(2, card):
+            add_scaled(out, tables[x, 0], source[x, :size])
     else:
-        add_product(out, weights[axis, x, y, first : first + len(out)], source)
+        last = first + size
+        combine_runs(out, tables[0, first:last], source[0, :size], tables[1, first:last], source[1, :size])
+        for x in range(2, card):
+            add_product(out, tables[x, first:last], source[x, :size])
+
+
+@inner
+def link_place(start, direction, pitch):
+    """Return where the tables of the links from a strip towards a direction start."""
+    if direction == LEFT:
+        return start - 1
+    return start - pitch if direction == UP else start
 
 
 @inner
 def send_on(weights, direction, start, pitch, strip, message, scale, own):
     """Write the messages towards a direction, unnormalised, from strip[direction], and one over their sums."""
-    card, size, axis = len(message), len(scale), direction // 2
-    back = direction in (LEFT, UP)
-    first = start - (1 if axis == 0 else pitch) if back else start
-    for y in range(card):
-        out = message[y, :size]
-        for x in range(card):
-            source = strip[direction, x, :size]
-            if back:
-                weigh(out, weights, axis, y, x, first, source, own, x == 0)
-            else:
-                weigh(out, weights, axis, x, y, first, source, own, x == 0)
+    size, reverse = len(scale), direction in (LEFT, UP)
+    first = link_place(start, direction, pitch)
+    for y in range(len(message)):
+        weigh(message[y, :size], weights, direction // 2, reverse, y, first, strip[direction], own)
+    if len(message) == 2:
+        reciprocals_of_sums(scale, message[0, :size], message[1, :size])
+        return
     add(scale, message[0, :size], message[1, :size])
-    for y in range(2, card):
+    for y in range(2, len(message) - 1):
         add(scale, scale, message[y, :size])
-    reciprocals(scale, scale)
+    reciprocals_of_sums(scale, scale, message[len(message) - 1, :size])
 
 
 @compiled
-def flood_grid(phi, inbox, new, weights, height, pitch, rows, active, suspect, residual, strip, message, run, limit,
-               span, own):  # fmt: skip
-    """One iteration of flooding, from inbox to `new`. Strips have `rows` rows; `run` is scratch, (2, strip)."""
+def flood_grid(phi, inbox, new, weights, height, pitch, rows, active, suspect, residual, watched, strip, message, run,
+               limit, span, own):  # fmt: skip
+    """One iteration of flooding, from inbox to `new`; residuals only if `watched`. Strips have `rows` rows."""
     card, plane = len(phi), (height + 2) * pitch
     for c in range(span.first_component, span.last_component):
         if not active[c]:
@@ -223,9 +262,12 @@ def flood_grid(phi, inbox, new, weights, height, pitch, rows, active, suspect, r
                     copy_run(new[d, k, c * plane : (c + 1) * plane], inbox[d, k, c * plane : (c + 1) * plane])
             continue
         residual[c] = 0
-        for k in range(card):  # nothing arrives from beyond the first and the last row
-            new[UP, k, c * plane + pitch : c * plane + 2 * pitch] = 1
-            new[DOWN, k, c * plane + height * pitch : c * plane + (height + 1) * pitch] = 1
+        first, last = c * plane + pitch, c * plane + height * pitch
+        for k in range(card):  # what no site of the grid sends: from beyond the first and the last row
+            new[UP, k, first : first + pitch] = 1
+            new[DOWN, k, last : last + pitch] = 1
+            new[LEFT, k, first] = 1
+            new[RIGHT, k, last + pitch - 1] = 1
         for top in range(1, height + 1, rows):
             count = min(rows, height + 1 - top)
             start = c * plane + top * pitch
@@ -233,21 +275,20 @@ def flood_grid(phi, inbox, new, weights, height, pitch, rows, active, suspect, r
             size = stop - start
             products(phi, inbox, start, stop, strip)
             for k in range(card):
-                whole = run[0, :size]
-                multiply(whole, strip[DOWN, k, :size], inbox[DOWN, k, start:stop])
-                suspect[c] |= any_below(whole, limit)
+                suspect[c] |= any_product_below(strip[DOWN, k, :size], inbox[DOWN, k, start:stop], limit)
             scale, change = run[0, :size], run[1, :size]
             change[:] = 0
             for direction in range(4):
                 send_on(weights, direction, start, pitch, strip, message, scale, own)
+                seal(message, scale, count, top, height, pitch, direction)
                 to, side = start + step(direction, pitch), direction ^ 1
                 for k in range(card):
-                    multiply(new[side, k, to : to + size], message[k, :size], scale)
-                seal(new[side], to, start, count, top, height, pitch, direction)
-                for k in range(card):
-                    keep_largest_change(change, new[side, k, to : to + size], inbox[side, k, to : to + size])
-            for x in range(size):
-                residual[c] = max(residual[c], change[x])
+                    out, old = new[side, k, to : to + size], inbox[side, k, to : to + size]
+                    if watched:
+                        store(out, change, message[k, :size], scale, old)
+                    else:
+                        multiply(out, message[k, :size], scale)
+            residual[c] = max(residual[c], largest(change))
 
 
 @compiled
@@ -278,16 +319,11 @@ def flood_grid_back(phi, inbox, bar, new_bar, phi_bar, weights, weights_bar, hei
                     add(mean, mean, bar[side, k, to : to + size])
                 multiply(mean, mean, scale)
                 for k in range(card):
-                    slope = message[k, :size]
-                    reciprocals(slope, slope)
-                    multiply(slope, slope, bar[side, k, to : to + size])
-                    subtract(slope, slope, mean)
+                    slopes_of(message[k, :size], bar[side, k, to : to + size], mean)
                 receive_back(weights, weights_bar, direction, start, pitch, strip, message, back, scale, own)
             for k in range(card):
                 total = run[0, :size]
-                add(total, back[0, k, :size], back[1, k, :size])
-                add(total, total, back[2, k, :size])
-                add(total, total, back[3, k, :size])
+                add_four(total, back[0, k, :size], back[1, k, :size], back[2, k, :size], back[3, k, :size])
                 add(phi_bar[k, start:stop], phi_bar[k, start:stop], total)
                 for direction in range(4):
                     subtract(new_bar[direction, k, start:stop], total, back[direction, k, :size])
@@ -295,23 +331,37 @@ def flood_grid_back(phi, inbox, bar, new_bar, phi_bar, weights, weights_bar, hei
 
 
 @inner
+def slopes_of(message, bar, mean):
+    """Turn messages before their normalisation into derivatives by them: bar / message - mean."""
+    for x in range(len(message)):
+        message[ix(x)] = bar[ix(x)] / message[ix(x)] - mean[ix(x)]
+
+
+@inner
+def add_four(out, one, two, three, four):
+    """Write sums of four."""
+    for x in range(len(out)):
+        out[ix(x)] = one[ix(x)] + two[ix(x)] + three[ix(x)] + four[ix(x)]
+
+
+@inner
 def receive_back(weights, weights_bar, direction, start, pitch, strip, slope, back, run, own):
     """Write t = n sum_y psi slope(y) for the messages towards a direction, and add to the derivatives by psi."""
     card, size, axis = len(slope), len(run), direction // 2
     reverse = direction in (LEFT, UP)
-    first = start - (1 if axis == 0 else pitch) if reverse else start
+    first = link_place(start, direction, pitch)
     for x in range(card):
         out, source = back[direction, x, :size], strip[direction, x, :size]
+        weigh(out, weights, axis, not reverse, x, first, slope, own)
+        multiply(out, out, source)
         for y in range(card):
             one, two = (y, x) if reverse else (x, y)
-            weigh(out, weights, axis, one, two, first, slope[y, :size], own, y == 0)
             if len(own) == 0:
                 weights_bar[axis, one, two, 0] += weights[axis, one, two, 0] * dot(slope[y, :size], source)
             else:
                 multiply(run, slope[y, :size], source)
                 add_product(weights_bar[axis, one, two, first : first + size],
                             weights[axis, one, two, first : first + size], run)  # fmt: skip
-        multiply(out, out, source)
 
 
 @compiled

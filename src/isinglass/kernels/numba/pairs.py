@@ -22,8 +22,9 @@ from isinglass.kernels.numba.passes import powers_of
 
 
 @compiled
-def flood_pairs(edges, partner, span, values, m, new, damping, active, flagged, residual, scratch, states, units):
-    """One iteration of flooding, from the messages m to `new`."""
+def flood_pairs(edges, partner, span, values, m, new, damping, active, flagged, residual, watched, scratch, states,
+                units):  # fmt: skip
+    """One iteration of flooding, from the messages m to `new`; residuals only if it is `watched`."""
     first_edge, start, first_state, cards = edges.first_edge, edges.start, edges.first_state, edges.cards
     component, phi, psi, edge_table = edges.variable_component, values.phi, values.psi, values.edge_table
     own, row, scale, limit = scratch.own, scratch.row, scratch.scale, values.limit
@@ -51,9 +52,10 @@ def flood_pairs(edges, partner, span, values, m, new, damping, active, flagged, 
             divide_row(new, to, outer, total, ())
             if damping != 0:
                 damp_row(m, to, new, to, outer, damping, ())
-            for k in range(outer):
-                moved = abs(new[ix(to + k)].real - m[ix(to + k)].real)
-                change = moved if moved > change else change
+            if watched:
+                for k in range(outer):
+                    moved = abs(new[ix(to + k)].real - m[ix(to + k)].real)
+                    change = moved if moved > change else change
         residual[c] = max(residual[c], change)
 
 
