@@ -89,28 +89,31 @@ def _stamp(module: str) -> bytes:
 
 def _announce_first_compilation() -> None:
     """Say, when the first loop is compiled and not loaded, where it goes if that is not beside the source."""
-    from numba.core import event as numba_event
+    from numba.core import event
 
-    event: Any = numba_event
+    class Listener(event.Listener):
+        told = False
 
-    class Listener(numba_event.Listener):
         def on_start(self, happened: Any) -> None:
-            if happened.data["dispatcher"] in _KERNELS:
-                event.unregister("numba:compile", self)
-                _say_where(happened.data["dispatcher"])
+            kernel = happened.data["dispatcher"]
+            if not self.told and kernel in _KERNELS:
+                self.told = True
+                _say_where(kernel)
 
         def on_end(self, happened: Any) -> None:
             pass
 
-    event.register("numba:compile", Listener())
+    register: Any = event.register
+    register("numba:compile", Listener())
 
 
 def _say_where(kernel: Any) -> None:
-    from numba.core import config
+    import numba
 
+    config: Any = numba.config
     code, folder = kernel.py_func.__code__, kernel.stats.cache_path
     beside = Path(code.co_filename).parent / "__pycache__"
-    if folder is not None and (Path(folder) == beside or getattr(config, "CACHE_DIR", "")):
+    if folder is not None and (Path(folder) == beside or config.CACHE_DIR):
         return
     if folder is None:
         text = f"compiled anew in every process: neither {beside} nor the user's cache folder can be written"
