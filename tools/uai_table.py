@@ -123,8 +123,8 @@ def line(instance: Instance, row: Row) -> str:
 
 def table(name: str, rows: list[tuple[Instance, Row]]) -> str:
     """Write the table of one algorithm."""
-    columns = "instance n width mean max log10_Z bound converged residual iterations seconds".split()
-    head = f"| {' | '.join(c.replace('_', ' ') for c in columns)} |\n|{'---|' * len(columns)}\n"
+    columns = ["mean", "max", "log10 Z", "bound", "converged", "residual", "iterations", "seconds"]
+    head = f"| instance | n | width | {' | '.join(columns)} |\n|{'---|' * (3 + len(columns))}\n"
     return f"\n## {TITLES[name]}\n\n{head}" + "\n".join(line(*r) for r in rows) + "\n"
 
 
