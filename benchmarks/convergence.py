@@ -16,20 +16,19 @@ def rows() -> Rows:
 
 
 def _residual() -> Row:
-    p = problem("ising300")
+    p, results = problem("ising300"), []
     residual, flooding = ig.BeliefPropagation(schedule="residual", tol=1e-6), ig.BeliefPropagation(tol=1e-6)
-    times = paired({"ours": lambda: ig.infer(p, residual), "flooding": lambda: ig.infer(p, flooding)}, 3)
+    calls = {"ours": lambda: results.append(ig.infer(p, residual)), "flooding": lambda: ig.infer(p, flooding)}
+    times = paired(calls, 3)
     over = f"{ratio(times['ours'], times['flooding'])} of {seconds(times['flooding'])}"
-    note = _note(ig.infer(p, residual), 113427.1542293)
+    note = _note(results[-1], 113427.1542293)
     return ["residual bp, ising300", seconds(times["ours"]), "3 s", "libDAI 39.9 s", over, note]
 
 
 def _mean_field() -> Row:
-    p = problem("ising100")
-    algorithm = ig.MeanField(tol=1e-6)
-    times = paired({"ours": lambda: ig.infer(p, algorithm)}, 5)
-    note = _note(ig.infer(p, algorithm), None)
-    return ["mean field, ising100", seconds(times["ours"]), "0.15 s", "libDAI 11.7 s", "-", note]
+    p, results = problem("ising100"), []
+    times = paired({"ours": lambda: results.append(ig.infer(p, ig.MeanField(tol=1e-6)))}, 5)
+    return ["mean field, ising100", seconds(times["ours"]), "0.15 s", "libDAI 11.7 s", "-", _note(results[-1], None)]
 
 
 def _note(result: ig.Result, bethe: float | None) -> str:
