@@ -2,8 +2,8 @@
 
 Medians of repetitions that are taken in turns, on one core. Times are processor time, but for rows that run other
 processes (peers, importing, compiling), which have the clock on the wall. Compilation is counted only where it is the
-question. A word chooses the rows that have it in their group or name: "sweeps", "exact", "memory", "300". Figures called
-recorded were taken on one core of a Zen 4 machine; all others in this run.
+question. A word chooses the rows that have it in their group or name: "sweeps", "exact", "memory", "300". Figures
+called recorded were taken on one core of a Zen 4 machine; all others in this run.
 """
 
 from __future__ import annotations
