@@ -114,6 +114,10 @@ def test_the_stamp_covers_the_loops_that_are_called(monkeypatch, tmp_path):
         compilation._stamp.cache_clear()
 
 
+def test_a_loop_that_was_typed_in_works(tmp_path):
+    assert python(LOOPS + "print(four_times(3))", tmp_path).stdout == "12\n"
+
+
 def test_every_loop_is_listed_with_its_folder():
     ig.infer(ig.datasets.misconception(), "exact")
     names = {k.__module__ for k in compilation.kernels()}
@@ -130,26 +134,28 @@ def test_the_command_line_shows_the_warning_as_one_line(capsys):
     assert capsys.readouterr().err == "isinglass: warning: inner loops are compiled\n"
 
 
+@pytest.fixture(scope="module")
+def warm(tmp_path_factory):
+    """Compile everything once, about two minutes; return the folder of the cache and what was printed."""
+    cache = tmp_path_factory.mktemp("cache")
+    return cache, python(WARM, cache, NUMBA_CACHE_DIR=str(cache)).stdout.split()
+
+
 @pytest.mark.slow
-def test_a_second_process_compiles_nothing(tmp_path):
-    """Compiles everything once, about two minutes."""
-    cache = tmp_path / "cache"
-    first = python(WARM, tmp_path, NUMBA_CACHE_DIR=str(cache)).stdout.split()
+def test_a_second_process_compiles_nothing(warm):
+    cache, first = warm
     files = sorted(cache.rglob("*.nb?"))
     assert int(first[0]) > 100
-    second = python(WARM, tmp_path, NUMBA_CACHE_DIR=str(cache)).stdout.split()
-    assert (second[0], second[3:]) == ("0", [])
+    second = python(WARM, cache, NUMBA_CACHE_DIR=str(cache)).stdout.split()
+    assert (second[0], second[3:]) == ("0", [])  # nothing compiled, no loop with a miss
     assert int(second[1]) > 20
     assert second[2] == first[2]
     assert sorted(cache.rglob("*.nb?")) == files
 
 
 @pytest.mark.slow
-def test_warmup_command(tmp_path):
-    variables = {"NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+def test_warmup_command(warm):
     code = "from isinglass.cli.main import main; main(['warmup'])"
-    for first in (True, False):
-        done = python(code, tmp_path, **variables)
-        found = re.match(r"compiled (\d+) loops in \S+ s; (\d+) were in the cache\n", done.stdout)
-        assert (int(found[1]) > 0) == first
-        assert str(tmp_path / "cache") in done.stdout
+    done = python(code, warm[0], NUMBA_CACHE_DIR=str(warm[0]))
+    assert re.match(r"compiled 0 loops in \S+ s; \d+ were in the cache\n", done.stdout)
+    assert f"cache: {warm[0]}" in done.stdout

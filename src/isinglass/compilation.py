@@ -62,7 +62,8 @@ def _jit(function: Function, **options: bool) -> Function:
     njit: Any = numba.njit
     kernel = njit(error_model="numpy", **options)(function)
     if _has_cache(kernel):
-        kernel._cache._cache_file._source_stamp = _stamp(function.__module__)
+        file = kernel._cache._cache_file
+        file._source_stamp = (file._source_stamp, _stamp(function.__module__))
     if not _KERNELS:
         _announce_first_compilation()
     _KERNELS.append(kernel)
@@ -81,10 +82,16 @@ def _has_cache(kernel: Any) -> bool:
 @cache
 def _stamp(module: str) -> bytes:
     """Hash the source of a module, of the modules with loops that it imports, and of this one."""
-    source = Path(str(sys.modules[module].__file__)).read_bytes()
+    source = _source(module)
     used = re.findall(rb"^from (isinglass\.kernels[\w.]*) import", source, re.MULTILINE)
-    parts = [source, Path(__file__).read_bytes(), *(_stamp(name.decode()) for name in used)]
+    parts = [source, _source(__name__), *(_stamp(name.decode()) for name in used)]
     return hashlib.sha256(b"".join(hashlib.sha256(part).digest() for part in parts)).digest()
+
+
+def _source(module: str) -> bytes:
+    """Read a module's file; nothing for what was typed in or lies in an archive."""
+    file = getattr(sys.modules.get(module), "__file__", None)
+    return Path(file).read_bytes() if file is not None and Path(file).is_file() else b""
 
 
 def _announce_first_compilation() -> None:
