@@ -1,1 +1,1 @@
-"""Benchmarks: ours beside a plain loop and the recorded figures of the peers, in one table."""
+"""Benchmarks: ours beside a plain loop in C, PGMax, and the recorded figures of other libraries."""

@@ -7,6 +7,9 @@ from . import io as io
 from . import testing as testing
 from . import viz as viz
 from .errors import (
+    CacheWarning as CacheWarning,
+)
+from .errors import (
     ConvergenceWarning as ConvergenceWarning,
 )
 from .errors import (
@@ -152,6 +155,9 @@ from .potentials import (
 )
 from .potentials import (
     potentials_union as potentials_union,
+)
+from .warming import (
+    warmup as warmup,
 )
 
 __version__: str

@@ -4,16 +4,29 @@ No fast-math: a sum is the same to the last bit however a loop was compiled, and
 
 Only modules that hold inner loops import this one, and they are imported when first needed, so that
 ``import isinglass`` neither waits for Numba nor needs it.
+
+Where the cache lies is Numba's choice: NUMBA_CACHE_DIR, else ``__pycache__`` beside the source, else the user's cache
+folder, the first of these that can be written. Where none can, every process compiles anew. Off the first two, a
+`CacheWarning` says so when something is really compiled, once in a process. A cached loop is taken only while its
+source, the sources of the loops it calls and this file are unchanged (Numba by itself looks at the first only).
 """
 
 from __future__ import annotations
 
+import hashlib
+import re
+import sys
+import warnings
 from collections.abc import Callable
+from functools import cache
+from pathlib import Path
 from typing import Any
 
-from isinglass.errors import MissingDependencyError
+from isinglass.errors import CacheWarning, MissingDependencyError
 
 Function = Callable[..., Any]
+
+_KERNELS: list[Any] = []
 
 
 def compiled(function: Function) -> Function:
@@ -34,6 +47,16 @@ def allocating(function: Function) -> Function:
     return _jit(function)
 
 
+def kernels() -> tuple[Any, ...]:
+    """Return the Numba dispatchers of all inner loops that were imported so far."""
+    return tuple(_KERNELS)
+
+
+def cache_folders() -> list[Path]:
+    """Return the folders that hold the compiled loops imported so far; none where nothing can be written."""
+    return sorted({Path(k.stats.cache_path) for k in _KERNELS if k.stats.cache_path is not None})
+
+
 def _jit(function: Function, **options: bool) -> Function:
     try:
         import numba
@@ -42,5 +65,72 @@ def _jit(function: Function, **options: bool) -> Function:
             "this calculation needs Numba, which is not installed: pip install numba"
         ) from error
     njit: Any = numba.njit
-    kernel: Function = njit(cache=True, error_model="numpy", nogil=True, **options)(function)
-    return kernel
+    kernel = njit(error_model="numpy", nogil=True, **options)(function)
+    if _has_cache(kernel):
+        file = kernel._cache._cache_file
+        file._source_stamp = (file._source_stamp, _stamp(function.__module__))
+    if not _KERNELS:
+        _announce_first_compilation()
+    _KERNELS.append(kernel)
+    return kernel  # type: ignore[no-any-return]
+
+
+def _has_cache(kernel: Any) -> bool:
+    """Turn the cache on; False where no folder can be written."""
+    try:
+        kernel.enable_caching()
+    except RuntimeError:  # Numba found no place for the file
+        return False
+    return True
+
+
+@cache
+def _stamp(module: str) -> bytes:
+    """Hash the source of a module, of the modules with loops that it imports, and of this one."""
+    source = _source(module)
+    used = re.findall(rb"^from (isinglass\.kernels[\w.]*) import", source, re.MULTILINE)
+    parts = [source, _source(__name__), *(_stamp(name.decode()) for name in used)]
+    return hashlib.sha256(b"".join(hashlib.sha256(part).digest() for part in parts)).digest()
+
+
+def _source(module: str) -> bytes:
+    """Read a module's file; nothing for what was typed in or lies in an archive."""
+    file = getattr(sys.modules.get(module), "__file__", None)
+    return Path(file).read_bytes() if file is not None and Path(file).is_file() else b""
+
+
+def _announce_first_compilation() -> None:
+    """Say, when the first loop is compiled and not loaded, where it goes if that is not beside the source."""
+    from numba.core import event
+
+    class Listener(event.Listener):
+        told = False
+
+        def on_start(self, happened: Any) -> None:
+            kernel = happened.data["dispatcher"]
+            if not self.told and kernel in _KERNELS:
+                self.told = True
+                _say_where(kernel)
+
+        def on_end(self, happened: Any) -> None:
+            pass
+
+    register: Any = event.register
+    register("numba:compile", Listener())
+
+
+def _say_where(kernel: Any) -> None:
+    import numba
+
+    config: Any = numba.config
+    code, folder = kernel.py_func.__code__, kernel.stats.cache_path
+    beside = Path(code.co_filename).parent / "__pycache__"
+    if folder is not None and (Path(folder) == beside or config.CACHE_DIR):
+        return
+    if folder is None:
+        text = f"compiled anew in every process: neither {beside} nor the user's cache folder can be written"
+        remedy = "set NUMBA_CACHE_DIR to a folder that can"
+    else:
+        text = f"compiled once, into {folder}, because {beside} cannot be written"
+        remedy = "set NUMBA_CACHE_DIR to keep them elsewhere"
+    warnings.warn_explicit(f"inner loops are {text}; {remedy}", CacheWarning, code.co_filename, code.co_firstlineno)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 __all__ = [
+    "CacheWarning",
     "ConvergenceWarning",
     "FileFormatError",
     "ImpossibleEvidenceError",
@@ -70,3 +71,7 @@ class MissingDependencyError(IsinglassError, ImportError):
 
 class ConvergenceWarning(UserWarning):
     """An iterative algorithm stopped before it reached its tolerance."""
+
+
+class CacheWarning(UserWarning):
+    """Compiled inner loops are not kept beside the source, or nowhere; the first calls take seconds longer."""

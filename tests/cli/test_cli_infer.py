@@ -13,7 +13,7 @@ import pytest
 from cli_helpers import UAI, one_clean_line
 
 import isinglass as ig
-from isinglass.cli.report import ProgressBar
+from isinglass.cli.report import ProgressBar, ProgressLines, Silence, progress_on_stderr
 from isinglass.inference import ALGORITHMS, Brute, Cost, Facts
 from isinglass.io import read_map, read_mar, read_pr
 
@@ -234,27 +234,39 @@ def test_memory_for_an_algorithm_without_the_option(command, model, frugal, monk
     assert "one that finds a most probable assignment" in err
 
 
-def test_progress_bar_is_only_for_terminals(command, model, monkeypatch, capsys):
-    seen = []
-    monkeypatch.setattr("isinglass.cli.infer.ProgressBar", lambda enabled: seen.append(enabled) or ProgressBar(False))
-    command("infer", model)
+def test_progress_bar_is_only_for_terminals(monkeypatch):
+    assert type(progress_on_stderr(quiet=False)) is ProgressLines
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
-    command("infer", model)
-    command("infer", model, "--quiet")
-    assert seen == [False, True, False]
+    assert type(progress_on_stderr(quiet=False)) is ProgressBar
+    assert type(progress_on_stderr(quiet=True)) is Silence
 
 
 def test_progress_bar(capsys, monkeypatch):
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
-    with ProgressBar(True, delay=0.0) as progress:
+    with ProgressBar(delay=0.0) as progress:
         time.sleep(0.2)
         progress("summing out", 0.25)
         time.sleep(0.2)
     err = capsys.readouterr().err
     assert "summing out" in err
     assert "25%" in err
-    with ProgressBar(True, delay=60.0) as progress:
-        progress("summing out", 0.25)
-    with ProgressBar(False) as progress:
+    with ProgressBar(bounded=False, delay=0.0) as progress:
+        time.sleep(0.2)
+        progress("iteration 3", 0.25)
+        time.sleep(0.2)
+    err = capsys.readouterr().err
+    assert "iteration 3" in err
+    assert "25%" not in err
+    with ProgressBar(delay=60.0) as progress:
         progress("summing out", 0.25)
     assert capsys.readouterr().err == ""
+
+
+def test_progress_lines(capsys):
+    with ProgressLines(every=0.0) as progress:
+        progress("iteration 1", 0.1)
+    assert capsys.readouterr().err == "isinglass: iteration 1\n"
+    with ProgressLines(every=60.0) as progress:
+        progress("iteration 1", 0.1)
+    assert capsys.readouterr().err == ""
+    assert progress.last == "iteration 1"

@@ -1,1 +1,1 @@
-"""The command line: ``isinglass infer``, ``convert``, ``info``, ``demo`` and ``algorithms``."""
+"""The command line: ``isinglass infer``, ``convert``, ``info``, ``demo``, ``algorithms`` and ``warmup``."""

@@ -10,11 +10,11 @@ from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 from isinglass.cli.options import add_command, add_json, add_model, add_quiet, memory_bytes
-from isinglass.cli.report import ProgressBar, check_writable, emit, json_text, plain_warnings, say
+from isinglass.cli.report import Silence, check_writable, emit, json_text, progress_on_stderr, say
 from isinglass.errors import InputError
 
 if TYPE_CHECKING:
-    from isinglass.inference import Algorithm, Assignment, Result
+    from isinglass.inference import Algorithm, Assignment, Info, Result
     from isinglass.potentials import Potentials
 
 _LOG_10 = math.log(10.0)
@@ -23,7 +23,8 @@ _TEXT = """Infer on a model. The result is written in the format of the UAI comp
   PR   the decimal logarithm of the partition function Z (of Z with the evidence, if there is some)
   MAR  the marginal distribution of each variable
   MAP  the most probable state of each variable, all together
-A report of one line goes to stderr: algorithm, log Z or score, what was needed, seconds."""
+A report of one line goes to stderr: algorithm, log Z or score, whether it converged, what was needed, seconds. While
+an iterative algorithm runs, a terminal shows its iteration and residual; a pipe gets a line every ten seconds."""
 _EXAMPLES = """  isinglass infer model.uai
   isinglass infer model.uai.gz --task PR --memory 12GB
   isinglass infer model.uai --task MAR --evidence model.uai.evid --out model.MAR
@@ -90,7 +91,8 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.restarts is not None:
         options["restarts"] = arguments.restarts
     answer_to = _most_probable if arguments.task == "MAP" else _beliefs
-    with plain_warnings(), ProgressBar(sys.stderr.isatty() and not arguments.quiet) as progress:
+    bounded = algorithm is None or not algorithm.facts.iterative or arguments.iterations is not None
+    with progress_on_stderr(arguments.quiet, bounded) as progress:
         answer = answer_to(potentials, algorithm, arguments.task, options, progress)
     head = {"model": arguments.model, "task": arguments.task, "n_observed": len(potentials.evidence)}
     emit(json_text(head | answer.fields) if arguments.json else answer.text, arguments.out)
@@ -138,7 +140,7 @@ def _iterative_options(algorithm: type[Algorithm] | None, arguments: argparse.Na
 
 
 def _beliefs(
-    potentials: Potentials, algorithm: type[Algorithm] | None, task: str, options: dict[str, Any], progress: ProgressBar
+    potentials: Potentials, algorithm: type[Algorithm] | None, task: str, options: dict[str, Any], progress: Silence
 ) -> Answer:
     """Compute log Z and, for MAR, give the marginals too."""
     from isinglass.inference import infer
@@ -155,7 +157,7 @@ def _beliefs(
 
 
 def _most_probable(
-    potentials: Potentials, algorithm: type[Algorithm] | None, task: str, options: dict[str, Any], progress: ProgressBar
+    potentials: Potentials, algorithm: type[Algorithm] | None, task: str, options: dict[str, Any], progress: Silence
 ) -> Answer:
     """Maximise."""
     from isinglass.inference import map_assignment
@@ -177,22 +179,34 @@ def _most_probable(
         "seconds": seconds,
         "states": found.states.tolist(),
     }
-    line = _score_line(name, found, needs, seconds)
+    stopped = f"stopped at {progress.last}; " if algorithm is not None and algorithm.facts.iterative else ""
+    line = _score_line(name, found, stopped + needs, seconds)
     return Answer(map_text(found.states), values | _cost(name, potentials, options), line)
 
 
 def _belief_line(result: Result, options: dict[str, Any]) -> str:
     info = result.info
     bound = {"exact": "exact", "upper": "an upper bound", "lower": "a lower bound"}.get(info.bound or "", "no bound")
-    iterations = f"{info.iterations} iterations; " if info.iterations > 1 else ""
     return (
         f"{info.algorithm}: log Z = {result.log_z:.9g} (log10 Z = {result.log_z / _LOG_10:.9g}), {bound}; "
-        f"{iterations}{_cost_text(info.algorithm, result.potentials, options)}; {info.seconds:.3g} s"
+        f"{_convergence(info)}{_cost_text(info.algorithm, result.potentials, options)}; {info.seconds:.3g} s"
     )
 
 
+def _convergence(info: Info) -> str:
+    """Say whether an iterative algorithm reached its tolerance; the others say nothing."""
+    from isinglass.inference import ALGORITHMS
+
+    if not ALGORITHMS[info.algorithm].facts.iterative:
+        return ""
+    verdict = "converged" if info.converged else "NOT converged"
+    count = f"{info.iterations} iteration{'' if info.iterations == 1 else 's'}"
+    return f"{verdict} after {count}, residual {info.residual:.2g}; "
+
+
 def _score_line(name: str, found: Assignment, cost: str, seconds: float) -> str:
-    proof = "optimal" if found.optimal else f"not proved optimal, no assignment scores above {found.bound:.9g}"
+    limit = f"no assignment scores above {found.bound:.9g}" if math.isfinite(found.bound) else "no bound"
+    proof = "optimal" if found.optimal else f"not proved optimal, {limit}"
     return f"{name}: score = {found.score:.9g} (log10 {found.score / _LOG_10:.9g}), {proof}; {cost}; {seconds:.3g} s"
 
 

@@ -10,9 +10,9 @@ import os
 import sys
 
 from isinglass import __version__
-from isinglass.cli import algorithms, convert, demo, infer, info
+from isinglass.cli import algorithms, convert, demo, infer, info, warmup
 from isinglass.cli.options import Parser
-from isinglass.cli.report import error_text, say
+from isinglass.cli.report import error_text, plain_warnings, say
 from isinglass.errors import IsinglassError
 
 MISTAKE, INTERRUPTED, BROKEN_PIPE = 2, 130, 141
@@ -32,7 +32,7 @@ def build_parser() -> Parser:
     parser = Parser(prog="isinglass", description=_TEXT, epilog=_EXAMPLES)
     parser.add_argument("--version", action="version", version=f"isinglass {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", dest="command", required=True)
-    for module in (infer, info, convert, demo, algorithms):
+    for module in (infer, info, convert, demo, algorithms, warmup):
         module.add_parser(commands)
     return parser
 
@@ -75,7 +75,8 @@ def _run(argv: list[str] | None) -> int:
         arguments = build_parser().parse_args(argv)
     except SystemExit as done:  # --help and --version
         return int(done.code or 0)
-    code: int = arguments.run(arguments)
+    with plain_warnings():
+        code: int = arguments.run(arguments)
     return code
 
 

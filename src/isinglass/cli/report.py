@@ -7,19 +7,21 @@ import math
 import os
 import sys
 import threading
+import time
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from isinglass.errors import ConvergenceWarning, InputError
+from isinglass.errors import CacheWarning, ConvergenceWarning, InputError
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress, TaskID
 
 _PIPE_WIDTH = 100  # columns of a table that does not go to a terminal
+_REDRAW = 0.1  # seconds between two drawings of a progress bar
 
 
 def one_line(text: str) -> str:
@@ -135,11 +137,11 @@ def print_table(
 
 @contextmanager
 def plain_warnings() -> Iterator[None]:
-    """Show a ConvergenceWarning as one line; leave other warnings to Python."""
+    """Show a warning of the library as one line; leave other warnings to Python."""
     shown = warnings.showwarning
 
     def show(message: Warning | str, category: type[Warning], *rest: Any, **more: Any) -> None:
-        if issubclass(category, ConvergenceWarning):
+        if issubclass(category, ConvergenceWarning | CacheWarning):
             say(f"warning: {message}")
         else:
             shown(message, category, *rest, **more)
@@ -149,54 +151,97 @@ def plain_warnings() -> Iterator[None]:
         yield
 
 
-class ProgressBar:
-    """A progress bar on stderr for runs of more than a moment; on no terminal, nothing.
+class Silence:
+    """Takes reports of progress and shows nothing; keeps the last one."""
 
-    Parameters
-    ----------
-    enabled : bool
-    delay : float
-        Seconds before it appears.
-    """
-
-    def __init__(self, enabled: bool, delay: float = 0.5) -> None:
-        self._timer = threading.Timer(delay, self._show) if enabled else None
-        self._progress: Progress | None = None
-        self._task: TaskID | None = None
-        self._shown = False
+    last = ""
 
     def __enter__(self) -> Self:
-        if self._timer is not None:
-            self._progress, self._task = _new_bar()
-            self._timer.daemon = True
-            self._timer.start()
         return self
 
     def __call__(self, stage: str, fraction: float) -> None:
         """Report that a fraction of a stage is done."""
-        if self._progress is not None and self._task is not None:
-            self._progress.update(self._task, description=stage, completed=fraction, total=1.0)
-            if self._shown:
-                self._progress.refresh()
+        self.last = stage
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer.join()
-        if self._shown and self._progress is not None:
+        pass
+
+
+class ProgressLines(Silence):
+    """A line on stderr now and then, for a log file or a pipe.
+
+    Parameters
+    ----------
+    every : float
+        Seconds between two lines, and before the first.
+    """
+
+    def __init__(self, every: float = 10.0) -> None:
+        self._every, self._due = every, time.monotonic() + every
+
+    def __call__(self, stage: str, fraction: float) -> None:
+        """Print the stage if a line is due."""
+        super().__call__(stage, fraction)
+        if time.monotonic() >= self._due:
+            say(stage)
+            self._due = time.monotonic() + self._every
+
+
+class ProgressBar(Silence):
+    """A progress bar on a terminal, for runs of more than a moment.
+
+    Parameters
+    ----------
+    bounded : bool
+        Whether the fraction says how long it will take; where it does not, there is a spinner instead of a bar.
+    delay : float
+        Seconds before it appears.
+    """
+
+    def __init__(self, bounded: bool = True, delay: float = 0.5) -> None:
+        self._timer = threading.Timer(delay, self._show)
+        self._timer.daemon = True
+        self._progress, self._task = _new_bar(bounded)
+        self._shown, self._drawn = False, 0.0
+
+    def __enter__(self) -> Self:
+        self._timer.start()
+        return self
+
+    def __call__(self, stage: str, fraction: float) -> None:
+        """Report that a fraction of a stage is done; compiled loops hold back the thread that would draw it."""
+        super().__call__(stage, fraction)
+        self._progress.update(self._task, description=stage, completed=fraction, total=1.0)
+        if self._shown and time.monotonic() > self._drawn + _REDRAW:
+            self._progress.refresh()
+            self._drawn = time.monotonic()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._timer.cancel()
+        self._timer.join()
+        if self._shown:
             self._progress.stop()
 
     def _show(self) -> None:
-        assert self._progress is not None
         self._progress.start()
         self._shown = True
 
 
-def _new_bar() -> tuple[Progress, TaskID]:
-    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
+def progress_on_stderr(quiet: bool, bounded: bool = True) -> Silence:
+    """Return a bar for a terminal, lines now and then for anything else, silence where it is wanted."""
+    if quiet:
+        return Silence()
+    return ProgressBar(bounded) if sys.stderr.isatty() else ProgressLines()
 
-    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
-    progress = Progress(*columns, console=console(stderr=True), transient=True)
+
+def _new_bar(bounded: bool) -> tuple[Progress, TaskID]:
+    from rich.progress import BarColumn, Progress, SpinnerColumn, TaskProgressColumn, TextColumn, TimeElapsedColumn
+
+    head = TextColumn("{task.description}")
+    amount = (head, BarColumn(), TaskProgressColumn()) if bounded else (SpinnerColumn(), head)
+    progress = Progress(*amount, TimeElapsedColumn(), console=console(stderr=True), transient=True)
     return progress, progress.add_task("preparing", total=None)

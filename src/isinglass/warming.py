@@ -1,0 +1,143 @@
+"""Compile the inner loops ahead of time, by running tiny models through every algorithm.
+
+A loop is compiled for the types of its arguments: for real and complex numbers, linear values and logarithms, sums and
+maxima, and for a few fixed numbers of states. The models here are chosen to meet these cases; what is rarer (seven
+states, complex potentials given by the caller) is compiled when it is first needed.
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from isinglass.errors import ConvergenceWarning
+from isinglass.graph.builders import chain_graph, grid_graph
+from isinglass.graph.factor_graph import FactorGraph
+from isinglass.inference import (
+    Algorithm,
+    BeliefPropagation,
+    Exact,
+    MeanField,
+    TreeReweighted,
+    infer,
+    map_assignment,
+    n_best,
+    sample,
+)
+from isinglass.inference.algorithm import Progress
+from isinglass.potentials import Potentials
+
+Step = tuple[str, Callable[[], object]]
+
+
+@dataclass(frozen=True)
+class Warmth:
+    """What `warmup` did.
+
+    Attributes
+    ----------
+    seconds : float
+    compiled, loaded : int
+        Specialised loops that were compiled now, and those found in the cache.
+    folders : tuple of Path
+        Where the cache lies; empty where no folder can be written.
+    """
+
+    seconds: float
+    compiled: int
+    loaded: int
+    folders: tuple[Path, ...]
+
+
+def warmup(progress: Progress | None = None) -> Warmth:
+    """Compile the usual inner loops, so that later calls and later processes need not wait for it.
+
+    Parameters
+    ----------
+    progress : callable (stage, fraction), optional
+        Called before each step.
+
+    Returns
+    -------
+    Warmth
+
+    Examples
+    --------
+    >>> import isinglass as ig
+    >>> done = ig.warmup()  # doctest: +SKIP
+    >>> ig.warmup().compiled  # doctest: +SKIP
+    0
+    """
+    from isinglass.compilation import cache_folders
+
+    start, before = time.perf_counter(), _counts()
+    steps = list(_steps())
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        for i, (name, run) in enumerate(steps):
+            if progress is not None:
+                progress(name, i / len(steps))
+            run()
+    compiled, loaded = (after - b for after, b in zip(_counts(), before, strict=True))
+    return Warmth(time.perf_counter() - start, compiled, loaded, tuple(cache_folders()))
+
+
+def _counts() -> tuple[int, int]:
+    """Return how many loops this process compiled and loaded so far, each for its types of arguments."""
+    from isinglass.compilation import kernels
+
+    stats = [k.stats for k in kernels()]
+    return sum(sum(s.cache_misses.values()) for s in stats), sum(sum(s.cache_hits.values()) for s in stats)
+
+
+def _steps() -> Iterator[Step]:
+    """Name every run; each compiles what those before it did not."""
+    for what, p in _models().items():
+        yield f"exact, {what}", lambda p=p: _exact(p)  # type: ignore[misc]
+        for name, algorithm in _algorithms(p.graph).items():
+            yield f"{name}, {what}", lambda p=p, a=algorithm: _taped(p, a)  # type: ignore[misc]
+        for algorithm in (BeliefPropagation(iterations=2), TreeReweighted(iterations=2)):
+            yield f"max-product {algorithm.name}, {what}", lambda p=p, a=algorithm: map_assignment(p, a)  # type: ignore[misc]
+
+
+def _models() -> dict[str, Potentials]:
+    """Return a grid, one whose values underflow, a chain, a grid of three states, and one of mixed shapes."""
+    rng = np.random.default_rng(0)
+    grid, mixed = grid_graph(3, 3, 2), FactorGraph([2, 3, 2, 6], [(0,), (0, 1, 2), (1, 2), (2, 3), (3, 0)])
+    return {
+        "binary grid": _random(grid, rng),
+        "logarithms": _random(grid, rng, 2000.0),
+        "binary chain": _random(chain_graph(3, 2), rng),
+        "three states": _random(grid_graph(2, 2, 3), rng),
+        "mixed shapes": _random(mixed, rng),
+    }
+
+
+def _random(graph: FactorGraph, rng: np.random.Generator, scale: float = 0.5) -> Potentials:
+    return Potentials.from_groups(graph, [rng.normal(0, scale, (len(g), *g.shape)) for g in graph.groups])
+
+
+def _algorithms(graph: FactorGraph) -> dict[str, Algorithm]:
+    """Return the iterative algorithms with every schedule that fits the graph."""
+    schedules = ["flooding", "sequential", "residual", *(["tree"] if graph.is_forest else [])]
+    named: dict[str, Algorithm] = {f"bp {s}": BeliefPropagation(iterations=2, schedule=s) for s in schedules}
+    damped = BeliefPropagation(iterations=2, damping=0.1)
+    return named | {"bp damped": damped, "trw": TreeReweighted(iterations=2), "mf": MeanField(iterations=2)}
+
+
+def _taped(potentials: Potentials, algorithm: Algorithm) -> None:
+    infer(potentials, algorithm)
+    infer(potentials, algorithm, tape=True).backward(log_z=1.0)
+
+
+def _exact(potentials: Potentials) -> None:
+    """Ask exact inference everything that it answers."""
+    infer(potentials, Exact(), tape=True).backward(log_z=1.0)
+    infer(potentials, Exact()).joint([0, potentials.graph.n_variables - 1])
+    n_best(potentials, 2, Exact())
+    sample(potentials, 2, Exact(), random_state=0)

@@ -1,0 +1,161 @@
+"""Where compiled loops are kept, what is said about it, and that later processes find them."""
+
+import os
+import re
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+
+import pytest
+
+import isinglass as ig
+from isinglass import compilation
+
+LOOPS = """
+from isinglass.compilation import allocating, compiled
+
+@compiled
+def double(x):
+    return 2 * x
+
+@compiled
+def four_times(x):
+    return double(double(x))
+"""
+
+RUN = """
+import loops
+from isinglass.compilation import cache_folders
+assert loops.four_times(3) == 12
+assert loops.four_times(0.5) == 2.0
+print(*cache_folders(), sep="\\n")
+"""
+
+WARM = """
+import isinglass as ig
+from isinglass.compilation import kernels
+done = ig.warmup()
+missed = [k.__name__ for k in kernels() if k.stats.cache_misses]
+print(done.compiled, done.loaded, len(kernels()), *missed)
+"""
+
+
+def python(code, folder, **variables):
+    """Run Python in a folder, with some environment variables set and those set to None removed."""
+    env = {k: v for k, v in (os.environ | variables).items() if v is not None}
+    env["PYTHONPATH"] = os.pathsep.join([str(folder), *filter(None, [env.get("PYTHONPATH")])])
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, env=env, cwd=folder, timeout=590
+    )
+    assert done.returncode == 0, done.stderr
+    return done
+
+
+@pytest.fixture
+def loops(tmp_path):
+    """Return a folder with a module of two loops."""
+    folder = tmp_path / "package"
+    folder.mkdir()
+    (folder / "loops.py").write_text(LOOPS)
+    return folder
+
+
+def test_a_cache_beside_the_source_needs_no_words(loops):
+    done = python(RUN, loops, NUMBA_CACHE_DIR=None)
+    assert done.stderr == ""
+    assert done.stdout.split() == [str(loops / "__pycache__")]
+    assert list((loops / "__pycache__").glob("*.nbc"))
+
+
+def test_the_users_cache_folder_stands_in_and_says_so_once(loops, tmp_path):
+    (loops / "__pycache__").write_text("a file: no folder can be made here, not even by root")
+    user = {"NUMBA_CACHE_DIR": None, "XDG_CACHE_HOME": str(tmp_path / "user"), "HOME": str(tmp_path / "user")}
+    done = python(RUN, loops, **user)
+    folder = done.stdout.strip()
+    assert folder.startswith(str(tmp_path / "user"))
+    assert done.stderr.count("CacheWarning") == 1
+    assert f"compiled once, into {folder}" in done.stderr
+    assert "set NUMBA_CACHE_DIR" in done.stderr
+    assert python(RUN, loops, **user).stderr == ""  # it compiles nothing
+
+
+def test_without_any_cache_it_works_and_says_so(loops, tmp_path):
+    (loops / "__pycache__").write_text("")
+    (tmp_path / "file").write_text("")
+    nowhere = str(tmp_path / "file" / "x")
+    done = python(RUN, loops, NUMBA_CACHE_DIR=None, XDG_CACHE_HOME=nowhere, HOME=nowhere)
+    assert done.stdout.strip() == ""
+    assert done.stderr.count("CacheWarning") == 1
+    assert "compiled anew in every process" in done.stderr
+
+
+def test_a_chosen_folder_needs_no_words(loops, tmp_path):
+    done = python(RUN, loops, NUMBA_CACHE_DIR=str(tmp_path / "chosen"))
+    assert done.stderr == ""
+    assert done.stdout.startswith(str(tmp_path / "chosen"))
+
+
+def test_the_stamp_covers_the_loops_that_are_called(monkeypatch, tmp_path):
+    """Numba alone would keep a caller whose callee has changed in another file."""
+    from isinglass.kernels.numba import messages, passes, ring  # noqa: F401
+
+    name = "isinglass.kernels.numba.passes"
+    compilation._stamp.cache_clear()
+    before, of_ring = compilation._stamp(name), compilation._stamp(ring.__name__)
+    changed = tmp_path / "ring.py"
+    changed.write_bytes(Path(ring.__file__).read_bytes() + b"# changed\n")
+    monkeypatch.setattr(ring, "__file__", str(changed))
+    compilation._stamp.cache_clear()
+    try:
+        assert compilation._stamp(ring.__name__) != of_ring
+        assert compilation._stamp(name) != before
+    finally:
+        compilation._stamp.cache_clear()
+
+
+def test_a_loop_that_was_typed_in_works(tmp_path):
+    assert python(LOOPS + "print(four_times(3))", tmp_path).stdout == "12\n"
+
+
+def test_every_loop_is_listed_with_its_folder():
+    ig.infer(ig.datasets.misconception(), "exact")
+    names = {k.__module__ for k in compilation.kernels()}
+    assert "isinglass.graph.greedy" in names
+    assert all(folder.is_dir() for folder in compilation.cache_folders())
+
+
+def test_the_command_line_shows_the_warning_as_one_line(capsys):
+    from isinglass.cli.report import plain_warnings
+
+    with plain_warnings():
+        warnings.simplefilter("always")
+        warnings.warn("inner loops are compiled", ig.CacheWarning, stacklevel=1)
+    assert capsys.readouterr().err == "isinglass: warning: inner loops are compiled\n"
+
+
+@pytest.fixture(scope="module")
+def warm(tmp_path_factory):
+    """Compile everything once, about two minutes; return the folder of the cache and what was printed."""
+    cache = tmp_path_factory.mktemp("cache")
+    return cache, python(WARM, cache, NUMBA_CACHE_DIR=str(cache)).stdout.split()
+
+
+@pytest.mark.slow
+def test_a_second_process_compiles_nothing(warm):
+    cache, first = warm
+    files = sorted(cache.rglob("*.nb?"))
+    assert int(first[0]) > 100
+    second = python(WARM, cache, NUMBA_CACHE_DIR=str(cache)).stdout.split()
+    assert (second[0], second[3:]) == ("0", [])  # nothing compiled, no loop with a miss
+    assert int(second[1]) > 20
+    assert second[2] == first[2]
+    assert sorted(cache.rglob("*.nb?")) == files
+
+
+@pytest.mark.slow
+def test_warmup_command(warm):
+    code = "from isinglass.cli.main import main; main(['warmup'])"
+    done = python(code, warm[0], NUMBA_CACHE_DIR=str(warm[0]))
+    assert re.match(r"compiled 0 loops in \S+ s; \d+ were in the cache\n", done.stdout)
+    assert f"cache: {warm[0]}" in done.stdout
