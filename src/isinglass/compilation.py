@@ -38,7 +38,12 @@ def compiled(function: Function) -> Function:
 
 
 def inner(function: Function) -> Function:
-    """Compile a loop that only other compiled ones call: it has no entry from Python, and compiles faster."""
+    """Compile a loop into the compiled ones that call it: no entry from Python, no call with dozens of arguments."""
+    return _jit(function, _nrt=False, no_cpython_wrapper=True, no_cfunc_wrapper=True, forceinline=True)
+
+
+def cold(function: Function) -> Function:
+    """Compile a function that others call, but seldom."""
     return _jit(function, _nrt=False, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 
 

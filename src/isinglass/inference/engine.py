@@ -18,10 +18,11 @@ from numpy.typing import NDArray
 
 from isinglass.errors import ImpossibleEvidenceError
 from isinglass.graph.edges import Edges, edges_of, partners_of
+from isinglass.graph.factor_graph import FactorGraph
 from isinglass.inference.algorithm import Progress
 from isinglass.inference.evidence import impossible
 from isinglass.inference.grid_flood import GridFlood
-from isinglass.inference.link_model import SAFE, LinkModel, share_unary_beliefs
+from isinglass.inference.link_model import SAFE, LinkModel, layout_of, share_unary_beliefs
 from isinglass.inference.moves import Chase, Fate, Flood, FloodPairs, Follow, Mask, Move, Run
 from isinglass.inference.result import belief_entries, first_beliefs
 from isinglass.inference.tape import FullTape, MarkedTape, Tape
@@ -206,7 +207,7 @@ class Engine:
             edges=edges,
             ring=ring,
             units=units(dtype, ring),
-            states=_states(edges) if not len(ring) and dtype.kind == "f" else (),
+            states=_states(self.graph) if not len(ring) and dtype.kind == "f" else (),
             span=span,
             stages=[model.values(ring) for model in self.models],
             damping=self.plan.damping,
@@ -343,10 +344,10 @@ class Engine:
 MOST_CONSTANT_STATES = 5  # up to so many states loops are compiled for the very number
 
 
-def _states(edges: Edges) -> tuple[int, ...]:
+def _states(graph: FactorGraph) -> tuple[int, ...]:
     """Return a tuple as long as every variable has states, which compiled loops take as a constant; else ()."""
-    cards = np.unique(edges.cards)
-    return (0,) * int(cards[0]) if len(cards) == 1 and cards[0] <= MOST_CONSTANT_STATES else ()
+    card = layout_of(graph).card
+    return (0,) * card if card <= MOST_CONSTANT_STATES else ()
 
 
 def entries_of(edges: Edges, wanted: Mask) -> Any:

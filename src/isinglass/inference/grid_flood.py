@@ -32,10 +32,14 @@ class Lattice(NamedTuple):
     width: int
     sites: int  # of a plane
     site: IntArray  # (variables,)
-    edge_site: IntArray  # (edges,)
-    edge_side: IntArray  # (edges,) from which direction the message comes
+    edge_place: IntArray  # (edges,) where the first entry of the message to a site lies in planes
     link_site: IntArray  # (links,) of the left or upper end
     link_axis: IntArray  # (links,) 0 to the right, 1 downwards
+
+    @property
+    def of_edges(self) -> tuple[IntArray, int, int]:
+        """What `spread` and `collect` need to know."""
+        return self.edge_place, self.card, self.sites
 
 
 def lattice_of(graph: FactorGraph) -> Lattice | None:
@@ -54,14 +58,12 @@ def _make(graph: FactorGraph) -> Lattice | None:
     site = (np.arange(graph.n_components)[:, None] * plane + inner).ravel()
     ends = site[edges.slot_variable.reshape(-1, 2)]
     axis = np.where(ends[:, 1] - ends[:, 0] == 1, 0, 1)
-    edge_site, edge_side = (np.empty(len(edges.edge_link), np.int64) for _ in range(2))
+    card, sites = int(graph.cards[0]), plane * graph.n_components
+    edge_place = np.empty(len(edges.edge_link), np.int64)
     for slot in range(2):  # the first end receives from the right or from below
-        edge = edges.slot_edge.reshape(-1, 2)[:, slot]
-        edge_site[edge] = ends[:, slot]
-        edge_side[edge] = 2 * axis + 1 - slot
-    return Lattice(
-        int(graph.cards[0]), height, width, plane * graph.n_components, site, edge_site, edge_side, ends[:, 0], axis
-    )
+        side = 2 * axis + 1 - slot
+        edge_place[edges.slot_edge.reshape(-1, 2)[:, slot]] = side * card * sites + ends[:, slot]
+    return Lattice(card, height, width, sites, site, edge_place, ends[:, 0], axis)
 
 
 class Planes(NamedTuple):
@@ -159,14 +161,14 @@ class GridFlood(Move):
 
         if self.inbox is None:
             self.inbox = np.ones((4, self.lattice.card, self.lattice.sites))
-            spread(run.m, self.inbox, self.lattice.edge_side, self.lattice.edge_site)
+            spread(run.m, self.inbox.ravel(), *self.lattice.of_edges)
         return self.inbox
 
     def _messages(self, planes: NDArray[np.float64]) -> NDArray[np.float64]:
         from isinglass.kernels.numba.grids import collect
 
-        m = np.empty(len(self.lattice.edge_site) * self.lattice.card)
-        collect(planes, m, self.lattice.edge_side, self.lattice.edge_site)
+        m = np.empty(len(self.lattice.edge_place) * self.lattice.card)
+        collect(planes.ravel(), m, *self.lattice.of_edges)
         return m
 
 
@@ -185,10 +187,13 @@ class _Bars:
         from isinglass.kernels.numba.grids import spread
 
         lattice = move.lattice
-        planes, spare = (np.zeros((4, lattice.card, lattice.sites)) for _ in range(2))
-        spread(bars.m, planes, lattice.edge_side, lattice.edge_site)
+        planes = np.zeros((4, lattice.card, lattice.sites))
+        spread(bars.m, planes.ravel(), *lattice.of_edges)
         return cls(
-            planes, spare, [np.zeros_like(s.phi) for s in move.stages], [np.zeros_like(s.weights) for s in move.stages]
+            planes,
+            np.empty_like(planes),
+            [np.zeros_like(s.phi) for s in move.stages],
+            [np.zeros_like(s.weights) for s in move.stages],
         )
 
     def give(self, move: GridFlood, run: Run, bars: Derivatives) -> None:
@@ -196,7 +201,7 @@ class _Bars:
         from isinglass.kernels.numba.grids import add_tables, collect
 
         lattice = move.lattice
-        collect(self.m, bars.m, lattice.edge_side, lattice.edge_site)
+        collect(self.m.ravel(), bars.m, *lattice.of_edges)
         for stage, (phi, weights, numbers) in enumerate(zip(self.phi, self.weights, move.stages, strict=True)):
             values = run.stages[stage]
             bars.phi[stage] += phi[:, lattice.site].T.ravel()

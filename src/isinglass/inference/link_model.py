@@ -7,7 +7,7 @@ and table is scaled to a largest logarithm of zero, and what was taken out is ke
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,7 +31,7 @@ class Block:
     """Where the tables of a group are: rows from `first` on, and, if pairwise, exchanged ones from `flipped` on."""
 
     group: int
-    links: IntArray
+    links: Places
     first: int
     flipped: int
     rows: int
@@ -101,7 +101,7 @@ class LinkModel:
             if group.arity == 0:
                 rows = z_bar[graph.factor_component[group.factors]][:, None]
             elif group.arity == 1:
-                rows = phi_bar[unary_places(graph, group.scopes, group.shape[0])]
+                rows = phi_bar[layout_of(graph).own[g].entries].reshape(len(group), -1)
             elif g in blocks:
                 rows = self._rows(blocks[g], group.shape, psi_bar)
                 if not blocks[g].own:
@@ -143,14 +143,11 @@ def add_rows(places: IntArray, rows: NDArray[Any], length: int) -> NDArray[Any]:
 def _own_potentials(potentials: Potentials, edges: Edges, taken: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
     """Add the factors of arity one and the evidence; take out each variable's largest entry."""
     graph = potentials.graph
+    layout = layout_of(graph)
     phi = np.zeros(edges.first_state[-1], potentials.dtype)
-    for group, tables, ids in zip(graph.groups, potentials.groups, potentials.table_ids, strict=True):
+    for g, (group, tables, ids) in enumerate(zip(graph.groups, potentials.groups, potentials.table_ids, strict=True)):
         if group.arity == 1:
-            places = unary_places(graph, group.scopes, group.shape[0])
-            if _distinct(graph, group.scopes):
-                phi[places] += tables[ids]
-            else:
-                phi += add_up(places.ravel(), tables[ids].ravel(), len(phi))
+            add_at(phi, layout.own[g], _rows_of(tables, ids).ravel())
         elif group.arity == 0:
             taken[group.factors] = tables[ids]
     for variable, state in potentials.evidence.items():
@@ -158,14 +155,14 @@ def _own_potentials(potentials: Potentials, edges: Edges, taken: NDArray[Any]) -
         phi[others[others != edges.first_state[variable] + state]] = -np.inf
     if not len(phi):
         return phi, np.zeros(graph.n_components, potentials.dtype)
-    tops = np.maximum.reduceat(phi.real, edges.first_state[:-1])
-    phi -= np.repeat(np.where(tops > -np.inf, tops, 0.0), edges.cards)
+    if layout.card:
+        rows = phi.reshape(-1, layout.card)
+        tops = _largest(rows)
+        rows -= np.where(tops > -np.inf, tops, 0.0)[:, None]
+    else:
+        tops = np.maximum.reduceat(phi.real, edges.first_state[:-1])
+        phi -= np.repeat(np.where(tops > -np.inf, tops, 0.0), edges.cards)
     return phi, add_up(edges.variable_component, tops.astype(potentials.dtype), graph.n_components)
-
-
-def _distinct(graph: FactorGraph, scopes: IntArray) -> bool:
-    """Tell whether no variable occurs twice."""
-    return bool((np.bincount(scopes[:, 0], minlength=1) <= 1).all())
 
 
 def _effective_tables(
@@ -177,25 +174,22 @@ def _effective_tables(
 ) -> tuple[NDArray[Any], IntArray, IntArray, list[Block]]:
     """Scale tables to a largest entry of zero and divide by the counting number; keep them shared if all are one."""
     graph = potentials.graph
-    link_of = _link_of(graph, edges)
     table, edge_table = np.zeros(len(edges.link_factor), np.int64), np.zeros(len(edges.edge_link), np.int64)
     parts: list[NDArray[Any]] = []
     blocks: list[Block] = []
     total = 0
-    for g, (group, tables, ids) in enumerate(zip(graph.groups, potentials.groups, potentials.table_ids, strict=True)):
-        if group.arity < 2 or not len(group):
-            continue
+    for g, place in layout_of(graph).links.items():
+        group, tables, ids = graph.groups[g], potentials.groups[g], potentials.table_ids[g]
         rows = tables.reshape(len(tables), -1)
-        tops = np.maximum.reduce(np.ascontiguousarray(rows.real.T))  # much faster than along short rows
+        tops = _largest(rows)
         scaled = rows - np.where(tops > -np.inf, tops, 0.0)[:, None]
-        links = link_of[group.factors]
-        taken[group.factors] = tops[ids]
-        own = own_tables or bool((counting[links] != 1).any())
+        taken[place.factors] = tops[ids]
+        own = own_tables or bool((counting[place.links] != 1).any())
         if own:
-            scaled, ids = scaled[ids], np.arange(len(links))
-            np.divide(scaled, counting[links][:, None], out=scaled, where=scaled.real > -np.inf)
-        table[links] = total + ids * group.table_size
-        blocks.append(Block(g, links, total, 0, len(scaled), own))
+            scaled, ids = scaled[ids], np.arange(len(ids))
+            np.divide(scaled, counting[place.links][:, None], out=scaled, where=scaled.real > -np.inf)
+        table[place.links] = total + ids * group.table_size
+        blocks.append(Block(g, place.links, total, 0, len(scaled), own))
         parts.append(scaled)
         total += scaled.size
     for j, block in enumerate(blocks):
@@ -203,35 +197,103 @@ def _effective_tables(
         if len(shape) == 2:
             parts.append(parts[j].reshape(block.rows, *shape).transpose(0, 2, 1))
             blocks[j] = replace(block, flipped=total)
-            first_slot = edges.first_slot[block.links]
-            edge_table[edges.slot_edge[first_slot + 1]] = table[block.links]
-            edge_table[edges.slot_edge[first_slot]] = table[block.links] - block.first + total
+            ends, starts = layout_of(graph).links[block.group].ends, table[block.links]
+            edge_table[ends[1]] = starts
+            edge_table[ends[0]] = starts + (total - block.first)
             total += parts[j].size
     psi: NDArray[Any] = np.concatenate([np.zeros(0, potentials.dtype), *(part.ravel() for part in parts)])
     return psi, table, edge_table, blocks
 
 
-def unary_places(graph: FactorGraph, scopes: IntArray, card: int) -> IntArray:
-    """Return where the states of the variables of factors of arity one are in a flat vector, (factors, card)."""
-    places: IntArray = first_states(graph)[scopes[:, 0]][:, None] + np.arange(card)
-    return places
+def _rows_of(tables: NDArray[Any], ids: IntArray) -> NDArray[Any]:
+    """Return the table of each factor."""
+    return tables if len(ids) == len(tables) and bool((np.diff(ids, prepend=-1) == 1).all()) else tables[ids]
+
+
+def _largest(rows: NDArray[Any]) -> NDArray[np.float64]:
+    """Return the largest real part of each row (much faster than along short rows)."""
+    tops: NDArray[np.float64] = np.maximum.reduce(np.ascontiguousarray(rows.real.T))
+    return tops
+
+
+Places = slice | IntArray
+"""Positions in an array, as a slice where they follow each other."""
+
+
+class Own(NamedTuple):
+    """Where the factors of arity one of a group add to the potentials of variables: flat, factor by factor."""
+
+    entries: Places
+    distinct: bool  # whether no variable occurs twice
+
+
+class Links(NamedTuple):
+    """The links that a group's factors are; of a pair, the edges at its first and second end."""
+
+    links: Places
+    factors: Places
+    ends: tuple[IntArray, ...]
+
+
+class Layout(NamedTuple):
+    """How the groups of a graph lie in flat arrays; made once."""
+
+    card: int  # of every variable, or 0 if they differ
+    own: dict[int, Own]
+    links: dict[int, Links]
+
+
+def layout_of(graph: FactorGraph) -> Layout:
+    """Return the layout of a graph."""
+    return graph.cached("layout", lambda: _layout(graph))
+
+
+def _layout(graph: FactorGraph) -> Layout:
+    edges, link_of = edges_of(graph), _link_of(graph, edges_of(graph))
+    own, links = {}, {}
+    for g, group in enumerate(graph.groups):
+        if group.arity == 1:
+            entries = (first_states(graph)[group.scopes[:, 0]][:, None] + np.arange(group.shape[0])).ravel()
+            own[g] = Own(_places(entries), len(np.unique(entries)) == len(entries))
+        elif group.arity >= 2 and len(group):
+            members = link_of[group.factors]
+            first = edges.first_slot[members]
+            ends = (edges.slot_edge[first], edges.slot_edge[first + 1]) if group.arity == 2 else ()
+            links[g] = Links(_places(members), _places(group.factors), ends)
+    cards = np.unique(graph.cards)
+    return Layout(int(cards[0]) if len(cards) == 1 else 0, own, links)
+
+
+def _places(members: IntArray) -> Places:
+    """Return a slice, if that is what the members are."""
+    if len(members) and (np.diff(members) == 1).all():
+        return slice(int(members[0]), int(members[-1]) + 1)
+    return members
+
+
+def add_at(flat: NDArray[Any], own: Own, values: NDArray[Any]) -> None:
+    """Add values at the places of factors of arity one."""
+    if own.distinct:
+        flat[own.entries] += values
+    else:
+        entries = np.arange(len(flat))[own.entries]
+        flat += add_up(entries, values, len(flat))
 
 
 def share_unary_beliefs(graph: FactorGraph, variables: NDArray[Any], factors: NDArray[Any]) -> None:
     """Give factors of arity one their variable's belief, and constants theirs."""
-    for group, part in iter_groups(graph):
+    for g, (group, part) in enumerate(iter_groups(graph)):
         if group.arity == 0:
             factors[part] = 1
         elif group.arity == 1:
-            factors[part] = variables[unary_places(graph, group.scopes, group.shape[0])].ravel()
+            factors[part] = variables[layout_of(graph).own[g].entries]
 
 
 def move_unary_bars(graph: FactorGraph, factors_bar: NDArray[Any], variables_bar: NDArray[Any]) -> None:
     """Add derivatives by the beliefs of factors of arity one to those by their variables' beliefs, which they are."""
-    for group, part in iter_groups(graph):
+    for g, (group, part) in enumerate(iter_groups(graph)):
         if group.arity == 1:
-            places = unary_places(graph, group.scopes, group.shape[0]).ravel()
-            variables_bar += add_up(places, factors_bar[part], len(variables_bar))
+            add_at(variables_bar, layout_of(graph).own[g], factors_bar[part])
 
 
 def table_gradients(
@@ -241,12 +303,12 @@ def table_gradients(
     graph = potentials.graph
     link_of = _link_of(graph, edges_of(graph))
     groups = []
-    for group, tables, ids in zip(graph.groups, potentials.groups, potentials.table_ids, strict=True):
+    for g, (group, tables, ids) in enumerate(zip(graph.groups, potentials.groups, potentials.table_ids, strict=True)):
         bar = np.zeros((len(tables), group.table_size), phi_bar.dtype)
         if group.arity == 0:
             np.add.at(bar, ids, z_bar[graph.factor_component[group.factors]][:, None])
         elif group.arity == 1:
-            np.add.at(bar, ids, phi_bar[unary_places(graph, group.scopes, group.shape[0])])
+            np.add.at(bar, ids, phi_bar[layout_of(graph).own[g].entries].reshape(len(group), -1))
         else:
             at = first_bar[link_of[group.factors]][:, None] + np.arange(group.table_size)
             np.add.at(bar, ids, link_bar[at])

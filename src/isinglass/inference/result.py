@@ -244,6 +244,10 @@ def first_states(graph: FactorGraph) -> IntArray:
 
 def first_beliefs(graph: FactorGraph) -> IntArray:
     """Return the start of each factor's belief in a flat vector that holds them group by group."""
+    return graph.cached("first_beliefs", lambda: _first_beliefs(graph))
+
+
+def _first_beliefs(graph: FactorGraph) -> IntArray:
     first = np.zeros(graph.n_factors, np.int64)
     for group, part in iter_groups(graph):
         first[group.factors] = part.start + np.arange(len(group)) * group.table_size

@@ -50,8 +50,8 @@ def _derivatives(
     edges, dtype = engine.edges, engine.potentials.dtype
     size = edges.start[-1]
     total = Derivatives(
-        np.zeros(0, dtype),
-        np.zeros(size, dtype),
+        np.empty(0, dtype),
+        np.empty(size, dtype),
         [np.zeros_like(model.phi) for model in engine.models],
         [np.zeros_like(model.psi) for model in engine.models],
         np.zeros(len(edges.size) if counting else 0, dtype),
@@ -65,6 +65,8 @@ def _derivatives(
         assert tape is not None
         total.m = np.zeros(size, dtype)
         _reverse(engine, run, tape, outcome, Cotangents(bars.log_z, variables, bars.factors), total)
+        if len(outcome.runs) == 1:
+            return total, total.m
         entries = entries_of(edges, run.wanted)
         initial[entries] += total.m[entries]
     return total, initial

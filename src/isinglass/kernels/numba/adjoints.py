@@ -260,10 +260,19 @@ def belief_back(f, edges, values, factors, factors_bar, at, weight, bars, digits
     mean = weight * 0
     for entry in range(at, at + size):
         mean += factors[ix(entry)] * factors_bar[ix(entry)]
+    columns = edge_card(start, slot_edge[ix(last - 1)], states)
+    x0, y0, x, y = first_of(slot_edge[ix(first)], start, states), first_of(slot_edge[ix(last - 1)], start, states), 0, 0
     for entry in range(size):
         t = factors[ix(at + entry)] * (factors_bar[ix(at + entry)] - mean)
         t += weight * log_z_share(factors, at, entry, size, ring)
         bars.psi[ix(table + entry)] += t
+        if last - first == 2:
+            bars.n[ix(x0 + x)] += t
+            bars.n[ix(y0 + y)] += t
+            y += 1
+            if y == columns:
+                x, y = x + 1, 0
+            continue
         for slot in range(first, last):
             s = first_of(slot_edge[ix(slot)], start, states)
             bars.n[ix(s + digits[ix(slot - first)])] += t

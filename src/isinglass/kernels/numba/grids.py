@@ -184,6 +184,10 @@ def seal(message, scale, rows, top, height, pitch, direction):
 def silence(bars, c, height, pitch):
     """Set the derivatives by messages from or to the border of grid c to zero."""
     plane = (height + 2) * pitch
+    below = c * plane + (height + 1) * pitch
+    for k in range(bars.shape[1]):
+        bars[DOWN, k, c * plane : c * plane + pitch] = 0
+        bars[UP, k, below : below + pitch] = 0
     for k in range(bars.shape[1]):
         for row in range(1, height + 1):
             at = c * plane + row * pitch
@@ -365,21 +369,19 @@ def receive_back(weights, weights_bar, direction, start, pitch, strip, slope, ba
 
 
 @compiled
-def spread(m, planes, side, site):
-    """Write the messages of edges to their places in planes."""
-    card = planes.shape[1]
-    for e in range(len(site)):
+def spread(m, planes, place, card, sites):
+    """Write the messages of edges to their places in (flat) planes."""
+    for e in range(len(place)):
         for k in range(card):
-            planes[ix(side[ix(e)]), ix(k), ix(site[ix(e)])] = m[ix(e * card + k)]
+            planes[ix(place[ix(e)] + k * sites)] = m[ix(e * card + k)]
 
 
 @compiled
-def collect(planes, m, side, site):
-    """Write the messages in planes to their edges."""
-    card = planes.shape[1]
-    for e in range(len(site)):
+def collect(planes, m, place, card, sites):
+    """Write the messages in (flat) planes to their edges."""
+    for e in range(len(place)):
         for k in range(card):
-            m[ix(e * card + k)] = planes[ix(side[ix(e)]), ix(k), ix(site[ix(e)])]
+            m[ix(e * card + k)] = planes[ix(place[ix(e)] + k * sites)]
 
 
 @compiled

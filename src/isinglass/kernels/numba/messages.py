@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from math import exp
 
-from isinglass.compilation import inner
+from isinglass.compilation import cold, inner
 from isinglass.kernels.numba.indexing import card_of, first_of, ix
 from isinglass.kernels.numba.ring import SAFE, is_zero, plus, power, product, underflows
 
@@ -92,7 +92,7 @@ def divide_row(values, first, card, total, ring):
             values[ix(first + k)] -= total
 
 
-@inner
+@cold
 def sending_underflows(i, edges, values, powered, n, base):
     """Tell whether a product at variable i underflows: of its messages, or of a pairwise table and n_ia."""
     low = products_underflow(i, edges, values.phi, powered)
@@ -101,7 +101,7 @@ def sending_underflows(i, edges, values, powered, n, base):
     return low
 
 
-@inner
+@cold
 def products_underflow(i, edges, phi, powered):
     """Tell whether the product of what is not zero at variable i underflows.
 
@@ -120,7 +120,7 @@ def products_underflow(i, edges, phi, powered):
     return low
 
 
-@inner
+@cold
 def table_underflows(e, edges, values, n, sender, card):
     """Tell whether the product of an entry of a pairwise table and the message on its edge e, at `sender`, underflows.
 
@@ -158,7 +158,7 @@ def to_one_link(e, i, first_edge, start, first_state, cards, phi, m, counting, e
     return suspect
 
 
-@inner
+@cold
 def one_underflows(e, i, edges, values, m, n):
     """Tell whether a product underflows in `to_one_link`, or of a pairwise table and its result."""
     low = table_underflows(e, edges, values, n, edges.start[e], edges.cards[i])
@@ -271,7 +271,7 @@ def others(first, last, slot_edge, start, value, n, prefix, digits, states, unit
     return whole
 
 
-@inner
+@cold
 def entry_underflows(first, last, slot_edge, start, value, n, digits):
     """Tell whether the product of what is not zero among a table entry and the messages to it underflows."""
     run = value.real

@@ -14,11 +14,11 @@ from isinglass.kernels.numba.messages import (
     damp_row,
     divide_row,
     edge_card,
+    raise_messages,
     send,
     sending_underflows,
     to_links,
 )
-from isinglass.kernels.numba.passes import powers_of
 
 
 @compiled
@@ -39,7 +39,8 @@ def flood_pairs(edges, partner, span, values, m, new, damping, active, flagged, 
             for k in range(base, first_of(last, start, states)):
                 new[k] = m[k]
             continue
-        powers_of(i, edges, values, m, scratch, states, ())
+        if len(own) > 0:
+            raise_messages(i, first_edge, start, cards, edges.edge_link, values.counting, m, powered, own, states, ())
         if to_links(i, first_edge, start, first_state, cards, phi, powered, own, row, base, scale, states, limit, units,
                     ()):  # fmt: skip
             flagged[c] |= sending_underflows(i, edges, values, powered, row, base)

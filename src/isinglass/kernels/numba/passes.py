@@ -33,7 +33,7 @@ from isinglass.kernels.numba.messages import (
     to_links,
     to_one_link,
 )
-from isinglass.kernels.numba.ring import SAFE, linear, logarithm, product
+from isinglass.kernels.numba.ring import SAFE, linear, logarithm, product, underflows
 from isinglass.validation import IntArray
 
 
@@ -77,14 +77,6 @@ class Span(NamedTuple):
 
 
 @inner
-def powers_of(i, edges, values, m, scratch, states, ring):
-    """Raise the messages of variable i to the powers of their links, if any differs from one."""
-    if len(scratch.own) > 0:
-        raise_messages(i, edges.first_edge, edges.start, edges.cards, edges.edge_link, values.counting, m,
-                       scratch.powered, scratch.own, states, ring)  # fmt: skip
-
-
-@inner
 def all_to_links(edges, span, values, m, n, active, flagged, scratch, states, units, ring):
     """Send the messages of all active variables."""
     first_edge, start, first_state, cards = edges.first_edge, edges.start, edges.first_state, edges.cards
@@ -94,7 +86,8 @@ def all_to_links(edges, span, values, m, n, active, flagged, scratch, states, un
         c = component[ix(i)]
         if not active[ix(c)]:
             continue
-        powers_of(i, edges, values, m, scratch, states, ring)
+        if len(own) > 0:
+            raise_messages(i, first_edge, start, cards, edges.edge_link, values.counting, m, powered, own, states, ring)
         if to_links(i, first_edge, start, first_state, cards, phi, powered, own, n, 0, scale, states, limit, units,
                     ring):  # fmt: skip
             flagged[c] |= sending_underflows(i, edges, values, powered, n, 0)
@@ -224,25 +217,55 @@ def variable_belief(i, edges, values, powered, variables, states, ring):
 @inner
 def link_belief(f, edges, values, n, factors, at, log_za, scratch, states, units, ring):
     """Write the belief of link f and log Z_a. Returns whether a product underflowed."""
-    first, last, slot_edge, start = edges.first_slot[ix(f)], edges.first_slot[ix(f + 1)], edges.slot_edge, edges.start
-    size, low = edges.size[ix(f)], False
-    for j in range(last - first):
-        scratch.digits[ix(j)] = 0
-    for entry in range(size):
-        value = values.psi[ix(values.table[ix(f)] + entry)]
-        run = value
-        for slot in range(first, last):
-            place = first_of(slot_edge[ix(slot)], start, states) + scratch.digits[ix(slot - first)]
-            run = product(run, n[ix(place)], ring)
-        factors[ix(at + entry)] = run
-        if len(ring) == 0 and run.real < SAFE:
-            low |= entry_underflows(first, last, slot_edge, start, value, n, scratch.digits)
-        advance(first, last, slot_edge, start, scratch.digits, states)
+    first, last, slot_edge = edges.first_slot[ix(f)], edges.first_slot[ix(f + 1)], edges.slot_edge
+    size = edges.size[ix(f)]
+    if last - first == 2:
+        low = pair_belief(slot_edge[ix(first)], slot_edge[ix(first + 1)], edges.start, values.psi,
+                          values.table[ix(f)], n, factors, at, states, ring)  # fmt: skip
+    else:
+        low = any_belief(first, last, slot_edge, edges.start, values.psi, values.table[ix(f)], size, n, factors, at,
+                         scratch.digits, states, ring)  # fmt: skip
     total = to_distribution(factors, at, size, ring)
     if len(scratch.own) > 0:
         for slot in range(first, last):
             total += logarithm(scratch.scale[ix(slot_edge[ix(slot)])], ring)
     log_za[f] = total
+    return low
+
+
+@inner
+def pair_belief(e, g, start, psi, table, n, factors, at, states, ring):
+    """Write psi n n for a pairwise link with edges e and g."""
+    rows, columns = edge_card(start, e, states), edge_card(start, g, states)
+    x0, y0, place, low = first_of(e, start, states), first_of(g, start, states), 0, False
+    for x in range(rows):
+        for y in range(columns):
+            value, one, two = psi[ix(table + place)], n[ix(x0 + x)], n[ix(y0 + y)]
+            part = product(value, one, ring)
+            whole = product(part, two, ring)
+            if len(ring) == 0 and whole.real < SAFE:
+                low |= underflows(part, value, one, ring) or underflows(whole, part, two, ring)
+            factors[ix(at + place)] = whole
+            place += 1
+    return low
+
+
+@inner
+def any_belief(first, last, slot_edge, start, psi, table, size, n, factors, at, digits, states, ring):
+    """Write psi prod n for a link of any arity."""
+    low = False
+    for j in range(last - first):
+        digits[ix(j)] = 0
+    for entry in range(size):
+        value = psi[ix(table + entry)]
+        run = value
+        for slot in range(first, last):
+            place = first_of(slot_edge[ix(slot)], start, states) + digits[ix(slot - first)]
+            run = product(run, n[ix(place)], ring)
+        factors[ix(at + entry)] = run
+        if len(ring) == 0 and run.real < SAFE:
+            low |= entry_underflows(first, last, slot_edge, start, value, n, digits)
+        advance(first, last, slot_edge, start, digits, states)
     return low
 
 

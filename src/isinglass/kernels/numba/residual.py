@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from isinglass.compilation import compiled, inner
 from isinglass.kernels.numba.indexing import first_of, ix
-from isinglass.kernels.numba.messages import distance, edge_card, sending_underflows, to_links
-from isinglass.kernels.numba.passes import compute, keep, powers_of
+from isinglass.kernels.numba.messages import distance, edge_card, raise_messages, sending_underflows, to_links
+from isinglass.kernels.numba.passes import compute, keep
 
 
 @inner
@@ -50,7 +50,9 @@ def sift(heap, place, priority, at, size):
 def send_anew(i, edges, values, m, n, scratch, states, units, ring):
     """Send the messages of variable i. Returns whether a product underflowed."""
     powered = scratch.powered if len(scratch.own) > 0 else m
-    powers_of(i, edges, values, m, scratch, states, ring)
+    if len(scratch.own) > 0:
+        raise_messages(i, edges.first_edge, edges.start, edges.cards, edges.edge_link, values.counting, m,
+                       scratch.powered, scratch.own, states, ring)  # fmt: skip
     if to_links(i, edges.first_edge, edges.start, edges.first_state, edges.cards, values.phi, powered, scratch.own, n,
                 0, scratch.scale, states, values.limit, units, ring):  # fmt: skip
         return sending_underflows(i, edges, values, powered, n, 0)
