@@ -28,6 +28,10 @@ def test_bethe_reference_values(name, log_z, schedule):
     assert_allclose(r.log_z, log_z, atol=1e-6)
 
 
+def test_bethe_reference_value_of_a_large_grid():
+    assert_allclose(ig.infer(problem("ising300"), "bp").log_z, 113427.1542293, atol=1e-6)
+
+
 def test_bethe_reference_value_with_five_states():
     assert_allclose(ig.infer(problem("potts100_k5"), "bp").log_z, 20148.4327379, atol=1e-6)
 

@@ -24,6 +24,7 @@ from isinglass.inference.evidence import impossible
 from isinglass.inference.grid_flood import GridFlood
 from isinglass.inference.link_model import SAFE, LinkModel, layout_of, share_unary_beliefs
 from isinglass.inference.moves import Chase, Fate, Flood, FloodPairs, Follow, Mask, Move, Run
+from isinglass.inference.pool import pool_of
 from isinglass.inference.result import belief_entries, first_beliefs
 from isinglass.inference.tape import FullTape, MarkedTape, Tape
 from isinglass.potentials import Potentials
@@ -218,6 +219,8 @@ class Engine:
             n=np.empty(size, dtype),
             log_zi=np.zeros(len(edges.cards), dtype),
             log_za=np.zeros(len(edges.component), dtype),
+            pool=pool_of(self.graph),
+            uniform=self.initial is None,
         )
 
     def _scratch(self) -> Scratch:
@@ -250,7 +253,9 @@ class Engine:
         """Return the initial messages: uniform, or the given ones (logarithms)."""
         cards, dtype = np.diff(self.edges.start), self.potentials.dtype
         if self.initial is None:
-            start: NDArray[Any] = np.repeat(1 / cards, cards).astype(dtype)
+            card = layout_of(self.graph).card
+            uniform = np.full(self.edges.start[-1], 1 / card) if card else np.repeat(1 / cards, cards)
+            start: NDArray[Any] = uniform.astype(dtype, copy=False)
             return start if not len(ring) else np.log(start) if len(ring) == 1 else np.zeros_like(start)
         logs: NDArray[Any] = self.initial.astype(dtype)
         if len(ring) == 2:

@@ -31,10 +31,19 @@ class Lattice(NamedTuple):
     height: int
     width: int
     sites: int  # of a plane
-    site: IntArray  # (variables,)
     edge_place: IntArray  # (edges,) where the first entry of the message to a site lies in planes
     link_site: IntArray  # (links,) of the left or upper end
     link_axis: IntArray  # (links,) 0 to the right, 1 downwards
+
+    def inside(self, plane: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the sites of planes that are not on a border, (states, grids, height, width)."""
+        return plane.reshape(len(plane), -1, self.height + 2, self.width + 2)[..., 1:-1, 1:-1]
+
+    def reached(self, plane: NDArray[np.float64], side: int) -> NDArray[np.float64]:
+        """Return the sites that have a neighbour on a side (left, right, up, down)."""
+        inner = self.inside(plane)
+        cut = slice(1, None) if side % 2 == 0 else slice(None, -1)
+        return inner[..., cut] if side < 2 else inner[..., cut, :]
 
     @property
     def of_edges(self) -> tuple[IntArray, int, int]:
@@ -63,7 +72,7 @@ def _make(graph: FactorGraph) -> Lattice | None:
     for slot in range(2):  # the first end receives from the right or from below
         side = 2 * axis + 1 - slot
         edge_place[edges.slot_edge.reshape(-1, 2)[:, slot]] = side * card * sites + ends[:, slot]
-    return Lattice(card, height, width, sites, site, edge_place, ends[:, 0], axis)
+    return Lattice(card, height, width, sites, edge_place, ends[:, 0], axis)
 
 
 class Planes(NamedTuple):
@@ -102,7 +111,7 @@ class GridFlood(Move):
         from isinglass.kernels.numba.grids import flood_grid
 
         old = self._into_planes(run)
-        new = np.empty_like(old) if taped or self.spare is None else self.spare
+        new = run.pool.take(old) if taped or self.spare is None else self.spare
         numbers, suspect = self.stages[min(t, len(self.stages) - 1)], np.zeros(len(fate.active), bool)
         flood_grid(
             numbers.phi, old, new, numbers.weights, self.lattice.height, self.lattice.width + 2, self._rows,
@@ -113,7 +122,7 @@ class GridFlood(Move):
             self.finish(run)
             return self.general.forward(run, t, fate, taped)
         self.inbox, self.spare = new, None if taped else old
-        return Step(self, t, fate.active, old)
+        return run.step(self, t, fate.active, old, taped)
 
     def backward(self, run: Run, step: Step, moved: Mask, bars: Derivatives) -> None:
         """Reverse a step."""
@@ -161,7 +170,12 @@ class GridFlood(Move):
 
         if self.inbox is None:
             self.inbox = np.ones((4, self.lattice.card, self.lattice.sites))
-            spread(run.m, self.inbox.ravel(), *self.lattice.of_edges)
+            if run.uniform:
+                for side, plane in enumerate(self.inbox):
+                    self.lattice.reached(plane, side)[:] = 1 / self.lattice.card
+            else:
+                spread(run.m, self.inbox.ravel(), *self.lattice.of_edges)
+            run.uniform = False
         return self.inbox
 
     def _messages(self, planes: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -204,7 +218,7 @@ class _Bars:
         collect(self.m.ravel(), bars.m, *lattice.of_edges)
         for stage, (phi, weights, numbers) in enumerate(zip(self.phi, self.weights, move.stages, strict=True)):
             values = run.stages[stage]
-            bars.phi[stage] += phi[:, lattice.site].T.ravel()
+            bars.phi[stage] += np.moveaxis(lattice.inside(phi), 0, -1).ravel()
             if len(numbers.own):
                 add_tables(weights, bars.psi[stage], values.table, lattice.link_axis, lattice.link_site)
             else:
@@ -219,7 +233,7 @@ def _planes(lattice: Lattice, values: Values) -> Planes:
 
     card = lattice.card
     phi = np.ones((card, lattice.sites))
-    phi[:, lattice.site] = values.phi.reshape(-1, card).T
+    lattice.inside(phi)[:] = np.moveaxis(values.phi.reshape(-1, lattice.height, lattice.width, card), -1, 0)
     firsts = [values.table[_first_link(lattice, axis)] for axis in range(2)]
     if np.array_equal(values.table, np.asarray(firsts)[lattice.link_axis]):
         shared = [values.psi[first : first + card * card].reshape(card, card, 1) for first in firsts]

@@ -65,7 +65,9 @@ class LinkModel:
         taken = np.zeros(graph.n_factors, potentials.dtype)  # summed in factor order, whatever the groups are
         phi, constant = _own_potentials(potentials, edges, taken)
         psi, table, edge_table, blocks = _effective_tables(potentials, edges, counting, taken, own_tables)
-        constant = constant + add_up(graph.factor_component, taken, graph.n_components)
+        constant = constant + component_sums(
+            graph.factor_component, layout_of(graph).factor_starts, taken, len(constant)
+        )
         low = np.zeros(graph.n_components, bool)
         tiny = (phi.real < np.log(SAFE)) & (phi.real > -np.inf)
         if tiny.any():
@@ -124,18 +126,31 @@ class LinkModel:
 
 
 def add_up(places: IntArray, values: NDArray[Any], length: int) -> NDArray[Any]:
-    """Sum values by their place, each place in the sequence of the values."""
+    """Sum values by their place."""
     if values.dtype.kind == "c":
         total: NDArray[Any] = np.zeros(length, values.dtype)
-        with np.errstate(invalid="ignore"):
-            np.add.at(total, places, values)
+        np.add.at(total, places, values)
         return total
     return np.bincount(places, values, length)
 
 
+def component_sums(component: IntArray, starts: IntArray | None, values: NDArray[Any], n: int) -> NDArray[Any]:
+    """Sum values of variables or factors for each component, faster where a component's are side by side (`starts`).
+
+    What other components hold changes no bit of a sum.
+    """
+    if starts is None:
+        with np.errstate(invalid="ignore"):
+            return add_up(component, values, n)
+    total: NDArray[Any] = np.zeros(n, values.dtype)
+    if len(starts):
+        total[component[starts]] = np.add.reduceat(values, starts)
+    return total
+
+
 def add_rows(places: IntArray, rows: NDArray[Any], length: int) -> NDArray[Any]:
     """Sum rows by their place."""
-    if len(places) == length and np.array_equal(places, np.arange(length)):
+    if len(places) == length and (places[1:] > places[:-1]).all():
         return rows
     return np.stack([add_up(places, column, length) for column in rows.T], axis=1)
 
@@ -162,7 +177,8 @@ def _own_potentials(potentials: Potentials, edges: Edges, taken: NDArray[Any]) -
     else:
         tops = np.maximum.reduceat(phi.real, edges.first_state[:-1])
         phi -= np.repeat(np.where(tops > -np.inf, tops, 0.0), edges.cards)
-    return phi, add_up(edges.variable_component, tops.astype(potentials.dtype), graph.n_components)
+    sums = component_sums(edges.variable_component, layout.variable_starts, tops, graph.n_components)
+    return phi, sums.astype(potentials.dtype)
 
 
 def _effective_tables(
@@ -174,40 +190,62 @@ def _effective_tables(
 ) -> tuple[NDArray[Any], IntArray, IntArray, list[Block]]:
     """Scale tables to a largest entry of zero and divide by the counting number; keep them shared if all are one."""
     graph = potentials.graph
-    table, edge_table = np.zeros(len(edges.link_factor), np.int64), np.zeros(len(edges.edge_link), np.int64)
+    places = layout_of(graph).links
     parts: list[NDArray[Any]] = []
-    blocks: list[Block] = []
-    total = 0
-    for g, place in layout_of(graph).links.items():
-        group, tables, ids = graph.groups[g], potentials.groups[g], potentials.table_ids[g]
+    own: dict[int, bool] = {}
+    for g, place in places.items():
+        tables, ids = potentials.groups[g], potentials.table_ids[g]
         rows = tables.reshape(len(tables), -1)
         tops = _largest(rows)
         scaled = rows - np.where(tops > -np.inf, tops, 0.0)[:, None]
         taken[place.factors] = tops[ids]
-        own = own_tables or bool((counting[place.links] != 1).any())
-        if own:
-            scaled, ids = scaled[ids], np.arange(len(ids))
+        own[g] = own_tables or bool((counting[place.links] != 1).any())
+        if own[g]:
+            scaled = scaled[ids]
             np.divide(scaled, counting[place.links][:, None], out=scaled, where=scaled.real > -np.inf)
-        table[place.links] = total + ids * group.table_size
-        blocks.append(Block(g, place.links, total, 0, len(scaled), own))
         parts.append(scaled)
-        total += scaled.size
-    for j, block in enumerate(blocks):
-        shape = graph.groups[block.group].shape
+    for g, part in zip(places, list(parts), strict=True):
+        shape = graph.groups[g].shape
         if len(shape) == 2:
-            parts.append(parts[j].reshape(block.rows, *shape).transpose(0, 2, 1))
+            parts.append(part.reshape(len(part), *shape).transpose(0, 2, 1))
+    psi: NDArray[Any] = np.concatenate([np.zeros(0, potentials.dtype), *(part.ravel() for part in parts)])
+    return psi, *_where(potentials, own)
+
+
+def _where(potentials: Potentials, own: dict[int, bool]) -> tuple[IntArray, IntArray, list[Block]]:
+    """Return where the tables of links and edges start, and the blocks; kept for potentials with the same ids."""
+    graph = potentials.graph
+    ids = [potentials.table_ids[g] for g in own]
+    key = ("tables", *(id(i) for i in ids), *(len(potentials.groups[g]) for g in own), *own.values())
+    kept, found = graph.cached(key, lambda: (ids, _find(potentials, own)))
+    return found if all(one is two for one, two in zip(kept, ids, strict=True)) else _find(potentials, own)
+
+
+def _find(potentials: Potentials, own: dict[int, bool]) -> tuple[IntArray, IntArray, list[Block]]:
+    graph, edges = potentials.graph, edges_of(potentials.graph)
+    table, edge_table = np.zeros(len(edges.link_factor), np.int64), np.zeros(len(edges.edge_link), np.int64)
+    blocks: list[Block] = []
+    total = 0
+    for g, place in layout_of(graph).links.items():
+        ids = np.arange(len(graph.groups[g])) if own[g] else potentials.table_ids[g]
+        rows = len(ids) if own[g] else len(potentials.groups[g])
+        table[place.links] = total + ids * graph.groups[g].table_size
+        blocks.append(Block(g, place.links, total, 0, rows, own[g]))
+        total += rows * graph.groups[g].table_size
+    for j, block in enumerate(blocks):
+        if graph.groups[block.group].arity == 2:
             blocks[j] = replace(block, flipped=total)
             ends, starts = layout_of(graph).links[block.group].ends, table[block.links]
             edge_table[ends[1]] = starts
             edge_table[ends[0]] = starts + (total - block.first)
-            total += parts[j].size
-    psi: NDArray[Any] = np.concatenate([np.zeros(0, potentials.dtype), *(part.ravel() for part in parts)])
-    return psi, table, edge_table, blocks
+            total += block.rows * graph.groups[block.group].table_size
+    return table, edge_table, blocks
 
 
 def _rows_of(tables: NDArray[Any], ids: IntArray) -> NDArray[Any]:
     """Return the table of each factor."""
-    return tables if len(ids) == len(tables) and bool((np.diff(ids, prepend=-1) == 1).all()) else tables[ids]
+    in_order = len(ids) == len(tables) and (not len(ids) or (ids[-1] == len(ids) - 1 and (ids[1:] > ids[:-1]).all()))
+    return tables if in_order else tables[ids]
 
 
 def _largest(rows: NDArray[Any]) -> NDArray[np.float64]:
@@ -239,6 +277,8 @@ class Layout(NamedTuple):
     """How the groups of a graph lie in flat arrays; made once."""
 
     card: int  # of every variable, or 0 if they differ
+    variable_starts: IntArray | None  # where a component's variables start, if they are side by side
+    factor_starts: IntArray | None
     own: dict[int, Own]
     links: dict[int, Links]
 
@@ -261,7 +301,13 @@ def _layout(graph: FactorGraph) -> Layout:
             ends = (edges.slot_edge[first], edges.slot_edge[first + 1]) if group.arity == 2 else ()
             links[g] = Links(_places(members), _places(group.factors), ends)
     cards = np.unique(graph.cards)
-    return Layout(int(cards[0]) if len(cards) == 1 else 0, own, links)
+    starts = (_starts(graph.variable_component), _starts(graph.factor_component))
+    return Layout(int(cards[0]) if len(cards) == 1 else 0, *starts, own, links)
+
+
+def _starts(component: IntArray) -> IntArray | None:
+    """Return where each component starts, if its members are side by side."""
+    return np.flatnonzero(np.diff(component, prepend=-1)) if (component[1:] >= component[:-1]).all() else None
 
 
 def _places(members: IntArray) -> Places:

@@ -9,12 +9,13 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from isinglass.graph.edges import Edges
+from isinglass.inference.pool import Pool
 from isinglass.validation import IntArray
 
 if TYPE_CHECKING:
@@ -43,6 +44,8 @@ class Run:
     n: NDArray[Any]
     log_zi: NDArray[Any]
     log_za: NDArray[Any]
+    pool: Pool
+    uniform: bool = False  # whether m is, to begin with
     spare: NDArray[Any] | None = None  # a second place for messages, where nothing is taped
 
     def values(self, t: int) -> Values:
@@ -51,9 +54,16 @@ class Run:
 
     def make_room(self, taped: bool) -> NDArray[Any]:
         """Return a place for new messages; the old ones are kept on a tape."""
-        if taped or self.spare is None:
-            return np.empty_like(self.m)
-        return self.spare
+        if taped:
+            return self.pool.take(self.m)
+        return np.empty_like(self.m) if self.spare is None else self.spare
+
+    def step(self, move: Move, t: int, active: Mask, before: NDArray[Any], taped: bool) -> Step:
+        """Return a step whose messages are used again when nobody needs it any more."""
+        step = Step(move, t, active, before)
+        if taped:
+            self.pool.give_back_with(step, before)
+        return step
 
 
 class Fate(NamedTuple):
@@ -102,6 +112,8 @@ class Step:
 class Move(ABC):
     """One way to do an iteration."""
 
+    in_place: ClassVar[bool] = False  # whether it writes new messages over the old ones
+
     @abstractmethod
     def forward(self, run: Run, t: int, fate: Fate, taped: bool) -> Step:
         """Do iteration t on the active components; set their residuals, flag those in which a product underflows."""
@@ -124,8 +136,8 @@ class Flood(Move):
         """Do iteration t."""
         new, old = run.make_room(taped), run.m
         self._kernel(run, t, new, fate)
-        run.m, run.spare = new, old
-        return Step(self, t, fate.active, old)
+        run.m, run.spare = new, None if taped else old
+        return run.step(self, t, fate.active, old, taped)
 
     def _kernel(self, run: Run, t: int, new: NDArray[Any], fate: Fate) -> None:
         from isinglass.kernels.numba.passes import flood
@@ -182,6 +194,7 @@ class FloodPairs(Flood):
 class Follow(Move):
     """One link after the other, in a sequence for each iteration."""
 
+    in_place: ClassVar[bool] = True
     sequence: Callable[[int], IntArray]
 
     def forward(self, run: Run, t: int, fate: Fate, taped: bool) -> Step:

@@ -185,8 +185,9 @@ class Result:
             Derivative of the loss by log Z.
         variables : sequence of arrays (states,) or one flat array
             Derivative by the belief of each variable.
-        factors : sequence of (array or None)
-            Derivative by the belief of each factor, in the shape of its table.
+        factors : sequence of (array or None), or one flat array
+            Derivative by the belief of each factor, in the shape of its table; flat: group after group, like
+            ``FactorBeliefs.groups``.
 
         Returns
         -------
@@ -268,6 +269,16 @@ def cotangents(
     return z_bar, _flat_cotangent(result.variables, variables), _factor_cotangent(graph, result, factors)
 
 
+def nothing(length: int, dtype: Any) -> NDArray[Any]:
+    """Return zeros that take no room, and that `is_nothing` knows."""
+    return np.broadcast_to(np.zeros((), dtype), (length,))
+
+
+def is_nothing(values: NDArray[Any]) -> bool:
+    """Tell whether all values are zero."""
+    return values.strides == (0,) or not values.any()
+
+
 def _index(value: int, argument: str, length: int, what: str) -> int:
     index = whole_number(value, argument)
     if index >= length:
@@ -283,7 +294,7 @@ def _flat_cotangent(beliefs: VariableBeliefs, given: Any) -> NDArray[Any]:
         given = np.concatenate([np.zeros(0), *(np.asarray(g).ravel() for g in given)])
     if given.size != beliefs.flat.size:
         raise InputError("variables", f"{beliefs.flat.size} numbers, one for each state", str(given.size))
-    bars: NDArray[Any] = given.reshape(-1).astype(beliefs.flat.dtype)
+    bars: NDArray[Any] = given.reshape(-1).astype(beliefs.flat.dtype, copy=False)
     return bars
 
 
@@ -291,7 +302,10 @@ def _factor_cotangent(graph: FactorGraph, result: Result, given: Any) -> NDArray
     """Lay out derivatives by factor beliefs group by group."""
     dtype = result.variables.flat.dtype
     if given is None:
-        return np.zeros(belief_entries(graph), dtype)
+        return nothing(belief_entries(graph), dtype)
+    if isinstance(given, np.ndarray) and given.ndim == 1 and given.size == belief_entries(graph):
+        flat: NDArray[Any] = given.astype(dtype, copy=False)
+        return flat
     if len(given) != graph.n_factors:
         raise InputError("factors", f"one entry for each of {graph.n_factors} factors", str(len(given)))
     parts = [np.zeros(0, dtype)]

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from isinglass.inference.engine import Engine, Outcome, entries_of
 from isinglass.inference.link_model import move_unary_bars
-from isinglass.inference.moves import Derivatives, Run
-from isinglass.inference.result import Gradients
+from isinglass.inference.moves import Derivatives, Move, Run
+from isinglass.inference.result import Gradients, is_nothing
 from isinglass.inference.tape import Tape
 from isinglass.potentials import LogTables
 
@@ -58,13 +58,15 @@ def _derivatives(
         np.zeros(1, dtype),
         np.zeros(engine.graph.n_components, bool),
     )
-    variables = bars.variables.copy()
-    move_unary_bars(engine.graph, bars.factors, variables)
+    if not is_nothing(bars.factors):
+        variables = bars.variables.copy()
+        move_unary_bars(engine.graph, bars.factors, variables)
+        bars = Cotangents(bars.log_z, variables, bars.factors)
     initial = np.zeros(size, dtype)
     for run, tape in outcome.runs:
         assert tape is not None
         total.m = np.zeros(size, dtype)
-        _reverse(engine, run, tape, outcome, Cotangents(bars.log_z, variables, bars.factors), total)
+        _reverse(engine, run, tape, outcome, bars, total)
         if len(outcome.runs) == 1:
             return total, total.m
         entries = entries_of(edges, run.wanted)
@@ -76,17 +78,22 @@ def _reverse(engine: Engine, run: Run, tape: Tape, outcome: Outcome, bars: Cotan
     """Reverse the read-out and the iterations of one run; its messages are restored afterwards."""
     from isinglass.kernels.numba import adjoints
 
-    final, run.m = run.m, run.m.copy()
-    last = len(engine.models) - 1
+    final, last = run.m, len(engine.models) - 1
+    by_links = bool(bars.log_z.any() or len(total.counting) or not is_nothing(bars.factors))
+    factors_bar = np.ascontiguousarray(bars.factors) if by_links else np.zeros(0, bars.variables.dtype)
+    if not by_links:
+        total.n[:] = 0
     adjoints.read_out_back(
         engine.edges, run.span, run.stages[last], run.m, outcome.variables, outcome.factors, engine.first_belief,
-        run.log_zi, run.log_za, bars.log_z, bars.variables, bars.factors, total.bars(last), run.wanted, run.scratch,
-        run.states, run.ring,
+        run.log_zi, run.log_za, bars.log_z, bars.variables, factors_bar, by_links, total.bars(last), run.wanted,
+        run.scratch, run.states, run.ring,
     )  # fmt: skip
-    previous = None
+    previous: Move | None = None
     for step in tape.backwards(run):
         if previous is not None and step.move is not previous:
             previous.finish_back(run, total)
+        if step.move.in_place and run.m is final:
+            run.m = final.copy()
         step.move.backward(run, step, step.active & run.wanted, total)
         previous = step.move
     if previous is not None:

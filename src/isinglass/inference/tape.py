@@ -89,7 +89,7 @@ class MarkedTape(Tape):
         """Do the iterations from each mark again, last mark first."""
         last = len(self.done)
         for mark in sorted(self.marks, reverse=True):
-            run.m = self.marks[mark].copy()
+            run.m, run.uniform = self.marks[mark].copy(), False
             steps = []
             for t in range(mark, last):
                 move, active = self.done[t]

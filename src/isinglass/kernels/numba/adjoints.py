@@ -207,10 +207,13 @@ def follow_back(edges, values, sequence, m, n, log, logged, bars, damping, activ
 
 @compiled
 def read_out_back(edges, span, values, m, variables, factors, first_belief, log_zi, log_za, z_bar, variables_bar,
-                  factors_bar, bars, active, scratch, states, ring):  # fmt: skip
-    """Reverse the read-out, whose beliefs and logs of Z are given, from derivatives by log Z and the beliefs."""
+                  factors_bar, by_links, bars, active, scratch, states, ring):  # fmt: skip
+    """Reverse the read-out, whose beliefs and logs of Z are given, from derivatives by log Z and the beliefs.
+
+    Unless `by_links`, those by log Z and the beliefs of links are known to be zero, and bars.n is.
+    """
     counting, edge_link = values.counting, edges.edge_link
-    for f in range(span.first_link, span.last_link):
+    for f in range(span.first_link, span.last_link if by_links else span.first_link):
         c = edges.component[ix(f)]
         if active[ix(c)]:
             if len(bars.counting) > 0:
