@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import numpy as np
 
 import isinglass as ig
@@ -14,7 +16,22 @@ COLUMNS = ("what", "value", "value + gradient", "at most", "value + gradient / v
 
 def rows() -> Rows:
     """Name the rows."""
-    return {"90 grids, general engine": lambda: _row(True), "90 grids, grid kernel": lambda: _row(False)}
+    return {
+        "90 grids, general engine": lambda: _row(True),
+        "90 grids, grid kernel": lambda: _row(False),
+        "90 grids, two threads": _threads,
+    }
+
+
+def _threads(iterations: int = 50) -> Row:
+    p, _ = batch_of_grids(90, 28, general=True)
+    calls = {
+        str(n): lambda n=n: ig.infer(p, ig.BeliefPropagation(iterations=iterations, threads=n), tape=True)
+        for n in (1, 2)
+    }
+    times = paired(calls, clock=time.perf_counter)
+    note = f"{iterations} iterations, one thread over two: {ratio(times['1'], times['2'])}"
+    return ["90 grids, two threads", seconds(times["2"]), "-", "1 / 1.5", "-", note]
 
 
 def value_and_gradient(p: ig.Potentials, labels: np.ndarray, tape: bool = True) -> tuple[float, object]:

@@ -49,6 +49,15 @@ def grid_model(side: int, card: int = 2, *, shared: bool, general: bool) -> ig.P
     return ig.Potentials.from_groups(graph, [unary, tables])
 
 
+def mixed_grid(side: int, fewest: int, most: int) -> ig.Potentials:
+    """Return a grid whose variables have different numbers of states, with own tables."""
+    rng = np.random.default_rng(side)
+    cards = rng.integers(fewest, most + 1, side**2)
+    graph = ig.pairwise_graph(side**2, ig.grid_graph(side, side, 2).groups[1].scopes, cards)
+    tables = [rng.normal(0, 1 if group.arity == 1 else 0.5, (len(group), *group.shape)) for group in graph.groups]
+    return ig.Potentials.from_groups(graph, tables)
+
+
 def batch_of_grids(count: int, side: int, *, general: bool) -> tuple[ig.Potentials, np.ndarray]:
     """Return binary grids side by side, own unary tables, one table for all edges; and a state for each variable."""
     rng = np.random.default_rng(0)

@@ -383,6 +383,7 @@ def test_results_can_be_pickled():
         copy = pickle.loads(pickle.dumps(r))
         assert copy.log_z == r.log_z
         assert_array_equal(copy.variables.flat, r.variables.flat)
+    assert_array_equal(copy.messages, r.messages)
 
 
 def test_a_longer_search_is_at_hand():

@@ -106,6 +106,10 @@ class Algorithm(ABC):
             return self.run(stages[0], progress, tape, init)
         raise InputError("potentials", f"one for all iterations of {self.name!r}", f"{len(stages)}", 'use "bp"')
 
+    def fixed(self, potentials: Potentials) -> Algorithm:
+        """Return the algorithm with all that it chooses by the potentials, and takes for constant, chosen."""
+        return self
+
     def maximise(self, potentials: Potentials, n: int = 1, progress: Progress | None = None) -> list[Assignment]:
         """Find the `n` most probable assignments, best first."""
         raise InputError("algorithm", "one that maximises", repr(self.name), with_fact("maximises"))

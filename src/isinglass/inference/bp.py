@@ -292,6 +292,10 @@ class TreeReweighted(MessagePassing):
             initial = found.messages
         return replace(self, weights=found.weights)._result(stages, progress, tape, initial)
 
+    def fixed(self, potentials: Potentials) -> TreeReweighted:
+        """Return it with the weights that it would search for."""
+        return replace(self, weights=self.optimise(potentials).weights) if self._optimises() else self
+
     def optimise(self, potentials: Potentials, progress: Progress | None = None) -> WeightSearch:
         """Search for weights of a lower bound, from the given ones or the appearance probabilities.
 

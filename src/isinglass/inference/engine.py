@@ -22,7 +22,7 @@ from isinglass.graph.factor_graph import FactorGraph
 from isinglass.inference.algorithm import Progress
 from isinglass.inference.evidence import impossible
 from isinglass.inference.grid_flood import GridFlood
-from isinglass.inference.link_model import SAFE, LinkModel, layout_of, share_unary_beliefs
+from isinglass.inference.link_model import SAFE, LinkModel, component_sums, layout_of, share_unary_beliefs
 from isinglass.inference.moves import Chase, Fate, Flood, FloodPairs, Follow, Mask, Move, Run
 from isinglass.inference.pool import pool_of
 from isinglass.inference.result import belief_entries, first_beliefs
@@ -290,6 +290,8 @@ class Engine:
         active = run.wanted & ~flagged
         residual = np.zeros(len(active))
         move = self._move(run, part.schedule)
+        if progress is None and self._all_at_once(run, move, Fate(active, flagged, residual), outcome, tape):
+            return
         for t in range(limit):
             if not active.any():
                 break
@@ -313,20 +315,56 @@ class Engine:
                 progress(f"iteration {t + 1}, residual {residual.max(initial=0.0):.1e}", (t + 1) / limit)
         move.finish(run)
 
+    def _all_at_once(self, run: Run, move: Move, fate: Fate, outcome: Outcome, tape: Tape | None) -> bool:
+        """Do exactly so many iterations in one go, where the move can. Returns whether it did."""
+        limit = self.plan.iterations
+        if limit is None or not fate.active.any() or not (tape is None or tape.keeps_steps):
+            return False
+        step = move.forward_all(run, limit, fate, tape is not None)
+        if step is None:
+            return False
+        if tape is not None:
+            tape.after(step)
+        outcome.residual[fate.active], outcome.iterations[fate.active] = fate.residual[fate.active], limit
+        outcome.converged[fate.active] = fate.residual[fate.active] <= self.plan.tol
+        move.finish(run)
+        return True
+
     def _read_out(self, run: Run, flagged: Mask, outcome: Outcome) -> None:
         from isinglass.kernels.numba import passes
 
-        active, log_z = run.wanted & ~flagged, np.zeros(len(flagged), run.m.dtype)
+        active = run.wanted & ~flagged
         if not active.any():
             return
         passes.read_out(
             self.edges, run.span, run.stages[-1], run.m, run.n, outcome.variables, outcome.factors, self.first_belief,
-            run.log_zi, run.log_za, log_z, active, flagged, run.scratch, run.states, run.units, run.ring,
+            run.log_zi, run.log_za, active, flagged, run.scratch, run.states, run.units, run.ring,
         )  # fmt: skip
         fine = active & ~flagged
+        log_z = self._log_z(run)
         if not np.isfinite(log_z.real[fine]).all():
             raise ImpossibleEvidenceError(impossible(self.potentials))
         outcome.component_log_z[fine] += log_z[fine]
+
+    def _log_z(self, run: Run) -> NDArray[Any]:
+        """Turn the Z of the read-out into logarithms; add them up for each component, without the constants."""
+        edges, layout, n = self.edges, layout_of(self.graph), self.graph.n_components
+        with np.errstate(divide="ignore", invalid="ignore"):
+            if not len(run.ring):
+                np.log(run.log_zi, out=run.log_zi)
+                np.log(run.log_za, out=run.log_za)
+            if self.plan.powers and len(edges.size):
+                scale = run.scratch.scale if len(run.ring) else np.log(run.scratch.scale)
+                run.log_za += np.add.reduceat(scale[edges.slot_edge], edges.first_slot[:-1])
+            own: NDArray[Any] = 1.0 - np.diff(edges.first_edge)
+            if self.plan.powers:
+                link = np.repeat(np.arange(len(edges.size)), np.diff(edges.first_slot))
+                own = 1.0 - np.bincount(edges.slot_variable, self.plan.counting[link], len(edges.cards))
+            of_variables = np.where(own == 0, 0, own * run.log_zi)
+            of_links = self.plan.counting * run.log_za
+            one = component_sums(edges.variable_component, layout.variable_starts, of_variables, n)
+            two = component_sums(edges.component, layout.link_starts, of_links, n)
+            return np.asarray(one + two)
 
     def _finish(self, outcome: Outcome) -> None:
         """Round observed variables to one-hot; give factors of arity one their variable's belief, constants theirs."""

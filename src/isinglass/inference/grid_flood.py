@@ -108,41 +108,65 @@ class GridFlood(Move):
 
     def forward(self, run: Run, t: int, fate: Fate, taped: bool) -> Step:
         """Do iteration t."""
-        from isinglass.kernels.numba.grids import flood_grid
-
         old = self._into_planes(run)
-        new = run.pool.take(old) if taped or self.spare is None else self.spare
-        numbers, suspect = self.stages[min(t, len(self.stages) - 1)], np.zeros(len(fate.active), bool)
-        flood_grid(
-            numbers.phi, old, new, numbers.weights, self.lattice.height, self.lattice.width + 2, self._rows,
-            fate.active, suspect, fate.residual, fate.watched, *self._scratch(), run.values(t).limit, run.span,
-            numbers.own,
-        )  # fmt: skip
-        if suspect.any():
+        new = run.pool.take(old.shape, old.dtype) if taped or self.spare is None else self.spare
+        if not self._flood(run, t, new[None], 1, fate):
             self.finish(run)
             return self.general.forward(run, t, fate, taped)
         self.inbox, self.spare = new, None if taped else old
-        return run.step(self, t, fate.active, old, taped)
+        return run.step(Step(self, t, fate.active, old), taped)
+
+    def forward_all(self, run: Run, iterations: int, fate: Fate, taped: bool) -> Step | None:
+        """Do all iterations, grid after grid: a small one stays in the cache."""
+        if len(self.stages) > 1 or iterations == 0:
+            return None
+        start = self._into_planes(run)
+        stack = run.pool.take((iterations if taped else 2, *start.shape), start.dtype)
+        if not self._flood(run, 0, stack, iterations, fate):
+            self.inbox = None
+            return None
+        self.inbox = stack[(iterations - 1) % len(stack)]
+        step = Step(self, 0, fate.active, start, stack=stack, iterations=iterations)
+        return run.step(step, taped)
+
+    def _flood(self, run: Run, t: int, stack: NDArray[np.float64], iterations: int, fate: Fate) -> bool:
+        """Run the kernel from self.inbox to a stack. Returns whether no product came near to an underflow."""
+        from isinglass.kernels.numba.grids import flood_grid
+
+        numbers, suspect = self.stages[min(t, len(self.stages) - 1)], np.zeros(len(fate.active), bool)
+        flood_grid(
+            numbers.phi, self.inbox, stack, iterations, numbers.weights, self.lattice.height, self.lattice.width + 2,
+            self._rows, fate.active, suspect, fate.residual, fate.watched, *self._scratch(), run.values(t).limit,
+            run.span, numbers.own,
+        )  # fmt: skip
+        return not suspect.any()
 
     def backward(self, run: Run, step: Step, moved: Mask, bars: Derivatives) -> None:
         """Reverse a step."""
         from isinglass.kernels.numba.grids import flood_grid_back
 
         if len(bars.counting):
-            run.m = self._messages(step.before)
-            self.general.backward(run, Step(self.general, step.t, step.active, run.m), moved, bars)
+            self._backward_by_pairs(run, step, moved, bars)
             return
         stage = min(step.t, len(self.stages) - 1)
         if self.bars is None:
             self.bars = _Bars.of(self, bars)
         mine, numbers = self.bars, self.stages[stage]
         strip, message, scale = self._scratch()
+        stack = step.before[None] if step.stack is None else step.stack
         flood_grid_back(
-            numbers.phi, step.before, mine.m, mine.spare, mine.phi[stage], numbers.weights, mine.weights[stage],
-            self.lattice.height, self.lattice.width + 2, self._rows, moved, strip, message, np.empty_like(strip), scale,
-            run.span, numbers.own,
+            numbers.phi, step.before, stack, step.iterations, mine.m, mine.spare, mine.phi[stage], numbers.weights,
+            mine.weights[stage], self.lattice.height, self.lattice.width + 2, self._rows, moved, strip, message,
+            np.empty_like(strip), scale, run.span, numbers.own,
         )  # fmt: skip
-        mine.m, mine.spare = mine.spare, mine.m
+        if step.iterations % 2:
+            mine.m, mine.spare = mine.spare, mine.m
+
+    def _backward_by_pairs(self, run: Run, step: Step, moved: Mask, bars: Derivatives) -> None:
+        """Reverse a step by the loops that know counting numbers."""
+        for t in range(step.iterations - 1, -1, -1):
+            run.m = self._messages(step.before if t == 0 or step.stack is None else step.stack[t - 1])
+            self.general.backward(run, Step(self.general, step.t + t, step.active, run.m), moved, bars)
 
     def finish(self, run: Run) -> None:
         """Move the messages back to the edges."""

@@ -279,6 +279,7 @@ class Layout(NamedTuple):
     card: int  # of every variable, or 0 if they differ
     variable_starts: IntArray | None  # where a component's variables start, if they are side by side
     factor_starts: IntArray | None
+    link_starts: IntArray | None
     own: dict[int, Own]
     links: dict[int, Links]
 
@@ -301,7 +302,7 @@ def _layout(graph: FactorGraph) -> Layout:
             ends = (edges.slot_edge[first], edges.slot_edge[first + 1]) if group.arity == 2 else ()
             links[g] = Links(_places(members), _places(group.factors), ends)
     cards = np.unique(graph.cards)
-    starts = (_starts(graph.variable_component), _starts(graph.factor_component))
+    starts = (_starts(graph.variable_component), _starts(graph.factor_component), _starts(edges.component))
     return Layout(int(cards[0]) if len(cards) == 1 else 0, *starts, own, links)
 
 

@@ -55,14 +55,15 @@ class Run:
     def make_room(self, taped: bool) -> NDArray[Any]:
         """Return a place for new messages; the old ones are kept on a tape."""
         if taped:
-            return self.pool.take(self.m)
+            return self.pool.take(self.m.shape, self.m.dtype)
         return np.empty_like(self.m) if self.spare is None else self.spare
 
-    def step(self, move: Move, t: int, active: Mask, before: NDArray[Any], taped: bool) -> Step:
+    def step(self, step: Step, taped: bool) -> Step:
         """Return a step whose messages are used again when nobody needs it any more."""
-        step = Step(move, t, active, before)
         if taped:
-            self.pool.give_back_with(step, before)
+            self.pool.give_back_with(step, step.before)
+            if step.stack is not None:
+                self.pool.give_back_with(step, step.stack)
         return step
 
 
@@ -100,13 +101,18 @@ class Derivatives:
 
 @dataclass(frozen=True, eq=False)
 class Step:
-    """One iteration that was done: by which move, on which components, and the messages that it overwrote."""
+    """One iteration that was done: by which move, on which components, and the messages that it overwrote.
+
+    Or several `iterations` at once; then `stack` holds the messages after each of them.
+    """
 
     move: Move
     t: int
     active: Mask
     before: NDArray[Any]
     sequence: IntArray | None = None
+    stack: NDArray[Any] | None = None
+    iterations: int = 1
 
 
 class Move(ABC):
@@ -117,6 +123,10 @@ class Move(ABC):
     @abstractmethod
     def forward(self, run: Run, t: int, fate: Fate, taped: bool) -> Step:
         """Do iteration t on the active components; set their residuals, flag those in which a product underflows."""
+
+    def forward_all(self, run: Run, iterations: int, fate: Fate, taped: bool) -> Step | None:
+        """Do all iterations at once, if that is possible and better; else do nothing."""
+        return None
 
     @abstractmethod
     def backward(self, run: Run, step: Step, moved: Mask, bars: Derivatives) -> None:
@@ -137,7 +147,7 @@ class Flood(Move):
         new, old = run.make_room(taped), run.m
         self._kernel(run, t, new, fate)
         run.m, run.spare = new, None if taped else old
-        return run.step(self, t, fate.active, old, taped)
+        return run.step(Step(self, t, fate.active, old), taped)
 
     def _kernel(self, run: Run, t: int, new: NDArray[Any], fate: Fate) -> None:
         from isinglass.kernels.numba.passes import flood

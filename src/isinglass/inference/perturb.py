@@ -35,6 +35,7 @@ from isinglass.validation import Evidence, IntArray
 STEP = 1e-20
 BLOCK = 10  # iterations between two looks at the imaginary parts
 ROUNDING = 1e-13  # no smaller relative change is waited for
+NOISE = 1e-15  # nor a smaller one of derivatives along a direction of size one
 
 
 def perturbation(
@@ -81,7 +82,8 @@ def perturbation(
     >>> d.log_tables[0].round(4).tolist()
     [[-0.07, -0.14], [0.09, 0.12]]
     """
-    clamped, chosen = checked(potentials, evidence), make(algorithm, options)
+    clamped = checked(potentials, evidence)
+    chosen = make(algorithm, options).fixed(clamped)
     _require_stationary(chosen)
     result = chosen.run(clamped, init=init)
     if not result.info.converged:
@@ -198,6 +200,7 @@ def _relative_change(graph: FactorGraph, before: list[NDArray[Any]], after: list
         rows = new.reshape(len(owner), -1)
         np.maximum.at(change, owner, np.abs(rows - old.reshape(rows.shape)).max(axis=1, initial=0.0))
         np.maximum.at(size, owner, np.abs(rows).max(axis=1, initial=0.0))
+    change[change <= NOISE * STEP] = 0  # nothing but rounding is left, where the beliefs do not move
     return float(np.divide(change, size, out=np.zeros_like(change), where=size > 0).max(initial=0.0))
 
 

@@ -24,12 +24,12 @@ class Pool:
         self.free: defaultdict[Any, list[NDArray[Any]]] = defaultdict(list)
         self.bytes = 0
 
-    def take(self, like: NDArray[Any]) -> NDArray[Any]:
-        """Return an array of the same shape and dtype, with anything in it."""
+    def take(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
+        """Return an array with anything in it."""
         try:
-            found = self.free[like.shape, like.dtype.str].pop()
+            found = self.free[shape, dtype.str].pop()
         except IndexError:
-            return np.empty_like(like)
+            return np.empty(shape, dtype)
         self.bytes -= found.nbytes
         return found
 

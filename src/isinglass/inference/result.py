@@ -197,8 +197,23 @@ class Result:
             raise InputError("tape", "True when the result was inferred", "no tape", "infer(..., tape=True)")
         return self.reverse(*cotangents(self, log_z, variables, factors))
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Keep the messages themselves; a tape stays behind."""
+        kept = _Kept(self.messages) if self.messages_of is not None else None
+        return {**self.__dict__, "messages_of": kept, "reverse": None}
+
     def __repr__(self) -> str:
         return f"Result: log_z = {self.log_z:.10g}, {self.info}"
+
+
+@dataclass(frozen=True)
+class _Kept:
+    """A function that returns what it was made with."""
+
+    value: NDArray[Any] | None
+
+    def __call__(self) -> Any:
+        return self.value
 
 
 @dataclass(frozen=True, eq=False)

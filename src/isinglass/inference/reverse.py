@@ -81,8 +81,6 @@ def _reverse(engine: Engine, run: Run, tape: Tape, outcome: Outcome, bars: Cotan
     final, last = run.m, len(engine.models) - 1
     by_links = bool(bars.log_z.any() or len(total.counting) or not is_nothing(bars.factors))
     factors_bar = np.ascontiguousarray(bars.factors) if by_links else np.zeros(0, bars.variables.dtype)
-    if not by_links:
-        total.n[:] = 0
     adjoints.read_out_back(
         engine.edges, run.span, run.stages[last], run.m, outcome.variables, outcome.factors, engine.first_belief,
         run.log_zi, run.log_za, bars.log_z, bars.variables, factors_bar, by_links, total.bars(last), run.wanted,

@@ -210,7 +210,7 @@ def read_out_back(edges, span, values, m, variables, factors, first_belief, log_
                   factors_bar, by_links, bars, active, scratch, states, ring):  # fmt: skip
     """Reverse the read-out, whose beliefs and logs of Z are given, from derivatives by log Z and the beliefs.
 
-    Unless `by_links`, those by log Z and the beliefs of links are known to be zero, and bars.n is.
+    Unless `by_links`, those by log Z and the beliefs of links are known to be zero, and bars.m is overwritten.
     """
     counting, edge_link = values.counting, edges.edge_link
     for f in range(span.first_link, span.last_link if by_links else span.first_link):
@@ -238,7 +238,13 @@ def read_out_back(edges, span, values, m, variables, factors, first_belief, log_
             row[ix(k)] = variables[ix(at + k)] * (variables_bar[ix(at + k)] - mean)
         for k in range(card):
             row[ix(k)] += weight * log_z_share(variables, at, k, card, ring)
-        variable_back(i, edges, m, bars, row, counting, states, ring)
+        if by_links:
+            variable_back(i, edges, m, bars, row, counting, states, ring)
+            continue
+        for k in range(card):
+            bars.phi[ix(at + k)] += row[ix(k)]
+            for e in range(edges.first_edge[ix(i)], edges.first_edge[ix(i + 1)]):
+                bars.m[ix(first_of(e, edges.start, states) + k)] = counting[ix(edge_link[ix(e)])] * row[ix(k)]
 
 
 @inner

@@ -186,8 +186,9 @@ def silence(bars, c, height, pitch):
     plane = (height + 2) * pitch
     below = c * plane + (height + 1) * pitch
     for k in range(bars.shape[1]):
-        bars[DOWN, k, c * plane : c * plane + pitch] = 0
-        bars[UP, k, below : below + pitch] = 0
+        for d in range(4):
+            bars[d, k, c * plane : c * plane + pitch] = 0
+            bars[d, k, below : below + pitch] = 0
     for k in range(bars.shape[1]):
         for row in range(1, height + 1):
             at = c * plane + row * pitch
@@ -255,83 +256,117 @@ def send_on(weights, direction, start, pitch, strip, message, scale, own):
 
 
 @compiled
-def flood_grid(phi, inbox, new, weights, height, pitch, rows, active, suspect, residual, watched, strip, message, run,
-               limit, span, own):  # fmt: skip
-    """One iteration of flooding, from inbox to `new`; residuals only if `watched`. Strips have `rows` rows."""
-    card, plane = len(phi), (height + 2) * pitch
+def flood_grid(phi, source, stack, iterations, weights, height, pitch, rows, active, suspect, residual, watched, strip,
+               message, run, limit, span, own):  # fmt: skip
+    """Some iterations of flooding, grid after grid, from `source` to the planes of `stack` in turn.
+
+    The residual is that of the last iteration, if it is `watched`. Strips have `rows` rows.
+    """
+    card, plane, last = len(phi), (height + 2) * pitch, (iterations - 1) % len(stack)
     for c in range(span.first_component, span.last_component):
         if not active[c]:
             for d in range(4):
                 for k in range(card):
-                    copy_run(new[d, k, c * plane : (c + 1) * plane], inbox[d, k, c * plane : (c + 1) * plane])
+                    copy_run(stack[last, d, k, c * plane : (c + 1) * plane], source[d, k, c * plane : (c + 1) * plane])
             continue
-        residual[c] = 0
-        first, last = c * plane + pitch, c * plane + height * pitch
-        for k in range(card):  # what no site of the grid sends: from beyond the first and the last row
-            new[UP, k, first : first + pitch] = 1
-            new[DOWN, k, last : last + pitch] = 1
-            new[LEFT, k, first] = 1
-            new[RIGHT, k, last + pitch - 1] = 1
-        for top in range(1, height + 1, rows):
-            count = min(rows, height + 1 - top)
-            start = c * plane + top * pitch
-            stop = start + count * pitch
-            size = stop - start
-            products(phi, inbox, start, stop, strip)
-            for k in range(card):
-                suspect[c] |= any_product_below(strip[DOWN, k, :size], inbox[DOWN, k, start:stop], limit)
-            scale, change = run[0, :size], run[1, :size]
-            change[:] = 0
-            for direction in range(4):
-                send_on(weights, direction, start, pitch, strip, message, scale, own)
-                seal(message, scale, count, top, height, pitch, direction)
-                to, side = start + step(direction, pitch), direction ^ 1
-                for k in range(card):
-                    out, old = new[side, k, to : to + size], inbox[side, k, to : to + size]
-                    if watched:
-                        store(out, change, message[k, :size], scale, old)
-                    else:
-                        multiply(out, message[k, :size], scale)
-            residual[c] = max(residual[c], largest(change))
+        for t in range(iterations):
+            inbox = source if t == 0 else stack[(t - 1) % len(stack)]
+            new = stack[t % len(stack)]
+            close(new, c * plane + pitch, c * plane + height * pitch, pitch)
+            residual[c] = 0
+            for top in range(1, height + 1, rows):
+                count = min(rows, height + 1 - top)
+                start = c * plane + top * pitch
+                residual[c] = max(residual[c], flood_strip(
+                    phi, inbox, new, weights, start, count, top, height, pitch, suspect, c,
+                    watched and t == iterations - 1, strip, message, run, limit, own,
+                ))  # fmt: skip
+
+
+@inner
+def close(new, first, last, pitch):
+    """Write what no site of a grid sends: the messages from beyond its first and its last row."""
+    for k in range(new.shape[1]):
+        new[UP, k, first : first + pitch] = 1
+        new[DOWN, k, last : last + pitch] = 1
+        new[LEFT, k, first] = 1
+        new[RIGHT, k, last + pitch - 1] = 1
+
+
+@inner
+def flood_strip(phi, inbox, new, weights, start, count, top, height, pitch, suspect, c, watched, strip, message, run,
+                limit, own):  # fmt: skip
+    """Send all messages of the sites of a strip. Returns the largest change, if it is watched."""
+    card, stop = len(phi), start + count * pitch
+    size = stop - start
+    products(phi, inbox, start, stop, strip)
+    for k in range(card):
+        suspect[c] |= any_product_below(strip[DOWN, k, :size], inbox[DOWN, k, start:stop], limit)
+    scale, change = run[0, :size], run[1, :size]
+    change[:] = 0
+    for direction in range(4):
+        send_on(weights, direction, start, pitch, strip, message, scale, own)
+        seal(message, scale, count, top, height, pitch, direction)
+        to, side = start + step(direction, pitch), direction ^ 1
+        for k in range(card):
+            out, old = new[side, k, to : to + size], inbox[side, k, to : to + size]
+            if watched:
+                store(out, change, message[k, :size], scale, old)
+            else:
+                multiply(out, message[k, :size], scale)
+    return largest(change)
 
 
 @compiled
-def flood_grid_back(phi, inbox, bar, new_bar, phi_bar, weights, weights_bar, height, pitch, rows, active, strip,
-                    message, back, run, span, own):  # fmt: skip
-    """Reverse one iteration that began with `inbox`: from derivatives by the logs of the new messages, `bar`.
+def flood_grid_back(phi, source, stack, iterations, one, two, phi_bar, weights, weights_bar, height, pitch, rows,
+                    active, strip, message, back, run, span, own):  # fmt: skip
+    """Reverse iterations that began with `source`: from derivatives by the logs of the last messages.
 
-    The equations are those of `pairs.flood_pairs_back`.
+    They come in `one`, and go to `two` and back, iteration by iteration. The equations are those of
+    `pairs.flood_pairs_back`.
     """
     card, plane = len(phi), (height + 2) * pitch
     for c in range(span.first_component, span.last_component):
-        if not active[c]:
-            for d in range(4):
-                for k in range(card):
-                    copy_run(new_bar[d, k, c * plane : (c + 1) * plane], bar[d, k, c * plane : (c + 1) * plane])
-            continue
-        for top in range(1, height + 1, rows):
-            start = c * plane + top * pitch
-            stop = start + min(rows, height + 1 - top) * pitch
-            size = stop - start
-            products(phi, inbox, start, stop, strip)
-            scale, mean = run[0, :size], run[1, :size]
-            for direction in range(4):
-                send_on(weights, direction, start, pitch, strip, message, scale, own)
-                to, side = start + step(direction, pitch), direction ^ 1
-                add(mean, bar[side, 0, to : to + size], bar[side, 1, to : to + size])
-                for k in range(2, card):
-                    add(mean, mean, bar[side, k, to : to + size])
-                multiply(mean, mean, scale)
-                for k in range(card):
-                    slopes_of(message[k, :size], bar[side, k, to : to + size], mean)
-                receive_back(weights, weights_bar, direction, start, pitch, strip, message, back, scale, own)
-            for k in range(card):
-                total = run[0, :size]
-                add_four(total, back[0, k, :size], back[1, k, :size], back[2, k, :size], back[3, k, :size])
-                add(phi_bar[k, start:stop], phi_bar[k, start:stop], total)
-                for direction in range(4):
-                    subtract(new_bar[direction, k, start:stop], total, back[direction, k, :size])
-        silence(new_bar, c, height, pitch)
+        for done in range(iterations):
+            t = iterations - 1 - done
+            inbox = source if t == 0 else stack[t - 1]
+            bar, new_bar = (one, two) if done % 2 == 0 else (two, one)
+            if not active[c]:
+                for d in range(4):
+                    for k in range(card):
+                        copy_run(new_bar[d, k, c * plane : (c + 1) * plane], bar[d, k, c * plane : (c + 1) * plane])
+                continue
+            for top in range(1, height + 1, rows):
+                start = c * plane + top * pitch
+                stop = start + min(rows, height + 1 - top) * pitch
+                reverse_strip(phi, inbox, bar, new_bar, phi_bar, weights, weights_bar, start, stop, pitch, strip,
+                              message, back, run, own)  # fmt: skip
+            silence(new_bar, c, height, pitch)
+
+
+@inner
+def reverse_strip(phi, inbox, bar, new_bar, phi_bar, weights, weights_bar, start, stop, pitch, strip, message, back,
+                  run, own):  # fmt: skip
+    """Reverse the messages of the sites of a strip."""
+    card, size = len(phi), stop - start
+    products(phi, inbox, start, stop, strip)
+    scale, mean = run[0, :size], run[1, :size]
+    for direction in range(4):
+        send_on(weights, direction, start, pitch, strip, message, scale, own)
+        to, side = start + step(direction, pitch), direction ^ 1
+        add(mean, bar[side, 0, to : to + size], bar[side, 1, to : to + size])
+        for k in range(2, card):
+            add(mean, mean, bar[side, k, to : to + size])
+        multiply(mean, mean, scale)
+        for k in range(card):
+            slopes_of(message[k, :size], bar[side, k, to : to + size], mean)
+        receive_back(weights, weights_bar, direction, start, pitch, strip, message, back, scale, own)
+    for k in range(card):
+        total = run[0, :size]
+        add_four(total, back[0, k, :size], back[1, k, :size], back[2, k, :size], back[3, k, :size])
+        add(phi_bar[k, start:stop], phi_bar[k, start:stop], total)
+        for direction in range(4):
+            subtract(new_bar[direction, k, start:stop], total, back[direction, k, :size])
 
 
 @inner

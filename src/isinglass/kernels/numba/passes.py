@@ -33,7 +33,7 @@ from isinglass.kernels.numba.messages import (
     to_links,
     to_one_link,
 )
-from isinglass.kernels.numba.ring import SAFE, linear, logarithm, product, underflows
+from isinglass.kernels.numba.ring import SAFE, linear, product, underflows
 from isinglass.validation import IntArray
 
 
@@ -177,34 +177,29 @@ def keep(m, first, last, slot_edge, start, log, logged, states):
 
 
 @compiled
-def read_out(edges, span, values, m, n, variables, factors, first_belief, log_zi, log_za, log_z, active, flagged,
-             scratch, states, units, ring):  # fmt: skip
-    """Write normalised beliefs of variables and links (linear numbers), the logs of Z_i and Z_a, and add up log Z.
+def read_out(edges, span, values, m, n, variables, factors, first_belief, z_i, z_a, active, flagged, scratch, states,
+             units, ring):  # fmt: skip
+    """Write normalised beliefs of variables and links (linear numbers), and Z_i and Z_a, as values of the ring.
 
-    In the max semiring the Z are maxima; the beliefs are still scaled to sum to one.
+    In the max semiring the Z are maxima; the beliefs are still scaled to sum to one. Where n is normalised, Z_a lacks
+    its scale.
     """
     all_to_links(edges, span, values, m, n, active, flagged, scratch, states, units, ring)
     powered = scratch.powered if len(scratch.own) > 0 else m
     for i in range(span.first_variable, span.last_variable):
         c = edges.variable_component[ix(i)]
         if active[ix(c)]:
-            log_zi[i] = variable_belief(i, edges, values, powered, variables, states, ring)
-            weight = 1.0
-            for e in range(edges.first_edge[ix(i)], edges.first_edge[ix(i + 1)]):
-                weight -= values.counting[ix(edges.edge_link[ix(e)])]
-            if weight != 0:
-                log_z[c] += weight * log_zi[i]
+            z_i[i] = variable_belief(i, edges, values, powered, variables, states, ring)
     for f in range(span.first_link, span.last_link):
         c = edges.component[ix(f)]
         if active[ix(c)]:
-            flagged[c] |= link_belief(f, edges, values, n, factors, first_belief[ix(f)], log_za, scratch, states, units,
+            flagged[c] |= link_belief(f, edges, values, n, factors, first_belief[ix(f)], z_a, scratch, states, units,
                                       ring)  # fmt: skip
-            log_z[c] += values.counting[ix(f)] * log_za[f]
 
 
 @inner
 def variable_belief(i, edges, values, powered, variables, states, ring):
-    """Write the belief of variable i. Returns log Z_i."""
+    """Write the belief of variable i. Returns Z_i."""
     card, at = card_of(i, edges.cards, states), first_of(i, edges.first_state, states)
     for k in range(card):
         run = values.phi[ix(at + k)]
@@ -215,8 +210,8 @@ def variable_belief(i, edges, values, powered, variables, states, ring):
 
 
 @inner
-def link_belief(f, edges, values, n, factors, at, log_za, scratch, states, units, ring):
-    """Write the belief of link f and log Z_a. Returns whether a product underflowed."""
+def link_belief(f, edges, values, n, factors, at, z_a, scratch, states, units, ring):
+    """Write the belief of link f and Z_a. Returns whether a product underflowed."""
     first, last, slot_edge = edges.first_slot[ix(f)], edges.first_slot[ix(f + 1)], edges.slot_edge
     size = edges.size[ix(f)]
     if last - first == 2:
@@ -225,11 +220,7 @@ def link_belief(f, edges, values, n, factors, at, log_za, scratch, states, units
     else:
         low = any_belief(first, last, slot_edge, edges.start, values.psi, values.table[ix(f)], size, n, factors, at,
                          scratch.digits, states, ring)  # fmt: skip
-    total = to_distribution(factors, at, size, ring)
-    if len(scratch.own) > 0:
-        for slot in range(first, last):
-            total += logarithm(scratch.scale[ix(slot_edge[ix(slot)])], ring)
-    log_za[f] = total
+    z_a[f] = to_distribution(factors, at, size, ring)
     return low
 
 
@@ -271,7 +262,7 @@ def any_belief(first, last, slot_edge, start, psi, table, size, n, factors, at, 
 
 @inner
 def to_distribution(values, first, size, ring):
-    """Normalise, and turn into linear numbers that sum to one. Returns the log of the scale."""
+    """Normalise, and turn into linear numbers that sum to one. Returns the scale."""
     scale = normalise_row(values, first, size, ring)
     for k in range(first, first + size):
         values[ix(k)] = linear(values[ix(k)], ring)
@@ -281,4 +272,4 @@ def to_distribution(values, first, size, ring):
             total += values[k]
         for k in range(first, first + size):
             values[k] /= total
-    return logarithm(scale, ring)
+    return scale
