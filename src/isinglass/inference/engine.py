@@ -203,8 +203,8 @@ class Engine:
         from isinglass.kernels.numba.ring import units
 
         edges, dtype = self.edges, self.potentials.dtype
-        size = edges.start[-1]
-        return Run(
+        pool = pool_of(self.graph)
+        run = Run(
             edges=edges,
             ring=ring,
             units=units(dtype, ring),
@@ -216,12 +216,14 @@ class Engine:
             scratch=self._scratch(),
             wanted=wanted.copy(),
             m=self._start(ring),
-            n=np.empty(size, dtype),
+            n=pool.take((int(edges.start[-1]),), dtype),
             log_zi=np.zeros(len(edges.cards), dtype),
             log_za=np.zeros(len(edges.component), dtype),
-            pool=pool_of(self.graph),
+            pool=pool,
             uniform=self.initial is None,
         )
+        pool.give_back_with(run, run.n)
+        return run
 
     def _scratch(self) -> Scratch:
         from isinglass.kernels.numba import passes

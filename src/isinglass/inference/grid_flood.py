@@ -16,6 +16,7 @@ from isinglass.graph.edges import edges_of
 from isinglass.graph.factor_graph import FactorGraph
 from isinglass.graph.schedules import grid_shape
 from isinglass.inference.moves import Derivatives, Fate, FloodPairs, Mask, Move, Run, Step
+from isinglass.inference.pool import Pool
 from isinglass.validation import IntArray
 
 if TYPE_CHECKING:
@@ -150,7 +151,7 @@ class GridFlood(Move):
             return
         stage = min(step.t, len(self.stages) - 1)
         if self.bars is None:
-            self.bars = _Bars.of(self, bars)
+            self.bars = _Bars.of(self, bars, run.pool)
         mine, numbers = self.bars, self.stages[stage]
         strip, message, scale = self._scratch()
         stack = step.before[None] if step.stack is None else step.stack
@@ -193,7 +194,8 @@ class GridFlood(Move):
         from isinglass.kernels.numba.grids import spread
 
         if self.inbox is None:
-            self.inbox = np.ones((4, self.lattice.card, self.lattice.sites))
+            self.inbox = run.pool.take((4, self.lattice.card, self.lattice.sites), run.m.dtype)
+            self.inbox.fill(1)
             if run.uniform:
                 for side, plane in enumerate(self.inbox):
                     self.lattice.reached(plane, side)[:] = 1 / self.lattice.card
@@ -220,19 +222,19 @@ class _Bars:
     weights: list[NDArray[np.float64]]
 
     @classmethod
-    def of(cls, move: GridFlood, bars: Derivatives) -> _Bars:
+    def of(cls, move: GridFlood, bars: Derivatives, pool: Pool) -> _Bars:
         """Move the derivatives by messages into planes."""
         from isinglass.kernels.numba.grids import spread
 
         lattice = move.lattice
-        planes = np.zeros((4, lattice.card, lattice.sites))
+        planes, spare = (pool.take((4, lattice.card, lattice.sites), bars.m.dtype) for _ in range(2))
+        planes.fill(0)
         spread(bars.m, planes.ravel(), *lattice.of_edges)
-        return cls(
-            planes,
-            np.empty_like(planes),
-            [np.zeros_like(s.phi) for s in move.stages],
-            [np.zeros_like(s.weights) for s in move.stages],
-        )
+        zeros = [np.zeros_like(s.phi) for s in move.stages], [np.zeros_like(s.weights) for s in move.stages]
+        mine = cls(planes, spare, *zeros)
+        pool.give_back_with(mine, planes)
+        pool.give_back_with(mine, spare)
+        return mine
 
     def give(self, move: GridFlood, run: Run, bars: Derivatives) -> None:
         """Move them to edges, and add those by potentials and tables."""
