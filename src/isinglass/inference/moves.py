@@ -252,8 +252,9 @@ class Chase(Follow):
         if run.spare is None:
             run.spare = np.empty_like(run.m)
         count, logged = chase(
-            edges, run.span, run.values(t), members, first, run.m, run.n, run.spare, log, sequence, np.zeros(links),
-            heap, place, run.tol, run.damping, *fate[:3], run.scratch, run.states, run.units, run.ring,
+            edges, run.span, run.values(t), members, first, run.m, run.n, run.spare, np.zeros(len(edges.edge_link)),
+            log, sequence, np.zeros(links), heap, place, run.tol, run.damping, *fate[:3], run.scratch, run.states,
+            run.units, run.ring,
         )  # fmt: skip
         return Step(self, t, fate.active, log[:logged].copy(), sequence[:count].copy())
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from isinglass.inference.engine import Engine, Outcome, entries_of
 from isinglass.inference.link_model import move_unary_bars
 from isinglass.inference.moves import Derivatives, Move, Run
+from isinglass.inference.pool import pool_of
 from isinglass.inference.result import Gradients, is_nothing
 from isinglass.inference.tape import Tape
 from isinglass.potentials import LogTables
@@ -48,16 +49,17 @@ def _derivatives(
 ) -> tuple[Derivatives, NDArray[Any]]:
     """Reverse all runs; return the totals and the derivatives by the initial messages."""
     edges, dtype = engine.edges, engine.potentials.dtype
-    size = edges.start[-1]
+    size, pool = edges.start[-1], pool_of(engine.graph)
     total = Derivatives(
         np.empty(0, dtype),
-        np.empty(size, dtype),
+        pool.take((int(size),), dtype),
         [np.zeros_like(model.phi) for model in engine.models],
         [np.zeros_like(model.psi) for model in engine.models],
         np.zeros(len(edges.size) if counting else 0, dtype),
         np.zeros(1, dtype),
         np.zeros(engine.graph.n_components, bool),
     )
+    pool.give_back_with(total, total.n)
     if not is_nothing(bars.factors):
         variables = bars.variables.copy()
         move_unary_bars(engine.graph, bars.factors, variables)

@@ -110,17 +110,21 @@ def largest(run):
 
 @inner
 def dot(one, two):
-    """Inner product, in four parts."""
+    """Inner product, in eight parts."""
     n = len(one)
-    a = b = c = d = 0.0
-    for x in range(0, n - 3, 4):
+    a = b = c = d = p = q = r = s = 0.0
+    for x in range(0, n - 7, 8):
         a += one[ix(x)] * two[ix(x)]
         b += one[ix(x + 1)] * two[ix(x + 1)]
         c += one[ix(x + 2)] * two[ix(x + 2)]
         d += one[ix(x + 3)] * two[ix(x + 3)]
-    for x in range(n - n % 4, n):
+        p += one[ix(x + 4)] * two[ix(x + 4)]
+        q += one[ix(x + 5)] * two[ix(x + 5)]
+        r += one[ix(x + 6)] * two[ix(x + 6)]
+        s += one[ix(x + 7)] * two[ix(x + 7)]
+    for x in range(n - n % 8, n):
         a += one[ix(x)] * two[ix(x)]
-    return (a + b) + (c + d)
+    return ((a + p) + (b + q)) + ((c + r) + (d + s))
 
 
 @inner
@@ -303,7 +307,8 @@ def flood_strip(phi, inbox, new, weights, start, count, top, height, pitch, susp
     for k in range(card):
         suspect[c] |= any_product_below(strip[DOWN, k, :size], inbox[DOWN, k, start:stop], limit)
     scale, change = run[0, :size], run[1, :size]
-    change[:] = 0
+    if watched:
+        change[:] = 0
     for direction in range(4):
         send_on(weights, direction, start, pitch, strip, message, scale, own)
         seal(message, scale, count, top, height, pitch, direction)
@@ -314,7 +319,7 @@ def flood_strip(phi, inbox, new, weights, start, count, top, height, pitch, susp
                 store(out, change, message[k, :size], scale, old)
             else:
                 multiply(out, message[k, :size], scale)
-    return largest(change)
+    return largest(change) if watched else 0.0
 
 
 @compiled

@@ -11,7 +11,16 @@ from __future__ import annotations
 
 from isinglass.compilation import compiled, inner
 from isinglass.kernels.numba.indexing import first_of, ix
-from isinglass.kernels.numba.messages import distance, edge_card, raise_messages, sending_underflows, to_links
+from isinglass.kernels.numba.messages import (
+    damp_row,
+    distance,
+    divide_row,
+    edge_card,
+    raise_messages,
+    send,
+    sending_underflows,
+    to_links,
+)
 from isinglass.kernels.numba.passes import compute, keep
 
 
@@ -60,25 +69,53 @@ def send_anew(i, edges, values, m, n, scratch, states, units, ring):
 
 
 @inner
-def look_ahead(f, edges, values, m, n, pending, priority, damping, scratch, states, units, ring):
-    """Compute the next messages of link f and their change. Returns whether a product underflowed."""
+def look_ahead(f, edges, values, m, n, pending, change, damping, scratch, states, units, ring):
+    """Compute the next messages of link f and how far each is from the current one. Returns an underflow flag."""
     low = compute(f, edges, values, m, n, damping, scratch, states, units, ring)
-    change, place = 0.0, 0
+    place = 0
     for slot in range(edges.first_slot[ix(f)], edges.first_slot[ix(f + 1)]):
         e = edges.slot_edge[ix(slot)]
-        s = first_of(e, edges.start, states)
-        for k in range(edge_card(edges.start, e, states)):
-            value = scratch.out[ix(place)]
-            change = max(change, distance(m[ix(s + k)], value, ring))
-            pending[ix(s + k)] = value
-            place += 1
-    priority[ix(f)] = change
+        s, card = first_of(e, edges.start, states), edge_card(edges.start, e, states)
+        for k in range(card):
+            pending[ix(s + k)] = scratch.out[ix(place + k)]
+        change[ix(e)] = distance_of(m, pending, s, card, ring)
+        place += card
     return low
 
 
+@inner
+def look_across(e, other, edges, values, m, n, pending, change, damping, states, ring):
+    """Compute the next message of a pairwise link from edge e to the other one."""
+    to, outer = first_of(other, edges.start, states), edge_card(edges.start, other, states)
+    sender, card = first_of(e, edges.start, states), edge_card(edges.start, e, states)
+    total = send(values.psi, values.edge_table[ix(e)], n, sender, card, pending, to, outer, ring)
+    divide_row(pending, to, outer, total, ring)
+    if damping != 0:
+        damp_row(m, to, pending, to, outer, damping, ring)
+    change[ix(other)] = distance_of(m, pending, to, outer, ring)
+
+
+@inner
+def distance_of(m, pending, at, card, ring):
+    """Return the largest difference of two messages."""
+    change = 0.0
+    for k in range(at, at + card):
+        change = max(change, distance(m[ix(k)], pending[ix(k)], ring))
+    return change
+
+
+@inner
+def largest_change(f, edges, change):
+    """Return the largest pending change of a link."""
+    largest = 0.0
+    for slot in range(edges.first_slot[ix(f)], edges.first_slot[ix(f + 1)]):
+        largest = max(largest, change[ix(edges.slot_edge[ix(slot)])])
+    return largest
+
+
 @compiled
-def chase(edges, span, values, members, first_member, m, n, pending, log, sequence, priority, heap, place, tol, damping,
-          active, flagged, residual, scratch, states, units, ring):  # fmt: skip
+def chase(edges, span, values, members, first_member, m, n, pending, change, log, sequence, priority, heap, place, tol,
+          damping, active, flagged, residual, scratch, states, units, ring):  # fmt: skip
     """One iteration of every active component. Returns the number of updates and of logged message entries.
 
     ``members[first_member[c] : first_member[c + 1]]`` are the links of component c; `log` is empty or long enough.
@@ -94,7 +131,8 @@ def chase(edges, span, values, members, first_member, m, n, pending, log, sequen
             continue
         for j in range(size):
             f = members[first + j]
-            flagged[c] |= look_ahead(f, edges, values, m, n, pending, priority, damping, scratch, states, units, ring)
+            flagged[c] |= look_ahead(f, edges, values, m, n, pending, change, damping, scratch, states, units, ring)
+            priority[f] = largest_change(f, edges, change)
             heap[j] = f
             place[f] = j
             sift(heap, place, priority, j, j + 1)
@@ -107,29 +145,38 @@ def chase(edges, span, values, members, first_member, m, n, pending, log, sequen
                               logged, states)  # fmt: skip
             sequence[count] = f
             count += 1
-            flagged[c] |= update(f, edges, values, m, n, pending, priority, heap, place, size, damping, scratch, states,
-                                 units, ring)  # fmt: skip
+            flagged[c] |= update(f, edges, values, m, n, pending, change, priority, heap, place, size, damping, scratch,
+                                 states, units, ring)  # fmt: skip
         residual[c] = priority[heap[0]] if size > 0 else 0.0
     return count, logged
 
 
 @inner
-def update(f, edges, values, m, n, pending, priority, heap, place, size, damping, scratch, states, units, ring):
-    """Give link f its next messages; bring what depends on them up to date. Returns whether a product underflowed."""
+def update(f, edges, values, m, n, pending, change, priority, heap, place, size, damping, scratch, states, units, ring):
+    """Give link f its next messages; bring what depends on them up to date. Returns whether a product underflowed.
+
+    A link next to it at variable i has a new message to its other variables only.
+    """
     low = False
-    for slot in range(edges.first_slot[ix(f)], edges.first_slot[ix(f + 1)]):
+    first, last = edges.first_slot[ix(f)], edges.first_slot[ix(f + 1)]
+    for slot in range(first, last):
         e = edges.slot_edge[ix(slot)]
         s = first_of(e, edges.start, states)
         for k in range(edge_card(edges.start, e, states)):
             m[ix(s + k)] = pending[ix(s + k)]
         low |= send_anew(edges.slot_variable[ix(slot)], edges, values, m, n, scratch, states, units, ring)
-    low |= look_ahead(f, edges, values, m, n, pending, priority, damping, scratch, states, units, ring)
-    sift(heap, place, priority, place[ix(f)], size)
-    for slot in range(edges.first_slot[ix(f)], edges.first_slot[ix(f + 1)]):
+    for slot in range(first, last):
         i = edges.slot_variable[ix(slot)]
         for e in range(edges.first_edge[ix(i)], edges.first_edge[ix(i + 1)]):
             g = edges.edge_link[ix(e)]
-            if g != f:
-                low |= look_ahead(g, edges, values, m, n, pending, priority, damping, scratch, states, units, ring)
-                sift(heap, place, priority, place[ix(g)], size)
+            start = edges.first_slot[ix(g)]
+            if g == f and slot > first:
+                continue
+            if g != f and edges.first_slot[ix(g + 1)] - start == 2:
+                other = edges.slot_edge[ix(start)] + edges.slot_edge[ix(start + 1)] - e
+                look_across(e, other, edges, values, m, n, pending, change, damping, states, ring)
+            else:
+                low |= look_ahead(g, edges, values, m, n, pending, change, damping, scratch, states, units, ring)
+            priority[ix(g)] = largest_change(g, edges, change)
+            sift(heap, place, priority, place[ix(g)], size)
     return low
