@@ -175,7 +175,7 @@ class Result:
         self,
         log_z: ArrayLike = 0.0,
         variables: Sequence[ArrayLike] | ArrayLike | None = None,
-        factors: Sequence[ArrayLike | None] | None = None,
+        factors: Sequence[ArrayLike | None] | NDArray[Any] | None = None,
     ) -> Gradients:
         """Carry derivatives by log Z and the beliefs back to the log tables, through what really ran.
 

@@ -1,0 +1,174 @@
+"""Gradient rules: from a loss of the result of an inference to its derivative by the log tables φ.
+
+With b the beliefs, log Z what the inference returns, and L(log Z, b) the loss:
+
+    unrolled      back through the iterations that really ran, converged or not (Domke 2009, chapter 5; Stoyanov,
+                  Ropson and Eisner 2011). The derivative of what is computed, for any loss.
+    perturbation  dL/dφ = db/dφ dL/db, the derivative of the *fixed point*: db/dφ is symmetric there, so one more
+                  inference along dL/db gives it (Domke 2010). No tape; converged runs and exact inference only.
+    envelope      d log Z / dφ = b, at a fixed point (or for exact inference): for losses of log Z alone, for free.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isinglass.errors import InputError
+from isinglass.inference import Algorithm, Info, Result, infer, perturbation
+from isinglass.potentials import Potentials
+from isinglass.registry import Registry
+
+
+class Cotangents(NamedTuple):
+    """The value of a loss for each component, and its derivatives by log Z and the flat beliefs (None: zero)."""
+
+    value: NDArray[Any]
+    log_z: NDArray[Any]
+    variables: NDArray[Any] | None
+    factors: NDArray[Any] | None
+
+
+class Evaluation(NamedTuple):
+    """The value of a loss for each component, its derivatives like `Potentials.groups`, and how inference went."""
+
+    value: NDArray[Any]
+    groups: tuple[NDArray[Any], ...]
+    info: Info
+
+
+Loss = Callable[[Result], Cotangents]
+
+
+class GradientRule(ABC):
+    """One way to differentiate a loss of an inference."""
+
+    name: ClassVar[str]
+    summary: ClassVar[str]
+
+    @abstractmethod
+    def evaluate(self, potentials: Potentials, algorithm: Algorithm, loss: Loss) -> Evaluation:
+        """Infer, and return the loss with its derivatives."""
+
+    @abstractmethod
+    def objection(self, algorithm: Algorithm, uses_beliefs: bool) -> str | None:
+        """Say why the rule cannot serve an algorithm and a loss, or None if it can."""
+
+
+RULES: Registry[GradientRule] = Registry("gradient")
+
+
+def rule(choice: str | GradientRule) -> GradientRule:
+    """Return a rule by its name.
+
+    Examples
+    --------
+    >>> rule("unrolled").name
+    'unrolled'
+    """
+    return choice if isinstance(choice, GradientRule) else RULES[choice]
+
+
+def _register(cls: type[GradientRule]) -> type[GradientRule]:
+    RULES.register(cls.name)(cls())
+    return cls
+
+
+@_register
+@dataclass(frozen=True)
+class Unrolled(GradientRule):
+    """Back through what really ran."""
+
+    name: ClassVar[str] = "unrolled"
+    summary: ClassVar[str] = "the derivative of what was computed, converged or not; any loss"
+
+    def evaluate(self, potentials: Potentials, algorithm: Algorithm, loss: Loss) -> Evaluation:
+        """Infer with a tape, and go back."""
+        result = infer(potentials, algorithm, tape=True)
+        bars = loss(result)
+        gradients = result.backward(bars.log_z, bars.variables, bars.factors)
+        return Evaluation(bars.value, gradients.groups, result.info)
+
+    def objection(self, algorithm: Algorithm, uses_beliefs: bool) -> str | None:
+        """Serve all."""
+        return None
+
+
+@_register
+@dataclass(frozen=True)
+class Perturbation(GradientRule):
+    """One more inference along the derivative by the beliefs."""
+
+    name: ClassVar[str] = "perturbation"
+    summary: ClassVar[str] = "the derivative of the fixed point, by one more inference; any loss, converged runs"
+
+    def evaluate(self, potentials: Potentials, algorithm: Algorithm, loss: Loss) -> Evaluation:
+        """Infer, then infer along the derivative."""
+        result = infer(potentials, algorithm)
+        bars = loss(result)
+        iterative = algorithm.facts.iterative
+        gradients = perturbation(
+            potentials, algorithm, bars.log_z, bars.variables, bars.factors, init=result if iterative else None
+        )
+        return Evaluation(bars.value, gradients.groups, result.info)
+
+    def objection(self, algorithm: Algorithm, uses_beliefs: bool) -> str | None:
+        """Need a fixed point."""
+        return _no_fixed_point(algorithm)
+
+
+@_register
+@dataclass(frozen=True)
+class Envelope(GradientRule):
+    """The beliefs themselves."""
+
+    name: ClassVar[str] = "envelope"
+    summary: ClassVar[str] = "the beliefs are the derivative of log Z; losses of log Z alone, converged runs"
+
+    def evaluate(self, potentials: Potentials, algorithm: Algorithm, loss: Loss) -> Evaluation:
+        """Infer, and weigh the beliefs of factors."""
+        result = infer(potentials, algorithm)
+        bars = loss(result)
+        if bars.variables is not None or bars.factors is not None:
+            raise InputError("gradient", "a rule for losses of the beliefs", "'envelope'", "use 'unrolled'")
+        return Evaluation(bars.value, belief_sums(result, bars.log_z), result.info)
+
+    def objection(self, algorithm: Algorithm, uses_beliefs: bool) -> str | None:
+        """Need a fixed point, and a loss of log Z alone."""
+        if uses_beliefs:
+            return "it differentiates losses of log Z alone"
+        return _no_fixed_point(algorithm)
+
+
+def _no_fixed_point(algorithm: Algorithm) -> str | None:
+    if not algorithm.facts.envelope:
+        return f"{algorithm.name!r} has no fixed point whose log Z has the beliefs as its derivative"
+    if getattr(algorithm, "iterations", None) is not None:
+        return "a fixed number of iterations does not reach the fixed point: leave out iterations, or use 'unrolled'"
+    return None
+
+
+def belief_sums(result: Result, weights: NDArray[Any]) -> tuple[NDArray[Any], ...]:
+    """Sum the beliefs of factors, times their component's weight, over the factors that share a table."""
+    potentials, graph = result.potentials, result.potentials.graph
+    groups = []
+    for group, tables, ids, beliefs in zip(
+        graph.groups, potentials.groups, potentials.table_ids, result.factors.groups, strict=True
+    ):
+        rows = beliefs.reshape(len(group), -1) * weights[graph.factor_component[group.factors]][:, None]
+        total = np.zeros((len(tables), group.table_size), rows.dtype)
+        for k in range(group.table_size):
+            total[:, k] = np.bincount(ids, rows[:, k], len(tables)) if len(ids) else 0
+        groups.append(total.reshape(tables.shape))
+    return tuple(groups)
+
+
+def of_log_z(result: Result, sign: float = 1.0) -> Cotangents:
+    """Return log Z itself as a loss (times a sign)."""
+    ones = np.full(len(result.component_log_z), sign)
+    return Cotangents(sign * result.component_log_z, ones, None, None)
