@@ -106,11 +106,13 @@ def _steps() -> Iterator[Step]:
 
 
 def _models() -> dict[str, Potentials]:
-    """Return a grid, one whose values underflow, a chain, a grid of three states, and one of mixed shapes."""
+    """Return grids (own tables, one table, three states, values that underflow), a chain, a ring, mixed shapes."""
     rng = np.random.default_rng(0)
     grid, mixed = grid_graph(3, 3, 2), FactorGraph([2, 3, 2, 6], [(0,), (0, 1, 2), (1, 2), (2, 3), (3, 0)])
     return {
         "binary grid": _random(grid, rng),
+        "binary grid with one table": Potentials.from_groups(grid, [np.zeros((9, 2)), np.eye(2)[None]]),
+        "binary ring": _random(FactorGraph([2] * 3, [(0, 1), (1, 2), (2, 0)]), rng),
         "logarithms": _random(grid, rng, 2000.0),
         "binary chain": _random(chain_graph(3, 2), rng),
         "three states": _random(grid_graph(2, 2, 3), rng),
