@@ -12,7 +12,7 @@ With b the beliefs, log Z what the inference returns, and L(log Z, b) the loss:
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
@@ -43,6 +43,8 @@ class Evaluation(NamedTuple):
 
 
 Loss = Callable[[Result], Cotangents]
+Stages = Potentials | Sequence[Potentials]
+"""Potentials, or those of each iteration, by which derivatives then come with an iteration axis first."""
 
 
 class GradientRule(ABC):
@@ -52,7 +54,7 @@ class GradientRule(ABC):
     summary: ClassVar[str]
 
     @abstractmethod
-    def evaluate(self, potentials: Potentials, algorithm: Algorithm, loss: Loss) -> Evaluation:
+    def evaluate(self, potentials: Stages, algorithm: Algorithm, loss: Loss) -> Evaluation:
         """Infer, and return the loss with its derivatives."""
 
     @abstractmethod
@@ -87,7 +89,7 @@ class Unrolled(GradientRule):
     name: ClassVar[str] = "unrolled"
     summary: ClassVar[str] = "the derivative of what was computed, converged or not; any loss"
 
-    def evaluate(self, potentials: Potentials, algorithm: Algorithm, loss: Loss) -> Evaluation:
+    def evaluate(self, potentials: Stages, algorithm: Algorithm, loss: Loss) -> Evaluation:
         """Infer with a tape, and go back."""
         result = infer(potentials, algorithm, tape=True)
         bars = loss(result)
@@ -107,8 +109,9 @@ class Perturbation(GradientRule):
     name: ClassVar[str] = "perturbation"
     summary: ClassVar[str] = "the derivative of the fixed point, by one more inference; any loss, converged runs"
 
-    def evaluate(self, potentials: Potentials, algorithm: Algorithm, loss: Loss) -> Evaluation:
+    def evaluate(self, potentials: Stages, algorithm: Algorithm, loss: Loss) -> Evaluation:
         """Infer, then infer along the derivative."""
+        potentials = _one(potentials, self.name)
         result = infer(potentials, algorithm)
         bars = loss(result)
         iterative = algorithm.facts.iterative
@@ -130,8 +133,9 @@ class Envelope(GradientRule):
     name: ClassVar[str] = "envelope"
     summary: ClassVar[str] = "the beliefs are the derivative of log Z; losses of log Z alone, converged runs"
 
-    def evaluate(self, potentials: Potentials, algorithm: Algorithm, loss: Loss) -> Evaluation:
+    def evaluate(self, potentials: Stages, algorithm: Algorithm, loss: Loss) -> Evaluation:
         """Infer, and weigh the beliefs of factors."""
+        potentials = _one(potentials, self.name)
         result = infer(potentials, algorithm)
         bars = loss(result)
         if bars.variables is not None or bars.factors is not None:
@@ -143,6 +147,13 @@ class Envelope(GradientRule):
         if uses_beliefs:
             return "it differentiates losses of log Z alone"
         return _no_fixed_point(algorithm)
+
+
+def _one(potentials: Stages, name: str) -> Potentials:
+    """Refuse potentials of their own for each iteration, which no fixed point has."""
+    if isinstance(potentials, Potentials):
+        return potentials
+    raise InputError("gradient", "'unrolled', with potentials for each iteration", repr(name))
 
 
 def _no_fixed_point(algorithm: Algorithm) -> str | None:
