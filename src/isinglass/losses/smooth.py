@@ -7,8 +7,8 @@ With sigma(t) = 1 / (1 + exp(-t)) for the step from right to wrong,
 
 over observed variables, and over factors of arity two or more whose variables are all observed (Gross, Russakovsky,
 Do and Batzoglou 2007; Domke 2009, sections 3.5.3 and 3.6.3). As lam grows they tend to the number of wrong decisions by
-maximum posterior marginals, and get more local minima. The derivative is that of the states that attain the maximum now
-(table 4.1): the lowest one at a tie, where the loss has a kink. A variable with one state cannot be wrong: its term is 0.
+maximum posterior marginals, and get more local minima. The derivative is that of the state that attains the maximum
+(table 4.1): the lowest one at a tie, where the loss has a kink. A belief over one state cannot be wrong: its term is 0.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ class SmoothedClique(CliqueLoss):
         convex=False,
         consistent=False,
         uses="beliefs",
-        note="cliques are decided one by one, so that no assignment need attain it; the consistency of ccl is not proved for it",
+        note="cliques are decided one by one: no assignment need attain it; the proof for ccl does not cover it",
     )
 
     def terms(self, beliefs: NDArray[Any], labels: IntArray) -> tuple[NDArray[Any], NDArray[Any]]:

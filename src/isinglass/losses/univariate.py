@@ -26,9 +26,7 @@ from isinglass.losses.observed import checked_labels, checked_weights, sum_at
 from isinglass.losses.rules import log_rule, quadratic_rule
 from isinglass.validation import IntArray
 
-REMEDY = (
-    "a hard zero (-inf) or evidence forbids it, or it is too small for a float; use -1 for it, or a loss without logarithms"
-)
+REMEDY = "a hard zero (-inf) forbids it, or it is too small for a float; use -1 there, or a loss without logarithms"
 
 
 class UnivariateLoss(BeliefLoss):
@@ -113,7 +111,7 @@ class UnivariateQuadratic(UnivariateLoss):
         convex=False,
         consistent=False,
         uses="beliefs",
-        note="the sum of sum_x (b_i(x) - [x = y_i])^2, less 1 for each observed variable; bounded, so hard zeros do not hurt",
+        note="the squared distance from the indicator of the label, less 1 for each observed variable",
     )
 
     def terms(self, beliefs: NDArray[Any], labels: IntArray) -> tuple[NDArray[Any], NDArray[Any]]:
