@@ -1,9 +1,11 @@
 """The public names, and where each lives; `__init__.py` loads a name from here when it is first used."""
 
 from . import datasets as datasets
+from . import decoding as decoding
 from . import graph as graph
 from . import inference as inference
 from . import io as io
+from . import losses as losses
 from . import testing as testing
 from . import viz as viz
 from .errors import (

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Iterator, Mapping
-from typing import Generic, TypeVar
+from dataclasses import fields, replace
+from typing import Any, Generic, TypeVar
 
 from isinglass.errors import InputError
 
@@ -55,3 +56,34 @@ class Registry(Mapping[str, T], Generic[T]):
 
     def __len__(self) -> int:
         return len(self._entries)
+
+
+def choose(registry: Registry[type[T]], base: type[T], given: str | T, options: Mapping[str, Any], example: str) -> T:
+    """Return the object that a name or an object, and further options, stand for.
+
+    Parameters
+    ----------
+    registry : Registry
+        Of frozen dataclasses, whose fields are their options.
+    base : type
+        What every object of the registry is.
+    given : str or object
+    options : mapping
+        Options that the object is to have.
+    example : str
+        The name of an entry, for the message about what is neither a name nor an object.
+    """
+    if not isinstance(given, str | base):
+        got = type(given).__name__ if not isinstance(given, type) else f"the class {given.__name__}"
+        expected = f"a name such as {example!r} or an object such as {registry[example].__name__}()"
+        raise InputError(registry.what, expected, got)
+    cls = registry[given] if isinstance(given, str) else type(given)
+    known = [f.name for f in fields(cls)]  # type: ignore[arg-type]
+    unknown = [o for o in options if o not in known]
+    if unknown:
+        expected = "one of " + ", ".join(known) if known else "no options"
+        name = getattr(cls, "name", cls.__name__)
+        raise InputError(unknown[0], f"an option of {name!r} ({expected})", f"{options[unknown[0]]!r:.40}")
+    if isinstance(given, str):
+        return cls(**options)
+    return replace(given, **options) if options else given  # type: ignore[type-var]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -17,7 +17,7 @@ import numpy as np
 from isinglass.errors import InputError
 from isinglass.inference.result import Assignment, Bound, Result
 from isinglass.potentials import Potentials
-from isinglass.registry import Registry
+from isinglass.registry import Registry, choose
 from isinglass.validation import IntArray
 
 Progress = Callable[[str, float], None]
@@ -129,18 +129,7 @@ def register(cls: type[Algorithm]) -> type[Algorithm]:
 
 def make(algorithm: str | Algorithm, options: dict[str, Any]) -> Algorithm:
     """Return the algorithm that a name or an object and further options stand for."""
-    if not isinstance(algorithm, str | Algorithm):
-        got = type(algorithm).__name__ if not isinstance(algorithm, type) else f"the class {algorithm.__name__}"
-        raise InputError("algorithm", "a name such as 'exact' or an object such as Exact()", got)
-    cls = ALGORITHMS[algorithm] if isinstance(algorithm, str) else type(algorithm)
-    known = [f.name for f in fields(cls)]  # type: ignore[arg-type]
-    unknown = [o for o in options if o not in known]
-    if unknown:
-        expected = "one of " + ", ".join(known) if known else "no options"
-        raise InputError(unknown[0], f"an option of {cls.name!r} ({expected})", f"{options[unknown[0]]!r:.40}")
-    if isinstance(algorithm, str):
-        return cls(**options)
-    return replace(algorithm, **options) if options else algorithm  # type: ignore[type-var]
+    return choose(ALGORITHMS, Algorithm, algorithm, options, "exact")  # type: ignore[type-abstract]
 
 
 def with_fact(fact: str) -> str:

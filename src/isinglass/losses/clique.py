@@ -1,0 +1,129 @@
+"""Clique losses: each observed factor's belief against the labels of its variables (Domke 2009, section 3.6).
+
+With b_a the belief of factor a, and a over the factors of arity two or more whose variables are all observed,
+
+    ccl     L  =  - sum_a log b_a(y_a)
+    cquad   L  =  sum_a ( -2 b_a(y_a) + sum_{x_a} b_a(x_a)² )
+
+An exponential family with indicators of clique states as statistics is determined by its clique marginals, so under
+exact inference both are consistent. A clique with a variable that was not observed contributes nothing.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from isinglass.errors import InputError
+from isinglass.graph.factor_graph import FactorGroup, iter_groups
+from isinglass.inference.result import Result, belief_entries
+from isinglass.losses.loss import BeliefLoss, LossFacts, LossValue, register
+from isinglass.losses.observed import checked_labels, checked_weights, sum_at, table_entries
+from isinglass.losses.rules import log_rule, quadratic_rule
+from isinglass.losses.univariate import REMEDY
+from isinglass.validation import IntArray
+
+
+class CliqueLoss(BeliefLoss):
+    """A sum over observed factors of arity two or more; subclasses supply the term of one belief, `terms`."""
+
+    @abstractmethod
+    def terms(self, beliefs: NDArray[Any], labels: IntArray) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Return the terms (n,) of beliefs (n, table entries) at labels (n,), and their derivatives.
+
+        Beliefs are flat tables in C order, and a label is the entry of the clique's labels. A term that is inf says
+        that the labels are impossible.
+        """
+
+    def __call__(self, result: Result, labels: ArrayLike, weights: ArrayLike | None = None) -> LossValue:
+        """Compare the factors' beliefs with labels."""
+        graph = result.potentials.graph
+        y, w = checked_labels(labels, graph), checked_weights(weights, graph)
+        dtype = result.variables.flat.dtype
+        total, bars = np.zeros(graph.n_components, dtype), np.zeros(belief_entries(graph), dtype)
+        for (group, part), beliefs in zip(iter_groups(graph), result.factors.groups, strict=True):
+            if group.arity < 2:
+                continue
+            weight = w[group.scopes].mean(axis=1)
+            rows = np.flatnonzero((y[group.scopes] >= 0).all(axis=1) & (weight > 0))
+            entries, tables = table_entries(group, y)[rows], (len(group), group.table_size)
+            values, slopes = self.terms(beliefs.reshape(tables)[rows], entries)
+            _require_possible(values, group, rows, y, result)
+            component = graph.factor_component[group.factors[rows]]
+            total += sum_at(component, weight[rows] * values, graph.n_components)
+            bars[part].reshape(tables)[rows] = weight[rows, None] * slopes
+        return LossValue(total, np.zeros_like(total), np.zeros_like(result.variables.flat), bars)
+
+
+def _require_possible(
+    values: NDArray[Any], group: FactorGroup, rows: IntArray, labels: IntArray, result: Result
+) -> None:
+    """Refuse labels that the model forbids."""
+    bad = ~np.isfinite(values)
+    if bad.any():
+        row = rows[np.argmax(bad)]
+        scope = group.scopes[row]
+        got = (
+            f"labels {tuple(labels[scope].tolist())} for factor {group.factors[row]} on variables "
+            f"{tuple(scope.tolist())}, whose belief is zero under {result.info.algorithm!r}"
+        )
+        raise InputError("labels", "labels that the model allows", got, REMEDY)
+
+
+@register
+@dataclass(frozen=True)
+class CliqueLikelihood(CliqueLoss):
+    """Minus the log-belief of each clique's labels: ``"ccl"``.
+
+    Examples
+    --------
+    >>> import isinglass as ig
+    >>> p = ig.Potentials(ig.FactorGraph([2, 2], [(0, 1)]), [np.log([[3.0, 1.0], [2.0, 2.0]])])
+    >>> loss = ig.losses.CliqueLikelihood()(ig.infer(p), [1, 0])
+    >>> loss.value.round(4).tolist(), loss.factors.round(4).tolist()
+    ([1.3863], [0.0, 0.0, -4.0, 0.0])
+    """
+
+    name: ClassVar[str] = "ccl"
+    facts: ClassVar[LossFacts] = LossFacts(
+        "- sum_a log b_a(y_a)",
+        convex=False,
+        consistent=True,
+        uses="beliefs",
+        note="over factors of arity two or more whose variables are all observed",
+    )
+
+    def terms(self, beliefs: NDArray[Any], labels: IntArray) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Return minus the logarithm of each clique's belief at its labels."""
+        return log_rule(beliefs, labels)
+
+
+@register
+@dataclass(frozen=True)
+class CliqueQuadratic(CliqueLoss):
+    """The squared error of each clique's belief, less 1 for each observed clique: ``"cquad"``.
+
+    Examples
+    --------
+    >>> import isinglass as ig
+    >>> p = ig.Potentials(ig.FactorGraph([2, 2], [(0, 1)]), [np.log([[3.0, 1.0], [2.0, 2.0]])])
+    >>> ig.losses.CliqueQuadratic()(ig.infer(p), [1, 0]).value.round(4).tolist()
+    [-0.2188]
+    """
+
+    name: ClassVar[str] = "cquad"
+    facts: ClassVar[LossFacts] = LossFacts(
+        "sum_a (-2 b_a(y_a) + sum_{x_a} b_a(x_a)^2)",
+        convex=False,
+        consistent=True,
+        uses="beliefs",
+        note="the squared distance from the indicator of the labels, less 1 for each observed clique",
+    )
+
+    def terms(self, beliefs: NDArray[Any], labels: IntArray) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Return the quadratic score of each belief."""
+        return quadratic_rule(beliefs, labels)

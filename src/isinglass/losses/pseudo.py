@@ -1,0 +1,167 @@
+"""Pseudolikelihood: each variable given its neighbours, without inference (Besag 1975; Domke 2009, section 3.4).
+
+    L  =  - sum_i log p(y_i | y_rest)  =  sum_i ( log sum_x exp s_i(x) - s_i(y_i) ),
+
+    s_i(x)  =  sum_{a at i} phi_a(x, y_{a less i}),        dL / ds_i(x)  =  p(x | y_rest) - [x = y_i]
+
+Only the neighbours of i, the variables that share a factor with it, matter to its term. The sum is over the variables
+that are observed and all of whose neighbours are observed: the conditional of any other needs a sum over what is not
+known, and its term is left out. The evidence of the potentials counts as observed: it stands among the neighbours, and
+a variable with evidence has no term of its own, as its conditional is certain.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from isinglass.errors import InputError
+from isinglass.graph.factor_graph import FactorGraph, FactorGroup
+from isinglass.inference.blocks import state_blocks
+from isinglass.inference.result import first_states
+from isinglass.losses.loss import Loss, LossFacts, register
+from isinglass.losses.observed import checked_weights, known_states, sum_at, table_entries, table_strides
+from isinglass.potentials import Potentials
+from isinglass.validation import IntArray, instance
+
+
+@register
+@dataclass(frozen=True)
+class Pseudolikelihood(Loss):
+    """Minus the log-probability of each label given those of all other variables: ``"pseudo"``.
+
+    Examples
+    --------
+    >>> import isinglass as ig
+    >>> p = ig.Potentials(ig.FactorGraph([2, 2], [(0, 1)]), [np.log([[3.0, 1.0], [2.0, 2.0]])])
+    >>> value, (slope,) = ig.losses.Pseudolikelihood().value_and_grad(p, [0, 0])
+    >>> np.exp(-value).round(4).tolist()  # 3/5 times 3/4
+    [0.45]
+    >>> slope.round(4).tolist()
+    [[[-0.65, 0.25], [0.4, 0.0]]]
+    """
+
+    name: ClassVar[str] = "pseudo"
+    facts: ClassVar[LossFacts] = LossFacts(
+        "- sum_i log p(y_i | y_rest)",
+        convex=True,
+        consistent=True,
+        uses="potentials",
+        note="needs no inference; over observed variables with observed neighbours; poor where the model is wrong",
+    )
+
+    def value_and_grad(
+        self, potentials: Potentials, labels: ArrayLike, weights: ArrayLike | None = None
+    ) -> tuple[NDArray[Any], tuple[NDArray[Any], ...]]:
+        """Return the loss of each component, and the derivative of their sum by the log tables.
+
+        Parameters
+        ----------
+        potentials : Potentials
+            Complex ones give complex values and derivatives.
+        labels : int array (variables,)
+            -1 where a variable was not observed.
+        weights : array (variables,), optional
+            Not negative; each multiplies the term of its variable.
+
+        Returns
+        -------
+        value : array (components,)
+        slopes : tuple of arrays (tables, k_1, ..., k_r)
+            Like ``potentials.groups``.
+        """
+        instance(potentials, Potentials, "potentials")
+        graph, y = potentials.graph, known_states(labels, potentials)
+        weight = np.where(_conditioned(potentials, y), checked_weights(weights, graph), 0.0)
+        slots = [_slots(graph, g, ids, y) for g, ids in zip(graph.groups, potentials.table_ids, strict=True)]
+        value, bars = _terms(graph, _scores(potentials, slots), y, weight)
+        pairs = zip(potentials.groups, slots, strict=True)
+        return value, tuple(_carried(bars, tables, of_group) for tables, of_group in pairs)
+
+
+class _Slot(NamedTuple):
+    """One slot of a group's known factors: its variable runs through its states, the others keep theirs.
+
+    Attributes
+    ----------
+    entries, states : int arrays (factors, k)
+        Where these lie in the group's flat tables, and in the flat states of all variables.
+    """
+
+    entries: IntArray
+    states: IntArray
+
+
+def _slots(graph: FactorGraph, group: FactorGroup, table_ids: IntArray, y: IntArray) -> list[_Slot]:
+    """Lay out the slots of all factors of a group whose variables are known."""
+    first = first_states(graph)
+    rows = np.flatnonzero((y[group.scopes] >= 0).all(axis=1))
+    scopes, strides = group.scopes[rows], table_strides(group)
+    base = table_ids[rows] * group.table_size + table_entries(group, y)[rows]
+    found = []
+    for s, (k, stride) in enumerate(zip(group.shape, strides.tolist(), strict=True)):
+        states = np.arange(k)
+        entries = (base - y[scopes[:, s]] * stride)[:, None] + states * stride
+        found.append(_Slot(entries, first[scopes[:, s], None] + states))
+    return found
+
+
+def _scores(potentials: Potentials, slots: list[list[_Slot]]) -> NDArray[Any]:
+    """Return s_i(x) for all variables, flat."""
+    n_states = int(first_states(potentials.graph)[-1])
+    scores = np.zeros(n_states, potentials.dtype)
+    for tables, of_group in zip(potentials.groups, slots, strict=True):
+        for slot in of_group:
+            scores += sum_at(slot.states, tables.reshape(-1)[slot.entries], n_states)
+    return scores
+
+
+def _conditioned(potentials: Potentials, y: IntArray) -> NDArray[np.bool_]:
+    """Tell which variables have a term: known, not by evidence, with known neighbours."""
+    found = y >= 0
+    found[list(potentials.evidence)] = False
+    for group in potentials.graph.groups:
+        hidden = (y[group.scopes] < 0).any(axis=1)
+        found[group.scopes[hidden]] = False
+    return found
+
+
+def _terms(
+    graph: FactorGraph, scores: NDArray[Any], y: IntArray, weight: NDArray[np.float64]
+) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return the loss of each component, and its derivative by the flat scores."""
+    total, bars = np.zeros(graph.n_components, scores.dtype), np.zeros_like(scores)
+    for variables, entries in state_blocks(graph):
+        rows = weight[variables] > 0
+        i, places = variables[rows], entries[rows]
+        right = scores[places[np.arange(len(i)), y[i]]]
+        _require_possible(right, i, y)
+        top = scores[places].real.max(axis=1, initial=-np.inf, keepdims=True)
+        mass = np.exp(scores[places] - top)
+        norm = mass.sum(axis=1, keepdims=True)
+        values = np.log(norm[:, 0]) + top[:, 0] - right
+        total += sum_at(graph.variable_component[i], weight[i] * values, graph.n_components)
+        slopes = mass / norm
+        slopes[np.arange(len(i)), y[i]] -= 1.0
+        bars[places] = weight[i, None] * slopes
+    return total, bars
+
+
+def _carried(bars: NDArray[Any], tables: NDArray[Any], slots: list[_Slot]) -> NDArray[Any]:
+    """Carry derivatives by the scores back to the tables of a group."""
+    total = np.zeros(tables.size, bars.dtype)
+    for slot in slots:
+        total += sum_at(slot.entries, bars[slot.states], tables.size)
+    return total.reshape(tables.shape)
+
+
+def _require_possible(right: NDArray[Any], variables: IntArray, y: IntArray) -> None:
+    """Refuse a label that a hard zero forbids."""
+    bad = right.real == -np.inf
+    if bad.any():
+        i = int(variables[np.argmax(bad)])
+        got = f"label {y[i]} for variable {i}, which has probability zero given its neighbours' labels"
+        raise InputError("labels", "labels that the model allows", got, "a hard zero (-inf) forbids it; use -1 for it")

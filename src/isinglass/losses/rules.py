@@ -1,0 +1,55 @@
+"""Scoring rules: how far one belief b over states x is from the label y.
+
+    log          -log b(y)                    derivative by b(x):  -[x = y] / b(y)
+    quadratic    -2 b(y) + sum_x b(x)²        derivative by b(x):  2 b(x) - 2 [x = y]
+
+Both are proper: the expectation over y ~ p is least at b = p. The quadratic one is the squared distance of b from the
+label's indicator, less 1 (Brier). Domke 2009, sections 3.5 and 3.6, table 4.1.
+
+A rule takes beliefs (n, states) and labels (n,), real or complex, and returns values (n,) and derivatives (n, states).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isinglass.validation import IntArray
+
+TINY = float(np.finfo(np.float64).tiny)  # below it, 1 / b may overflow
+
+
+def log_rule(beliefs: NDArray[Any], labels: IntArray) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return minus the logarithm of the label's belief; inf where that is zero.
+
+    Examples
+    --------
+    >>> value, bar = log_rule(np.array([[0.25, 0.75]]), np.array([0]))
+    >>> value.round(4).tolist(), bar.tolist()
+    ([1.3863], [[-4.0, 0.0]])
+    """
+    rows = np.arange(len(labels))
+    right = beliefs[rows, labels]
+    possible = right.real >= TINY
+    safe = np.where(possible, right, 1.0)
+    bars = np.zeros_like(beliefs)
+    bars[rows, labels] = -1.0 / safe
+    return np.where(possible, -np.log(safe), np.inf), bars
+
+
+def quadratic_rule(beliefs: NDArray[Any], labels: IntArray) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return the squared distance from the label's indicator, less 1.
+
+    Examples
+    --------
+    >>> value, bar = quadratic_rule(np.array([[0.25, 0.75]]), np.array([0]))
+    >>> value.tolist(), bar.tolist()
+    ([0.125], [[-1.5, 1.5]])
+    """
+    rows = np.arange(len(labels))
+    values = (beliefs * beliefs).sum(axis=1) - 2.0 * beliefs[rows, labels]
+    bars = 2.0 * beliefs
+    bars[rows, labels] -= 2.0
+    return values, bars

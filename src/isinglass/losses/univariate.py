@@ -1,0 +1,119 @@
+"""Univariate losses: each observed variable's belief against its label (Domke 2009, section 3.5).
+
+With b_i the belief of variable i and i over the observed variables,
+
+    ucl     L  =  - sum_i log b_i(y_i)                                 (Kakade, Teh and Roweis 2002)
+    uquad   L  =  sum_i ( -2 b_i(y_i) + sum_x b_i(x)² )
+
+They ask for good marginals and for nothing else of the joint distribution. They are not consistent: another
+distribution may have the marginals of the true one.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from isinglass.errors import InputError
+from isinglass.inference.blocks import state_blocks
+from isinglass.inference.result import Result
+from isinglass.losses.loss import BeliefLoss, LossFacts, LossValue, register
+from isinglass.losses.observed import checked_labels, checked_weights, sum_at
+from isinglass.losses.rules import log_rule, quadratic_rule
+from isinglass.validation import IntArray
+
+REMEDY = "a hard zero (-inf) forbids it, or it is too small for a float; use -1 there, or a loss without logarithms"
+
+
+class UnivariateLoss(BeliefLoss):
+    """A sum over observed variables; subclasses supply the term of one belief, `terms`."""
+
+    @abstractmethod
+    def terms(self, beliefs: NDArray[Any], labels: IntArray) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Return the terms (n,) of beliefs (n, states) at labels (n,), and their derivatives (n, states).
+
+        A term that is inf says that the label is impossible.
+        """
+
+    def __call__(self, result: Result, labels: ArrayLike, weights: ArrayLike | None = None) -> LossValue:
+        """Compare the variables' beliefs with labels."""
+        graph, flat = result.potentials.graph, result.variables.flat
+        y, w = checked_labels(labels, graph), checked_weights(weights, graph)
+        counts = (y >= 0) & (w > 0)
+        total, bars = np.zeros(graph.n_components, flat.dtype), np.zeros_like(flat)
+        for variables, entries in state_blocks(graph):
+            rows = counts[variables]
+            i, places = variables[rows], entries[rows]
+            values, slopes = self.terms(flat[places], y[i])
+            _require_possible(values, i, y, result)
+            total += sum_at(graph.variable_component[i], w[i] * values, graph.n_components)
+            bars[places] = w[i, None] * slopes
+        return LossValue(total, np.zeros_like(total), bars, None)
+
+
+def _require_possible(values: NDArray[Any], variables: IntArray, labels: IntArray, result: Result) -> None:
+    """Refuse a label that the model forbids."""
+    bad = ~np.isfinite(values)
+    if bad.any():
+        i = int(variables[np.argmax(bad)])
+        got = f"label {labels[i]} for variable {i}, whose belief is zero under {result.info.algorithm!r}"
+        raise InputError("labels", "labels that the model allows", got, REMEDY)
+
+
+@register
+@dataclass(frozen=True)
+class UnivariateLikelihood(UnivariateLoss):
+    """Minus the log-belief of each label: ``"ucl"``.
+
+    Examples
+    --------
+    >>> import isinglass as ig
+    >>> p = ig.Potentials(ig.FactorGraph([2, 2], [(0, 1)]), [np.log([[3.0, 1.0], [2.0, 2.0]])])
+    >>> loss = ig.losses.UnivariateLikelihood()(ig.infer(p), [0, -1])
+    >>> loss.value.round(4).tolist(), loss.variables.round(4).tolist()
+    ([0.6931], [-2.0, 0.0, 0.0, 0.0])
+    """
+
+    name: ClassVar[str] = "ucl"
+    facts: ClassVar[LossFacts] = LossFacts(
+        "- sum_i log b_i(y_i)",
+        convex=False,
+        consistent=False,
+        uses="beliefs",
+        note="true marginals minimise it, but so does any distribution that has them",
+    )
+
+    def terms(self, beliefs: NDArray[Any], labels: IntArray) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Return minus the logarithm of each label's belief."""
+        return log_rule(beliefs, labels)
+
+
+@register
+@dataclass(frozen=True)
+class UnivariateQuadratic(UnivariateLoss):
+    """The squared error of each variable's belief, less 1 for each observed variable: ``"uquad"``.
+
+    Examples
+    --------
+    >>> import isinglass as ig
+    >>> p = ig.Potentials(ig.FactorGraph([2], [(0,)]), [np.log([1.0, 3.0])])
+    >>> ig.losses.UnivariateQuadratic()(ig.infer(p), [0]).value.round(4).tolist()
+    [0.125]
+    """
+
+    name: ClassVar[str] = "uquad"
+    facts: ClassVar[LossFacts] = LossFacts(
+        "sum_i (-2 b_i(y_i) + sum_x b_i(x)^2)",
+        convex=False,
+        consistent=False,
+        uses="beliefs",
+        note="the squared distance from the indicator of the label, less 1 for each observed variable",
+    )
+
+    def terms(self, beliefs: NDArray[Any], labels: IntArray) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Return the quadratic score of each belief."""
+        return quadratic_rule(beliefs, labels)

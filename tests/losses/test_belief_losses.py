@@ -1,0 +1,228 @@
+"""Losses of beliefs: values by plain loops, derivatives by complex steps, the chain through inference."""
+
+import warnings
+
+import numpy as np
+import pytest
+from loss_helpers import BELIEF_LOSSES, GRAPHS, along, draw, flat_factors, moved, richardson, with_beliefs
+from numpy.testing import assert_allclose, assert_array_equal
+
+import isinglass as ig
+from isinglass.losses import LOSSES, make
+
+
+def term(name, belief, at, lam):
+    """One term of a loss, as the thesis prints it."""
+    flat = np.ravel(belief)
+    if name.endswith("cl"):
+        return -np.log(flat[at])
+    if name.endswith("quad"):
+        return -2 * flat[at] + (flat**2).sum()
+    rivals = np.delete(flat, at)
+    return 1 / (1 + np.exp(-lam * (rivals.max() - flat[at]))) if len(rivals) else 0.0
+
+
+def by_loops(name, result, labels, weights, lam=5.0):
+    """The loss of each component, variable by variable or factor by factor."""
+    graph = result.potentials.graph
+    weights = np.ones(graph.n_variables) if weights is None else weights
+    total = np.zeros(graph.n_components)
+    if "u" in name[:2]:
+        for i in np.flatnonzero(labels >= 0):
+            total[graph.variable_component[i]] += weights[i] * term(name, result.variable(i), labels[i], lam)
+        return total
+    for a, scope in enumerate(graph.scopes):
+        y = labels[list(scope)]
+        if len(scope) >= 2 and (y >= 0).all():
+            at = np.ravel_multi_index(tuple(y), graph.cards[list(scope)])
+            value = weights[list(scope)].mean() * term(name, result.factor(a), at, lam)
+            total[graph.factor_component[a]] += value
+    return total
+
+
+@pytest.mark.parametrize("loss", BELIEF_LOSSES)
+@pytest.mark.parametrize("name", GRAPHS)
+def test_values_are_the_thesis_formulas(name, loss):
+    for seed in range(4):
+        p, labels, weights, _ = draw(name, seed, 0.2 * (seed == 3))
+        result = ig.infer(p, "brute")
+        found = make(loss)(result, labels, weights)
+        assert found.value.shape == (p.graph.n_components,)
+        assert_allclose(found.value, by_loops(loss, result, labels, weights), rtol=1e-13, atol=1e-14)
+        assert_array_equal(found.log_z, 0)
+
+
+@pytest.mark.parametrize("loss", BELIEF_LOSSES)
+@pytest.mark.parametrize("name", GRAPHS)
+def test_derivatives_by_beliefs(name, loss):
+    for seed in range(4):
+        p, labels, weights, rng = draw(name, seed)
+        result = ig.infer(p, "brute")
+        variables, factors = result.variables.flat, flat_factors(result)
+        u, v = rng.normal(size=variables.shape), rng.normal(size=factors.shape)
+
+        def value(step, variables=variables, factors=factors, u=u, v=v, r=result, y=labels, w=weights):
+            moved_result = with_beliefs(r, variables + step * u, factors + step * v)
+            return make(loss)(moved_result, y, w).value.sum()
+
+        found = make(loss)(result, labels, weights)
+        mine = found.variables @ u + (0.0 if found.factors is None else found.factors @ v)
+        assert_allclose(mine, value(1e-20j).imag / 1e-20, rtol=1e-13, atol=1e-14)
+        assert_allclose(mine, richardson(value, 1e-5), rtol=1e-6, atol=1e-8)
+
+
+@pytest.mark.parametrize("loss", BELIEF_LOSSES)
+@pytest.mark.parametrize("name", GRAPHS)
+def test_the_chain_through_truncated_belief_propagation(name, loss):
+    algorithm = ig.BeliefPropagation(iterations=3)
+    for seed in range(3):
+        p, labels, weights, rng = draw(name, seed, 0.2 * (seed == 1))
+        directions = [rng.normal(size=t.shape) for t in p.groups]
+
+        def value(step, p=p, v=directions, y=labels, w=weights):
+            return make(loss)(ig.infer(moved(p, v, step), algorithm), y, w).value.sum()
+
+        result = ig.infer(p, algorithm, tape=True)
+        found = make(loss)(result, labels, weights)
+        gradients = result.backward(found.log_z, found.variables, found.factors)
+        mine = along(gradients.groups, directions, p)
+        assert_allclose(mine, richardson(value), rtol=1e-7, atol=1e-8)
+        assert_allclose(mine, value(1e-20j).imag / 1e-20, rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("loss", BELIEF_LOSSES)
+def test_derivatives_are_analytic(loss):
+    """A Hessian-vector product by a complex step, against differences of gradients."""
+    p, labels, weights, rng = draw("mixed", 1)
+    algorithm, chosen = ig.BeliefPropagation(iterations=3), make(loss)
+    directions = [rng.normal(size=t.shape) for t in p.groups]
+
+    def bars(result):
+        found = chosen(result, labels, weights)
+        return found.log_z, found.variables, found.factors
+
+    def gradient(step):
+        result = ig.infer(moved(p, directions, step), algorithm, tape=True)
+        return np.concatenate([g.ravel() for g in result.backward(*bars(result)).groups])
+
+    along_tables = [directions[g][p.table_ids[g][r]] for g, r in zip(*p.graph.place, strict=True)]
+    found = ig.hessian_vector_product(p, algorithm, along_tables, loss=bars)
+    mine = np.concatenate([g.ravel() for g in found.groups])
+    assert_allclose(mine, richardson(gradient), rtol=1e-6, atol=1e-8)
+
+
+@pytest.mark.parametrize("loss", BELIEF_LOSSES)
+def test_a_component_does_not_depend_on_its_neighbours(loss):
+    drawn = [draw(name, seed) for name, seed in (("grid", 0), ("mixed", 2), ("repeated", 1), ("mixed", 4))]
+    p = ig.potentials_union([d[0] for d in drawn])
+    weights = np.concatenate([np.ones(len(d[1])) if d[2] is None else d[2] for d in drawn])
+    chosen = make(loss)
+    together = chosen(ig.infer(p, "exact"), np.concatenate([d[1] for d in drawn]), weights)
+    alone = [chosen(ig.infer(d[0], "exact"), d[1], d[2]) for d in drawn]
+    assert_allclose(together.value, np.concatenate([one.value for one in alone]), rtol=1e-12)
+    assert_allclose(together.variables, np.concatenate([one.variables for one in alone]), rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("loss", BELIEF_LOSSES)
+def test_nothing_observed_costs_nothing(loss):
+    p, labels, *_ = draw("mixed", 0)
+    found = make(loss)(ig.infer(p, "brute"), np.full_like(labels, -1))
+    assert found.value.tolist() == [0.0]
+    assert not found.variables.any()
+    assert found.factors is None or not found.factors.any()
+
+
+def test_a_clique_needs_all_its_labels():
+    p, labels, *_ = draw("mixed", 0)
+    labels[3] = -1
+    found = make("ccl")(ig.infer(p, "brute"), labels)
+    one_hot = np.zeros(12)
+    one_hot[np.ravel_multi_index(tuple(labels[:3]), (2, 3, 2))] = 1
+    assert_array_equal(found.factors[:12] != 0, one_hot)
+    assert not found.factors[12:].any()
+
+
+def test_the_smoothed_error_tends_to_the_number_of_errors():
+    p, labels, *_ = draw("mixed", 0)
+    result = ig.infer(p, "brute")
+    wrong = sum(int(result.variable(i).argmax() != y) for i, y in enumerate(labels))
+    assert_allclose(make("suclass", lam=1e6)(result, labels).value, wrong, atol=1e-12)
+
+
+def test_steep_steps_do_not_overflow():
+    p, labels, *_ = draw("mixed", 0)
+    for y in (labels, (labels + 1) % p.graph.cards):
+        found = make("suclass", lam=1e6)(ig.infer(p, "brute"), y)
+        assert np.isfinite(found.value).all()
+        assert np.isfinite(found.variables).all()
+
+
+def test_ties_take_the_lowest_state():
+    p = ig.Potentials(ig.FactorGraph([3], [(0,)]), [np.log([0.2, 0.4, 0.4])])
+    found = make("suclass")(ig.infer(p, "brute"), [0])
+    assert found.variables[1] == -found.variables[0] > 0
+    assert found.variables[2] == 0
+
+
+def forbidding():
+    return ig.Potentials(ig.FactorGraph([2, 2], [(0, 1), (0,)]), [[[0.0, -np.inf], [0.0, 0.0]], [0.0, 0.0]])
+
+
+def test_a_forbidden_label_is_named():
+    p = ig.Potentials(ig.FactorGraph([2, 2], [(0,), (0, 1)]), [[0.0, -np.inf], np.zeros((2, 2))])
+    with pytest.raises(ig.InputError, match="label 1 for variable 0, whose belief is zero under 'brute'; a hard zero"):
+        make("ucl")(ig.infer(p, "brute"), [1, 0])
+    with pytest.raises(
+        ig.InputError, match=r"labels \(0, 1\) for factor 0 on variables \(0, 1\), whose belief is zero"
+    ):
+        make("ccl")(ig.infer(forbidding(), "brute"), [0, 1])
+    with pytest.raises(ig.InputError, match="labels that the model allows"):
+        make("ucl")(ig.infer(p, "brute", evidence={1: 0}), [0, 1])
+    make("ucl")(ig.infer(p, "brute"), [1, 0], [0.0, 1.0])  # a weight of zero asks nothing
+    assert make("uquad")(ig.infer(p, "brute"), [1, -1]).value.tolist() == [1.0]
+
+
+@pytest.mark.parametrize(
+    ("labels", "weights", "message"),
+    [
+        ([0, 2], None, r"labels: expected states from 0 to 1, or -1 \(not observed\), got 2 for variable 1"),
+        ([-2, 0], None, "labels: .* got -2 for variable 0"),
+        ([0, 0, 0], None, "labels: expected one for each of 2 variables, got 3"),
+        ([0.0, 1.0], None, "labels: expected integers .* got dtype float64; convert it"),
+        ([[0, 1]], None, r"labels: expected integers in an array with 1 axis, got shape \(1, 2\)"),
+        ([True, False], None, "labels: expected integers"),
+        (["a", "b"], None, "labels: expected integers"),
+        ([0, 1], [1.0], r"weights: expected 2 finite numbers of at least 0, one for each variable, got shape \(1,\)"),
+        ([0, 1], [1.0, -1.0], "weights: .* got -1.0 for variable 1"),
+        ([0, 1], [np.nan, 1.0], "weights: .* got nan for variable 0"),
+        ([0, 1], [np.inf, 1.0], "weights: .* got inf for variable 0"),
+        ([0, 1], [1j, 1.0], "weights: .* dtype complex"),
+        ([0, 1], [[1.0], [1.0, 2.0]], "weights: .* values that do not form an array"),
+    ],
+)
+def test_wrong_labels_and_weights_are_answered_kindly(labels, weights, message):
+    p = forbidding()
+    result = ig.infer(p, "brute")
+    calls = {name: lambda y, w, c=cls: c()(result, y, w) for name, cls in LOSSES.items()}
+    calls["cl"] = lambda y, w: make("cl").score(p, y, w)
+    calls["pseudo"] = lambda y, w: make("pseudo").value_and_grad(p, y, w)
+    for call in calls.values():
+        with pytest.raises(ig.InputError, match=message):
+            call(labels, weights)
+
+
+def test_the_callers_arrays_stay_as_they_are():
+    p, labels, weights, _ = draw("mixed", 1)
+    kept = labels.copy(), weights.copy()
+    for loss in BELIEF_LOSSES:
+        make(loss)(ig.infer(p, "brute"), labels, weights)
+    make("pseudo").value_and_grad(p.with_evidence({0: int(max(labels[0], 0))}), labels, weights)
+    assert_array_equal(labels, kept[0])
+    assert_array_equal(weights, kept[1])
+
+
+def test_max_marginals_can_be_scored_too():
+    p, labels, *_ = draw("grid", 0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ig.ConvergenceWarning)
+        assert np.isfinite(make("ucl")(ig.infer(p, "max-product"), labels).value).all()

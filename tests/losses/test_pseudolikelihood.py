@@ -1,0 +1,131 @@
+"""Pseudolikelihood: against brute-force conditionals; its gradient against complex steps and differences."""
+
+import numpy as np
+import pytest
+from loss_helpers import GRAPHS, along, draw, moved, richardson
+from numpy.testing import assert_allclose, assert_array_equal
+
+import isinglass as ig
+from isinglass.losses import Pseudolikelihood
+from isinglass.testing import random_potentials
+
+LOSS = Pseudolikelihood()
+
+
+def neighbours(graph, i):
+    return {j for scope in graph.scopes if i in scope for j in scope} - {i}
+
+
+def by_conditionals(p, labels, weights):
+    """Minus the log-conditional of each variable by brute force, given all known ones."""
+    graph, total = p.graph, np.zeros(p.graph.n_components, p.dtype)
+    known = {i: int(y) for i, y in enumerate(labels) if y >= 0} | dict(p.evidence)
+    for i in np.flatnonzero(labels >= 0).tolist():
+        if i in p.evidence or not neighbours(graph, i) <= known.keys():
+            continue
+        rest = {j: x for j, x in known.items() if j != i}
+        belief = ig.infer(p, "brute", evidence=rest).variable(i)
+        weight = 1.0 if weights is None else weights[i]
+        total[graph.variable_component[i]] -= weight * np.log(belief[labels[i]])
+    return total
+
+
+@pytest.mark.parametrize("name", GRAPHS)
+def test_values_are_conditionals(name):
+    for seed in range(6):
+        p, labels, weights, _ = draw(name, seed, 0.25 * (seed > 2))
+        value, slopes = LOSS.value_and_grad(p, labels, weights)
+        assert_allclose(value, by_conditionals(p, labels, weights), rtol=1e-11, atol=1e-12)
+        assert [s.shape for s in slopes] == [t.shape for t in p.groups]
+
+
+@pytest.mark.parametrize("name", GRAPHS)
+def test_gradients(name):
+    for seed in range(6):
+        p, labels, weights, rng = draw(name, seed, 0.25 * (seed > 2))
+        directions = [rng.normal(size=t.shape) for t in p.groups]
+
+        def value(step, p=p, v=directions, y=labels, w=weights):
+            return LOSS.value_and_grad(moved(p, v, step), y, w)[0].sum()
+
+        mine = along(LOSS.value_and_grad(p, labels, weights)[1], directions, p)
+        assert_allclose(mine, value(1e-20j).imag / 1e-20, rtol=1e-12, atol=1e-13)
+        assert_allclose(mine, richardson(value), rtol=1e-8, atol=1e-9)
+
+
+def test_gradients_are_analytic():
+    p, labels, weights, rng = draw("mixed", 1)
+    directions = [rng.normal(size=t.shape) for t in p.groups]
+
+    def gradient(step):
+        return np.concatenate([s.ravel() for s in LOSS.value_and_grad(moved(p, directions, step), labels, weights)[1]])
+
+    assert_allclose(gradient(1e-20j).imag / 1e-20, richardson(gradient), rtol=1e-8, atol=1e-10)
+
+
+def test_shared_tables_add_up():
+    rng = np.random.default_rng(2)
+    graph = ig.grid_graph(3, 3, 3)
+    tied = ig.Potentials.from_groups(graph, [rng.normal(size=(9, 3)), rng.normal(size=(1, 3, 3))])
+    free = ig.Potentials(graph, list(tied.log_tables))
+    labels = rng.integers(0, 3, 9)
+    (value, slopes), (expected, all_slopes) = LOSS.value_and_grad(tied, labels), LOSS.value_and_grad(free, labels)
+    assert_allclose(value, expected, rtol=1e-14)
+    assert_allclose(slopes[1][0], all_slopes[1].sum(axis=0), rtol=1e-12, atol=1e-14)
+
+
+def test_a_variable_with_a_hidden_neighbour_has_no_term():
+    p = random_potentials(ig.chain_graph(5, 2), np.random.default_rng(0))
+    value, slopes = LOSS.value_and_grad(p, [0, 1, 0, -1, 1])
+    ends, _ = LOSS.value_and_grad(p, [0, 1, 0, -1, 1], [1.0, 1.0, 0.0, 0.0, 0.0])
+    assert_allclose(value, ends, rtol=1e-15)
+    touched = [i for i in range(5) if slopes[0][i].any()]
+    assert touched == [0, 1]
+
+
+def test_evidence_counts_as_observed():
+    p = random_potentials(ig.chain_graph(4, 3), np.random.default_rng(0))
+    everything, _ = LOSS.value_and_grad(p, [0, 1, 2, 0], [1.0, 0.0, 1.0, 1.0])
+    for labels in ([0, -1, 2, 0], [0, 1, 2, 0]):
+        value, _ = LOSS.value_and_grad(p.with_evidence({1: 1}), labels)
+        assert_allclose(value, everything, rtol=1e-15)
+        assert_allclose(value, by_conditionals(p.with_evidence({1: 1}), np.array(labels), None), rtol=1e-12)
+    with pytest.raises(ig.InputError, match="label 2 for variable 1, whose evidence is 1; use -1 for it"):
+        LOSS.value_and_grad(p.with_evidence({1: 1}), [0, 2, 2, 0])
+
+
+def test_components_are_those_of_the_components_alone():
+    drawn = [draw(name, seed) for name, seed in (("grid", 0), ("mixed", 2), ("repeated", 1))]
+    p = ig.potentials_union([d[0] for d in drawn])
+    weights = np.concatenate([np.ones(len(d[1])) if d[2] is None else d[2] for d in drawn])
+    together, _ = LOSS.value_and_grad(p, np.concatenate([d[1] for d in drawn]), weights)
+    alone = [LOSS.value_and_grad(*d[:3])[0] for d in drawn]
+    assert_allclose(together, np.concatenate(alone), rtol=1e-12)
+
+
+def test_large_scores_and_hard_zeros():
+    p = ig.Potentials(ig.FactorGraph([2, 2], [(0, 1)]), [[[0.0, -np.inf], [5000.0, -5000.0]]])
+    value, slopes = LOSS.value_and_grad(p, [1, 1])
+    assert_allclose(value, [10000.0])
+    assert_array_equal(slopes[0][0], [[0.0, 0.0], [1.0, -1.0]])
+    with pytest.raises(ig.InputError, match="label 0 for variable 0, which has probability zero given its neighbours"):
+        LOSS.value_and_grad(p, [0, 1])
+
+
+def test_a_graph_without_factors_and_without_variables():
+    value, slopes = LOSS.value_and_grad(ig.Potentials(ig.FactorGraph([2, 4], []), []), [0, 3])
+    assert_allclose(value, [np.log(8)])
+    assert slopes == ()
+    assert LOSS.value_and_grad(ig.Potentials(ig.FactorGraph([], []), []), [])[0].tolist() == [0.0]
+
+
+def test_it_is_convex_along_lines():
+    p, labels, weights, rng = draw("mixed", 0)
+    directions = [rng.normal(size=t.shape) for t in p.groups]
+    values = [LOSS.value_and_grad(moved(p, directions, s), labels, weights)[0].sum() for s in np.linspace(-3, 3, 13)]
+    assert (np.diff(values, 2) >= -1e-12).all()
+
+
+def test_potentials_are_asked_for():
+    with pytest.raises(ig.InputError, match="potentials: expected a Potentials, got Result"):
+        LOSS.value_and_grad(ig.infer(draw("grid", 0)[0], "brute"), [0])
