@@ -22,7 +22,7 @@ def tables_by_loops(images, w, edge_features=None, bias=False, edge_bias=False):
         features = np.concatenate([image, np.ones((height, width, 1))], axis=2) if bias else image
         for i in range(height):
             for j in range(width):
-                found.append(sum(features[i, j, f] * w["node"][f] for f in range(features.shape[2])))
+                found += [sum(features[i, j, f] * w["node"][f] for f in range(features.shape[2]))]
         horizontal, vertical = edge_counts(height, width)
         for e in range(horizontal + vertical):
             table = w.get("edge", w.get("edge/horizontal" if e < horizontal else "edge/vertical"))

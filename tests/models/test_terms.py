@@ -53,6 +53,7 @@ def test_the_transpose_is_the_adjoint(i, kind):
     assert back.shape == term.shape
     assert tables.dtype == back.dtype == weights.dtype
     np.testing.assert_allclose((tables * bars).sum(), (weights * back).sum(), rtol=1e-12, atol=1e-12)
+    term.check()
 
 
 @pytest.mark.parametrize("make", [np.asarray, sparse.csr_array, sparse.csc_matrix, sparse.coo_array, np.asfortranarray])
@@ -127,11 +128,11 @@ def test_hard_zeros_by_a_callable_without_parameters():
         ),
         (
             lambda: CallableTerm("c", (2,), (2,), 1, lambda w: w[None], lambda b: 2 * b[0]),
-            "transpose: expected the transpose of function",
+            "transpose: expected the transpose of tables",
         ),
         (
             lambda: CallableTerm("c", (2,), (2,), 1, lambda w: w[None] ** 2, lambda b: b[0]),
-            "function must be linear",
+            "tables must be linear",
         ),
     ],
 )

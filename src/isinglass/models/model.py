@@ -139,7 +139,8 @@ class Model:
         total = np.zeros(self.size, np.result_type(np.float64, *(a.dtype for a in arrays)))
         for group, array in zip(self._groups, arrays, strict=True):
             for part in group.parts:
-                total[part.where] += part.term.transpose(part.placed.collect(array)).ravel()
+                found = np.asarray(part.term.transpose(part.placed.collect(array)))
+                total[part.where] += _same(found, part.term.shape, part.term, "transpose").ravel()
         return total
 
     def split(self, theta: ArrayLike) -> dict[str, NDArray[Any]]:
@@ -213,7 +214,8 @@ class Model:
         return total
 
     def _of_term(self, part: _Part, weights: NDArray[Any]) -> NDArray[Any]:
-        return part.term.tables(weights[part.where].reshape(part.term.shape))
+        tables = np.asarray(part.term.tables(weights[part.where].reshape(part.term.shape)))
+        return _same(tables, part.term.tables_shape, part.term, "tables")
 
     def _checked(self, theta: ArrayLike) -> NDArray[Any]:
         """Copy theta to float64 or complex128."""
@@ -256,6 +258,13 @@ def _check_fit(term: Term, group: FactorGroup, argument: str, cards: tuple[int, 
         raise InputError(argument, wanted, f"{term.n_tables}", "or give it table_ids")
     if term.table_ids is not None and len(term.table_ids) != len(group):
         raise InputError(argument, f"table_ids for {len(group)} factors", f"{len(term.table_ids)}")
+
+
+def _same(array: NDArray[Any], shape: tuple[int, ...], term: Term, method: str) -> NDArray[Any]:
+    """Check what a term has returned (it may be the user's)."""
+    if array.shape != shape:
+        raise InputError(f"{method} of {term!r}", f"shape {shape}", f"shape {array.shape}")
+    return array
 
 
 def _ids_of(term: Term, n_factors: int) -> IntArray:

@@ -34,7 +34,9 @@ Map = Callable[[NDArray[Any]], ArrayLike]
 
 
 class Term(ABC):
-    """One array of parameters and the tables that it gives. To make your own, give the two maps.
+    """One array of parameters and the tables that it gives.
+
+    To make your own, derive from it and write `tables` and `transpose`; `check` compares them.
 
     Parameters
     ----------
@@ -78,6 +80,23 @@ class Term(ABC):
     @abstractmethod
     def transpose(self, bars: NDArray[Any]) -> NDArray[Any]:
         """Return derivatives by the parameters, given those by the tables (n_tables, *cards)."""
+
+    def check(self) -> None:
+        """Compare the two maps at random w and bars: <bars, tables(w) - tables(0)> = <transpose(bars), w>.
+
+        A constant in the tables is allowed, hard zeros too. Raises InputError if they differ.
+        """
+        draw = np.random.default_rng(0).standard_normal
+        weights, bars = np.asarray(draw(self.shape)), draw(self.tables_shape)
+        constant, moved = self.tables(np.zeros(self.shape)), self.tables(weights)
+        free = np.isfinite(constant)
+        bars = np.where(free, bars, 0.0)
+        change = np.where(free, moved, 0.0) - np.where(free, constant, 0.0)
+        forward, back = (bars * change).ravel(), np.ravel(self.transpose(bars) * weights)
+        if not abs(forward.sum() - back.sum()) <= 1e-8 * (np.abs(forward).sum() + np.abs(back).sum()):
+            expected = "the transpose of tables: <bars, tables(w) - tables(0)> = <transpose(bars), w>"
+            got = f"{forward.sum():.6g} and {back.sum():.6g}"
+            raise InputError("transpose", expected, got, "tables must be linear, but for a constant")
 
     @property
     def kind(self) -> Kind:
@@ -304,7 +323,7 @@ class CallableTerm(Term):
             if not callable(value):
                 raise InputError(argument, "a function", type(value).__name__)
         self._function, self._transpose = function, transpose
-        self._check()
+        self.check()
 
     def tables(self, weights: NDArray[Any]) -> NDArray[Any]:
         """Call the function."""
@@ -313,20 +332,6 @@ class CallableTerm(Term):
     def transpose(self, bars: NDArray[Any]) -> NDArray[Any]:
         """Call its transpose."""
         return _of_shape(self._transpose(bars), self.shape, "transpose")
-
-    def _check(self) -> None:
-        """Compare <bars, f(w) - f(0)> with <transpose(bars), w>, at random w and bars."""
-        draw = np.random.default_rng(0).standard_normal
-        weights, bars = np.asarray(draw(self.shape)), draw(self.tables_shape)
-        constant, moved = self.tables(np.zeros(self.shape)), self.tables(weights)
-        free = np.isfinite(constant)
-        bars = np.where(free, bars, 0.0)
-        forward = (bars * np.where(free, moved - np.where(free, constant, 0.0), 0.0)).ravel()
-        back = (self.transpose(bars) * weights).ravel()
-        if not abs(forward.sum() - back.sum()) <= 1e-8 * (np.abs(forward).sum() + np.abs(back).sum()):
-            got = f"{forward.sum():.6g} and {back.sum():.6g}"
-            expected = "the transpose of function: <bars, function(w) - function(0)> = <transpose(bars), w>"
-            raise InputError("transpose", expected, got, "function must be linear, but for a constant")
 
 
 def _ids(table_ids: ArrayLike, n_tables: int) -> IntArray:
