@@ -20,7 +20,9 @@ _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "KI": 2**10, "
 
 
 def read_only(array: NDArray[Any]) -> NDArray[Any]:
-    """Return a view of `array` that cannot be written to."""
+    """Return a view of `array` that cannot be written to; the array itself, if that is one already."""
+    if not array.flags.writeable:
+        return array
     view = array.view()
     view.flags.writeable = False
     return view

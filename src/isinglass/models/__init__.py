@@ -1,0 +1,31 @@
+"""From parameters and features to log-potentials, and the transpose back."""
+
+from isinglass.models.chains import chain_model
+from isinglass.models.graphs import graph_model
+from isinglass.models.grids import grid_model
+from isinglass.models.ising import Ising
+from isinglass.models.model import Model
+from isinglass.models.terms import (
+    CallableTerm,
+    CliqueTerm,
+    EdgeTerm,
+    IndicatorTerm,
+    NodeTerm,
+    SharedTerm,
+    Term,
+)
+
+__all__ = [
+    "CallableTerm",
+    "CliqueTerm",
+    "EdgeTerm",
+    "IndicatorTerm",
+    "Ising",
+    "Model",
+    "NodeTerm",
+    "SharedTerm",
+    "Term",
+    "chain_model",
+    "graph_model",
+    "grid_model",
+]

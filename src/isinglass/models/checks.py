@@ -1,0 +1,122 @@
+"""Checks of features, images, edges and examples: one function for each kind of input."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+
+from isinglass.errors import InputError
+from isinglass.models.products import Matrix
+from isinglass.validation import IntArray, integers, items, whole_number
+
+NUMBERS = "finite real numbers"
+
+
+def dense(values: ArrayLike, argument: str, axes: str) -> NDArray[np.float64]:
+    """Convert to a float64 array of finite numbers with the axes that are named, such as "nodes, features"."""
+    ndim = axes.count(",") + 1
+    try:
+        array = np.asarray(values)
+    except (ValueError, TypeError):
+        raise InputError(argument, f"an array ({axes})", "values that do not form an array") from None
+    if array.dtype.kind not in "biuf":
+        raise InputError(argument, NUMBERS, f"dtype {array.dtype}", _remedy(array))
+    if array.ndim != ndim:
+        raise InputError(argument, f"an array ({axes})", f"shape {array.shape}")
+    array = np.asarray(array, np.float64)
+    if not np.isfinite(array).all():
+        where = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
+        raise InputError(argument, NUMBERS, f"{array[where]} at index {where}", "fill in or drop missing values")
+    return array
+
+
+def matrix(values: Any, argument: str, axes: str = "rows, features") -> Matrix:
+    """Convert features to a float64 array, or a CSR array where they are sparse."""
+    if not sparse.issparse(values):
+        return dense(values, argument, axes)
+    if values.ndim != 2:
+        raise InputError(argument, f"a sparse array ({axes})", f"shape {values.shape}")
+    if values.dtype.kind not in "biuf":
+        raise InputError(argument, NUMBERS, f"dtype {values.dtype}", _remedy(values))
+    rows = sparse.csr_array(values, dtype=np.float64)
+    bad = np.flatnonzero(~np.isfinite(rows.data))
+    if len(bad):
+        row = int(np.searchsorted(rows.indptr, bad[0], side="right")) - 1
+        got = f"{rows.data[bad[0]]} at index {(row, int(rows.indices[bad[0]]))}"
+        raise InputError(argument, NUMBERS, got, "fill in or drop missing values")
+    return rows
+
+
+def stacked(matrices: Sequence[Matrix], argument: str, bias: bool = False) -> Matrix:
+    """Copy matrices to one, their rows one below the other; `bias` appends a column of ones.
+
+    The whole is sparse if one of them is.
+    """
+    widths = {m.shape[1]: i for i, m in reversed(list(enumerate(matrices)))}
+    if len(widths) > 1:
+        (first, _), (other, i) = sorted(widths.items(), key=lambda pair: pair[1])[:2]
+        got = f"{first} and, in example {i}, {other}"
+        raise InputError(argument, "the same number of features in every example", got)
+    rows = sum(m.shape[0] for m in matrices)
+    if any(map(sparse.issparse, matrices)):
+        blocks = [m if sparse.issparse(m) else sparse.csr_array(m) for m in matrices]
+        whole = sparse.vstack(blocks, format="csr") if len(blocks) > 1 else blocks[0].copy()
+        return sparse.hstack([whole, sparse.csr_array(np.ones((rows, 1)))], format="csr") if bias else whole
+    if bias:
+        whole = np.ones((rows, next(iter(widths)) + 1))
+        np.concatenate(matrices, out=whole[:, :-1])
+        return whole
+    return np.ascontiguousarray(np.concatenate(matrices))
+
+
+def edge_list(values: ArrayLike, n_nodes: int, argument: str) -> IntArray:
+    """Check edges (edges, 2) between nodes of one example: in range, none from a node to itself."""
+    if (isinstance(values, list | tuple) and not values) or (isinstance(values, np.ndarray) and not values.size):
+        return np.zeros((0, 2), np.int64)
+    pairs = integers(values, argument, 2)
+    if pairs.shape[1] != 2:
+        remedy = "transpose it" if pairs.shape[0] == 2 else ""
+        raise InputError(argument, "an array (edges, 2)", f"shape {pairs.shape}", remedy)
+    if pairs.min() < 0 or pairs.max() >= n_nodes:
+        row = int(np.flatnonzero(((pairs < 0) | (pairs >= n_nodes)).any(axis=1))[0])
+        expected = f"nodes 0 to {n_nodes - 1}" if n_nodes else "no edges, as there are no nodes"
+        raise InputError(argument, expected, f"{tuple(pairs[row].tolist())} in row {row}", "count nodes from 0")
+    loops = np.flatnonzero(pairs[:, 0] == pairs[:, 1])
+    if len(loops):
+        got = f"{tuple(pairs[loops[0]].tolist())} in row {loops[0]}"
+        raise InputError(argument, "no edge from a node to itself", got, "put what depends on one node in its features")
+    return pairs
+
+
+def examples_of(values: object, argument: str, what: str) -> list[Any]:
+    """Check a list of at least one example."""
+    found = items(values, argument, f"a list of {what}")
+    if not found:
+        raise InputError(argument, f"at least one of {what}", "an empty list")
+    return found
+
+
+def states(n_states: object) -> int:
+    """Check a number of states."""
+    return whole_number(n_states, "n_states", 1)
+
+
+def cards_of(cards: object, argument: str = "cards") -> tuple[int, ...]:
+    """Check the shape of a table."""
+    found = items(cards, argument, "the numbers of states of a table's axes, such as (2, 2)")
+    return tuple(whole_number(k, f"{argument}[{i}]", 1) for i, k in enumerate(found))
+
+
+def flag(value: object, argument: str) -> bool:
+    """Check a choice of yes or no."""
+    if not isinstance(value, bool | np.bool_):
+        raise InputError(argument, "True or False", repr(value))
+    return bool(value)
+
+
+def _remedy(array: Any) -> str:
+    return "convert it, e.g. with .astype(float)" if array.dtype.kind == "O" else ""

@@ -1,0 +1,302 @@
+"""A log-linear model compiled for one batch: from parameters theta to log-potentials phi, and the transpose back.
+
+    phi = A theta,        dL/dtheta = A^T dL/dphi,
+
+with A given by terms (see `isinglass.models.terms`), never formed. theta is one flat vector; its parts have names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import prod
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from isinglass.errors import InputError
+from isinglass.graph.factor_graph import FactorGraph, FactorGroup, describe
+from isinglass.models.placement import Block, Spread, is_whole, place, selection
+from isinglass.models.terms import Kind, Term
+from isinglass.potentials import Potentials
+from isinglass.validation import Evidence, IntArray, evidence_dict, instance, items
+
+
+class _Part(NamedTuple):
+    """A term, where its parameters lie in theta, and where its tables lie in its group."""
+
+    term: Term
+    where: slice
+    placed: Block | Spread
+
+
+class _Group(NamedTuple):
+    """The tables of one group, and the terms that add up to them."""
+
+    shape: tuple[int, ...]  # of all distinct tables
+    parts: list[_Part]
+
+    @property
+    def is_one_term(self) -> bool:
+        """Whether the tables are just those of one term."""
+        return len(self.parts) == 1 and is_whole(self.parts[0].placed, self.shape[0])
+
+
+class Model:
+    """A log-linear model of one batch of examples; component c of its graph is example c.
+
+    Everything that does not depend on the parameters is done once, here; `potentials` and `transpose` are then a few
+    products of matrices. All potentials of a model have the same graph and the same table_ids, so that inference
+    prepares itself once.
+
+    Parameters
+    ----------
+    graph : FactorGraph
+    terms : sequence of sequences of Term
+        For each group of the graph the terms that add up to its tables; none: tables of zeros. Terms of the same
+        name share their parameters.
+
+    Attributes
+    ----------
+    graph : FactorGraph
+    table_ids : tuple of int arrays
+        For each group, which of its distinct tables a factor uses.
+    parameters : dict of str to tuple of int
+        The shape of each named array of parameters, in the order that they have in theta.
+    kinds : dict of str to "node", "edge" or "clique"
+        What each belongs to.
+    size : int
+        The length of theta.
+
+    Examples
+    --------
+    A chain of three binary variables, two features at each, and one table that both edges share:
+
+    >>> import isinglass as ig
+    >>> from isinglass.models import NodeTerm, SharedTerm
+    >>> features = [[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]
+    >>> model = Model(ig.chain_graph(3, 2), [[NodeTerm("node", features, 2)], [SharedTerm("edge", (2, 2))]])
+    >>> model.parameters
+    {'node': (2, 2), 'edge': (2, 2)}
+    >>> p = model.potentials(np.arange(8.0))
+    >>> p.log_tables[2].tolist(), p.log_tables[3].tolist()
+    ([2.0, 4.0], [[4.0, 5.0], [6.0, 7.0]])
+
+    The gradient of log Z by the parameters: marginals, summed by table, and the transpose.
+
+    >>> r = ig.infer(p, "exact", tape=True)
+    >>> model.transpose(r.backward(log_z=1.0).groups)[4:].sum().round(6)
+    np.float64(2.0)
+    """
+
+    graph: FactorGraph
+    table_ids: tuple[IntArray, ...]
+    parameters: dict[str, tuple[int, ...]]
+    kinds: dict[str, Kind]
+    size: int
+
+    def __init__(self, graph: FactorGraph, terms: Sequence[Sequence[Term]]) -> None:
+        instance(graph, FactorGraph, "graph")
+        self._terms = _check_terms(graph, terms)
+        self.graph = graph
+        self.parameters, self.kinds = _names(self._terms)
+        self._where = _slices(self.parameters)
+        self.size = sum(map(prod, self.parameters.values()))
+        made = [self._compile(group, found) for group, found in zip(graph.groups, self._terms, strict=True)]
+        self.table_ids = tuple(ids for ids, _ in made)
+        self._groups = [group for _, group in made]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (Model, (self.graph, self._terms))
+
+    def potentials(self, theta: ArrayLike, evidence: Evidence | None = None) -> Potentials:
+        """Return the log-potentials for parameters.
+
+        Parameters
+        ----------
+        theta : array (size,)
+            Finite; complex for derivatives by a complex step.
+        evidence : mapping of int to int, optional
+            Observed variables and their states.
+        """
+        weights = self._checked(theta)
+        groups = [self._tables(group, weights) for group in self._groups]
+        return Potentials._build(self.graph, groups, self.table_ids, evidence_dict(evidence, self.graph.cards))
+
+    def transpose(self, bars: Sequence[NDArray[Any]]) -> NDArray[Any]:
+        """Carry derivatives by the tables back to the parameters.
+
+        Parameters
+        ----------
+        bars : sequence of arrays (tables, k_1, ..., k_r)
+            One for each group, shaped like `Potentials.groups`: for instance `groups` of `Result.backward`.
+
+        Returns
+        -------
+        array (size,)
+        """
+        arrays = self._check_bars(bars)
+        total = np.zeros(self.size, np.result_type(np.float64, *(a.dtype for a in arrays)))
+        for group, array in zip(self._groups, arrays, strict=True):
+            for part in group.parts:
+                found = np.asarray(part.term.transpose(part.placed.collect(array)))
+                total[part.where] += _same(found, part.term.shape, part.term, "transpose").ravel()
+        return total
+
+    def split(self, theta: ArrayLike) -> dict[str, NDArray[Any]]:
+        """Return copies of the named parts of theta.
+
+        Examples
+        --------
+        >>> from isinglass.models import graph_model
+        >>> model = graph_model([([[1.0], [2.0]], [(0, 1)])], n_states=2)
+        >>> model.split(np.arange(6))["node"].tolist()
+        [[0.0, 1.0]]
+        """
+        flat = self._checked(theta)
+        return {name: flat[self._where[name]].reshape(shape).copy() for name, shape in self.parameters.items()}
+
+    def join(self, named: Mapping[str, ArrayLike]) -> NDArray[Any]:
+        """Return theta with these named parts: the inverse of `split`.
+
+        Examples
+        --------
+        >>> from isinglass.models import graph_model
+        >>> model = graph_model([([[1.0], [2.0]], [(0, 1)])], n_states=2)
+        >>> model.join({"node": [[0.0, 1.0]], "edge": np.eye(2)}).tolist()
+        [0.0, 1.0, 1.0, 0.0, 0.0, 1.0]
+        """
+        if not isinstance(named, Mapping) or set(named) != set(self.parameters):
+            got = ", ".join(map(repr, named)) if isinstance(named, Mapping) else type(named).__name__
+            raise InputError("named", f"a mapping with the names {', '.join(map(repr, self.parameters))}", got)
+        arrays = [_shaped(named[name], shape, f"named[{name!r}]") for name, shape in self.parameters.items()]
+        return np.concatenate([np.zeros(0), *(array.ravel() for array in arrays)])
+
+    def mask(self, kind: Kind) -> NDArray[np.bool_]:
+        """Return which entries of theta are parameters of nodes, of edges, or of other cliques.
+
+        Examples
+        --------
+        >>> from isinglass.models import graph_model
+        >>> graph_model([([[1.0], [2.0]], [(0, 1)])], n_states=2).mask("edge").tolist()
+        [False, False, True, True, True, True]
+        """
+        if kind not in ("node", "edge", "clique"):
+            raise InputError("kind", "'node', 'edge' or 'clique'", repr(kind))
+        found = np.zeros(self.size, bool)
+        for name, where in self._where.items():
+            found[where] = self.kinds[name] == kind
+        return found
+
+    def __repr__(self) -> str:
+        names = ", ".join(f"{name} {'x'.join(map(str, shape)) or '1'}" for name, shape in self.parameters.items())
+        n = self.graph.n_components
+        return f"Model: {n} example{'s' if n > 1 else ''}, {describe(self.graph)}, {self.size} parameters ({names})"
+
+    def _compile(self, group: FactorGroup, terms: Sequence[Term]) -> tuple[IntArray, _Group]:
+        """Find the distinct tables of a group and where its terms go."""
+        cards = terms[0].cards if terms else group.shape
+        ids = [_ids_of(term, len(group)) for term in terms] or [np.zeros(len(group), np.int64)]
+        table_ids, n_tables, chosen = place(ids, [t.n_tables for t in terms] or [1], len(group))
+        parts = [
+            _Part(term, self._where[term.name], selection(which, term.n_tables))
+            for term, which in zip(terms, chosen, strict=False)
+        ]
+        return table_ids, _Group((n_tables, *cards), parts)
+
+    def _tables(self, group: _Group, weights: NDArray[Any]) -> NDArray[Any]:
+        """Add up the terms of a group."""
+        if group.is_one_term:
+            return self._of_term(group.parts[0], weights)
+        total = np.zeros(group.shape, weights.dtype)
+        for part in group.parts:
+            part.placed.add(self._of_term(part, weights), total)
+        return total
+
+    def _of_term(self, part: _Part, weights: NDArray[Any]) -> NDArray[Any]:
+        tables = np.asarray(part.term.tables(weights[part.where].reshape(part.term.shape)))
+        return _same(tables, part.term.tables_shape, part.term, "tables")
+
+    def _checked(self, theta: ArrayLike) -> NDArray[Any]:
+        """Copy theta to float64 or complex128."""
+        flat = _shaped(theta, (self.size,), "theta")
+        if not np.isfinite(flat).all():
+            i = int(np.flatnonzero(~np.isfinite(flat))[0])
+            name = next(name for name, where in self._where.items() if where.start <= i < where.stop)
+            raise InputError("theta", "finite numbers", f"theta[{i}] = {flat[i]}, in {name!r}")
+        return flat
+
+    def _check_bars(self, bars: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
+        arrays = [np.asarray(b) for b in items(bars, "bars", "one array for each group, in a sequence")]
+        shapes = [group.shape for group in self._groups]
+        if [a.shape for a in arrays] != shapes:
+            raise InputError("bars", f"arrays of the shapes {shapes}", f"{[a.shape for a in arrays]}")
+        return arrays
+
+
+def _check_terms(graph: FactorGraph, terms: Sequence[Sequence[Term]]) -> list[list[Term]]:
+    """Check that there is a list of terms for each group, and that they fit its factors."""
+    found = items(terms, "terms", "a list of terms for each group")
+    if len(found) != len(graph.groups):
+        raise InputError("terms", f"a list of terms for each of {len(graph.groups)} groups", f"{len(found)}")
+    checked = []
+    for g, (group, listed) in enumerate(zip(graph.groups, found, strict=True)):
+        checked.append(items(listed, f"terms[{g}]", "a list of terms"))
+        for i, term in enumerate(checked[-1]):
+            instance(term, Term, f"terms[{g}][{i}]")
+            _check_fit(term, group, f"terms[{g}][{i}] ({term.name!r})", checked[-1][0].cards)
+    return checked
+
+
+def _check_fit(term: Term, group: FactorGroup, argument: str, cards: tuple[int, ...]) -> None:
+    """Check the shape and the number of a term's tables against a group."""
+    expected = group.shape if len(group) else cards
+    if term.cards != expected:
+        raise InputError(argument, f"tables of shape {expected}", f"shape {term.cards}")
+    if term.table_ids is None and len(group) and term.n_tables not in (1, len(group)):
+        wanted = f"one table for each of {len(group)} factors, or one that all share"
+        raise InputError(argument, wanted, f"{term.n_tables}", "or give it table_ids")
+    if term.table_ids is not None and len(term.table_ids) != len(group):
+        raise InputError(argument, f"table_ids for {len(group)} factors", f"{len(term.table_ids)}")
+
+
+def _same(array: NDArray[Any], shape: tuple[int, ...], term: Term, method: str) -> NDArray[Any]:
+    """Check what a term has returned (it may be the user's)."""
+    if array.shape != shape:
+        raise InputError(f"{method} of {term!r}", f"shape {shape}", f"shape {array.shape}")
+    return array
+
+
+def _ids_of(term: Term, n_factors: int) -> IntArray:
+    if term.table_ids is not None:
+        return term.table_ids
+    return np.arange(n_factors) if term.n_tables == n_factors else np.zeros(n_factors, np.int64)
+
+
+def _names(terms: Sequence[Sequence[Term]]) -> tuple[dict[str, tuple[int, ...]], dict[str, Kind]]:
+    """Collect names in order; terms of one name must agree."""
+    shapes: dict[str, tuple[int, ...]] = {}
+    kinds: dict[str, Kind] = {}
+    for term in (t for listed in terms for t in listed):
+        if shapes.setdefault(term.name, term.shape) != term.shape:
+            got = f"{shapes[term.name]} and {term.shape}"
+            raise InputError("terms", f"one shape of the parameters {term.name!r}", got, "give one another name")
+        if kinds.setdefault(term.name, term.kind) != term.kind:
+            got = f"{kinds[term.name]!r} and {term.kind!r}"
+            raise InputError("terms", f"one kind of the parameters {term.name!r}", got, "give one another name")
+    return shapes, kinds
+
+
+def _slices(parameters: Mapping[str, tuple[int, ...]]) -> dict[str, slice]:
+    ends = np.cumsum([0, *map(prod, parameters.values())]).tolist()
+    return {name: slice(a, b) for name, a, b in zip(parameters, ends[:-1], ends[1:], strict=True)}
+
+
+def _shaped(values: ArrayLike, shape: tuple[int, ...], argument: str) -> NDArray[Any]:
+    """Copy to float64, or complex128, of this shape."""
+    array = np.asarray(values)
+    if array.dtype.kind not in "iufc":
+        raise InputError(argument, "real or complex numbers", f"dtype {array.dtype}")
+    if array.shape != shape:
+        raise InputError(argument, f"shape {shape}", f"shape {array.shape}")
+    return np.array(array, np.complex128 if array.dtype.kind == "c" else np.float64)
