@@ -1,0 +1,1 @@
+"""Learning: what is minimised, how, and how a long run is kept."""
