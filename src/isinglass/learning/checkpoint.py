@@ -119,9 +119,10 @@ def _packed_options(optimiser: Optimizer[Any, Any]) -> dict[str, NDArray[Any]]:
         value = getattr(optimiser, field.name)
         if isinstance(value, np.random.Generator):
             value = None
-        plain = np.ndim(value) == 0
-        text = json.dumps(value.item() if isinstance(value, np.generic) else value) if plain else ""
-        arrays[_OPTION + field.name] = np.asarray(text) if plain else np.asarray(value, np.float64)
+        if np.ndim(value) > 0:
+            arrays[_OPTION + field.name] = np.asarray(value, np.float64)
+        else:
+            arrays[_OPTION + field.name] = np.asarray(json.dumps(np.asarray(value).item()))
     return arrays
 
 
