@@ -4,6 +4,7 @@ from . import datasets as datasets
 from . import graph as graph
 from . import inference as inference
 from . import io as io
+from . import learning as learning
 from . import testing as testing
 from . import viz as viz
 from .errors import (

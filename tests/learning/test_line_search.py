@@ -1,5 +1,7 @@
 """Strong Wolfe conditions at every accepted point, on random smooth functions and off the domain."""
 
+import itertools
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -61,7 +63,7 @@ def test_every_step_of_a_run_satisfies_both_conditions(optimiser, seed, n):
     f = Smooth(seed, n)
     points = [np.random.default_rng(seed).normal(size=n)]
     optimiser.minimise(f, points[0], callback=lambda p: points.append(p.x))
-    for before, after in zip(points, points[1:], strict=False):
+    for before, after in itertools.pairwise(points):
         (v0, g0), (v1, g1), s = f(before), f(after), after - before
         if np.abs(s).max() < 1e-6:
             continue  # the difference of the points is too rough

@@ -15,12 +15,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from isinglass.errors import FileFormatError, IsinglassError
+from isinglass.errors import FileFormatError, InputError, IsinglassError
 from isinglass.io.arrays import read_arrays, write_arrays
 from isinglass.io.files import PathLike, checked_path, shown_path
 from isinglass.learning.optimisers.base import OPTIMISERS, Callback, Optimizer, Progress
 from isinglass.learning.optimisers.state import State, checked_entry, packed, unpacked
-from isinglass.validation import instance, whole_number
+from isinglass.validation import whole_number
 
 _OPTION = "option/"
 
@@ -64,7 +64,8 @@ class Journal:
     def __init__(
         self, path: PathLike, optimiser: Optimizer[Any, Any], every: int = 1, callback: Callback | None = None
     ) -> None:
-        instance(optimiser, Optimizer, "optimiser")
+        if not isinstance(optimiser, Optimizer):
+            raise InputError("optimiser", "an optimiser such as Lbfgs()", type(optimiser).__name__)
         self.path = checked_path(path)
         self.optimiser = optimiser
         self.every = whole_number(every, "every", 1)

@@ -1,21 +1,18 @@
 """AdaGrad with a diagonal matrix (Duchi, Hazan and Singer, JMLR 2011).
 
-    h_t = h_{t-1} + g_t²,   x_{t+1} = x_t - η g_t / (δ + √h_t)     coordinate by coordinate
+h_t = h_{t-1} + g_t²,   x_{t+1} = x_t - η g_t / (δ + √h_t)     coordinate by coordinate
 """
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
-from isinglass.errors import InputError
 from isinglass.learning.optimisers.base import register
-from isinglass.learning.optimisers.minibatch import MiniBatch
+from isinglass.learning.optimisers.minibatch import MiniBatch, positive
 from isinglass.learning.optimisers.state import FloatArray, Vectors
-from isinglass.validation import number
 
 
 @register
@@ -44,8 +41,7 @@ class AdaGrad(MiniBatch):
     def check(self, size: int) -> None:
         """Check the options."""
         super().check(size)
-        if not 0 < number(self.delta, "delta", 0, math.inf):
-            raise InputError("delta", "a positive number", f"{self.delta}")
+        positive(self.delta, "delta")
 
     def fresh(self, x: FloatArray) -> Vectors:
         """Begin with sums of zero."""

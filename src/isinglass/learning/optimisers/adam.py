@@ -1,21 +1,19 @@
 """Adam (Kingma and Ba, ICLR 2015, algorithm 1).
 
-    m_t = β₁ m_{t-1} + (1 - β₁) g_t          m̂ = m_t / (1 - β₁ᵗ)
-    v_t = β₂ v_{t-1} + (1 - β₂) g_t²         v̂ = v_t / (1 - β₂ᵗ)
-    x_t = x_{t-1} - η m̂ / (√v̂ + ε)          coordinate by coordinate
+m_t = β₁ m_{t-1} + (1 - β₁) g_t          m̂ = m_t / (1 - β₁ᵗ)
+v_t = β₂ v_{t-1} + (1 - β₂) g_t²         v̂ = v_t / (1 - β₂ᵗ)
+x_t = x_{t-1} - η m̂ / (√v̂ + ε)          coordinate by coordinate
 """
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
-from isinglass.errors import InputError
 from isinglass.learning.optimisers.base import register
-from isinglass.learning.optimisers.minibatch import MiniBatch
+from isinglass.learning.optimisers.minibatch import MiniBatch, positive
 from isinglass.learning.optimisers.state import FloatArray, Vectors
 from isinglass.validation import number
 
@@ -53,8 +51,7 @@ class Adam(MiniBatch):
         super().check(size)
         number(self.beta1, "beta1", 0, 1)
         number(self.beta2, "beta2", 0, 1)
-        if not 0 < number(self.epsilon, "epsilon", 0, math.inf):
-            raise InputError("epsilon", "a positive number", f"{self.epsilon}")
+        positive(self.epsilon, "epsilon")
 
     def fresh(self, x: FloatArray) -> Vectors:
         """Begin with moments of zero."""

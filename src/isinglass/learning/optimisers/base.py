@@ -164,9 +164,7 @@ class Optimizer(ABC, Generic[S, C]):
     def outcome(self, state: S) -> tuple[FloatArray, float, FloatArray]:
         """Return the point, value and gradient to report."""
 
-    def drive(
-        self, f: C, x0: ArrayLike | None, callback: Callback | None, state: State | None
-    ) -> OptimResult:
+    def drive(self, f: C, x0: ArrayLike | None, callback: Callback | None, state: State | None) -> OptimResult:
         """Step from state to state until the end; an interrupt ends it, too."""
         x, current = self._begin(x0, state)
         f.evaluations = 0 if current is None else current.evaluations
@@ -209,9 +207,7 @@ class Optimizer(ABC, Generic[S, C]):
         else:
             x, value, gradient = self.outcome(state)
         iterations = 0 if state is None else state.iteration
-        return OptimResult(
-            x.copy(), value, gradient.copy(), iterations, evaluations, end.converged, end.message, state
-        )
+        return OptimResult(x.copy(), value, gradient.copy(), iterations, evaluations, end.converged, end.message, state)
 
 
 OPTIMISERS: Registry[type[Optimizer[Any, Any]]] = Registry("optimizer")

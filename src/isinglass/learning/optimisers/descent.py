@@ -84,7 +84,7 @@ class Descent(Optimizer[D, Counted], Generic[D]):
         length = norm(self.steepest(state))
         if length <= self.tol * max(1.0, norm(state.x)):
             return End(True, f"the gradient norm, {length:.3g}, is within tol = {self.tol:g}")
-        if 0 < self.ftol and state.decrease <= self.ftol:
+        if self.ftol > 0 and state.decrease <= self.ftol:
             return End(True, f"the relative decrease, {state.decrease:.3g}, is within ftol = {self.ftol:g}")
         if state.iteration >= self.max_iter:
             return End(False, f"reached max_iter = {self.max_iter}")

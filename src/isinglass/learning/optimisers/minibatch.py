@@ -6,8 +6,8 @@ The objective is a sum over examples, F(x) = Σ_i f_i(x). A step sees a batch B 
 
 so that a learning rate means the same for any number of examples. A regulariser R(x) of the whole objective is part of
 each f_i with weight 1 / n, that is |B| / n in a batch. The order of the examples depends on the seed and on the number
-of the epoch only. With averaging the result is x̄ = mean of the x_t after the first `burn_in` epochs (Polyak and Juditsky
-1992), updated as x̄ += (x_t - x̄) / count.
+of the epoch only. With averaging the result is x̄, the mean of the x_t after the first `burn_in` epochs (Polyak and
+Juditsky 1992), updated as x̄ += (x_t - x̄) / count.
 """
 
 from __future__ import annotations
@@ -164,8 +164,7 @@ class MiniBatch(Optimizer[MiniBatchState, Batches]):
 
     def check(self, size: int) -> None:
         """Check the options."""
-        if not 0 < number(self.learning_rate, "learning_rate", 0, math.inf):
-            raise InputError("learning_rate", "a positive number", f"{self.learning_rate}")
+        positive(self.learning_rate, "learning_rate")
         for name, least in {"epochs": 0, "batch_size": 1, "burn_in": 0}.items():
             whole_number(getattr(self, name), name, least)
         number(self.decay, "decay", 0, math.inf)
@@ -216,6 +215,12 @@ class MiniBatch(Optimizer[MiniBatchState, Batches]):
         scale = state.n_examples / (state.seen or state.n_examples)
         x = state.average if self.averaging and state.averaged else state.x
         return x, scale * state.value, scale * state.gradient
+
+
+def positive(value: float, argument: str) -> None:
+    """Check that an option is a positive, finite number."""
+    if number(value, argument, 0, math.inf) == 0:
+        raise InputError(argument, "a positive number", str(value))
 
 
 def _counted(state: MiniBatchState, value: float, gradient: FloatArray, size: int) -> MiniBatchState:

@@ -50,7 +50,8 @@ class OwlQn(Lbfgs):
     Examples
     --------
     >>> target = np.array([3.0, 0.5, -2.0])
-    >>> r = OwlQn(l1=[1.0, 1.0, 0.0], tol=1e-10).minimise(lambda x: (((x - target) ** 2).sum() / 2, x - target), np.zeros(3))
+    >>> f = lambda x: (((x - target) ** 2).sum() / 2, x - target)
+    >>> r = OwlQn(l1=[1.0, 1.0, 0.0], tol=1e-10).minimise(f, np.zeros(3))
     >>> r.x.round(9)
     array([ 2.,  0., -2.])
     """

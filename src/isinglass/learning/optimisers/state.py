@@ -23,7 +23,13 @@ Vectors = tuple[FloatArray, ...]
 S = TypeVar("S", bound="State")
 
 SCHEMA = "isinglass optimiser state 1"
-_KINDS = {"str": ("U", 0), "int": ("i", 0), "float": ("f", 0), "FloatArray": ("f", 1), "Vectors": ("f", 2)}
+_KINDS = {
+    "str": ("U", 0, "text"),
+    "int": ("i", 0, "a whole number"),
+    "float": ("f", 0, "a number"),
+    "FloatArray": ("f", 1, "a vector"),
+    "Vectors": ("f", 2, "a matrix"),
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,14 +91,16 @@ def checked_entry(arrays: Mapping[str, NDArray[Any]], name: str, kind: str, file
     """Return an entry of a file that must hold a given kind of value, under the schema of this version."""
     schema = arrays.get("schema")
     if schema is None or schema.dtype.kind != "U" or str(schema) != SCHEMA:
-        raise FileFormatError(file, None, f"the schema {SCHEMA!r}", "none" if schema is None else f"{str(schema)!r:.60}")
-    letter, ndim = _KINDS[kind]
+        raise FileFormatError(
+            file, None, f"the schema {SCHEMA!r}", "none" if schema is None else f"{str(schema)!r:.60}"
+        )
+    letter, ndim, words = _KINDS[kind]
     array = arrays.get(name)
     if array is None:
         raise FileFormatError(file, None, f"an entry {name}", "none")
     if array.dtype.kind != letter or array.ndim != ndim:
         got = f"dtype {array.dtype} of shape {array.shape}"
-        raise FileFormatError(file, None, f"{name} to be a {kind}", got)
+        raise FileFormatError(file, None, f"{name} to be {words}", got)
     return array
 
 

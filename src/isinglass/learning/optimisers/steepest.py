@@ -64,7 +64,14 @@ class SteepestDescent(Descent[SteepestState]):
         trial = first_values(f, x)
         length = norm(trial.gradient)
         return SteepestState(
-            self.name, x, 0, f.evaluations, trial.value, trial.gradient, decrease=math.inf, fall=length * min(1.0, length)
+            self.name,
+            x,
+            0,
+            f.evaluations,
+            trial.value,
+            trial.gradient,
+            decrease=math.inf,
+            fall=length * min(1.0, length),
         )
 
     def step(self, f: Counted, state: SteepestState) -> SteepestState:
