@@ -7,6 +7,7 @@ from . import inference as inference
 from . import io as io
 from . import losses as losses
 from . import models as models
+from . import learning as learning
 from . import testing as testing
 from . import viz as viz
 from .errors import (

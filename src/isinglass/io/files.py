@@ -1,4 +1,4 @@
-"""Text files, plain or gzip: strict reading with a cap on the size, and writing all or nothing.
+"""Files: text, plain or gzip, read strictly with a cap on the size; text and bytes written all or nothing.
 
 Reading looks at the first two bytes, not at the name, to see whether a file is compressed. What the operating
 system refuses (a missing file, a folder, no permission) comes through as OSError.
@@ -92,8 +92,12 @@ def write_text_atomically(path: PathLike, text: str) -> None:
     'hello'
     """
     name = checked_path(path)
-    data = gzip.compress(text.encode(), 6, mtime=0) if name.endswith(".gz") else text.encode()
-    target = os.path.realpath(name)
+    write_bytes_atomically(name, gzip.compress(text.encode(), 6, mtime=0) if name.endswith(".gz") else text.encode())
+
+
+def write_bytes_atomically(path: PathLike, data: bytes | memoryview) -> None:
+    """Write bytes as they are, in one step: after a failure the old file is still there, whole."""
+    target = os.path.realpath(checked_path(path))
     if os.path.exists(target) and not os.path.isfile(target):  # a pipe or a device cannot be replaced
         with open(target, "wb") as file:
             file.write(data)
@@ -101,7 +105,7 @@ def write_text_atomically(path: PathLike, text: str) -> None:
     _replace(target, data)
 
 
-def _replace(target: str, data: bytes) -> None:
+def _replace(target: str, data: bytes | memoryview) -> None:
     """Write beside the target, then move over it."""
     folder, base = os.path.split(target)
     temporary = os.path.join(folder, f".{base[:100]}.{secrets.token_hex(8)}.tmp")

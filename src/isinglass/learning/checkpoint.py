@@ -1,0 +1,145 @@
+"""Checkpoints: a run that is killed goes on from its file, bit for bit as if nothing had happened.
+
+A `Journal` is a callback that writes optimiser and state to one file after an iteration, all or nothing: whenever the
+process dies, the file holds one complete state. `resume` reads both back. The file is that of `State.save` with one
+more entry, `option/<name>`, for each option; no pickle is involved.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isinglass.errors import FileFormatError, InputError, IsinglassError
+from isinglass.io.arrays import read_arrays, write_arrays
+from isinglass.io.files import PathLike, checked_path, shown_path
+from isinglass.learning.optimisers.base import OPTIMISERS, Callback, Optimizer, Progress
+from isinglass.learning.optimisers.state import State, checked_entry, packed, unpacked
+from isinglass.validation import whole_number
+
+_OPTION = "option/"
+
+
+class Checkpoint(NamedTuple):
+    """What a file holds: the optimiser with its options, and its state."""
+
+    optimiser: Optimizer[Any, Any]
+    state: State
+
+
+class Journal:
+    """A callback that keeps the state of a run in a file.
+
+    Parameters
+    ----------
+    path : str or os.PathLike
+        Written anew each time, in one step.
+    optimiser : Optimizer
+        The one that runs.
+    every : int
+        Write after each iteration whose number divides by this.
+    callback : callable, optional
+        Called after the file is written; its answer is passed on.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> from isinglass.learning.optimisers import Lbfgs
+    >>> f = lambda x: (float(np.cosh(x).sum()), np.sinh(x))
+    >>> optimiser = Lbfgs(tol=1e-12)
+    >>> with TemporaryDirectory() as folder:
+    ...     path = f"{folder}/run.npz"
+    ...     whole = optimiser.minimise(f, [1.0, 2.0, -3.0], callback=Journal(path, optimiser, every=2))
+    ...     optimiser, state = resume(path)
+    ...     again = optimiser.minimise(f, state=state)
+    >>> whole.x.tobytes() == again.x.tobytes()
+    True
+    """
+
+    def __init__(
+        self, path: PathLike, optimiser: Optimizer[Any, Any], every: int = 1, callback: Callback | None = None
+    ) -> None:
+        if not isinstance(optimiser, Optimizer):
+            raise InputError("optimiser", "an optimiser such as Lbfgs()", type(optimiser).__name__)
+        self.path = checked_path(path)
+        self.optimiser = optimiser
+        self.every = whole_number(every, "every", 1)
+        self.callback = callback
+
+    def __call__(self, progress: Progress) -> bool:
+        """Write the state and ask the further callback whether to stop."""
+        if progress.iteration % self.every == 0:
+            save_checkpoint(self.path, self.optimiser, progress.state)
+        return self.callback is not None and bool(self.callback(progress))
+
+
+def save_checkpoint(path: PathLike, optimiser: Optimizer[Any, Any], state: State) -> None:
+    """Write optimiser and state to a file, all or nothing."""
+    write_arrays(path, packed(state) | _packed_options(optimiser))
+
+
+def resume(path: PathLike) -> Checkpoint:
+    """Read optimiser and state from the file of a `Journal`.
+
+    Returns
+    -------
+    Checkpoint
+        A pair: `optimiser, state = resume(path)`; go on with `optimiser.minimise(f, state=state)`, or
+        `dataclasses.replace` an option (a larger `max_iter`) before.
+
+    Raises
+    ------
+    FileFormatError
+        If the file is not a whole checkpoint.
+    OSError
+        If it cannot be read.
+    """
+    arrays, file = read_arrays(path), shown_path(path)
+    name = str(checked_entry(arrays, "state/optimiser", "str", file))
+    if name not in OPTIMISERS:
+        raise FileFormatError(file, None, f"an optimiser among {', '.join(OPTIMISERS)}", f"{name!r:.60}")
+    cls = OPTIMISERS[name]
+    state = unpacked(cls.state_type, arrays, path)
+    try:
+        optimiser = cls(**_options(cls, arrays, file))
+        optimiser.check(len(state.x))
+    except IsinglassError as error:
+        raise FileFormatError(file, None, f"options of {name!r}", str(error)) from None
+    return Checkpoint(optimiser, state)
+
+
+def _packed_options(optimiser: Optimizer[Any, Any]) -> dict[str, NDArray[Any]]:
+    """Write options as JSON, arrays as they are; a generator was turned into the seed of the state."""
+    arrays: dict[str, NDArray[Any]] = {}
+    for field in fields(optimiser):  # type: ignore[arg-type]
+        value = getattr(optimiser, field.name)
+        if isinstance(value, np.random.Generator):
+            value = None
+        if np.ndim(value) > 0:
+            arrays[_OPTION + field.name] = np.asarray(value, np.float64)
+        else:
+            arrays[_OPTION + field.name] = np.asarray(json.dumps(np.asarray(value).item()))
+    return arrays
+
+
+def _options(cls: type[Optimizer[Any, Any]], arrays: Mapping[str, NDArray[Any]], file: str) -> dict[str, Any]:
+    """Read the options; those that the file does not have keep their defaults."""
+    known = {_OPTION + field.name for field in fields(cls)}  # type: ignore[arg-type]
+    entries = {name: array for name, array in arrays.items() if name.startswith(_OPTION)}
+    if unknown := sorted(set(entries) - known):
+        raise FileFormatError(file, None, f"options of {cls.name!r}", f"{unknown[0]!r:.60}")
+    return {name.removeprefix(_OPTION): _option(name, array, file) for name, array in entries.items()}
+
+
+def _option(name: str, array: NDArray[Any], file: str) -> Any:
+    if array.dtype.kind != "U":
+        return array
+    try:
+        return json.loads(str(array))
+    except ValueError:
+        raise FileFormatError(file, None, f"{name} in JSON", f"{str(array)!r:.60}") from None

@@ -1,0 +1,56 @@
+"""The inverse Hessian that L-BFGS keeps in pairs of vectors.
+
+With s_k = x_{k+1} - x_k, y_k = ∇f_{k+1} - ∇f_k, ρ_k = 1 / s_kᵀy_k, the product H v is the two-loop recursion
+(Nocedal and Wright 2006, algorithm 7.4), begun from H⁰ = (sᵀy / yᵀy) I of the newest pair (equation 7.20). A pair is
+kept only if sᵀy > 0 beyond rounding, so that H is positive definite.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from isinglass.learning.optimisers.state import FloatArray, Vectors
+
+_LEAST_CURVATURE = float(np.finfo(float).eps)
+
+
+@dataclass(frozen=True, eq=False)
+class Curvature:
+    """Pairs (s, y), oldest first.
+
+    Examples
+    --------
+    >>> empty = Curvature((), ())
+    >>> empty.inverse_times(np.array([1.0, 2.0]))
+    array([1., 2.])
+    >>> one = empty.with_pair(np.array([1.0, 0.0]), np.array([4.0, 0.0]), memory=5)
+    >>> one.inverse_times(np.array([4.0, 4.0]))
+    array([1., 1.])
+    """
+
+    steps: Vectors
+    changes: Vectors
+
+    def with_pair(self, s: FloatArray, y: FloatArray, memory: int) -> Curvature:
+        """Return the newest `memory` pairs, with this one if its curvature is positive."""
+        if not float(s @ y) > _LEAST_CURVATURE * float(y @ y):
+            return self
+        return Curvature((*self.steps, s)[-memory:], (*self.changes, y)[-memory:])
+
+    def inverse_times(self, v: FloatArray) -> FloatArray:
+        """Return H v."""
+        q = v.copy()
+        factors = []
+        for s, y in zip(reversed(self.steps), reversed(self.changes), strict=True):
+            alpha = float(s @ q) / float(s @ y)
+            factors.append(alpha)
+            q -= alpha * y
+        if self.steps:
+            s, y = self.steps[-1], self.changes[-1]
+            q *= float(s @ y) / float(y @ y)
+        for s, y, alpha in zip(self.steps, self.changes, reversed(factors), strict=True):
+            beta = float(y @ q) / float(s @ y)
+            q += (alpha - beta) * s
+        return q

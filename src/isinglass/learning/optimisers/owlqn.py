@@ -1,0 +1,132 @@
+"""OWL-QN: L-BFGS for a smooth function plus an l1 penalty.
+
+    F(x) = f(x) + Σ_i c_i |x_i|,   c ≥ 0 for each coordinate
+
+Andrew and Gao, *Scalable training of L1-regularized log-linear models*, ICML 2007. v = -⋄F(x) is the negative
+subgradient of least norm. The direction is p = π(H v; v), H from the pairs of f alone; points are kept in the orthant
+ξ_i = sign(x_i), or sign(v_i) where x_i = 0:
+
+    x' = π(x + α p; ξ),   F(x') ≤ F(x) - γ vᵀ(x' - x),   α = 1, β, β², ...
+
+where π(a; b) puts zero wherever the signs of a and b differ. Coordinates without penalty have no kink and are left as
+they are by π. Without any penalty the algorithm is L-BFGS, bit for bit (with its line search).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from isinglass.errors import InputError
+from isinglass.learning.optimisers.base import Counted, register
+from isinglass.learning.optimisers.curvature import Curvature
+from isinglass.learning.optimisers.lbfgs import Lbfgs, LbfgsState, first_step
+from isinglass.learning.optimisers.line_search import ROUNDING, Trial, evaluate, moved
+from isinglass.learning.optimisers.state import FloatArray
+
+_SHORTER, _OFF_DOMAIN, _MOST_TRIALS = 0.5, 0.1, 60
+
+
+@register
+@dataclass(frozen=True, eq=False)
+class OwlQn(Lbfgs):
+    """L-BFGS for f(x) + Σ_i l1_i |x_i|.
+
+    Parameters
+    ----------
+    tol, ftol, max_iter, memory
+        As for `Lbfgs`; the gradient is the subgradient of least norm.
+    sufficient : float
+        γ, the share of the expected decrease that a step must give.
+    curvature : float
+        Used without penalty only.
+    l1 : float or array (n,)
+        The penalty, for all coordinates or each one; zero leaves a coordinate free.
+
+    Examples
+    --------
+    >>> target = np.array([3.0, 0.5, -2.0])
+    >>> f = lambda x: (((x - target) ** 2).sum() / 2, x - target)
+    >>> r = OwlQn(l1=[1.0, 1.0, 0.0], tol=1e-10).minimise(f, np.zeros(3))
+    >>> r.x.round(9)
+    array([ 2.,  0., -2.])
+    """
+
+    l1: ArrayLike = 1.0
+
+    name: ClassVar[str] = "owlqn"
+
+    def __eq__(self, other: object) -> bool:
+        """Compare the options, the penalty entry by entry."""
+        return isinstance(other, OwlQn) and np.array_equal(self.l1, other.l1) and super().__eq__(other)
+
+    def __hash__(self) -> int:
+        """Hash the options other than the penalty."""
+        return super().__hash__()
+
+    def check(self, size: int) -> None:
+        """Check the options."""
+        super().check(size)
+        expected = f"finite numbers of at least 0, one or {size}"
+        try:
+            l1 = np.asarray(self.l1)
+        except (ValueError, TypeError):
+            raise InputError("l1", expected, "values that do not form an array") from None
+        if l1.dtype.kind not in "iuf" or l1.shape not in {(), (size,)}:
+            raise InputError("l1", expected, f"dtype {l1.dtype} of shape {l1.shape}")
+        if not ((l1 >= 0) & (l1 < np.inf)).all():
+            raise InputError("l1", expected, f"{l1[~((l1 >= 0) & (l1 < np.inf))].flat[0]}")
+
+    def start(self, f: Counted, x: FloatArray) -> LbfgsState:
+        """Evaluate the start."""
+        state = super().start(f, x)
+        return replace(state, value=state.value + self._penalty(x))
+
+    def search(self, f: Counted, state: LbfgsState, curvature: Curvature) -> Trial | None:
+        """Search along the projected line; without penalty, as L-BFGS does."""
+        penalised = self._weights(state.x) > 0
+        if not penalised.any():
+            return super().search(f, state, curvature)
+        v = -self.steepest(state)
+        direction = _same_sign(curvature.inverse_times(v), v, penalised)
+        if not 0 < float(v @ direction) < math.inf:
+            return None
+        orthant = np.where(state.x != 0, state.x, v)
+        return self._backtrack(f, state, direction, orthant, first_step(curvature, direction))
+
+    def _backtrack(
+        self, f: Counted, state: LbfgsState, direction: FloatArray, orthant: FloatArray, step: float
+    ) -> Trial | None:
+        """Shorten the step until the penalised function falls enough; the trial's value has the penalty."""
+        subgradient, penalised = self.steepest(state), self._weights(state.x) > 0
+        for _ in range(_MOST_TRIALS):
+            trial = evaluate(f, _same_sign(moved(state.x, step, direction), orthant, penalised), step, direction)
+            step *= _SHORTER if trial.value < math.inf else _OFF_DOMAIN
+            if trial.value == math.inf:
+                continue
+            value = trial.value + self._penalty(trial.x)
+            expected = float(subgradient @ (trial.x - state.x))
+            if expected < 0 and value <= state.value + self.sufficient * expected + ROUNDING * abs(state.value):
+                return replace(trial, value=value)
+        return None
+
+    def steepest(self, state: LbfgsState) -> FloatArray:
+        """Return ⋄F, the subgradient of least norm."""
+        g, weights = state.gradient, self._weights(state.x)
+        at_zero = np.sign(g) * np.maximum(np.abs(g) - weights, 0.0)
+        return np.where(state.x != 0, g + weights * np.sign(state.x), at_zero)
+
+    def _weights(self, x: FloatArray) -> FloatArray:
+        return np.broadcast_to(np.asarray(self.l1, np.float64), x.shape)
+
+    def _penalty(self, x: FloatArray) -> float:
+        return float(self._weights(x) @ np.abs(x))
+
+
+def _same_sign(a: FloatArray, b: FloatArray, where: FloatArray) -> FloatArray:
+    """Return `a` with zeros where its sign is not that of `b` (π), in the coordinates `where`."""
+    return np.where(where & (np.sign(a) != np.sign(b)), 0.0, a)

@@ -1,0 +1,248 @@
+"""States in files: resumed bit for bit, also after SIGKILL; damaged files are refused."""
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from optim_helpers import BATCHED, WHOLE, Logistic, rosenbrock, same_bits, same_states
+
+from isinglass.errors import FileFormatError, InputError
+from isinglass.io.arrays import read_arrays, write_arrays
+from isinglass.learning.checkpoint import Journal, resume, save_checkpoint
+from isinglass.learning.optimisers import OPTIMISERS, Adam, Lbfgs, LbfgsState, OwlQn, Sgd, make_optimizer
+
+F = Logistic(n=33, features=7)
+OPTIONS = {
+    "lbfgs": {"tol": 0.0, "ftol": 0.0, "memory": 4},
+    "owlqn": {"tol": 0.0, "ftol": 0.0, "l1": np.linspace(0, 30, 7)},
+    "steepest": {"tol": 0.0, "ftol": 0.0},
+    **{name: {"averaging": True, "batch_size": 5, "random_state": 1, "burn_in": 1} for name in BATCHED},
+}
+
+
+def made(name, length):
+    return make_optimizer(name, **{"epochs" if name in BATCHED else "max_iter": length}, **OPTIONS[name])
+
+
+def run(optimiser, **options):
+    if optimiser.name in BATCHED:
+        return optimiser.minimise_batches(F.on, F.n, np.full(7, 0.5), **options)
+    return optimiser.minimise(F, np.full(7, 0.5), **options)
+
+
+@pytest.mark.parametrize("name", [*WHOLE, *BATCHED])
+def test_five_and_five_make_ten(name, tmp_path):
+    whole = run(made(name, 10))
+    half = run(made(name, 5))
+    half.state.save(tmp_path / "state.npz")
+    state = OPTIMISERS[name].state_type.load(tmp_path / "state.npz")
+    assert same_states(state, half.state)
+    rest = run(made(name, 10), state=state)
+    assert same_states(rest.state, whole.state)
+    assert same_bits(rest.x, whole.x)
+    assert same_bits(rest.gradient, whole.gradient)
+    for a, b in ((rest, whole),):
+        assert (a.value, a.iterations, a.evaluations) == (b.value, b.iterations, b.evaluations)
+        assert (a.converged, a.message) == (b.converged, b.message)
+
+
+@pytest.mark.parametrize("name", [*WHOLE, *BATCHED])
+@pytest.mark.parametrize("every", [1, 3])
+def test_resumes_from_any_iteration_of_the_journal(name, every, tmp_path):
+    path, optimiser = tmp_path / "run.npz", made(name, 4)
+    whole = run(optimiser)
+    for stop in range(every, whole.iterations + 1, 2):
+        journal = Journal(path, optimiser, every, callback=lambda p, stop=stop: p.iteration == stop)
+        run(optimiser, callback=journal)
+        again, state = resume(path)
+        assert again == replace(optimiser)
+        assert state.iteration == stop // every * every
+        assert same_states(run(again, state=state).state, whole.state)
+
+
+def test_a_finished_run_stays_finished(tmp_path):
+    optimiser = Lbfgs(tol=1e-6)
+    result = run(optimiser, callback=Journal(tmp_path / "a", optimiser))
+    again, state = resume(tmp_path / "a")
+    second = again.minimise(F, state=state)
+    assert second.converged
+    assert (second.message, second.evaluations) == (result.message, result.evaluations)
+
+
+def test_equal_states_give_equal_bytes(tmp_path):
+    for name in "ab":
+        optimiser = made("owlqn", 5)
+        run(optimiser, callback=Journal(tmp_path / name, optimiser))
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+    assert [p.name for p in sorted(tmp_path.iterdir())] == ["a", "b"]
+
+
+def test_any_option_survives(tmp_path):
+    for optimiser in (
+        OwlQn(l1=np.float32(0.1), tol=0.1 + 0.2),
+        OwlQn(l1=np.asarray(2.0)),
+        OwlQn(l1=[0] * 7),
+        Sgd(random_state=np.int64(4)),
+        Sgd(random_state=None, schedule="sqrt"),
+    ):
+        save_checkpoint(tmp_path / "a", optimiser, run(replace(optimiser)).state)
+        assert resume(tmp_path / "a").optimiser == optimiser
+    save_checkpoint(tmp_path / "a", Adam(random_state=np.random.default_rng(0)), run(Adam()).state)
+    assert resume(tmp_path / "a").optimiser == Adam()
+
+
+SCRIPT = """
+import sys, time
+sys.path.insert(0, {helpers!r})
+import numpy as np
+from optim_helpers import Logistic
+from isinglass.learning.checkpoint import Journal, resume
+from isinglass.learning.optimisers import make_optimizer
+
+F, path, name, mode = Logistic(n=33, features=7), *sys.argv[1:]
+pause = 0.03 if mode == "slow" else 0.0
+
+def on(indices, x):
+    time.sleep(pause)
+    return F.on(indices, x)
+
+if mode == "resume":
+    optimiser, state = resume(path)
+elif name == "lbfgs":
+    optimiser, state = make_optimizer(name, tol=0.0, ftol=0.0, max_iter=25), None
+else:
+    optimiser, state = make_optimizer(name, epochs=4, batch_size=5, random_state=0, averaging=True), None
+x0, journal = np.full(7, 3.0), Journal(path, optimiser)
+if name == "lbfgs":
+    result = optimiser.minimise(lambda x: on(np.arange(33), x), x0, state=state, callback=journal)
+else:
+    result = optimiser.minimise_batches(on, 33, x0, state=state, callback=journal)
+print(result.iterations, result.x.tobytes().hex())
+"""
+
+
+@pytest.mark.parametrize("name", ["lbfgs", "adam"])
+def test_survives_sigkill(name, tmp_path):
+    script, path = tmp_path / "script.py", tmp_path / "run.npz"
+    script.write_text(SCRIPT.format(helpers=str(Path(__file__).parent)))
+
+    def command(file, mode):
+        return [sys.executable, str(script), str(file), name, mode]
+
+    whole = subprocess.run(command(tmp_path / "whole.npz", "fast"), capture_output=True, text=True, check=True)
+    process = subprocess.Popen(command(path, "slow"), stdout=subprocess.PIPE)
+    deadline = time.monotonic() + 60
+    while not (path.exists() and resume(path).state.iteration >= 3):
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    os.kill(process.pid, signal.SIGKILL)
+    out, _ = process.communicate()
+    assert process.returncode == -signal.SIGKILL
+    assert out == b""
+    assert 3 <= resume(path).state.iteration < int(whole.stdout.split()[0])
+    rest = subprocess.run(command(path, "resume"), capture_output=True, text=True, check=True)
+    assert rest.stdout == whole.stdout
+
+
+def test_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch):
+    path = tmp_path / "a"
+    run(made("lbfgs", 3)).state.save(path)
+    old = path.read_bytes()
+
+    def broken(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, "replace", broken)
+    result = run(Lbfgs(), callback=Journal(path, Lbfgs()))
+    assert result.message == "interrupted"
+    assert path.read_bytes() == old
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def damaged(tmp_path, **changes):
+    path = tmp_path / "a"
+    save_checkpoint(path, Lbfgs(), Lbfgs(max_iter=3).minimise(rosenbrock, [-1.2, 1.0]).state)
+    arrays = read_arrays(path)
+    for name, value in changes.items():
+        key = name.replace("__", "/")
+        if value is None:
+            del arrays[key]
+        else:
+            arrays[key] = np.asarray(value)
+    write_arrays(path, arrays)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"schema": None}, "expected the schema 'isinglass optimiser state 1', got none"),
+        ({"schema": "isinglass optimiser state 9"}, "expected the schema .* got 'isinglass optimiser state 9'"),
+        ({"state__x": None}, "expected an entry state/x, got none"),
+        ({"state__x": [1, 2]}, "expected state/x to be a vector, got dtype int64"),
+        ({"state__gradient": [1.0]}, r"expected state/gradient with 2 entries a vector, got shape \(1,\)"),
+        ({"state__steps": [1.0, 2.0]}, "expected state/steps to be a matrix"),
+        ({"state__iteration": 2.0}, "expected state/iteration to be a whole number"),
+        ({"state__optimiser": "magic"}, "expected an optimiser among .* got 'magic'"),
+        ({"option__memory": '"many"'}, "expected options of 'lbfgs', got memory: expected a whole number"),
+        ({"option__memory": "{"}, "expected option/memory in JSON"),
+        ({"option__speed": "3"}, "expected options of 'lbfgs', got 'option/speed'"),
+    ],
+)
+def test_what_is_wrong_in_a_file_is_said(changes, message, tmp_path):
+    with pytest.raises(FileFormatError, match=message):
+        resume(damaged(tmp_path, **changes))
+
+
+def test_older_files_without_an_option_keep_its_default(tmp_path):
+    assert resume(damaged(tmp_path, option__memory=None)).optimiser == Lbfgs()
+
+
+@given(st.data())
+@settings(max_examples=150, deadline=None)
+def test_damaged_files_are_refused(data, tmp_path_factory):
+    path = damaged(tmp_path_factory.mktemp("damage"))
+    content = bytearray(path.read_bytes())
+    if data.draw(st.booleans()):
+        content = content[: data.draw(st.integers(0, len(content) - 1))]
+    for _ in range(data.draw(st.integers(0, 4))):
+        if content:
+            content[data.draw(st.integers(0, len(content) - 1))] = data.draw(st.integers(0, 255))
+    path.write_bytes(content)
+    with contextlib.suppress(FileFormatError):
+        assert isinstance(resume(path).state, LbfgsState)  # the damage was done where nobody looks
+
+
+def test_pickles_and_compressed_files_are_refused(tmp_path):
+    path = tmp_path / "a.npz"
+    np.savez(path, x=np.array([{}], object))
+    with pytest.raises(FileFormatError, match="plain arrays"):
+        read_arrays(path)
+    np.savez_compressed(path, x=np.zeros(10**6))
+    with pytest.raises(FileFormatError, match="compressed"):
+        read_arrays(path)
+    path.write_text("not a zip file")
+    with pytest.raises(FileFormatError, match=r"a\.npz: expected a whole \.npz file"):
+        read_arrays(path)
+    with pytest.raises(FileNotFoundError):
+        resume(tmp_path / "nowhere")
+    with pytest.raises(ValueError, match="Object arrays"):
+        write_arrays(path, {"x": np.array([{}], object)})
+
+
+def test_journal_checks_its_arguments(tmp_path):
+    with pytest.raises(InputError, match="every: expected a whole number of at least 1"):
+        Journal(tmp_path / "a", Lbfgs(), every=0)
+    with pytest.raises(InputError, match=r"optimiser: expected an optimiser such as .*, got str"):
+        Journal(tmp_path / "a", "lbfgs")
+    with pytest.raises(InputError, match="path"):
+        Journal("", Lbfgs())

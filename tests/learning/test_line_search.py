@@ -1,0 +1,118 @@
+"""Strong Wolfe conditions at every accepted point, on random smooth functions and off the domain."""
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from optim_helpers import rosenbrock
+
+from isinglass.learning.optimisers import Lbfgs, SteepestDescent
+from isinglass.learning.optimisers.base import Counted
+from isinglass.learning.optimisers.line_search import ROUNDING, Trial, WolfeSearch, cubic_minimum
+
+
+class Smooth:
+    """A random function that is smooth, bounded below and not convex."""
+
+    def __init__(self, seed, n):
+        rng = np.random.default_rng(seed)
+        scale = 10.0 ** rng.uniform(-3, 3)
+        self.A, self.c = rng.normal(size=(4, n)) * rng.uniform(0.1, 3), rng.normal(size=4)
+        self.scale, self.wave, self.centre = scale, rng.uniform(0, 2), rng.normal(size=n)
+
+    def __call__(self, x):
+        z, far = self.A @ x - self.c, x - self.centre
+        value = np.logaddexp(z, -z).sum() + self.wave * np.cos(z).sum() + 0.05 * far @ far
+        gradient = self.A.T @ (np.tanh(z) - self.wave * np.sin(z)) + 0.1 * far
+        return self.scale * float(value), self.scale * gradient
+
+
+def origin_of(f, x, direction):
+    value, gradient = f(x)
+    return Trial(0.0, value, float(gradient @ direction), x, gradient)
+
+
+def assert_strong_wolfe(origin, found, search):
+    slack = ROUNDING * abs(origin.value)
+    assert found.value <= origin.value + search.sufficient * found.step * origin.slope + slack
+    assert abs(found.slope) <= search.curvature * abs(origin.slope)
+
+
+@given(
+    st.integers(0, 10**6),
+    st.integers(1, 6),
+    st.floats(-6, 6),
+    st.sampled_from([(1e-4, 0.9), (1e-4, 0.1), (0.1, 0.2), (1e-3, 0.01)]),
+)
+@settings(max_examples=300, deadline=None)
+def test_accepted_points_satisfy_both_conditions(seed, n, exponent, constants):
+    f, search = Smooth(seed, n), WolfeSearch(*constants)
+    x = np.random.default_rng(seed + 1).normal(size=n)
+    origin = origin_of(f, x, -f(x)[1])
+    found = search.run(Counted(f), origin, -origin.gradient, 10.0**exponent)
+    assert found is not None
+    assert_strong_wolfe(origin, found, search)
+
+
+@pytest.mark.parametrize("optimiser", [Lbfgs(tol=1e-6), SteepestDescent(tol=1e-3, max_iter=200)])
+@given(seed=st.integers(0, 10**6), n=st.integers(2, 6))
+@settings(max_examples=40, deadline=None)
+def test_every_step_of_a_run_satisfies_both_conditions(optimiser, seed, n):
+    f = Smooth(seed, n)
+    points = [np.random.default_rng(seed).normal(size=n)]
+    optimiser.minimise(f, points[0], callback=lambda p: points.append(p.x))
+    for before, after in itertools.pairwise(points):
+        (v0, g0), (v1, g1), s = f(before), f(after), after - before
+        if np.abs(s).max() < 1e-6:
+            continue  # the difference of the points is too rough
+        assert v1 <= v0 + 0.99e-4 * g0 @ s + ROUNDING * abs(v0)
+        assert abs(g1 @ s) <= optimiser.curvature * abs(g0 @ s) * (1 + 1e-6)
+
+
+@pytest.mark.parametrize("first", [1e-8, 1e-3, 1.0, 1e3, 1e12])
+def test_any_first_step_will_do(first):
+    x = np.array([-1.2, 1.0])
+    origin = origin_of(rosenbrock, x, -rosenbrock(x)[1])
+    with np.errstate(over="ignore", invalid="ignore"):
+        found = WolfeSearch(1e-4, 0.9).run(Counted(rosenbrock), origin, -origin.gradient, first)
+    assert_strong_wolfe(origin, found, WolfeSearch(1e-4, 0.9))
+
+
+@pytest.mark.parametrize("bad", [np.inf, -np.inf, np.nan])
+@pytest.mark.parametrize("where", ["value", "gradient"])
+def test_shortens_the_step_off_the_domain(bad, where):
+    def barrier(x):  # -log(1 - x) - 3 x, for x < 1
+        if x[0] >= 1:
+            return (bad, x) if where == "value" else (-1e9, np.array([bad]))
+        return float(-np.log(1 - x[0]) - 3 * x[0]), 1 / (1 - x) - 3
+
+    origin = origin_of(barrier, np.zeros(1), np.ones(1))
+    for first in (0.9, 5.0, 1e6):
+        found = WolfeSearch(1e-4, 0.1).run(Counted(barrier), origin, np.ones(1), first)
+        assert_strong_wolfe(origin, found, WolfeSearch(1e-4, 0.1))
+
+
+def test_an_infinite_point_is_not_asked_for():
+    def f(x):
+        assert np.isfinite(x).all()
+        return float(np.cosh(x[0] / 100)), np.sinh(x / 100) / 100
+
+    direction = np.array([-1e300])
+    origin = origin_of(f, np.ones(1), direction)
+    with np.errstate(over="ignore"):
+        WolfeSearch(1e-4, 0.9).run(Counted(f), origin, direction, 1e100)
+
+
+def test_gives_up_on_what_is_unbounded_below():
+    counted = Counted(lambda x: (float(-x[0]), -np.ones(1)))
+    origin = Trial(0.0, 0.0, -1.0, np.zeros(1), -np.ones(1))
+    assert WolfeSearch(1e-4, 0.9).run(counted, origin, np.ones(1), 1.0) is None
+    assert counted.evaluations <= 40
+
+
+def test_cubic_has_no_minimum():
+    x = np.zeros(1)
+    assert cubic_minimum(Trial(0.0, 0.0, -1.0, x, x), Trial(1.0, -1.0, -1.0, x, x)) is None
+    assert cubic_minimum(Trial(0.0, 0.0, -1.0, x, x), Trial(1.0, 1e300, -1e300, x, x)) is None
