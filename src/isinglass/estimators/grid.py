@@ -1,0 +1,130 @@
+"""Conditional random fields on images."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isinglass.errors import InputError
+from isinglass.estimators.crf import CRF, Batch, checked_labels, refuse_spins
+from isinglass.models import grid_model
+from isinglass.validation import IntArray
+
+
+class GridCRF(CRF):
+    """A conditional random field on images: nodes are pixels, edges join the four neighbours.
+
+    Parameters
+    ----------
+    inference : str or Algorithm, default="bp"
+        The inference that will be run, in training and in prediction.
+    iterations : int, optional
+        Of the inference: exactly so many. By default until its tolerance.
+    loss : str or Loss, default="ucl"
+    gradient : str or GradientRule, default="unrolled"
+    schedule : str, default="grid"
+        The sweep of Domke (2009), figure 5.2; for inferences that have schedules.
+    optimizer : str or Optimizer, default="lbfgs"
+    l2, edge_l2 : float
+        Penalties of the squares of node and edge parameters (`edge_l2`: as `l2`, if not given).
+    edges : "directions" or "shared", default="directions"
+        Whether horizontal and vertical edges have parameters of their own.
+    bias : bool, default=False
+        Append a constant feature.
+    decoder : str or Decoder, default="mpm"
+    n_states : int, optional
+        By default the largest label and one.
+    class_weight : "balanced", dict or array, optional
+    tol, max_iter
+        Of the optimiser.
+    warm_start : bool
+        Begin a further `fit` with the parameters of the last.
+    callback : callable, optional
+        Called with the progress of each iteration; training ends if it returns True.
+    verbose : bool
+
+    Attributes
+    ----------
+    parameters_ : dict of str to array
+        "node" (features, states), "edge/horizontal" and "edge/vertical" (states, states), or "edge".
+    history_ : list of Epoch
+    n_iter_, converged_, objective_, message_
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> Y = (rng.random((4, 6, 6)) < 0.5).astype(int)
+    >>> X = Y[..., None] + 0.3 * rng.normal(size=(4, 6, 6, 1))
+    >>> crf = GridCRF(iterations=2, bias=True, l2=0.1).fit(X, Y)
+    >>> crf.predict(X).shape, crf.score(X, Y) > 0.9
+    ((4, 6, 6), True)
+    >>> crf.predict_marginals(X).shape
+    (4, 6, 6, 2)
+    """
+
+    def __init__(
+        self,
+        inference: Any = "bp",
+        iterations: Any = None,
+        loss: Any = "ucl",
+        gradient: Any = "unrolled",
+        schedule: Any = "grid",
+        optimizer: Any = "lbfgs",
+        l2: Any = 1.0,
+        edge_l2: Any = None,
+        edges: Any = "directions",
+        bias: Any = False,
+        decoder: Any = "mpm",
+        n_states: Any = None,
+        class_weight: Any = None,
+        tol: Any = 1e-4,
+        max_iter: Any = 200,
+        warm_start: Any = False,
+        callback: Any = None,
+        verbose: Any = False,
+    ) -> None:
+        self.inference = inference
+        self.iterations = iterations
+        self.loss = loss
+        self.gradient = gradient
+        self.schedule = schedule
+        self.optimizer = optimizer
+        self.l2 = l2
+        self.edge_l2 = edge_l2
+        self.edges = edges
+        self.bias = bias
+        self.decoder = decoder
+        self.n_states = n_states
+        self.class_weight = class_weight
+        self.tol = tol
+        self.max_iter = max_iter
+        self.warm_start = warm_start
+        self.callback = callback
+        self.verbose = verbose
+
+    def _inference_options(self) -> dict[str, Any]:
+        scheduled = isinstance(self.inference, str) and self.inference in ("bp", "trw", "fbp", "max-product")
+        return {"schedule": self.schedule} if scheduled else {}
+
+    def _batch(self, X: Any, Y: Any, n_states: int) -> Batch:
+        model = grid_model(_images(X), n_states, edges=self.edges, bias=self.bias)
+        return Batch(model, Y, np.full(len(X), model.graph.n_variables // len(X), np.int64))
+
+    def _flat_labels(self, X: Any, Y: Any) -> IntArray:
+        labels = checked_labels(Y, _images(X).shape[:3], "Y")
+        refuse_spins(labels)
+        return labels
+
+    def _shape_labels(self, X: Any, flat: NDArray[Any], batch: Batch) -> NDArray[Any]:
+        return flat.reshape(*np.shape(X)[:3], *flat.shape[1:])
+
+
+def _images(X: Any) -> NDArray[np.float64]:
+    array = np.asarray(X)
+    if array.ndim != 4:
+        raise InputError("X", "an array (images, height, width, features)", f"shape {array.shape}")
+    if array.dtype.kind not in "biuf":
+        raise InputError("X", "real features", f"dtype {array.dtype}")
+    return array.astype(np.float64)

@@ -1,0 +1,126 @@
+"""What learning minimises: the loss of a model's inference over examples, plus penalties.
+
+    f(theta)  =  sum_c loss_c(inference(phi_c(theta)), y_c)  +  sum_j l2_j theta_j²
+
+The gradient goes the way back: the gradient rule carries the loss to phi, the model's transpose to theta. Sums over
+examples are made in their order, whatever the batch is made of.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isinglass.gradients import Cotangents, Evaluation, GradientRule
+from isinglass.inference import Algorithm, Info, Result
+from isinglass.losses import BeliefLoss, Likelihood, Loss, Pseudolikelihood
+from isinglass.models import Model
+from isinglass.potentials import Potentials
+from isinglass.validation import IntArray
+
+FloatArray = NDArray[np.float64]
+
+
+@dataclass(eq=False)
+class Objective:
+    """A function of the parameters: ``objective(theta)`` returns its value and gradient.
+
+    Parameters
+    ----------
+    model : Model
+    labels : int array (variables,)
+        -1 where a variable was not observed.
+    loss : Loss
+    algorithm : Algorithm
+        The inference that will be run.
+    rule : GradientRule
+    l2 : float or array (size,)
+    weights : array (variables,), optional
+        Of the variables' terms; for losses of log Z, equal within a component.
+    stages : int
+        With more than one, each of so many iterations has parameters of its own (Domke 2009, section 5.4), and theta
+        is that many vectors after each other.
+
+    Attributes
+    ----------
+    infos : list of Info
+        How inference went in the last evaluation.
+    """
+
+    model: Model
+    labels: IntArray
+    loss: Loss
+    algorithm: Algorithm
+    rule: GradientRule
+    l2: float | FloatArray = 0.0
+    weights: FloatArray | None = None
+    stages: int = 1
+    infos: list[Info] = field(default_factory=list, init=False)
+
+    @property
+    def size(self) -> int:
+        """Length of theta."""
+        return self.model.size * self.stages
+
+    def __call__(self, theta: FloatArray) -> tuple[float, FloatArray]:
+        """Return the value and the gradient."""
+        values, gradient = self.parts(theta)
+        penalty = np.broadcast_to(self.l2, self.size) if np.ndim(self.l2) == 0 else np.tile(self.l2, self.stages)
+        return float(values.sum() + (penalty * theta**2).sum()), gradient + 2 * penalty * theta
+
+    def parts(self, theta: FloatArray) -> tuple[NDArray[Any], FloatArray]:
+        """Return the loss of each component, and the gradient of their sum, without penalties."""
+        vectors = np.reshape(theta, (self.stages, self.model.size))
+        stages = [self.model.potentials(vector) for vector in vectors]
+        found = self._evaluate(stages)
+        if self.stages == 1:
+            return found.value, self.model.transpose(found.groups)
+        by_stage = [self.model.transpose([group[t] for group in found.groups]) for t in range(self.stages)]
+        return found.value, np.concatenate(by_stage)
+
+    def _evaluate(self, stages: list[Potentials]) -> Evaluation:
+        self.infos = []
+        last = stages[-1]
+        if isinstance(self.loss, Pseudolikelihood):
+            value, groups = self.loss.value_and_grad(last, self.labels, self.weights)
+            return Evaluation(value, groups, Info("none", True, 0, 0.0, "exact", 0.0))
+        if isinstance(self.loss, Likelihood):
+            return self._likelihood(self.loss, last)
+        loss = self.loss
+        assert isinstance(loss, BeliefLoss)
+
+        def measured(result: Result) -> Cotangents:
+            found = loss(result, self.labels, self.weights)
+            return Cotangents(found.value, found.log_z, found.variables, found.factors)
+
+        evaluation = self.rule.evaluate(stages if len(stages) > 1 else last, self.algorithm, measured)
+        self.infos.append(evaluation.info)
+        return evaluation
+
+    def _likelihood(self, loss: Likelihood, potentials: Potentials) -> Evaluation:
+        """Return log Z - log Z(y), the latter a score where everything is observed."""
+        weight = self._component_weights()
+
+        def log_z(result: Result) -> Cotangents:
+            return Cotangents(weight * result.component_log_z, weight.copy(), None, None)
+
+        free = self.rule.evaluate(potentials, self.algorithm, log_z)
+        self.infos.append(free.info)
+        if loss.fully_observed(potentials, self.labels):
+            value, groups = loss.score(potentials, self.labels, self.weights)
+        else:
+            clamped = self.rule.evaluate(loss.clamp(potentials, self.labels), self.algorithm, log_z)
+            self.infos.append(clamped.info)
+            value, groups = clamped.value, clamped.groups
+        slopes = tuple(a - b for a, b in zip(free.groups, groups, strict=True))
+        return Evaluation(free.value - value, slopes, free.info)
+
+    def _component_weights(self) -> FloatArray:
+        graph = self.model.graph
+        weight = np.ones(graph.n_components)
+        if self.weights is not None:
+            weight[graph.variable_component] = self.weights
+        return weight
