@@ -21,7 +21,7 @@ from math import exp
 
 from isinglass.compilation import cold, inner
 from isinglass.kernels.numba.indexing import card_of, first_of, ix
-from isinglass.kernels.numba.ring import SAFE, is_zero, plus, power, product, underflows
+from isinglass.kernels.numba.ring import SAFE, is_zero, plus, power, product, quotient, underflows
 
 
 @inner
@@ -32,8 +32,9 @@ def raise_messages(i, first_edge, start, cards, edge_link, counting, m, powered,
         c, s = counting[ix(edge_link[ix(e)])], first_of(e, start, states)
         for k in range(card):
             value = m[ix(s + k)]
-            powered[ix(s + k)] = power(value, c, ring)
-            own[ix(s + k)] = power(value, c - 1, ring)
+            raised = power(value, c, ring)
+            powered[ix(s + k)] = raised
+            own[ix(s + k)] = quotient(raised, value, ring)
 
 
 @inner

@@ -58,6 +58,14 @@ def power(value, exponent, ring):
 
 
 @inner
+def quotient(one, two, ring):
+    """Divide; zero by zero is zero."""
+    if is_zero(two, ring):
+        return two
+    return one / two if len(ring) == 0 else one - two
+
+
+@inner
 def log_add(one, two):
     """Log of the sum of two exponentials."""
     if one.real == -np.inf:
