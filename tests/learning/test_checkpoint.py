@@ -207,7 +207,7 @@ def test_older_files_without_an_option_keep_its_default(tmp_path):
     assert resume(damaged(tmp_path, option__memory=None)).optimiser == Lbfgs()
 
 
-@given(st.data())
+@given(data=st.data())
 @settings(max_examples=150, deadline=None)
 def test_damaged_files_are_refused(data, tmp_path_factory):
     path = damaged(tmp_path_factory.mktemp("damage"))

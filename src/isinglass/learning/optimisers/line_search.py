@@ -83,9 +83,7 @@ class _Line:
                 return trial
             if trial.slope >= 0:
                 return self.zoom(trial, previous)
-            further = cubic_minimum(previous, trial)
-            step = min(max(further or 0.0, 1.1 * trial.step), 10 * trial.step)
-            previous = trial
+            previous, step = trial, _longer(previous, trial)
         return None
 
     def zoom(self, low: Trial, high: Trial) -> Trial | None:
@@ -111,6 +109,13 @@ class _Line:
         if best is None or self.left % _BISECT_EVERY == 0:
             return low.step + 0.5 * width
         return low.step + min(max((best - low.step) / width, 0.1), 0.9) * width
+
+
+def _longer(previous: Trial, trial: Trial) -> float:
+    """Choose a longer step: 1.5 to 10 times the last, by the cubic if its minimum lies ahead."""
+    best = cubic_minimum(previous, trial)
+    factor = 4.0 if best is None or best <= trial.step else best / trial.step
+    return min(max(factor, 1.5), 10.0) * trial.step
 
 
 def moved(x: FloatArray, step: float, direction: FloatArray) -> FloatArray:

@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from isinglass.errors import InputError
 from isinglass.learning.optimisers.base import Counted, register
@@ -127,6 +127,6 @@ class OwlQn(Lbfgs):
         return float(self._weights(x) @ np.abs(x))
 
 
-def _same_sign(a: FloatArray, b: FloatArray, where: FloatArray) -> FloatArray:
+def _same_sign(a: FloatArray, b: FloatArray, where: NDArray[np.bool_]) -> FloatArray:
     """Return `a` with zeros where its sign is not that of `b` (π), in the coordinates `where`."""
     return np.where(where & (np.sign(a) != np.sign(b)), 0.0, a)
