@@ -160,6 +160,7 @@ def test_nothing_of_the_caller_is_changed_or_kept(name):
 
     def reusing(x):
         value, buffer[:] = f(x)
+        x[:] = np.nan  # scribbles on what it was given
         return np.float64(value), buffer  # the same array every time
 
     result = make_optimizer(name).minimise(reusing, x0)
@@ -294,6 +295,7 @@ def test_registry():
         (lambda f: Lbfgs().minimise(f, [1j]), "x0: expected .* complex128"),
         (lambda f: Lbfgs().minimise(f, [1.0, np.nan]), "x0: expected .* got nan at index 1"),
         (lambda f: Lbfgs().minimise(lambda x: (0.0, x[:1]), [0.0, 0.0]), r"f: expected a gradient of shape \(2,\)"),
+        (lambda f: Lbfgs().minimise(lambda x: 3.0, [0.0]), r"f: expected a function that returns \(value, gradient\)"),
         (lambda f: Lbfgs().minimise(f, state=Adam().minimise(f, [0.0]).state), "state: expected .* got one of 'adam'"),
         (lambda f: OwlQn().minimise(f, state=Lbfgs().minimise(f, [0.0]).state), "state: .* got one of 'lbfgs'"),
         (lambda f: Lbfgs().minimise(f, state=3), "state: expected a state of 'lbfgs', got int"),
