@@ -2,8 +2,8 @@
 
 A `Journal` is a callback that writes optimiser and state to one file after an iteration, all or nothing: whenever the
 process dies, the file holds one complete state. `resume` reads both back. The file is that of `State.save` with one
-more entry, `option/<name>`, for each option; no pickle is involved. The bits are the same on the same machine with as
-many threads of the linear algebra library as before; elsewhere the run goes on, too, but may differ by rounding.
+more entry, `option/<name>`, for each option; no pickle is involved. The bits are the same if the function gives the
+same bits as before; the optimisers do not depend on the number of threads.
 """
 
 from __future__ import annotations

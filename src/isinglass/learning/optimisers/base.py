@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from isinglass.errors import InputError
 from isinglass.learning.optimisers.state import FloatArray, S, State
+from isinglass.learning.optimisers.vectors import norm
 from isinglass.registry import Registry
 from isinglass.validation import read_only
 
@@ -242,11 +243,6 @@ def make_optimizer(optimizer: str | Optimizer[Any, Any], **options: Any) -> Opti
         expected = f"an option of {cls.name!r} (one of {', '.join(known)})"
         raise InputError(unknown[0], expected, f"{options[unknown[0]]!r:.40}")
     return cls(**options) if isinstance(optimizer, str) else replace(optimizer, **options)  # type: ignore[type-var]
-
-
-def norm(vector: FloatArray) -> float:
-    """Return the Euclidean length."""
-    return float(np.linalg.norm(vector))
 
 
 def _vector(x0: ArrayLike | None) -> FloatArray:

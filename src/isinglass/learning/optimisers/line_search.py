@@ -21,6 +21,7 @@ import numpy as np
 
 from isinglass.learning.optimisers.base import Counted
 from isinglass.learning.optimisers.state import FloatArray
+from isinglass.learning.optimisers.vectors import dot
 
 ROUNDING = 16 * float(np.finfo(float).eps)
 _BISECT_EVERY = 3  # zoom halves the interval at least so often, whatever the interpolation says
@@ -128,7 +129,7 @@ def evaluate(f: Counted, x: FloatArray, step: float, direction: FloatArray) -> T
     """Evaluate `f`, with an infinite value wherever it is not finite; `f` is never asked at infinite points."""
     if np.isfinite(x).all():
         value, gradient = f(x)
-        slope = float(gradient @ direction)
+        slope = dot(gradient, direction)
         if math.isfinite(value) and math.isfinite(slope) and np.isfinite(gradient).all():
             return Trial(step, value, slope, x, gradient)
     return Trial(step, math.inf, math.nan, x, np.full_like(x, np.nan))

@@ -31,6 +31,7 @@ from isinglass.learning.optimisers.curvature import Curvature
 from isinglass.learning.optimisers.lbfgs import Lbfgs, LbfgsState, first_step
 from isinglass.learning.optimisers.line_search import ROUNDING, Trial, evaluate, moved
 from isinglass.learning.optimisers.state import FloatArray
+from isinglass.learning.optimisers.vectors import dot
 
 _SHORTER, _OFF_DOMAIN, _MOST_TRIALS = 0.5, 0.1, 60
 
@@ -115,7 +116,7 @@ class OwlQn(Lbfgs):
         penalised = self._weights(state.x) > 0
         for where in (penalised & (state.x == 0), penalised) if self.align == "zeros" else (penalised,):
             direction = _same_sign(newton, v, where)
-            if 0 < float(v @ direction) < math.inf:
+            if 0 < dot(v, direction) < math.inf:
                 return direction
         return None
 
@@ -130,7 +131,7 @@ class OwlQn(Lbfgs):
             if trial.value == math.inf:
                 continue
             value = trial.value + self._penalty(trial.x)
-            expected = float(subgradient @ (trial.x - state.x))
+            expected = dot(subgradient, trial.x - state.x)
             if expected < 0 and value <= state.value + self.sufficient * expected + ROUNDING * abs(state.value):
                 return replace(trial, value=value)
         return None
@@ -145,7 +146,7 @@ class OwlQn(Lbfgs):
         return np.broadcast_to(np.asarray(self.l1, np.float64), x.shape)
 
     def _penalty(self, x: FloatArray) -> float:
-        return float(self._weights(x) @ np.abs(x))
+        return dot(self._weights(x), np.abs(x))
 
 
 def _same_sign(a: FloatArray, b: FloatArray, where: NDArray[np.bool_]) -> FloatArray:
