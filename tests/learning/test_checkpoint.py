@@ -101,7 +101,8 @@ def test_any_option_survives(tmp_path):
 
 
 SCRIPT = """
-import sys, time
+import signal, sys, time
+signal.signal(signal.SIGINT, signal.default_int_handler)
 sys.path.insert(0, {helpers!r})
 import numpy as np
 from optim_helpers import Logistic
@@ -126,31 +127,48 @@ if name == "lbfgs":
     result = optimiser.minimise(lambda x: on(np.arange(33), x), x0, state=state, callback=journal)
 else:
     result = optimiser.minimise_batches(on, 33, x0, state=state, callback=journal)
-print(result.iterations, result.x.tobytes().hex())
+print(result.iterations, result.x.tobytes().hex(), result.message)
 """
+
+
+def command(folder, name, file, mode):
+    script = folder / "script.py"
+    script.write_text(SCRIPT.format(helpers=str(Path(__file__).parent)))
+    return [sys.executable, str(script), str(folder / file), name, mode]
+
+
+def output(*arguments):
+    return subprocess.run(command(*arguments), capture_output=True, text=True, check=True).stdout
+
+
+def signalled(folder, name, number):
+    """Start a run, send it a signal after three iterations, and return its exit code and what it printed."""
+    process = subprocess.Popen(command(folder, name, "run.npz", "slow"), stdout=subprocess.PIPE, text=True)
+    path, deadline = folder / "run.npz", time.monotonic() + 60
+    while not (path.exists() and resume(path).state.iteration >= 3):
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    os.kill(process.pid, number)
+    printed, _ = process.communicate()
+    return process.returncode, printed
 
 
 @pytest.mark.parametrize("name", ["lbfgs", "adam"])
 def test_survives_sigkill(name, tmp_path):
-    script, path = tmp_path / "script.py", tmp_path / "run.npz"
-    script.write_text(SCRIPT.format(helpers=str(Path(__file__).parent)))
+    whole = output(tmp_path, name, "whole.npz", "fast")
+    assert signalled(tmp_path, name, signal.SIGKILL) == (-signal.SIGKILL, "")
+    assert 3 <= resume(tmp_path / "run.npz").state.iteration < int(whole.split()[0])
+    assert output(tmp_path, name, "run.npz", "resume") == whole
 
-    def command(file, mode):
-        return [sys.executable, str(script), str(file), name, mode]
 
-    whole = subprocess.run(command(tmp_path / "whole.npz", "fast"), capture_output=True, text=True, check=True)
-    process = subprocess.Popen(command(path, "slow"), stdout=subprocess.PIPE)
-    deadline = time.monotonic() + 60
-    while not (path.exists() and resume(path).state.iteration >= 3):
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
-    os.kill(process.pid, signal.SIGKILL)
-    out, _ = process.communicate()
-    assert process.returncode == -signal.SIGKILL
-    assert out == b""
-    assert 3 <= resume(path).state.iteration < int(whole.stdout.split()[0])
-    rest = subprocess.run(command(path, "resume"), capture_output=True, text=True, check=True)
-    assert rest.stdout == whole.stdout
+@pytest.mark.parametrize("name", ["lbfgs", "adam"])
+def test_ctrl_c_ends_a_run_in_order(name, tmp_path):
+    code, printed = signalled(tmp_path, name, signal.SIGINT)
+    iterations, x, message = printed.split()
+    assert (code, message) == (0, "interrupted")
+    assert int(iterations) >= 3
+    assert 0 <= int(iterations) - resume(tmp_path / "run.npz").state.iteration <= 1
+    assert np.isfinite(np.frombuffer(bytes.fromhex(x))).all()
 
 
 def test_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch):
@@ -207,7 +225,7 @@ def test_older_files_without_an_option_keep_its_default(tmp_path):
     assert resume(damaged(tmp_path, option__memory=None)).optimiser == Lbfgs()
 
 
-@given(st.data())
+@given(data=st.data())
 @settings(max_examples=150, deadline=None)
 def test_damaged_files_are_refused(data, tmp_path_factory):
     path = damaged(tmp_path_factory.mktemp("damage"))
@@ -237,6 +255,12 @@ def test_pickles_and_compressed_files_are_refused(tmp_path):
         resume(tmp_path / "nowhere")
     with pytest.raises(ValueError, match="Object arrays"):
         write_arrays(path, {"x": np.array([{}], object)})
+
+
+def test_a_bare_state_has_no_options(tmp_path):
+    run(made("owlqn", 2)).state.save(tmp_path / "a")
+    with pytest.raises(FileFormatError, match="expected a checkpoint with options, got a state alone"):
+        resume(tmp_path / "a")
 
 
 def test_journal_checks_its_arguments(tmp_path):

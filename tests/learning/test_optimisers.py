@@ -79,12 +79,13 @@ def test_limited_memory_is_the_bfgs_update():
 
 
 @pytest.mark.parametrize("l1", [0.1, 3.0, np.array([0, 0, 1, 1, 5, 5, 50, 500.0])])
+@pytest.mark.parametrize("align", ["zeros", "all"])
 @pytest.mark.parametrize("seed", range(3))
-def test_l1_against_proximal_gradients(l1, seed):
+def test_l1_against_proximal_gradients(l1, align, seed):
     f = Logistic(seed=seed)
     lipschitz = np.linalg.norm(f.X, 2) ** 2 / 4 + 2 * f.l2
     reference = proximal_gradient(f, np.zeros(8), l1, 1 / lipschitz, 5000)
-    result = OwlQn(l1=l1, **TIGHT).minimise(f, np.zeros(8))
+    result = OwlQn(l1=l1, align=align, **TIGHT).minimise(f, np.zeros(8))
     penalised = f(reference)[0] + (l1 * np.abs(reference)).sum()
     assert result.converged
     assert abs(result.value - penalised) < 1e-8
@@ -92,12 +93,12 @@ def test_l1_against_proximal_gradients(l1, seed):
     assert ((result.x == 0) == (reference == 0)).all()
 
 
-@given(st.integers(0, 10**6), st.floats(0.01, 20))
+@given(st.integers(0, 10**6), st.floats(0.01, 20), st.sampled_from(["zeros", "all"]))
 @settings(max_examples=30, deadline=None)
-def test_l1_optimality_conditions(seed, l1):
+def test_l1_optimality_conditions(seed, l1, align):
     f = Logistic(n=20, features=5, l2=0.1, seed=seed)
     start = np.random.default_rng(seed).normal(size=5)
-    result = OwlQn(l1=l1, tol=1e-7, ftol=0).minimise(f, start)
+    result = OwlQn(l1=l1, align=align, tol=1e-7, ftol=0).minimise(f, start)
     gradient = f(result.x)[1]
     assert result.converged
     at_zero = result.x == 0
@@ -159,6 +160,7 @@ def test_nothing_of_the_caller_is_changed_or_kept(name):
 
     def reusing(x):
         value, buffer[:] = f(x)
+        x[:] = np.nan  # scribbles on what it was given
         return np.float64(value), buffer  # the same array every time
 
     result = make_optimizer(name).minimise(reusing, x0)
@@ -284,6 +286,7 @@ def test_registry():
         (lambda f: Lbfgs(sufficient=0.95).minimise(f, [0.0]), "sufficient: expected 0 < sufficient < curvature"),
         (lambda f: SteepestDescent(curvature=0).minimise(f, [0.0]), "curvature: expected"),
         (lambda f: OwlQn(l1=-1).minimise(f, [0.0]), "l1: expected finite numbers of at least 0, one or 1, got -1"),
+        (lambda f: OwlQn(align="none").minimise(f, [0.0]), "align: expected 'zeros' or 'all', got 'none'"),
         (lambda f: OwlQn(l1=[1, 2]).minimise(f, [0.0]), r"l1: expected .* got dtype int64 of shape \(2,\)"),
         (lambda f: OwlQn(l1=[[1], [1, 2]]).minimise(f, [0.0]), "l1: expected .* do not form an array"),
         (lambda f: Lbfgs().minimise(f), "x0: expected a vector .* got None; only with state="),
@@ -292,6 +295,7 @@ def test_registry():
         (lambda f: Lbfgs().minimise(f, [1j]), "x0: expected .* complex128"),
         (lambda f: Lbfgs().minimise(f, [1.0, np.nan]), "x0: expected .* got nan at index 1"),
         (lambda f: Lbfgs().minimise(lambda x: (0.0, x[:1]), [0.0, 0.0]), r"f: expected a gradient of shape \(2,\)"),
+        (lambda f: Lbfgs().minimise(lambda x: 3.0, [0.0]), r"f: expected a function that returns \(value, gradient\)"),
         (lambda f: Lbfgs().minimise(f, state=Adam().minimise(f, [0.0]).state), "state: expected .* got one of 'adam'"),
         (lambda f: OwlQn().minimise(f, state=Lbfgs().minimise(f, [0.0]).state), "state: .* got one of 'lbfgs'"),
         (lambda f: Lbfgs().minimise(f, state=3), "state: expected a state of 'lbfgs', got int"),

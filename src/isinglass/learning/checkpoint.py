@@ -2,7 +2,8 @@
 
 A `Journal` is a callback that writes optimiser and state to one file after an iteration, all or nothing: whenever the
 process dies, the file holds one complete state. `resume` reads both back. The file is that of `State.save` with one
-more entry, `option/<name>`, for each option; no pickle is involved.
+more entry, `option/<name>`, for each option; no pickle is involved. The bits are the same if the function gives the
+same bits as before; the optimisers do not depend on the number of threads.
 """
 
 from __future__ import annotations
@@ -131,6 +132,8 @@ def _options(cls: type[Optimizer[Any, Any]], arrays: Mapping[str, NDArray[Any]],
     """Read the options; those that the file does not have keep their defaults."""
     known = {_OPTION + field.name for field in fields(cls)}  # type: ignore[arg-type]
     entries = {name: array for name, array in arrays.items() if name.startswith(_OPTION)}
+    if not entries:
+        raise FileFormatError(file, None, "a checkpoint with options", "a state alone (read it with State.load)")
     if unknown := sorted(set(entries) - known):
         raise FileFormatError(file, None, f"options of {cls.name!r}", f"{unknown[0]!r:.60}")
     return {name.removeprefix(_OPTION): _option(name, array, file) for name, array in entries.items()}

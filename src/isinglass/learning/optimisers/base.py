@@ -17,7 +17,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from isinglass.errors import InputError
 from isinglass.learning.optimisers.state import FloatArray, S, State
+from isinglass.learning.optimisers.vectors import norm
 from isinglass.registry import Registry
+from isinglass.validation import read_only
 
 Function = Callable[[FloatArray], tuple[float, NDArray[Any]]]
 """A function to minimise: x to its value and gradient. It must give the same bits for the same x."""
@@ -34,7 +36,7 @@ class Progress:
     value, gradient_norm : float
         Of the point `x`; minibatch optimisers estimate them from the batches of the epoch so far.
     x : array (n,)
-        The point that would be returned now; do not change it.
+        The point that would be returned now, read-only.
     state : State
         What to go on from.
     """
@@ -95,7 +97,7 @@ class StuckError(Exception):
 
 
 class Counted:
-    """A function that counts its calls and checks and copies what comes back."""
+    """A function that counts its calls, keeps the caller's hands off the state and checks what comes back."""
 
     def __init__(self, f: Callable[..., tuple[float, NDArray[Any]]]) -> None:
         self.f = f
@@ -103,13 +105,14 @@ class Counted:
 
     def __call__(self, *arguments: Any) -> tuple[float, FloatArray]:
         """Return value and gradient; the point is the last argument."""
-        value, gradient = self.f(*arguments)
+        answer = self.f(*(argument.copy() for argument in arguments))
         self.evaluations += 1
-        copied = np.array(gradient, np.float64)
-        if copied.shape != arguments[-1].shape:
-            expected = f"a gradient of shape {arguments[-1].shape}"
-            raise InputError("f", expected, f"shape {copied.shape}", "return (value, gradient)")
-        return float(value), copied
+        if not isinstance(answer, tuple | list) or len(answer) != 2:
+            raise InputError("f", "a function that returns (value, gradient)", f"one that returns {answer!r:.40}")
+        gradient = np.array(answer[1], np.float64)
+        if gradient.shape != arguments[-1].shape:
+            raise InputError("f", f"a gradient of shape {arguments[-1].shape}", f"shape {gradient.shape}")
+        return float(answer[0]), gradient
 
 
 C = TypeVar("C", bound=Counted)
@@ -199,7 +202,7 @@ class Optimizer(ABC, Generic[S, C]):
 
     def _progress(self, state: S) -> Progress:
         x, value, gradient = self.outcome(state)
-        return Progress(state.iteration, value, norm(gradient), x, state)
+        return Progress(state.iteration, value, norm(gradient), read_only(x), state)
 
     def _result(self, x0: FloatArray, state: S | None, evaluations: int, end: End) -> OptimResult:
         if state is None:
@@ -240,11 +243,6 @@ def make_optimizer(optimizer: str | Optimizer[Any, Any], **options: Any) -> Opti
         expected = f"an option of {cls.name!r} (one of {', '.join(known)})"
         raise InputError(unknown[0], expected, f"{options[unknown[0]]!r:.40}")
     return cls(**options) if isinstance(optimizer, str) else replace(optimizer, **options)  # type: ignore[type-var]
-
-
-def norm(vector: FloatArray) -> float:
-    """Return the Euclidean length."""
-    return float(np.linalg.norm(vector))
 
 
 def _vector(x0: ArrayLike | None) -> FloatArray:

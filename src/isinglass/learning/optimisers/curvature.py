@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from isinglass.learning.optimisers.state import FloatArray, Vectors
+from isinglass.learning.optimisers.vectors import dot
 
 _LEAST_CURVATURE = float(np.finfo(float).eps)
 
@@ -35,7 +36,7 @@ class Curvature:
 
     def with_pair(self, s: FloatArray, y: FloatArray, memory: int) -> Curvature:
         """Return the newest `memory` pairs, with this one if its curvature is positive."""
-        if not float(s @ y) > _LEAST_CURVATURE * float(y @ y):
+        if not dot(s, y) > _LEAST_CURVATURE * dot(y, y):
             return self
         return Curvature((*self.steps, s)[-memory:], (*self.changes, y)[-memory:])
 
@@ -44,13 +45,13 @@ class Curvature:
         q = v.copy()
         factors = []
         for s, y in zip(reversed(self.steps), reversed(self.changes), strict=True):
-            alpha = float(s @ q) / float(s @ y)
+            alpha = dot(s, q) / dot(s, y)
             factors.append(alpha)
             q -= alpha * y
         if self.steps:
             s, y = self.steps[-1], self.changes[-1]
-            q *= float(s @ y) / float(y @ y)
+            q *= dot(s, y) / dot(y, y)
         for s, y, alpha in zip(self.steps, self.changes, reversed(factors), strict=True):
-            beta = float(y @ q) / float(s @ y)
+            beta = dot(y, q) / dot(s, y)
             q += (alpha - beta) * s
         return q

@@ -18,9 +18,10 @@ from typing import Any, Generic, TypeVar
 from numpy.typing import ArrayLike
 
 from isinglass.errors import InputError
-from isinglass.learning.optimisers.base import Callback, Counted, End, Function, Optimizer, OptimResult, norm
+from isinglass.learning.optimisers.base import Callback, Counted, End, Function, Optimizer, OptimResult
 from isinglass.learning.optimisers.line_search import Trial, evaluate
 from isinglass.learning.optimisers.state import FloatArray, State
+from isinglass.learning.optimisers.vectors import norm
 from isinglass.validation import number, whole_number
 
 NO_STEP = "the line search found no better point; is the gradient right, the function smooth and bounded below?"

@@ -14,11 +14,12 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from isinglass.errors import InputError
-from isinglass.learning.optimisers.base import Counted, StuckError, norm, register
+from isinglass.learning.optimisers.base import Counted, StuckError, register
 from isinglass.learning.optimisers.curvature import Curvature
 from isinglass.learning.optimisers.descent import NO_STEP, Descent, DescentState, first_values, next_fields
 from isinglass.learning.optimisers.line_search import Trial, WolfeSearch
 from isinglass.learning.optimisers.state import FloatArray, State, Vectors
+from isinglass.learning.optimisers.vectors import dot, norm
 from isinglass.validation import number, whole_number
 
 
@@ -102,7 +103,7 @@ class Lbfgs(Descent[LbfgsState]):
     def search(self, f: Counted, state: LbfgsState, curvature: Curvature) -> Trial | None:
         """Return the next point, None if there is none in the direction that the pairs give."""
         direction = -curvature.inverse_times(state.gradient)
-        slope = float(state.gradient @ direction)
+        slope = dot(state.gradient, direction)
         if not -math.inf < slope < 0:
             return None
         origin = Trial(0.0, state.value, slope, state.x, state.gradient)

@@ -184,7 +184,7 @@ class MiniBatch(Optimizer[MiniBatchState, Batches]):
     def step(self, f: Batches, state: MiniBatchState) -> MiniBatchState:
         """Follow the gradient of the next batch."""
         chosen = f.order(state.seed, state.epoch)[state.seen : state.seen + self.batch_size]
-        value, gradient = f(chosen.copy(), state.x)
+        value, gradient = f(chosen, state.x)
         time = state.epoch + state.seen / state.n_examples
         rate = self.learning_rate * RATES[self.schedule](self.decay * time)
         with np.errstate(over="ignore", invalid="ignore"):

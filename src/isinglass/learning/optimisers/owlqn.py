@@ -10,16 +10,20 @@ subgradient of least norm. The direction is p = π(H v; v), H from the pairs of 
 
 where π(a; b) puts zero wherever the signs of a and b differ. Coordinates without penalty have no kink and are left as
 they are by π. Without any penalty the algorithm is L-BFGS, bit for bit (with its line search).
+
+By default π acts on the direction only in coordinates that are at zero (`align="zeros"`), for as long as vᵀp > 0. Away
+from zero F is smooth, and to cut H v there spoils it where H is far from diagonal: on ill-conditioned functions the
+published form (`align="all"`) took up to three times as many evaluations.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from isinglass.errors import InputError
 from isinglass.learning.optimisers.base import Counted, register
@@ -27,6 +31,7 @@ from isinglass.learning.optimisers.curvature import Curvature
 from isinglass.learning.optimisers.lbfgs import Lbfgs, LbfgsState, first_step
 from isinglass.learning.optimisers.line_search import ROUNDING, Trial, evaluate, moved
 from isinglass.learning.optimisers.state import FloatArray
+from isinglass.learning.optimisers.vectors import dot
 
 _SHORTER, _OFF_DOMAIN, _MOST_TRIALS = 0.5, 0.1, 60
 
@@ -46,6 +51,8 @@ class OwlQn(Lbfgs):
         Used without penalty only.
     l1 : float or array (n,)
         The penalty, for all coordinates or each one; zero leaves a coordinate free.
+    align : {"zeros", "all"}
+        Where π acts on the direction: in coordinates at zero, or in all, as published.
 
     Examples
     --------
@@ -57,20 +64,26 @@ class OwlQn(Lbfgs):
     """
 
     l1: ArrayLike = 1.0
+    align: str = "zeros"
 
     name: ClassVar[str] = "owlqn"
 
     def __eq__(self, other: object) -> bool:
         """Compare the options, the penalty entry by entry."""
-        return isinstance(other, OwlQn) and np.array_equal(self.l1, other.l1) and super().__eq__(other)
+        return isinstance(other, OwlQn) and self._key() == other._key() and np.array_equal(self.l1, other.l1)
 
     def __hash__(self) -> int:
         """Hash the options other than the penalty."""
-        return super().__hash__()
+        return hash(self._key())
+
+    def _key(self) -> tuple[object, ...]:
+        return tuple(getattr(self, field.name) for field in fields(self) if field.name != "l1")
 
     def check(self, size: int) -> None:
         """Check the options."""
         super().check(size)
+        if self.align not in {"zeros", "all"}:
+            raise InputError("align", "'zeros' or 'all'", repr(self.align))
         expected = f"finite numbers of at least 0, one or {size}"
         try:
             l1 = np.asarray(self.l1)
@@ -92,11 +105,20 @@ class OwlQn(Lbfgs):
         if not penalised.any():
             return super().search(f, state, curvature)
         v = -self.steepest(state)
-        direction = _same_sign(curvature.inverse_times(v), v, penalised)
-        if not 0 < float(v @ direction) < math.inf:
+        direction = self._direction(state, curvature.inverse_times(v), v)
+        if direction is None:
             return None
         orthant = np.where(state.x != 0, state.x, v)
         return self._backtrack(f, state, direction, orthant, first_step(curvature, direction))
+
+    def _direction(self, state: LbfgsState, newton: FloatArray, v: FloatArray) -> FloatArray | None:
+        """Return π(H v; v), in the coordinates that are at zero only if that goes downhill."""
+        penalised = self._weights(state.x) > 0
+        for where in (penalised & (state.x == 0), penalised) if self.align == "zeros" else (penalised,):
+            direction = _same_sign(newton, v, where)
+            if 0 < dot(v, direction) < math.inf:
+                return direction
+        return None
 
     def _backtrack(
         self, f: Counted, state: LbfgsState, direction: FloatArray, orthant: FloatArray, step: float
@@ -109,7 +131,7 @@ class OwlQn(Lbfgs):
             if trial.value == math.inf:
                 continue
             value = trial.value + self._penalty(trial.x)
-            expected = float(subgradient @ (trial.x - state.x))
+            expected = dot(subgradient, trial.x - state.x)
             if expected < 0 and value <= state.value + self.sufficient * expected + ROUNDING * abs(state.value):
                 return replace(trial, value=value)
         return None
@@ -124,9 +146,9 @@ class OwlQn(Lbfgs):
         return np.broadcast_to(np.asarray(self.l1, np.float64), x.shape)
 
     def _penalty(self, x: FloatArray) -> float:
-        return float(self._weights(x) @ np.abs(x))
+        return dot(self._weights(x), np.abs(x))
 
 
-def _same_sign(a: FloatArray, b: FloatArray, where: FloatArray) -> FloatArray:
+def _same_sign(a: FloatArray, b: FloatArray, where: NDArray[np.bool_]) -> FloatArray:
     """Return `a` with zeros where its sign is not that of `b` (π), in the coordinates `where`."""
     return np.where(where & (np.sign(a) != np.sign(b)), 0.0, a)

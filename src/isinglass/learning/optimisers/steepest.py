@@ -14,10 +14,11 @@ import math
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from isinglass.learning.optimisers.base import Counted, StuckError, norm, register
+from isinglass.learning.optimisers.base import Counted, StuckError, register
 from isinglass.learning.optimisers.descent import NO_STEP, Descent, DescentState, first_values, next_fields
 from isinglass.learning.optimisers.line_search import Trial, WolfeSearch
 from isinglass.learning.optimisers.state import FloatArray, State
+from isinglass.learning.optimisers.vectors import dot, norm
 from isinglass.validation import number
 
 
@@ -77,7 +78,7 @@ class SteepestDescent(Descent[SteepestState]):
     def step(self, f: Counted, state: SteepestState) -> SteepestState:
         """Search along the negative gradient."""
         direction = -state.gradient
-        slope = -float(direction @ direction)
+        slope = -dot(direction, direction)
         origin = Trial(0.0, state.value, slope, state.x, state.gradient)
         search = WolfeSearch(min(1e-4, self.curvature / 2), self.curvature)
         found = search.run(f, origin, direction, state.fall / -slope)
