@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from optim_helpers import BATCHED, WHOLE, Logistic, rosenbrock, same_bits, same_states
 
 from isinglass.errors import FileFormatError, InputError
-from isinglass.io.arrays import read_arrays, write_arrays
+from isinglass.learning.array_files import read_arrays, write_arrays
 from isinglass.learning.checkpoint import Journal, resume, save_checkpoint
 from isinglass.learning.optimisers import OPTIMISERS, Adam, Lbfgs, LbfgsState, OwlQn, Sgd, make_optimizer
 

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isinglass.errors import FileFormatError
-from isinglass.io.arrays import read_arrays, write_arrays
+from isinglass.learning.array_files import read_arrays, write_arrays
 from isinglass.io.files import PathLike, shown_path
 
 FloatArray = NDArray[np.float64]
