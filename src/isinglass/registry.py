@@ -73,7 +73,7 @@ def choose(registry: Registry[type[T]], base: type[T], given: str | T, options: 
     example : str
         The name of an entry, for the message about what is neither a name nor an object.
     """
-    if not isinstance(given, str | base):
+    if not isinstance(given, (str, base)):
         got = type(given).__name__ if not isinstance(given, type) else f"the class {given.__name__}"
         expected = f"a name such as {example!r} or an object such as {registry[example].__name__}()"
         raise InputError(registry.what, expected, got)

@@ -1,6 +1,9 @@
 """The registry of losses: names, facts, options."""
 
+from pathlib import Path
+
 import pytest
+from loss_helpers import draw, flat_factors, with_beliefs
 
 import isinglass as ig
 from isinglass import losses
@@ -50,18 +53,20 @@ def test_wrong_choices_are_answered_kindly(call, message):
         call(result)
 
 
-def test_a_loss_of_ones_own():
-    """A new univariate loss is one method: the term of a belief and its derivative."""
-    from dataclasses import dataclass
+def test_the_guide_to_a_loss_of_ones_own():
+    """The loss of the guide, with its derivative and an impossible label."""
+    text = (Path(__file__).parents[2] / "docs" / "guides" / "loss.md").read_text()
+    code = text.split("```python")[1].split("```")[0].replace("@register\n", "").replace(", register", "")
+    names = {}
+    exec(code, names)
+    focal = names["Focal"]()
+    p, labels, weights, rng = draw("mixed", 1)
+    result = ig.infer(p, "brute")
+    flat, direction = result.variables.flat, rng.normal(size=result.variables.flat.shape)
 
-    import numpy as np
+    def value(step):
+        moved_result = with_beliefs(result, flat + step * direction, flat_factors(result))
+        return focal(moved_result, labels, weights).value.sum()
 
-    @dataclass(frozen=True)
-    class Linear(losses.UnivariateLoss):
-        def terms(self, beliefs, labels):
-            bars = np.zeros_like(beliefs)
-            bars[np.arange(len(labels)), labels] = -1.0
-            return (bars * beliefs).sum(axis=1), bars
-
-    p = ig.Potentials(ig.FactorGraph([2], [(0,)]), [np.log([1.0, 3.0])])
-    assert Linear()(ig.infer(p, "brute"), [1]).value == pytest.approx(-0.75)
+    mine = focal(result, labels, weights).variables @ direction
+    assert mine == pytest.approx(value(1e-20j).imag / 1e-20, rel=1e-12)

@@ -118,4 +118,4 @@ def make(loss: str | Loss, **options: Any) -> Loss:
     >>> losses.make("suclass", lam=15.0)
     SmoothedUnivariate(lam=15.0)
     """
-    return choose(LOSSES, Loss, loss, options, "ucl")  # type: ignore[type-abstract]
+    return choose(LOSSES, Loss, loss, options, "ucl")

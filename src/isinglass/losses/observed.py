@@ -92,6 +92,11 @@ def known_states(labels: ArrayLike, potentials: Potentials) -> IntArray:
     return states
 
 
+def chosen(mask: NDArray[np.bool_]) -> IntArray | slice:
+    """Return the rows that a mask chooses; all of them as a slice, which copies nothing."""
+    return slice(None) if mask.all() else np.flatnonzero(mask)
+
+
 def table_entries(group: FactorGroup, states: IntArray) -> IntArray:
     """Return where the states of each factor's variables lie in its flat table (C order); rows must be known."""
     return states[group.scopes] @ table_strides(group)

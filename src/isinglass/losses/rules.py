@@ -49,7 +49,7 @@ def quadratic_rule(beliefs: NDArray[Any], labels: IntArray) -> tuple[NDArray[Any
     ([0.125], [[-1.5, 1.5]])
     """
     rows = np.arange(len(labels))
-    values = (beliefs * beliefs).sum(axis=1) - 2.0 * beliefs[rows, labels]
+    values = np.einsum("ij,ij->i", beliefs, beliefs) - 2.0 * beliefs[rows, labels]
     bars = 2.0 * beliefs
     bars[rows, labels] -= 2.0
     return values, bars

@@ -26,7 +26,7 @@ from isinglass.losses.observed import checked_labels, checked_weights, sum_at
 from isinglass.losses.rules import log_rule, quadratic_rule
 from isinglass.validation import IntArray
 
-REMEDY = "a hard zero (-inf) forbids it, or it is too small for a float; use -1 there, or a loss without logarithms"
+REMEDY = "a hard zero (-inf) or evidence forbids it, or it underflows; use -1 there, or a loss without logarithms"
 
 
 class UnivariateLoss(BeliefLoss):
