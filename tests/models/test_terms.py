@@ -141,12 +141,16 @@ def test_wrong_terms_are_answered_kindly(call, message):
         call()
 
 
-def test_tables_are_numbered_by_first_use():
+def test_tables_are_numbered_term_by_term():
     shared, own = np.array([1, 1, 0, 1]), np.array([-1, 0, 0, -1])
     table_ids, n, chosen = place([shared, own], [2, 1], 4)
-    assert table_ids.tolist() == [0, 1, 2, 0]
+    assert table_ids.tolist() == [2, 1, 0, 2]
     assert n == 3
-    assert [c.tolist() for c in chosen] == [[1, 1, 0], [-1, 0, 0]]
+    assert [c.tolist() for c in chosen] == [[0, 1, 1], [0, 0, -1]]
+    halves = np.array([0, -1, 1, -1, 2]), np.array([-1, 0, -1, 1, -1])
+    table_ids, n, chosen = place(halves, [3, 2], 5)
+    assert table_ids.tolist() == [0, 3, 1, 4, 2]
+    assert [selection(c, m).of_group for c, m in zip(chosen, (3, 2), strict=True)] == [slice(0, 3), slice(3, 5)]
 
 
 def test_selections_by_slices_and_by_a_matrix():
