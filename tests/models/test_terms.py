@@ -10,6 +10,7 @@ from scipy import sparse
 import isinglass as ig
 from isinglass.models import CallableTerm, CliqueTerm, EdgeTerm, IndicatorTerm, NodeTerm, SharedTerm
 from isinglass.models.placement import Block, Spread, place, selection
+from isinglass.models.products import times
 
 
 def terms(rng):
@@ -82,6 +83,15 @@ def test_indicators_against_a_loop():
     found = IndicatorTerm("i", matrix, cards).tables(weights)
     for t, x, j in hits:
         assert found[(t, *x)] == weights[j]
+
+
+@pytest.mark.parametrize(("rows", "columns"), [(70_001, 5), (5, 70_001), (3, 4), (5000, 70)])
+def test_products_in_pieces(rows, columns):
+    rng = np.random.default_rng(0)
+    matrix, array = rng.standard_normal((rows, columns)), complex_normal(rng, (columns, 2, 2))
+    expected = np.tensordot(matrix, array, 1)
+    np.testing.assert_allclose(times(matrix, array), expected, atol=1e-9)
+    np.testing.assert_allclose(times(matrix, array.real), expected.real, atol=1e-9)
 
 
 def test_features_are_copied():
