@@ -127,3 +127,20 @@ def test_printing_tells_what_the_model_is_and_what_exact_costs():
     assert "exact needs" in str(p)
     huge = ig.Potentials.from_groups(ig.grid_graph(80, 80, 2), [np.zeros((1, 2)), np.zeros((1, 2, 2))])
     assert "exact needs more than" in str(huge)
+
+
+def test_evidence_in_bulk_and_one_by_one_agree():
+    g = ig.chain_graph(5, [2, 3, 2, 3, 2])
+    p = ig.Potentials.from_groups(g, [np.zeros((1, *group.shape)) for group in g.groups])
+    plain = {4: 1, 1: 2, 0: 0}
+    for evidence in (
+        plain,
+        {np.int64(v): np.int64(x) for v, x in plain.items()},
+        {np.int8(4): 1, 1: np.uint8(2), 0: 0},
+    ):
+        found = p.with_evidence(evidence).evidence
+        assert list(found.items()) == [(0, 0), (1, 2), (4, 1)]
+        assert {type(x) for pair in found.items() for x in pair} == {int}
+    for wrong in ({5: 0}, {-1: 0}, {0: 2}, {0: -1}, {10**30: 0}, {0: 10**30}, {True: 0}, {0: False}, {0.0: 0}):
+        with pytest.raises(ig.InputError, match="evidence"):
+            p.with_evidence(wrong)

@@ -105,6 +105,9 @@ def evidence_dict(evidence: Evidence | None, cards: IntArray, argument: str = "e
         return {}
     if not isinstance(evidence, Mapping):
         raise InputError(argument, "a mapping from variable to state, such as {2: 0}", type(evidence).__name__)
+    plain = _plain_evidence(evidence, cards)
+    if plain is not None:
+        return plain
     checked: dict[int, int] = {}
     for key, value in evidence.items():
         variable = whole_number(key, f"{argument} (variable)")
@@ -115,6 +118,22 @@ def evidence_dict(evidence: Evidence | None, cards: IntArray, argument: str = "e
             raise InputError(f"{argument}[{variable}]", f"a state from 0 to {cards[variable] - 1}", str(state))
         checked[variable] = state
     return dict(sorted(checked.items()))
+
+
+def _plain_evidence(evidence: Evidence, cards: IntArray) -> dict[int, int] | None:
+    """Check a mapping of ints in bulk; None where something is wrong with it or unusual."""
+    if not {*map(type, evidence), *map(type, evidence.values())} <= {int, np.int64}:
+        return None
+    try:
+        variables, states = (np.fromiter(v, np.int64, len(evidence)) for v in (evidence, evidence.values()))
+    except OverflowError:
+        return None
+    if not len(variables) or variables.min() < 0 or variables.max() >= len(cards):
+        return None
+    if states.min() < 0 or (states >= cards[variables]).any():
+        return None
+    order = np.argsort(variables)
+    return dict(zip(variables[order].tolist(), states[order].tolist(), strict=True))
 
 
 def assignments(states: ArrayLike, cards: IntArray, argument: str = "states") -> IntArray:

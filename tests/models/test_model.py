@@ -113,7 +113,10 @@ def test_theta_may_change_afterwards():
 
 def test_evidence_is_passed_on():
     model = graph_model([([[1.0], [2.0]], [(0, 1)])], 2)
-    assert dict(model.potentials(np.zeros(6), {1: 0}).evidence) == {1: 0}
+    p = model.potentials(np.zeros(6), {1: 0})
+    assert dict(p.evidence) == {1: 0}
+    assert dict(model.potentials(np.ones(6), p.evidence).evidence) == {1: 0}
+    assert dict(model.potentials(np.ones(6)).evidence) == {}
     with pytest.raises(ig.InputError, match=r"evidence\[1\]: expected a state from 0 to 1"):
         model.potentials(np.zeros(6), {1: 2})
 

@@ -10,6 +10,7 @@ from scipy import sparse
 import isinglass as ig
 from isinglass.models import CallableTerm, CliqueTerm, EdgeTerm, IndicatorTerm, NodeTerm, SharedTerm
 from isinglass.models.placement import Block, Spread, place, selection
+from isinglass.models.products import times
 
 
 def terms(rng):
@@ -84,6 +85,15 @@ def test_indicators_against_a_loop():
         assert found[(t, *x)] == weights[j]
 
 
+@pytest.mark.parametrize(("rows", "columns"), [(70_001, 5), (5, 70_001), (3, 4), (5000, 70)])
+def test_products_in_pieces(rows, columns):
+    rng = np.random.default_rng(0)
+    matrix, array = rng.standard_normal((rows, columns)), complex_normal(rng, (columns, 2, 2))
+    expected = np.tensordot(matrix, array, 1)
+    np.testing.assert_allclose(times(matrix, array), expected, atol=1e-9)
+    np.testing.assert_allclose(times(matrix, array.real), expected.real, atol=1e-9)
+
+
 def test_features_are_copied():
     features = np.ones((2, 2))
     rows = sparse.csr_array(features)
@@ -141,12 +151,16 @@ def test_wrong_terms_are_answered_kindly(call, message):
         call()
 
 
-def test_tables_are_numbered_by_first_use():
+def test_tables_are_numbered_term_by_term():
     shared, own = np.array([1, 1, 0, 1]), np.array([-1, 0, 0, -1])
     table_ids, n, chosen = place([shared, own], [2, 1], 4)
-    assert table_ids.tolist() == [0, 1, 2, 0]
+    assert table_ids.tolist() == [2, 1, 0, 2]
     assert n == 3
-    assert [c.tolist() for c in chosen] == [[1, 1, 0], [-1, 0, 0]]
+    assert [c.tolist() for c in chosen] == [[0, 1, 1], [0, 0, -1]]
+    halves = np.array([0, -1, 1, -1, 2]), np.array([-1, 0, -1, 1, -1])
+    table_ids, n, chosen = place(halves, [3, 2], 5)
+    assert table_ids.tolist() == [0, 3, 1, 4, 2]
+    assert [selection(c, m).of_group for c, m in zip(chosen, (3, 2), strict=True)] == [slice(0, 3), slice(3, 5)]
 
 
 def test_selections_by_slices_and_by_a_matrix():

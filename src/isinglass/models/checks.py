@@ -63,7 +63,7 @@ def stacked(matrices: Sequence[Matrix], argument: str, bias: bool = False) -> Ma
         raise InputError(argument, "the same number of features in every example", got)
     rows = sum(m.shape[0] for m in matrices)
     if any(map(sparse.issparse, matrices)):
-        blocks = [m if sparse.issparse(m) else sparse.csr_array(m) for m in matrices]
+        blocks: list[Any] = [sparse.csr_array(m) for m in matrices]
         whole = sparse.vstack(blocks, format="csr") if len(blocks) > 1 else blocks[0].copy()
         return sparse.hstack([whole, sparse.csr_array(np.ones((rows, 1)))], format="csr") if bias else whole
     if bias:

@@ -105,6 +105,7 @@ class Model:
         made = [self._compile(group, found) for group, found in zip(graph.groups, self._terms, strict=True)]
         self.table_ids = tuple(ids for ids, _ in made)
         self._groups = [group for _, group in made]
+        self._evidence: Evidence | None = None  # of earlier potentials: read-only, and known to be right
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (Model, (self.graph, self._terms))
@@ -117,11 +118,17 @@ class Model:
         theta : array (size,)
             Finite; complex for derivatives by a complex step.
         evidence : mapping of int to int, optional
-            Observed variables and their states.
+            Observed variables and their states. The `evidence` of this model's last potentials that had new evidence
+            is not checked again.
         """
         weights = self._checked(theta)
         groups = [self._tables(group, weights) for group in self._groups]
-        return Potentials._build(self.graph, groups, self.table_ids, evidence_dict(evidence, self.graph.cards))
+        known = evidence is not None and evidence is self._evidence
+        checked = evidence if known else evidence_dict(evidence, self.graph.cards)
+        potentials = Potentials._build(self.graph, groups, self.table_ids, checked or {})
+        if checked and not known:
+            self._evidence = potentials.evidence
+        return potentials
 
     def transpose(self, bars: Sequence[NDArray[Any]]) -> NDArray[Any]:
         """Carry derivatives by the tables back to the parameters.

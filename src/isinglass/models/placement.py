@@ -34,7 +34,9 @@ class Placement(NamedTuple):
 
 
 def place(ids: Sequence[IntArray], counts: Sequence[int], n_factors: int) -> Placement:
-    """Find the distinct tables, numbered by the first factor that uses them.
+    """Find the distinct tables, in the order of the first term's tables, then of the second's, and so on; none is last.
+
+    So terms that share out the factors between them have a run of tables each.
 
     Parameters
     ----------
@@ -56,7 +58,8 @@ def place(ids: Sequence[IntArray], counts: Sequence[int], n_factors: int) -> Pla
         return Placement(read_only(ids[0]), counts[0], [np.arange(counts[0])])
     key = np.zeros(n_factors, np.int64)
     for one, count in zip(ids, counts, strict=True):
-        key = _by_appearance(key * (count + 1) + one + 1)
+        key = key * (count + 1) + np.where(one >= 0, one, count)
+        key = np.unique(key, return_inverse=True)[1].ravel()  # small numbers again
     first = np.unique(key, return_index=True)[1]
     return Placement(read_only(key), len(first), [one[first] for one in ids])
 
@@ -123,12 +126,3 @@ def _run(numbers: IntArray) -> slice | None:
         return slice(0, 0)
     start = int(numbers[0])
     return slice(start, start + len(numbers)) if (np.diff(numbers) == 1).all() else None
-
-
-def _by_appearance(values: IntArray) -> IntArray:
-    """Number equal values by where they appear first."""
-    _, first, inverse = np.unique(values, return_index=True, return_inverse=True)
-    rank = np.empty(len(first), np.int64)
-    rank[np.argsort(first)] = np.arange(len(first))
-    numbered: IntArray = rank[inverse.ravel()]
-    return numbered
