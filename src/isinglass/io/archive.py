@@ -75,12 +75,18 @@ def unpack(path: PathLike, limit: int) -> dict[str, bytes]:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             entries = archive.infolist()
             problem = _problem(entries, len(data), limit)
-            members = {} if problem else {entry.filename: archive.read(entry) for entry in entries}
+            members = {} if problem else {entry.filename: _member(archive, entry) for entry in entries}
     except _DAMAGE as error:
         raise FileFormatError(name, None, "a whole zip archive", f"damaged data ({_reason(error)})") from None
     if problem:
         raise FileFormatError(name, None, *problem)
     return members
+
+
+def _member(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> bytes:
+    """Unpack what the member claims and no more; the byte beyond lets the checksum of an empty one be looked at."""
+    with archive.open(entry) as stream:
+        return stream.read(entry.file_size + 1)
 
 
 def _problem(entries: list[zipfile.ZipInfo], size: int, limit: int) -> tuple[str, str] | None:

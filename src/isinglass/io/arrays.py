@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -218,9 +218,10 @@ def _checked_metadata(metadata: Mapping[str, Any] | None) -> dict[str, Any]:
     given = dict(metadata)
     try:
         returned = json.loads(json.dumps(given, allow_nan=False))
+        same = returned == given
     except (TypeError, ValueError, RecursionError) as error:
         raise InputError("metadata", expected, f"what it refuses ({error})") from None
-    if returned != given:
+    if not same:
         raise InputError("metadata", expected, "something that changes", "use lists and dicts with str keys")
     return dict(returned)
 
@@ -241,7 +242,7 @@ def _read_header(data: bytes | None, name: str) -> dict[str, Any]:
     return header
 
 
-_ENTRIES = {
+_ENTRIES: dict[str, Callable[[Any], object]] = {
     "library": lambda value: isinstance(value, str) and re.fullmatch(r"[0-9A-Za-z.+-]{1,50}", value),
     "schema": lambda value: isinstance(value, str) and len(value) <= NAME_LIMIT and NAME.fullmatch(value),
     "schema_version": lambda value: type(value) is int and 1 <= value < 2**31,
@@ -278,4 +279,5 @@ def _decoded(members: dict[str, bytes], name: str) -> dict[str, Array]:
 
 
 def _quoted(value: object) -> str:
-    return ascii(value)[:100]
+    """Return a short text of one line; what is nested is only named."""
+    return ascii(value)[:100] if isinstance(value, str | int | float | None) else f"a {type(value).__name__}"
