@@ -92,6 +92,13 @@ def test_several_methods_and_references():
     assert len({line.get_color() for line in axes.get_lines()}) == 2
 
 
+@pytest.mark.parametrize("values", [[], [np.inf, np.nan], [1.0], [1.0, 1.0]])
+@pytest.mark.parametrize("reference", [None, "best", 1.0])
+def test_histories_with_little_in_them(values, reference):
+    figure = ig.viz.convergence({"a": values}, reference=reference)
+    figure.savefig(os.devnull, format="png")
+
+
 def test_negative_objectives_are_on_a_linear_axis():
     figure = ig.viz.convergence({"a": [3.0, -2.0]})
     assert figure.axes[0].get_yscale() == "linear"

@@ -109,7 +109,7 @@ def _problem(entries: list[zipfile.ZipInfo], size: int, limit: int) -> tuple[str
 def _entry_problem(entry: zipfile.ZipInfo, size: int) -> tuple[str, str] | None:
     name = entry.filename
     if entry.orig_filename != name or len(name) > NAME_LIMIT or not NAME.fullmatch(name):
-        return "members with plain names", ascii(entry.orig_filename[:NAME_LIMIT])
+        return "members with plain names", ascii(entry.orig_filename)[:60]
     if entry.flag_bits & 0x1 or entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
         return "members that are stored or deflated", f"{name}, which is encrypted or packed otherwise"
     if entry.compress_size > size or entry.file_size > _DEFLATE_RATIO * entry.compress_size + 1:
@@ -120,4 +120,4 @@ def _entry_problem(entry: zipfile.ZipInfo, size: int) -> tuple[str, str] | None:
 def _reason(error: BaseException) -> str:
     """Return one short printable line."""
     text = " ".join(str(error).split()) or type(error).__name__
-    return (text if text.isprintable() else ascii(text))[:100]
+    return (text if text.isprintable() else ascii(text))[:80]

@@ -113,7 +113,8 @@ def _shifted(objectives: dict[str, FloatArray], reference: float | str | None) -
         return objectives, "objective"
     if reference == "best":
         values = np.concatenate(list(objectives.values()))
-        lowest = float(np.min(values[np.isfinite(values)], initial=np.inf))
+        finite = values[np.isfinite(values)]
+        lowest = float(finite.min()) if finite.size else 0.0
         return {name: curve - lowest for name, curve in objectives.items()}, "objective - lowest"
     if isinstance(reference, str):
         raise InputError("reference", "a number, 'best' or None", repr(reference))
