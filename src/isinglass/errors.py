@@ -46,15 +46,16 @@ class InputError(IsinglassError, ValueError):
 
 
 class FileFormatError(IsinglassError, ValueError):
-    """A file does not follow its format. The message is one line: file, line, expected, got."""
+    """A file does not follow its format. The message is one line: file, line, expected, got, and what to do."""
 
-    def __init__(self, file: str, line: int | None, expected: str, got: str) -> None:
-        self.file, self.line, self.expected, self.got = file, line, expected, got
-        super().__init__(file, line, expected, got)
+    def __init__(self, file: str, line: int | None, expected: str, got: str, remedy: str = "") -> None:
+        self.file, self.line, self.expected, self.got, self.remedy = file, line, expected, got, remedy
+        super().__init__(file, line, expected, got, remedy)
 
     def __str__(self) -> str:
         where = self.file if self.line is None else f"{self.file}, line {self.line}"
-        return f"{where}: expected {self.expected}, got {self.got}"
+        tail = f"; {self.remedy}" if self.remedy else ""
+        return f"{where}: expected {self.expected}, got {self.got}{tail}"
 
 
 class MemoryLimitError(IsinglassError, MemoryError):

@@ -11,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
+from isinglass.datasets.noise import share_of
 from isinglass.errors import InputError
 from isinglass.graph import grid_graph
 from isinglass.potentials import Potentials
@@ -67,7 +68,7 @@ def noisy_glyph(noise: float = 0.3, random_state: RandomState = 0) -> tuple[IntA
     >>> float((truth != observed).mean().round(2))
     0.16
     """
-    share = _share(noise)
+    share = share_of(noise)
     rng = generator(random_state)
     truth = glyph()
     observed = truth.copy()
@@ -99,7 +100,7 @@ def denoising_model(observed: ArrayLike, noise: float = 0.3, coupling: float = 0
     [[0.5, -0.5], [-0.5, 0.5]]
     """
     pixels = _pixels(observed)
-    wrong = _share(noise) / 2
+    wrong = share_of(noise) / 2
     with np.errstate(divide="ignore"):
         likelihood = np.log([[1 - wrong, wrong], [wrong, 1 - wrong], [1.0, 1.0]])
     if not np.isfinite(coupling):
@@ -117,9 +118,3 @@ def _pixels(observed: ArrayLike) -> IntArray:
     if pixels.min() < -1 or pixels.max() > 1:
         raise InputError("observed", "pixels 0, 1 or -1 (not observed)", f"{pixels.min()} to {pixels.max()}")
     return pixels
-
-
-def _share(noise: float) -> float:
-    if isinstance(noise, bool) or not isinstance(noise, int | float | np.number) or not 0 <= noise <= 1:
-        raise InputError("noise", "a number from 0 to 1", repr(noise))
-    return float(noise)

@@ -1,5 +1,6 @@
-"""Models, evidence and results in the formats of other programs: UAI and libDAI."""
+"""Models in the formats of other programs, UAI and libDAI, and safe files of named arrays."""
 
+from isinglass.io.arrays import ArrayFile, read_arrays, read_npz, write_arrays
 from isinglass.io.evidence import read_evidence, write_evidence
 from isinglass.io.fg import read_fg, write_fg
 from isinglass.io.model import read_model, write_model
@@ -7,13 +8,17 @@ from isinglass.io.results import read_map, read_mar, read_pr
 from isinglass.io.uai import read_uai, write_uai
 
 __all__ = [
+    "ArrayFile",
+    "read_arrays",
     "read_evidence",
     "read_fg",
     "read_map",
     "read_mar",
     "read_model",
+    "read_npz",
     "read_pr",
     "read_uai",
+    "write_arrays",
     "write_evidence",
     "write_fg",
     "write_model",

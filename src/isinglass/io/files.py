@@ -1,6 +1,6 @@
-"""Files: text, plain or gzip, read strictly with a cap on the size; text and bytes written all or nothing.
+"""Files, as bytes or as text: reading with a cap on the size, and writing all or nothing.
 
-Reading looks at the first two bytes, not at the name, to see whether a file is compressed. What the operating
+Reading text looks at the first two bytes, not at the name, to see whether a file is compressed. What the operating
 system refuses (a missing file, a folder, no permission) comes through as OSError.
 """
 
@@ -47,6 +47,21 @@ def shown_path(path: PathLike) -> str:
     return name if name.isprintable() else ascii(name)
 
 
+def read_bytes(path: PathLike, limit: int = SIZE_LIMIT) -> bytes:
+    """Read a whole file of at most `limit` bytes, as it is.
+
+    Raises
+    ------
+    FileFormatError
+        If the file is larger than `limit`.
+    OSError
+        If the operating system cannot open or read the file.
+    """
+    name = checked_path(path)
+    with open(name, "rb") as file:
+        return _capped(file.read, name, limit, "data")
+
+
 def read_text(path: PathLike, limit: int = SIZE_LIMIT) -> str:
     """Read a text file, plain or gzip.
 
@@ -91,12 +106,12 @@ def write_text_atomically(path: PathLike, text: str) -> None:
     ...     read_text(f"{folder}/a.txt.gz")
     'hello'
     """
-    name = checked_path(path)
-    write_bytes_atomically(name, gzip.compress(text.encode(), 6, mtime=0) if name.endswith(".gz") else text.encode())
+    data = text.encode()
+    write_bytes_atomically(path, gzip.compress(data, 6, mtime=0) if checked_path(path).endswith(".gz") else data)
 
 
 def write_bytes_atomically(path: PathLike, data: bytes | memoryview) -> None:
-    """Write bytes as they are, in one step: after a failure the old file is still there, whole."""
+    """Write a file in one step, as `write_text_atomically` does, the bytes as they are."""
     target = os.path.realpath(checked_path(path))
     if os.path.exists(target) and not os.path.isfile(target):  # a pipe or a device cannot be replaced
         with open(target, "wb") as file:
@@ -132,14 +147,14 @@ def _gunzipped(file: BinaryIO, name: str, limit: int) -> bytes:
         raise FileFormatError(shown_path(name), None, "a whole gzip file", f"damaged data ({reason})") from None
 
 
-def _capped(read: Callable[[int], bytes], name: str, limit: int) -> bytes:
+def _capped(read: Callable[[int], bytes], name: str, limit: int, what: str = "text") -> bytes:
     """Read to the end in pieces; stop as soon as there is too much."""
     pieces: list[bytes] = []
     size = 0
     while piece := read(_CHUNK):
         size += len(piece)
         if size > limit:
-            raise FileFormatError(shown_path(name), None, f"at most {bytes_text(limit)} of text", "more")
+            raise FileFormatError(shown_path(name), None, f"at most {bytes_text(limit)} of {what}", "more")
         pieces.append(piece)
     return b"".join(pieces)
 

@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isinglass.errors import FileFormatError, InputError, IsinglassError
-from isinglass.learning.array_files import read_arrays, write_arrays
 from isinglass.io.files import PathLike, checked_path, shown_path
+from isinglass.learning.array_files import read_arrays, write_arrays
 from isinglass.learning.optimisers.base import OPTIMISERS, Callback, Optimizer, Progress
 from isinglass.learning.optimisers.state import State, checked_entry, packed, unpacked
 from isinglass.validation import whole_number

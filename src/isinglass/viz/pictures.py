@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _HEIGHT = 2.1  # inches of one picture
+_SMALL = 1.0  # the same where there are several rows
 _DPI = 150
 
 
@@ -27,15 +28,20 @@ def panel(
     images: Sequence[ArrayLike],
     titles: Sequence[str] | None = None,
     *,
+    rows: Sequence[str] | None = None,
     limits: tuple[float, float] = (0.0, 1.0),
 ) -> Figure:
-    """Draw grey pictures in a row, all on the same scale.
+    """Draw grey pictures side by side, all on the same scale; of several examples, one below the other.
 
     Parameters
     ----------
-    images : sequence of arrays (height, width)
+    images : sequence of arrays (height, width), or of arrays (n, height, width)
+        One for each column, such as truth, noisy input and the marginals of two methods. Stacks of n pictures make
+        n rows.
     titles : sequence of str, optional
-        One for each picture.
+        One for each column.
+    rows : sequence of str, optional
+        One for each row.
     limits : (float, float)
         The values that are drawn white and black.
 
@@ -54,18 +60,22 @@ def panel(
     >>> figure = panel([ig.datasets.glyph()], ["a fish"])
     >>> figure.axes[0].get_title()
     'a fish'
+    >>> X, Y, _, _ = ig.datasets.noisy_digits(noise=0.3)
+    >>> len(panel([Y[:9], X[:9, :, :, 1]], ["truth", "input"], rows=list("123456789")).axes)
+    18
     """
-    pictures = [_picture(image, f"images[{i}]") for i, image in enumerate(images)]
-    names = [""] * len(pictures) if titles is None else list(titles)
-    if not pictures:
-        raise InputError("images", "at least one picture", "none")
-    if len(names) != len(pictures):
-        raise InputError("titles", f"one for each of {len(pictures)} pictures", f"{len(names)}")
-    widths = [_HEIGHT * max(p.shape[1] / p.shape[0], 0.5) for p in pictures]
-    figure = _figure((sum(widths) + 0.15 * (len(widths) + 1), _HEIGHT + 0.45))
-    axes = figure.subplots(1, len(pictures), squeeze=False, width_ratios=widths)[0]
-    for ax, picture, name in zip(axes, pictures, names, strict=True):
-        _draw(ax, picture, name, limits)
+    columns = _stacks(images)
+    names = _labels(titles, len(columns), "titles", "columns")
+    sides = _labels(rows, len(columns[0]), "rows", "rows")
+    height = _HEIGHT if len(sides) == 1 else _SMALL
+    widths = [height * max(c.shape[2] / c.shape[1], 0.5) for c in columns]
+    size = sum(widths) + 0.15 * (len(widths) + 1), len(sides) * (height + 0.1) + 0.35
+    figure = figure_of(size)
+    axes = figure.subplots(len(sides), len(columns), squeeze=False, width_ratios=widths)
+    for i, side in enumerate(sides):
+        for j, column in enumerate(columns):
+            _draw(axes[i, j], column[i], names[j] if i == 0 else "", limits)
+        axes[i, 0].set_ylabel(side, fontsize=9)
     return figure
 
 
@@ -101,14 +111,15 @@ def marginals(result: Result, shape: Sequence[int], *, state: int = 1, title: st
     if wanted >= int(result.potentials.graph.cards.min()):
         raise InputError("state", "a state that every variable has", str(wanted))
     picture = np.array([belief[wanted] for belief in result.variables]).real.reshape(height, width)
-    figure = _figure((1.6 * _HEIGHT * max(width / height, 0.5) + 1.0, 1.6 * _HEIGHT + 0.4))
+    figure = figure_of((1.6 * _HEIGHT * max(width / height, 0.5) + 1.0, 1.6 * _HEIGHT + 0.4))
     ax = figure.subplots()
     drawn = _draw(ax, picture, title or f"P(state {wanted})", (0.0, 1.0))
     figure.colorbar(drawn, ax=ax, shrink=0.9, pad=0.03, ticks=[0.0, 0.5, 1.0])
     return figure
 
 
-def _figure(size: tuple[float, float]) -> Figure:
+def figure_of(size: tuple[float, float]) -> Figure:
+    """Return an empty figure of a size in inches; without Matplotlib, say how to get it."""
     try:
         from matplotlib.figure import Figure
     except ImportError as error:
@@ -117,11 +128,30 @@ def _figure(size: tuple[float, float]) -> Figure:
     return Figure(figsize=size, dpi=_DPI, layout="constrained")
 
 
-def _picture(image: ArrayLike, argument: str) -> NDArray[Any]:
+def _stacks(images: Sequence[ArrayLike]) -> list[NDArray[Any]]:
+    """Return one stack of pictures (n, height, width) for each column, all with the same n."""
+    stacks = [_stack(image, f"images[{i}]") for i, image in enumerate(images)]
+    if not stacks:
+        raise InputError("images", "at least one picture", "none")
+    counts = [len(stack) for stack in stacks]
+    if len(set(counts)) > 1:
+        raise InputError("images", "as many pictures in every column", str(counts))
+    return stacks
+
+
+def _stack(image: ArrayLike, argument: str) -> NDArray[Any]:
     array = np.asarray(image)
-    if array.ndim != 2 or not array.size or array.dtype.kind not in "biuf":
-        raise InputError(argument, "real numbers in an array (height, width)", f"{array.dtype} {array.shape}")
-    return array.astype(np.float64)
+    if array.ndim not in (2, 3) or not array.size or array.dtype.kind not in "biuf":
+        expected = "real numbers in an array (height, width) or (n, height, width)"
+        raise InputError(argument, expected, f"{array.dtype} {array.shape}")
+    return array.astype(np.float64).reshape(-1, *array.shape[-2:])
+
+
+def _labels(texts: Sequence[str] | None, count: int, argument: str, what: str) -> list[str]:
+    labels = [""] * count if texts is None else list(texts)
+    if len(labels) != count:
+        raise InputError(argument, f"one for each of {count} {what}", f"{len(labels)}")
+    return labels
 
 
 def _draw(ax: Axes, picture: NDArray[Any], title: str, limits: tuple[float, float]) -> Any:

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isinglass.errors import FileFormatError
-from isinglass.learning.array_files import read_arrays, write_arrays
 from isinglass.io.files import PathLike, shown_path
+from isinglass.learning.array_files import read_arrays, write_arrays
 
 FloatArray = NDArray[np.float64]
 Vectors = tuple[FloatArray, ...]

