@@ -22,7 +22,14 @@ from isinglass.graph.factor_graph import FactorGraph
 from isinglass.inference.algorithm import Progress
 from isinglass.inference.evidence import impossible
 from isinglass.inference.grid_flood import GridFlood
-from isinglass.inference.link_model import SAFE, LinkModel, component_sums, layout_of, share_unary_beliefs
+from isinglass.inference.link_model import (
+    SAFE,
+    LinkModel,
+    component_sums,
+    layout_of,
+    observed_entries,
+    share_unary_beliefs,
+)
 from isinglass.inference.moves import Chase, Fate, Flood, FloodPairs, Follow, Mask, Move, Run
 from isinglass.inference.pool import pool_of
 from isinglass.inference.result import belief_entries, first_beliefs
@@ -370,10 +377,10 @@ class Engine:
 
     def _finish(self, outcome: Outcome) -> None:
         """Round observed variables to one-hot; give factors of arity one their variable's belief, constants theirs."""
-        for variable, state in self.potentials.evidence.items():
-            first = self.edges.first_state[variable]
-            outcome.variables[first : first + self.edges.cards[variable]] = 0
-            outcome.variables[first + state] = 1
+        if self.potentials.evidence:
+            observed, seen = observed_entries(self.edges, self.potentials.evidence)
+            outcome.variables[observed] = 0
+            outcome.variables[seen] = 1
         share_unary_beliefs(self.graph, outcome.variables, outcome.factors)
 
     def messages(self, outcome: Outcome) -> NDArray[Any]:

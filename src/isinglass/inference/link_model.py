@@ -16,7 +16,7 @@ from isinglass.graph.edges import Edges, edges_of
 from isinglass.graph.factor_graph import FactorGraph, iter_groups
 from isinglass.inference.result import first_states
 from isinglass.potentials import Potentials
-from isinglass.validation import IntArray
+from isinglass.validation import Evidence, IntArray
 
 if TYPE_CHECKING:
     from isinglass.kernels.numba.passes import Values
@@ -155,6 +155,14 @@ def add_rows(places: IntArray, rows: NDArray[Any], length: int) -> NDArray[Any]:
     return np.stack([add_up(places, column, length) for column in rows.T], axis=1)
 
 
+def observed_entries(edges: Edges, evidence: Evidence) -> tuple[NDArray[np.bool_], IntArray]:
+    """Return which entries (one for each state of a variable) are of observed variables, and where they were seen."""
+    variables, states = (np.fromiter(v, np.int64, len(evidence)) for v in (evidence, evidence.values()))
+    observed = np.zeros(len(edges.cards), bool)
+    observed[variables] = True
+    return np.repeat(observed, edges.cards), edges.first_state[variables] + states
+
+
 def _own_potentials(potentials: Potentials, edges: Edges, taken: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
     """Add the factors of arity one and the evidence; take out each variable's largest entry."""
     graph = potentials.graph
@@ -165,9 +173,10 @@ def _own_potentials(potentials: Potentials, edges: Edges, taken: NDArray[Any]) -
             add_at(phi, layout.own[g], _rows_of(tables, ids).ravel())
         elif group.arity == 0:
             taken[group.factors] = tables[ids]
-    for variable, state in potentials.evidence.items():
-        others = np.arange(edges.first_state[variable], edges.first_state[variable + 1])
-        phi[others[others != edges.first_state[variable] + state]] = -np.inf
+    if potentials.evidence:
+        observed, seen = observed_entries(edges, potentials.evidence)
+        kept = phi[seen]
+        phi[observed], phi[seen] = -np.inf, kept
     if not len(phi):
         return phi, np.zeros(graph.n_components, potentials.dtype)
     if layout.card:
