@@ -222,12 +222,15 @@ def _effective_tables(
 
 
 def _where(potentials: Potentials, own: dict[int, bool]) -> tuple[IntArray, IntArray, list[Block]]:
-    """Return where the tables of links and edges start, and the blocks; kept for potentials with the same ids."""
-    graph = potentials.graph
+    """Return where the tables of links and edges start, and the blocks; kept while the ids stay the same arrays."""
     ids = [potentials.table_ids[g] for g in own]
-    key = ("tables", *(id(i) for i in ids), *(len(potentials.groups[g]) for g in own), *own.values())
-    kept, found = graph.cached(key, lambda: (ids, _find(potentials, own)))
-    return found if all(one is two for one, two in zip(kept, ids, strict=True)) else _find(potentials, own)
+    shape = ([len(potentials.groups[g]) for g in own], list(own.values()))
+    last: dict[str, Any] = potentials.graph.cached("tables", dict)
+    kept, same = last.get("ids", ()), last.get("shape") == shape
+    if not same or any(a is not b for a, b in zip(kept, ids, strict=True)):
+        last.update(found=_find(potentials, own), shape=shape, ids=ids)
+    found: tuple[IntArray, IntArray, list[Block]] = last["found"]
+    return found
 
 
 def _find(potentials: Potentials, own: dict[int, bool]) -> tuple[IntArray, IntArray, list[Block]]:
