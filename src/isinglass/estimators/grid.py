@@ -116,12 +116,14 @@ class GridCRF(CRF):
         self.verbose = verbose
 
     def _examples(self, X: Any) -> NDArray[np.float64]:
-        images = dense(X, "X", "images, height, width, features")
-        if 0 in images.shape:
-            raise InputError(
-                "X", "at least one image, pixel and feature", f"shape {images.shape}", "leave out empty ones"
-            )
-        return images
+        axes = "images, height, width, features"
+        shape = (0,) if isinstance(X, list | tuple) and not X else getattr(X, "shape", ())
+        if 0 in shape:
+            raise InputError("X", f"an array ({axes})", "one without entries", "give at least one image and feature")
+        if len(shape) == 3:
+            remedy = "one image alone is X[np.newaxis], one feature alone X[..., np.newaxis]"
+            raise InputError("X", f"an array ({axes})", f"shape {shape}", remedy)
+        return dense(X, "X", axes)
 
     def _flat_labels(self, X: NDArray[np.float64], Y: Any) -> IntArray:
         labels = checked_labels(Y, X.shape[:3], "Y")
