@@ -19,10 +19,12 @@ from sklearn.exceptions import NotFittedError
 
 from isinglass import decoding
 from isinglass.errors import ConvergenceWarning, InputError
+from isinglass.estimators import files
 from isinglass.estimators.checks import class_weights, example_weights
 from isinglass.estimators.choices import Choices, algorithm_of, choices_of
 from isinglass.estimators.training import Batch, Epoch, Problem, train
 from isinglass.inference import Result, infer
+from isinglass.io.files import PathLike
 from isinglass.learning.optimisers.base import OptimResult
 from isinglass.models import Model
 from isinglass.validation import IntArray, whole_number
@@ -124,6 +126,39 @@ class CRF(BaseEstimator):  # type: ignore[misc]
         if seen.sum() == 0:
             raise InputError("Y", "at least one observed label", "none", "labels count from 0; -1 is not observed")
         return float((right * seen).sum() / seen.sum())
+
+    def save(self, path: PathLike) -> None:
+        """Write the fitted estimator to a file, all or nothing.
+
+        The file holds arrays and JSON: nothing in it is run when it is read. `checkpoint` is not kept; a `callback`, or
+        another object that the library does not know by name, is refused.
+
+        Parameters
+        ----------
+        path : str or os.PathLike
+        """
+        self._require_fitted()
+        files.save(self, path)
+
+    @classmethod
+    def load(cls, path: PathLike) -> Self:
+        """Read an estimator that `save` wrote; safe for files of unknown origin.
+
+        Parameters
+        ----------
+        path : str or os.PathLike
+
+        Returns
+        -------
+        estimator
+            Fitted; its predictions are those of the one that was saved.
+
+        Raises
+        ------
+        FileFormatError
+            If the file is damaged, or holds something else.
+        """
+        return files.load(cls, path)  # type: ignore[no-any-return]
 
     def _problem(self, chosen: Choices, X: Any, Y: Any, sample_weight: Any) -> Problem:
         """Check the data, and compile the model."""
