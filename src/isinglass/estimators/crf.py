@@ -14,12 +14,11 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
-from sklearn.exceptions import NotFittedError
 
 from isinglass import decoding
 from isinglass.errors import ConvergenceWarning, InputError
 from isinglass.estimators import files
+from isinglass.estimators.base import BaseEstimator, NotFittedError
 from isinglass.estimators.checks import class_weights, example_weights
 from isinglass.estimators.choices import Choices, algorithm_of, choices_of
 from isinglass.estimators.training import Batch, Epoch, Problem, train
