@@ -24,7 +24,7 @@ p = ig.Potentials(ig.FactorGraph([2, 2], [(0, 1)]), [np.log([[1.0, 2.0], [3.0, 4
 assert abs(np.exp(ig.infer(p, "brute").log_z) - 10) < 1e-12
 assert "Numba is not installed" in str(p)
 help_text = __import__("pydoc").render_doc(ig)
-for call in (lambda: ig.infer(p, "exact"), lambda: ig.to_networkx(p.graph)):
+for call in (lambda: ig.infer(p, "exact"), lambda: ig.to_networkx(p.graph), ig.GridCRF):
     try:
         call()
     except ig.MissingDependencyError as error:

@@ -41,7 +41,7 @@ class Registry(Mapping[str, T], Generic[T]):
         return file
 
     def __getitem__(self, name: str) -> T:
-        if name in self._entries:
+        if isinstance(name, str) and name in self._entries:
             return self._entries[name]
         near = difflib.get_close_matches(str(name), self._entries, 1)
         remedy = f"did you mean {near[0]!r}?" if near else ""

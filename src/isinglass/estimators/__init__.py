@@ -1,7 +1,8 @@
 """Estimators with scikit-learn's interface."""
 
-from isinglass.estimators.crf import CRF, Epoch
+from isinglass.estimators.crf import CRF
 from isinglass.estimators.graph import GraphCRF
 from isinglass.estimators.grid import GridCRF
+from isinglass.estimators.training import Epoch
 
 __all__ = ["CRF", "Epoch", "GraphCRF", "GridCRF"]

@@ -9,46 +9,26 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
-from sklearn.exceptions import NotFittedError
 
-from isinglass import decoding, losses
+from isinglass import decoding
 from isinglass.errors import ConvergenceWarning, InputError
-from isinglass.gradients import rule
-from isinglass.inference import Algorithm, Info, Result, infer
-from isinglass.inference.algorithm import make
-from isinglass.learning.combinations import require_valid
-from isinglass.learning.objective import Objective
-from isinglass.learning.optimisers import make_optimizer
+from isinglass.estimators import files
+from isinglass.estimators.base import BaseEstimator, NotFittedError
+from isinglass.estimators.checks import class_weights, example_weights
+from isinglass.estimators.choices import Choices, algorithm_of, choices_of
+from isinglass.estimators.training import Batch, Epoch, Problem, train
+from isinglass.inference import Result, infer
+from isinglass.io.files import PathLike
+from isinglass.learning.optimisers.base import OptimResult
 from isinglass.models import Model
-from isinglass.validation import IntArray, number, whole_number
+from isinglass.validation import IntArray, whole_number
 
 FloatArray = NDArray[np.float64]
-
-
-@dataclass(frozen=True, eq=False)
-class Batch:
-    """Examples as learning sees them: a model, flat labels (-1: not observed), and how to hand out flat results."""
-
-    model: Model
-    labels: IntArray | None
-    sizes: IntArray  # (examples,) variables of each
-
-
-@dataclass(frozen=True)
-class Epoch:
-    """One iteration of training, as `history_` keeps it."""
-
-    iteration: int
-    value: float
-    gradient_norm: float
-    inference_iterations: int
-    converged: bool
 
 
 class CRF(BaseEstimator):  # type: ignore[misc]
@@ -61,59 +41,62 @@ class CRF(BaseEstimator):  # type: ignore[misc]
     optimizer: Any
     l2: Any
     edge_l2: Any
+    bias: Any
     tol: Any
     max_iter: Any
     decoder: Any
     n_states: Any
     class_weight: Any
     warm_start: Any
+    checkpoint: Any
     callback: Any
     verbose: Any
 
     @abstractmethod
-    def _batch(self, X: Any, Y: Any, n_states: int) -> Batch:
-        """Check data and compile the model."""
-
-    @abstractmethod
-    def _shape_labels(self, X: Any, flat: NDArray[Any], batch: Batch) -> Any:
-        """Hand out one row for each variable in the shape of the data."""
+    def _examples(self, X: Any) -> Any:
+        """Check that X is a sequence of examples, and return it so that it can be indexed."""
 
     @abstractmethod
     def _flat_labels(self, X: Any, Y: Any) -> IntArray:
         """Check labels and lay them out flat."""
 
-    def fit(self, X: Any, Y: Any, sample_weight: Any = None) -> Any:
+    @abstractmethod
+    def _model(self, X: Any, n_states: int) -> Model:
+        """Check examples and compile their model."""
+
+    @abstractmethod
+    def _arrays(self, X: Any) -> Iterator[NDArray[Any]]:
+        """Return what X is made of, one array after the other."""
+
+    @abstractmethod
+    def _shaped(self, X: Any, flat: NDArray[Any], batch: Batch) -> Any:
+        """Hand out one row for each variable in the shape of the data."""
+
+    def fit(self, X: Any, Y: Any, sample_weight: Any = None) -> Self:
         """Learn the parameters.
+
+        Ctrl-C ends training in order: the best parameters so far are kept, with a warning.
 
         Parameters
         ----------
         X, Y
             Examples and their labels; -1 is "not observed".
         sample_weight : array (examples,), optional
+            How often each example counts.
 
         Returns
         -------
         self
         """
-        algorithm, loss, gradient = self._algorithm(), losses.make(self.loss), rule(self.gradient)
-        require_valid(loss, algorithm, gradient)
-        labels = self._flat_labels(X, Y)
-        n_states = self._states(labels)
-        batch = self._batch(X, labels, n_states)
-        weights = self._weights(batch, labels, sample_weight, n_states)
-        objective = Objective(batch.model, labels, loss, algorithm, gradient, self._penalty(batch.model), weights)
-        start = self._start(batch.model, n_states)
+        chosen = choices_of(self)
+        problem = self._problem(chosen, X, Y, sample_weight)
+        start = self._start(problem.batch.model)
+        chosen.optimizer.check(len(start))
         self.history_: list[Epoch] = []
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)  # the share that converged is in history_
-            found = self._optimizer().minimise(objective, start, callback=self._told(objective))
-        self.n_states_, self.theta_, self.parameters_ = n_states, found.x, batch.model.split(found.x)
-        self.n_iter_, self.converged_, self.objective_ = found.iterations, found.converged, found.value
-        self.message_ = found.message
-        self.n_features_in_ = batch.model.parameters["node"][0]
-        if not found.converged and found.iterations >= self.max_iter:
-            text = f"training stopped after {found.iterations} iterations; raise max_iter or tol"
-            warnings.warn(text, ConvergenceWarning, stacklevel=2)
+            warnings.simplefilter("ignore", ConvergenceWarning)  # whether inference converged is in history_
+            found = train(problem, start, self)
+        self._keep(problem, found)
         return self
 
     def infer(self, X: Any) -> Result:
@@ -123,144 +106,144 @@ class CRF(BaseEstimator):  # type: ignore[misc]
     def predict_marginals(self, X: Any) -> Any:
         """Return the belief of each state, for each variable, in the shape of the data."""
         batch, result = self._infer(X)
-        return self._shape_labels(X, np.asarray(result.variables), batch)
+        return self._shaped(X, np.asarray(result.variables), batch)
 
     def predict(self, X: Any) -> Any:
         """Return the decoded label of each variable."""
         batch, result = self._infer(X)
-        return self._shape_labels(X, decoding.make(self.decoder)(result), batch)
+        return self._shaped(X, decoding.make(self.decoder)(result), batch)
 
     def score(self, X: Any, Y: Any, sample_weight: Any = None) -> float:
         """Return the share of observed labels that `predict` gets right."""
-        labels = self._flat_labels(X, Y)
+        self._require_fitted()
+        labels = self._flat_labels(self._examples(X), Y)
         batch, result = self._infer(X)
         right = decoding.make(self.decoder)(result) == labels
         seen = (labels >= 0).astype(np.float64)
         if sample_weight is not None:
-            seen *= np.repeat(_example_weights(sample_weight, batch), batch.sizes)
+            seen *= np.repeat(example_weights(sample_weight, len(batch.sizes)), batch.sizes)
         if seen.sum() == 0:
-            raise InputError("Y", "at least one observed label", "none")
+            raise InputError("Y", "at least one observed label", "none", "labels count from 0; -1 is not observed")
         return float((right * seen).sum() / seen.sum())
 
-    def _infer(self, X: Any) -> tuple[Batch, Result]:
-        if not hasattr(self, "theta_"):
-            raise NotFittedError(f"this {type(self).__name__} is not fitted yet; call fit first")
-        batch = self._batch(X, None, self.n_states_)
-        features = batch.model.parameters["node"][0]
-        if features != self.n_features_in_:
-            raise InputError("X", f"{self.n_features_in_} features, as in fit", f"{features}")
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            return batch, infer(batch.model.potentials(self.theta_), self._algorithm())
+    def save(self, path: PathLike) -> None:
+        """Write the fitted estimator to a file, all or nothing.
 
-    def _algorithm(self) -> Algorithm:
-        options = {"iterations": self.iterations} if self.iterations is not None else {}
-        return make(self.inference, {**options, **self._inference_options()})
+        The file holds arrays and JSON: nothing in it is run when it is read. `checkpoint` is not kept; a `callback`, or
+        another object that the library does not know by name, is refused.
 
-    def _inference_options(self) -> dict[str, Any]:
-        return {}
+        Parameters
+        ----------
+        path : str or os.PathLike
+        """
+        self._require_fitted()
+        files.save(self, path)
 
-    def _optimizer(self) -> Any:
-        if not isinstance(self.optimizer, str):
-            return self.optimizer
-        steps, tol = whole_number(self.max_iter, "max_iter", 1), number(self.tol, "tol", 0, np.inf)
-        return make_optimizer(self.optimizer, max_iter=steps, tol=tol)
+    @classmethod
+    def load(cls, path: PathLike) -> Self:
+        """Read an estimator that `save` wrote; safe for files of unknown origin.
+
+        Parameters
+        ----------
+        path : str or os.PathLike
+
+        Returns
+        -------
+        estimator
+            Fitted; its predictions are those of the one that was saved.
+
+        Raises
+        ------
+        FileFormatError
+            If the file is damaged, or holds something else.
+        """
+        return files.load(cls, path)  # type: ignore[no-any-return]
+
+    def _problem(self, chosen: Choices, X: Any, Y: Any, sample_weight: Any) -> Problem:
+        """Check the data, and compile the model."""
+        examples = self._examples(X)
+        labels = self._flat_labels(examples, Y)
+        n_states = self._states(labels)
+        sample = None if sample_weight is None else example_weights(sample_weight, len(examples))
+        classes = None if self.class_weight is None else class_weights(self.class_weight, labels, n_states)
+        batch = Batch(self._model(examples, n_states), labels)
+        weights = None
+        if sample is not None or classes is not None:
+            weights = np.ones(len(labels)) if sample is None else np.repeat(sample, batch.sizes)
+            weights = weights if classes is None else weights * classes[np.maximum(labels, 0)]
+        return Problem(
+            chosen,
+            batch,
+            weights,
+            part=lambda rows: self._model(_rows(examples, rows), n_states),
+            arrays=lambda: self._arrays(examples),
+        )
 
     def _states(self, labels: IntArray) -> int:
         """Return the given number of states, or the largest label and one."""
         most = int(labels.max(initial=-1)) + 1
+        if most == 0:
+            raise InputError("Y", "at least one observed label", "none", "labels count from 0; -1 is not observed")
         if self.n_states is None:
             if most < 2:
-                raise InputError("Y", "at least two labels", f"{most}", "or give n_states")
+                raise InputError("Y", "at least two labels", "0 alone", "or give n_states")
             return most
         n_states = whole_number(self.n_states, "n_states", 2)
         if most > n_states:
-            raise InputError("Y", f"labels below n_states = {n_states}", f"{most - 1}")
+            got, remedy = f"{most - 1}", f"give n_states={most}, or number the labels from 0"
+            raise InputError("Y", f"labels below n_states = {n_states}", got, remedy)
         return n_states
 
-    def _penalty(self, model: Model) -> FloatArray:
-        """Return the l2 penalty of each parameter; edges may have their own."""
-        node = number(self.l2, "l2", 0, np.inf)
-        edge = node if self.edge_l2 is None else number(self.edge_l2, "edge_l2", 0, np.inf)
-        return np.where(model.mask("node"), node, edge)
+    def _start(self, model: Model) -> FloatArray:
+        """Return where training begins: at zero, or where the last fit ended."""
+        if not (self.warm_start and hasattr(self, "theta_")):
+            return np.zeros(model.size)
+        known = {name: array.shape for name, array in self.parameters_.items()}
+        if known != model.parameters:
+            got = f"parameters {model.parameters} after {known}"
+            raise InputError("warm_start", "the same parameters as in the last fit", got, "use warm_start=False")
+        return self.theta_.copy()
 
-    def _start(self, model: Model, n_states: int) -> FloatArray:
-        if self.warm_start and hasattr(self, "theta_") and len(self.theta_) == model.size:
-            return self.theta_.copy()  # type: ignore[no-any-return]
-        return np.zeros(model.size)
+    def _keep(self, problem: Problem, found: OptimResult) -> None:
+        """Set what is learned, and warn where training did not end by itself."""
+        model = problem.batch.model
+        self.theta_: FloatArray = found.x
+        self.parameters_: dict[str, FloatArray] = model.split(found.x)
+        self.n_states_ = int(model.graph.cards[0])
+        self.n_features_in_ = model.parameters["node"][0] - bool(self.bias)
+        self.n_iter_, self.converged_, self.objective_ = found.iterations, found.converged, found.value
+        self.message_ = found.message
+        if found.message == "interrupted":
+            text = f"training was interrupted after {found.iterations} iterations; the best parameters so far are kept"
+            warnings.warn(text, ConvergenceWarning, stacklevel=3)
+        elif not found.converged and found.message != "stopped by the callback":
+            text = f"training stopped after {found.iterations} iterations: {found.message}; raise max_iter or tol"
+            warnings.warn(text, ConvergenceWarning, stacklevel=3)
 
-    def _weights(self, batch: Batch, labels: IntArray, sample_weight: Any, n_states: int) -> FloatArray | None:
-        """Multiply the weights of examples and of classes."""
-        if sample_weight is None and self.class_weight is None:
-            return None
-        weights = np.ones(len(labels))
-        if sample_weight is not None:
-            weights *= np.repeat(_example_weights(sample_weight, batch), batch.sizes)
-        if self.class_weight is not None:
-            weights *= _class_weights(self.class_weight, labels, n_states)[np.maximum(labels, 0)]
-        return weights
+    def _require_fitted(self) -> None:
+        if not hasattr(self, "theta_"):
+            raise NotFittedError(f"this {type(self).__name__} is not fitted yet; call fit first")
 
-    def _told(self, objective: Objective) -> Any:
-        """Return a callback that keeps the history, and tells the user's."""
+    def _infer(self, X: Any) -> tuple[Batch, Result]:
+        self._require_fitted()
+        batch = Batch(self._model(self._examples(X), self.n_states_), None)
+        self._require_same(batch.model)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            return batch, infer(batch.model.potentials(self.theta_), algorithm_of(self))
 
-        def told(progress: Any) -> bool:
-            infos: list[Info] = objective.infos
-            epoch = Epoch(
-                progress.iteration,
-                progress.value,
-                progress.gradient_norm,
-                max((info.iterations for info in infos), default=0),
-                all(info.converged for info in infos),
-            )
-            self.history_.append(epoch)
-            if self.verbose:
-                print(f"{epoch.iteration:5d}  {epoch.value:.8g}  |g| {epoch.gradient_norm:.2e}", flush=True)
-            return bool(self.callback(progress)) if self.callback is not None else False
-
-        return told
-
-
-def _example_weights(given: Any, batch: Batch) -> FloatArray:
-    weights = np.asarray(given, np.float64)
-    if weights.shape != (len(batch.sizes),):
-        expected = f"one number for each of {len(batch.sizes)} examples"
-        raise InputError("sample_weight", expected, f"shape {weights.shape}")
-    if not np.isfinite(weights).all() or (weights < 0).any():
-        raise InputError("sample_weight", "finite numbers that are not negative", repr(weights)[:60])
-    return weights
+    def _require_same(self, model: Model) -> None:
+        """Refuse examples with other features than those of `fit`."""
+        features = model.parameters["node"][0] - bool(self.bias)
+        if features != self.n_features_in_:
+            remedy = "give the same features as to fit, or fit anew"
+            raise InputError("X", f"{self.n_features_in_} features, as in fit", f"{features}", remedy)
+        known = {name: array.shape for name, array in self.parameters_.items()}
+        if known != model.parameters:
+            got = f"{model.parameters}"
+            raise InputError("X", f"data for the parameters {known}", got, "give the same edge features as to fit")
 
 
-def _class_weights(given: Any, labels: IntArray, n_states: int) -> FloatArray:
-    """Return a weight for each label: given ones, or "balanced" as scikit-learn counts it."""
-    if isinstance(given, str):
-        if given != "balanced":
-            raise InputError("class_weight", "'balanced' or a weight for each label", repr(given))
-        counts = np.bincount(labels[labels >= 0], minlength=n_states)
-        return np.asarray(counts.sum() / (n_states * np.maximum(counts, 1)))
-    if isinstance(given, dict):
-        return np.array([float(given.get(k, 1.0)) for k in range(n_states)])
-    weights = np.asarray(given, np.float64)
-    if weights.shape != (n_states,):
-        raise InputError("class_weight", f"one number for each of {n_states} labels", f"shape {weights.shape}")
-    return weights
-
-
-def checked_labels(values: Any, shape: tuple[int, ...], argument: str) -> IntArray:
-    """Check the integer labels of one example, -1 where not observed."""
-    array = np.asarray(values)
-    if array.shape != shape:
-        raise InputError(argument, f"labels of shape {shape}", f"shape {array.shape}")
-    if array.dtype.kind == "b":
-        array = array.astype(np.int64)
-    if array.dtype.kind not in "iu":
-        raise InputError(argument, "integer labels", f"dtype {array.dtype}", "convert with .astype(int)")
-    labels = array.astype(np.int64)
-    if (labels < -1).any():
-        raise InputError(argument, "labels from 0 on, and -1 for not observed", f"{labels.min()}")
-    return labels.ravel()
-
-
-def refuse_spins(labels: IntArray) -> None:
-    """Refuse labels {-1, +1}, in which -1 would be taken for "not observed"."""
-    if len(labels) and set(np.unique(labels).tolist()) == {-1, 1}:
-        raise InputError("Y", "labels 0, 1, ...; -1 means not observed", "labels -1 and 1 only", "use (Y + 1) // 2")
+def _rows(examples: Any, rows: IntArray) -> Any:
+    """Choose some examples."""
+    return examples[rows] if isinstance(examples, np.ndarray) else [examples[i] for i in rows.tolist()]

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from isinglass.errors import InputError
-from isinglass.estimators.crf import CRF, Batch, checked_labels, refuse_spins
-from isinglass.models import graph_model
-from isinglass.validation import IntArray
+from isinglass.estimators.checks import checked_labels, refuse_spins, renamed
+from isinglass.estimators.crf import CRF
+from isinglass.estimators.training import Batch
+from isinglass.models import Model, graph_model
+from isinglass.models.checks import examples_of, matrix
+from isinglass.models.graphs import FORM
+from isinglass.validation import IntArray, items
 
 
 class GraphCRF(CRF):
@@ -36,9 +42,12 @@ class GraphCRF(CRF):
         By default the largest label and one.
     class_weight : "balanced", dict or array, optional
     tol, max_iter
-        Of the optimiser.
+        Of an optimiser that is given by name (`max_iter`: epochs, for those that go through minibatches).
     warm_start : bool
         Begin a further `fit` with the parameters of the last.
+    checkpoint : str or os.PathLike, optional
+        A file that training keeps its state in, after each iteration. If it is there, training goes on from it, bit for
+        bit as if nothing had happened; a file of other data or choices is refused.
     callback : callable, optional
         Called with the progress of each iteration; training ends if it returns True.
     verbose : bool
@@ -48,7 +57,9 @@ class GraphCRF(CRF):
     parameters_ : dict of str to array
         "node" (features, states) and "edge", (states, states) or (edge features, states, states).
     history_ : list of Epoch
-    n_iter_, converged_, objective_, message_
+    theta_ : array
+        All parameters in one vector.
+    n_states_, n_features_in_, n_iter_, converged_, objective_, message_
 
     Examples
     --------
@@ -78,6 +89,7 @@ class GraphCRF(CRF):
         tol: Any = 1e-4,
         max_iter: Any = 200,
         warm_start: Any = False,
+        checkpoint: Any = None,
         callback: Any = None,
         verbose: Any = False,
     ) -> None:
@@ -96,31 +108,44 @@ class GraphCRF(CRF):
         self.tol = tol
         self.max_iter = max_iter
         self.warm_start = warm_start
+        self.checkpoint = checkpoint
         self.callback = callback
         self.verbose = verbose
 
-    def _batch(self, X: Any, Y: Any, n_states: int) -> Batch:
-        model = graph_model(list(X), n_states, bias=self.bias, edge_bias=self.edge_bias)
-        sizes = np.bincount(model.graph.variable_component, minlength=model.graph.n_components)
-        return Batch(model, Y, sizes)
+    def _examples(self, X: Any) -> list[Any]:
+        return examples_of(X, "X", f"tuples {FORM}")
 
-    def _flat_labels(self, X: Any, Y: Any) -> IntArray:
-        if isinstance(Y, str) or not hasattr(Y, "__len__") or not hasattr(X, "__len__"):
-            raise InputError("Y", "a list of int arrays, one for each example", type(Y).__name__)
-        if len(X) != len(Y):
-            raise InputError("Y", f"labels for each of {len(X)} examples", f"{len(Y)}")
-        parts = [checked_labels(y, (_nodes(x, i),), f"Y[{i}]") for i, (x, y) in enumerate(zip(X, Y, strict=True))]
-        labels = np.concatenate([np.zeros(0, np.int64), *parts])
+    def _flat_labels(self, X: list[Any], Y: Any) -> IntArray:
+        found = items(Y, "Y", "a list of int arrays, one for each example")
+        if len(X) != len(found):
+            raise InputError(
+                "Y", f"labels for each of {len(X)} examples", f"{len(found)}", "one array for each example"
+            )
+        parts = [checked_labels(y, (_nodes(x, i),), f"Y[{i}]") for i, (x, y) in enumerate(zip(X, found, strict=True))]
+        labels = np.concatenate(parts)
         refuse_spins(labels)
         return labels
 
-    def _shape_labels(self, X: Any, flat: NDArray[Any], batch: Batch) -> list[NDArray[Any]]:
+    def _model(self, X: list[Any], n_states: int) -> Model:
+        with renamed("examples", "X"), renamed("node_features", "X"), renamed("edge_features", "X"):
+            return graph_model(X, n_states, bias=self.bias, edge_bias=self.edge_bias)
+
+    def _arrays(self, X: list[Any]) -> Iterator[NDArray[Any]]:
+        for example in X:
+            for part in example:
+                if sparse.issparse(part):
+                    rows = sparse.csr_array(part)
+                    yield from (rows.data, rows.indices, rows.indptr, np.array(rows.shape))
+                else:
+                    yield np.asarray(part)
+
+    def _shaped(self, X: Any, flat: NDArray[Any], batch: Batch) -> list[NDArray[Any]]:
         return np.split(flat, np.cumsum(batch.sizes)[:-1])
 
 
 def _nodes(example: Any, i: int) -> int:
     """Return how many nodes an example has; all else is checked by its model."""
-    if not isinstance(example, tuple | list) or len(example) < 2 or np.ndim(example[0]) != 2:
-        expected = "a tuple (node_features, edges) with features (nodes, features)"
-        raise InputError(f"X[{i}]", expected, repr(example)[:60])
-    return int(np.shape(example[0])[0])
+    if not isinstance(example, tuple | list) or len(example) not in (2, 3):
+        got = f"{len(example)} parts" if isinstance(example, tuple | list) else type(example).__name__
+        raise InputError(f"X[{i}]", f"a tuple {FORM}", got, "put the parts of an example together")
+    return int(matrix(example[0], f"X[{i}]: node_features", "nodes, features").shape[0])

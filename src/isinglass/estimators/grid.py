@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from isinglass.errors import InputError
-from isinglass.estimators.crf import CRF, Batch, checked_labels, refuse_spins
-from isinglass.models import grid_model
+from isinglass.estimators.checks import checked_labels, refuse_spins
+from isinglass.estimators.crf import CRF
+from isinglass.estimators.training import Batch
+from isinglass.models import Model, grid_model
+from isinglass.models.checks import dense
 from isinglass.validation import IntArray
 
 
@@ -38,9 +42,12 @@ class GridCRF(CRF):
         By default the largest label and one.
     class_weight : "balanced", dict or array, optional
     tol, max_iter
-        Of the optimiser.
+        Of an optimiser that is given by name (`max_iter`: epochs, for those that go through minibatches).
     warm_start : bool
         Begin a further `fit` with the parameters of the last.
+    checkpoint : str or os.PathLike, optional
+        A file that training keeps its state in, after each iteration. If it is there, training goes on from it, bit for
+        bit as if nothing had happened; a file of other data or choices is refused.
     callback : callable, optional
         Called with the progress of each iteration; training ends if it returns True.
     verbose : bool
@@ -50,7 +57,9 @@ class GridCRF(CRF):
     parameters_ : dict of str to array
         "node" (features, states), "edge/horizontal" and "edge/vertical" (states, states), or "edge".
     history_ : list of Epoch
-    n_iter_, converged_, objective_, message_
+    theta_ : array
+        All parameters in one vector.
+    n_states_, n_features_in_, n_iter_, converged_, objective_, message_
 
     Examples
     --------
@@ -82,6 +91,7 @@ class GridCRF(CRF):
         tol: Any = 1e-4,
         max_iter: Any = 200,
         warm_start: Any = False,
+        checkpoint: Any = None,
         callback: Any = None,
         verbose: Any = False,
     ) -> None:
@@ -101,30 +111,30 @@ class GridCRF(CRF):
         self.tol = tol
         self.max_iter = max_iter
         self.warm_start = warm_start
+        self.checkpoint = checkpoint
         self.callback = callback
         self.verbose = verbose
 
-    def _inference_options(self) -> dict[str, Any]:
-        scheduled = isinstance(self.inference, str) and self.inference in ("bp", "trw", "fbp", "max-product")
-        return {"schedule": self.schedule} if scheduled else {}
+    def _examples(self, X: Any) -> NDArray[np.float64]:
+        axes = "images, height, width, features"
+        shape = (0,) if isinstance(X, list | tuple) and not X else getattr(X, "shape", ())
+        if 0 in shape:
+            raise InputError("X", f"an array ({axes})", "one without entries", "give at least one image and feature")
+        if len(shape) == 3:
+            remedy = "one image alone is X[np.newaxis], one feature alone X[..., np.newaxis]"
+            raise InputError("X", f"an array ({axes})", f"shape {shape}", remedy)
+        return dense(X, "X", axes)
 
-    def _batch(self, X: Any, Y: Any, n_states: int) -> Batch:
-        model = grid_model(_images(X), n_states, edges=self.edges, bias=self.bias)
-        return Batch(model, Y, np.full(len(X), model.graph.n_variables // len(X), np.int64))
-
-    def _flat_labels(self, X: Any, Y: Any) -> IntArray:
-        labels = checked_labels(Y, _images(X).shape[:3], "Y")
+    def _flat_labels(self, X: NDArray[np.float64], Y: Any) -> IntArray:
+        labels = checked_labels(Y, X.shape[:3], "Y")
         refuse_spins(labels)
         return labels
 
-    def _shape_labels(self, X: Any, flat: NDArray[Any], batch: Batch) -> NDArray[Any]:
+    def _model(self, X: NDArray[np.float64], n_states: int) -> Model:
+        return grid_model(X, n_states, edges=self.edges, bias=self.bias)
+
+    def _arrays(self, X: NDArray[np.float64]) -> Iterator[NDArray[Any]]:
+        yield X
+
+    def _shaped(self, X: Any, flat: NDArray[Any], batch: Batch) -> NDArray[Any]:
         return flat.reshape(*np.shape(X)[:3], *flat.shape[1:])
-
-
-def _images(X: Any) -> NDArray[np.float64]:
-    array = np.asarray(X)
-    if array.ndim != 4:
-        raise InputError("X", "an array (images, height, width, features)", f"shape {array.shape}")
-    if array.dtype.kind not in "biuf":
-        raise InputError("X", "real features", f"dtype {array.dtype}")
-    return array.astype(np.float64)

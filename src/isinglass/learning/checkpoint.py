@@ -9,7 +9,7 @@ same bits as before; the optimisers do not depend on the number of threads.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import fields
 from typing import Any, NamedTuple
 
@@ -24,6 +24,7 @@ from isinglass.learning.optimisers.state import State, checked_entry, packed, un
 from isinglass.validation import whole_number
 
 _OPTION = "option/"
+_EXTRA = "extra/"
 
 
 class Checkpoint(NamedTuple):
@@ -46,6 +47,8 @@ class Journal:
         Write after each iteration whose number divides by this.
     callback : callable, optional
         Called after the file is written; its answer is passed on.
+    extra : callable, optional
+        Returns further named arrays for the file, which `read_extra` gives back.
 
     Examples
     --------
@@ -63,7 +66,12 @@ class Journal:
     """
 
     def __init__(
-        self, path: PathLike, optimiser: Optimizer[Any, Any], every: int = 1, callback: Callback | None = None
+        self,
+        path: PathLike,
+        optimiser: Optimizer[Any, Any],
+        every: int = 1,
+        callback: Callback | None = None,
+        extra: Callable[[], Mapping[str, NDArray[Any]]] | None = None,
     ) -> None:
         if not isinstance(optimiser, Optimizer):
             raise InputError("optimiser", "an optimiser such as Lbfgs()", type(optimiser).__name__)
@@ -71,17 +79,39 @@ class Journal:
         self.optimiser = optimiser
         self.every = whole_number(every, "every", 1)
         self.callback = callback
+        self.extra = extra
 
     def __call__(self, progress: Progress) -> bool:
         """Write the state and ask the further callback whether to stop."""
         if progress.iteration % self.every == 0:
-            save_checkpoint(self.path, self.optimiser, progress.state)
+            extra = None if self.extra is None else self.extra()
+            save_checkpoint(self.path, self.optimiser, progress.state, extra)
         return self.callback is not None and bool(self.callback(progress))
 
 
-def save_checkpoint(path: PathLike, optimiser: Optimizer[Any, Any], state: State) -> None:
-    """Write optimiser and state to a file, all or nothing."""
-    write_arrays(path, packed(state) | _packed_options(optimiser))
+def save_checkpoint(
+    path: PathLike, optimiser: Optimizer[Any, Any], state: State, extra: Mapping[str, NDArray[Any]] | None = None
+) -> None:
+    """Write optimiser and state, and further named arrays, to a file, all or nothing."""
+    further = {_EXTRA + name: array for name, array in (extra or {}).items()}
+    write_arrays(path, packed(state) | _packed_options(optimiser) | further)
+
+
+def read_extra(path: PathLike) -> dict[str, NDArray[Any]]:
+    """Read the further arrays of a checkpoint; a file without such has none.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> from isinglass.learning.optimisers import Lbfgs
+    >>> found = Lbfgs().minimise(lambda x: (float(x @ x), 2 * x), [1.0])
+    >>> with TemporaryDirectory() as folder:
+    ...     save_checkpoint(f"{folder}/run.npz", Lbfgs(), found.state, {"seconds": np.array([0.5])})
+    ...     read_extra(f"{folder}/run.npz")
+    {'seconds': array([0.5])}
+    """
+    arrays = read_arrays(path)
+    return {name.removeprefix(_EXTRA): array for name, array in arrays.items() if name.startswith(_EXTRA)}
 
 
 def resume(path: PathLike) -> Checkpoint:

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from isinglass.gradients import Cotangents, Evaluation, GradientRule
 from isinglass.inference import Algorithm, Info, Result
 from isinglass.losses import BeliefLoss, Likelihood, Loss, Pseudolikelihood
+from isinglass.losses.observed import component_weights
 from isinglass.models import Model
 from isinglass.potentials import Potentials
 from isinglass.validation import IntArray
@@ -102,7 +103,7 @@ class Objective:
 
     def _likelihood(self, loss: Likelihood, potentials: Potentials) -> Evaluation:
         """Return log Z - log Z(y), the latter a score where everything is observed."""
-        weight = self._component_weights()
+        weight = component_weights(self.weights, self.model.graph)
 
         def log_z(result: Result) -> Cotangents:
             return Cotangents(weight * result.component_log_z, weight.copy(), None, None)
@@ -117,10 +118,3 @@ class Objective:
             value, groups = clamped.value, clamped.groups
         slopes = tuple(a - b for a, b in zip(free.groups, groups, strict=True))
         return Evaluation(free.value - value, slopes, free.info)
-
-    def _component_weights(self) -> FloatArray:
-        graph = self.model.graph
-        weight = np.ones(graph.n_components)
-        if self.weights is not None:
-            weight[graph.variable_component] = self.weights
-        return weight

@@ -1,0 +1,23 @@
+"""scikit-learn's base class, or, where it is not installed, one that says how to get it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from isinglass.errors import MissingDependencyError
+
+__all__ = ["BaseEstimator", "NotFittedError"]
+
+try:
+    from sklearn.base import BaseEstimator
+    from sklearn.exceptions import NotFittedError
+except ModuleNotFoundError:
+
+    class BaseEstimator:  # type: ignore[no-redef]
+        """What stands in for it: a class that can be read about but not used."""
+
+        def __new__(cls, *_: Any, **__: Any) -> Any:
+            """Say what is missing."""
+            raise MissingDependencyError(f"{cls.__name__} needs scikit-learn: pip install scikit-learn")
+
+    NotFittedError = ValueError

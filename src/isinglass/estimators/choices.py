@@ -1,0 +1,109 @@
+"""The choices of an estimator, checked: from names and numbers to the objects that do the work."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isinglass import decoding, losses
+from isinglass.errors import InputError
+from isinglass.estimators.checks import renamed
+from isinglass.gradients import GradientRule, rule
+from isinglass.inference import ALGORITHMS, Algorithm
+from isinglass.inference.algorithm import make
+from isinglass.inference.bp import SCHEDULES
+from isinglass.io.files import checked_path
+from isinglass.learning.combinations import require_valid
+from isinglass.learning.optimisers import OPTIMISERS, Optimizer, make_optimizer
+from isinglass.learning.optimisers.minibatch import MiniBatch
+from isinglass.models import Model
+from isinglass.models.checks import flag
+from isinglass.validation import number, whole_number
+
+
+@dataclass(frozen=True)
+class Choices:
+    """What an estimator's parameters stand for."""
+
+    algorithm: Algorithm
+    loss: losses.Loss
+    rule: GradientRule
+    optimizer: Optimizer[Any, Any]
+    decoder: decoding.Decoder
+    l2: float
+    edge_l2: float
+
+    def penalty(self, model: Model) -> NDArray[np.float64]:
+        """Return the l2 penalty of each parameter."""
+        return np.where(model.mask("node"), self.l2, self.edge_l2)
+
+
+def choices_of(crf: Any) -> Choices:
+    """Check every parameter of an estimator, and that they go together."""
+    chosen = Choices(
+        algorithm_of(crf),
+        losses.make(crf.loss),
+        rule(crf.gradient),
+        _optimizer(crf),
+        decoding.make(crf.decoder),
+        number(crf.l2, "l2", 0, math.inf),
+        number(crf.l2 if crf.edge_l2 is None else crf.edge_l2, "edge_l2", 0, math.inf),
+    )
+    require_valid(chosen.loss, chosen.algorithm, chosen.rule)
+    _check_rest(crf, chosen.loss)
+    return chosen
+
+
+def algorithm_of(crf: Any) -> Algorithm:
+    """Return the inference that will be run."""
+    options: dict[str, Any] = {}
+    if crf.iterations is not None:
+        options["iterations"] = whole_number(crf.iterations, "iterations", 1)
+    if getattr(crf, "schedule", None) is not None:
+        if crf.schedule not in SCHEDULES:
+            expected = f"one of {', '.join(map(repr, SCHEDULES))}"
+            raise InputError("schedule", expected, repr(crf.schedule), "'grid' is the sweep over images")
+        if _has_schedule(crf.inference):
+            options["schedule"] = crf.schedule
+    if "iterations" in options and isinstance(crf.inference, str) and crf.inference in ("exact", "brute"):
+        got = f"{crf.iterations} with inference {crf.inference!r}"
+        raise InputError("iterations", "None where inference is exact", got, "leave it out, or use inference='bp'")
+    with renamed("algorithm", "inference"):
+        return make(crf.inference, options)
+
+
+def _has_schedule(inference: Any) -> bool:
+    """Tell whether an inference, given by name, has schedules; an object has its own."""
+    if not isinstance(inference, str) or inference not in ALGORITHMS:
+        return False
+    return "schedule" in {field.name for field in fields(ALGORITHMS[inference])}  # type: ignore[arg-type]
+
+
+def _optimizer(crf: Any) -> Optimizer[Any, Any]:
+    """Return the optimiser; one given by name has the estimator's `tol` and `max_iter`."""
+    steps, tol = whole_number(crf.max_iter, "max_iter", 1), number(crf.tol, "tol", 0, math.inf)
+    if not isinstance(crf.optimizer, str):
+        return make_optimizer(crf.optimizer)
+    if issubclass(OPTIMISERS[crf.optimizer], MiniBatch):
+        return make_optimizer(crf.optimizer, epochs=steps, tol=tol, random_state=0)
+    return make_optimizer(crf.optimizer, max_iter=steps, tol=tol)
+
+
+def _check_rest(crf: Any, loss: losses.Loss) -> None:
+    """Check what needs no object."""
+    if crf.n_states is not None:
+        whole_number(crf.n_states, "n_states", 2)
+    for name in ("warm_start", "verbose", "bias", "edge_bias"):
+        flag(getattr(crf, name, False), name)
+    if crf.callback is not None and not callable(crf.callback):
+        raise InputError("callback", "a function of the progress", type(crf.callback).__name__, "or leave it out")
+    if crf.checkpoint is not None:
+        with renamed("path", "checkpoint"):
+            checked_path(crf.checkpoint)
+    if crf.class_weight is not None and loss.facts.uses == "log_z":
+        expected = f"None with loss {loss.name!r}, which is no sum over labels"
+        raise InputError("class_weight", expected, f"{crf.class_weight!r:.40}", "use a loss such as 'ucl'")

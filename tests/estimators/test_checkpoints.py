@@ -1,0 +1,135 @@
+"""Training that is killed goes on from its checkpoint, bit for bit."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from estimator_helpers import KINDS, graph, graphs
+from numpy.testing import assert_array_equal
+
+import isinglass as ig
+from isinglass.learning.checkpoint import resume
+from isinglass.learning.optimisers import Adam
+
+SCRIPT = """
+import sys, time
+sys.path.insert(0, {helpers!r})
+from estimator_helpers import KINDS
+
+kind, path, pause = sys.argv[1], sys.argv[2] or None, float(sys.argv[3])
+make, data = KINDS[kind]
+crf = make(tol=1e-9, checkpoint=path, callback=lambda progress: time.sleep(pause))
+crf.fit(*data())
+print(crf.n_iter_, len(crf.history_), crf.theta_.tobytes().hex(), crf.message_)
+"""
+
+
+def command(folder, kind, path, pause=0.0):
+    script = folder / "script.py"
+    script.write_text(SCRIPT.format(helpers=str(Path(__file__).parent)))
+    return [sys.executable, str(script), kind, str(path), str(pause)]
+
+
+def output(*arguments):
+    return subprocess.run(command(*arguments), capture_output=True, text=True, check=True).stdout
+
+
+def started(folder, kind, path):
+    """Start training, and wait until three iterations are in its checkpoint."""
+    process = subprocess.Popen(
+        command(folder, kind, path, 0.5), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    deadline = time.monotonic() + 120
+    while not (path.exists() and resume(path).state.iteration >= 3):
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    return process
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_survives_kill_9(kind, tmp_path):
+    path = tmp_path / "run.npz"
+    process = started(tmp_path, kind, path)
+    os.kill(process.pid, signal.SIGKILL)
+    assert process.communicate()[0] == ""
+    whole = output(tmp_path, kind, "")
+    assert 3 <= resume(path).state.iteration < int(whole.split()[0])
+    assert output(tmp_path, kind, path) == whole
+    assert output(tmp_path, kind, path) == whole  # a finished run stays finished
+
+
+def test_ctrl_c_ends_training_in_order(tmp_path):
+    process = started(tmp_path, "graph", tmp_path / "run.npz")
+    os.kill(process.pid, signal.SIGINT)
+    printed, errors = process.communicate()
+    assert process.returncode == 0
+    assert printed.rstrip().endswith("interrupted")
+    assert "the best parameters so far are kept" in errors
+    assert output(tmp_path, "graph", tmp_path / "run.npz") == output(tmp_path, "graph", "")
+
+
+def stopped(path, X, Y, weights=None, **options):
+    return graph(checkpoint=path, callback=lambda p: p.iteration == 3, **options).fit(X, Y, weights)
+
+
+def test_history_and_parameters_are_those_of_one_run(tmp_path):
+    X, Y = graphs()
+    whole = graph(warm_start=True).fit(X, Y)
+    stopped(tmp_path / "a", X, Y)
+    crf = graph(checkpoint=tmp_path / "a").fit(X, Y)
+    assert crf.history_ == whole.history_
+    assert crf.theta_.tobytes() == whole.theta_.tobytes()
+
+
+def test_a_run_may_go_on_for_longer(tmp_path):
+    X, Y = graphs()
+    with pytest.warns(ig.ConvergenceWarning, match="max_iter"):
+        graph(checkpoint=tmp_path / "a", max_iter=2).fit(X, Y)
+    assert_array_equal(graph(checkpoint=tmp_path / "a").fit(X, Y).theta_, graph().fit(X, Y).theta_)
+
+
+def test_minibatches_go_on_too(tmp_path):
+    X, Y = graphs()
+    adam = Adam(epochs=3, batch_size=2, random_state=0)
+    stopped(tmp_path / "a", X, Y, optimizer=adam)
+    with pytest.warns(ig.ConvergenceWarning, match="epochs"):
+        crf = graph(checkpoint=tmp_path / "a", optimizer=adam).fit(X, Y)
+    with pytest.warns(ig.ConvergenceWarning, match="epochs"):
+        whole = graph(optimizer=adam).fit(X, Y)
+    assert crf.theta_.tobytes() == whole.theta_.tobytes()
+
+
+def test_a_checkpoint_of_another_problem_is_refused(tmp_path):
+    X, Y = graphs()
+    path = tmp_path / "a"
+    stopped(path, X, Y)
+    other = [(x + 1e-12, e) for x, e in X]
+    for options, data in [
+        ({}, (other, Y)),
+        ({}, ([(x, e[::-1]) for x, e in X], Y)),
+        ({}, (X, [1 - y for y in Y])),
+        ({}, (X, Y, [1, 1, 1, 2])),
+        ({"l2": 0.4}, (X, Y)),
+        ({"loss": "uquad"}, (X, Y)),
+        ({"iterations": 3}, (X, Y)),
+        ({"n_states": 3}, (X, Y)),
+        ({"optimizer": "steepest"}, (X, Y)),
+    ]:
+        with pytest.raises(ig.InputError, match=r"checkpoint: .* name another file, or remove this one"):
+            graph(checkpoint=path, **options).fit(*data)
+    assert resume(path).state.iteration == 3
+
+
+def test_what_is_no_checkpoint_is_refused(tmp_path):
+    path = tmp_path / "a"
+    path.write_text("a letter")
+    with pytest.raises(ig.FileFormatError):
+        graph(checkpoint=path).fit(*graphs())
+    assert path.read_text() == "a letter"
+    missing = tmp_path / "nowhere" / "a"
+    with pytest.raises(OSError, match="nowhere"):
+        graph(checkpoint=missing).fit(*graphs())

@@ -1,0 +1,176 @@
+"""Fitted estimators in safe files."""
+
+import copy
+import json
+import os
+import pickle
+import zipfile
+
+import numpy as np
+import pytest
+from estimator_helpers import KINDS, grid, images
+from numpy.testing import assert_array_equal
+
+import isinglass as ig
+from isinglass.io.arrays import read_arrays, write_arrays
+from isinglass.learning.optimisers import OwlQn
+
+OBJECTS = {
+    "inference": ig.BeliefPropagation(damping=0.1),
+    "loss": ig.losses.SmoothedUnivariate(lam=3.0),
+    "decoder": ig.decoding.MAP(ig.MaxProduct(max_iter=50)),
+    "optimizer": OwlQn(l1=0.5, max_iter=40),
+    "class_weight": {0: 1.0, 1: 2.0},
+    "l2": np.float64(0.3),
+}
+
+
+@pytest.mark.parametrize("options", [{}, OBJECTS, {"class_weight": [1.0, 2.0]}], ids=["names", "objects", "lists"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_loaded_estimator_is_the_one_that_was_saved(kind, options, tmp_path):
+    make, data = KINDS[kind]
+    X, Y = data()
+    crf = make(**options).fit(X, Y)
+    crf.save(tmp_path / "a.isg")
+    again = type(crf).load(tmp_path / "a.isg")
+    assert again.get_params() == crf.get_params()
+    assert again.history_ == crf.history_
+    assert again.theta_.tobytes() == crf.theta_.tobytes()
+    assert {k: v for k, v in vars(again).items() if np.isscalar(v)} == {
+        k: v for k, v in vars(crf).items() if np.isscalar(v)
+    }
+    for name, array in crf.parameters_.items():
+        assert_array_equal(again.parameters_[name], array)
+    for one, two in zip(again.predict_marginals(X), crf.predict_marginals(X), strict=True):
+        assert_array_equal(one, two)
+    assert again.score(X, Y) == crf.score(X, Y)
+    again.set_params(warm_start=True).fit(X, Y)
+
+
+def saved(tmp_path, **options):
+    crf, path = grid(**options).fit(*images()), tmp_path / "a.isg"
+    crf.save(path)
+    return crf, path
+
+
+def test_equal_estimators_give_equal_bytes(tmp_path):
+    one = saved(tmp_path)[1].read_bytes()
+    assert saved(tmp_path)[1].read_bytes() == one
+    assert [p.name for p in tmp_path.iterdir()] == ["a.isg"]
+
+
+def test_what_a_file_cannot_hold_is_refused(tmp_path):
+    crf = grid().fit(*images())
+    for name, value, message in (
+        ("callback", print, "before saving, or pickle the estimator"),
+        ("loss", object(), "a name, number or object of the library"),
+        ("l2", np.inf, "l2: expected a name, number"),
+    ):
+        with pytest.raises(ig.InputError, match=message):
+            copy.copy(crf).set_params(**{name: value}).save(tmp_path / "a.isg")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_checkpoint_is_not_kept(tmp_path):
+    crf, path = saved(tmp_path, checkpoint=str(tmp_path / "run.npz"))
+    assert crf.checkpoint is not None
+    assert ig.GridCRF.load(path).checkpoint is None
+
+
+def test_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch):
+    crf, path = saved(tmp_path)
+    old = path.read_bytes()
+
+    def broken(*_):
+        raise OSError("disk full")
+
+    monkeypatch.setattr(os, "replace", broken)
+    with pytest.raises(OSError, match="disk full"):
+        crf.save(path)
+    assert path.read_bytes() == old
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_other_files_are_refused(tmp_path):
+    _, path = saved(tmp_path)
+    with pytest.raises(ig.FileFormatError, match="expected the schema 'graph-crf', got 'grid-crf'"):
+        ig.GraphCRF.load(path)
+    file = read_arrays(path)
+    write_arrays(path, file.arrays, schema="grid-crf", version=9, metadata=file.metadata)
+    with pytest.raises(ig.FileFormatError, match="a newer isinglass reads it"):
+        ig.GridCRF.load(path)
+    with pytest.raises(FileNotFoundError):
+        ig.GridCRF.load(tmp_path / "nowhere")
+
+
+def forged(path, change):
+    """Write the file again with other metadata or arrays."""
+    file = read_arrays(path)
+    metadata, arrays = json.loads(json.dumps(file.metadata)), dict(file.arrays)
+    change(metadata, arrays)
+    write_arrays(path, arrays, schema="grid-crf", metadata=metadata)
+
+
+FORGED = {
+    "unknown parameter": lambda m, a: m["parameters"].update(evil=1),
+    "deep parameter": lambda m, a: m["parameters"].update(loss__lam=1),
+    "path": lambda m, a: m["parameters"].update(checkpoint="/etc/passwd"),
+    "callback": lambda m, a: m["parameters"].update(callback="os.system"),
+    "unknown name": lambda m, a: m["parameters"].update(loss="os.system"),
+    "unknown object": lambda m, a: m["parameters"].update(loss={"module": "os", "options": {}}),
+    "unknown class": lambda m, a: m["parameters"].update(loss={"loss": "system", "options": {}}),
+    "class of another kind": lambda m, a: m["parameters"].update(loss={"algorithm": "bp", "options": {}}),
+    "unknown option": lambda m, a: m["parameters"].update(loss={"loss": "suclass", "options": {"x": 1}}),
+    "odd name": lambda m, a: m["parameters"].update(loss={"loss": ["ucl"], "options": {}}),
+    "odd number": lambda m, a: m["parameters"].update(l2="1"),
+    "odd list": lambda m, a: m["parameters"].update(class_weight=[1, 2]),
+    "odd dict": lambda m, a: m["parameters"].update(class_weight={"dict": [[[], 1]]}),
+    "no parameters": lambda m, a: m.pop("parameters"),
+    "no states": lambda m, a: m.update(n_states="2"),
+    "odd states": lambda m, a: m.update(n_states=-2),
+    "odd shapes": lambda m, a: m["shapes"].update(node=[-3, 2]),
+    "large shapes": lambda m, a: m["shapes"].update(node=[10**9, 2]),
+    "no shapes": lambda m, a: m.update(shapes={}),
+    "short theta": lambda m, a: a.update(theta=np.zeros(3)),
+    "infinite theta": lambda m, a: a.update(theta=a["theta"] + np.inf),
+    "no theta": lambda m, a: a.pop("theta"),
+    "odd history": lambda m, a: a.update(history=np.zeros((2, 3))),
+    "infinite history": lambda m, a: a.update(history=a["history"] + np.inf),
+    "odd objective": lambda m, a: a.update(objective=np.zeros(2)),
+}
+
+
+@pytest.mark.parametrize("name", FORGED)
+def test_forged_files_are_refused(name, tmp_path):
+    _, path = saved(tmp_path)
+    forged(path, FORGED[name])
+    with pytest.raises(ig.FileFormatError):
+        ig.GridCRF.load(path)
+
+
+class Bomb:
+    def __init__(self, path):
+        self.path = path
+
+    def __reduce__(self):
+        return (os.mkdir, (self.path,))
+
+
+def test_a_malicious_file_executes_nothing(tmp_path):
+    _, path = saved(tmp_path)
+    mark = tmp_path / "executed"
+    bomb = pickle.dumps(Bomb(str(mark)))
+    path.write_bytes(bomb)
+    with pytest.raises(ig.FileFormatError):
+        ig.GridCRF.load(path)
+    _, path = saved(tmp_path)
+    with zipfile.ZipFile(path) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    np.save(tmp_path / "bomb.npy", np.array([Bomb(str(mark))], object), allow_pickle=True)
+    members["theta.npy"] = (tmp_path / "bomb.npy").read_bytes()
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, data in members.items():
+            archive.writestr(name, data)
+    with pytest.raises(ig.FileFormatError):
+        ig.GridCRF.load(path)
+    assert not mark.exists()

@@ -1,0 +1,138 @@
+"""Wrong input: each error names the argument and what to do, before any work."""
+
+import numpy as np
+import pytest
+from estimator_helpers import graph, graphs, grid, images
+
+import isinglass as ig
+from isinglass.estimators import crf as base
+from isinglass.learning.optimisers import OwlQn
+
+X, Y = images()
+G, L = graphs()
+HOLES = np.where(np.arange(X.size).reshape(X.shape) == 7, np.nan, X)
+
+
+def on_grid(X=X, Y=Y, weights=None, **options):
+    return lambda: grid(**options).fit(X, Y, weights)
+
+
+def on_graph(X=G, Y=L, weights=None, **options):
+    return lambda: graph(**options).fit(X, Y, weights)
+
+
+WRONG = {
+    # data
+    "one image": (on_grid(X[0], Y[0]), "X", "X[np.newaxis]"),
+    "fewer labels": (on_grid(Y=Y[:2]), "Y", "labels of shape (4, 3, 4), got shape (2, 3, 4)"),
+    "other height": (on_grid(Y=Y[:, :2]), "Y", "labels of shape (4, 3, 4)"),
+    "ragged labels": (on_grid(Y=[[0], [0, 1]]), "Y", "do not form an array"),
+    "negative labels": (on_grid(Y=Y - 3), "Y", "number the labels from 0 on"),
+    "labels beyond n_states": (on_grid(Y=Y * 3, n_states=2), "Y", "give n_states=4"),
+    "spins": (on_grid(Y=2 * Y - 1), "Y", "use (Y + 1) // 2"),
+    "float labels": (on_grid(Y=Y * 1.0), "Y", ".astype(int)"),
+    "text labels": (on_grid(Y=Y.astype(str)), "Y", ".astype(int)"),
+    "one label": (on_grid(Y=0 * Y), "Y", "or give n_states"),
+    "no labels": (on_grid(Y=0 * Y - 1, n_states=2), "Y", "-1 is not observed"),
+    "missing features": (on_grid(HOLES), "X", "fill in or drop missing values"),
+    "objects": (on_grid(X.astype(object)), "X", ".astype(float)"),
+    "no images": (on_grid([], []), "X", "give at least one image"),
+    "no features": (on_grid(X[..., :0]), "X", "give at least one image and feature"),
+    "no graphs": (on_graph([], []), "X", "at least one of tuples (node_features, edges)"),
+    "features alone": (on_graph([x for x, _ in G]), "X[0]", "a tuple (node_features, edges)"),
+    "one graph": (on_graph(G[0], L[0]), "Y", "one array for each example"),
+    "fewer label arrays": (on_graph(Y=L[:3]), "Y", "labels for each of 4 examples, got 3"),
+    "label arrays of other lengths": (on_graph(Y=L[::-1]), "Y[1]", "give each variable of an example a label"),
+    "labels that are text": (on_graph(Y="abcd"), "Y", "a list of int arrays"),
+    "spins on graphs": (on_graph(Y=[2 * y - 1 for y in L]), "Y", "use (Y + 1) // 2"),
+    "float labels on graphs": (on_graph(Y=[y * 1.0 for y in L]), "Y[0]", ".astype(int)"),
+    "edges out of range": (on_graph([(x, e + 3) for x, e in G]), "X[0]: edges", "count nodes from 0"),
+    "edges the other way": (on_graph([(x, e.T) for x, e in G]), "X[0]: edges", "transpose it"),
+    "float edges": (on_graph([(x, e * 1.0) for x, e in G]), "X[0]: edges", ".astype(int)"),
+    "loops": (on_graph([(x, 0 * e) for x, e in G]), "X[0]: edges", "put what depends on one node in its features"),
+    "missing node features": (on_graph([(x + np.nan, e) for x, e in G]), "X[0]: node_features", "missing values"),
+    "different features": (on_graph([G[0], (G[1][0][:, :1], G[1][1]), *G[2:]]), "X", "same number of features"),
+    "edge features in one": (on_graph([(*G[0], np.ones((5, 1))), *G[1:]]), "X", "in every example, or in none"),
+    "edge feature rows": (on_graph([(x, e, x) for x, e in G]), "X[0]: edge_features", "a row for each of 5 edges"),
+    "weights": (on_graph(weights=[1, 2]), "sample_weight", "one number for each of 4 examples"),
+    "negative weights": (on_grid(weights=[1, 2, -1, 0]), "sample_weight", "leave out such examples"),
+    # names
+    "loss": (on_grid(loss="ulc"), "loss", "did you mean 'ucl'?"),
+    "loss object": (on_grid(loss=3), "loss", "a name such as 'ucl'"),
+    "inference": (on_grid(inference="bpp"), "inference", "did you mean 'bp'?"),
+    "inference class": (on_grid(inference=ig.Exact), "inference", "an object such as Exact()"),
+    "gradient": (on_grid(gradient="unroled"), "gradient", "did you mean 'unrolled'?"),
+    "gradient object": (on_grid(gradient=[]), "gradient", "one of 'unrolled'"),
+    "optimizer": (on_grid(optimizer="lbgs"), "optimizer", "did you mean 'lbfgs'?"),
+    "optimizer object": (on_grid(optimizer=None), "optimizer", "a name such as 'lbfgs'"),
+    "decoder": (on_grid(decoder="mmp"), "decoder", "did you mean 'mpm'?"),
+    "schedule": (on_grid(schedule="gird"), "schedule", "one of 'auto'"),
+    "edges": (on_grid(edges="both"), "edges", "'directions' or 'shared'"),
+    # numbers
+    "l2": (on_grid(l2=-1), "l2", "a number of at least 0"),
+    "edge_l2": (on_grid(edge_l2="much"), "edge_l2", "a number of at least 0"),
+    "iterations": (on_grid(iterations=0), "iterations", "a whole number of at least 1"),
+    "n_states": (on_grid(n_states=1), "n_states", "a whole number of at least 2"),
+    "max_iter": (on_grid(max_iter=2.5), "max_iter", "a whole number"),
+    "tol": (on_grid(tol=np.nan), "tol", "a number of at least 0"),
+    "bias": (on_grid(bias=1), "bias", "True or False"),
+    "warm_start": (on_grid(warm_start="yes"), "warm_start", "True or False"),
+    "callback": (on_grid(callback=3), "callback", "a function"),
+    "checkpoint": (on_grid(checkpoint=3), "checkpoint", "a str or an os.PathLike"),
+    "class_weight": (on_grid(class_weight="balance"), "class_weight", "did you mean 'balanced'?"),
+    "class_weight length": (on_grid(class_weight=[1, 2, 3]), "class_weight", "one number for each of 2 labels"),
+    "class_weight key": (on_grid(class_weight={2: 1.0}), "class_weight", "labels from 0 to 1"),
+    "l1 of another length": (on_grid(optimizer=OwlQn(l1=[1.0])), "l1", "one or 14"),
+    # combinations
+    "envelope of beliefs": (on_grid(gradient="envelope"), "gradient", "use 'unrolled'"),
+    "truncated fixed point": (on_grid(gradient="perturbation"), "gradient", "leave out iterations, or use 'unrolled'"),
+    "max-marginals": (on_grid(inference="max-product"), "gradient", "see ig.combinations()"),
+    "nothing to choose": (on_grid(loss="pseudo", gradient="envelope"), "gradient", "use 'unrolled'"),
+    "iterations of exact": (on_grid(inference="exact"), "iterations", "leave it out"),
+    "class_weight of cl": (on_grid(loss="cl", class_weight="balanced"), "class_weight", "use a loss such as 'ucl'"),
+    "edge_bias": (on_graph(edge_bias=True), "edge_bias", "one table is shared anyway"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_wrong_input_is_refused_before_any_work(name, monkeypatch):
+    def work(*_):
+        raise AssertionError("training began")
+
+    monkeypatch.setattr(base, "train", work)
+    call, argument, remedy = WRONG[name]
+    with pytest.raises(ig.InputError) as caught:
+        call()
+    assert caught.value.argument == argument
+    assert remedy in str(caught.value)
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    return grid().fit(X, Y), graph().fit(G, L)
+
+
+def test_other_features_at_prediction(fitted):
+    on_images, on_graphs = fitted
+    more = graphs(edge_features=True)[0]
+    for call, message in {
+        lambda: on_images.predict(X[..., :1]): "X: expected 2 features, as in fit, got 1; give the same features",
+        lambda: on_images.predict(HOLES): "X: expected finite real numbers",
+        lambda: on_images.predict(X[0]): "X: expected an array",
+        lambda: on_graphs.predict([(np.ones((3, 5)), [(0, 1)])]): "X: expected 2 features, as in fit, got 5",
+        lambda: on_graphs.predict_marginals(more): "give the same edge features as to fit",
+        lambda: on_graphs.predict([]): "X: expected at least one",
+        lambda: on_graphs.score(G, L[:2]): "Y: expected labels for each of 4 examples",
+        lambda: on_images.score(X, 0 * Y - 1): "Y: expected at least one observed label",
+    }.items():
+        with pytest.raises(ig.InputError) as caught:
+            call()
+        assert message in str(caught.value)
+
+
+def test_a_refused_fit_leaves_the_last_one(fitted):
+    crf = fitted[0]
+    theta = crf.theta_.copy()
+    with pytest.raises(ig.InputError):
+        crf.fit(X, Y * 1.0)
+    assert (crf.theta_ == theta).all()

@@ -1,0 +1,149 @@
+"""The whole objective against differences in theta: every valid choice of loss, inference and gradient rule."""
+
+import warnings
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+import isinglass as ig
+from isinglass import losses
+from isinglass.errors import ConvergenceWarning
+from isinglass.gradients import rule
+from isinglass.inference import ALGORITHMS
+from isinglass.learning import Objective
+from isinglass.learning.combinations import objection
+from isinglass.models import graph_model
+
+TRIANGLE = [(0, 1), (1, 2), (0, 2)]
+ALL = ig.combinations()
+OPTIONS = {  # tight where the derivative is that of a fixed point
+    "bp": {"tol": 1e-13},
+    "trw": {"tol": 1e-13},
+    "fbp": {"tol": 1e-13},
+    "max-product": {},
+    "mf": {"tol": 1e-15, "max_iter": 20000},
+}
+TRUNCATED = {name: {"iterations": 3} for name in ("bp", "trw", "fbp", "mf", "smf", "max-product")}
+OBSERVED = {"observed": [0, 1, 1, 1, 0, 0], "partly": [0, -1, 1, 1, 0, -1]}
+
+
+def random_model(edges, seed=0, edge_features=False):
+    """Two examples on one graph of three nodes, with two features."""
+    rng = np.random.default_rng(seed)
+    parts = [(rng.normal(size=(3, 2)), edges, rng.normal(size=(len(edges), 2))) for _ in range(2)]
+    return graph_model([p if edge_features else p[:2] for p in parts], 2)
+
+
+LOOPY, FOREST = random_model(TRIANGLE), random_model(TRIANGLE[:2])
+
+
+def theta_for(objective, seed=1):
+    return 0.5 * np.random.default_rng(seed).normal(size=objective.size)
+
+
+def check_gradient(objective, rtol, n_directions=2):
+    """Compare slopes in some directions with Richardson's extrapolated differences."""
+    theta = theta_for(objective)
+    _, gradient = objective(theta)
+    rng = np.random.default_rng(2)
+    for _ in range(n_directions):
+        v = rng.normal(size=objective.size)
+        coarse, fine = ((objective(theta + s * v)[0] - objective(theta - s * v)[0]) / (2 * s) for s in (2e-3, 1e-3))
+        assert_allclose(gradient @ v, (4 * fine - coarse) / 3, rtol=rtol, atol=rtol)
+
+
+def made(combination, labels, model=LOOPY, **more):
+    loss, inference, gradient = combination[:3]
+    fixed_point = gradient != "unrolled"
+    options = (OPTIONS if fixed_point else TRUNCATED).get(inference, {})
+    algorithm = ALGORITHMS[inference](**options)
+    weights = np.repeat([1.0, 2.5], 3)
+    l2 = np.linspace(0.1, 0.3, model.size)
+    return Objective(model, np.array(labels), losses.make(loss), algorithm, rule(gradient), l2, weights, **more)
+
+
+@pytest.fixture(autouse=True)
+def _quiet():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        yield
+
+
+@pytest.mark.parametrize("labels", OBSERVED)
+@pytest.mark.parametrize("combination", ALL, ids=lambda c: "-".join(c[:3]))
+def test_gradient_of_every_combination(combination, labels):
+    check_gradient(made(combination, OBSERVED[labels]), 1e-6)
+
+
+def test_the_table_is_the_whole_of_what_is_valid():
+    assert {c[0] for c in ALL} == set(losses.LOSSES)
+    assert {c[1] for c in ALL} == set(ALGORITHMS)
+    assert {c[2] for c in ALL} == {"unrolled", "perturbation", "envelope"}
+    assert len({c[:3] for c in ALL}) == len(ALL)
+    assert all(objection(losses.make(a), ALGORITHMS[b](), rule(c)) is None for a, b, c, _ in ALL)
+
+
+@pytest.mark.parametrize("labels", OBSERVED)
+@pytest.mark.parametrize("loss", losses.LOSSES)
+def test_all_rules_and_exact_inference_agree_on_forests(loss, labels):
+    truth = made((loss, "brute", "unrolled"), OBSERVED[labels], FOREST)
+    theta = theta_for(truth)
+    value, slope = truth(theta)
+    for combination in ALL:
+        exact = ALGORITHMS[combination.inference].facts.exact
+        if combination.loss != loss or exact == "never":
+            continue
+        objective = made(combination, OBSERVED[labels], FOREST)
+        options = OPTIONS.get(combination.inference, {})  # until convergence, whatever the rule
+        objective.algorithm = ALGORITHMS[combination.inference](**options)
+        found, gradient = objective(theta)
+        assert_allclose(found, value, rtol=0, atol=1e-8, err_msg=str(combination))
+        assert_allclose(gradient, slope, rtol=0, atol=1e-8, err_msg=str(combination))
+
+
+def test_exact_likelihood_is_the_log_probability_of_the_labels():
+    labels = np.array(OBSERVED["observed"])
+    objective = Objective(FOREST, labels, losses.make("cl"), ig.BeliefPropagation(), rule("envelope"))
+    theta = theta_for(objective)
+    p = FOREST.potentials(theta)
+    expected = ig.infer(p, "brute").log_z - p.log_score(labels)
+    assert_allclose(objective(theta)[0], expected, atol=1e-8)
+
+
+@pytest.mark.parametrize("labels", OBSERVED)
+@pytest.mark.parametrize("loss", [name for name in losses.LOSSES if name not in ("cl", "pseudo")])
+@pytest.mark.parametrize("inference", ["bp", "trw"])
+def test_parameters_of_their_own_for_each_iteration(loss, inference, labels):
+    objective = made((loss, inference, "unrolled"), OBSERVED[labels], stages=3)
+    assert objective.size == 3 * LOOPY.size
+    check_gradient(objective, 1e-6)
+
+
+def test_equal_stages_are_one_vector():
+    staged, plain = (made(("ucl", "bp", "unrolled"), OBSERVED["partly"], stages=s) for s in (3, 1))
+    theta = theta_for(plain)
+    values, gradient = staged.parts(np.tile(theta, 3))
+    expected, slope = plain.parts(theta)
+    assert_allclose(values, expected)
+    assert_allclose(gradient.reshape(3, -1).sum(0), slope)
+
+
+def test_edge_features_and_parts_of_the_objective():
+    model = random_model(TRIANGLE, edge_features=True)
+    objective = made(("ccl", "bp", "unrolled"), OBSERVED["partly"], model)
+    check_gradient(objective, 1e-6)
+    theta = theta_for(objective)
+    values, gradient = objective.parts(theta)
+    assert values.shape == (2,)
+    value, whole = objective(theta)
+    assert_allclose(value, values.sum() + (objective.l2 * theta**2).sum())
+    assert_allclose(whole, gradient + 2 * objective.l2 * theta)
+    assert [info.iterations for info in objective.infos] == [3]
+
+
+def test_a_likelihood_needs_one_weight_for_an_example():
+    objective = made(("cl", "bp", "unrolled"), OBSERVED["partly"])
+    objective.weights = np.array([1.0, 2.0, 1.0, 1.0, 1.0, 1.0])
+    with pytest.raises(ig.InputError, match="one weight for all variables of an example"):
+        objective(theta_for(objective))
