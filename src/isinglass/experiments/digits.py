@@ -17,9 +17,19 @@ import numpy as np
 from isinglass.datasets import NoisyDigits, noisy_digits
 from isinglass.errors import InputError
 from isinglass.experiments.experiment import Experiment, Progress, Report, register
-from isinglass.experiments.methods import LOSSES, METHODS, Fitted, Training, checked_method, needs_start, train
+from isinglass.experiments.methods import (
+    LOSSES,
+    METHODS,
+    Fitted,
+    Training,
+    checked_method,
+    ink,
+    mean_losses,
+    needs_start,
+    predict,
+    train,
+)
 from isinglass.experiments.methods import error as pixel_error
-from isinglass.experiments.methods import ink, mean_losses, predict
 from isinglass.validation import number, whole_number
 
 NOISE = (0.1, 0.3, 0.5, 0.7)
@@ -106,10 +116,10 @@ class Digits(Experiment):
 
     def _plan(self) -> Plan:
         draws = whole_number(1 if self.draws is None else self.draws, "draws", 1)
-        noise = (0.5,) if self.quick else NOISE
+        noise: tuple[float, ...] = (0.5,) if self.quick else NOISE
         if self.noise is not None:
             noise = tuple(number(level, "noise", 0, 1) for level in self.noise)
-        rows = QUICK_ROWS if self.quick else METHODS
+        rows: tuple[str, ...] = QUICK_ROWS if self.quick else METHODS
         if self.rows is not None:
             rows = tuple(dict.fromkeys(checked_method(row) for row in self.rows))
         if not rows or not noise:
@@ -238,8 +248,8 @@ def _known(summary: dict[str, Any]) -> str:
 def _notes(plan: Plan, cells: list[Cell]) -> list[str]:
     training = plan.training
     notes = [
-        f"l2 {training.l2:g} on the sum over images; L-BFGS, at most {training.max_iter} iterations; LOSS-K: K sweeps of "
-        f"the grid; those and lbp start from trw; trw, lbp and pseudo infer to {training.tol:g}, at most "
+        f"l2 {training.l2:g} on the sum over images; L-BFGS, at most {training.max_iter} iterations; LOSS-K: K sweeps "
+        f"of the grid; those and lbp start from trw; trw, lbp and pseudo infer to {training.tol:g}, at most "
         f"{training.most} iterations",
         PUBLISHED_ELSEWHERE,
     ]

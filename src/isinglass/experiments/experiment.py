@@ -66,4 +66,4 @@ def make(name: str, **options: Any) -> Experiment:
     >>> make("digits", quick=True).quick
     True
     """
-    return choose(EXPERIMENTS, Experiment, name, options, "digits")
+    return choose(EXPERIMENTS, Experiment, name, options, "digits")  # type: ignore[type-abstract]

@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 import time
 import warnings
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -132,7 +132,7 @@ def train(name: str, X: FloatArray, Y: NDArray[Any], training: Training, start: 
 
 def pixel_table(X: FloatArray, Y: NDArray[Any]) -> FloatArray:
     """Return the parameters of the model without edges: log p(y_i | x_i), from counts with one added to each."""
-    counts = 1 + np.stack([X[Y == y].sum(axis=0) for y in (0, 1)], axis=1)
+    counts = 1 + np.stack([X[label == Y].sum(axis=0) for label in (0, 1)], axis=1)
     model = grid_model(X[:1], 2)
     theta = np.zeros(model.size)
     theta[model.mask("node")] = np.log(counts / counts.sum(axis=1, keepdims=True)).ravel()
@@ -151,12 +151,12 @@ def inference_of(name: str, training: Training) -> Algorithm:
 def _estimator(name: str, training: Training, n_pixels: int) -> GridCRF:
     """Return an untrained estimator; its objective is a sum over pixels, and so is the gradient that must vanish."""
     loss = {"pseudo": "pseudo", "lbp": "cl", "trw": "cl"}.get(name) or name.split("-")[0]
-    optimizer = make_optimizer("lbfgs", max_iter=training.max_iter, tol=1e-7 * n_pixels)
+    optimizer = make_optimizer("lbfgs", max_iter=training.max_iter, tol=1e-7 * n_pixels, ftol=1e-9)
     return GridCRF(
         inference_of(name, training),
         loss=loss,
         gradient="envelope" if loss == "cl" else "unrolled",
-        optimizer=replace(optimizer, ftol=1e-9),
+        optimizer=optimizer,
         l2=training.l2,
         max_iter=training.max_iter,
         n_states=2,
