@@ -3,16 +3,25 @@
 import builtins
 import re
 
+SMALL = ("--images", 1, "--iterations", 12, "--quiet")
+
 
 def test_demo(command, tmp_path):
-    code, out, err = command("demo", "--out", tmp_path / "new" / "folder")
+    code, out, err = command("demo", "--out", tmp_path / "new" / "folder", *SMALL)
     assert (code, err) == (0, "")
-    picture = tmp_path / "new" / "folder" / "panel.png"
+    picture, page = (tmp_path / "new" / "folder" / name for name in ("panel.png", "index.html"))
     assert picture.read_bytes().startswith(b"\x89PNG")
-    assert out.splitlines()[-1] == f"wrote {picture}"
-    wrong = [int(re.search(rf"{name}.*?(\d+) +\d+\.\d%", out)[1]) for name in ("noisy input", "MAP", "MPM")]
-    assert wrong[0] > wrong[1] >= wrong[2]
-    assert re.search(r"log Z = \d+\.\d+", out)
+    assert out.splitlines()[-2:] == [f"wrote {picture}", f"wrote {page}"]
+    names = ("noisy input", "independent pixels", "pseudolikelihood", "surrogate likelihood", "ucl-4")
+    noisy, pixels, pseudo, surrogate, ucl = (float(re.search(rf"{name}.*?(\d+\.\d+)%", out)[1]) for name in names)
+    assert ucl < 0.6 * pixels
+    assert surrogate < 0.6 * pixels
+    assert max(pixels, pseudo) <= noisy
+    text = page.read_text()
+    assert "data:image/png;base64," in text
+    assert all(name in text for name in names)
+    assert "http://" not in text
+    assert "https://" not in text
 
 
 def test_folder_in_the_way(command, tmp_path):
@@ -20,6 +29,13 @@ def test_folder_in_the_way(command, tmp_path):
     code, out, err = command("demo", "--out", tmp_path / "file")
     assert (code, out) == (2, "")
     assert "File exists" in err
+
+
+def test_wrong_numbers(command, tmp_path):
+    for option in ("--images", "--iterations"):
+        code, out, err = command("demo", "--out", tmp_path, option, 0)
+        assert (code, out) == (2, "")
+        assert option[2:] in err
 
 
 def test_without_matplotlib(command, tmp_path, monkeypatch):
@@ -31,7 +47,7 @@ def test_without_matplotlib(command, tmp_path, monkeypatch):
         return genuine(name, *rest, **more)
 
     monkeypatch.setattr(builtins, "__import__", missing)
-    code, out, err = command("demo", "--out", tmp_path)
+    code, out, err = command("demo", "--out", tmp_path, "--images", 1, "--iterations", 2, "--quiet")
     assert code == 2
     assert "pip install 'isinglass[viz]'" in err
-    assert "MPM" in out  # the numbers came first
+    assert "ucl-4" in out  # the numbers came first

@@ -16,7 +16,7 @@ from isinglass.cli.main import main
 from isinglass.cli.report import check_writable, error_text, one_line, plain_warnings
 
 SCRIPT = Path(sys.executable).with_name("isinglass")
-COMMANDS = ["infer", "info", "convert", "demo", "algorithms", "warmup"]
+COMMANDS = ["infer", "info", "convert", "demo", "reproduce", "algorithms", "warmup"]
 
 
 def test_version(command):

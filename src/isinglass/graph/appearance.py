@@ -65,8 +65,9 @@ def _probabilities(graph: FactorGraph, edges: Edges, seed: int) -> NDArray[np.fl
         rho[links] = _of_subsets(*_local_scopes(edges, links), np.random.default_rng(seed))
     plain = np.flatnonzero(all_pairs)
     pairs = edges.slot_variable[edges.first_slot[plain][:, None] + np.arange(2)]
+    known: dict[bytes, NDArray[np.float64]] = {}  # the examples of a batch often have the same shape
     for links in _classes(_blocks(pairs, graph.n_variables), np.arange(len(plain))):
-        rho[plain[links]] = _of_block(pairs[links], seed)
+        rho[plain[links]] = _of_block(*_local_pairs(pairs[links]), seed, known)
     return rho
 
 
@@ -93,15 +94,20 @@ def _blocks(pairs: IntArray, n: int) -> IntArray:
     return blocks
 
 
-def _of_block(pairs: IntArray, seed: int) -> NDArray[np.float64]:
-    """Return the probabilities of the links of one block with a cycle."""
+def _local_pairs(pairs: IntArray) -> tuple[IntArray, int]:
+    """Return pairs with their variables numbered from zero, and how many there are."""
     variables, local = np.unique(pairs, return_inverse=True)
-    pairs, n = local.reshape(-1, 2).astype(np.int64), len(variables)
+    return local.reshape(-1, 2).astype(np.int64), len(variables)
+
+
+def _of_block(pairs: IntArray, n: int, seed: int, known: dict[bytes, NDArray[np.float64]]) -> NDArray[np.float64]:
+    """Return the probabilities of the links of one block with a cycle; those of equal blocks are known."""
     if len(pairs) == n:
         return np.full(n, (n - 1) / n)
-    if n <= DENSE:
-        return _resistances(pairs, n)
-    return _of_trees(pairs, n, np.random.default_rng(seed))
+    key = pairs.tobytes()
+    if key not in known:
+        known[key] = _resistances(pairs, n) if n <= DENSE else _of_trees(pairs, n, np.random.default_rng(seed))
+    return known[key]
 
 
 def _resistances(pairs: IntArray, n: int) -> NDArray[np.float64]:

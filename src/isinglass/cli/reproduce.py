@@ -1,0 +1,85 @@
+"""``isinglass reproduce``: run a published experiment again, and print our values beside the published ones."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from typing import TYPE_CHECKING, Any
+
+from isinglass.cli.options import add_command, add_quiet
+from isinglass.cli.report import check_writable, emit, json_text, one_line, print_table, progress_on_stderr
+from isinglass.errors import InputError
+
+if TYPE_CHECKING:
+    from isinglass.experiments import Report
+
+_SUMMARY = "run a published experiment again, beside the published values"
+_TEXT = """Run a published experiment again and print a table of our values beside the published ones. Experiments:
+
+  digits   binary digits under noise (Domke 2009, section 6.2): test errors of training for marginals
+"""
+_EXAMPLES = """  isinglass reproduce digits --quick
+  isinglass reproduce digits --rows ucl-4,trw --noise 0.5 --draws 10 --json digits.json
+  isinglass reproduce digits --out pictures"""
+_PASSED = ("draws", "noise", "rows", "threads", "all_losses", "data")
+
+
+def add_parser(commands: argparse._SubParsersAction[Any]) -> None:
+    """Add the command to the parser."""
+    parser = add_command(commands, "reproduce", run, _SUMMARY, _TEXT, _EXAMPLES)
+    parser.add_argument("name", metavar="NAME", help="the experiment")
+    parser.add_argument("--quick", action="store_true", help="a small version, in a minute or two (default: no)")
+    parser.add_argument("--data", metavar="DIR", help="folder of the data, if it needs any (default: $ISINGLASS_DATA)")
+    parser.add_argument("--json", metavar="FILE", help="write all measurements to a file (default: none)")
+    parser.add_argument("--out", metavar="DIR", help="folder for pictures (default: none are drawn)")
+    parser.add_argument("--draws", metavar="N", type=int, help="random draws of the data (default: 1)")
+    parser.add_argument("--noise", metavar="A,B,...", help="noise levels, 0 to 1 (default: those published)")
+    parser.add_argument("--rows", metavar="A,B,...", help="methods, such as pixels,trw,ucl-4 (default: all)")
+    parser.add_argument("--all-losses", action="store_true", help="the other test losses, too (default: no)")
+    parser.add_argument("--threads", metavar="N", type=int, help="threads; values do not depend on them (default: 2)")
+    add_quiet(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the experiment, print its table, write what was asked for."""
+    from isinglass.experiments import make
+
+    experiment = make(arguments.name, **_options(arguments))
+    check_writable(arguments.json)
+    if arguments.out is not None:
+        os.makedirs(arguments.out, exist_ok=True)
+    with progress_on_stderr(arguments.quiet) as progress:
+        report = experiment.run(progress)
+    print_table(report.title, report.columns, report.rows, caption="\n".join(report.notes))
+    if arguments.json is not None:
+        emit(json_text(dict(report.data), indent=1), arguments.json)
+    if arguments.out is not None:
+        _draw(report, arguments.out)
+    return 0
+
+
+def _options(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Return the options that were given; an experiment refuses those that it does not have."""
+    given = {name: getattr(arguments, name) for name in _PASSED}
+    options = {name: value for name, value in given.items() if value is not None and value is not False}
+    if "rows" in options:
+        options["rows"] = options["rows"].split(",")
+    if "noise" in options:
+        options["noise"] = [_share(text) for text in options["noise"].split(",")]
+    return {**options, "quick": arguments.quick}
+
+
+def _share(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise InputError("--noise", "numbers from 0 to 1, such as 0.1,0.5", repr(text)) from None
+
+
+def _draw(report: Report, folder: str) -> None:
+    from isinglass.viz import panel
+
+    for name, columns in report.pictures.items():
+        path = os.path.join(folder, f"{name}.png")
+        panel([images for _, images in columns], [title for title, _ in columns]).savefig(path)
+        print(f"wrote {one_line(path)}")

@@ -1,0 +1,6 @@
+"""Published experiments, run again: ours beside the published values (``isinglass reproduce NAME``)."""
+
+from isinglass.experiments import digits as _digits  # noqa: F401  (registers itself)
+from isinglass.experiments.experiment import EXPERIMENTS, Experiment, Report, make
+
+__all__ = ["EXPERIMENTS", "Experiment", "Report", "make"]

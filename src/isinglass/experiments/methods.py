@@ -1,0 +1,196 @@
+"""The methods that are compared on noisy digits: how each is trained, and the inference that it is tested with.
+
+    pixels       each pixel by itself: p(y_i | x_i) is a table of counts, edge parameters are zero
+    pseudo       pseudolikelihood; tested with belief propagation run to a tolerance
+    lbp          surrogate likelihood of belief propagation run to a tolerance
+    trw          surrogate likelihood of tree-reweighted belief propagation; where all below start from
+    LOSS-K       ucl, ccl, uquad or cquad of the beliefs after K sweeps of the grid schedule, differentiated unrolled
+
+Abbreviations as in Domke (2009), table 6.1; there `convex` is what the others start from.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isinglass import losses
+from isinglass.errors import ConvergenceWarning, InputError
+from isinglass.estimators import GridCRF
+from isinglass.inference import Algorithm, Result, infer
+from isinglass.inference.algorithm import make as make_inference
+from isinglass.learning.optimisers import make_optimizer
+from isinglass.losses import BeliefLoss
+from isinglass.models import grid_model
+
+FloatArray = NDArray[np.float64]
+
+LOSSES = ("ucl", "ccl", "uquad", "cquad")
+BASELINES = ("pixels", "pseudo", "lbp", "trw")
+SWEEPS = (1, 2, 3, 4)
+METHODS = (*BASELINES, *(f"{loss}-{k}" for loss in LOSSES for k in SWEEPS))
+RELATIVE = 1e-4  # a gradient norm below this, relative to the objective, counts as trained
+
+
+@dataclass(frozen=True)
+class Training:
+    """How models are trained.
+
+    Attributes
+    ----------
+    l2 : float
+        Weight of the squared parameters against the sum of the losses of all images.
+    max_iter : int
+        Of L-BFGS.
+    tol : float
+        Of inferences that run to convergence: the largest change of a message.
+    most : int
+        Iterations after which such an inference is given up.
+    threads : int
+        Work side by side on images; answers do not depend on it.
+    """
+
+    l2: float = 1e-3
+    max_iter: int = 100
+    tol: float = 1e-5
+    most: int = 300
+    threads: int = 1
+
+
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """A trained method.
+
+    Attributes
+    ----------
+    theta : array
+    inference : Algorithm
+        What the method is tested with.
+    seconds : float
+    iterations : int
+    gradient : float
+        Last gradient norm, relative to the objective.
+    converged : bool
+        Whether the gradient is below `RELATIVE` and the last inference in training converged.
+    """
+
+    theta: FloatArray
+    inference: Algorithm
+    seconds: float
+    iterations: int
+    gradient: float
+    converged: bool
+
+
+def checked_method(name: str) -> str:
+    """Refuse what is no method."""
+    if name not in BASELINES and not re.fullmatch(rf"({'|'.join(LOSSES)})-[1-9]\d?", str(name)):
+        raise InputError("rows", f"some of {', '.join(BASELINES)} and LOSS-K such as ucl-4", repr(name))
+    return name
+
+
+def needs_start(name: str) -> bool:
+    """Say whether a method starts from the parameters of `trw`."""
+    return "-" in name
+
+
+def train(name: str, X: FloatArray, Y: NDArray[Any], training: Training, start: FloatArray | None = None) -> Fitted:
+    """Train a method.
+
+    Parameters
+    ----------
+    name : str
+        One of `METHODS`.
+    X, Y : arrays (images, height, width, 2) and (images, height, width)
+    training : Training
+    start : array, optional
+        Parameters to start from; by default zeros.
+    """
+    began = time.perf_counter()
+    if name == "pixels":
+        return Fitted(pixel_table(X, Y), inference_of(name, training), time.perf_counter() - began, 0, 0.0, True)
+    crf = _estimator(name, training, Y.size)
+    if start is not None:
+        crf.theta_ = start
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # told in the report
+        crf.fit(X, Y)
+    last = crf.history_[-1] if crf.history_ else None
+    gradient = np.inf if last is None else last.gradient_norm / max(1.0, abs(last.value))
+    settled = name not in ("lbp", "trw") or (last is not None and last.converged)
+    seconds = time.perf_counter() - began
+    return Fitted(
+        crf.theta_, inference_of(name, training), seconds, crf.n_iter_, gradient, gradient <= RELATIVE and settled
+    )
+
+
+def pixel_table(X: FloatArray, Y: NDArray[Any]) -> FloatArray:
+    """Return the parameters of the model without edges: log p(y_i | x_i), from counts with one added to each."""
+    counts = 1 + np.stack([X[label == Y].sum(axis=0) for label in (0, 1)], axis=1)
+    model = grid_model(X[:1], 2)
+    theta = np.zeros(model.size)
+    theta[model.mask("node")] = np.log(counts / counts.sum(axis=1, keepdims=True)).ravel()
+    return theta
+
+
+def inference_of(name: str, training: Training) -> Algorithm:
+    """Return the inference that a method is tested with; for all but `pseudo` and `pixels` it is trained with it."""
+    if "-" in name:
+        options: dict[str, Any] = {"schedule": "grid", "iterations": int(name.split("-")[1])}
+    else:
+        options = {"schedule": "flooding", "tol": training.tol, "max_iter": training.most, "damping": 0.0}
+    return make_inference("trw" if name == "trw" else "bp", {**options, "threads": training.threads})
+
+
+def _estimator(name: str, training: Training, n_pixels: int) -> GridCRF:
+    """Return an untrained estimator; its objective is a sum over pixels, and so is the gradient that must vanish."""
+    loss = {"pseudo": "pseudo", "lbp": "cl", "trw": "cl"}.get(name) or name.split("-")[0]
+    ftol = 1e-6 if loss == "cl" else 1e-8  # surrogate likelihoods are as good as the tolerance of their inference
+    optimizer = make_optimizer("lbfgs", max_iter=training.max_iter, tol=1e-7 * n_pixels, ftol=ftol)
+    return GridCRF(
+        inference_of(name, training),
+        loss=loss,
+        gradient="envelope" if loss == "cl" else "unrolled",
+        optimizer=optimizer,
+        l2=training.l2,
+        max_iter=training.max_iter,
+        n_states=2,
+        warm_start=True,
+    )
+
+
+def predict(fitted: Fitted, X: FloatArray) -> Result:
+    """Run the inference of a method on images, all in one result."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return infer(grid_model(X, 2).potentials(fitted.theta), fitted.inference)
+
+
+def ink(result: Result, Y: NDArray[Any]) -> FloatArray:
+    """Return the belief of state 1 at each pixel."""
+    return np.asarray(result.variables)[:, 1].reshape(Y.shape)
+
+
+def error(result: Result, Y: NDArray[Any]) -> float:
+    """Return the univariate classification error: the share of pixels whose most probable label is wrong."""
+    return float(((ink(result, Y) > 0.5) != (Y == 1)).mean())
+
+
+def mean_losses(result: Result, Y: NDArray[Any]) -> dict[str, float]:
+    """Return each test loss per pixel, or per edge for losses of cliques; inf where a true label has belief zero."""
+    found = {}
+    for name in LOSSES:
+        loss = losses.make(name)
+        assert isinstance(loss, BeliefLoss)
+        terms = Y.size if name.startswith("u") else result.potentials.graph.n_factors - Y.size
+        try:
+            found[name] = float(loss(result, Y.ravel()).value.sum()) / terms
+        except InputError:
+            found[name] = float("inf")
+    return found

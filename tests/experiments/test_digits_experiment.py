@@ -1,0 +1,146 @@
+"""The digits of Domke (2009), section 6.2, on tiny subsets."""
+
+import numpy as np
+import pytest
+
+import isinglass as ig
+from isinglass.experiments import EXPERIMENTS, make
+from isinglass.experiments.digits import NOISE, PUBLISHED, Digits, Plan, mean_and_error, trained
+from isinglass.experiments.methods import (
+    METHODS,
+    Training,
+    error,
+    ink,
+    mean_losses,
+    needs_start,
+    pixel_table,
+    predict,
+    train,
+)
+
+TINY = Training(max_iter=4, tol=1e-3, most=20)
+
+
+@pytest.fixture(scope="module")
+def data():
+    return ig.datasets.noisy_digits(0.5, 1, 1)
+
+
+@pytest.fixture
+def tiny(monkeypatch):
+    """Make every digits experiment one of nine images and a few iterations."""
+    genuine = Digits._plan
+
+    def plan(self):
+        whole = genuine(self)
+        return Plan(whole.rows, whole.noise, whole.draws, 1, TINY)
+
+    monkeypatch.setattr(Digits, "_plan", plan)
+
+
+def test_registry():
+    assert "digits" in EXPERIMENTS
+    assert all(cls.name == name and cls.summary for name, cls in EXPERIMENTS.items())
+    with pytest.raises(ig.InputError, match="did you mean 'digits'"):
+        make("digit")
+    with pytest.raises(ig.InputError, match="an option of 'digits'"):
+        make("digits", colour="red")
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"rows": ["ucl"]}, "rows"),
+        ({"rows": ["ucl-0"]}, "rows"),
+        ({"rows": []}, "rows"),
+        ({"noise": [1.5]}, "noise"),
+        ({"noise": []}, "noise"),
+        ({"draws": 0}, "draws"),
+        ({"threads": 0}, "threads"),
+    ],
+)
+def test_wrong_options(options, words):
+    with pytest.raises(ig.InputError, match=words):
+        make("digits", **options).run()
+
+
+def test_methods_of_the_issue():
+    assert len(METHODS) == 4 + 4 * 4
+    assert {name for name in METHODS if not needs_start(name)} == {"pixels", "pseudo", "trw", "lbp"}
+    assert set(PUBLISHED) <= set(METHODS)
+    assert set(PUBLISHED["ucl-4"]) == set(NOISE)
+
+
+def test_pixel_table_is_the_share_of_ink(data):
+    theta = pixel_table(data.X, data.Y)
+    marginals = ink(predict(train("pixels", data.X, data.Y, TINY), data.X), data.Y)
+    seen = data.X[..., 1] == 1
+    assert marginals[seen].std() < 1e-12
+    assert marginals[seen][0] == pytest.approx((data.Y[seen].sum() + 1) / (seen.sum() + 2))
+    assert np.count_nonzero(theta) == 4  # no edges
+
+
+def test_losses_are_means_of_their_terms(data):
+    result = predict(train("pixels", data.X, data.Y, TINY), data.X_test)
+    right = np.where(data.Y_test == 1, ink(result, data.Y_test), 1 - ink(result, data.Y_test))
+    found = mean_losses(result, data.Y_test)
+    assert found["ucl"] == pytest.approx(-np.log(right).mean())
+    assert found["ucl"] < found["ccl"] < 3 * found["ucl"]  # pixels are independent; inner ones are on more edges
+    assert -2 < found["uquad"] < 0
+    assert error(result, data.Y_test) == pytest.approx((right < 0.5).mean())
+
+
+def test_marginal_losses_start_from_trw(data):
+    methods = dict(trained(["ucl-2", "trw", "pseudo"], data, TINY))
+    again = train("ucl-2", data.X, data.Y, TINY, methods["trw"].theta)
+    assert np.array_equal(methods["ucl-2"].theta, again.theta)
+    cold = train("ucl-2", data.X, data.Y, TINY)
+    assert not np.array_equal(cold.theta, again.theta)
+
+
+def test_threads_change_nothing(data):
+    one, two = (train("ucl-2", data.X, data.Y, Training(max_iter=3, threads=n)) for n in (1, 2))
+    assert np.array_equal(one.theta, two.theta)
+
+
+def test_training_helps(data):
+    wrong = {name: error(predict(f, data.X_test), data.Y_test) for name, f in trained(["pixels", "ucl-4"], data, TINY)}
+    assert wrong["ucl-4"] < wrong["pixels"]
+
+
+def test_mean_and_error():
+    assert mean_and_error([0.5]) == (0.5, None)
+    mean, spread = mean_and_error([1.0, 2.0, 3.0])
+    assert (mean, spread) == (2.0, pytest.approx(1 / np.sqrt(3)))
+
+
+@pytest.mark.usefixtures("tiny")
+def test_report():
+    seen = []
+    report = make("digits", rows=["pixels", "ucl-4"], noise=[0.1, 0.5], draws=2).run(lambda *told: seen.append(told))
+    assert report.columns == ["method", "10%", "published", "50%", "published"]
+    assert [row[0] for row in report.rows] == ["pixels", "ucl-4"]
+    assert report.rows[1][2::2] == ["0.0087", "0.0599"]
+    assert all("±" in row[1] for row in report.rows)
+    assert seen[-1][1] == 1.0
+    assert len(seen) == 2 * 2 * 2
+    assert set(report.pictures) == {"digits-10", "digits-50"}
+    assert [title for title, _ in report.pictures["digits-50"]] == ["truth", "input", "pixels", "ucl-4"]
+    assert all(np.shape(images) == (9, 28, 28) for _, images in report.pictures["digits-50"])
+    first = report.data["rows"][0]
+    assert len(first["draws"]) == 2
+    assert first["error"] == np.mean([draw["error"] for draw in first["draws"]])
+
+
+@pytest.mark.usefixtures("tiny")
+def test_all_losses():
+    report = make("digits", rows=["pixels"], noise=[0.3], all_losses=True).run()
+    assert report.columns[-4:] == ["ucl", "ccl", "uquad", "cquad"]
+    assert all(np.isfinite(float(value)) for value in report.rows[0][-4:])
+
+
+@pytest.mark.usefixtures("tiny")
+def test_what_did_not_converge_is_told():
+    report = make("digits", rows=["trw"], noise=[0.5]).run()
+    assert report.rows[0][1].endswith("*")
+    assert any(note.startswith("*") for note in report.notes)
