@@ -179,7 +179,11 @@ def test_other_decoders_and_inferences(kind):
         {"inference": "mf", "iterations": 3},
         {"inference": "trw"},
         {"inference": "exact", "iterations": None, "loss": "cl", "gradient": "envelope"},
-        {"inference": ig.BeliefPropagation(tol=1e-10), "iterations": None, "gradient": "perturbation"},
+        {
+            "inference": ig.BeliefPropagation(schedule="sequential", tol=1e-10),
+            "iterations": None,
+            "gradient": "perturbation",
+        },
     ):
         assert make(**options).fit(X, Y).score(X, Y) > 0.8
 

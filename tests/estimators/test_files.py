@@ -16,7 +16,7 @@ from isinglass.io.arrays import read_arrays, write_arrays
 from isinglass.learning.optimisers import OwlQn
 
 OBJECTS = {
-    "inference": ig.BeliefPropagation(damping=0.1),
+    "inference": ig.BeliefPropagation(damping=0.1, schedule="sequential"),
     "loss": ig.losses.SmoothedUnivariate(lam=3.0),
     "decoder": ig.decoding.MAP(ig.MaxProduct(max_iter=50)),
     "optimizer": OwlQn(l1=0.5, max_iter=40),
@@ -128,6 +128,8 @@ FORGED = {
     "no parameters": lambda m, a: m.pop("parameters"),
     "no states": lambda m, a: m.update(n_states="2"),
     "odd states": lambda m, a: m.update(n_states=-2),
+    "other states": lambda m, a: m.update(n_states=3),
+    "other features": lambda m, a: m.update(n_features_in=3),
     "odd shapes": lambda m, a: m["shapes"].update(node=[-3, 2]),
     "large shapes": lambda m, a: m["shapes"].update(node=[10**9, 2]),
     "no shapes": lambda m, a: m.update(shapes={}),

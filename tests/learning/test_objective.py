@@ -120,6 +120,12 @@ def test_parameters_of_their_own_for_each_iteration(loss, inference, labels):
     check_gradient(objective, 1e-6)
 
 
+@pytest.mark.parametrize("loss", ["cl", "pseudo"])
+def test_stages_are_for_losses_of_beliefs(loss):
+    with pytest.raises(ig.InputError, match=r"stages: expected 1 .*; use a loss such as 'ucl'"):
+        made((loss, "bp", "unrolled"), OBSERVED["partly"], stages=3)
+
+
 def test_equal_stages_are_one_vector():
     staged, plain = (made(("ucl", "bp", "unrolled"), OBSERVED["partly"], stages=s) for s in (3, 1))
     theta = theta_for(plain)

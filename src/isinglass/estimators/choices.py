@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -102,8 +103,16 @@ def _check_rest(crf: Any, loss: losses.Loss) -> None:
     if crf.callback is not None and not callable(crf.callback):
         raise InputError("callback", "a function of the progress", type(crf.callback).__name__, "or leave it out")
     if crf.checkpoint is not None:
-        with renamed("path", "checkpoint"):
-            checked_path(crf.checkpoint)
+        _check_file(crf.checkpoint)
     if crf.class_weight is not None and loss.facts.uses == "log_z":
         expected = f"None with loss {loss.name!r}, which is no sum over labels"
         raise InputError("class_weight", expected, f"{crf.class_weight!r:.40}", "use a loss such as 'ucl'")
+
+
+def _check_file(path: Any) -> None:
+    """Check that a checkpoint could be written."""
+    with renamed("path", "checkpoint"):
+        folder = os.path.dirname(os.fspath(checked_path(path)))
+    if folder and not os.path.isdir(folder):
+        got = f"one in {folder!r:.100}, which is none"
+        raise InputError("checkpoint", "a file in a folder that exists", got, "create the folder first")

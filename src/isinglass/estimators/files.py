@@ -78,8 +78,10 @@ def _restore(crf: Any, file: ArrayFile, name: str) -> None:
         raise FileFormatError(name, None, "a history (iterations, 5)", "something else")
     if objective is None or objective.dtype != np.float64 or objective.shape != ():
         raise FileFormatError(name, None, "an objective, one number", "something else")
-    if not np.isfinite(history).all() or crf.n_states_ < 1 or "node" not in shapes:
-        raise FileFormatError(name, None, "a fitted estimator", "one without node parameters or a finite history")
+    node = (crf.n_features_in_ + bool(crf.bias), crf.n_states_)
+    if not np.isfinite(history).all() or shapes.get("node") != node:
+        got = f"{shapes.get('node')}, or a history that is not finite"
+        raise FileFormatError(name, None, f"node parameters of shape {node}", got)
     ends = np.cumsum([math.prod(shape) for shape in shapes.values()])[:-1]
     parts = zip(shapes.items(), np.split(theta, ends), strict=True)
     crf.theta_, crf.objective_, crf.history_ = theta.copy(), float(objective), history_of(history)

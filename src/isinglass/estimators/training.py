@@ -25,6 +25,7 @@ from isinglass.validation import IntArray
 
 FloatArray = NDArray[np.float64]
 _KEPT = 256  # compiled minibatches
+_LIMITS = ("max_iter", "epochs", "tol", "ftol")  # options of an optimiser that may change between two runs
 
 
 @dataclass(frozen=True)
@@ -89,8 +90,8 @@ class Problem:
         """Return a text that another problem, by data or choices, does not have; limits of the run may differ."""
         chosen = self.chosen
         digest = hashlib.sha256()
-        rest = (chosen.algorithm, chosen.loss, chosen.rule, chosen.l2, chosen.edge_l2)
-        digest.update(repr((rest, _lasting(chosen.optimizer), self.batch.model.parameters)).encode())
+        made = [_described(one) for one in (chosen.algorithm, chosen.loss, chosen.rule, chosen.optimizer)]
+        digest.update(repr((made, chosen.l2, chosen.edge_l2, self.batch.model.parameters)).encode())
         weights = np.zeros(0) if self.weights is None else self.weights
         for array in (start, self._labels, weights, *self.arrays()):
             plain = np.ascontiguousarray(array)
@@ -125,7 +126,7 @@ def train(problem: Problem, start: FloatArray, crf: Any) -> OptimResult:
 
 
 class _Parts:
-    """The objective of minibatches; those that come back are compiled once."""
+    """The objective of minibatches, which are in the order of the data; those that come back are compiled once."""
 
     def __init__(self, problem: Problem, told: _Told) -> None:
         self.problem, self.told = problem, told
@@ -133,13 +134,19 @@ class _Parts:
 
     def __call__(self, rows: IntArray, theta: FloatArray) -> tuple[float, FloatArray]:
         """Return the value and gradient of some examples."""
+        self.told.objective = self._objective(np.sort(rows))
+        return self.told.objective(theta)
+
+    def _objective(self, rows: IntArray) -> Objective:
         key = tuple(rows.tolist())
-        if key not in self.known:
+        if key in self.known:
+            return self.known[key]
+        objective = self.problem.part_objective(rows)
+        if len(key) in (1, len(self.problem.batch.sizes)):  # others are shuffled, and hardly ever come back
             if len(self.known) >= _KEPT:
                 self.known.pop(next(iter(self.known)))
-            self.known[key] = self.problem.part_objective(rows)
-        self.told.objective = self.known[key]
-        return self.told.objective(theta)
+            self.known[key] = objective
+        return objective
 
 
 class _Told:
@@ -193,10 +200,17 @@ def _resumed(path: Any, optimizer: Optimizer[Any, Any], mark: str, told: _Told) 
     return resume(path).state
 
 
-def _lasting(optimizer: Optimizer[Any, Any]) -> tuple[Any, ...]:
-    """Return the name of an optimiser and the options that a run cannot change on its way."""
-    limits = ("max_iter", "epochs", "tol", "ftol")
-    names = [field.name for field in fields(optimizer) if field.name not in limits]  # type: ignore[arg-type]
-    values = [getattr(optimizer, name) for name in names]
-    shown = ["a generator" if isinstance(value, np.random.Generator) else repr(value) for value in values]
-    return (optimizer.name, *zip(names, shown, strict=True))
+def _described(value: Any) -> Any:
+    """Return an option, or an object with its options, as text that tells it from others, whatever the process.
+
+    Options that a run may change on its way are left out.
+    """
+    if isinstance(value, np.ndarray):
+        return (value.dtype.str, value.shape, value.tobytes())
+    if isinstance(value, np.random.Generator):
+        return "a generator"
+    if not hasattr(value, "__dict__"):
+        return repr(value)
+    limits = _LIMITS if isinstance(value, Optimizer) else ()
+    options = {name: _described(option) for name, option in vars(value).items() if name not in limits}
+    return (type(value).__qualname__, options)

@@ -14,13 +14,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from isinglass.errors import InputError
 from isinglass.gradients import Cotangents, Evaluation, GradientRule
 from isinglass.inference import Algorithm, Info, Result
 from isinglass.losses import BeliefLoss, Likelihood, Loss, Pseudolikelihood
 from isinglass.losses.observed import component_weights
 from isinglass.models import Model
 from isinglass.potentials import Potentials
-from isinglass.validation import IntArray
+from isinglass.validation import IntArray, whole_number
 
 FloatArray = NDArray[np.float64]
 
@@ -60,6 +61,12 @@ class Objective:
     weights: FloatArray | None = None
     stages: int = 1
     infos: list[Info] = field(default_factory=list, init=False)
+
+    def __post_init__(self) -> None:
+        whole_number(self.stages, "stages", 1)
+        if self.stages > 1 and not isinstance(self.loss, BeliefLoss):
+            got = f"{self.stages} with loss {self.loss.name!r}"
+            raise InputError("stages", "1 for losses that are none of beliefs", got, "use a loss such as 'ucl'")
 
     @property
     def size(self) -> int:
