@@ -54,6 +54,9 @@ def _pictures(demo: Demo, folder: str) -> list[str]:
     figure = panel([images for _, images in demo.columns], [title for title, _ in demo.columns])
     figure.savefig(picture)
     table = Table(_COLUMNS, [[row.method, row.error, row.seconds] for row in demo.rows])
-    parts = [("Errors", [demo.note, table]), ("Truth, input, and the marginal probability of ink", [figure])]
+    parts: list[tuple[str, list[Any]]] = [
+        ("Errors", [demo.note, table]),
+        ("Truth, input, and the marginal probability of ink", [figure]),
+    ]
     html_page(demo.title, parts, page)
     return [picture, page]
