@@ -17,6 +17,7 @@ _SUMMARY = "run a published experiment again, beside the published values"
 _TEXT = """Run a published experiment again and print a table of our values beside the published ones. Experiments:
 
   digits   binary digits under noise (Domke 2009, section 6.2): test errors of training for marginals
+  snakes   cells of snakes (PyStruct's example): accuracy with and without edge features; needs snakes.npz
 """
 _EXAMPLES = """  isinglass reproduce digits --quick
   isinglass reproduce digits --rows ucl-4,trw --noise 0.5 --draws 10 --json digits.json
