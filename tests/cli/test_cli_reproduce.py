@@ -21,7 +21,7 @@ def tiny(monkeypatch):
 
 def test_table_json_and_pictures(command, tmp_path):
     file, folder = tmp_path / "digits.json", tmp_path / "new"
-    options = ("--rows", "pixels,ucl-4", "--noise", "0.5", "--json", file, "--out", folder, "--quiet")
+    options = ("--rows", "pixels,ucl-4", "--noise", "0.5", "--json", file, "--out", folder, "--quiet", "--n-jobs", 1)
     code, out, err = command("reproduce", "digits", *options)
     assert (code, err) == (0, "")
     assert "0.0599" in out

@@ -56,7 +56,7 @@ def test_registry():
         ({"noise": [1.5]}, "noise"),
         ({"noise": []}, "noise"),
         ({"draws": 0}, "draws"),
-        ({"threads": 0}, "threads"),
+        ({"n_jobs": 0}, "n_jobs"),
     ],
 )
 def test_wrong_options(options, words):
@@ -98,9 +98,13 @@ def test_marginal_losses_start_from_trw(data):
     assert not np.array_equal(cold.theta, again.theta)
 
 
-def test_threads_change_nothing(data):
-    one, two = (train("ucl-2", data.X, data.Y, Training(max_iter=3, threads=n)) for n in (1, 2))
-    assert np.array_equal(one.theta, two.theta)
+@pytest.mark.usefixtures("tiny")
+def test_processes_change_nothing():
+    one, two = (make("digits", rows=["pixels", "ucl-2"], noise=[0.5], n_jobs=n).run() for n in (1, 2))
+    assert one.rows == two.rows
+    assert [row["error"] for row in one.data["rows"]] == [row["error"] for row in two.data["rows"]]
+    for (_, first), (_, second) in zip(one.pictures["digits-50"], two.pictures["digits-50"], strict=True):
+        assert np.array_equal(first, second)
 
 
 def test_training_helps(data):
@@ -117,13 +121,15 @@ def test_mean_and_error():
 @pytest.mark.usefixtures("tiny")
 def test_report():
     seen = []
-    report = make("digits", rows=["pixels", "ucl-4"], noise=[0.1, 0.5], draws=2).run(lambda *told: seen.append(told))
+    report = make("digits", rows=["pixels", "ucl-4"], noise=[0.1, 0.5], draws=2, n_jobs=1).run(
+        lambda *told: seen.append(told)
+    )
     assert report.columns == ["method", "10%", "published", "50%", "published"]
     assert [row[0] for row in report.rows] == ["pixels", "ucl-4"]
     assert report.rows[1][2::2] == ["0.0087", "0.0599"]
     assert all("±" in row[1] for row in report.rows)
     assert seen[-1][1] == 1.0
-    assert len(seen) == 2 * 2 * 2
+    assert len(seen) == 1 + 2 * 2 * 2
     assert set(report.pictures) == {"digits-10", "digits-50"}
     assert [title for title, _ in report.pictures["digits-50"]] == ["truth", "input", "pixels", "ucl-4"]
     assert all(np.shape(images) == (9, 28, 28) for _, images in report.pictures["digits-50"])
@@ -134,13 +140,13 @@ def test_report():
 
 @pytest.mark.usefixtures("tiny")
 def test_all_losses():
-    report = make("digits", rows=["pixels"], noise=[0.3], all_losses=True).run()
+    report = make("digits", rows=["pixels"], noise=[0.3], all_losses=True, n_jobs=1).run()
     assert report.columns[-4:] == ["ucl", "ccl", "uquad", "cquad"]
     assert all(np.isfinite(float(value)) for value in report.rows[0][-4:])
 
 
 @pytest.mark.usefixtures("tiny")
 def test_what_did_not_converge_is_told():
-    report = make("digits", rows=["trw"], noise=[0.5]).run()
+    report = make("digits", rows=["trw"], noise=[0.5], n_jobs=1).run()
     assert report.rows[0][1].endswith("*")
     assert any(note.startswith("*") for note in report.notes)

@@ -17,11 +17,12 @@ _SUMMARY = "run a published experiment again, beside the published values"
 _TEXT = """Run a published experiment again and print a table of our values beside the published ones. Experiments:
 
   digits   binary digits under noise (Domke 2009, section 6.2): test errors of training for marginals
+  snakes   cells of snakes (PyStruct's example): accuracy with and without edge features; needs snakes.npz
 """
 _EXAMPLES = """  isinglass reproduce digits --quick
   isinglass reproduce digits --rows ucl-4,trw --noise 0.5 --draws 10 --json digits.json
   isinglass reproduce digits --out pictures"""
-_PASSED = ("draws", "noise", "rows", "threads", "all_losses", "data")
+_PASSED = ("draws", "noise", "rows", "n_jobs", "all_losses", "data")
 
 
 def add_parser(commands: argparse._SubParsersAction[Any]) -> None:
@@ -36,7 +37,7 @@ def add_parser(commands: argparse._SubParsersAction[Any]) -> None:
     parser.add_argument("--noise", metavar="A,B,...", help="noise levels, 0 to 1 (default: those published)")
     parser.add_argument("--rows", metavar="A,B,...", help="methods, such as pixels,trw,ucl-4 (default: all)")
     parser.add_argument("--all-losses", action="store_true", help="the other test losses, too (default: no)")
-    parser.add_argument("--threads", metavar="N", type=int, help="threads; values do not depend on them (default: 2)")
+    parser.add_argument("--n-jobs", metavar="N", type=int, help="processes; values do not depend on them (default: 2)")
     add_quiet(parser)
 
 

@@ -60,7 +60,7 @@ def train_demo(images: int = 3, iterations: int = 20, progress: Progress | None 
         Told the method that was trained, and the fraction that is done.
     """
     count = whole_number(images, "images", 1)
-    training = Training(max_iter=whole_number(iterations, "iterations", 1), tol=1e-4, most=60, threads=2)
+    training = Training(max_iter=whole_number(iterations, "iterations", 1), tol=1e-4, most=60)
     data = noisy_digits(NOISE, count, TEST_IMAGES)
     columns: list[tuple[str, Any]] = [("truth", data.Y_test[:9]), ("input", data.X_test[:9, :, :, 1])]
     rows = [DemoRow("noisy input", float((data.X_test[..., 1] != data.Y_test).mean()), 0.0)]

@@ -59,6 +59,14 @@ class Cell(NamedTuple):
     losses: dict[str, float] | None
 
 
+class Job(NamedTuple):
+    """What one process does at a time."""
+
+    row: str
+    noise: float
+    draw: int
+
+
 @register
 @dataclass(frozen=True)
 class Digits(Experiment):
@@ -76,8 +84,8 @@ class Digits(Experiment):
         Methods; by default all of `METHODS`.
     all_losses : bool
         Report the other test losses, too.
-    threads : int
-        Results do not depend on it.
+    n_jobs : int
+        Processes that share the work; results do not depend on it.
 
     Examples
     --------
@@ -90,7 +98,7 @@ class Digits(Experiment):
     noise: Sequence[float] | None = None
     rows: Sequence[str] | None = None
     all_losses: bool = False
-    threads: int = 2
+    n_jobs: int = 2
 
     name: ClassVar[str] = "digits"
     summary: ClassVar[str] = "binary digits under noise (Domke 2009, section 6.2): every method's test error"
@@ -98,21 +106,33 @@ class Digits(Experiment):
     def run(self, progress: Progress | None = None) -> Report:
         """Train and test every method on every draw at every noise level."""
         plan = self._plan()
+        jobs = [Job(row, noise, draw) for noise in plan.noise for draw in range(plan.draws) for row in plan.rows]
+        starts = self._starts(plan, jobs, progress)
+        work = [(job, starts.get((job.noise, job.draw)), plan, self.all_losses) for job in jobs]
         cells: list[Cell] = []
         pictures: dict[str, list[tuple[str, Any]]] = {}
-        settings = [(noise, draw) for noise in plan.noise for draw in range(plan.draws)]
-        for i, (noise, draw) in enumerate(settings):
-            data = noisy_digits(noise, plan.images, plan.images, random_state=draw)
-            columns = [("truth", data.Y_test[:_SHOWN]), ("input", data.X_test[:_SHOWN, :, :, 1])]
-            for j, (row, fitted) in enumerate(trained(plan.rows, data, plan.training)):
-                if progress is not None:
-                    progress(f"{noise:.0%} noise, draw {draw}: {row}", (i + (j + 1) / len(plan.rows)) / len(settings))
-                cell, marginals = _tested(row, fitted, data, draw, self.all_losses)
-                cells.append(cell)
-                columns.append((row, marginals[:_SHOWN]))
-            if draw == 0:
-                pictures[f"digits-{noise:.0%}".rstrip("%")] = columns
+        for job, (cell, shown) in zip(jobs, self._shared(_run_job, work), strict=True):
+            if progress is not None:
+                progress(f"{job.noise:.0%} noise, draw {job.draw}: {job.row}", (len(cells) + 1) / len(jobs))
+            cells.append(cell)
+            if job.draw == 0:
+                columns = pictures.setdefault(f"digits-{100 * job.noise:g}", list(shown[:2]))
+                columns.append(shown[2])
         return _report(plan, cells, self.all_losses, pictures)
+
+    def _starts(self, plan: Plan, jobs: list[Job], progress: Progress | None) -> dict[tuple[float, int], Fitted]:
+        """Train what others start from, once for each draw and noise level."""
+        needed = list(dict.fromkeys((j.noise, j.draw) for j in jobs if j.row == "trw" or needs_start(j.row)))
+        if needed and progress is not None:
+            progress("training the tree-reweighted likelihood, where others start from", 0.0)
+        return dict(zip(needed, self._shared(_run_start, [(*one, plan) for one in needed]), strict=True))
+
+    def _shared(self, function: Any, work: Sequence[tuple[Any, ...]]) -> Iterator[Any]:
+        """Yield the function of each tuple of arguments, in order, worked on by some processes."""
+        from sklearn.utils.parallel import Parallel, delayed
+
+        n_jobs = min(whole_number(self.n_jobs, "n_jobs", 1), max(1, len(work)))
+        yield from Parallel(n_jobs=n_jobs, return_as="generator")(delayed(function)(*one) for one in work)
 
     def _plan(self) -> Plan:
         draws = whole_number(1 if self.draws is None else self.draws, "draws", 1)
@@ -124,8 +144,8 @@ class Digits(Experiment):
             rows = tuple(dict.fromkeys(checked_method(row) for row in self.rows))
         if not rows or not noise:
             raise InputError("rows" if not rows else "noise", "at least one", "none")
-        threads = whole_number(self.threads, "threads", 1)
-        training = Training(threads=threads, max_iter=25, most=100) if self.quick else Training(threads=threads)
+        whole_number(self.n_jobs, "n_jobs", 1)
+        training = Training(max_iter=25, most=100) if self.quick else Training()
         return Plan(rows, noise, draws, 3 if self.quick else 10, training)
 
 
@@ -153,22 +173,36 @@ def trained(rows: Sequence[str], data: NoisyDigits, training: Training) -> Itera
             yield row, train(row, data.X, data.Y, training, start)
 
 
-def _tested(row: str, fitted: Fitted, data: NoisyDigits, draw: int, all_losses: bool) -> tuple[Cell, Any]:
-    """Return what is measured on the test images, and the marginals."""
+def _images(noise: float, draw: int, plan: Plan) -> NoisyDigits:
+    return noisy_digits(noise, plan.images, plan.images, random_state=draw)
+
+
+def _run_start(noise: float, draw: int, plan: Plan) -> Fitted:
+    data = _images(noise, draw, plan)
+    return train("trw", data.X, data.Y, plan.training)
+
+
+def _run_job(job: Job, first: Fitted | None, plan: Plan, all_losses: bool) -> tuple[Cell, list[tuple[str, Any]]]:
+    """Train and test one method; return what is measured on test images, and pictures of some."""
+    data = _images(job.noise, job.draw, plan)
+    if job.row == "trw" and first is not None:
+        fitted = first
+    else:
+        start = first.theta if first is not None and needs_start(job.row) else None
+        fitted = train(job.row, data.X, data.Y, plan.training, start)
     result = predict(fitted, data.X_test)
     cell = Cell(
-        row,
-        data.noise,
-        draw,
+        *job,
         pixel_error(result, data.Y_test),
         fitted.seconds,
         fitted.iterations,
         fitted.gradient,
         fitted.converged,
-        None if "-" in row else bool(result.info.converged),
+        None if "-" in job.row else bool(result.info.converged),
         mean_losses(result, data.Y_test) if all_losses else None,
     )
-    return cell, ink(result, data.Y_test)
+    pictures = [("truth", data.Y_test), ("input", data.X_test[..., 1]), (job.row, ink(result, data.Y_test))]
+    return cell, [(title, images[:_SHOWN]) for title, images in pictures]
 
 
 def mean_and_error(values: Sequence[float]) -> tuple[float, float | None]:

@@ -52,15 +52,12 @@ class Training:
         Of inferences that run to convergence: the largest change of a message.
     most : int
         Iterations after which such an inference is given up.
-    threads : int
-        Work side by side on images; answers do not depend on it.
     """
 
     l2: float = 1e-3
     max_iter: int = 100
     tol: float = 1e-5
     most: int = 300
-    threads: int = 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,7 +142,7 @@ def inference_of(name: str, training: Training) -> Algorithm:
         options: dict[str, Any] = {"schedule": "grid", "iterations": int(name.split("-")[1])}
     else:
         options = {"schedule": "flooding", "tol": training.tol, "max_iter": training.most, "damping": 0.0}
-    return make_inference("trw" if name == "trw" else "bp", {**options, "threads": training.threads})
+    return make_inference("trw" if name == "trw" else "bp", options)
 
 
 def _estimator(name: str, training: Training, n_pixels: int) -> GridCRF:
