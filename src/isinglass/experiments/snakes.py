@@ -57,7 +57,7 @@ class SnakesExperiment(Experiment):
         snakes = load_snakes(self.data)
         X, Y = snakes.graphs("train")
         X_test, Y_test = snakes.graphs("test")
-        n, most = (len(X) // 4, 15) if self.quick else (len(X), 100)
+        n, most = (len(X) // 4, 25) if self.quick else (len(X), 100)
         found: list[dict[str, Any]] = []
         for i, row in enumerate(_ROWS):
             if progress is not None:
