@@ -48,7 +48,8 @@ class MessagePassing(Algorithm):
     random_state : int
         Seed of the random schedule.
     threads : int
-        So many threads work side by side on the examples of a batch. The answer does not depend on it.
+        So many threads work side by side on the examples of a batch. Beliefs and log Z are the same bits for any
+        number; derivatives by tables that examples share are summed in another order, and agree to rounding.
     """
 
     iterations: int | None = None
