@@ -198,8 +198,9 @@ class CRF(BaseEstimator):  # type: ignore[misc]
         """Return where training begins: at zero, or where the last fit ended."""
         if not (self.warm_start and hasattr(self, "theta_")):
             return np.zeros(model.size)
-        known = {name: array.shape for name, array in self.parameters_.items()}
-        if known != model.parameters:
+        named = getattr(self, "parameters_", None)  # theta_ alone may have been set from outside
+        known = model.parameters if named is None else {name: array.shape for name, array in named.items()}
+        if known != model.parameters or len(self.theta_) != model.size:
             got = f"parameters {model.parameters} after {known}"
             raise InputError("warm_start", "the same parameters as in the last fit", got, "use warm_start=False")
         return self.theta_.copy()
@@ -238,8 +239,9 @@ class CRF(BaseEstimator):  # type: ignore[misc]
         if features != self.n_features_in_:
             remedy = "give the same features as to fit, or fit anew"
             raise InputError("X", f"{self.n_features_in_} features, as in fit", f"{features}", remedy)
-        known = {name: array.shape for name, array in self.parameters_.items()}
-        if known != model.parameters:
+        named = getattr(self, "parameters_", None)  # theta_ alone may have been set from outside
+        known = model.parameters if named is None else {name: array.shape for name, array in named.items()}
+        if known != model.parameters or len(self.theta_) != model.size:
             got = f"{model.parameters}"
             raise InputError("X", f"data for the parameters {known}", got, "give the same edge features as to fit")
 
