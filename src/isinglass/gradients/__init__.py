@@ -2,13 +2,13 @@
 
 from isinglass.gradients.rules import (
     RULES,
-    Cotangents,
     Envelope,
     Evaluation,
     GradientRule,
     Perturbation,
     Unrolled,
+    log_z_loss,
     rule,
 )
 
-__all__ = ["RULES", "Cotangents", "Envelope", "Evaluation", "GradientRule", "Perturbation", "Unrolled", "rule"]
+__all__ = ["RULES", "Envelope", "Evaluation", "GradientRule", "Perturbation", "Unrolled", "log_z_loss", "rule"]

@@ -16,22 +16,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
-import numpy as np
 from numpy.typing import NDArray
 
 from isinglass.errors import InputError
 from isinglass.inference import Algorithm, Info, Result, infer, perturbation
+from isinglass.inference.sums import sum_tables
+from isinglass.losses import LossValue
 from isinglass.potentials import Potentials
 from isinglass.registry import Registry
-
-
-class Cotangents(NamedTuple):
-    """The value of a loss for each component, and its derivatives by log Z and the flat beliefs (None: zero)."""
-
-    value: NDArray[Any]
-    log_z: NDArray[Any]
-    variables: NDArray[Any] | None
-    factors: NDArray[Any] | None
 
 
 class Evaluation(NamedTuple):
@@ -42,7 +34,7 @@ class Evaluation(NamedTuple):
     info: Info
 
 
-Loss = Callable[[Result], Cotangents]
+Loss = Callable[[Result], LossValue]
 Stages = Potentials | Sequence[Potentials]
 """Potentials, or those of each iteration, by which derivatives then come with an iteration axis first."""
 
@@ -166,20 +158,14 @@ def _no_fixed_point(algorithm: Algorithm) -> str | None:
 
 def belief_sums(result: Result, weights: NDArray[Any]) -> tuple[NDArray[Any], ...]:
     """Sum the beliefs of factors, times their component's weight, over the factors that share a table."""
-    potentials, graph = result.potentials, result.potentials.graph
-    groups = []
-    for group, tables, ids, beliefs in zip(
-        graph.groups, potentials.groups, potentials.table_ids, result.factors.groups, strict=True
-    ):
-        rows = beliefs.reshape(len(group), -1) * weights[graph.factor_component[group.factors]][:, None]
-        total = np.zeros((len(tables), group.table_size), rows.dtype)
-        for k in range(group.table_size):
-            total[:, k] = np.bincount(ids, rows[:, k], len(tables)) if len(ids) else 0
-        groups.append(total.reshape(tables.shape))
-    return tuple(groups)
+    graph = result.potentials.graph
+    weighted = []
+    for group, beliefs in zip(graph.groups, result.factors.groups, strict=True):
+        weight = weights[graph.factor_component[group.factors]].reshape((-1,) + (1,) * group.arity)
+        weighted.append(weight * beliefs)
+    return sum_tables(result.potentials, weighted)
 
 
-def of_log_z(result: Result, sign: float = 1.0) -> Cotangents:
-    """Return log Z itself as a loss (times a sign)."""
-    ones = np.full(len(result.component_log_z), sign)
-    return Cotangents(sign * result.component_log_z, ones, None, None)
+def log_z_loss(weights: NDArray[Any]) -> Loss:
+    """Return log Z of each component, times its weight, as a loss."""
+    return lambda result: LossValue(weights * result.component_log_z, weights.copy(), None, None)

@@ -25,7 +25,6 @@ from isinglass.inference.grid_flood import GridFlood
 from isinglass.inference.link_model import (
     SAFE,
     LinkModel,
-    component_sums,
     layout_of,
     observed_entries,
     share_unary_beliefs,
@@ -33,6 +32,7 @@ from isinglass.inference.link_model import (
 from isinglass.inference.moves import Chase, Fate, Flood, FloodPairs, Follow, Mask, Move, Run
 from isinglass.inference.pool import pool_of
 from isinglass.inference.result import belief_entries, first_beliefs
+from isinglass.inference.sums import component_sums
 from isinglass.inference.tape import FullTape, MarkedTape, Tape
 from isinglass.potentials import Potentials
 from isinglass.validation import IntArray

@@ -28,6 +28,7 @@ from isinglass.inference.api import infer
 from isinglass.inference.evidence import checked
 from isinglass.inference.perturb import STEP
 from isinglass.inference.result import Gradients, Result
+from isinglass.inference.sums import sum_tables
 from isinglass.potentials import LogTables, Potentials
 from isinglass.validation import Evidence
 
@@ -156,16 +157,13 @@ def _covariances(result: Result, log_z: ArrayLike) -> Gradients:
     """Return the derivative of the beliefs, which are the gradient of log Z."""
     potentials, graph = result.potentials, result.potentials.graph
     weights = np.broadcast_to(np.asarray(log_z, np.float64), graph.n_components)
-    groups = []
-    for group, tables, ids, belief in zip(
-        graph.groups, potentials.groups, potentials.table_ids, result.factors.groups, strict=True
-    ):
+    slopes = []
+    for group, belief in zip(graph.groups, result.factors.groups, strict=True):
         weight = weights[graph.factor_component[group.factors]].reshape((-1,) + (1,) * group.arity)
-        product = np.zeros(tables.shape)
-        np.add.at(product, ids, weight * belief.imag / STEP)
-        groups.append(product)
+        slopes.append(weight * belief.imag / STEP)
+    groups = sum_tables(potentials, slopes)
     of_factors = LogTables(graph, groups, potentials.table_ids)
-    return Gradients(tuple(groups), of_factors, np.zeros(0), 0.0, lambda: np.zeros(graph.n_factors))
+    return Gradients(groups, of_factors, np.zeros(0), 0.0, lambda: np.zeros(graph.n_factors))
 
 
 def _differences(

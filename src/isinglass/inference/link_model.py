@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from isinglass.graph.edges import Edges, edges_of
 from isinglass.graph.factor_graph import FactorGraph, iter_groups
 from isinglass.inference.result import first_states
+from isinglass.inference.sums import component_sums, sum_at, sum_rows
 from isinglass.potentials import Potentials
 from isinglass.validation import Evidence, IntArray
 
@@ -112,7 +113,7 @@ class LinkModel:
                 rows = rows / self.counting[blocks[g].links][:, None]
             else:
                 rows = np.zeros((0, group.table_size), phi_bar.dtype)
-            groups.append(add_rows(ids, rows, len(tables)).reshape(tables.shape))
+            groups.append(sum_rows(ids, rows, len(tables)).reshape(tables.shape))
         return tuple(groups)
 
     def _rows(self, block: Block, shape: tuple[int, ...], psi_bar: NDArray[Any]) -> NDArray[Any]:
@@ -123,36 +124,6 @@ class LinkModel:
             flipped = psi_bar[block.flipped : block.flipped + size].reshape(block.rows, shape[1], shape[0])
             rows = rows + flipped.transpose(0, 2, 1).reshape(block.rows, -1)
         return rows
-
-
-def add_up(places: IntArray, values: NDArray[Any], length: int) -> NDArray[Any]:
-    """Sum values by their place."""
-    if values.dtype.kind == "c":
-        total: NDArray[Any] = np.zeros(length, values.dtype)
-        np.add.at(total, places, values)
-        return total
-    return np.bincount(places, values, length)
-
-
-def component_sums(component: IntArray, starts: IntArray | None, values: NDArray[Any], n: int) -> NDArray[Any]:
-    """Sum values of variables or factors for each component, faster where a component's are side by side (`starts`).
-
-    What other components hold changes no bit of a sum.
-    """
-    if starts is None:
-        with np.errstate(invalid="ignore"):
-            return add_up(component, values, n)
-    total: NDArray[Any] = np.zeros(n, values.dtype)
-    if len(starts):
-        total[component[starts]] = np.add.reduceat(values, starts)
-    return total
-
-
-def add_rows(places: IntArray, rows: NDArray[Any], length: int) -> NDArray[Any]:
-    """Sum rows by their place."""
-    if len(places) == length and (places[1:] > places[:-1]).all():
-        return rows
-    return np.stack([add_up(places, column, length) for column in rows.T], axis=1)
 
 
 def observed_entries(edges: Edges, evidence: Evidence) -> tuple[NDArray[np.bool_], IntArray]:
@@ -336,7 +307,7 @@ def add_at(flat: NDArray[Any], own: Own, values: NDArray[Any]) -> None:
         flat[own.entries] += values
     else:
         entries = np.arange(len(flat))[own.entries]
-        flat += add_up(entries, values, len(flat))
+        flat += sum_at(entries, values, len(flat))
 
 
 def share_unary_beliefs(graph: FactorGraph, variables: NDArray[Any], factors: NDArray[Any]) -> None:
@@ -353,26 +324,6 @@ def move_unary_bars(graph: FactorGraph, factors_bar: NDArray[Any], variables_bar
     for g, (group, part) in enumerate(iter_groups(graph)):
         if group.arity == 1:
             add_at(variables_bar, layout_of(graph).own[g], factors_bar[part])
-
-
-def table_gradients(
-    potentials: Potentials, phi_bar: NDArray[Any], link_bar: NDArray[Any], first_bar: IntArray, z_bar: NDArray[Any]
-) -> tuple[NDArray[Any], ...]:
-    """Sum derivatives by potentials of variables and tables of links (link by link) to those by distinct tables."""
-    graph = potentials.graph
-    link_of = _link_of(graph, edges_of(graph))
-    groups = []
-    for g, (group, tables, ids) in enumerate(zip(graph.groups, potentials.groups, potentials.table_ids, strict=True)):
-        bar = np.zeros((len(tables), group.table_size), phi_bar.dtype)
-        if group.arity == 0:
-            np.add.at(bar, ids, z_bar[graph.factor_component[group.factors]][:, None])
-        elif group.arity == 1:
-            np.add.at(bar, ids, phi_bar[layout_of(graph).own[g].entries].reshape(len(group), -1))
-        else:
-            at = first_bar[link_of[group.factors]][:, None] + np.arange(group.table_size)
-            np.add.at(bar, ids, link_bar[at])
-        groups.append(bar.reshape(tables.shape))
-    return tuple(groups)
 
 
 def _link_of(graph: FactorGraph, edges: Edges) -> IntArray:

@@ -12,25 +12,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isinglass.graph.edges import Edges, edges_of
-from isinglass.inference.link_model import LinkModel, move_unary_bars, share_unary_beliefs, table_gradients
+from isinglass.inference.link_model import LinkModel, move_unary_bars, share_unary_beliefs
 from isinglass.inference.result import Gradients, first_beliefs
 from isinglass.potentials import LogTables, Potentials
-from isinglass.validation import IntArray
 
 
 @dataclass(eq=False)
 class Bars:
-    """Derivatives of a loss: by the beliefs of variables and factors, by the potentials and tables (link by link)."""
+    """Derivatives of a loss: by the beliefs of variables and factors, by the potentials and tables of a model."""
 
+    model: LinkModel
     q: NDArray[Any]
     factors: NDArray[Any]
     phi: NDArray[Any]
-    table: NDArray[Any]
-    first_table: IntArray  # (links,)
+    table: NDArray[Any]  # where the tables are
 
     def gradients(self, potentials: Potentials, z_bar: NDArray[Any]) -> Gradients:
         """Sum over the factors that share a table."""
-        groups = table_gradients(potentials, self.phi, self.table, self.first_table, z_bar)
+        groups = self.model.gradients(potentials, self.phi, self.table, z_bar)
         of_factors = LogTables(potentials.graph, groups, potentials.table_ids)
         return Gradients(groups, of_factors, np.zeros(0), 0.0, lambda: np.zeros(potentials.graph.n_factors))
 
@@ -77,14 +76,13 @@ class MeanFieldBound:
         from isinglass.kernels.numba.meanfield import read_out_back
 
         model, edges = self.model, self.edges
-        first = np.concatenate([[0], np.cumsum(edges.size)]).astype(np.int64)
         bars = Bars(
-            variables_bar.astype(q.dtype), factors_bar.astype(q.dtype), np.zeros_like(model.phi),
-            np.zeros(first[-1], q.dtype), first[:-1],
+            model, variables_bar.astype(q.dtype), factors_bar.astype(q.dtype), np.zeros_like(model.phi),
+            np.zeros_like(model.psi),
         )  # fmt: skip
         move_unary_bars(self.potentials.graph, factors_bar, bars.q)
         read_out_back(
             edges, self.own, self.chosen, model.phi, model.psi, model.table, q, factors, z_bar, bars.factors,
-            self.first_belief, bars.q, bars.phi, bars.table, bars.first_table, self.row, self.digits,
+            self.first_belief, bars.q, bars.phi, bars.table, self.row, self.digits,
         )  # fmt: skip
         return bars

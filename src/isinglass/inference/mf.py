@@ -145,11 +145,10 @@ class _Ascent:
 
         q, factors = self.q.copy(), np.zeros(0, self.q.dtype)
         bars = self.bound.backward(q, factors, z_bar, variables_bar, factors_bar)
-        bar_at = bars.first_table[self.near.link].astype(np.uint64)
         for active, before in reversed(self.steps):
             ascend_back(
                 self.near, self.edges, self.at, self.bound.model.psi, q, before, active, bars.q, bars.phi, bars.table,
-                bar_at, self.bound.row, self.bound.digits,
+                self.bound.row, self.bound.digits,
             )  # fmt: skip
         return bars.gradients(self.potentials, z_bar)
 

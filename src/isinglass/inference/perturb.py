@@ -29,6 +29,7 @@ from isinglass.graph.factor_graph import FactorGraph, iter_groups
 from isinglass.inference.algorithm import Algorithm, make, with_fact
 from isinglass.inference.evidence import checked
 from isinglass.inference.result import Gradients, Result, VariableBeliefs, cotangents, first_states
+from isinglass.inference.sums import sum_tables
 from isinglass.potentials import LogTables, Potentials
 from isinglass.validation import Evidence, IntArray
 
@@ -113,14 +114,13 @@ def along_beliefs(
     largest = max(np.abs(variables_bar).max(initial=0.0), np.abs(factors_bar).max(initial=0.0))
     step = STEP / largest if largest > 0 else STEP
     beliefs = run(_perturbed(potentials, step * variables_bar, step * factors_bar)).factors.groups
-    groups = []
-    for group, tables, ids, belief in zip(graph.groups, potentials.groups, potentials.table_ids, beliefs, strict=True):
+    slopes = []
+    for group, belief in zip(graph.groups, beliefs, strict=True):
         weight = z_bar[graph.factor_component[group.factors]].reshape((-1,) + (1,) * group.arity)
-        bar = np.zeros(tables.shape)
-        np.add.at(bar, ids, belief.imag / step + weight * belief.real)
-        groups.append(bar)
+        slopes.append(belief.imag / step + weight * belief.real)
+    groups = sum_tables(potentials, slopes)
     of_factors = LogTables(graph, groups, potentials.table_ids)
-    return Gradients(tuple(groups), of_factors, np.zeros(0), 0.0, lambda: np.zeros(graph.n_factors))
+    return Gradients(groups, of_factors, np.zeros(0), 0.0, lambda: np.zeros(graph.n_factors))
 
 
 def _perturbed(potentials: Potentials, variables_step: NDArray[Any], factors_step: NDArray[Any]) -> Potentials:

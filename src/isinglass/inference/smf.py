@@ -265,12 +265,11 @@ class _TreeAscent:
         """Carry derivatives back through the bound and every tree inference."""
         q = self.q.copy()
         bars = self.bound.backward(q, self.factors, z_bar, variables_bar, factors_bar)
-        bar_at = bars.first_table[self.near.link].astype(np.uint64)
         for step in reversed(self.steps):
-            self._back(step, q, bars, bar_at)
+            self._back(step, q, bars)
         return bars.gradients(self.potentials, z_bar)
 
-    def _back(self, step: _Step, q: NDArray[Any], bars: Bars, bar_at: NDArray[np.uint64]) -> None:
+    def _back(self, step: _Step, q: NDArray[Any], bars: Bars) -> None:
         """Reverse one tree inference and the expectations that went into it; bring q back."""
         from isinglass.kernels.numba.meanfield import expect_back
 
@@ -287,7 +286,7 @@ class _TreeAscent:
         target_bar[block.states] = self._spread(step, found, bars)
         expect_back(
             block.trees.variables, moved, self.near, self.edges, self.at, self.model.psi, q, target_bar, bars.q,
-            bars.phi, bars.table, bar_at, self.bound.row, self.bound.digits,
+            bars.phi, bars.table, self.bound.row, self.bound.digits,
         )  # fmt: skip
 
     def _spread(self, step: _Step, found: Gradients, bars: Bars) -> NDArray[Any]:
@@ -304,7 +303,7 @@ class _TreeAscent:
             if group.arity == 1:
                 of_states[first[group.factors][:, None] + span] = free
             else:
-                bars.table[bars.first_table[next(link_groups)][:, None] + span] += free
+                bars.table[self.model.table[next(link_groups)][:, None] + span] += free
         return of_states
 
 

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isinglass.errors import InputError
-from isinglass.gradients import Cotangents, Evaluation, GradientRule
-from isinglass.inference import Algorithm, Info, Result
+from isinglass.gradients import Evaluation, GradientRule, log_z_loss
+from isinglass.inference import Algorithm, Info
 from isinglass.losses import BeliefLoss, Likelihood, Loss, Pseudolikelihood
 from isinglass.losses.observed import component_weights
 from isinglass.models import Model
@@ -100,21 +100,17 @@ class Objective:
         loss = self.loss
         assert isinstance(loss, BeliefLoss)
 
-        def measured(result: Result) -> Cotangents:
-            found = loss(result, self.labels, self.weights)
-            return Cotangents(found.value, found.log_z, found.variables, found.factors)
-
-        evaluation = self.rule.evaluate(stages if len(stages) > 1 else last, self.algorithm, measured)
+        evaluation = self.rule.evaluate(
+            stages if len(stages) > 1 else last,
+            self.algorithm,
+            lambda result: loss(result, self.labels, self.weights),
+        )
         self.infos.append(evaluation.info)
         return evaluation
 
     def _likelihood(self, loss: Likelihood, potentials: Potentials) -> Evaluation:
         """Return log Z - log Z(y), the latter a score where everything is observed."""
-        weight = component_weights(self.weights, self.model.graph)
-
-        def log_z(result: Result) -> Cotangents:
-            return Cotangents(weight * result.component_log_z, weight.copy(), None, None)
-
+        log_z = log_z_loss(component_weights(self.weights, self.model.graph))
         free = self.rule.evaluate(potentials, self.algorithm, log_z)
         self.infos.append(free.info)
         if loss.fully_observed(potentials, self.labels):

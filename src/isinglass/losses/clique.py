@@ -21,8 +21,9 @@ from numpy.typing import ArrayLike, NDArray
 from isinglass.errors import InputError
 from isinglass.graph.factor_graph import FactorGroup, iter_groups
 from isinglass.inference.result import Result, belief_entries
+from isinglass.inference.sums import sum_at
 from isinglass.losses.loss import BeliefLoss, LossFacts, LossValue, register
-from isinglass.losses.observed import checked_labels, checked_weights, chosen, sum_at, table_entries
+from isinglass.losses.observed import checked_labels, checked_weights, chosen, table_entries
 from isinglass.losses.rules import log_rule, quadratic_rule
 from isinglass.losses.univariate import REMEDY
 from isinglass.validation import IntArray

@@ -60,15 +60,13 @@ class LossValue:
     value : array (components,)
     log_z : array (components,)
         Derivative by log Z.
-    variables : flat array
-        Derivative by the variables' beliefs.
-    factors : flat array or None
-        Derivative by the factors' beliefs, group after group; None stands for zeros.
+    variables, factors : flat array or None
+        Derivatives by the beliefs of variables, and of factors, group after group; None stands for zeros.
     """
 
     value: NDArray[Any]
     log_z: NDArray[Any]
-    variables: NDArray[Any]
+    variables: NDArray[Any] | None
     factors: NDArray[Any] | None
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -106,18 +104,3 @@ def table_strides(group: FactorGroup) -> IntArray:
     """Return the step in a flat table of the group when the state of each slot grows."""
     sizes = np.array([*group.shape[1:], 1][: group.arity], np.int64)
     return np.cumprod(sizes[::-1])[::-1]
-
-
-def sum_at(places: IntArray, values: NDArray[Any], length: int) -> NDArray[Any]:
-    """Add up real or complex values that share a place, in their order.
-
-    Examples
-    --------
-    >>> sum_at(np.array([0, 2, 0]), np.array([1.0, 2.0, 3.0]), 3).tolist()
-    [4.0, 0.0, 2.0]
-    """
-    where = places.ravel()
-    total: NDArray[Any] = np.bincount(where, values.real.ravel(), length)
-    if values.dtype.kind == "c":
-        total = total + 1j * np.bincount(where, values.imag.ravel(), length)
-    return total

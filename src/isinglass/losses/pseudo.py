@@ -22,8 +22,9 @@ from isinglass.errors import InputError
 from isinglass.graph.factor_graph import FactorGraph, FactorGroup
 from isinglass.inference.blocks import state_blocks
 from isinglass.inference.result import first_states
+from isinglass.inference.sums import sum_at
 from isinglass.losses.loss import Loss, LossFacts, register
-from isinglass.losses.observed import checked_weights, known_states, sum_at, table_entries, table_strides
+from isinglass.losses.observed import checked_weights, known_states, table_entries, table_strides
 from isinglass.potentials import Potentials
 from isinglass.validation import IntArray, instance
 

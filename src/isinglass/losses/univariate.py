@@ -21,8 +21,9 @@ from numpy.typing import ArrayLike, NDArray
 from isinglass.errors import InputError
 from isinglass.inference.blocks import state_blocks
 from isinglass.inference.result import Result
+from isinglass.inference.sums import sum_at
 from isinglass.losses.loss import BeliefLoss, LossFacts, LossValue, register
-from isinglass.losses.observed import checked_labels, checked_weights, sum_at
+from isinglass.losses.observed import checked_labels, checked_weights
 from isinglass.losses.rules import log_rule, quadratic_rule
 from isinglass.validation import IntArray
 

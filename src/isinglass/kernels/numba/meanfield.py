@@ -217,7 +217,7 @@ def pair_products(i, j, edges, q, out, start):
 
 
 @compiled
-def product_back(f, skip, edges, table, at, q, bars, q_bar, table_bar, bar_at, digits):
+def product_back(f, skip, edges, table, at, q, bars, q_bar, table_bar, digits):
     """Reverse <bars, products of q times the log table> over the slots but `skip` (none if it is -1).
 
     ``bars`` weighs an entry by the state of the slot `skip`, or, without one, is a single number.
@@ -233,7 +233,7 @@ def product_back(f, skip, edges, table, at, q, bars, q_bar, table_bar, bar_at, d
             for j in range(first, last):
                 if j != skip:
                     weight *= q[edges.first_state[edges.slot_variable[j]] + digits[j - first]]
-            table_bar[bar_at + entry] += weight
+            table_bar[at + entry] += weight
             one_out(first, last, skip, edges, q, bar * value, q_bar, digits)
         advance(first, last, edges.slot_edge, edges.start, digits, ())
 
@@ -252,7 +252,7 @@ def one_out(first, last, skip, edges, q, bar, q_bar, digits):
 
 
 @compiled
-def pair_back(e, card, near, at, table, q, t_bar, q_bar, table_bar, bar_at):
+def pair_back(e, card, near, at, table, q, t_bar, q_bar, table_bar):
     """Reverse `pair_targets`."""
     for a in range(card):
         bar = t_bar[a]
@@ -262,37 +262,37 @@ def pair_back(e, card, near, at, table, q, t_bar, q_bar, table_bar, bar_at):
             entry = a * near.own[e] + b * near.step[e]
             value = table[at[e] + entry]
             if value.real > -np.inf:
-                table_bar[bar_at[e] + entry] += bar * q[near.place[e] + b]
+                table_bar[at[e] + entry] += bar * q[near.place[e] + b]
                 q_bar[near.place[e] + b] += bar * value
 
 
 @compiled
-def targets_back(i, near, edges, at, table, q, t_bar, q_bar, phi_bar, table_bar, bar_at, digits):
+def targets_back(i, near, edges, at, table, q, t_bar, q_bar, phi_bar, table_bar, digits):
     """Reverse `targets`."""
     for a in range(near.cards[i]):
         phi_bar[near.first_state[i] + a] += t_bar[a]
     for e in range(near.first[i], near.first[i + 1]):
         if near.states[e] > 0:
-            pair_back(e, near.cards[i], near, at, table, q, t_bar, q_bar, table_bar, bar_at)
+            pair_back(e, near.cards[i], near, at, table, q, t_bar, q_bar, table_bar)
         else:
             product_back(near.link[e], near.slot[e], edges, table, np.int64(at[e]), q, t_bar, q_bar, table_bar,
-                         np.int64(bar_at[e]), digits)  # fmt: skip
+                         digits)  # fmt: skip
 
 
 @compiled
-def expect_back(variables, active, near, edges, at, table, q, target_bar, q_bar, phi_bar, table_bar, bar_at, t,
+def expect_back(variables, active, near, edges, at, table, q, target_bar, q_bar, phi_bar, table_bar, t,
                 digits):  # fmt: skip
     """Reverse `expect`."""
     for i in variables:
         if active[edges.variable_component[i]]:
             for a in range(near.cards[i]):
                 t[a] = target_bar[near.first_state[i] + a]
-            targets_back(i, near, edges, at, table, q, t, q_bar, phi_bar, table_bar, bar_at, digits)
+            targets_back(i, near, edges, at, table, q, t, q_bar, phi_bar, table_bar, digits)
 
 
 @compiled
 def read_out_back(edges, own, chosen, phi, table, starts, q, factors, z_bar, factors_bar, first_belief, q_bar, phi_bar,
-                  table_bar, first_bar, t, digits):  # fmt: skip
+                  table_bar, t, digits):  # fmt: skip
     """Reverse `lower_bound`; q_bar and factors_bar already hold the derivatives by the beliefs, and get the rest."""
     for i in range(len(edges.cards)):
         z = z_bar[edges.variable_component[i]]
@@ -306,11 +306,11 @@ def read_out_back(edges, own, chosen, phi, table, starts, q, factors, z_bar, fac
             for entry in range(edges.size[f]):
                 weight = factors[first_belief[f] + entry]
                 if weight.real != 0:
-                    table_bar[first_bar[f] + entry] += z * weight
+                    table_bar[starts[f] + entry] += z * weight
                     factors_bar[first_belief[f] + entry] += z * (table[starts[f] + entry] - np.log(weight) - 1)
             continue
         t[0] = z
-        product_back(f, -1, edges, table, starts[f], q, t, q_bar, table_bar, first_bar[f], digits)
+        product_back(f, -1, edges, table, starts[f], q, t, q_bar, table_bar, digits)
         first, last = edges.first_slot[f], edges.first_slot[f + 1]
         for j in range(last - first):
             digits[j] = 0
@@ -320,7 +320,7 @@ def read_out_back(edges, own, chosen, phi, table, starts, q, factors, z_bar, fac
 
 
 @compiled
-def ascend_back(near, edges, at, table, q, before, active, q_bar, phi_bar, table_bar, bar_at, t, digits):
+def ascend_back(near, edges, at, table, q, before, active, q_bar, phi_bar, table_bar, t, digits):
     """Reverse one sweep of `ascend`; q is brought back to what it was `before`."""
     for j in range(len(near.pairs)):
         i = len(near.pairs) - 1 - j
@@ -334,4 +334,4 @@ def ascend_back(near, edges, at, table, q, before, active, q_bar, phi_bar, table
             t[a] = q[first + a] * (q_bar[first + a] - mean)
             q[first + a] = before[first + a]
             q_bar[first + a] = 0
-        targets_back(i, near, edges, at, table, q, t, q_bar, phi_bar, table_bar, bar_at, digits)
+        targets_back(i, near, edges, at, table, q, t, q_bar, phi_bar, table_bar, digits)
