@@ -40,6 +40,10 @@ def grid_schedule(graph: FactorGraph) -> IntArray:
     >>> grid_schedule(grid_graph(2, 2, 2)).tolist()
     [2, 3, 0, 1, 1, 0, 3, 2]
     """
+    return graph.cached("grid_schedule", lambda: _there_and_back(graph))
+
+
+def _there_and_back(graph: FactorGraph) -> IntArray:
     shape = grid_shape(graph)
     if shape is None:
         got = "a graph that grid_graph would not build"
@@ -47,9 +51,10 @@ def grid_schedule(graph: FactorGraph) -> IntArray:
     height, width = shape
     horizontal = np.arange(height * (width - 1))
     vertical = len(horizontal) + np.arange((height - 1) * width)
-    copies = [np.concatenate([vertical, horizontal, horizontal[::-1], vertical[::-1]])]
+    once = np.concatenate([vertical, horizontal, horizontal[::-1], vertical[::-1]])
     links = len(horizontal) + len(vertical)
-    return np.concatenate([copies[0] + c * links for c in range(graph.n_components)])
+    every: IntArray = np.arange(graph.n_components)[:, None] * links + once
+    return every.ravel()
 
 
 def grid_shape(graph: FactorGraph) -> tuple[int, int] | None:
