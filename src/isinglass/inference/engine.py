@@ -212,14 +212,16 @@ class Engine:
         from isinglass.kernels.numba.ring import units
 
         edges, dtype = self.edges, self.potentials.dtype
-        pool = pool_of(self.graph)
+        pool, raising = pool_of(self.graph), np.zeros(0)
+        if self.plan.powers and not len(ring) and dtype.kind == "f":
+            raising = np.repeat(self.plan.counting[edges.edge_link], np.diff(edges.start))
         run = Run(
             edges=edges,
             ring=ring,
             units=units(dtype, ring),
             states=_states(self.graph) if not len(ring) and dtype.kind == "f" else (),
             span=span,
-            stages=[model.values(ring) for model in self.models],
+            stages=[model.values(ring, raising) for model in self.models],
             damping=self.plan.damping,
             tol=self.plan.tol if self.plan.iterations is None else -1.0,
             scratch=self._scratch(),
