@@ -56,7 +56,7 @@ class Training:
 
     l2: float = 1e-3
     max_iter: int = 100
-    tol: float = 1e-5
+    tol: float = 1e-7
     most: int = 300
 
 
@@ -148,7 +148,7 @@ def inference_of(name: str, training: Training) -> Algorithm:
 def _estimator(name: str, training: Training, n_pixels: int) -> GridCRF:
     """Return an untrained estimator; its objective is a sum over pixels, and so is the gradient that must vanish."""
     loss = {"pseudo": "pseudo", "lbp": "cl", "trw": "cl"}.get(name) or name.split("-")[0]
-    ftol = 1e-6 if loss == "cl" else 1e-8  # surrogate likelihoods are as good as the tolerance of their inference
+    ftol = 1e-8 if loss == "cl" else 1e-9
     optimizer = make_optimizer("lbfgs", max_iter=training.max_iter, tol=1e-7 * n_pixels, ftol=ftol)
     return GridCRF(
         inference_of(name, training),
