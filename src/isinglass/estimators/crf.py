@@ -41,6 +41,8 @@ class CRF(BaseEstimator):  # type: ignore[misc]
     optimizer: Any
     l2: Any
     edge_l2: Any
+    l1: Any
+    edge_l1: Any
     bias: Any
     tol: Any
     max_iter: Any
@@ -91,7 +93,7 @@ class CRF(BaseEstimator):  # type: ignore[misc]
         chosen = choices_of(self)
         problem = self._problem(chosen, X, Y, sample_weight)
         start = self._start(problem.batch.model)
-        chosen.optimizer.check(len(start))
+        problem.chosen.optimizer.check(len(start))
         self.history_: list[Epoch] = []
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # whether inference converged is in history_
@@ -172,7 +174,7 @@ class CRF(BaseEstimator):  # type: ignore[misc]
             weights = np.ones(len(labels)) if sample is None else np.repeat(sample, batch.sizes)
             weights = weights if classes is None else weights * classes[np.maximum(labels, 0)]
         return Problem(
-            chosen,
+            chosen.for_model(batch.model),
             batch,
             weights,
             part=lambda rows: self._model(_rows(examples, rows), n_states),

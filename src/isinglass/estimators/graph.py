@@ -35,6 +35,9 @@ class GraphCRF(CRF):
     optimizer : str or Optimizer, default="lbfgs"
     l2, edge_l2 : float
         Penalties of the squares of node and edge parameters (`edge_l2`: as `l2`, if not given).
+    l1, edge_l1 : float
+        Penalties of the absolute values, which make parameters zero (`edge_l1`: as `l1`, if not given). With one of
+        them, ``optimizer="lbfgs"`` is OWL-QN; an `OwlQn` object gets them in place of its own.
     bias, edge_bias : bool, default=False
         Append a constant feature to nodes and to edges.
     decoder : str or Decoder, default="mpm"
@@ -81,6 +84,8 @@ class GraphCRF(CRF):
         optimizer: Any = "lbfgs",
         l2: Any = 1.0,
         edge_l2: Any = None,
+        l1: Any = 0.0,
+        edge_l1: Any = None,
         bias: Any = False,
         edge_bias: Any = False,
         decoder: Any = "mpm",
@@ -100,6 +105,8 @@ class GraphCRF(CRF):
         self.optimizer = optimizer
         self.l2 = l2
         self.edge_l2 = edge_l2
+        self.l1 = l1
+        self.edge_l1 = edge_l1
         self.bias = bias
         self.edge_bias = edge_bias
         self.decoder = decoder

@@ -33,6 +33,9 @@ class GridCRF(CRF):
     optimizer : str or Optimizer, default="lbfgs"
     l2, edge_l2 : float
         Penalties of the squares of node and edge parameters (`edge_l2`: as `l2`, if not given).
+    l1, edge_l1 : float
+        Penalties of the absolute values, which make parameters zero (`edge_l1`: as `l1`, if not given). With one of
+        them, ``optimizer="lbfgs"`` is OWL-QN; an `OwlQn` object gets them in place of its own.
     edges : "directions" or "shared", default="directions"
         Whether horizontal and vertical edges have parameters of their own.
     bias : bool, default=False
@@ -83,6 +86,8 @@ class GridCRF(CRF):
         optimizer: Any = "lbfgs",
         l2: Any = 1.0,
         edge_l2: Any = None,
+        l1: Any = 0.0,
+        edge_l1: Any = None,
         edges: Any = "directions",
         bias: Any = False,
         decoder: Any = "mpm",
@@ -103,6 +108,8 @@ class GridCRF(CRF):
         self.optimizer = optimizer
         self.l2 = l2
         self.edge_l2 = edge_l2
+        self.l1 = l1
+        self.edge_l1 = edge_l1
         self.edges = edges
         self.bias = bias
         self.decoder = decoder
