@@ -93,6 +93,20 @@ WRONG = {
     "nothing to choose": (on_grid(loss="pseudo", gradient="envelope"), "gradient", "use 'unrolled'"),
     "iterations of exact": (on_grid(inference="exact"), "iterations", "leave it out"),
     "class_weight of cl": (on_grid(loss="cl", class_weight="balanced"), "class_weight", "use a loss such as 'ucl'"),
+    "own parameters of what": (on_grid(own_parameters=1), "own_parameters", "True or False"),
+    "own parameters of mf": (on_grid(own_parameters=True, inference="mf"), "own_parameters", "use message passing"),
+    "own parameters of no iterations": (
+        on_grid(own_parameters=True, iterations=None),
+        "own_parameters",
+        "give iterations",
+    ),
+    "own parameters of cl": (on_graph(own_parameters=True, loss="cl"), "own_parameters", "a loss of beliefs"),
+    "own parameters of pseudo": (on_graph(own_parameters=True, loss="pseudo"), "own_parameters", "a loss of beliefs"),
+    "own parameters and weights": (
+        on_graph(own_parameters=True, inference=ig.TreeReweighted(weights="optimised")),
+        "own_parameters",
+        "fixed weights",
+    ),
     "edge_bias": (on_graph(edge_bias=True), "edge_bias", "one table is shared anyway"),
 }
 

@@ -16,7 +16,7 @@ from isinglass.estimators.checks import renamed
 from isinglass.gradients import GradientRule, rule
 from isinglass.inference import ALGORITHMS, Algorithm
 from isinglass.inference.algorithm import make
-from isinglass.inference.bp import SCHEDULES
+from isinglass.inference.bp import SCHEDULES, MessagePassing
 from isinglass.io.files import checked_path
 from isinglass.learning.combinations import require_valid
 from isinglass.learning.optimisers import OPTIMISERS, Lbfgs, Optimizer, OwlQn, make_optimizer
@@ -39,7 +39,10 @@ class Penalty(NamedTuple):
 
 @dataclass(frozen=True)
 class Choices:
-    """What an estimator's parameters stand for; `l1` is None where the optimiser has its own, or none."""
+    """What an estimator's parameters stand for.
+
+    `l1` is None where the optimiser has its own, or none; `stages` is the number of parameter vectors.
+    """
 
     algorithm: Algorithm
     loss: losses.Loss
@@ -48,13 +51,14 @@ class Choices:
     decoder: decoding.Decoder
     l2: Penalty
     l1: Penalty | None
+    stages: int
 
     def for_model(self, model: Model) -> Choices:
         """Return the choices with an optimiser that has the l1 penalty of each parameter."""
         if self.l1 is None:
             return self
         assert isinstance(self.optimizer, OwlQn)
-        return replace(self, optimizer=replace(self.optimizer, l1=self.l1.of(model)))
+        return replace(self, optimizer=replace(self.optimizer, l1=np.tile(self.l1.of(model), self.stages)))
 
 
 def choices_of(crf: Any) -> Choices:
@@ -69,10 +73,11 @@ def choices_of(crf: Any) -> Choices:
         decoding.make(crf.decoder),
         _penalty(crf, "l2"),
         l1 if any(l1) else None,
+        1,
     )
     require_valid(chosen.loss, chosen.algorithm, chosen.rule)
     _check_rest(crf, chosen.loss)
-    return chosen
+    return replace(chosen, stages=_stages(chosen)) if flag(crf.own_parameters, "own_parameters") else chosen
 
 
 def algorithm_of(crf: Any) -> Algorithm:
@@ -125,6 +130,22 @@ def _optimizer(crf: Any, sparse: bool) -> Optimizer[Any, Any]:
         remedy = f"use 'lbfgs' by name, or {' or '.join(map(repr, able))}, or l1=0"
         raise InputError("optimizer", "one for l1 penalties", f"{made.name!r}", remedy)
     return made
+
+
+def _stages(chosen: Choices) -> int:
+    """Return how many iterations have parameters of their own, or say why they cannot."""
+    algorithm = chosen.algorithm
+    if not isinstance(algorithm, MessagePassing) or isinstance(getattr(algorithm, "weights", None), str):
+        got, remedy = f"True with inference {algorithm.name!r}", "use message passing with fixed weights, such as 'bp'"
+    elif algorithm.iterations is None:
+        got, remedy = "True without a number of iterations", "give iterations"
+    elif not isinstance(chosen.loss, losses.BeliefLoss):
+        got, remedy = f"True with loss {chosen.loss.name!r}", "use a loss of beliefs, such as 'ucl'"
+    elif chosen.rule.name != "unrolled":
+        got, remedy = f"True with gradient {chosen.rule.name!r}", "use 'unrolled', which needs no fixed point"
+    else:
+        return whole_number(algorithm.iterations, "iterations", 1)
+    raise InputError("own_parameters", "False", got, remedy)
 
 
 def _check_rest(crf: Any, loss: losses.Loss) -> None:

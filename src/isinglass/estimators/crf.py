@@ -36,6 +36,7 @@ class CRF(BaseEstimator):  # type: ignore[misc]
 
     inference: Any
     iterations: Any
+    own_parameters: Any
     loss: Any
     gradient: Any
     optimizer: Any
@@ -92,7 +93,7 @@ class CRF(BaseEstimator):  # type: ignore[misc]
         """
         chosen = choices_of(self)
         problem = self._problem(chosen, X, Y, sample_weight)
-        start = self._start(problem.batch.model)
+        start = self._start(problem.batch.model, chosen.stages)
         problem.chosen.optimizer.check(len(start))
         self.history_: list[Epoch] = []
         with warnings.catch_warnings():
@@ -196,22 +197,28 @@ class CRF(BaseEstimator):  # type: ignore[misc]
             raise InputError("Y", f"labels below n_states = {n_states}", got, remedy)
         return n_states
 
-    def _start(self, model: Model) -> FloatArray:
-        """Return where training begins: at zero, or where the last fit ended."""
+    def _start(self, model: Model, stages: int) -> FloatArray:
+        """Return where training begins: at zero, or where the last fit ended, for each stage."""
+        size = stages * model.size
         if not (self.warm_start and hasattr(self, "theta_")):
-            return np.zeros(model.size)
-        named = getattr(self, "parameters_", None)  # theta_ alone may have been set from outside
-        known = model.parameters if named is None else {name: array.shape for name, array in named.items()}
-        if known != model.parameters or len(self.theta_) != model.size:
-            got = f"parameters {model.parameters} after {known}"
+            return np.zeros(size)
+        if self._shapes(model) != model.parameters or len(self.theta_) not in (model.size, size):
+            got = f"parameters {model.parameters} ({size} numbers) after {self._shapes(model)} ({len(self.theta_)})"
             raise InputError("warm_start", "the same parameters as in the last fit", got, "use warm_start=False")
-        return self.theta_.copy()
+        return np.tile(self.theta_, size // len(self.theta_))
+
+    def _shapes(self, model: Model) -> dict[str, tuple[int, ...]]:
+        """Return the shapes of the parameters of one stage; those of the model where theta_ was set from outside."""
+        if not hasattr(self, "parameters_"):
+            return model.parameters
+        own = self.parameters_["node"].ndim - 2
+        return {name: array.shape[own:] for name, array in self.parameters_.items()}
 
     def _keep(self, problem: Problem, found: OptimResult) -> None:
         """Set what is learned, and warn where training did not end by itself."""
         model = problem.batch.model
         self.theta_: FloatArray = found.x
-        self.parameters_: dict[str, FloatArray] = model.split(found.x)
+        self.parameters_ = self._named(model, found.x)
         self.n_states_ = int(model.graph.cards[0])
         self.n_features_in_ = model.parameters["node"][0] - bool(self.bias)
         self.n_iter_, self.converged_, self.objective_ = found.iterations, found.converged, found.value
@@ -223,6 +230,13 @@ class CRF(BaseEstimator):  # type: ignore[misc]
             text = f"training stopped after {found.iterations} iterations: {found.message}; raise max_iter or tol"
             warnings.warn(text, ConvergenceWarning, stacklevel=3)
 
+    def _named(self, model: Model, theta: FloatArray) -> dict[str, FloatArray]:
+        """Return the named parameters; where each iteration has its own, that is their first axis."""
+        stages = [model.split(vector) for vector in theta.reshape(-1, model.size)]
+        if not self.own_parameters:
+            return stages[0]
+        return {name: np.stack([stage[name] for stage in stages]) for name in model.parameters}
+
     def _require_fitted(self) -> None:
         if not hasattr(self, "theta_"):
             raise NotFittedError(f"this {type(self).__name__} is not fitted yet; call fit first")
@@ -231,9 +245,14 @@ class CRF(BaseEstimator):  # type: ignore[misc]
         self._require_fitted()
         batch = Batch(self._model(self._examples(X), self.n_states_), None)
         self._require_same(batch.model)
+        algorithm, vectors = algorithm_of(self), self.theta_.reshape(-1, batch.model.size)
+        if len(vectors) > 1 and getattr(algorithm, "iterations", None) != len(vectors):
+            expected = f"{len(vectors)}, as many as have parameters"
+            raise InputError("iterations", expected, f"{self.iterations}", "fit anew to change it")
+        stages = [batch.model.potentials(vector) for vector in vectors]
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
-            return batch, infer(batch.model.potentials(self.theta_), algorithm_of(self))
+            return batch, infer(stages if len(stages) > 1 else stages[0], algorithm)
 
     def _require_same(self, model: Model) -> None:
         """Refuse examples with other features than those of `fit`."""
@@ -241,9 +260,8 @@ class CRF(BaseEstimator):  # type: ignore[misc]
         if features != self.n_features_in_:
             remedy = "give the same features as to fit, or fit anew"
             raise InputError("X", f"{self.n_features_in_} features, as in fit", f"{features}", remedy)
-        named = getattr(self, "parameters_", None)  # theta_ alone may have been set from outside
-        known = model.parameters if named is None else {name: array.shape for name, array in named.items()}
-        if known != model.parameters or len(self.theta_) != model.size:
+        known = self._shapes(model)
+        if known != model.parameters or not len(self.theta_) or len(self.theta_) % model.size:
             got = f"{model.parameters}"
             raise InputError("X", f"data for the parameters {known}", got, "give the same edge features as to fit")
 

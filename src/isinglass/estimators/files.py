@@ -12,6 +12,7 @@ from dataclasses import fields
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from isinglass import decoding, losses
 from isinglass.errors import FileFormatError, InputError, IsinglassError
@@ -78,14 +79,21 @@ def _restore(crf: Any, file: ArrayFile, name: str) -> None:
         raise FileFormatError(name, None, "a history (iterations, 5)", "something else")
     if objective is None or objective.dtype != np.float64 or objective.shape != ():
         raise FileFormatError(name, None, "an objective, one number", "something else")
-    node = (crf.n_features_in_ + bool(crf.bias), crf.n_states_)
-    if not np.isfinite(history).all() or shapes.get("node") != node:
+    node, stages = (crf.n_features_in_ + bool(crf.bias), crf.n_states_), shapes.get("node", ())[:-2]
+    if not np.isfinite(history).all() or shapes.get("node") != (*stages, *node) or len(stages) > 1:
         got = f"{shapes.get('node')}, or a history that is not finite"
         raise FileFormatError(name, None, f"node parameters of shape {node}", got)
-    ends = np.cumsum([math.prod(shape) for shape in shapes.values()])[:-1]
-    parts = zip(shapes.items(), np.split(theta, ends), strict=True)
+    if any(shape[: len(stages)] != stages for shape in shapes.values()) or 0 in stages:
+        raise FileFormatError(name, None, "as many iterations in all parameters", f"{shapes}")
     crf.theta_, crf.objective_, crf.history_ = theta.copy(), float(objective), history_of(history)
-    crf.parameters_ = {key: part.reshape(shape).copy() for (key, shape), part in parts}
+    crf.parameters_ = _named(theta.reshape(*(stages or (1,)), -1), shapes)
+
+
+def _named(stages: NDArray[Any], shapes: dict[str, tuple[int, ...]]) -> dict[str, NDArray[Any]]:
+    """Cut vectors (stages, size) into parameters of these shapes, of which stages may be the first axis."""
+    ends = np.cumsum([math.prod(shape) // len(stages) for shape in shapes.values()])[:-1]
+    parts = zip(shapes.items(), np.split(stages, ends, axis=1), strict=True)
+    return {key: part.reshape(shape).copy() for (key, shape), part in parts}
 
 
 def _schema(cls: type[Any]) -> str:

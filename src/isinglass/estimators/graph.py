@@ -30,6 +30,9 @@ class GraphCRF(CRF):
         The inference that will be run, in training and in prediction.
     iterations : int, optional
         Of the inference: exactly so many. By default until its tolerance.
+    own_parameters : bool, default=False
+        Give each of the `iterations` parameters of its own (Domke 2009, section 5.4): message passing, a loss of
+        beliefs and unrolled gradients only. With `warm_start`, from a fit with shared ones.
     loss : str or Loss, default="ucl"
     gradient : str or GradientRule, default="unrolled"
     optimizer : str or Optimizer, default="lbfgs"
@@ -59,6 +62,7 @@ class GraphCRF(CRF):
     ----------
     parameters_ : dict of str to array
         "node" (features, states) and "edge", (states, states) or (edge features, states, states).
+        With `own_parameters`, iterations are a first axis.
     history_ : list of Epoch
     theta_ : array
         All parameters in one vector.
@@ -79,6 +83,7 @@ class GraphCRF(CRF):
         self,
         inference: Any = "bp",
         iterations: Any = None,
+        own_parameters: Any = False,
         loss: Any = "ucl",
         gradient: Any = "unrolled",
         optimizer: Any = "lbfgs",
@@ -100,6 +105,7 @@ class GraphCRF(CRF):
     ) -> None:
         self.inference = inference
         self.iterations = iterations
+        self.own_parameters = own_parameters
         self.loss = loss
         self.gradient = gradient
         self.optimizer = optimizer

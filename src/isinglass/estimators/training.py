@@ -91,7 +91,7 @@ class Problem:
         chosen = self.chosen
         digest = hashlib.sha256()
         made = [_described(one) for one in (chosen.algorithm, chosen.loss, chosen.rule, chosen.optimizer)]
-        digest.update(repr((made, chosen.l2, self.batch.model.parameters)).encode())
+        digest.update(repr((made, chosen.l2, chosen.stages, self.batch.model.parameters)).encode())
         weights = np.zeros(0) if self.weights is None else self.weights
         for array in (start, self._labels, weights, *self.arrays()):
             plain = np.ascontiguousarray(array)
@@ -107,7 +107,7 @@ class Problem:
     def _of(self, model: Model, labels: IntArray, weights: FloatArray | None, share: float) -> Objective:
         chosen = self.chosen
         penalty = share * chosen.l2.of(model)
-        return Objective(model, labels, chosen.loss, chosen.algorithm, chosen.rule, penalty, weights)
+        return Objective(model, labels, chosen.loss, chosen.algorithm, chosen.rule, penalty, weights, chosen.stages)
 
 
 def train(problem: Problem, start: FloatArray, crf: Any) -> OptimResult:
