@@ -37,7 +37,7 @@ def test_predictions_are_those_of_the_list(kind):
 def test_gradient_against_differences(kind, loss):
     make, data = KINDS[kind]
     crf = make(loss=loss, edge_l2=0.7, **OWN)
-    f = crf._problem(choices_of(crf), *data(), None).objective()
+    f = crf._problem(choices_of(crf), *data()).objective()
     rng = np.random.default_rng(0)
     theta = 0.5 * rng.normal(size=f.size)
     _, gradient = f(theta)

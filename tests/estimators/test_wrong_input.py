@@ -13,12 +13,12 @@ G, L = graphs()
 HOLES = np.where(np.arange(X.size).reshape(X.shape) == 7, np.nan, X)
 
 
-def on_grid(X=X, Y=Y, weights=None, **options):
-    return lambda: grid(**options).fit(X, Y, weights)
+def on_grid(X=X, Y=Y, weights=None, validation=None, **options):
+    return lambda: grid(**options).fit(X, Y, weights, validation)
 
 
-def on_graph(X=G, Y=L, weights=None, **options):
-    return lambda: graph(**options).fit(X, Y, weights)
+def on_graph(X=G, Y=L, weights=None, validation=None, **options):
+    return lambda: graph(**options).fit(X, Y, weights, validation)
 
 
 WRONG = {
@@ -56,6 +56,17 @@ WRONG = {
     "edge feature rows": (on_graph([(x, e, x) for x, e in G]), "X[0]: edge_features", "a row for each of 5 edges"),
     "weights": (on_graph(weights=[1, 2]), "sample_weight", "one number for each of 4 examples"),
     "negative weights": (on_grid(weights=[1, 2, -1, 0]), "sample_weight", "leave out such examples"),
+    "validation": (on_grid(validation=X), "validation", "a tuple (X, Y)"),
+    "validation of three parts": (on_grid(validation=(X, Y, Y)), "validation", "got 3 parts"),
+    "validation labels": (on_grid(validation=(X, Y[:2])), "validation[1]", "labels of shape (4, 3, 4)"),
+    "validation without labels": (on_grid(validation=(X, 0 * Y - 1)), "validation[1]", "from 0 to 1"),
+    "new labels for validation": (on_grid(validation=(X, 2 * Y)), "validation[1]", "give n_states"),
+    "other features for validation": (on_grid(validation=(X[..., :1], Y)), "validation[0]", "the same features"),
+    "edges for validation": (
+        on_graph(validation=([(x, e + 3) for x, e in G], L)),
+        "validation[0][0]: edges",
+        "count nodes from 0",
+    ),
     # names
     "loss": (on_grid(loss="ulc"), "loss", "did you mean 'ucl'?"),
     "loss object": (on_grid(loss=3), "loss", "a name such as 'ucl'"),
@@ -77,6 +88,9 @@ WRONG = {
     "iterations": (on_grid(iterations=0), "iterations", "a whole number of at least 1"),
     "n_states": (on_grid(n_states=1), "n_states", "a whole number of at least 2"),
     "max_iter": (on_grid(max_iter=2.5), "max_iter", "a whole number"),
+    "patience": (on_grid(patience=0), "patience", "a whole number of at least 1"),
+    "n_jobs": (on_grid(n_jobs=0), "n_jobs", "or -1 for all processors"),
+    "n_jobs that is none": (on_graph(n_jobs=1.5), "n_jobs", "or -1 for all processors"),
     "tol": (on_grid(tol=np.nan), "tol", "a number of at least 0"),
     "bias": (on_grid(bias=1), "bias", "True or False"),
     "warm_start": (on_grid(warm_start="yes"), "warm_start", "True or False"),

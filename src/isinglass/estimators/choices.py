@@ -52,6 +52,7 @@ class Choices:
     l2: Penalty
     l1: Penalty | None
     stages: int
+    jobs: int
 
     def for_model(self, model: Model) -> Choices:
         """Return the choices with an optimiser that has the l1 penalty of each parameter."""
@@ -74,6 +75,7 @@ def choices_of(crf: Any) -> Choices:
         _penalty(crf, "l2"),
         l1 if any(l1) else None,
         1,
+        _jobs(crf.n_jobs),
     )
     require_valid(chosen.loss, chosen.algorithm, chosen.rule)
     _check_rest(crf, chosen.loss)
@@ -96,6 +98,12 @@ def algorithm_of(crf: Any) -> Algorithm:
         raise InputError("iterations", "None where inference is exact", got, "leave it out, or use inference='bp'")
     with renamed("algorithm", "inference"):
         return make(crf.inference, options)
+
+
+def threaded(algorithm: Algorithm, n_jobs: Any) -> Algorithm:
+    """Return the inference with so many threads, where it can have some; beliefs do not depend on their number."""
+    jobs = _jobs(n_jobs)
+    return replace(algorithm, threads=jobs) if jobs > 1 and isinstance(algorithm, MessagePassing) else algorithm
 
 
 def _has_schedule(inference: Any) -> bool:
@@ -148,8 +156,22 @@ def _stages(chosen: Choices) -> int:
     raise InputError("own_parameters", "False", got, remedy)
 
 
+def _jobs(n_jobs: Any) -> int:
+    """Return a number of threads: None is one, -1 as many as there are processors."""
+    if n_jobs is None:
+        return 1
+    if isinstance(n_jobs, int) and n_jobs == -1:
+        return os.cpu_count() or 1
+    with_all = "or -1 for all processors"
+    try:
+        return whole_number(n_jobs, "n_jobs", 1)
+    except InputError as error:
+        raise InputError("n_jobs", error.expected, error.got, with_all) from None
+
+
 def _check_rest(crf: Any, loss: losses.Loss) -> None:
     """Check what needs no object."""
+    whole_number(crf.patience, "patience", 1)
     if crf.n_states is not None:
         whole_number(crf.n_states, "n_states", 2)
     for name in ("warm_start", "verbose", "bias", "edge_bias"):

@@ -12,7 +12,6 @@ from scipy import sparse
 from isinglass.errors import InputError
 from isinglass.estimators.checks import checked_labels, refuse_spins, renamed
 from isinglass.estimators.crf import CRF
-from isinglass.estimators.training import Batch
 from isinglass.models import Model, graph_model
 from isinglass.models.checks import examples_of, matrix
 from isinglass.models.graphs import FORM
@@ -51,12 +50,17 @@ class GraphCRF(CRF):
         Of an optimiser that is given by name (`max_iter`: epochs, for those that go through minibatches).
     warm_start : bool
         Begin a further `fit` with the parameters of the last.
+    patience : int, default=5
+        With validation data: after how many iterations without a lower loss on them training ends.
+    n_jobs : int, optional
+        How many threads work on the examples; -1: one for each processor. Results are the same bits for any number.
     checkpoint : str or os.PathLike, optional
         A file that training keeps its state in, after each iteration. If it is there, training goes on from it, bit for
         bit as if nothing had happened; a file of other data or choices is refused.
     callback : callable, optional
         Called with the progress of each iteration; training ends if it returns True.
     verbose : bool
+        Print each iteration: objective, gradient norm, iterations of inference and the share that converged.
 
     Attributes
     ----------
@@ -99,6 +103,8 @@ class GraphCRF(CRF):
         tol: Any = 1e-4,
         max_iter: Any = 200,
         warm_start: Any = False,
+        patience: Any = 5,
+        n_jobs: Any = None,
         checkpoint: Any = None,
         callback: Any = None,
         verbose: Any = False,
@@ -121,6 +127,8 @@ class GraphCRF(CRF):
         self.tol = tol
         self.max_iter = max_iter
         self.warm_start = warm_start
+        self.patience = patience
+        self.n_jobs = n_jobs
         self.checkpoint = checkpoint
         self.callback = callback
         self.verbose = verbose
@@ -139,7 +147,7 @@ class GraphCRF(CRF):
         refuse_spins(labels)
         return labels
 
-    def _model(self, X: list[Any], n_states: int) -> Model:
+    def _model(self, X: list[Any], n_states: int, like: Model | None = None) -> Model:
         with renamed("examples", "X"), renamed("node_features", "X"), renamed("edge_features", "X"):
             return graph_model(X, n_states, bias=self.bias, edge_bias=self.edge_bias)
 
@@ -152,8 +160,8 @@ class GraphCRF(CRF):
                 else:
                     yield np.asarray(part)
 
-    def _shaped(self, X: Any, flat: NDArray[Any], batch: Batch) -> list[NDArray[Any]]:
-        return np.split(flat, np.cumsum(batch.sizes)[:-1])
+    def _shaped(self, X: Any, flat: NDArray[Any], sizes: IntArray) -> list[NDArray[Any]]:
+        return np.split(flat, np.cumsum(sizes)[:-1])
 
 
 def _nodes(example: Any, i: int) -> int:

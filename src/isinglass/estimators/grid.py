@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from isinglass.errors import InputError
 from isinglass.estimators.checks import checked_labels, refuse_spins
 from isinglass.estimators.crf import CRF
-from isinglass.estimators.training import Batch
 from isinglass.models import Model, grid_model
 from isinglass.models.checks import dense
 from isinglass.validation import IntArray
@@ -51,12 +50,17 @@ class GridCRF(CRF):
         Of an optimiser that is given by name (`max_iter`: epochs, for those that go through minibatches).
     warm_start : bool
         Begin a further `fit` with the parameters of the last.
+    patience : int, default=5
+        With validation data: after how many iterations without a lower loss on them training ends.
+    n_jobs : int, optional
+        How many threads work on the examples; -1: one for each processor. Results are the same bits for any number.
     checkpoint : str or os.PathLike, optional
         A file that training keeps its state in, after each iteration. If it is there, training goes on from it, bit for
         bit as if nothing had happened; a file of other data or choices is refused.
     callback : callable, optional
         Called with the progress of each iteration; training ends if it returns True.
     verbose : bool
+        Print each iteration: objective, gradient norm, iterations of inference and the share that converged.
 
     Attributes
     ----------
@@ -101,6 +105,8 @@ class GridCRF(CRF):
         tol: Any = 1e-4,
         max_iter: Any = 200,
         warm_start: Any = False,
+        patience: Any = 5,
+        n_jobs: Any = None,
         checkpoint: Any = None,
         callback: Any = None,
         verbose: Any = False,
@@ -124,6 +130,8 @@ class GridCRF(CRF):
         self.tol = tol
         self.max_iter = max_iter
         self.warm_start = warm_start
+        self.patience = patience
+        self.n_jobs = n_jobs
         self.checkpoint = checkpoint
         self.callback = callback
         self.verbose = verbose
@@ -143,11 +151,11 @@ class GridCRF(CRF):
         refuse_spins(labels)
         return labels
 
-    def _model(self, X: NDArray[np.float64], n_states: int) -> Model:
+    def _model(self, X: NDArray[np.float64], n_states: int, like: Model | None = None) -> Model:
         return grid_model(X, n_states, edges=self.edges, bias=self.bias)
 
     def _arrays(self, X: NDArray[np.float64]) -> Iterator[NDArray[Any]]:
         yield X
 
-    def _shaped(self, X: Any, flat: NDArray[Any], batch: Batch) -> NDArray[Any]:
+    def _shaped(self, X: Any, flat: NDArray[Any], sizes: IntArray) -> NDArray[Any]:
         return flat.reshape(*np.shape(X)[:3], *flat.shape[1:])

@@ -8,7 +8,8 @@ examples are made in their order, whatever the batch is made of.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -16,8 +17,8 @@ from numpy.typing import NDArray
 
 from isinglass.errors import InputError
 from isinglass.gradients import Evaluation, GradientRule, log_z_loss
-from isinglass.inference import Algorithm, Info
-from isinglass.losses import BeliefLoss, Likelihood, Loss, Pseudolikelihood
+from isinglass.inference import Algorithm, Info, Result, infer
+from isinglass.losses import BeliefLoss, Likelihood, Loss, LossValue, Pseudolikelihood
 from isinglass.losses.observed import component_weights
 from isinglass.models import Model
 from isinglass.potentials import Potentials
@@ -89,6 +90,11 @@ class Objective:
         by_stage = [self.model.transpose([group[t] for group in found.groups]) for t in range(self.stages)]
         return found.value, np.concatenate(by_stage)
 
+    def losses(self, theta: FloatArray) -> NDArray[Any]:
+        """Return the loss of each component alone: inference without the way back."""
+        vectors = np.reshape(theta, (self.stages, self.model.size))
+        return replace(self, rule=_Forward())._evaluate([self.model.potentials(vector) for vector in vectors]).value
+
     def _evaluate(self, stages: list[Potentials]) -> Evaluation:
         self.infos = []
         last = stages[-1]
@@ -119,5 +125,23 @@ class Objective:
             clamped = self.rule.evaluate(loss.clamp(potentials, self.labels), self.algorithm, log_z)
             self.infos.append(clamped.info)
             value, groups = clamped.value, clamped.groups
-        slopes = tuple(a - b for a, b in zip(free.groups, groups, strict=True))
+        slopes = tuple(a - b for a, b in zip(free.groups, groups, strict=bool(free.groups)))
         return Evaluation(free.value - value, slopes, free.info)
+
+
+class _Forward(GradientRule):
+    """Infer, and do not go back: for values alone."""
+
+    name = "none"
+    summary = "no derivative"
+
+    def evaluate(
+        self, potentials: Potentials | Sequence[Potentials], algorithm: Algorithm, loss: Callable[[Result], LossValue]
+    ) -> Evaluation:
+        """Return the loss without derivatives."""
+        result = infer(potentials, algorithm)
+        return Evaluation(loss(result).value, (), result.info)
+
+    def objection(self, algorithm: Algorithm, uses_beliefs: bool) -> str | None:
+        """Serve all."""
+        return None
