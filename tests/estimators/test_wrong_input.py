@@ -24,6 +24,11 @@ def on_graph(X=G, Y=L, weights=None, validation=None, **options):
 WRONG = {
     # data
     "one image": (on_grid(X[0], Y[0]), "X", "X[np.newaxis]"),
+    "fewer label images": (on_grid(list(X), list(Y)[:3]), "Y", "one array for each image"),
+    "label images of another size": (on_grid([X[0], X[1][:2]], list(Y[:2])), "Y[1]", "labels of shape (2, 4)"),
+    "a list of flat images": (on_grid([x[..., 0] for x in X], list(Y)), "X[0]", "(height, width, features)"),
+    "images with other features": (on_grid([X[0], X[1][..., :1]], list(Y[:2])), "X", "same number of features"),
+    "missing features in a list": (on_grid(list(HOLES), list(Y)), "X[0]", "missing values"),
     "fewer labels": (on_grid(Y=Y[:2]), "Y", "labels of shape (4, 3, 4), got shape (2, 3, 4)"),
     "other height": (on_grid(Y=Y[:, :2]), "Y", "labels of shape (4, 3, 4)"),
     "ragged labels": (on_grid(Y=[[0], [0, 1]]), "Y", "do not form an array"),

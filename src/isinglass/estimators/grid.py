@@ -13,11 +13,16 @@ from isinglass.estimators.checks import checked_labels, refuse_spins
 from isinglass.estimators.crf import CRF
 from isinglass.models import Model, grid_model
 from isinglass.models.checks import dense
-from isinglass.validation import IntArray
+from isinglass.validation import IntArray, items
+
+Images = NDArray[np.float64] | list[NDArray[np.float64]]
 
 
 class GridCRF(CRF):
     """A conditional random field on images: nodes are pixels, edges join the four neighbours.
+
+    X is an array (images, height, width, features) and Y an int array (images, height, width). Or X is a list of arrays
+    (height, width, features), of any sizes, and Y a list of int arrays (height, width); predictions are then lists.
 
     Parameters
     ----------
@@ -136,7 +141,7 @@ class GridCRF(CRF):
         self.callback = callback
         self.verbose = verbose
 
-    def _examples(self, X: Any) -> NDArray[np.float64]:
+    def _examples(self, X: Any) -> Images:
         axes = "images, height, width, features"
         shape = (0,) if isinstance(X, list | tuple) and not X else getattr(X, "shape", ())
         if 0 in shape:
@@ -144,18 +149,31 @@ class GridCRF(CRF):
         if len(shape) == 3:
             remedy = "one image alone is X[np.newaxis], one feature alone X[..., np.newaxis]"
             raise InputError("X", f"an array ({axes})", f"shape {shape}", remedy)
+        if isinstance(X, list | tuple):
+            return [dense(image, f"X[{i}]", "height, width, features") for i, image in enumerate(X)]
         return dense(X, "X", axes)
 
-    def _flat_labels(self, X: NDArray[np.float64], Y: Any) -> IntArray:
-        labels = checked_labels(Y, X.shape[:3], "Y")
+    def _flat_labels(self, X: Images, Y: Any) -> IntArray:
+        if isinstance(X, np.ndarray):
+            labels = checked_labels(Y, X.shape[:3], "Y")
+        else:
+            found = items(Y, "Y", "a list of int arrays (height, width), one for each image")
+            if len(found) != len(X):
+                remedy = "one array for each image"
+                raise InputError("Y", f"labels for each of {len(X)} images", f"{len(found)}", remedy)
+            parts = enumerate(zip(X, found, strict=True))
+            labels = np.concatenate([checked_labels(y, x.shape[:2], f"Y[{i}]") for i, (x, y) in parts])
         refuse_spins(labels)
         return labels
 
-    def _model(self, X: NDArray[np.float64], n_states: int, like: Model | None = None) -> Model:
-        return grid_model(X, n_states, edges=self.edges, bias=self.bias)
+    def _model(self, X: Images, n_states: int, like: Model | None = None) -> Model:
+        return grid_model(X, n_states, edges=self.edges, bias=self.bias, like=like)
 
-    def _arrays(self, X: NDArray[np.float64]) -> Iterator[NDArray[Any]]:
-        yield X
+    def _arrays(self, X: Images) -> Iterator[NDArray[Any]]:
+        yield from [X] if isinstance(X, np.ndarray) else X
 
-    def _shaped(self, X: Any, flat: NDArray[Any], sizes: IntArray) -> NDArray[Any]:
-        return flat.reshape(*np.shape(X)[:3], *flat.shape[1:])
+    def _shaped(self, X: Any, flat: NDArray[Any], sizes: IntArray) -> Any:
+        if not isinstance(X, list | tuple):
+            return flat.reshape(*np.shape(X)[:3], *flat.shape[1:])
+        parts = zip(X, np.split(flat, np.cumsum(sizes)[:-1]), strict=True)
+        return [part.reshape(*np.shape(image)[:2], *flat.shape[1:]) for image, part in parts]

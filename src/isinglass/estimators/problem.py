@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -56,7 +56,13 @@ class Data:
         ends = np.cumsum(sizes)
         where = np.concatenate([np.arange(ends[i] - sizes[i], ends[i]) for i in chosen.tolist()])
         weights = None if self.weights is None else self.weights[where]
-        return replace(self, model=self.part(chosen, like), labels=self.labels[where], weights=weights)
+        return Data(
+            self.part(chosen, like),
+            self.labels[where],
+            weights,
+            part=lambda rows, like: self.part(chosen[rows], like),
+            arrays=self.arrays,
+        )
 
     def split(self) -> list[Data]:
         """Cut the examples into blocks."""
