@@ -140,6 +140,10 @@ class _Checks:
     def _value(self, p: Potentials, labels: IntArray, weights: NDArray[Any] | None = None) -> NDArray[Any]:
         return np.asarray(evaluate(self.loss, [p], Exact(), FORWARD, labels, weights)[0].value)
 
+    def _difference(self, v: list[NDArray[Any]], step: float, labels: IntArray) -> float:
+        up, down = (self._value(_moved(self.batch, v, s), labels).sum() for s in (step, -step))
+        return float((up - down) / (2 * step))
+
     def _groups(self, p: Potentials, labels: IntArray, weights: NDArray[Any] | None = None) -> tuple[NDArray[Any], ...]:
         return evaluate(self.loss, [p], Exact(), rule("unrolled"), labels, weights)[0].groups
 
