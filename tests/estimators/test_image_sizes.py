@@ -84,3 +84,6 @@ def test_the_sweep_over_grids_of_different_sizes():
     assert_array_equal(grid_schedule(union), np.concatenate(expected))
     with pytest.raises(ig.InputError, match="a regular grid"):
         grid_schedule(ig.disjoint_union([parts[0], ig.complete_graph(4, 2)]))
+    empty = ig.disjoint_union([parts[0], ig.FactorGraph([], [])])
+    assert grid_shapes(empty) is None
+    assert grid_shape(empty) is None

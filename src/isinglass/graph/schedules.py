@@ -45,8 +45,7 @@ def grid_schedule(graph: FactorGraph) -> IntArray:
 
 def grid_shape(graph: FactorGraph) -> tuple[int, int] | None:
     """Tell the height and width of a grid (or of every copy of a repeated one), if the graph is one."""
-    shapes = grid_shapes(graph)
-    return shapes[0] if shapes and len(set(shapes)) == 1 else None
+    return graph.cached("grid_shape", lambda: _grid_shape(graph))
 
 
 def grid_shapes(graph: FactorGraph) -> list[tuple[int, int]] | None:
@@ -75,23 +74,30 @@ def _sweeps(graph: FactorGraph) -> IntArray:
     return np.concatenate(parts)
 
 
-def _grid_shapes(graph: FactorGraph) -> list[tuple[int, int]] | None:
-    edges, n = edges_of(graph), graph.n_components
+def _grid_shape(graph: FactorGraph) -> tuple[int, int] | None:
+    n, copies = graph.n_variables, graph.n_components
+    edges = edges_of(graph)
     arity = np.diff(edges.first_slot)
+    if n == 0 or n % copies or len(arity) % copies or (arity != 2).any():
+        return None
+    sites, links = n // copies, len(arity) // copies
+    pairs = edges.slot_variable.reshape(copies, links, 2) - (np.arange(copies) * sites)[:, None, None]
+    return _shape_of(pairs[0], sites) if (pairs == pairs[0]).all() else None
+
+
+def _grid_shapes(graph: FactorGraph) -> list[tuple[int, int]] | None:
+    edges, n, same = edges_of(graph), graph.n_components, grid_shape(graph)
+    if same is not None:
+        return [same] * n
     in_line = (np.diff(graph.variable_component) >= 0).all() and (np.diff(edges.component) >= 0).all()
-    if graph.n_variables == 0 or not in_line or (arity != 2).any():
+    if not in_line or (np.diff(edges.first_slot) != 2).any():
         return None
     pairs = edges.slot_variable.reshape(-1, 2)
     sites = np.searchsorted(graph.variable_component, np.arange(n + 1))
     links = np.searchsorted(edges.component, np.arange(n + 1))
-    found: dict[bytes, tuple[int, int] | None] = {}
     shapes = []
     for c in range(n):
-        own = pairs[links[c] : links[c + 1]] - sites[c]
-        key = own.tobytes() + int(sites[c + 1] - sites[c]).to_bytes(8, "little")
-        if key not in found:
-            found[key] = _shape_of(own, int(sites[c + 1] - sites[c]))
-        shape = found[key]
+        shape = _shape_of(pairs[links[c] : links[c + 1]] - sites[c], int(sites[c + 1] - sites[c]))
         if shape is None:
             return None
         shapes.append(shape)
@@ -99,11 +105,13 @@ def _grid_shapes(graph: FactorGraph) -> list[tuple[int, int]] | None:
 
 
 def _shape_of(pairs: IntArray, sites: int) -> tuple[int, int] | None:
-    """Tell the height and width of a grid by its edges."""
+    """Tell the height and width of a grid by its edges; none is without sites."""
+    if sites == 0:
+        return None
     # horizontal edges come first; the first vertical one is (0, width)
     from_zero = pairs[pairs[:, 0] == 0][:, 1]
     for width in sorted({sites, int(from_zero.max(initial=1)), 1}, reverse=True):
-        height = sites // max(width, 1)
+        height = sites // width
         if height * width != sites or height * (width - 1) + (height - 1) * width != len(pairs):
             continue
         if np.array_equal(pairs, edges_of(grid_graph(height, width, 2)).slot_variable.reshape(-1, 2)):
