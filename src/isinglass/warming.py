@@ -18,6 +18,7 @@ import numpy as np
 from isinglass.errors import ConvergenceWarning
 from isinglass.graph.builders import chain_graph, grid_graph
 from isinglass.graph.factor_graph import FactorGraph
+from isinglass.graph.schedules import grid_shape
 from isinglass.inference import (
     Algorithm,
     BeliefPropagation,
@@ -127,6 +128,8 @@ def _random(graph: FactorGraph, rng: np.random.Generator, scale: float = 0.5) ->
 def _algorithms(graph: FactorGraph) -> dict[str, Algorithm]:
     """Return the iterative algorithms with every schedule that fits the graph."""
     schedules = ["flooding", "sequential", "residual", *(["tree"] if graph.is_forest else [])]
+    if grid_shape(graph) is not None:
+        schedules.append("grid")
     named: dict[str, Algorithm] = {f"bp {s}": BeliefPropagation(iterations=2, schedule=s) for s in schedules}
     damped = BeliefPropagation(iterations=2, damping=0.1)
     return named | {"bp damped": damped, "trw": TreeReweighted(iterations=2), "mf": MeanField(iterations=2)}

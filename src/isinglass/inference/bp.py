@@ -160,10 +160,10 @@ class MessagePassing(Algorithm):
                 raise InputError("schedule", "a forest for 'tree'", "a graph with cycles", "use 'flooding' or 'auto'")
             return [Part(everything, tree.schedule, settled=one_is_enough and bool(trees.all()))]
         if self.schedule == "grid":
-            fixed = grid_schedule(graph)
-            return [Part(everything, lambda t: fixed)]
+            grid_schedule(graph)  # refuses what is no grid
         choices: dict[str, Schedule] = {
             "flooding": "flooding",
+            "grid": "grid",
             "sequential": lambda t: links,
             "random": self._random_sequence(len(links)),
             "residual": "residual",

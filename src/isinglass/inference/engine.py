@@ -19,9 +19,11 @@ from numpy.typing import NDArray
 from isinglass.errors import ImpossibleEvidenceError
 from isinglass.graph.edges import Edges, edges_of, partners_of
 from isinglass.graph.factor_graph import FactorGraph
+from isinglass.graph.schedules import grid_schedule
 from isinglass.inference.algorithm import Progress
 from isinglass.inference.evidence import impossible
 from isinglass.inference.grid_flood import GridFlood
+from isinglass.inference.grid_sweep import GridSweep
 from isinglass.inference.link_model import (
     SAFE,
     LinkModel,
@@ -41,8 +43,8 @@ if TYPE_CHECKING:
     from isinglass.kernels.numba.passes import Scratch, Span
     from isinglass.kernels.numba.ring import Ring
 
-Schedule = Literal["flooding", "residual"] | Callable[[int], IntArray]
-"""All links at once, by residual, or one after the other: the links of iteration t."""
+Schedule = Literal["flooding", "residual", "grid"] | Callable[[int], IntArray]
+"""All links at once, by residual, the sweep of a grid, or one after the other: the links of iteration t."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +54,7 @@ class Part:
     Attributes
     ----------
     wanted : bool array (components,)
-    schedule : "flooding", "residual" or callable
+    schedule : "flooding", "residual", "grid" or callable
     settled : bool
         One iteration is known to be a fixed point (a tree schedule on a forest).
     """
@@ -210,14 +212,16 @@ class Engine:
         from isinglass.kernels.numba.ring import units
 
         edges, dtype = self.edges, self.potentials.dtype
-        pool = pool_of(self.graph)
+        pool, raising = pool_of(self.graph), np.zeros(0)
+        if self.plan.powers and not len(ring) and dtype.kind == "f":
+            raising = np.repeat(self.plan.counting[edges.edge_link], np.diff(edges.start))
         run = Run(
             edges=edges,
             ring=ring,
             units=units(dtype, ring),
             states=_states(self.graph) if not len(ring) and dtype.kind == "f" else (),
             span=span,
-            stages=[model.values(ring) for model in self.models],
+            stages=[model.values(ring, raising) for model in self.models],
             damping=self.plan.damping,
             tol=self.plan.tol if self.plan.iterations is None else -1.0,
             scratch=self._scratch(),
@@ -276,6 +280,9 @@ class Engine:
         """Choose how to do an iteration."""
         if schedule == "residual":
             return Chase()
+        if schedule == "grid":
+            links = Follow(lambda t: grid_schedule(self.graph))
+            return GridSweep.of(self.graph, run, links) or links
         if callable(schedule):
             return Follow(schedule)
         partner = partners_of(self.graph)

@@ -79,8 +79,8 @@ class LinkModel:
             low[edges.component[starts[table + edges.size] > starts[table]]] = True
         return cls(phi, psi, table, edge_table, counting, constant, low, blocks)
 
-    def values(self, ring: Ring) -> Values:
-        """Return the numbers in the representation of a ring."""
+    def values(self, ring: Ring, raising: NDArray[np.float64]) -> Values:
+        """Return the numbers in the representation of a ring; `raising` as in `Values`."""
         from isinglass.kernels.numba.passes import Values
 
         phi, psi, limit = self.phi, self.psi, 0.0
@@ -88,7 +88,7 @@ class LinkModel:
             phi, psi = np.exp(phi), np.exp(psi)
             positive = psi.real[psi.real > 0]
             limit = SAFE / max(float(positive.min(initial=1.0)), SAFE)
-        return Values(phi, psi, self.table, self.edge_table, self.counting, limit)
+        return Values(phi, psi, self.table, self.edge_table, self.counting, raising, limit)
 
     def gradients(
         self, potentials: Potentials, phi_bar: NDArray[Any], psi_bar: NDArray[Any], z_bar: NDArray[Any]

@@ -1,7 +1,7 @@
 """Pictures and pages: what draws returns a Matplotlib Figure, which nobody shows or saves but the caller."""
 
-from isinglass.viz.curves import convergence
+from isinglass.viz.curves import convergence, lines
 from isinglass.viz.pages import Table, html_page
 from isinglass.viz.pictures import marginals, panel
 
-__all__ = ["Table", "convergence", "html_page", "marginals", "panel"]
+__all__ = ["Table", "convergence", "html_page", "lines", "marginals", "panel"]

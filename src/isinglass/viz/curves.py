@@ -66,6 +66,52 @@ def convergence(
     return figure
 
 
+def lines(
+    curves: Mapping[str, tuple[Sequence[float], Sequence[float]]],
+    xlabel: str = "",
+    ylabel: str = "",
+    *,
+    title: str = "",
+    log: bool = False,
+) -> Figure:
+    """Draw named lines.
+
+    Parameters
+    ----------
+    curves : mapping from a name to places and heights
+    xlabel, ylabel, title : str
+    log : bool
+        Logarithmic axes.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    Examples
+    --------
+    >>> lines({"squares": ([1, 2, 3], [1, 4, 9])}, "n", "n²").axes[0].get_xlabel()
+    'n'
+    """
+    if not isinstance(curves, Mapping) or not curves:
+        raise InputError("curves", "a mapping from a name to places and heights", repr(curves)[:80])
+    figure = figure_of((4.2, 3.0))
+    axes = figure.subplots()
+    for i, (name, (places, heights)) in enumerate(curves.items()):
+        argument = f"curves[{name!r}]"
+        x, y = _numbers(places, argument), _numbers(heights, argument)
+        if len(x) != len(y):
+            raise InputError(argument, "as many places as heights", f"{len(x)} and {len(y)}")
+        axes.plot(x, y, label=str(name), marker=".", **_look(i))
+    if log:
+        axes.set_xscale("log")
+        axes.set_yscale("log")
+    _dress(axes, xlabel, ylabel)
+    axes.legend(fontsize=8, frameon=False)
+    if title:
+        figure.suptitle(title, fontsize=10)
+    return figure
+
+
 def _runs(histories: Mapping[str, Any]) -> dict[str, dict[str, FloatArray]]:
     if not isinstance(histories, Mapping) or not histories:
         raise InputError("histories", "a mapping from the name of a method to its history", repr(histories)[:80])
@@ -136,8 +182,12 @@ def _curves(axes: Axes, curves: dict[str, FloatArray], text: str, looks: dict[st
         axes.plot(np.arange(len(curve)), visible, label=name, **looks[name])
     if logarithmic:
         axes.set_yscale("log")
-    axes.set_xlabel("iteration", fontsize=9)
-    axes.set_ylabel(text, fontsize=9)
+    _dress(axes, "iteration", text)
+
+
+def _dress(axes: Axes, across: str, upwards: str) -> None:
+    axes.set_xlabel(across, fontsize=9)
+    axes.set_ylabel(upwards, fontsize=9)
     axes.tick_params(labelsize=8)
     axes.grid(True, which="major", color="0.9", linewidth=0.6)
     axes.spines[["top", "right"]].set_visible(False)

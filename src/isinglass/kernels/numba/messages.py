@@ -21,7 +21,10 @@ from math import exp
 
 from isinglass.compilation import cold, inner
 from isinglass.kernels.numba.indexing import card_of, first_of, ix
+from isinglass.kernels.numba.powers import is_strange, raise_run
 from isinglass.kernels.numba.ring import SAFE, is_zero, plus, power, product, quotient, underflows
+
+RAISED = 64  # variables whose messages are raised to powers at a time
 
 
 @inner
@@ -35,6 +38,33 @@ def raise_messages(i, first_edge, start, cards, edge_link, counting, m, powered,
             raised = power(value, c, ring)
             powered[ix(s + k)] = raised
             own[ix(s + k)] = quotient(raised, value, ring)
+
+
+@cold
+def raise_block(i, last_variable, edges, values, m, active, scratch, states, ring):
+    """Do the same for the next RAISED variables, unless none is active, if i is the first of them.
+
+    Linear real numbers are raised in one run, and one by one where a power is not normal: whatever lies beside them,
+    the bits are the same.
+    """
+    stop, wanted = min(i + RAISED, last_variable), False
+    for j in range(i, stop):
+        wanted |= active[edges.variable_component[ix(j)]]
+    if not wanted:
+        return
+    if len(ring) > 0 or len(values.raising) == 0:
+        for j in range(i, stop):
+            raise_messages(j, edges.first_edge, edges.start, edges.cards, edges.edge_link, values.counting, m,
+                           scratch.powered, scratch.own, states, ring)  # fmt: skip
+        return
+    first = first_of(edges.first_edge[ix(i)], edges.start, states)
+    last = first_of(edges.first_edge[ix(stop)], edges.start, states)
+    exponents, powered, own = values.raising, scratch.powered, scratch.own
+    plain = raise_run(m.real[first:last], exponents[first:last], powered.real[first:last])
+    for s in range(first, last):
+        if not plain and is_strange(m[ix(s)].real, exponents[ix(s)]):
+            powered[ix(s)] = power(m[ix(s)], exponents[ix(s)], ring)
+        own[ix(s)] = quotient(powered[ix(s)], m[ix(s)], ring)
 
 
 @inner

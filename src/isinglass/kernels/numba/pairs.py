@@ -11,10 +11,11 @@ from __future__ import annotations
 from isinglass.compilation import compiled, inner
 from isinglass.kernels.numba.indexing import card_of, first_of, ix
 from isinglass.kernels.numba.messages import (
+    RAISED,
     damp_row,
     divide_row,
     edge_card,
-    raise_messages,
+    raise_block,
     send,
     sending_underflows,
     to_links,
@@ -32,6 +33,8 @@ def flood_pairs(edges, partner, span, values, m, new, damping, active, flagged, 
     for c in range(span.first_component, span.last_component):
         residual[c] = 0
     for i in range(span.first_variable, span.last_variable):
+        if len(own) > 0 and (i - span.first_variable) % RAISED == 0:
+            raise_block(i, span.last_variable, edges, values, m, active, scratch, states, ())
         c = component[ix(i)]
         first, last = first_edge[ix(i)], first_edge[ix(i + 1)]
         base = first_of(first, start, states)
@@ -39,8 +42,6 @@ def flood_pairs(edges, partner, span, values, m, new, damping, active, flagged, 
             for k in range(base, first_of(last, start, states)):
                 new[k] = m[k]
             continue
-        if len(own) > 0:
-            raise_messages(i, first_edge, start, cards, edges.edge_link, values.counting, m, powered, own, states, ())
         if to_links(i, first_edge, start, first_state, cards, phi, powered, own, row, base, scale, states, limit, units,
                     ()):  # fmt: skip
             flagged[c] |= sending_underflows(i, edges, values, powered, row, base)

@@ -19,6 +19,7 @@ import numpy as np
 from isinglass.compilation import compiled, inner
 from isinglass.kernels.numba.indexing import card_of, first_of, ix
 from isinglass.kernels.numba.messages import (
+    RAISED,
     advance,
     damp,
     divide_slots,
@@ -26,7 +27,7 @@ from isinglass.kernels.numba.messages import (
     entry_underflows,
     normalise_row,
     one_underflows,
-    raise_messages,
+    raise_block,
     replace,
     sending_underflows,
     sum_link,
@@ -45,6 +46,7 @@ class Values(NamedTuple):
     table: IntArray  # (links,) where a link's effective table starts
     edge_table: IntArray  # (edges,) of pairwise links: where the table starts that has the edge's variable last
     counting: np.ndarray  # (links,)
+    raising: np.ndarray  # (entries of messages,) the same; empty if every c is one, or values are no real linear ones
     limit: float  # SAFE over the smallest entry of psi that is not zero
 
 
@@ -83,11 +85,11 @@ def all_to_links(edges, span, values, m, n, active, flagged, scratch, states, un
     component, phi, own, scale, limit = edges.variable_component, values.phi, scratch.own, scratch.scale, values.limit
     powered = scratch.powered if len(own) > 0 else m
     for i in range(span.first_variable, span.last_variable):
+        if len(own) > 0 and (i - span.first_variable) % RAISED == 0:
+            raise_block(i, span.last_variable, edges, values, m, active, scratch, states, ring)
         c = component[ix(i)]
         if not active[ix(c)]:
             continue
-        if len(own) > 0:
-            raise_messages(i, first_edge, start, cards, edges.edge_link, values.counting, m, powered, own, states, ring)
         if to_links(i, first_edge, start, first_state, cards, phi, powered, own, n, 0, scale, states, limit, units,
                     ring):  # fmt: skip
             flagged[c] |= sending_underflows(i, edges, values, powered, n, 0)
