@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -45,7 +46,7 @@ class Data:
     part: Callable[[IntArray, Model | None], Model]
     arrays: Callable[[], Iterable[NDArray[Any]]]
 
-    @property
+    @cached_property
     def sizes(self) -> IntArray:
         """How many variables each example has."""
         return sizes_of(self.model)

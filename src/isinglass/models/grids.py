@@ -55,8 +55,8 @@ def grid_model(
     bias, edge_bias : bool, default=False
         Append a constant feature to those of pixels and edges.
     like : Model, optional
-        Of an earlier batch. If its images had the same sizes, the structure, which is compiled once, is used again;
-        then the two models must not be used by two threads at a time.
+        Of an earlier batch. If its images had the same sizes, what was compiled for them is used again, and features
+        must be as many; then the two models must not be used by two threads at a time.
 
     Returns
     -------
@@ -79,14 +79,13 @@ def grid_model(
     found = None if edge_features is None else _edge_features(edge_features, sides, flag(edge_bias, "edge_bias"))
     if found is None and flag(edge_bias, "edge_bias"):
         raise InputError("edge_bias", "False where there are no edge features", "True", "tables are shared anyway")
-    graph = _graph(sides, k) if like is None or _structure(like.graph) != (sides, k) else like.graph
-    graph.cached(_STRUCTURE, lambda: (sides, k))
-    return Model(graph, [[NodeTerm._build("node", nodes, (k,))], _edge_terms(edges, found, _directions(sides), k)])
-
-
-def _structure(graph: FactorGraph) -> object:
-    """Return the sizes and the number of states that a graph was made for, if it was made here."""
-    return graph.cached(_STRUCTURE, lambda: None)
+    node, same = NodeTerm._build("node", nodes, (k,)), (sides, k, edges)
+    if like is not None and found is None and like.graph.cached(_STRUCTURE, lambda: None) == same:
+        return like.with_terms(0, [node])
+    graph = _graph(sides, k)
+    if found is None:
+        graph.cached(_STRUCTURE, lambda: same)
+    return Model(graph, [[node], _edge_terms(edges, found, _directions(sides), k)])
 
 
 def _graph(sides: Sides, k: int) -> FactorGraph:
