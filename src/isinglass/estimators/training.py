@@ -43,8 +43,7 @@ class Epoch:
     inference_iterations : int
         The most that an example took.
     converged_share : float
-        The share of examples of which it is known that inference converged. Large data are looked at in blocks: a
-        block counts if all of its examples converged.
+        The share of examples of which it is known that inference converged.
     validation : float or None
         The loss on validation data, where there are some; None within an epoch of minibatches.
     """

@@ -66,10 +66,10 @@ class Total:
 
     @property
     def converged_share(self) -> float:
-        """The share of examples known to have converged: those of blocks in which every inference has."""
+        """The share of examples of which it is known that every inference converged."""
         counts = [part.model.graph.n_components for part in self.parts]
-        done = [count for part, count in zip(self.parts, counts, strict=True) if all(i.converged for i in part.infos)]
-        return sum(done) / sum(counts)
+        missing = [min(1.0, sum(1 - info.converged_share for info in part.infos)) for part in self.parts]
+        return 1 - sum(count * share for count, share in zip(counts, missing, strict=True)) / sum(counts)
 
     def _each(self, work: Callable[[Objective], T]) -> list[T]:
         """Do the work for each part; results are in the order of the parts."""
