@@ -46,22 +46,28 @@ class Piece:
     labels : int array (tokens,)
         -1: not observed.
     weights : array (tokens,)
-    scores : array (tokens, width)
-        Overwritten by inference.
     """
 
     first: int
     offsets: IntArray
     labels: IntArray
     weights: FloatArray
-    scores: FloatArray
-    tables: Tables
-    transition: Transition
 
-    @property
+    @cached_property
     def sequence_weights(self) -> FloatArray:
-        """The weight of each sequence: that of its first token."""
-        return np.append(self.weights, 0.0)[self.offsets[:-1]]
+        """The weight of each sequence, that of its first token; zero if no label of it is known."""
+        none = self._whole(self.labels < 0)
+        return np.where(none, 0.0, np.append(self.weights, 0.0)[self.offsets[:-1]])
+
+    @cached_property
+    def every(self) -> NDArray[np.bool_]:
+        """Whether all labels of a sequence are known, and count."""
+        return self._whole(self.labels >= 0) & (self.sequence_weights > 0)
+
+    @cached_property
+    def partly(self) -> IntArray:
+        """The sequences of which some labels are known, others not."""
+        return np.flatnonzero(~self.every & (self.sequence_weights > 0))
 
     @cached_property
     def after(self) -> IntArray:
@@ -70,10 +76,16 @@ class Piece:
         inside[ends_of(self.offsets)[0]] = False
         return np.flatnonzero(inside)
 
-    def whole(self, what: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    def _whole(self, what: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Tell for which sequences something is true of all tokens."""
         wrong = np.concatenate([[0], np.cumsum(~what)])
         return np.asarray(wrong[self.offsets[1:]] == wrong[self.offsets[:-1]])
+
+    def refuse(self, token: int, got: str) -> None:
+        """Refuse the label of a token."""
+        s = int(np.searchsorted(self.offsets, token, "right")) - 1
+        where = f"{got}, at token {token - self.offsets[s]} of sequence {self.first + s}"
+        raise InputError("Y", "labels that the model allows", where, _REMEDY)
 
 
 Sums = tuple[float, FloatArray]
@@ -109,29 +121,36 @@ class SequenceObjective:
     def __post_init__(self) -> None:
         self.of_piece = piece_loss(self.loss)
         self.spread = Spreading(self.threads)
+        self.pieces = [(first, last, self._piece(first, last)) for first, last in self.data.pieces()]
 
     def __call__(self, theta: FloatArray) -> tuple[float, FloatArray]:
         """Return value and gradient."""
         model, data = self.model, self.data
         tables = model.tables(theta, data.tokens)
         slopes = np.empty((data.n_tokens, width_of(model.features.card)))
-        one = partial(self._piece, tables, Transition(tables.transition), slopes)
-        values, transitions = zip(*self.spread(one, list(data.pieces())), strict=True)
+        one = partial(self._sums, tables, Transition(tables.transition), slopes)
+        found = self.spread(one, self.pieces)
         state = data.tokens.transpose(slopes, self.spread)
         k, (begins, ends) = model.features.card, ends_of(data.offsets)
         edges = (slopes[begins, :k].sum(axis=0), slopes[ends, :k].sum(axis=0)) if model.boundary else (state,) * 2
-        gradient = model.joined(state, np.sum(transitions, axis=0), *edges)
-        gradient += 2.0 * self.l2 * theta
-        return float(np.sum(values) + np.sum(self.l2 * theta * theta)), gradient
+        gradient = model.joined(state, np.sum([pairs for _, pairs in found], axis=0), *edges)
+        pull = self.l2 * theta
+        gradient += 2.0 * pull
+        return float(np.sum([value for value, _ in found]) + np.sum(pull * theta)), gradient
 
-    def _piece(self, tables: Tables, transition: Transition, slopes: FloatArray, first: int, last: int) -> Sums:
+    def _piece(self, first: int, last: int) -> Piece:
         offsets = self.data.offsets[first : last + 1]
         tokens = slice(int(offsets[0]), int(offsets[-1]))
-        scores = np.empty((tokens.stop - tokens.start, slopes.shape[1]))
+        weights = np.ones(tokens.stop - tokens.start) if self.weights is None else self.weights[tokens]
+        return Piece(first, offsets - offsets[0], self.labels[tokens], weights)
+
+    def _sums(
+        self, tables: Tables, transition: Transition, slopes: FloatArray, first: int, last: int, piece: Piece
+    ) -> Sums:
+        start, end = int(self.data.offsets[first]), int(self.data.offsets[last])
+        scores = np.empty((end - start, slopes.shape[1]))
         self.data.scores(tables, first, last, scores)
-        weights = np.ones(len(scores)) if self.weights is None else self.weights[tokens]
-        piece = Piece(first, offsets - offsets[0], self.labels[tokens], weights, scores, tables, transition)
-        return self.of_piece(piece, slopes[tokens])
+        return self.of_piece(piece, scores, transition, slopes[start:end])
 
 
 class Spreading:
@@ -148,7 +167,11 @@ class Spreading:
         return list(self.pool.map(lambda one: function(*one), arguments))
 
 
-def piece_loss(loss: Loss) -> Callable[[Piece, FloatArray], Sums]:
+PieceLoss = Callable[[Piece, FloatArray, Transition, FloatArray], Sums]
+"""From a piece, its scores (overwritten) and the transitions to its sums; derivatives by the scores: the last array."""
+
+
+def piece_loss(loss: Loss) -> PieceLoss:
     """Return the function for the pieces of a loss."""
     if isinstance(loss, Likelihood):
         return likelihood
@@ -161,59 +184,40 @@ def piece_loss(loss: Loss) -> Callable[[Piece, FloatArray], Sums]:
     raise InputError("loss", "'cl', 'pseudo', or a loss of single labels or of pairs of them", repr(loss.name))
 
 
-def likelihood(piece: Piece, slopes: FloatArray) -> Sums:
+def likelihood(piece: Piece, scores: FloatArray, transition: Transition, slopes: FloatArray) -> Sums:
     """log Z - log Z(y), by weight; sequences without any label are left out."""
-    known = piece.labels >= 0
-    weights = np.where(piece.whole(~known), 0.0, piece.sequence_weights)
-    every = piece.whole(known) & (weights > 0)
-    partly = np.flatnonzero(~every & (weights > 0))
-    clamped = _clamped(piece, partly)
-    value, pairs = _scores_of_labels(piece, every, weights)
-    found = posterior(piece.scores, piece.offsets, piece.transition, out=slopes)
+    from isinglass.kernels.numba.chains import known_paths, less_known
+
+    last, weights, partly = len(piece.offsets) - 1, piece.sequence_weights, piece.partly
+    counts = np.zeros_like(transition.log)
+    on = np.where(piece.every, weights, 0.0)
+    value, bad = known_paths(0, last, piece.offsets, piece.labels, on, scores, transition.log, counts)
+    if bad >= 0:
+        piece.refuse(bad, "one that the model forbids")
+    clamped = _clamped(piece, scores, transition) if len(partly) else None
+    found = posterior(scores, piece.offsets, transition, out=slopes)
     found.require_possible(piece.first)
-    value += float((weights * found.log_z)[weights > 0].sum())
-    total = found.transitions(weights) - pairs
-    rows = np.flatnonzero(np.repeat(every, np.diff(piece.offsets)))
-    slopes[rows, piece.labels[rows]] -= 1.0
+    total = found.transitions(weights) - counts
+    value = float((weights * found.log_z).sum() - value)
     if clamped is not None:
         clamped.require_possible(piece.first)
         value -= float((weights[partly] * clamped.log_z).sum())
         slopes[_rows_of(piece.offsets, partly)] -= clamped.nodes
         total = total - clamped.transitions(weights[partly])
-    if not (weights == 1).all():
-        slopes *= np.repeat(weights, np.diff(piece.offsets))[:, None]
+    less_known(0, last, piece.offsets, piece.labels, piece.every, weights, slopes)
     return value, total
 
 
-def _scores_of_labels(piece: Piece, every: NDArray[np.bool_], weights: FloatArray) -> Sums:
-    """Return minus the scores of the known labels, and how often they have each transition, by weight."""
-    on = np.repeat(np.where(every, weights, 0.0), np.diff(piece.offsets))
-    rows = np.flatnonzero(on)
-    y, after = piece.labels, piece.after[on[piece.after] > 0]
-    own, moved = piece.scores[rows, y[rows]], piece.transition.log[y[after - 1], y[after]]
-    bad = np.concatenate([rows[own == -np.inf], after[moved == -np.inf]])
-    if len(bad):
-        s = piece.first + int(np.searchsorted(piece.offsets, bad[0], "right")) - 1
-        t = int(bad[0] - piece.offsets[s - piece.first])
-        got = f"one that the model forbids, at token {t} of sequence {s}"
-        raise InputError("Y", "labels that the model allows", got, _REMEDY)
-    k = piece.transition.card
-    pairs = np.bincount(y[after - 1] * k + y[after], on[after], k * k).reshape(k, k)
-    return -float((on[rows] * own).sum() + (on[after] * moved).sum()), pairs
-
-
-def _clamped(piece: Piece, partly: IntArray) -> Posterior | None:
+def _clamped(piece: Piece, scores: FloatArray, transition: Transition) -> Posterior:
     """Run the sequences whose labels are partly known, with those ruling out all others."""
-    if not len(partly):
-        return None
-    rows = _rows_of(piece.offsets, partly)
-    scores, y = piece.scores[rows], piece.labels[rows]
+    rows = _rows_of(piece.offsets, piece.partly)
+    kept, y = scores[rows], piece.labels[rows]
     known = np.flatnonzero(y >= 0)
-    kept = scores[known, y[known]]
-    scores[known] = -np.inf
-    scores[known, y[known]] = kept
-    offsets = np.concatenate([[0], np.cumsum(np.diff(piece.offsets)[partly])])
-    return posterior(scores, offsets, piece.transition)
+    own = kept[known, y[known]]
+    kept[known] = -np.inf
+    kept[known, y[known]] = own
+    offsets = np.concatenate([[0], np.cumsum(np.diff(piece.offsets)[piece.partly])])
+    return posterior(kept, offsets, transition)
 
 
 def _rows_of(offsets: IntArray, sequences: IntArray) -> IntArray:
@@ -223,42 +227,37 @@ def _rows_of(offsets: IntArray, sequences: IntArray) -> IntArray:
     return np.asarray(np.arange(sizes.sum()) + np.repeat(offsets[sequences] - (ends - sizes), sizes))
 
 
-def pseudolikelihood(piece: Piece, slopes: FloatArray) -> Sums:
+def pseudolikelihood(piece: Piece, scores: FloatArray, transition: Transition, slopes: FloatArray) -> Sums:
     """- sum_t log p(y_t given its neighbours), over known labels whose neighbours are known."""
-    y, k, g = piece.labels, piece.transition.card, piece.transition.log
-    after = piece.after
-    fine = y >= 0
+    y, k, g, after = piece.labels, transition.card, transition.log, piece.after
+    fine = (y >= 0) & (piece.weights > 0)
     fine[after] &= y[after - 1] >= 0
     fine[after - 1] &= y[after] >= 0
-    on = fine & (piece.weights > 0)
-    scores = piece.scores[:, :k]
-    left, right = after[on[after]], after[on[after - 1]] - 1
-    scores[left] += g[y[left - 1]]
-    scores[right] += g[:, y[right + 1]].T
-    rows = np.flatnonzero(on)
-    chosen = scores[rows]
-    own = chosen[np.arange(len(rows)), y[rows]]
+    left, right, rows = after[fine[after]], after[fine[after - 1]] - 1, np.flatnonzero(fine)
+    scores[left, :k] += g[y[left - 1]]
+    scores[right, :k] += g[:, y[right + 1]].T
+    chosen, at, weights = scores[rows, :k], np.arange(len(rows)), piece.weights[rows]
+    own = chosen[at, y[rows]]
     _require_possible(own == -np.inf, rows, piece)
     top = chosen.max(axis=1, initial=-np.inf, keepdims=True)
     mass = np.exp(chosen - top)
     norm = mass.sum(axis=1, keepdims=True)
-    weights = piece.weights[rows]
-    value = float((weights * (np.log(norm[:, 0]) + top[:, 0] - own)).sum())
     bars = mass / norm
-    bars[np.arange(len(rows)), y[rows]] -= 1.0
+    bars[at, y[rows]] -= 1.0
     slopes[:] = 0.0
     slopes[rows, :k] = weights[:, None] * bars
     total = np.zeros((k, k))
     np.add.at(total, y[left - 1], slopes[left, :k])
     np.add.at(total.T, y[right + 1], slopes[right, :k])
-    return value, total
+    return float((weights * (np.log(norm[:, 0]) + top[:, 0] - own)).sum()), total
 
 
-def univariate(loss: UnivariateLoss, piece: Piece, slopes: FloatArray) -> Sums:
+def univariate(
+    loss: UnivariateLoss, piece: Piece, scores: FloatArray, transition: Transition, slopes: FloatArray
+) -> Sums:
     """A sum over known labels of a function of the token's belief."""
-    found = posterior(piece.scores, piece.offsets, piece.transition)
+    found, k = posterior(scores, piece.offsets, transition), transition.card
     found.require_possible(piece.first)
-    k = piece.transition.card
     rows = np.flatnonzero((piece.labels >= 0) & (piece.weights > 0))
     values, bars = loss.terms(found.nodes[rows, :k], piece.labels[rows])
     _require_possible(~np.isfinite(values), rows, piece)
@@ -269,13 +268,13 @@ def univariate(loss: UnivariateLoss, piece: Piece, slopes: FloatArray) -> Sums:
     return float((piece.weights[rows] * values).sum()), totals
 
 
-def clique(loss: CliqueLoss, piece: Piece, slopes: FloatArray) -> Sums:
+def clique(loss: CliqueLoss, piece: Piece, scores: FloatArray, transition: Transition, slopes: FloatArray) -> Sums:
     """A sum over pairs of known neighbours of a function of their belief; the weight is the mean of the two."""
-    found = posterior(piece.scores, piece.offsets, piece.transition)
+    found, k, y, after = posterior(scores, piece.offsets, transition), transition.card, piece.labels, piece.after
     found.require_possible(piece.first)
-    k, y, after = piece.transition.card, piece.labels, piece.after
     rows = after[(y[after] >= 0) & (y[after - 1] >= 0)]
     weights = (piece.weights[rows] + piece.weights[rows - 1]) / 2
+    rows, weights = rows[weights > 0], weights[weights > 0]
     values, bars = loss.terms(found.pairs()[rows].reshape(-1, k * k), y[rows - 1] * k + y[rows])
     _require_possible(~np.isfinite(values), rows, piece)
     pair_bars = np.zeros((len(y), k, k))
@@ -288,7 +287,4 @@ def clique(loss: CliqueLoss, piece: Piece, slopes: FloatArray) -> Sums:
 def _require_possible(bad: NDArray[np.bool_], rows: IntArray, piece: Piece) -> None:
     """Refuse labels that the model forbids."""
     if bad.any():
-        t = int(rows[np.argmax(bad)])
-        s = int(np.searchsorted(piece.offsets, t, "right")) - 1
-        got = f"one of belief zero, at token {t - piece.offsets[s]} of sequence {piece.first + s}"
-        raise InputError("Y", "labels that the model allows", got, _REMEDY)
+        piece.refuse(int(rows[np.argmax(bad)]), "one of belief zero")

@@ -186,6 +186,40 @@ def add_pairs(first, last, offsets, card, weights, alpha, v, flagged, pairs):
                 pairs[ix(i), ix(b + 7)] += weight * c7
 
 
+@compiled
+def known_paths(first, last, offsets, labels, weights, scores, table, counts):
+    """Return the scores of known labels, by weight, and the first token that is ruled out, or -1; count transitions."""
+    total = 0.0
+    for s in range(first, last):
+        weight = weights[ix(s)]
+        if weight == 0:
+            continue
+        for t in range(offsets[ix(s)], offsets[ix(s + 1)]):
+            y = labels[ix(t)]
+            value = scores[ix(t), ix(y)]
+            if t > offsets[ix(s)]:
+                before = labels[ix(t - 1)]
+                value += table[ix(before), ix(y)]
+                counts[ix(before), ix(y)] += weight
+            if value == -np.inf:
+                return total, t
+            total += weight * value
+    return total, -1
+
+
+@compiled
+def less_known(first, last, offsets, labels, every, weights, slopes):
+    """Subtract the indicators of known labels from slopes, where a sequence has them all; multiply by its weight."""
+    for s in range(first, last):
+        weight = weights[ix(s)]
+        for t in range(offsets[ix(s)], offsets[ix(s + 1)]):
+            if every[ix(s)]:
+                slopes[ix(t), ix(labels[ix(t)])] -= 1.0
+            if weight != 1:
+                for x in range(slopes.shape[1]):
+                    slopes[ix(t), ix(x)] *= weight
+
+
 @inner
 def log_sum(row):
     """Return the logarithm of the sum of exponentials."""

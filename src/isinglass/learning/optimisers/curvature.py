@@ -42,16 +42,17 @@ class Curvature:
 
     def inverse_times(self, v: FloatArray) -> FloatArray:
         """Return H v."""
-        q = v.copy()
+        q, room = v.copy(), np.empty_like(v)
+        pairs = list(zip(self.steps, self.changes, map(dot, self.steps, self.changes), strict=True))
         factors = []
-        for s, y in zip(reversed(self.steps), reversed(self.changes), strict=True):
-            alpha = dot(s, q) / dot(s, y)
+        for s, y, curvature in reversed(pairs):
+            alpha = dot(s, q) / curvature
             factors.append(alpha)
-            q -= alpha * y
-        if self.steps:
-            s, y = self.steps[-1], self.changes[-1]
-            q *= dot(s, y) / dot(y, y)
-        for s, y, alpha in zip(self.steps, self.changes, reversed(factors), strict=True):
-            beta = dot(y, q) / dot(s, y)
-            q += (alpha - beta) * s
+            q -= np.multiply(alpha, y, out=room)
+        if pairs:
+            _, y, curvature = pairs[-1]
+            q *= curvature / dot(y, y)
+        for (s, y, curvature), alpha in zip(pairs, reversed(factors), strict=True):
+            beta = dot(y, q) / curvature
+            q += np.multiply(alpha - beta, s, out=room)
         return q
