@@ -35,6 +35,9 @@ from .errors import (
     MissingDependencyError as MissingDependencyError,
 )
 from .estimators import (
+    ChainCRF as ChainCRF,
+)
+from .estimators import (
     GraphCRF as GraphCRF,
 )
 from .estimators import (

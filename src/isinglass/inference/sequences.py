@@ -88,13 +88,6 @@ class Posterior:
         """Return where the tokens of a sequence are."""
         return slice(int(self.offsets[s]), int(self.offsets[s + 1]))
 
-    def require_possible(self, first: int = 0) -> None:
-        """Raise an error if a sequence has no possible labelling; `first` is the number of the first one."""
-        if (self.log_z == -np.inf).any():
-            s = first + int(np.argmax(self.log_z == -np.inf))
-            text = f"no labelling of sequence {s} is possible: forbidden transitions and allowed labels rule out all"
-            raise ImpossibleEvidenceError(text)
-
     def transitions(self, weights: FloatArray) -> FloatArray:
         """Return the expected number of each transition (labels, labels), each sequence by its weight."""
         from isinglass.kernels.numba.chains import add_pairs
@@ -135,6 +128,14 @@ class Posterior:
         alpha, v = self.logs[s]
         k = self.transition.card
         return np.asarray(np.exp(alpha[:-1, :k, None] + self.transition.log + v[1:, None, :k]))
+
+
+def require_possible(values: FloatArray, first: int = 0) -> None:
+    """Raise an error if log Z, or the best score, of a sequence is -inf; `first` is the number of the first one."""
+    if (values == -np.inf).any():
+        s = first + int(np.argmax(values == -np.inf))
+        text = f"no labelling of sequence {s} is possible: forbidden neighbours and known labels rule out all"
+        raise ImpossibleEvidenceError(text)
 
 
 def posterior(
@@ -186,9 +187,7 @@ def _in_logarithms(
     return (alpha, v if log_z == -np.inf else v - log_z), float(log_z)
 
 
-def best_labels(
-    scores: FloatArray, offsets: IntArray, transition: Transition
-) -> tuple[NDArray[np.int64], FloatArray]:
+def best_labels(scores: FloatArray, offsets: IntArray, transition: Transition) -> tuple[NDArray[np.int64], FloatArray]:
     """Return the best labels of all tokens and the score of each sequence; `scores` are overwritten."""
     from isinglass.kernels.numba.chain_paths import viterbi
 
@@ -222,9 +221,7 @@ def draw_labels(found: Posterior, generator: np.random.Generator) -> IntArray:
     return labels
 
 
-def derivative(
-    found: Posterior, node_bars: FloatArray, pair_bars: FloatArray | None
-) -> tuple[FloatArray, FloatArray]:
+def derivative(found: Posterior, node_bars: FloatArray, pair_bars: FloatArray | None) -> tuple[FloatArray, FloatArray]:
     """Return the derivatives of a loss by the scores, (tokens, labels) and (labels, labels), from those by the beliefs.
 
     Beliefs are the gradient of log Z, so their Jacobian is symmetric: it is applied as a derivative along the bars.

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from isinglass.errors import InputError
 from isinglass.inference import Info
-from isinglass.inference.sequences import Posterior, Transition, derivative, posterior
+from isinglass.inference.sequences import Posterior, Transition, derivative, posterior, require_possible
 from isinglass.losses import CliqueLoss, Likelihood, Loss, Pseudolikelihood, UnivariateLoss
 from isinglass.models.attributes import width_of
 from isinglass.models.sequences import SequenceModel, Sequences, Tables, ends_of
@@ -185,7 +185,7 @@ def piece_loss(loss: Loss) -> PieceLoss:
 
 
 def likelihood(piece: Piece, scores: FloatArray, transition: Transition, slopes: FloatArray) -> Sums:
-    """log Z - log Z(y), by weight; sequences without any label are left out."""
+    """Return log Z - log Z(y), by weight; sequences without any label are left out."""
     from isinglass.kernels.numba.chains import known_paths, less_known
 
     last, weights, partly = len(piece.offsets) - 1, piece.sequence_weights, piece.partly
@@ -196,11 +196,11 @@ def likelihood(piece: Piece, scores: FloatArray, transition: Transition, slopes:
         piece.refuse(bad, "one that the model forbids")
     clamped = _clamped(piece, scores, transition) if len(partly) else None
     found = posterior(scores, piece.offsets, transition, out=slopes)
-    found.require_possible(piece.first)
+    require_possible(found.log_z, piece.first)
     total = found.transitions(weights) - counts
     value = float((weights * found.log_z).sum() - value)
     if clamped is not None:
-        clamped.require_possible(piece.first)
+        require_possible(clamped.log_z, piece.first)
         value -= float((weights[partly] * clamped.log_z).sum())
         slopes[_rows_of(piece.offsets, partly)] -= clamped.nodes
         total = total - clamped.transitions(weights[partly])
@@ -228,7 +228,7 @@ def _rows_of(offsets: IntArray, sequences: IntArray) -> IntArray:
 
 
 def pseudolikelihood(piece: Piece, scores: FloatArray, transition: Transition, slopes: FloatArray) -> Sums:
-    """- sum_t log p(y_t given its neighbours), over known labels whose neighbours are known."""
+    """Return - sum_t log p(y_t given its neighbours), over known labels whose neighbours are known."""
     y, k, g, after = piece.labels, transition.card, transition.log, piece.after
     fine = (y >= 0) & (piece.weights > 0)
     fine[after] &= y[after - 1] >= 0
@@ -238,7 +238,7 @@ def pseudolikelihood(piece: Piece, scores: FloatArray, transition: Transition, s
     scores[right, :k] += g[:, y[right + 1]].T
     chosen, at, weights = scores[rows, :k], np.arange(len(rows)), piece.weights[rows]
     own = chosen[at, y[rows]]
-    _require_possible(own == -np.inf, rows, piece)
+    _require_believed(own == -np.inf, rows, piece)
     top = chosen.max(axis=1, initial=-np.inf, keepdims=True)
     mass = np.exp(chosen - top)
     norm = mass.sum(axis=1, keepdims=True)
@@ -255,12 +255,12 @@ def pseudolikelihood(piece: Piece, scores: FloatArray, transition: Transition, s
 def univariate(
     loss: UnivariateLoss, piece: Piece, scores: FloatArray, transition: Transition, slopes: FloatArray
 ) -> Sums:
-    """A sum over known labels of a function of the token's belief."""
+    """Sum a function of the token's belief over known labels."""
     found, k = posterior(scores, piece.offsets, transition), transition.card
-    found.require_possible(piece.first)
+    require_possible(found.log_z, piece.first)
     rows = np.flatnonzero((piece.labels >= 0) & (piece.weights > 0))
     values, bars = loss.terms(found.nodes[rows, :k], piece.labels[rows])
-    _require_possible(~np.isfinite(values), rows, piece)
+    _require_believed(~np.isfinite(values), rows, piece)
     node_bars = np.zeros((len(piece.labels), k))
     node_bars[rows] = piece.weights[rows, None] * bars
     slopes[:] = 0.0
@@ -269,14 +269,14 @@ def univariate(
 
 
 def clique(loss: CliqueLoss, piece: Piece, scores: FloatArray, transition: Transition, slopes: FloatArray) -> Sums:
-    """A sum over pairs of known neighbours of a function of their belief; the weight is the mean of the two."""
+    """Sum a function of the belief of pairs over known neighbours; the weight is the mean of the two."""
     found, k, y, after = posterior(scores, piece.offsets, transition), transition.card, piece.labels, piece.after
-    found.require_possible(piece.first)
+    require_possible(found.log_z, piece.first)
     rows = after[(y[after] >= 0) & (y[after - 1] >= 0)]
     weights = (piece.weights[rows] + piece.weights[rows - 1]) / 2
     rows, weights = rows[weights > 0], weights[weights > 0]
     values, bars = loss.terms(found.pairs()[rows].reshape(-1, k * k), y[rows - 1] * k + y[rows])
-    _require_possible(~np.isfinite(values), rows, piece)
+    _require_believed(~np.isfinite(values), rows, piece)
     pair_bars = np.zeros((len(y), k, k))
     pair_bars[rows] = (weights[:, None] * bars).reshape(-1, k, k)
     slopes[:] = 0.0
@@ -284,7 +284,7 @@ def clique(loss: CliqueLoss, piece: Piece, scores: FloatArray, transition: Trans
     return float((weights * values).sum()), totals
 
 
-def _require_possible(bad: NDArray[np.bool_], rows: IntArray, piece: Piece) -> None:
+def _require_believed(bad: NDArray[np.bool_], rows: IntArray, piece: Piece) -> None:
     """Refuse labels that the model forbids."""
     if bad.any():
         piece.refuse(int(rows[np.argmax(bad)]), "one of belief zero")

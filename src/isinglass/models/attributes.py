@@ -61,10 +61,11 @@ class StateFeatures:
     labels: NDArray[np.int32]
 
     @classmethod
-    def all_pairs(cls, n_attributes: int, card: int) -> StateFeatures:
-        """Give every attribute a weight for every label."""
-        labels = np.tile(np.arange(card, dtype=np.int32), n_attributes)
-        return cls(card, np.arange(n_attributes + 1, dtype=np.int64) * card, labels)
+    def all_pairs(cls, n_attributes: int, card: int, kept: NDArray[np.bool_] | None = None) -> StateFeatures:
+        """Give every attribute, or those that are `kept`, a weight for every label."""
+        counts = np.full(n_attributes, card) if kept is None else np.where(kept, card, 0)
+        first = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+        return cls(card, first, np.tile(np.arange(card, dtype=np.int32), int(first[-1]) // card))
 
     @classmethod
     def seen(cls, X: csr_array, labels: IntArray, card: int, min_count: int = 1) -> StateFeatures:
@@ -101,7 +102,7 @@ class StateFeatures:
         which = np.repeat(rich, counts)
         rows = np.repeat(number, counts)[which]
         first = np.concatenate([[0], np.cumsum(counts[~rich])])
-        places = rows * width_of(self.card) + self.labels[which]
+        places = (rows * width_of(self.card) + self.labels[which]).astype(np.int64)
         return _Parts(rich, number, np.flatnonzero(which), np.flatnonzero(~which), places, first, self.labels[~which])
 
     def compiled(self, X: csr_array) -> Tokens:

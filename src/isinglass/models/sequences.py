@@ -73,8 +73,8 @@ class SequenceModel:
         named, k = self.split(theta), self.features.card
         start, end = (named.get(name, np.zeros(k)) for name in ("start", "end"))
         f = self.forbidden
-        hard = [np.where(at, -np.inf, of) for at, of in zip((f[:k, :k], f[k, :k], f[:k, k]),
-                                                            (named["transition"], start, end), strict=True)]  # fmt: skip
+        given = ((f[:k, :k], named["transition"]), (f[k, :k], start), (f[:k, k], end))
+        hard = [np.where(ruled_out, -np.inf, scores) for ruled_out, scores in given]
         return Tables(tokens.weights(named["state"]), *hard)
 
     def joined(self, state: FloatArray, transition: FloatArray, start: FloatArray, end: FloatArray) -> FloatArray:
