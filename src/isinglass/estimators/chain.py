@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from functools import partial
-from itertools import chain
+from itertools import chain, pairwise
 from operator import attrgetter, itemgetter
 from typing import Any, Self
 
@@ -330,7 +330,7 @@ class ChainCRF(BaseEstimator):  # type: ignore[misc]
         """Return labels for numbers, sequence by sequence."""
         names = list(map(self.classes_.__getitem__, codes.tolist()))
         ends = data.offsets.tolist()
-        return [names[a:b] for a, b in zip(ends[:-1], ends[1:], strict=True)]
+        return [names[a:b] for a, b in pairwise(ends)]
 
     def _run(
         self,
@@ -374,7 +374,7 @@ def _n_best(
     found = []
     log_z = posterior(scores.copy(), offsets, transition, back=False).log_z
     require_possible(log_z)
-    for s, (a, b) in enumerate(zip(offsets[:-1].tolist(), offsets[1:].tolist(), strict=True)):
+    for s, (a, b) in enumerate(pairwise(offsets.tolist())):
         paths, values = n_best_labels(scores[a:b], transition, n)
         found.append((paths, values - log_z[s]))
     return found

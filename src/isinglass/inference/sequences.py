@@ -178,13 +178,13 @@ def posterior(
 def _in_logarithms(
     scores: FloatArray, transition: Transition, beliefs: FloatArray
 ) -> tuple[tuple[FloatArray, FloatArray], float]:
-    """Run one chain in logarithms; log Z goes into log v, so that pairs need none."""
+    """Run one chain in logarithms; return log alpha, log v and log Z."""
     from isinglass.kernels.numba.chains import log_chain
 
     alpha, v = np.full_like(scores, -np.inf), np.full_like(scores, -np.inf)
     beliefs[:] = 0.0
     log_z = log_chain(transition.card, scores, transition.log, alpha, v, beliefs, np.empty(transition.card))
-    return (alpha, v if log_z == -np.inf else v - log_z), float(log_z)
+    return (alpha, v), float(log_z)
 
 
 def best_labels(scores: FloatArray, offsets: IntArray, transition: Transition) -> tuple[NDArray[np.int64], FloatArray]:

@@ -27,7 +27,7 @@ LANES = 8
 
 @unrolled
 def add_rows(first, last, starts, columns, values, step, table, scores):
-    """Write the scores of tokens `first` to `last` from the weights of attributes with rows, table (attributes, width)."""
+    """Write the scores of tokens `first` to `last` from attributes with rows, table (attributes, width)."""
     for t in range(first, last):
         for b in range(0, scores.shape[1], 8):
             c0 = c1 = c2 = c3 = c4 = c5 = c6 = c7 = 0.0

@@ -236,33 +236,33 @@ def log_sum(row):
 
 @compiled
 def log_chain(card, scores, table, alpha, v, beliefs, row):
-    """Forward-backward of one chain in logarithms: log alpha, log v (without log Z) and linear p; returns log Z."""
-    n = len(scores)
-    for x in range(card):
-        alpha[0, x] = scores[0, x]
-    for t in range(1, n):
+    """Forward-backward of one chain in logarithms, scaled as above: log alpha, log v and linear p; returns log Z."""
+    n, log_z = len(scores), 0.0
+    for t in range(n):
         for y in range(card):
             for x in range(card):
-                row[x] = alpha[t - 1, x] + table[x, y]
-            alpha[t, y] = log_sum(row[:card]) + scores[t, y]
-    log_z = log_sum(alpha[n - 1, :card])
-    for x in range(card):
-        v[n - 1, x] = scores[n - 1, x]
-        beliefs[n - 1, x] = np.exp(alpha[n - 1, x] - log_z)
-    for t in range(n - 2, -1, -1):
+                row[x] = alpha[t - 1, x] + table[x, y] if t > 0 else 0.0
+            alpha[t, y] = (log_sum(row[:card]) if t > 0 else 0.0) + scores[t, y]
+        total = log_sum(alpha[t, :card])
+        if total == -np.inf:
+            return total
+        log_z += total
+        for y in range(card):
+            alpha[t, y] -= total
+            v[t, y] = scores[t, y] - total
+    for t in range(n - 1, -1, -1):
         for x in range(card):
             for y in range(card):
-                row[y] = table[x, y] + v[t + 1, y]
-            beta = log_sum(row[:card])
-            v[t, x] = scores[t, x] + beta
-            possible = alpha[t, x] > -np.inf and beta > -np.inf
-            beliefs[t, x] = np.exp(alpha[t, x] + beta - log_z) if possible else 0.0
+                row[y] = table[x, y] + v[t + 1, y] if t < n - 1 else 0.0
+            beta = log_sum(row[:card]) if t < n - 1 else 0.0
+            v[t, x] += beta
+            beliefs[t, x] = np.exp(alpha[t, x] + beta) if alpha[t, x] > -np.inf else 0.0
     return log_z
 
 
 @compiled
 def covariance(first, last, offsets, card, beliefs, pairs, node_bars, pair_bars, tau, rho, slopes, totals):
-    """Write the derivative of node beliefs along (node_bars, pair_bars) to `slopes`, that of pairs, summed, to `totals`.
+    """Write the derivative of node beliefs along the bars to `slopes`, that of pairs, summed, to `totals`.
 
     `pairs` (tokens, card, card) are p_t(x, y) of each token with the one before it; `pair_bars` may be empty: zeros.
     """

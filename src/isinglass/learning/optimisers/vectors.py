@@ -1,7 +1,7 @@
 """Inner products that give the same bits for any number of threads.
 
-NumPy adds pairwise, in one fixed order; a threaded BLAS splits a long product by the number of its threads. Long vectors
-are done in pieces that stay in a cache.
+NumPy adds pairwise, in one fixed order; a threaded BLAS splits a long product by the number of its threads. Long
+vectors are done in pieces that stay in a cache.
 """
 
 from __future__ import annotations
