@@ -7,6 +7,7 @@ from . import inference as inference
 from . import io as io
 from . import learning as learning
 from . import losses as losses
+from . import metrics as metrics
 from . import models as models
 from . import testing as testing
 from . import viz as viz
@@ -140,6 +141,9 @@ from .inference import (
     sample as sample,
 )
 from .io import (
+    read_conll as read_conll,
+)
+from .io import (
     read_evidence as read_evidence,
 )
 from .io import (
@@ -150,6 +154,9 @@ from .io import (
 )
 from .io import (
     read_uai as read_uai,
+)
+from .io import (
+    write_conll as write_conll,
 )
 from .io import (
     write_evidence as write_evidence,

@@ -2,7 +2,7 @@
 
 import pickle
 import warnings
-from itertools import product
+from itertools import pairwise, product
 
 import numpy as np
 import pytest
@@ -53,13 +53,13 @@ def scores_of(fitted, x):
 def enumerated(nodes, table):
     n, k = nodes.shape
     paths = list(product(range(k), repeat=n))
-    values = [nodes[range(n), p].sum() + sum(table[a, b] for a, b in zip(p, p[1:], strict=False)) for p in paths]
+    values = [nodes[range(n), p].sum() + sum(table[a, b] for a, b in pairwise(p)) for p in paths]
     return paths, np.array(values)
 
 
 def test_all_forms_of_data_give_the_same_model():
     X, Y = sentences()
-    dicts = [[{a: True for a in token} for token in x] for x in X]
+    dicts = [[dict.fromkeys(token, True) for token in x] for x in X]
     split = [[{"b": 1, **{a.split("=")[0]: a.split("=")[1] for a in token[1:]}} for token in x] for x in X]
     one = crf().fit(X, Y)
     for other in (dicts, split):
@@ -144,7 +144,7 @@ def test_decoders_differ_and_are_optimal():
 @given(st.integers(0, 10_000))
 def test_constrained_decoding_equals_enumeration(seed):
     rng = np.random.default_rng(seed)
-    X, Y = sentences()
+    X, _Y = sentences()
     fitted = _fitted()
     x = X[int(rng.integers(len(X)))]
     names = fitted.classes_
@@ -202,7 +202,7 @@ def test_forbidden_transitions_of_the_model():
     fitted = crf(forbidden=rules, l2=1.0).fit(X, Y)
     for y in fitted.predict([[["w=1"]] * 5]) + fitted.sample([[["w=1"]] * 20], 0):
         assert y[0] != "I"
-        assert ("O", "I") not in set(zip(y[:-1], y[1:], strict=True))
+        assert ("O", "I") not in set(pairwise(y))
     with pytest.raises(InputError, match="labels that the model allows"):
         crf(forbidden=[("B", "I")]).fit([[["a"], ["b"]]], [["B", "I"]])
 

@@ -1,5 +1,7 @@
 """Objectives of sequences: gradients by finite differences, values by the general objective."""
 
+import itertools
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -74,7 +76,7 @@ def test_gradients_beside_hard_zeros(name):
 @pytest.mark.parametrize("name", NAMES)
 def test_values_are_those_of_the_general_objective(name, hidden, weighted):
     X, offsets, y, rng = data(hidden)
-    parts = [X.toarray()[a:b] for a, b in zip(offsets[:-1], offsets[1:], strict=True) if b > a]
+    parts = [X.toarray()[a:b] for a, b in itertools.pairwise(offsets) if b > a]
     model = chain_model(parts, K)
     weights = None
     if weighted:
