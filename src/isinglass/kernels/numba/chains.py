@@ -84,8 +84,15 @@ def times_rows(vector, row, count, table, out, at):
 
 
 @inner
-def normalised(row, alpha, low):
-    """Divide a row by its sum; return the sum, and whether a positive entry is below `low`."""
+def least_of(value, least):
+    """Return the smaller of two numbers, or `least` where the first is not positive."""
+    positive = value if value > 0 else 1.0
+    return positive if positive < least else least
+
+
+@inner
+def normalised(row, alpha):
+    """Divide a row by its sum; return the sum, and the smallest positive entry."""
     c0 = c1 = c2 = c3 = 0.0
     for b in range(0, alpha.shape[1], 4):
         c0 += alpha[ix(row), ix(b)]
@@ -94,12 +101,46 @@ def normalised(row, alpha, low):
         c3 += alpha[ix(row), ix(b + 3)]
     total = (c0 + c1) + (c2 + c3)
     scale = 1 / total if total > 0 else 0.0
-    lost = 0
-    for x in range(alpha.shape[1]):
-        value = alpha[ix(row), ix(x)] * scale
-        alpha[ix(row), ix(x)] = value
-        lost += (value > 0) & (value < low)
-    return total, lost > 0
+    m0 = m1 = m2 = m3 = 1.0
+    for b in range(0, alpha.shape[1], 4):
+        c0 = alpha[ix(row), ix(b)] * scale
+        c1 = alpha[ix(row), ix(b + 1)] * scale
+        c2 = alpha[ix(row), ix(b + 2)] * scale
+        c3 = alpha[ix(row), ix(b + 3)] * scale
+        alpha[ix(row), ix(b)] = c0
+        alpha[ix(row), ix(b + 1)] = c1
+        alpha[ix(row), ix(b + 2)] = c2
+        alpha[ix(row), ix(b + 3)] = c3
+        m0, m1, m2, m3 = least_of(c0, m0), least_of(c1, m1), least_of(c2, m2), least_of(c3, m3)
+    return total, min(min(m0, m1), min(m2, m3))
+
+
+@inner
+def turn(t, scale, nodes, alpha, beliefs):
+    """Write v over a row of nodes, p over beta; return the smallest positive v. Lanes with alpha = 0 have beta = 0."""
+    m0 = m1 = m2 = m3 = 1.0
+    r = ix(t)
+    for b in range(0, nodes.shape[1], 4):
+        a0, a1, a2, a3 = alpha[r, ix(b)], alpha[r, ix(b + 1)], alpha[r, ix(b + 2)], alpha[r, ix(b + 3)]
+        e0, e1, e2, e3 = beliefs[r, ix(b)], beliefs[r, ix(b + 1)], beliefs[r, ix(b + 2)], beliefs[r, ix(b + 3)]
+        e0 = e0 if a0 > 0 else 0.0
+        e1 = e1 if a1 > 0 else 0.0
+        e2 = e2 if a2 > 0 else 0.0
+        e3 = e3 if a3 > 0 else 0.0
+        beliefs[r, ix(b)] = a0 * e0
+        beliefs[r, ix(b + 1)] = a1 * e1
+        beliefs[r, ix(b + 2)] = a2 * e2
+        beliefs[r, ix(b + 3)] = a3 * e3
+        v0 = nodes[r, ix(b)] * e0 * scale
+        v1 = nodes[r, ix(b + 1)] * e1 * scale
+        v2 = nodes[r, ix(b + 2)] * e2 * scale
+        v3 = nodes[r, ix(b + 3)] * e3 * scale
+        nodes[r, ix(b)] = v0
+        nodes[r, ix(b + 1)] = v1
+        nodes[r, ix(b + 2)] = v2
+        nodes[r, ix(b + 3)] = v3
+        m0, m1, m2, m3 = least_of(v0, m0), least_of(v1, m1), least_of(v2, m2), least_of(v3, m3)
+    return min(min(m0, m1), min(m2, m3))
 
 
 @unrolled
@@ -117,8 +158,8 @@ def forward(first, last, offsets, card, nodes, table, tops, log_table, log_z, al
             else:
                 for x in range(alpha.shape[1]):
                     alpha[ix(t), ix(x)] = nodes[ix(t), ix(x)]
-            scale, low = normalised(t, alpha, LOW)
-            lost |= low
+            scale, least = normalised(t, alpha)
+            lost |= least < LOW
             scales[ix(t)] = scale
             total += np.log(scale) + tops[ix(t)]
         log_z[ix(s - first)] = total + (end - start - 1) * log_table if end > start else 0.0
@@ -132,27 +173,18 @@ def backward(first, last, offsets, card, turned, nodes, scales, alpha, beliefs, 
     beta is kept for labels that can be reached; that of others may overflow, and nothing needs it.
     """
     base = offsets[ix(first)]
-    width = nodes.shape[1]
     for s in range(first, last):
         start, end = offsets[ix(s)] - base, offsets[ix(s + 1)] - base
-        lost = 0
+        lost = False
         if end > start:
-            for x in range(width):
+            for x in range(nodes.shape[1]):
                 beliefs[ix(end - 1), ix(x)] = 1.0
-        for t in range(end - 1, start, -1):
+        for t in range(end - 1, start - 1, -1):
             scale = 1 / scales[ix(t)] if scales[ix(t)] > 0 else 0.0
-            for x in range(width):
-                beta = beliefs[ix(t), ix(x)] if alpha[ix(t), ix(x)] > 0 else 0.0
-                value = nodes[ix(t), ix(x)] * beta * scale
-                nodes[ix(t), ix(x)] = value
-                lost += (value > 0) & (value < LOW)
-                beliefs[ix(t), ix(x)] = alpha[ix(t), ix(x)] * beta
-            times_rows(nodes, t, card, turned, beliefs, t - 1)
-        if end > start:
-            for x in range(width):
-                beta = beliefs[ix(start), ix(x)] if alpha[ix(start), ix(x)] > 0 else 0.0
-                beliefs[ix(start), ix(x)] = alpha[ix(start), ix(x)] * beta
-        flagged[ix(s - first)] |= lost > 0
+            lost |= turn(t, scale, nodes, alpha, beliefs) < LOW
+            if t > start:
+                times_rows(nodes, t, card, turned, beliefs, t - 1)
+        flagged[ix(s - first)] |= lost
 
 
 @unrolled
