@@ -91,6 +91,16 @@ def test_marginals_and_likelihood_by_enumeration():
         assert several[i][0][0] == fitted.predict([x])[0]
 
 
+def test_encoded_data():
+    X, Y = sentences()
+    fitted = crf().fit(X, Y)
+    data = fitted.encode(X)
+    assert fitted.predict(data) == fitted.predict(X)
+    assert fitted.score(data, Y) == fitted.score(X, Y)
+    with pytest.raises(InputError, match="as in fit"):
+        crf(bias=True).fit(X, Y).predict(data)
+
+
 def test_unknown_attributes_are_ignored():
     X, Y = sentences()
     fitted = crf().fit(X, Y)

@@ -189,6 +189,14 @@ class ChainCRF(BaseEstimator):  # type: ignore[misc]
         self._optimizer_state = found.state
         return self
 
+    def encode(self, X: Any) -> Encoded:
+        """Lay out sequences once, by the attributes of the fitted estimator, for several calls.
+
+        What it returns can be given as X to `predict` and all other methods but `fit` and `partial_fit`.
+        """
+        self._require_fitted()
+        return self.index_.encode(X)
+
     def predict(self, X: Any, *, forced: Any = None, allowed: Any = None, forbidden: Any = None) -> list[list[Any]]:
         """Return the decoded labels of each sequence.
 

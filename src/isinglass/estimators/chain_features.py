@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array, issparse
+from scipy.sparse import csr_array, csr_matrix, issparse
 
 from isinglass.errors import InputError
 from isinglass.estimators.checks import refuse_spins
@@ -44,7 +44,7 @@ class _Growing(dict[str, int]):
 
 @dataclass(frozen=True, eq=False)
 class Encoded:
-    """Tokens of all sequences: attributes (tokens, attributes), and where each sequence begins."""
+    """Tokens of all sequences: attributes (tokens, attributes), and where each sequence begins (`ChainCRF.encode`)."""
 
     X: csr_array
     offsets: IntArray
@@ -93,7 +93,11 @@ class FeatureIndex:
         return [*(range(self.n_given) if self.names is None else self.names), *([BIAS] if self.bias else [])]
 
     def encode(self, X: Any) -> Encoded:
-        """Lay out new data by the columns of the training data."""
+        """Lay out new data by the columns of the training data; what is laid out already stays as it is."""
+        if isinstance(X, Encoded):
+            if X.X.shape[1] != self.n_attributes:
+                raise InputError("X", f"{self.n_attributes} attributes, as in fit", f"{X.X.shape[1]}")
+            return X
         sequences = _sequences(X)
         named = _is_named(sequences)
         if named is not (self.names is not None) and any(map(_length, sequences)):
@@ -162,10 +166,27 @@ def _is_named(sequences: list[Any]) -> bool:
 
 
 def _rows(sequences: list[Any]) -> Any:
+    """Return the rows of all sequences in one matrix."""
+    if all(isinstance(one, csr_array | csr_matrix) and one.dtype == np.float64 for one in sequences):
+        return _joined_rows(sequences)
     rows = [matrix(one, f"X[{i}]", "length, features") for i, one in enumerate(sequences) if _length(one)]
     if not rows:
         raise InputError("X", "at least one token", "sequences without any", "leave them out")
     return stacked(rows, "X")
+
+
+def _joined_rows(sequences: list[Any]) -> Any:
+    """Join many small sparse matrices, without a look at each."""
+    widths = {one.shape[1] for one in sequences}
+    if len(widths) > 1 or not sum(one.shape[0] for one in sequences):
+        return stacked([matrix(one, f"X[{i}]", "length, features") for i, one in enumerate(sequences)], "X")
+    data = np.concatenate([one.data for one in sequences])
+    columns = np.concatenate([one.indices for one in sequences])
+    starts = np.concatenate([[0], *(one.indptr[1:] for one in sequences)]).astype(np.int64)
+    sizes = [one.shape[0] for one in sequences]
+    before = np.concatenate([[0], np.cumsum([one.indptr[-1] for one in sequences])[:-1]])
+    starts[1:] += np.repeat(before, sizes)
+    return matrix(csr_array((data, columns, starts), shape=(len(starts) - 1, widths.pop())), "X", "tokens, features")
 
 
 def _named(sequences: list[Any], number: Callable[[str], int]) -> tuple[NDArray[Any], Any, IntArray, IntArray]:

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -125,24 +126,18 @@ class _Parts:
 
 @dataclass(frozen=True, eq=False)
 class _Side:
-    """A sparse matrix of tokens and the attributes of one kind."""
+    """A sparse matrix of tokens and the attributes of one kind: starts, columns, values and step, by tokens."""
 
-    matrix: csr_array
-    step: int
-
-    @cached_property
-    def by_token(self) -> tuple[Any, ...]:
-        """Return starts, columns, values and step, by tokens."""
-        return self._laid_out(self.matrix)
+    by_token: tuple[IntArray, NDArray[np.int32], FloatArray, int]
+    n_attributes: int
 
     @cached_property
     def by_attribute(self) -> tuple[Any, ...]:
         """Return the same by attributes, tokens in their order."""
-        return self._laid_out(csc_array(self.matrix))
-
-    def _laid_out(self, matrix: Any) -> tuple[Any, ...]:
-        values = matrix.data if self.step else np.ones(1)
-        return matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32), values, self.step
+        starts, columns, values, step = self.by_token
+        data = values if step else np.ones(len(columns), np.bool_)
+        turned = csc_array(csr_array((data, columns, starts), shape=(len(starts) - 1, self.n_attributes)))
+        return turned.indptr.astype(np.int64), turned.indices.astype(np.int32), turned.data if step else values, step
 
     @cached_property
     def pieces(self) -> list[tuple[int, int]]:
@@ -150,18 +145,26 @@ class _Side:
         starts = self.by_attribute[0]
         cuts = np.searchsorted(starts, np.linspace(0, starts[-1], _PIECES + 1)[1:-1])
         ends = np.unique(np.concatenate([[0], cuts, [len(starts) - 1]]))
-        return list(zip(ends[:-1].tolist(), ends[1:].tolist(), strict=True))
+        return list(pairwise(ends.tolist()))
 
 
 def _sides(parts: _Parts, X: csr_array) -> tuple[_Side, _Side]:
-    tokens = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
-    rich, step = parts.rich[X.indices], int(not (X.data == 1).all())
-    sides = []
-    for which, count in ((rich, parts.rich.sum()), (~rich, (~parts.rich).sum())):
-        starts = np.concatenate([[0], np.cumsum(np.bincount(tokens[which], minlength=X.shape[0]))])
-        arrays = (X.data[which], parts.number[X.indices[which]], starts)
-        sides.append(_Side(csr_array(arrays, shape=(X.shape[0], int(count))), step))
-    return sides[0], sides[1]
+    """Cut the columns of X into the two kinds; values that are all 1 are stored once."""
+    from isinglass.kernels.numba.attributes import split_kinds
+
+    step, tokens, entries = int(not (X.data == 1).all()), X.shape[0], len(X.data)
+    room = [
+        (np.empty(tokens + 1, np.int64), np.empty(entries, np.int32), np.empty(entries) if step else np.ones(1))
+        for _ in range(2)
+    ]
+    values = X.data if step else np.ones(1)
+    split_kinds(X.indptr.astype(np.int64), X.indices.astype(np.int32), values, step, parts.rich, parts.number, *room)
+    rich = int(parts.rich.sum())
+    one, two = (
+        _Side((starts, columns[: starts[-1]], kept[: starts[-1]] if step else kept, step), n)
+        for (starts, columns, kept), n in zip(room, (rich, len(parts.rich) - rich), strict=True)
+    )
+    return one, two
 
 
 @dataclass(frozen=True, eq=False)

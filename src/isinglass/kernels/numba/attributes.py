@@ -25,6 +25,31 @@ LANES = 8
 """Numbers that a row of labels is padded to a multiple of; written out below."""
 
 
+@compiled
+def split_kinds(starts, columns, values, step, rich, number, first, second):
+    """Cut a sparse matrix by tokens in two: attributes that are rich, and others, each with numbers of their own.
+
+    `first` and `second` hold starts (tokens + 1,), and columns and values with room for all entries.
+    """
+    (starts1, columns1, values1), (starts2, columns2, values2) = first, second
+    p1 = p2 = 0
+    for t in range(len(starts) - 1):
+        starts1[ix(t)], starts2[ix(t)] = p1, p2
+        for p in range(starts[ix(t)], starts[ix(t + 1)]):
+            a = ix(columns[ix(p)])
+            if rich[a]:
+                columns1[ix(p1)] = number[a]
+                if step:
+                    values1[ix(p1)] = values[ix(p)]
+                p1 += 1
+            else:
+                columns2[ix(p2)] = number[a]
+                if step:
+                    values2[ix(p2)] = values[ix(p)]
+                p2 += 1
+    starts1[ix(len(starts) - 1)], starts2[ix(len(starts) - 1)] = p1, p2
+
+
 @unrolled
 def add_rows(first, last, starts, columns, values, step, table, scores):
     """Write the scores of tokens `first` to `last` from attributes with rows, table (attributes, width)."""
