@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isinglass.errors import ImpossibleEvidenceError
-from isinglass.models.attributes import width_of
+from isinglass.models.attributes import aligned, width_of
 from isinglass.validation import IntArray
 
 FloatArray = NDArray[np.float64]
@@ -138,8 +138,27 @@ def require_possible(values: FloatArray, first: int = 0) -> None:
         raise ImpossibleEvidenceError(text)
 
 
+class Room:
+    """Arrays that one thread uses again and again: new memory costs as much as the work that is done in it."""
+
+    def __init__(self) -> None:
+        self.arrays: dict[str, FloatArray] = {}
+
+    def take(self, name: str, rows: int, width: int) -> FloatArray:
+        """Return an array with anything in it, until the name is taken again."""
+        size = rows * width
+        if name not in self.arrays or self.arrays[name].size < size:
+            self.arrays[name] = aligned(rows, width).reshape(-1)
+        return self.arrays[name][:size].reshape(rows, width)
+
+
 def posterior(
-    scores: FloatArray, offsets: IntArray, transition: Transition, out: FloatArray | None = None, back: bool = True
+    scores: FloatArray,
+    offsets: IntArray,
+    transition: Transition,
+    out: FloatArray | None = None,
+    back: bool = True,
+    room: Room | None = None,
 ) -> Posterior:
     """Run forward-backward.
 
@@ -154,13 +173,17 @@ def posterior(
         Where to write p_t.
     back : bool
         Without it only alpha and log Z are made.
+    room : Room, optional
+        For arrays of the result, which are then good until the next call with it.
     """
     from isinglass.kernels.numba import chains
 
     card, last, n = transition.card, len(offsets) - 1, len(scores)
     tops, scales, flagged, log_z = np.empty(n), np.empty(n), np.empty(last, np.bool_), np.empty(last)
     chains.shift_rows(0, last, offsets, card, chains.SPAN - transition.span, scores, tops, flagged)
-    nodes, alpha = np.exp(scores), np.empty_like(scores)
+    room = Room() if room is None else room
+    nodes, alpha = room.take("nodes", *scores.shape), room.take("alpha", *scores.shape)
+    np.exp(scores, out=nodes)
     chains.forward(
         0, last, offsets, card, nodes, transition.linear, tops, transition.top, log_z, alpha, scales, flagged
     )

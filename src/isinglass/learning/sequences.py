@@ -16,6 +16,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property, partial
+from threading import local
 from typing import Any
 
 import numpy as np
@@ -23,9 +24,9 @@ from numpy.typing import NDArray
 
 from isinglass.errors import InputError
 from isinglass.inference import Info
-from isinglass.inference.sequences import Posterior, Transition, derivative, posterior, require_possible
+from isinglass.inference.sequences import Posterior, Room, Transition, derivative, posterior, require_possible
 from isinglass.losses import CliqueLoss, Likelihood, Loss, Pseudolikelihood, UnivariateLoss
-from isinglass.models.attributes import width_of
+from isinglass.models.attributes import aligned, width_of
 from isinglass.models.sequences import SequenceModel, Sequences, Tables, ends_of
 from isinglass.validation import IntArray
 
@@ -121,13 +122,16 @@ class SequenceObjective:
     def __post_init__(self) -> None:
         self.of_piece = piece_loss(self.loss)
         self.spread = Spreading(self.threads)
+        self.rooms, self.slopes = local(), np.empty((0, 0))
         self.pieces = [(first, last, self._piece(first, last)) for first, last in self.data.pieces()]
 
     def __call__(self, theta: FloatArray) -> tuple[float, FloatArray]:
         """Return value and gradient."""
         model, data = self.model, self.data
         tables = model.tables(theta, data.tokens)
-        slopes = np.empty((data.n_tokens, width_of(model.features.card)))
+        slopes = self.slopes = (
+            self.slopes if self.slopes.size else aligned(data.n_tokens, width_of(model.features.card))
+        )
         one = partial(self._sums, tables, Transition(tables.transition), slopes)
         found = self.spread(one, self.pieces)
         state = data.tokens.transpose(slopes, self.spread)
@@ -148,9 +152,12 @@ class SequenceObjective:
         self, tables: Tables, transition: Transition, slopes: FloatArray, first: int, last: int, piece: Piece
     ) -> Sums:
         start, end = int(self.data.offsets[first]), int(self.data.offsets[last])
-        scores = np.empty((end - start, slopes.shape[1]))
+        if not hasattr(self.rooms, "own"):
+            self.rooms.own = Room()
+        room: Room = self.rooms.own
+        scores = room.take("scores", end - start, slopes.shape[1])
         self.data.scores(tables, first, last, scores)
-        return self.of_piece(piece, scores, transition, slopes[start:end])
+        return self.of_piece(piece, scores, transition, slopes[start:end], room)
 
 
 class Spreading:
@@ -167,7 +174,7 @@ class Spreading:
         return list(self.pool.map(lambda one: function(*one), arguments))
 
 
-PieceLoss = Callable[[Piece, FloatArray, Transition, FloatArray], Sums]
+PieceLoss = Callable[[Piece, FloatArray, Transition, FloatArray, Room], Sums]
 """From a piece, its scores (overwritten) and the transitions to its sums; derivatives by the scores: the last array."""
 
 
@@ -184,7 +191,7 @@ def piece_loss(loss: Loss) -> PieceLoss:
     raise InputError("loss", "'cl', 'pseudo', or a loss of single labels or of pairs of them", repr(loss.name))
 
 
-def likelihood(piece: Piece, scores: FloatArray, transition: Transition, slopes: FloatArray) -> Sums:
+def likelihood(piece: Piece, scores: FloatArray, transition: Transition, slopes: FloatArray, room: Room) -> Sums:
     """Return log Z - log Z(y), by weight; sequences without any label are left out."""
     from isinglass.kernels.numba.chains import known_paths, less_known
 
@@ -195,7 +202,7 @@ def likelihood(piece: Piece, scores: FloatArray, transition: Transition, slopes:
     if bad >= 0:
         piece.refuse(bad, "one that the model forbids")
     clamped = _clamped(piece, scores, transition) if len(partly) else None
-    found = posterior(scores, piece.offsets, transition, out=slopes)
+    found = posterior(scores, piece.offsets, transition, slopes, room=room)
     require_possible(found.log_z, piece.first)
     total = found.transitions(weights) - counts
     value = float((weights * found.log_z).sum() - value)
@@ -227,7 +234,7 @@ def _rows_of(offsets: IntArray, sequences: IntArray) -> IntArray:
     return np.asarray(np.arange(sizes.sum()) + np.repeat(offsets[sequences] - (ends - sizes), sizes))
 
 
-def pseudolikelihood(piece: Piece, scores: FloatArray, transition: Transition, slopes: FloatArray) -> Sums:
+def pseudolikelihood(piece: Piece, scores: FloatArray, transition: Transition, slopes: FloatArray, room: Room) -> Sums:
     """Return - sum_t log p(y_t given its neighbours), over known labels whose neighbours are known."""
     y, k, g, after = piece.labels, transition.card, transition.log, piece.after
     fine = (y >= 0) & (piece.weights > 0)
@@ -253,10 +260,10 @@ def pseudolikelihood(piece: Piece, scores: FloatArray, transition: Transition, s
 
 
 def univariate(
-    loss: UnivariateLoss, piece: Piece, scores: FloatArray, transition: Transition, slopes: FloatArray
+    loss: UnivariateLoss, piece: Piece, scores: FloatArray, transition: Transition, slopes: FloatArray, room: Room
 ) -> Sums:
     """Sum a function of the token's belief over known labels."""
-    found, k = posterior(scores, piece.offsets, transition), transition.card
+    found, k = posterior(scores, piece.offsets, transition, room=room), transition.card
     require_possible(found.log_z, piece.first)
     rows = np.flatnonzero((piece.labels >= 0) & (piece.weights > 0))
     values, bars = loss.terms(found.nodes[rows, :k], piece.labels[rows])
@@ -268,9 +275,16 @@ def univariate(
     return float((piece.weights[rows] * values).sum()), totals
 
 
-def clique(loss: CliqueLoss, piece: Piece, scores: FloatArray, transition: Transition, slopes: FloatArray) -> Sums:
+def clique(
+    loss: CliqueLoss, piece: Piece, scores: FloatArray, transition: Transition, slopes: FloatArray, room: Room
+) -> Sums:
     """Sum a function of the belief of pairs over known neighbours; the weight is the mean of the two."""
-    found, k, y, after = posterior(scores, piece.offsets, transition), transition.card, piece.labels, piece.after
+    found, k, y, after = (
+        posterior(scores, piece.offsets, transition, room=room),
+        transition.card,
+        piece.labels,
+        piece.after,
+    )
     require_possible(found.log_z, piece.first)
     rows = after[(y[after] >= 0) & (y[after - 1] >= 0)]
     weights = (piece.weights[rows] + piece.weights[rows - 1]) / 2
