@@ -247,6 +247,8 @@ def test_unobserved_labels():
     numbers = {"B": 0, "I": 1, "O": 2, None: -1}
     ints = crf().fit(X, [np.array([numbers[y] for y in labels]) for labels in holes])
     assert_array_equal(ints.theta_, fitted.theta_)
+    scalars = crf().fit(X, [[np.int64(numbers[y]) for y in labels] for labels in holes])
+    assert scalars.classes_ == [0, 1, 2]
     assert ints.score(X[:1], [[-1] * (len(X[0]) - 1) + [0]]) in (0.0, 1.0)
     with pytest.raises(InputError, match="at least one observed label"):
         crf().fit(X, [[None] * len(x) for x in X])

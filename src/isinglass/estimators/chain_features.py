@@ -249,6 +249,9 @@ def flat_labels(Y: Any, offsets: IntArray, argument: str = "Y") -> list[Any]:
         raise InputError(f"{argument}[{i}]", f"{sizes[i]} labels", f"{len(plain[i])}", remedy)
     flat = list(chain.from_iterable(plain))
     kinds = set(map(type, flat))
+    if any(issubclass(kind, np.generic) for kind in kinds):
+        flat = [label.item() if isinstance(label, np.generic) else label for label in flat]
+        kinds = set(map(type, flat))
     if int in kinds and kinds <= {int, type(None)} and -1 in flat:
         refuse_spins(np.array([label for label in flat if label is not None], np.int64))
         flat = [None if label == -1 else label for label in flat]

@@ -27,10 +27,11 @@ from isinglass.inference import Info
 from isinglass.inference.sequences import Posterior, Room, Transition, derivative, posterior, require_possible
 from isinglass.losses import CliqueLoss, Likelihood, Loss, Pseudolikelihood, UnivariateLoss
 from isinglass.models.attributes import aligned, width_of
-from isinglass.models.sequences import SequenceModel, Sequences, Tables, ends_of
+from isinglass.models.sequences import PIECE, SequenceModel, Sequences, Tables, ends_of
 from isinglass.validation import IntArray
 
 FloatArray = NDArray[np.float64]
+_FEWEST, _MOST_PAIRS = 64, 2**20
 _REMEDY = "a forbidden transition rules it out, or it underflows; use None (not observed) there"
 
 
@@ -123,7 +124,9 @@ class SequenceObjective:
         self.of_piece = piece_loss(self.loss)
         self.spread = Spreading(self.threads)
         self.rooms, self.slopes = local(), np.empty((0, 0))
-        self.pieces = [(first, last, self._piece(first, last)) for first, last in self.data.pieces()]
+        paired = isinstance(self.loss, UnivariateLoss | CliqueLoss)  # their derivatives need the beliefs of all pairs
+        most = min(PIECE, max(_FEWEST, _MOST_PAIRS // self.model.features.card**2)) if paired else PIECE
+        self.pieces = [(first, last, self._piece(first, last)) for first, last in self.data.pieces(most)]
 
     def __call__(self, theta: FloatArray) -> tuple[float, FloatArray]:
         """Return value and gradient."""

@@ -94,11 +94,11 @@ class Sequences:
         """The number of tokens."""
         return int(self.offsets[-1])
 
-    def pieces(self) -> Iterator[tuple[int, int]]:
-        """Cut the sequences into runs of about PIECE tokens; the cuts depend on nothing else."""
+    def pieces(self, tokens: int = PIECE) -> Iterator[tuple[int, int]]:
+        """Cut the sequences into runs of at most so many tokens, or of one sequence."""
         first, last = 0, len(self.offsets) - 1
         while first < last:
-            end = int(np.searchsorted(self.offsets, self.offsets[first] + PIECE, "right")) - 1
+            end = int(np.searchsorted(self.offsets, self.offsets[first] + tokens, "right")) - 1
             end = min(max(end, first + 1), last)
             yield first, end
             first = end

@@ -292,6 +292,28 @@ def log_chain(card, scores, table, alpha, v, beliefs, row):
     return log_z
 
 
+@inner
+def before_tokens(start, end, card, beliefs, pairs, node_bars, pair_bars, tau):
+    """Write tau: the expected sum of the direction up to each token, given its label."""
+    for t in range(start, end):
+        for y in range(card):
+            tau[ix(t), ix(y)] = 0.0
+        if t > start:
+            for x in range(card):
+                sent = tau[ix(t - 1), ix(x)]
+                if len(pair_bars) > 0:
+                    for y in range(card):
+                        tau[ix(t), ix(y)] += pairs[ix(t), ix(x), ix(y)] * (sent + pair_bars[ix(t), ix(x), ix(y)])
+                else:
+                    for y in range(card):
+                        tau[ix(t), ix(y)] += pairs[ix(t), ix(x), ix(y)] * sent
+            for y in range(card):
+                belief = beliefs[ix(t), ix(y)]
+                tau[ix(t), ix(y)] = tau[ix(t), ix(y)] / belief if belief > 0 else 0.0
+        for y in range(card):
+            tau[ix(t), ix(y)] += node_bars[ix(t), ix(y)]
+
+
 @compiled
 def covariance(first, last, offsets, card, beliefs, pairs, node_bars, pair_bars, tau, rho, slopes, totals):
     """Write the derivative of node beliefs along the bars to `slopes`, that of pairs, summed, to `totals`.
@@ -301,27 +323,22 @@ def covariance(first, last, offsets, card, beliefs, pairs, node_bars, pair_bars,
     base = offsets[ix(first)]
     for s in range(first, last):
         start, end = offsets[ix(s)] - base, offsets[ix(s + 1)] - base
-        for t in range(start, end):
-            for y in range(card):
-                mean = 0.0
-                if t > start and beliefs[t, y] > 0:
-                    for x in range(card):
-                        bar = pair_bars[t, x, y] if len(pair_bars) > 0 else 0.0
-                        mean += pairs[t, x, y] / beliefs[t, y] * (tau[t - 1, x] + bar)
-                tau[t, y] = node_bars[t, y] + mean
+        before_tokens(start, end, card, beliefs, pairs, node_bars, pair_bars, tau)
         whole = 0.0
         if end > start:
             for x in range(card):
-                whole += beliefs[end - 1, x] * tau[end - 1, x]
+                whole += beliefs[ix(end - 1), ix(x)] * tau[ix(end - 1), ix(x)]
         for t in range(end - 1, start - 1, -1):
             for x in range(card):
-                mean = 0.0
-                if t < end - 1 and beliefs[t, x] > 0:
+                mean, own = 0.0, tau[ix(t), ix(x)] - whole
+                if t < end - 1:
                     for y in range(card):
-                        bar = pair_bars[t + 1, x, y] if len(pair_bars) > 0 else 0.0
-                        after = node_bars[t + 1, y] + bar + rho[t + 1, y]
-                        mean += pairs[t + 1, x, y] / beliefs[t, x] * after
-                        moved = pairs[t + 1, x, y] * (tau[t, x] + after - whole)
-                        totals[x, y] += moved
-                rho[t, x] = mean
-                slopes[t, x] = beliefs[t, x] * (tau[t, x] + mean - whole)
+                        after = node_bars[ix(t + 1), ix(y)] + rho[ix(t + 1), ix(y)]
+                        after += pair_bars[ix(t + 1), ix(x), ix(y)] if len(pair_bars) > 0 else 0.0
+                        pair = pairs[ix(t + 1), ix(x), ix(y)]
+                        mean += pair * after
+                        totals[ix(x), ix(y)] += pair * (own + after)
+                belief = beliefs[ix(t), ix(x)]
+                mean = mean / belief if belief > 0 else 0.0
+                rho[ix(t), ix(x)] = mean
+                slopes[ix(t), ix(x)] = belief * (own + mean)
