@@ -17,6 +17,7 @@ from sklearn.preprocessing import FunctionTransformer
 
 import isinglass as ig
 from isinglass.errors import ConvergenceWarning, FileFormatError, ImpossibleEvidenceError, InputError
+from isinglass.io import read_arrays, write_arrays
 from isinglass.learning.optimisers import Adam, Lbfgs
 
 
@@ -350,6 +351,42 @@ def test_files(tmp_path):
     assert ig.ChainCRF.load(path).classes_[0] == ("N", "B")
     with pytest.raises(InputError, match="safe file"):
         crf().fit(X, [[frozenset([y]) for y in sequence] for sequence in Y]).save(path)
+
+
+def _tampered(path, arrays=None, **metadata):
+    file = read_arrays(path)
+    changed = {name: value for name, value in {**file.arrays, **(arrays or {})}.items() if value is not None}
+    write_arrays(path, changed, schema=file.schema, version=file.version, metadata={**file.metadata, **metadata})
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"arrays": {"theta": None}},
+        {"arrays": {"theta": np.full(3, np.nan)}},
+        {"arrays": {"history": np.zeros((2, 4))}},
+        {"arrays": {"labels": np.full(500, 99, np.int32)}},
+        {"arrays": {"first": np.arange(5)}},
+        {"arrays": {"names": np.zeros(3, np.uint8)}},
+        {"arrays": {"forbidden": np.zeros((2, 2), bool)}},
+        {"classes": ["B", "B", "O"]},
+        {"classes": []},
+        {"n_features_in": -1},
+        {"n_features_in": 10**9},
+        {"named": 1},
+        {"boundary": True},
+        {"parameters": {"l2": "x"}},
+        {"parameters": {"no_such": 1}},
+    ],
+)
+def test_files_that_are_not_what_they_say(tmp_path, change):
+    path = tmp_path / "chain.isg"
+    crf().fit(*sentences()).save(path)
+    _tampered(path)
+    ig.ChainCRF.load(path)
+    _tampered(path, **change)
+    with pytest.raises(FileFormatError):
+        ig.ChainCRF.load(path)
 
 
 def test_scikit_learn():
