@@ -105,7 +105,7 @@ def test_the_loss_alone_is_that_of_the_objective(loss):
     crf = graph(loss=loss, l2=0.0)
     f = crf._problem(choices_of(crf), X, Y).objective()
     theta = np.random.default_rng(0).normal(size=f.size)
-    assert_allclose(f.loss(theta), f(theta)[0], rtol=1e-12)
+    assert_allclose(f.unpenalised(theta), f(theta)[0], rtol=1e-12)
 
 
 def test_files_keep_the_history(tmp_path):

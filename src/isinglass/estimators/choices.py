@@ -171,18 +171,30 @@ def _jobs(n_jobs: Any) -> int:
 
 def _check_rest(crf: Any, loss: losses.Loss) -> None:
     """Check what needs no object."""
-    whole_number(crf.patience, "patience", 1)
+    check_run(crf)
     if crf.n_states is not None:
         whole_number(crf.n_states, "n_states", 2)
-    for name in ("warm_start", "verbose", "bias", "edge_bias"):
+    for name in ("bias", "edge_bias"):
         flag(getattr(crf, name, False), name)
+    check_class_weight(crf.class_weight, loss)
+
+
+def check_run(crf: Any) -> None:
+    """Check what belongs to a run of training, whatever is trained."""
+    whole_number(crf.patience, "patience", 1)
+    for name in ("warm_start", "verbose"):
+        flag(getattr(crf, name), name)
     if crf.callback is not None and not callable(crf.callback):
         raise InputError("callback", "a function of the progress", type(crf.callback).__name__, "or leave it out")
     if crf.checkpoint is not None:
         _check_file(crf.checkpoint)
-    if crf.class_weight is not None and loss.facts.uses == "log_z":
+
+
+def check_class_weight(given: Any, loss: losses.Loss) -> None:
+    """Refuse weights of labels for a loss that is no sum over labels."""
+    if given is not None and loss.facts.uses == "log_z":
         expected = f"None with loss {loss.name!r}, which is no sum over labels"
-        raise InputError("class_weight", expected, f"{crf.class_weight!r:.40}", "use a loss such as 'ucl'")
+        raise InputError("class_weight", expected, f"{given!r:.40}", "use a loss such as 'ucl'")
 
 
 def _check_file(path: Any) -> None:

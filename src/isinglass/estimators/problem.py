@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -71,7 +71,7 @@ class Data:
         examples = np.arange(len(self.sizes))
         return [self] if len(found) == 1 else [self.rows(examples[block]) for block in found]
 
-    def described(self) -> Iterable[NDArray[Any]]:
+    def contents(self) -> Iterable[NDArray[Any]]:
         """Return arrays that tell these data from others."""
         yield self.labels
         yield np.zeros(0) if self.weights is None else self.weights
@@ -85,14 +85,29 @@ class Problem:
     chosen: Choices
     data: Data
     validation: Data | None
+    compiled: dict[int, Model] = field(default_factory=dict, init=False, repr=False)  # the last minibatch of each size
+
+    @property
+    def optimizer(self) -> Optimizer[Any, Any]:
+        """What minimises."""
+        return self.chosen.optimizer
+
+    @property
+    def n_examples(self) -> int:
+        """How many examples there are."""
+        return len(self.data.sizes)
 
     def objective(self) -> Total:
         """Return what is minimised."""
         return self._total(self.data, 1.0)
 
-    def part_objective(self, rows: IntArray, like: Model | None = None) -> Total:
+    def part_objective(self, rows: IntArray) -> Total:
         """Return the objective of some examples, with their share of the penalty."""
-        return self._total(self.data.rows(rows, like), len(rows) / len(self.data.sizes))
+        data = self.data.rows(rows, self.compiled.get(len(rows)))
+        found = self._total(data, len(rows) / self.n_examples)
+        if len(found.parts) == 1:
+            self.compiled[len(rows)] = found.parts[0].model
+        return found
 
     def validation_objective(self) -> Total | None:
         """Return the loss of the validation data, without penalties."""
@@ -102,10 +117,10 @@ class Problem:
         """Return a text that another problem, by data or choices, does not have; limits of the run may differ."""
         chosen = self.chosen
         digest = hashlib.sha256()
-        made = [_described(one) for one in (chosen.algorithm, chosen.loss, chosen.rule, chosen.optimizer)]
+        made = [described(one) for one in (chosen.algorithm, chosen.loss, chosen.rule, chosen.optimizer)]
         digest.update(repr((made, chosen.l2, chosen.stages, self.data.model.parameters)).encode())
-        validation = () if self.validation is None else self.validation.described()
-        for array in (start, *self.data.described(), *validation):
+        validation = () if self.validation is None else self.validation.contents()
+        for array in (start, *self.data.contents(), *validation):
             plain = np.ascontiguousarray(array)
             digest.update(f"{plain.dtype.str}{plain.shape}".encode())
             digest.update(plain.tobytes())
@@ -133,7 +148,7 @@ def _splits(algorithm: Algorithm) -> bool:
     return not any(isinstance(option, np.ndarray | list | tuple) for option in vars(algorithm).values())
 
 
-def _described(value: Any) -> Any:
+def described(value: Any) -> Any:
     """Return an option, or an object with its options, as text that tells it from others, whatever the process.
 
     Options that a run may change on its way are left out.
@@ -145,5 +160,5 @@ def _described(value: Any) -> Any:
     if not hasattr(value, "__dict__"):
         return repr(value)
     limits = _LIMITS if isinstance(value, Optimizer) else ()
-    options = {name: _described(option) for name, option in vars(value).items() if name not in limits}
+    options = {name: described(option) for name, option in vars(value).items() if name not in limits}
     return (type(value).__qualname__, options)

@@ -10,21 +10,18 @@ from __future__ import annotations
 import math
 import os
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from isinglass.errors import FileFormatError, InputError
-from isinglass.estimators.problem import Problem
 from isinglass.io.files import shown_path
 from isinglass.learning.checkpoint import Journal, read_extra, resume
 from isinglass.learning.optimisers import Optimizer
 from isinglass.learning.optimisers.base import OptimResult, Progress
 from isinglass.learning.optimisers.minibatch import MiniBatch, MiniBatchState
 from isinglass.learning.optimisers.state import State
-from isinglass.learning.total import Total
-from isinglass.models import Model
 from isinglass.validation import IntArray, whole_number
 
 FloatArray = NDArray[np.float64]
@@ -68,10 +65,52 @@ class Epoch:
         )
 
 
-def train(problem: Problem, start: FloatArray, crf: Any) -> OptimResult:
+class Trained(Protocol):
+    """An objective, and how its last evaluation went."""
+
+    @property
+    def iterations(self) -> int:
+        """The most iterations that an inference took."""
+
+    @property
+    def converged_share(self) -> float:
+        """The share of examples of which it is known that inference converged."""
+
+    def __call__(self, theta: FloatArray) -> tuple[float, FloatArray]:
+        """Return the value and the gradient."""
+
+    def unpenalised(self, theta: FloatArray) -> float:
+        """Return the value without penalties."""
+
+
+class Trainable(Protocol):
+    """What training asks of a problem."""
+
+    @property
+    def optimizer(self) -> Optimizer[Any, Any]:
+        """What minimises."""
+
+    @property
+    def n_examples(self) -> int:
+        """How many examples minibatches are made of."""
+
+    def objective(self) -> Trained:
+        """Return what is minimised."""
+
+    def part_objective(self, rows: IntArray) -> Trained:
+        """Return the objective of some examples, with their share of the penalty."""
+
+    def validation_objective(self) -> Trained | None:
+        """Return the loss of the validation data, without penalties."""
+
+    def fingerprint(self, start: FloatArray) -> str:
+        """Return a text that another problem does not have."""
+
+
+def train(problem: Trainable, start: FloatArray, crf: Any) -> OptimResult:
     """Minimise the objective; the history and the user's callback are those of the estimator."""
-    optimizer, state = problem.chosen.optimizer, None
-    told = _Told(crf, problem.validation_objective())
+    optimizer, state = problem.optimizer, None
+    told = Told(crf, problem.validation_objective())
     if crf.checkpoint is not None:
         mark = problem.fingerprint(start)
         state = _resumed(crf.checkpoint, mark, told, len(start))
@@ -80,50 +119,47 @@ def train(problem: Problem, start: FloatArray, crf: Any) -> OptimResult:
         assert state is not None
         optimizer = _at_its_end(optimizer, state)
     if isinstance(optimizer, MiniBatch):
-        parts = _Parts(problem, told)
-        found = optimizer.minimise_batches(parts, len(problem.data.sizes), start, callback=told, state=state)
+        parts = Parts(problem, told)
+        found = optimizer.minimise_batches(parts, problem.n_examples, start, callback=told, state=state)
     else:
         told.objective = problem.objective()
         found = optimizer.minimise(told.objective, start, callback=told, state=state)
     return told.best_of(found)
 
 
-class _Parts:
+class Parts:
     """The objective of minibatches, which are in the order of the data; those that come back are compiled once."""
 
-    def __init__(self, problem: Problem, told: _Told) -> None:
+    def __init__(self, problem: Trainable, told: Told) -> None:
         self.problem, self.told = problem, told
-        self.known: dict[tuple[int, ...], Total] = {}
-        self.like: dict[int, Model] = {}
+        self.known: dict[tuple[int, ...], Trained] = {}
 
     def __call__(self, rows: IntArray, theta: FloatArray) -> tuple[float, FloatArray]:
         """Return the value and gradient of some examples."""
         self.told.objective = self._objective(np.sort(rows))
         return self.told.objective(theta)
 
-    def _objective(self, rows: IntArray) -> Total:
+    def _objective(self, rows: IntArray) -> Trained:
         key = tuple(rows.tolist())
         if key in self.known:
             return self.known[key]
-        objective = self.problem.part_objective(rows, self.like.get(len(rows)))
-        if len(objective.parts) == 1:
-            self.like[len(rows)] = objective.parts[0].model
-        if len(key) in (1, len(self.problem.data.sizes)):  # others are shuffled, and hardly ever come back
+        objective = self.problem.part_objective(rows)
+        if len(key) in (1, self.problem.n_examples):  # others are shuffled, and hardly ever come back
             if len(self.known) >= _KEPT:
                 self.known.pop(next(iter(self.known)))
             self.known[key] = objective
         return objective
 
 
-class _Told:
+class Told:
     """The callback that keeps the history and the best parameters, writes the checkpoint, and asks the user's."""
 
-    def __init__(self, crf: Any, validation: Total | None) -> None:
+    def __init__(self, crf: Any, validation: Trained | None) -> None:
         self.crf = crf
         self.history: list[Epoch] = crf.history_
         self.validation = validation
         self.best: FloatArray | None = None
-        self.objective: Total | None = None
+        self.objective: Trained | None = None
         self.journal: Journal | None = None
 
     def __call__(self, progress: Progress) -> bool:
@@ -166,7 +202,7 @@ class _Told:
         state = progress.state
         if self.validation is None or (isinstance(state, MiniBatchState) and state.seen):
             return None
-        loss = self.validation.loss(progress.x)
+        loss = self.validation.unpenalised(progress.x)
         if not math.isfinite(loss):
             remedy = "leave out examples with labels that the model makes impossible"
             raise InputError("validation", "examples with a finite loss", f"{loss}", remedy)
@@ -204,7 +240,7 @@ def history_of(rows: NDArray[Any] | None, file: str) -> list[Epoch]:
     return [Epoch(int(i), v, g, int(n), c, None if math.isnan(seen) else seen) for i, v, g, n, c, seen in rows.tolist()]
 
 
-def _resumed(path: Any, mark: str, told: _Told, size: int) -> State | None:
+def _resumed(path: Any, mark: str, told: Told, size: int) -> State | None:
     """Return the state in a checkpoint of this very problem, or None where there is no file yet."""
     if not os.path.exists(path):
         return None

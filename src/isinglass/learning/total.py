@@ -55,7 +55,7 @@ class Total:
             value, gradient = value + float(losses.sum()), gradient + slope
         return value, gradient
 
-    def loss(self, theta: FloatArray) -> float:
+    def unpenalised(self, theta: FloatArray) -> float:
         """Return the value without penalties; no gradient is computed."""
         return sum(self._each(lambda part: float(part.losses(theta).sum())))
 
