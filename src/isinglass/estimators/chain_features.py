@@ -50,7 +50,7 @@ class NameTable:
     def __init__(self, names: Names) -> None:
         from isinglass.kernels.numba.names import enter_names
 
-        self.text = _bytes(names)
+        self.text = _bytes(names, len(names))
         size = 2 ** (2 * len(names) + 1).bit_length()
         self.ends, self.hashes = np.zeros(len(names), np.int64), np.zeros(size, np.uint64)
         self.numbers = np.full(size, -1, np.int32)
@@ -62,18 +62,17 @@ class NameTable:
         """Return the numbers of so many names, or None where their bytes do not tell them apart."""
         from isinglass.kernels.numba.names import find_names
 
-        text = _bytes(names) if self.sound else None
+        text = _bytes(names, count) if self.sound else None
         found = np.empty(count, np.int32)
         if text is None or find_names(text, self.text, self.ends, self.hashes, self.numbers, found) != count:
             return None
         return found
 
 
-def _bytes(names: Iterable[str]) -> NDArray[np.uint8] | None:
+def _bytes(names: Iterable[str], count: int) -> NDArray[np.uint8] | None:
     """Return names with a line end after each, as bytes; None where they are no valid text."""
     try:
-        joined = "\n".join(names)
-        return np.frombuffer((joined + "\n").encode() if joined else b"", np.uint8)
+        return np.frombuffer(("\n".join(names) + "\n" * (count > 0)).encode(), np.uint8)
     except UnicodeEncodeError:
         return None
 
