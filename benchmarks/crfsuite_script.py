@@ -1,7 +1,7 @@
-"""Run python-crfsuite on the tagging problem, and print the seconds of an iteration and tokens a second, by the processor's
-clock, as JSON.
+"""Run python-crfsuite on the tagging problem; print the seconds of an iteration and tokens a second, as JSON.
 
-``python crfsuite_script.py [ITERATIONS]``, in an environment that has NumPy and python-crfsuite.
+``python crfsuite_script.py [ITERATIONS]``, in an environment that has NumPy and python-crfsuite. Times are those of the
+processor's clock.
 """
 
 from __future__ import annotations

@@ -17,6 +17,7 @@ from sklearn.preprocessing import FunctionTransformer
 
 import isinglass as ig
 from isinglass.errors import ConvergenceWarning, FileFormatError, ImpossibleEvidenceError, InputError
+from isinglass.estimators.chain_features import Names, NameTable
 from isinglass.io import read_arrays, write_arrays
 from isinglass.learning.optimisers import Adam, Lbfgs
 
@@ -90,6 +91,37 @@ def test_marginals_and_likelihood_by_enumeration():
         best = np.sort(np.log(p))[::-1][:4]
         assert_allclose([value for _, value in several[i]], best, atol=1e-10)
         assert several[i][0][0] == fitted.predict([x])[0]
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.text(max_size=4), min_size=1, unique=True), st.lists(st.text(max_size=4), max_size=30))
+def test_names_are_found_by_their_bytes(known, asked):
+    names = Names((name, i) for i, name in enumerate(known))
+    table, asked = NameTable(names), asked + known[::2]
+    found = table.find(asked, len(asked))
+    clean = not any("\n" in name for name in known + asked)
+    if found is None:
+        assert not clean
+    else:
+        assert found.tolist() == [names[name] for name in asked]
+
+
+def test_many_names_and_odd_ones():
+    rng = np.random.default_rng(0)
+    X = [[[f"w={rng.integers(3000)}", "line\nend", "\ud800", ""] for _ in range(300)] for _ in range(3)]
+    Y = [["a", "b"] * 150] * 3
+    fitted = crf(tol=1e9).fit(X, Y)
+    new = [[["w=1", "w=never", "w=2"], ["line\nend"]] * 300]
+    for data in (X, new, [[token[:1] for token in x] for x in X]):
+        assert sum(len(token) for x in data for token in x) > 0
+        found = fitted.encode(data)
+        expected = [i for x in data for token in x for name in token if (i := fitted.index_.names[name]) >= 0]
+        assert found.X.indices.tolist() == expected
+    plain = crf(tol=1e9).fit([[token[:1] for token in x] for x in X], Y)
+    assert plain.encode([[["w=1", "w=no"]] * 900]).X.indices.tolist() == [plain.index_.names["w=1"]] * 900 * (
+        plain.index_.names["w=1"] >= 0
+    )
+    assert pickle.loads(pickle.dumps(plain)).predict(X) == plain.predict(X)
 
 
 def test_encoded_data():

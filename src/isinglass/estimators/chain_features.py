@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import chain
 from typing import Any
 
@@ -24,6 +25,7 @@ from isinglass.validation import IntArray, items
 _FORM = "a list of sequences: arrays (length, features), or lists of dicts or of lists of strings"
 _NUMBERS = (bool, int, float, np.bool_, np.integer, np.floating)
 _COLLECTIONS = (list, tuple, set, frozenset)
+_MANY = 1000  # names that are worth a table
 BIAS = "(bias)"
 
 
@@ -40,6 +42,39 @@ class _Growing(dict[str, int]):
     def __missing__(self, name: str) -> int:
         number = self[name] = len(self)
         return number
+
+
+class NameTable:
+    """The numbers of names by their bytes, for many of them at once; names with line ends are not for it."""
+
+    def __init__(self, names: Names) -> None:
+        from isinglass.kernels.numba.names import enter_names
+
+        self.text = _bytes(names, len(names))
+        size = 2 ** (2 * len(names) + 1).bit_length()
+        self.ends, self.hashes = np.zeros(len(names), np.int64), np.zeros(size, np.uint64)
+        self.numbers = np.full(size, -1, np.int32)
+        self.sound = self.text is not None and bytes(self.text).count(b"\n") == len(names)
+        if self.sound:
+            enter_names(self.text, self.ends, self.hashes, self.numbers)
+
+    def find(self, names: Iterable[str], count: int) -> NDArray[np.int32] | None:
+        """Return the numbers of so many names, or None where their bytes do not tell them apart."""
+        from isinglass.kernels.numba.names import find_names
+
+        text = _bytes(names, count) if self.sound else None
+        found = np.empty(count, np.int32)
+        if text is None or find_names(text, self.text, self.ends, self.hashes, self.numbers, found) != count:
+            return None
+        return found
+
+
+def _bytes(names: Iterable[str], count: int) -> NDArray[np.uint8] | None:
+    """Return names with a line end after each, as bytes; None where they are no valid text."""
+    try:
+        return np.frombuffer(("\n".join(names) + "\n" * (count > 0)).encode(), np.uint8)
+    except UnicodeEncodeError:
+        return None
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,6 +118,15 @@ class FeatureIndex:
         index = cls(None, rows.shape[1], bias)
         return index, index._of_rows(rows, sequences)
 
+    @cached_property
+    def table(self) -> NameTable:
+        """The names for a faster search."""
+        return NameTable(self.names or Names())
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave the table out of pickles."""
+        return {name: value for name, value in self.__dict__.items() if name != "table"}
+
     @property
     def n_attributes(self) -> int:
         """The number of columns."""
@@ -104,7 +148,7 @@ class FeatureIndex:
             expected = "dicts or strings, as in fit" if self.names is not None else "arrays, as in fit"
             raise InputError("X", expected, "arrays" if self.names is not None else "dicts or strings")
         if self.names is not None:
-            return self._joined(*_named(sequences, self.names.__getitem__))
+            return self._joined(*_named(sequences, self.names.__getitem__, self.table))
         rows = _rows(sequences)
         if rows.shape[1] != self.n_given:
             remedy = "give the same features as to fit, or fit anew"
@@ -189,8 +233,13 @@ def _joined_rows(sequences: list[Any]) -> Any:
     return matrix(csr_array((data, columns, starts), shape=(len(starts) - 1, widths.pop())), "X", "tokens, features")
 
 
-def _named(sequences: list[Any], number: Callable[[str], int]) -> tuple[NDArray[Any], Any, IntArray, IntArray]:
-    """Return the numbers, values (None: all 1) of all attributes, how many a token has, and the offsets."""
+def _named(
+    sequences: list[Any], number: Callable[[str], int], table: NameTable | None = None
+) -> tuple[NDArray[Any], Any, IntArray, IntArray]:
+    """Return the numbers, values (None: all 1) of all attributes, how many a token has, and the offsets.
+
+    A `table` does what `number` does, faster, where it can.
+    """
     tokens = list(chain.from_iterable(sequences))
     kinds = set(map(type, tokens))
     counts = np.fromiter(map(len, tokens), np.int64, len(tokens)) if kinds <= {dict, *_COLLECTIONS} else None
@@ -202,8 +251,12 @@ def _named(sequences: list[Any], number: Callable[[str], int]) -> tuple[NDArray[
     if dict in kinds:
         given = list(chain.from_iterable(map(dict.values, tokens)))
         names, values = _pairs(list(names), given)
+    total = int(counts.sum())
     try:
-        columns = np.fromiter(map(number, names), np.int32, int(counts.sum()))
+        columns = table.find(names, total) if table is not None and total > _MANY else None
+        if columns is None:
+            names = names if dict in kinds else chain.from_iterable(tokens)
+            columns = np.fromiter(map(number, names), np.int32, total)
     except TypeError:
         raise InputError("X", "attributes that are strings", "something else", "convert them with str") from None
     return columns, values, counts, _offsets(map(len, sequences))
