@@ -2,6 +2,7 @@
 
 from . import datasets as datasets
 from . import decoding as decoding
+from . import features as features
 from . import graph as graph
 from . import inference as inference
 from . import io as io

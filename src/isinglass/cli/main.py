@@ -10,20 +10,22 @@ import os
 import sys
 
 from isinglass import __version__
-from isinglass.cli import algorithms, convert, demo, infer, info, reproduce, warmup
+from isinglass.cli import algorithms, convert, demo, evaluate, fit, infer, info, predict, reproduce, warmup
 from isinglass.cli.options import Parser
 from isinglass.cli.report import error_text, plain_warnings, say
 from isinglass.errors import IsinglassError
 
 MISTAKE, INTERRUPTED, BROKEN_PIPE = 2, 130, 141
 
-_TEXT = "Undirected graphical models: inference, and published experiments, from the command line."
+_TEXT = "Undirected graphical models: inference, learning, and published experiments, from the command line."
 _EXAMPLES = """examples:
   isinglass demo
   isinglass reproduce digits --quick
   isinglass info model.uai
   isinglass infer model.uai --task MAR --evidence model.uai.evid --out model.MAR
   isinglass convert model.fg model.uai.gz
+  isinglass fit chunk.toml train.txt --model chunk.isg
+  isinglass predict chunk.isg test.txt
 
 Each command has its own help: isinglass COMMAND --help"""
 
@@ -33,7 +35,7 @@ def build_parser() -> Parser:
     parser = Parser(prog="isinglass", description=_TEXT, epilog=_EXAMPLES)
     parser.add_argument("--version", action="version", version=f"isinglass {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", dest="command", required=True)
-    for module in (infer, info, convert, demo, reproduce, algorithms, warmup):
+    for module in (infer, info, convert, fit, predict, evaluate, demo, reproduce, algorithms, warmup):
         module.add_parser(commands)
     return parser
 

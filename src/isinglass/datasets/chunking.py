@@ -11,11 +11,11 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from isinglass.datasets.folder import data_file
+from isinglass.features.windows import window_attributes
 from isinglass.io.conll import read_conll
 
-_BEFORE, _AFTER = "<s>", "</s>"
-_WORDS = ((-2,), (-1,), (0,), (1,), (2,), (-1, 0), (0, 1))
-_TAGS = ((-2,), (-1,), (0,), (1,), (2,), (-2, -1), (-1, 0), (0, 1), (1, 2), (-2, -1, 0), (-1, 0, 1), (0, 1, 2))
+WORDS = ((-2,), (-1,), (0,), (1,), (2,), (-1, 0), (0, 1))
+TAGS = ((-2,), (-1,), (0,), (1,), (2,), (-2, -1), (-1, 0), (0, 1), (1, 2), (-2, -1, 0), (-1, 0, 1), (0, 1, 2))
 
 
 class Chunking(NamedTuple):
@@ -61,17 +61,4 @@ def chunk_attributes(words: Sequence[str], tags: Sequence[str]) -> list[list[str
     >>> len(attributes[0]), attributes[1][:7]
     (19, ['w-2=<s>', 'w-1=The', 'w0=dog', 'w1=</s>', 'w2=</s>', 'w-1|0=The|dog', 'w0|1=dog|</s>'])
     """
-    found = [*_columns("w", words, _WORDS), *_columns("t", tags, _TAGS)]
-    return [list(token) for token in zip(*found, strict=True)]
-
-
-def _columns(name: str, values: Sequence[str], windows: Sequence[tuple[int, ...]]) -> list[list[str]]:
-    """Return one attribute of all tokens after the other."""
-    n = len(values)
-    padded = [_BEFORE, _BEFORE, *values, _AFTER, _AFTER]
-    shifted = {d: padded[2 + d : 2 + d + n] for d in range(-2, 3)}
-    columns = []
-    for window in windows:
-        head = f"{name}{'|'.join(map(str, window))}="
-        columns.append([head + "|".join(cells) for cells in zip(*(shifted[d] for d in window), strict=True)])
-    return columns
+    return window_attributes({"w": words, "t": tags}, {"w": WORDS, "t": TAGS})

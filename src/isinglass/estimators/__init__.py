@@ -5,6 +5,7 @@ from isinglass.estimators.crf import CRF
 from isinglass.estimators.graph import GraphCRF
 from isinglass.estimators.grid import GridCRF
 from isinglass.estimators.mrf import MRF
+from isinglass.estimators.opening import load, notes_of
 from isinglass.estimators.training import Epoch
 
-__all__ = ["CRF", "MRF", "ChainCRF", "Epoch", "GraphCRF", "GridCRF"]
+__all__ = ["CRF", "MRF", "ChainCRF", "Epoch", "GraphCRF", "GridCRF", "load", "notes_of"]

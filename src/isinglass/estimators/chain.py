@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from itertools import chain, pairwise
 from operator import attrgetter, itemgetter
@@ -291,13 +291,14 @@ class ChainCRF(BaseEstimator):  # type: ignore[misc]
         weights = self.parameters_["state"].tolist()
         return {(titles[a], self.classes_[y]): w for (a, y), w in zip(keys, weights, strict=True)}
 
-    def save(self, path: PathLike) -> None:
+    def save(self, path: PathLike, notes: Mapping[str, Any] | None = None) -> None:
         """Write the fitted estimator to a file of arrays and JSON, all or nothing; nothing in it is run when read.
 
-        Labels must be strings, numbers, Booleans, or tuples of those.
+        Labels must be strings, numbers, Booleans, or tuples of those. Notes are JSON values that the file carries
+        along; `isinglass.estimators.notes_of` reads them.
         """
         self._require_fitted()
-        chain_files.save(self, path)
+        chain_files.save(self, path, notes)
 
     @classmethod
     def load(cls, path: PathLike) -> Self:

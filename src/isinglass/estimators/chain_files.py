@@ -6,6 +6,7 @@ need no header.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -27,8 +28,8 @@ _FACTS = {"n_features_in": int, "n_iter": int, "converged": bool, "message": str
 _PLAIN = (str, bool, int, float)
 
 
-def save(crf: Any, path: PathLike) -> None:
-    """Write a fitted estimator to a file, all or nothing."""
+def save(crf: Any, path: PathLike, notes: Mapping[str, Any] | None = None) -> None:
+    """Write a fitted estimator to a file, all or nothing; notes are JSON values for whoever reads it."""
     given = {name: value for name, value in crf.get_params(deep=False).items() if name not in _DROPPED}
     if given["forbidden"] is not None:
         given["forbidden"] = [list(pair) for pair in given["forbidden"]]
@@ -39,6 +40,7 @@ def save(crf: Any, path: PathLike) -> None:
         "bias": crf.index_.bias,
         "boundary": crf.model_.boundary,
         **{name: kind(getattr(crf, f"{name}_")) for name, kind in _FACTS.items()},
+        **({} if notes is None else {"notes": dict(notes)}),
     }
     names = [name.encode() for name in crf.index_.names or ()]
     features = crf.model_.features

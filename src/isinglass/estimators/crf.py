@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, Self
 
 import numpy as np
@@ -137,7 +137,7 @@ class CRF(BaseEstimator):  # type: ignore[misc]
             raise InputError("Y", "at least one observed label", "none", "labels count from 0; -1 is not observed")
         return float((right * seen).sum() / seen.sum())
 
-    def save(self, path: PathLike) -> None:
+    def save(self, path: PathLike, notes: Mapping[str, Any] | None = None) -> None:
         """Write the fitted estimator to a file, all or nothing.
 
         The file holds arrays and JSON: nothing in it is run when it is read. `checkpoint` is not kept; a `callback`, or
@@ -146,9 +146,11 @@ class CRF(BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         path : str or os.PathLike
+        notes : mapping, optional
+            JSON values that the file carries along; `isinglass.estimators.notes_of` reads them.
         """
         self._require_fitted()
-        files.save(self, path)
+        files.save(self, path, notes)
 
     @classmethod
     def load(cls, path: PathLike) -> Self:

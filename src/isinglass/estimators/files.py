@@ -8,6 +8,7 @@ belongs to one machine or one run, `checkpoint`, is not kept.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
@@ -37,13 +38,14 @@ _KINDS: dict[str, tuple[Any, Registry[Any]]] = {
 _FACTS = {"n_states": int, "n_features_in": int, "n_iter": int, "converged": bool, "message": str}
 
 
-def save(crf: Any, path: PathLike) -> None:
-    """Write a fitted estimator to a file, all or nothing."""
+def save(crf: Any, path: PathLike, notes: Mapping[str, Any] | None = None) -> None:
+    """Write a fitted estimator to a file, all or nothing; notes are JSON values for whoever reads it."""
     given = {name: value for name, value in crf.get_params(deep=False).items() if name not in _DROPPED}
     metadata = {
         "parameters": {name: _encoded(value, name) for name, value in given.items()},
         "shapes": {name: list(array.shape) for name, array in crf.parameters_.items()},
         **{name: kind(getattr(crf, f"{name}_")) for name, kind in _FACTS.items()},
+        **({} if notes is None else {"notes": dict(notes)}),
     }
     arrays = {"theta": crf.theta_, "history": history_rows(crf.history_), "objective": np.float64(crf.objective_)}
     write_arrays(path, arrays, schema=_schema(type(crf)), version=VERSION, metadata=metadata)

@@ -1,0 +1,99 @@
+"""``isinglass evaluate``: how good the predictions of a model are on labelled examples."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from typing import Any
+
+from isinglass.cli.fit import opened
+from isinglass.cli.options import add_command, add_json
+from isinglass.cli.report import json_text, print_table
+from isinglass.errors import InputError
+
+_SUMMARY = "compare the predictions of a model with labels"
+_TEXT = """Predict labels of examples, and compare them with those in the data: the share of labels that are right; for
+text the share of sequences without a mistake and, where labels are B-TYPE, I-TYPE and O, precision, recall and F1 of
+spans, as the script conlleval counts them; for .npz data the share that is right among each label. A label -1 is not
+counted."""
+_EXAMPLES = """  isinglass evaluate chunk.isg test.txt
+  isinglass evaluate digits.isg test.npz --json"""
+
+
+def add_parser(commands: argparse._SubParsersAction[Any]) -> None:
+    """Add the command to the parser."""
+    parser = add_command(commands, "evaluate", run, _SUMMARY, _TEXT, _EXAMPLES)
+    parser.add_argument("model", metavar="MODEL", help="a model that `isinglass fit` wrote")
+    parser.add_argument("data", metavar="DATA", help="labelled examples: text, or .npz")
+    add_json(parser, "the scores")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Read, label, compare."""
+    from isinglass.cli.examples import read_examples
+
+    crf, recipe, width = opened(arguments.model)
+    data = read_examples(arguments.data, recipe, labelled=True, width=width)
+    predicted = crf.predict(data.X)
+    crf.score(data.X[:1], data.Y[:1])  # refuses labels of a wrong shape
+    truth, found = data.flat(data.Y), data.flat(predicted)
+    scores: dict[str, Any] = _shares(truth, found)
+    if recipe.estimator == "chain":
+        scores |= _of_sequences(data.Y, predicted)
+    if arguments.json:
+        sys.stdout.write(json_text(scores))
+    else:
+        _print(scores)
+    return 0
+
+
+def _shares(truth: list[Any], found: list[Any]) -> dict[str, Any]:
+    """Return the share of labels that are right, and that among each label."""
+    pairs = [(a, b) for a, b in zip(truth, found, strict=True) if a != -1]
+    if not pairs:
+        raise InputError("DATA", "at least one label", "none")
+    by_label: dict[str, list[bool]] = {}
+    for a, b in pairs:
+        by_label.setdefault(str(a), []).append(a == b)
+    labels = {
+        label: {"count": len(right), "right": sum(right) / len(right)} for label, right in sorted(by_label.items())
+    }
+    return {"labels": len(pairs), "accuracy": sum(a == b for a, b in pairs) / len(pairs), "by_label": labels}
+
+
+def _of_sequences(truth: list[list[str]], found: list[list[str]]) -> dict[str, Any]:
+    """Return the share of sequences without a mistake, and scores of spans."""
+    from isinglass.metrics import sequence_accuracy, span_scores
+
+    scores: dict[str, Any] = {"sequences": len(truth), "sequence_accuracy": sequence_accuracy(truth, found)}
+    if all(re.fullmatch(r"O|[BI](-.*)?", label) for one in (*truth, *found) for label in one):
+        spans = span_scores(truth, found)
+        parts = {"all" if kind is None else kind: one for kind, one in spans.items()}
+        scores["spans"] = {
+            kind: {"true": one.true, "predicted": one.predicted, "right": one.right, "precision": one.precision,
+                   "recall": one.recall, "f1": one.f1}
+            for kind, one in parts.items()
+        }  # fmt: skip
+    return scores
+
+
+def _print(scores: dict[str, Any]) -> None:
+    title = f"{scores['accuracy']:.4%} of {scores['labels']} labels are right"
+    if "sequences" in scores:
+        title += f"; {scores['sequence_accuracy']:.4%} of {scores['sequences']} sequences are without a mistake"
+    if "spans" in scores:
+        rows = [
+            [
+                kind,
+                one["true"],
+                one["predicted"],
+                one["right"],
+                *(f"{100 * one[k]:.2f}" for k in ("precision", "recall", "f1")),
+            ]
+            for kind, one in scores["spans"].items()
+        ]
+        print_table(title, ["spans", "true", "predicted", "right", "precision", "recall", "F1"], rows)
+        return
+    rows = [[label, one["count"], f"{one['right']:.4f}"] for label, one in scores["by_label"].items()]
+    print_table(title, ["label", "count", "right"], rows)

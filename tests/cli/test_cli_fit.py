@@ -1,0 +1,248 @@
+"""``isinglass fit``, ``predict`` and ``evaluate``: the same as the library in Python, on text and on arrays."""
+
+import gzip
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+from cli_helpers import data_folder
+
+import isinglass as ig
+from isinglass.cli.recipe import Recipe
+from isinglass.datasets.chunking import TAGS as TAGS_WINDOWS
+from isinglass.datasets.chunking import WORDS as WINDOWS
+from isinglass.datasets.chunking import chunk_attributes
+from isinglass.estimators import load, notes_of
+from isinglass.features import window_attributes
+from isinglass.metrics import span_f1
+
+pytestmark = pytest.mark.filterwarnings("ignore:training stopped after")
+
+WORDS = ["the", "dog", "barks", "a", "cat", "sleeps", "old", "here"]
+TAGS = ["DT", "NN", "VB", "DT", "NN", "VB", "JJ", "RB"]
+LABELS = ["B-NP", "I-NP", "B-VP", "B-NP", "I-NP", "B-VP", "I-NP", "O"]
+
+
+def sentences(n, seed=0):
+    rng = np.random.default_rng(seed)
+    found = []
+    for _ in range(n):
+        picks = rng.integers(0, len(WORDS), rng.integers(2, 9))
+        noise = rng.integers(0, len(LABELS), len(picks))
+        picked = np.where(rng.random(len(picks)) < 0.1, noise, picks)
+        found.append([(WORDS[i], TAGS[i], LABELS[j]) for i, j in zip(picks, picked, strict=True)])
+    return found
+
+
+def text(rows, columns=3):
+    return "\n".join("\n".join(" ".join(token[:columns]) for token in one) + "\n" for one in rows)
+
+
+@pytest.fixture
+def chunks(tmp_path):
+    (tmp_path / "train.txt").write_text(text(sentences(40)))
+    (tmp_path / "test.txt").write_text(text(sentences(15, seed=1)))
+    (tmp_path / "plain.txt").write_text(text(sentences(15, seed=1), columns=2))
+    (tmp_path / "chunk.toml").write_text('estimator = "chain"\n[options]\nl2 = 0.1\nmax_iter = 40\n')
+    return tmp_path
+
+
+def test_text_gives_what_python_gives(chunks, command):
+    fitted = command("fit", chunks / "chunk.toml", chunks / "train.txt", "--model", chunks / "m.isg")
+    assert fitted.code == 0, fitted.err
+    assert "ChainCRF" in fitted.out
+    X, Y, X_test, Y_test = (
+        [f([t[0] for t in one], [t[1] for t in one], [t[2] for t in one]) for one in sentences(n, seed=s)]
+        for n, s in ((40, 0), (15, 1))
+        for f in (lambda w, t, _: chunk_attributes(w, t), lambda _w, _t, y: y)
+    )
+    crf = ig.ChainCRF(l2=0.1, max_iter=40).fit(X, Y)
+    mine = load(chunks / "m.isg")
+    assert np.array_equal(np.sort(mine.theta_), np.sort(crf.theta_))
+    assert notes_of(chunks / "m.isg")["columns"] == 3
+    labels = [label for one in crf.predict(X_test) for label in one]
+    for name in ("test.txt", "plain.txt"):
+        out = command("predict", chunks / "m.isg", chunks / name).out
+        lines = [line.split() for line in out.splitlines() if line]
+        assert [line[-1] for line in lines] == labels
+        assert len(lines[0]) == (4 if name == "test.txt" else 3)
+    scores = json.loads(command("evaluate", chunks / "m.isg", chunks / "test.txt", "--json").out)
+    assert scores["spans"]["all"]["f1"] == span_f1(Y_test, crf.predict(X_test))
+    assert scores["accuracy"] == crf.score(X_test, Y_test)
+    table = command("evaluate", chunks / "m.isg", chunks / "test.txt").out
+    assert "NP" in table
+    assert f"{100 * scores['spans']['all']['f1']:.2f}" in table
+
+
+def test_marginals_and_files(chunks, command):
+    command("fit", chunks / "chunk.toml", chunks / "train.txt", "--model", chunks / "m.isg", "--quiet")
+    out = chunks / "labelled.txt"
+    assert command("predict", chunks / "m.isg", chunks / "plain.txt", "--marginals", "--out", out).code == 0
+    rows = ig.read_conll(out)
+    assert all(0.2 < float(token[-1]) <= 1 for one in rows for token in one)
+    crf = load(chunks / "m.isg")
+    windows = {"c0": WINDOWS, "c1": TAGS_WINDOWS}
+    columns = [{f"c{c}": [token[c] for token in one] for c in range(2)} for one in sentences(15, seed=1)]
+    best = crf.predict_marginals([window_attributes(one, windows) for one in columns])[0][0].max()
+    assert 0 < float(rows[0][0][-1]) <= round(best, 6)
+
+
+def test_recipes_of_columns_and_windows(chunks, command):
+    gz = chunks / "train.txt.gz"
+    gz.write_bytes(gzip.compress("\n".join(
+        "\n".join(f"{y}\t{w}\t{t}" for w, t, y in one) + "\n" for one in sentences(30)
+    ).encode()))  # fmt: skip
+    (chunks / "own.toml").write_text(
+        'estimator = "chain"\nlabel = 0\nseparator = "\\t"\n[columns]\nword = 1\n[windows]\nword = [[0], [-1, 0]]\n'
+        '[options]\nloss = "ucl"\nl2 = 0.1\noptimizer = {name = "lbfgs", max_iter = 5}\n'
+    )
+    assert command("fit", chunks / "own.toml", gz, "--model", chunks / "m.isg").code == 0
+    crf = load(chunks / "m.isg")
+    assert crf.n_iter_ <= 5
+    assert {name.split("=")[0] for name, _ in crf.state_features_} == {"word0", "word-1|0"}
+    assert command("evaluate", chunks / "m.isg", gz).code == 0
+
+
+def test_images(tmp_path, command):
+    X, Y, X_test, Y_test = ig.datasets.noisy_digits(0.3, 1, 1)
+    np.savez(tmp_path / "train.npz", X=X, Y=Y)
+    np.savez(tmp_path / "test.npz", X=X_test, Y=Y_test)
+    (tmp_path / "d.toml").write_text('estimator = "grid"\n[options]\niterations = 2\nl2 = 0.01\nmax_iter = 8\n')
+    model = tmp_path / "m.isg"
+    assert command("fit", tmp_path / "d.toml", tmp_path / "train.npz", "--model", model, "--jobs", "2").code == 0
+    crf = ig.GridCRF(iterations=2, l2=0.01, max_iter=8).fit(X, Y)
+    scores = json.loads(command("evaluate", model, tmp_path / "test.npz", "--json").out)
+    assert scores["accuracy"] == crf.score(X_test, Y_test)
+    out = tmp_path / "p.npz"
+    assert command("predict", model, tmp_path / "test.npz", "--marginals", "--out", out).code == 0
+    with np.load(out) as found:
+        assert np.array_equal(found["labels"], crf.predict(X_test))
+        assert np.array_equal(found["marginals"], crf.predict_marginals(X_test))
+    assert "--out FILE" in command("predict", model, tmp_path / "test.npz").err
+
+
+def test_graphs(tmp_path, command):
+    rng = np.random.default_rng(0)
+    counts = np.array([4, 3, 5])
+    edges = [np.stack([np.arange(n - 1), np.arange(1, n)], axis=1) for n in counts]
+    nodes, Y = rng.normal(size=(12, 3)), rng.integers(0, 2, 12)
+    arrays = {"nodes": nodes, "node_counts": counts, "edges": np.concatenate(edges), "edge_counts": counts - 1}
+    np.savez(tmp_path / "g.npz", **arrays, Y=Y)
+    (tmp_path / "g.toml").write_text('estimator = "graph"\n[options]\ninference = "exact"\nloss = "cl"\n'
+                                     'gradient = "envelope"\n')  # fmt: skip
+    model = tmp_path / "m.isg"
+    assert command("fit", tmp_path / "g.toml", tmp_path / "g.npz", "--model", model).code == 0
+    ends = np.cumsum(counts)[:-1]
+    X = list(zip(np.split(nodes, ends), edges, strict=True))
+    crf = ig.GraphCRF(inference="exact", loss="cl", gradient="envelope").fit(X, np.split(Y, ends))
+    out = tmp_path / "p.npz"
+    assert command("predict", model, tmp_path / "g.npz", "--out", out).code == 0
+    with np.load(out) as found:
+        assert np.array_equal(found["labels"], np.concatenate(crf.predict(X)))
+    assert json.loads(command("evaluate", model, tmp_path / "g.npz", "--json").out)["labels"] == 12
+    np.savez(tmp_path / "bad.npz", **(arrays | {"node_counts": counts + 1}), Y=Y)
+    assert "add up" in command("predict", model, tmp_path / "bad.npz", "--out", out).err
+
+
+@pytest.mark.parametrize(
+    ("toml", "words"),
+    [
+        ("estimator = 'chian'", "'chain' or 'grid' or 'graph'"),
+        ("estimator = 'chain'\nopions = 1", "opions"),
+        ("estimator = 'chain'\n[options]\nl3 = 1", "options.l3"),
+        ("estimator = 'chain'\n[options]\ncheckpoint = 'x'", "options.checkpoint"),
+        ("estimator = 'chain'\n[options]\nl2 = -1", "l2"),
+        ("estimator = 'chain'\n[options]\nloss = 'ucll'", "ucl"),
+        ("estimator = 'chain'\n[options]\noptimizer = {max_iter = 3}", "a table with a name"),
+        ("estimator = 'chain'\n[columns]\nw = 'one'", "column numbers"),
+        ("estimator = 'chain'\n[columns]\nw = 7", "columns that the recipe names"),
+        ("estimator = 'chain'\n[windows]\nw = [[0]]", "windows.w"),
+        ("estimator = 'chain'\n[windows]\nc0 = [0]", "lists of offsets"),
+        ("estimator = 'chain'\nlabel = 2020-01-01", "text, numbers"),
+        ("estimator = 'grid'\nseparator = ','", "none but for estimator 'chain'"),
+        ("estimator = ", "TOML"),
+        ("", "estimator"),
+    ],
+)
+def test_wrong_recipes(toml, words, chunks, command):
+    (chunks / "bad.toml").write_text(toml)
+    outcome = command("fit", chunks / "bad.toml", chunks / "train.txt", "--model", chunks / "m.isg")
+    assert outcome.code == 2
+    assert words in outcome.err
+    assert not (chunks / "m.isg").exists()
+
+
+def test_wrong_files(chunks, command):
+    fit = ("fit", chunks / "chunk.toml", chunks / "train.txt", "--model")
+    assert command("fit", chunks / "none.toml", chunks / "train.txt", "--model", "m").code == 2
+    assert "another file" in command(*fit, chunks / "train.txt").err
+    assert command(*fit, chunks / "no" / "m.isg").code == 2
+    assert command(*fit, chunks / "m.isg").code == 0
+    assert "3 columns" in command("evaluate", chunks / "m.isg", chunks / "plain.txt").err
+    (chunks / "one.txt").write_text("dog\n")
+    assert "3 columns, as in training" in command("predict", chunks / "m.isg", chunks / "one.txt").err
+    assert command("predict", chunks / "chunk.toml", chunks / "test.txt").code == 2
+    load(chunks / "m.isg").save(chunks / "python.isg")
+    assert "not written by" in command("predict", chunks / "python.isg", chunks / "test.txt").err
+    ig.io.write_arrays(chunks / "other.isg", {"a": np.zeros(1)}, schema="other", version=1)
+    assert "a fitted estimator" in command("predict", chunks / "other.isg", chunks / "test.txt").err
+
+
+def test_help_documents_every_option(command):
+    out = command("fit", "--help").out
+    for cls in (ig.ChainCRF, ig.GridCRF, ig.GraphCRF):
+        for name in cls._get_param_names():
+            if name not in ("callback", "checkpoint", "verbose", "warm_start"):
+                assert name in out
+    assert "    checkpoint" not in out.split("[options] of")[1]
+
+
+def test_a_recipe_survives_its_json():
+    recipe = Recipe.of(
+        {"estimator": "chain", "columns": {"w": 0}, "windows": {"w": [[0], [-1, 0]]}, "options": {"l2": 2}}
+    )
+    assert Recipe.of(json.loads(json.dumps(recipe.to_json()))) == recipe
+
+
+def test_validation_ends_training(chunks, command):
+    (chunks / "long.toml").write_text('estimator = "chain"\n[options]\nl2 = 1e-6\npatience = 2\n')
+    fit = ("fit", chunks / "long.toml", chunks / "train.txt", "--model", chunks / "m.isg")
+    outcome = command(*fit, "--validation", chunks / "test.txt")
+    assert outcome.code == 0
+    assert "validation loss" in outcome.out
+
+
+def test_killed_and_taken_up_again_gives_the_same_file(chunks):
+    rows = sentences(600, seed=3)
+    (chunks / "train.txt").write_text(text(rows))
+    (chunks / "chunk.toml").write_text('estimator = "chain"\n[options]\nl2 = 1e-4\ntol = 1e-9\nmax_iter = 150\n')
+    start = [sys.executable, "-m", "isinglass", "fit", str(chunks / "chunk.toml"), str(chunks / "train.txt"), "--quiet"]
+    whole, again, state = chunks / "whole.isg", chunks / "again.isg", chunks / "run"
+    subprocess.run([*start, "--model", str(whole)], check=True, env=os.environ)
+    run = subprocess.Popen([*start, "--model", str(again), "--checkpoint", str(state)], env=os.environ)
+    while not state.exists():
+        time.sleep(0.005)
+        assert run.poll() is None
+    time.sleep(0.05)
+    run.send_signal(signal.SIGKILL)
+    assert run.wait() == -signal.SIGKILL
+    assert not again.exists()
+    subprocess.run([*start, "--model", str(again), "--checkpoint", str(state)], check=True, env=os.environ)
+    assert again.read_bytes() == whole.read_bytes()
+
+
+@pytest.mark.slow
+def test_conll_2000_as_in_python(tmp_path, command):
+    folder = data_folder("text")
+    (tmp_path / "c.toml").write_text('estimator = "chain"\n[options]\nl2 = 1.0\nmax_iter = 30\n')
+    train, test = folder / "conll2000_train.txt.gz", folder / "conll2000_test.txt.gz"
+    assert command("fit", tmp_path / "c.toml", train, "--model", tmp_path / "m.isg", "--jobs", "2").code == 0
+    scores = json.loads(command("evaluate", tmp_path / "m.isg", test, "--json").out)
+    data = ig.datasets.load_conll2000(folder.parent)
+    crf = ig.ChainCRF(l2=1.0, max_iter=30, n_jobs=2).fit(data.X_train, data.Y_train)
+    assert scores["spans"]["all"]["f1"] == span_f1(data.Y_test, crf.predict(data.X_test))
