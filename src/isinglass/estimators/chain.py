@@ -12,9 +12,9 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from isinglass.base import BaseEstimator, NotFittedError
 from isinglass.errors import ConvergenceWarning, InputError
 from isinglass.estimators import chain_files
-from isinglass.estimators.base import BaseEstimator, NotFittedError
 from isinglass.estimators.chain_constraints import Constraints, constraints
 from isinglass.estimators.chain_features import Encoded, FeatureIndex, codes_of, flat_labels
 from isinglass.estimators.chain_training import ChainProblem, checked, decoder_of, go_on, problem_of, with_validation

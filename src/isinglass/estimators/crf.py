@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isinglass import decoding
+from isinglass.base import BaseEstimator, NotFittedError
 from isinglass.errors import ConvergenceWarning, InputError
 from isinglass.estimators import files
-from isinglass.estimators.base import BaseEstimator, NotFittedError
 from isinglass.estimators.checks import class_weights, example_weights, renamed
 from isinglass.estimators.choices import Choices, algorithm_of, choices_of, threaded
 from isinglass.estimators.problem import Data, Problem, sizes_of

@@ -9,8 +9,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from isinglass.base import BaseEstimator, NotFittedError
 from isinglass.errors import ConvergenceWarning, InputError
-from isinglass.estimators.base import BaseEstimator, NotFittedError
 from isinglass.estimators.checks import example_weights, refuse_spins, renamed
 from isinglass.gradients import rule
 from isinglass.graph.factor_graph import FactorGraph
