@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from models_helpers import check_adjoint, check_log_z_gradient, check_once
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
 import isinglass as ig
@@ -182,3 +182,18 @@ def test_the_structure_of_an_earlier_batch_is_used_again():
         grid_model([second[0], second[1][:2], second[2]], 2, like=old),
     ):
         assert other.graph is not old.graph
+
+
+def test_pixels_by_themselves():
+    X = np.random.default_rng(0).normal(size=(2, 3, 4, 5))
+    model = grid_model(X, 3, edges="none")
+    assert model.parameters == {"node": (5, 3)}
+    theta = np.random.default_rng(1).normal(size=15)
+    scores = X @ theta.reshape(5, 3)
+    expected = np.exp(scores) / np.exp(scores).sum(axis=-1, keepdims=True)
+    beliefs = ig.infer(model.potentials(theta), ig.BeliefPropagation(iterations=1, schedule="grid")).variables
+    assert_allclose(np.asarray(beliefs), expected.reshape(-1, 3), atol=1e-12)
+    with pytest.raises(ig.InputError, match="edge_features"):
+        grid_model(X, 3, edges="none", edge_features=np.zeros((2, 17, 1)))
+    with pytest.raises(ig.InputError, match="'none'"):
+        grid_model(X, 3, edges="some")

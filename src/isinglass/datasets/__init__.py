@@ -4,6 +4,7 @@ from isinglass.datasets.chunking import Chunking, chunk_attributes, load_conll20
 from isinglass.datasets.digits import NoisyDigits, binary_digits, noisy_digits
 from isinglass.datasets.glyph import denoising_model, glyph, noisy_glyph
 from isinglass.datasets.letters import Letters, load_letters
+from isinglass.datasets.photographs import Photographs, load_horses, load_street_scenes
 from isinglass.datasets.snakes import Snakes, load_snakes, snake_graph
 from isinglass.datasets.textbook import misconception
 
@@ -11,14 +12,17 @@ __all__ = [
     "Chunking",
     "Letters",
     "NoisyDigits",
+    "Photographs",
     "Snakes",
     "binary_digits",
     "chunk_attributes",
     "denoising_model",
     "glyph",
     "load_conll2000",
+    "load_horses",
     "load_letters",
     "load_snakes",
+    "load_street_scenes",
     "misconception",
     "noisy_digits",
     "noisy_glyph",

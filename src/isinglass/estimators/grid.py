@@ -43,8 +43,8 @@ class GridCRF(CRF):
     l1, edge_l1 : float
         Penalties of the absolute values, which make parameters zero (`edge_l1`: as `l1`, if not given). With one of
         them, ``optimizer="lbfgs"`` is OWL-QN; an `OwlQn` object gets them in place of its own.
-    edges : "directions" or "shared", default="directions"
-        Whether horizontal and vertical edges have parameters of their own.
+    edges : "directions", "shared" or "none", default="directions"
+        Whether horizontal and vertical edges have parameters of their own, the same, or none: pixels by themselves.
     bias : bool, default=False
         Append a constant feature.
     decoder : str or Decoder, default="mpm"

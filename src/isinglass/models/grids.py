@@ -34,7 +34,7 @@ def grid_model(
     X: ArrayLike | Sequence[ArrayLike],
     n_states: int,
     *,
-    edges: Literal["directions", "shared"] = "directions",
+    edges: Literal["directions", "shared", "none"] = "directions",
     edge_features: ArrayLike | Sequence[ArrayLike] | None = None,
     bias: bool = False,
     edge_bias: bool = False,
@@ -48,8 +48,8 @@ def grid_model(
     ----------
     X : array (images, height, width, features), or a sequence of arrays (height, width, features)
     n_states : int
-    edges : "directions" or "shared"
-        Whether horizontal and vertical edges have parameters of their own.
+    edges : "directions", "shared" or "none"
+        Whether horizontal and vertical edges have parameters of their own, the same, or none: pixels by themselves.
     edge_features : array (images, edges, features), or a sequence of arrays (edges, features), optional
         Edges in the order of `grid_graph`: row by row the horizontal ones, then the vertical ones.
     bias, edge_bias : bool, default=False
@@ -109,8 +109,12 @@ def _directions(sides: Sides) -> IntArray:
 
 
 def _edge_terms(edges: str, features: Matrix | None, direction: IntArray, k: int) -> list[Term]:
-    if edges not in ("directions", "shared"):
-        raise InputError("edges", "'directions' or 'shared'", repr(edges))
+    if edges not in ("directions", "shared", "none"):
+        raise InputError("edges", "'directions', 'shared' or 'none'", repr(edges))
+    if edges == "none":
+        if features is not None:
+            raise InputError("edge_features", "none with edges='none'", "some")
+        return []
     if edges == "shared":
         return [SharedTerm("edge", (k, k)) if features is None else EdgeTerm._build("edge", features, (k, k))]
     terms: list[Term] = []

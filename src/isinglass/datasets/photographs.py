@@ -1,0 +1,79 @@
+"""Photographs with labelled pixels, which are not part of the library: street scenes and horses, read from a data folder.
+
+Street scenes (``camvid_60x80.npz``): CamVid of Brostow, Fauqueur and Cipolla (2009), five classes, others unlabelled;
+horses (``weizmann_horses_60x80.npz``): Borenstein and Ullman (2002), horse or not. Both are 60 x 80 pixels.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isinglass.datasets.folder import data_file
+from isinglass.errors import FileFormatError
+from isinglass.io import read_npz
+from isinglass.validation import IntArray
+
+SCENE_LABELS = ("building", "sky", "car", "road", "tree")
+
+
+class Photographs(NamedTuple):
+    """Images uint8 (n, 60, 80, 3) and labels (n, 60, 80), -1 where there is none, to train on and to test."""
+
+    X_train: NDArray[np.uint8]
+    Y_train: IntArray
+    X_test: NDArray[np.uint8]
+    Y_test: IntArray
+
+
+def load_street_scenes(data_dir: str | os.PathLike[str] | None = None) -> Photographs:
+    """Read 100 street scenes to train on and 100 to test; labels as in `SCENE_LABELS`, about 8 % of pixels have none.
+
+    Parameters
+    ----------
+    data_dir : str or os.PathLike, optional
+        The folder of camvid_60x80.npz; else the one that the environment variable ISINGLASS_DATA names.
+    """
+    path = data_file("camvid_60x80.npz", data_dir)
+    arrays = read_npz(path, limit=2**26)
+    parts = [arrays.get(f"{what}_{part}") for part in ("train", "test") for what in "XY"]
+    return _checked(parts, len(SCENE_LABELS), path.name)
+
+
+def load_horses(data_dir: str | os.PathLike[str] | None = None) -> Photographs:
+    """Read 327 pictures of horses; every other one is to train on.
+
+    Parameters
+    ----------
+    data_dir : str or os.PathLike, optional
+        The folder of weizmann_horses_60x80.npz; else the one that the environment variable ISINGLASS_DATA names.
+    """
+    path = data_file("weizmann_horses_60x80.npz", data_dir)
+    arrays = read_npz(path, limit=2**26)
+    chosen = arrays.get("is_train")
+    if chosen is None or chosen.ndim != 1 or chosen.dtype.kind not in "biu":
+        raise FileFormatError(path.name, None, "an array 'is_train'", "something else")
+    masks = (chosen.astype(bool), ~chosen.astype(bool))
+    for what in "XY":
+        if what not in arrays or len(arrays[what]) != len(chosen):
+            raise FileFormatError(path.name, None, f"an array {what!r} of {len(chosen)} images", "something else")
+    return _checked([arrays[what][mask] for mask in masks for what in "XY"], 2, path.name)
+
+
+def _checked(parts: list[NDArray[np.generic] | None], labels: int, name: str) -> Photographs:
+    for X, Y in (parts[:2], parts[2:]):
+        if X is None or Y is None or X.dtype != np.uint8 or X.shape != (*Y.shape, 3) or Y.dtype.kind not in "iu":
+            raise FileFormatError(name, None, "images (n, height, width, 3), uint8, and labels", "something else")
+        if not len(Y) or Y.astype(np.int64).min() < -1 or Y.astype(np.int64).max() >= labels:
+            raise FileFormatError(name, None, f"labels from -1 to {labels - 1}", "others")
+    X_train, Y_train, X_test, Y_test = parts
+    assert X_train is not None
+    assert X_test is not None
+    assert Y_train is not None
+    assert Y_test is not None
+    return Photographs(
+        X_train.astype(np.uint8), Y_train.astype(np.int64), X_test.astype(np.uint8), Y_test.astype(np.int64)
+    )
