@@ -83,7 +83,7 @@ WRONG = {
     "optimizer object": (on_grid(optimizer=None), "optimizer", "a name such as 'lbfgs'"),
     "decoder": (on_grid(decoder="mmp"), "decoder", "did you mean 'mpm'?"),
     "schedule": (on_grid(schedule="gird"), "schedule", "one of 'auto'"),
-    "edges": (on_grid(edges="both"), "edges", "'directions' or 'shared'"),
+    "edges": (on_grid(edges="both"), "edges", "'directions', 'shared' or 'none'"),
     # numbers
     "l2": (on_grid(l2=-1), "l2", "a number of at least 0"),
     "edge_l2": (on_grid(edge_l2="much"), "edge_l2", "a number of at least 0"),

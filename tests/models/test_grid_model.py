@@ -146,7 +146,7 @@ def test_images_are_copied_and_not_changed():
         (lambda X, Z: grid_model([X[0], X[1, 0]], 2), r"X\[1\]: expected an array \(height, width, features\)"),
         (lambda X, Z: grid_model(sparse.csr_array(X[0, 0]), 2), "X: expected a dense array .* got a sparse one"),
         (lambda X, Z: grid_model(5, 2), "X: expected a list of arrays .* got int"),
-        (lambda X, Z: grid_model(X, 2, edges="both"), "edges: expected 'directions' or 'shared', got 'both'"),
+        (lambda X, Z: grid_model(X, 2, edges="both"), "edges: expected 'directions', 'shared' or 'none', got 'both'"),
         (lambda X, Z: grid_model(X, 2, bias=1), "bias: expected True or False, got 1"),
         (lambda X, Z: grid_model(X, 2, edge_bias=True), "edge_bias: expected False where there are no edge features"),
         (lambda X, Z: grid_model(X, 2, edge_features=Z[:1]), "edge_features: expected an array for each of 2 images"),

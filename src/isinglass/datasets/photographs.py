@@ -1,4 +1,4 @@
-"""Photographs with labelled pixels, which are not part of the library: street scenes and horses, read from a data folder.
+"""Photographs with labelled pixels, not part of the library: street scenes and horses, read from a data folder.
 
 Street scenes (``camvid_60x80.npz``): CamVid of Brostow, Fauqueur and Cipolla (2009), five classes, others unlabelled;
 horses (``weizmann_horses_60x80.npz``): Borenstein and Ullman (2002), horse or not. Both are 60 x 80 pixels.
