@@ -124,7 +124,7 @@ def test_report():
     report = make("digits", rows=["pixels", "ucl-4"], noise=[0.1, 0.5], draws=2, n_jobs=1).run(
         lambda *told: seen.append(told)
     )
-    assert report.columns == ["method", "10%", "published", "50%", "published"]
+    assert report.columns == ["method", "10%", "publ.", "50%", "publ."]
     assert [row[0] for row in report.rows] == ["pixels", "ucl-4"]
     assert report.rows[1][2::2] == ["0.0087", "0.0599"]
     assert all("±" in row[1] for row in report.rows)

@@ -245,7 +245,7 @@ def _summary(row: str, noise: float, cells: list[Cell]) -> dict[str, Any]:
 def _error_table(plan: Plan, summaries: list[dict[str, Any]]) -> tuple[list[str], list[list[str]]]:
     columns = ["method"]
     for noise in plan.noise:
-        columns += [f"{noise:.0%}", "published"]
+        columns += [f"{noise:.0%}", "publ."]
     rows = []
     for row in plan.rows:
         cells = [[_number(s), _known(s)] for s in summaries if s["row"] == row]
