@@ -139,7 +139,7 @@ class Digits(Experiment):
         if not rows or not noise:
             raise InputError("rows" if not rows else "noise", "at least one", "none")
         whole_number(self.n_jobs, "n_jobs", 1)
-        training = Training(max_iter=25, most=100) if self.quick else Training()
+        training = Training(max_iter=25, tol=1e-4, most=100) if self.quick else Training()
         return Plan(rows, noise, draws, 3 if self.quick else 10, training)
 
 

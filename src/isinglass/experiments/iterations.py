@@ -52,7 +52,7 @@ class Iterations(Experiment):
     def run(self, progress: Progress | None = None) -> Report:
         """Train every model on every draw; test it with 1 to 10 sweeps."""
         rows, level, draws = self._rows(), self._level(), whole_number(self.draws or 1, "draws", 1)
-        training, images = (Training(max_iter=25, most=100), 3) if self.quick else (Training(), 10)
+        training, images = (Training(max_iter=25, tol=1e-4, most=100), 3) if self.quick else (Training(), 10)
         work = [(rows, level, draw, images, training) for draw in range(draws)]
         found: list[dict[str, list[float]]] = []
         if progress is not None:
