@@ -4,6 +4,7 @@ from isinglass.inference.algorithm import ALGORITHMS, Algorithm, Cost, Facts
 from isinglass.inference.api import algorithms, infer, map_assignment, n_best, sample
 from isinglass.inference.bp import BeliefPropagation, FractionalBeliefPropagation, TreeReweighted
 from isinglass.inference.brute import Brute
+from isinglass.inference.convex import ConvexFreeEnergy, EntropyWeights
 from isinglass.inference.exact import Exact
 from isinglass.inference.hessian import hessian_vector_product
 from isinglass.inference.max_product import MaxProduct
@@ -18,7 +19,9 @@ __all__ = [
     "Assignment",
     "BeliefPropagation",
     "Brute",
+    "ConvexFreeEnergy",
     "Cost",
+    "EntropyWeights",
     "Exact",
     "Facts",
     "FractionalBeliefPropagation",
