@@ -86,7 +86,7 @@ class Newton:
         shape = self.problem.shape
         assemble(shape.blocks, members, self.step, self.values, self.room)
         if len(self.multipliers):
-            add_ties(shape.blocks, shape.layout.ties, members, self.step, self.values)
+            add_ties(shape.blocks, shape.layout.ties, members, self.step, self.values, self.room.one)
         bounds = shape.blocks.first_value
         for c in members.tolist():
             values, diagonal = self.values[bounds[c] : bounds[c + 1]], shape.layout.patterns[c].diagonal
@@ -110,10 +110,14 @@ class Newton:
         if len(self.multipliers):
             before = self.multipliers * (not feasible)
             tie_right_sides(
-                blocks, layout.ties, members, self.step, before, feasible, self.x, self.tie_residual
-            )
+                blocks, layout.ties, members, self.step, before, feasible, self.x, self.tie_residual, self.room.one,
+            )  # fmt: skip
         for c in members.tolist():
-            self.factor_of[c].solve(self.x[layout.first_unknown[c] : layout.first_unknown[c + 1]])
+            part = self.x[layout.first_unknown[c] : layout.first_unknown[c + 1]]
+            if np.isfinite(self.ridge[c]):
+                self.factor_of[c].solve(part)
+            else:
+                part[:] = np.nan
         substitute(blocks, members, self.x, self.step, self.room)
 
     def minimise(self, tol: float, max_iter: int, progress: Progress | None = None) -> None:

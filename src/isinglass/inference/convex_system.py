@@ -38,6 +38,7 @@ class Tie(NamedTuple):
 class Ties(NamedTuple):
     """All ties: the variables of tie t are ``first[t]:first[t + 1]``, with coefficients from ``first_row`` on."""
 
+    link: IntArray  # (ties,)
     first: IntArray
     variable: IntArray
     first_row: IntArray
@@ -154,7 +155,8 @@ def lay_out(
     if two.any():
         two[two] = (cards[slot_variable[first_slot[:-1][two]]] == 2) & (cards[slot_variable[first_slot[1:][two] - 1]] == 2)
     kind[two] = TWO
-    tie_component = np.array([link_component[tie.link] for tie in ties], np.int64)
+    of_link = np.array([tie.link for tie in ties], np.int64)
+    tie_component = link_component[of_link]
     first_tie = np.searchsorted(tie_component, np.arange(n_components + 1)).astype(np.int64)
     before = first_tie[variable_component]  # ties of components before
     first_unknown = starts(cards - 1)[:-1] + before
@@ -218,7 +220,7 @@ def lay_out(
         first_link=first_link,
         first_value=np.array(values, np.int64),
     )
-    return blocks, Layout(patterns, component_unknown, Ties(*flat_ties, unknown, target, first_target, first_tie))
+    return blocks, Layout(patterns, component_unknown, Ties(of_link, *flat_ties, unknown, target, first_target, first_tie))
 
 
 def _flat_ties(

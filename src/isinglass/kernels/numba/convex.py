@@ -35,7 +35,9 @@ from isinglass.kernels.numba.convex_links import (
     pair_step,
     reduced,
     two_block,
+    two_step,
 )
+from isinglass.kernels.numba.indexing import ix
 
 TWO, PAIR, GENERAL = 0, 1, 2
 
@@ -125,6 +127,14 @@ def link_residuals(link, blocks, step):
         for a in range(blocks.slot_first[s + 1] - start):
             step.e[start + a] = step.p[state + a]
     entry = blocks.first_entry[link]
+    if blocks.kind[link] == TWO:
+        k, one, two = ix(entry), ix(blocks.slot_first[first]), ix(blocks.slot_first[first + 1])
+        a, b, c, d = step.q[k], step.q[k + ix(1)], step.q[k + ix(2)], step.q[k + ix(3)]
+        step.e[one] -= a + b
+        step.e[one + ix(1)] -= c + d
+        step.e[two] -= a + c
+        step.e[two + ix(1)] -= b + d
+        return
     if blocks.kind[link] != GENERAL:
         rows = blocks.cards[blocks.slot_variable[first]]
         columns = blocks.cards[blocks.slot_variable[first + 1]]
@@ -175,12 +185,12 @@ def link_block(link, blocks, step, room):
         general_block(columns, work, step.work, room)
         return columns - 1
     i, j = blocks.slot_variable[slot], blocks.slot_variable[slot + 1]
+    if blocks.kind[link] == TWO:
+        two_block(entry, step.ref[i] == step.ref[j], work, step, room)
+        return 2
     rows, columns = blocks.cards[i], blocks.cards[j]
     pair_factor(entry, rows, columns, step.ref[j], work, step, room)
-    if blocks.kind[link] == TWO:
-        two_block(entry, step.ref[i] == step.ref[j], step, room)
-    else:
-        pair_block(entry, rows, columns, step.ref[i], step.ref[j], work, step, room)
+    pair_block(entry, rows, columns, step.ref[i], step.ref[j], work, step, room)
     return rows + columns - 2
 
 
@@ -225,7 +235,15 @@ def link_step(link, blocks, step, out, final, room):
         general_step(slot, arity, count, blocks.first_digit[link], entry, blocks, step, work, out, final, room)
         return
     i, j = blocks.slot_variable[slot], blocks.slot_variable[slot + 1]
-    rows, columns, row_ref, column_ref = blocks.cards[i], blocks.cards[j], step.ref[i], step.ref[j]
+    row_ref, column_ref = step.ref[i], step.ref[j]
+    if blocks.kind[link] == TWO:
+        places = (blocks.slot_first[slot], blocks.slot_first[slot + 1], blocks.first_state[i], blocks.first_state[j])
+        alpha, beta = two_step(entry, row_ref, column_ref, places, work, step, final)
+        if not final:
+            out[blocks.first_unknown[i]] -= alpha
+            out[blocks.first_unknown[j]] -= beta
+        return
+    rows, columns = blocks.cards[i], blocks.cards[j]
     one, two = blocks.slot_first[slot], blocks.slot_first[slot + 1]
     for r in range(rows):
         room.one[r] = step.e[one + r] + step.dp[blocks.first_state[i] + r]

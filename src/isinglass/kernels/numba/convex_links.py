@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from isinglass.compilation import cold, inner
+from isinglass.kernels.numba.indexing import ix
 
 DEPENDENT = 1e-26  # the share of a column's squared norm below which nothing of it is left
 
@@ -101,16 +102,43 @@ def pair_step(entry, rows, columns, ref, work, step, room):
 
 
 @inner
-def two_block(entry, alike, step, room):
-    """Write K of a link of two variables with two states each; the sign depends on the references."""
-    a, b = 1 / step.inverse[entry], 1 / step.inverse[entry + 1]
-    c, d = 1 / step.inverse[entry + 2], 1 / step.inverse[entry + 3]
+def two_block(entry, alike, work, step, room):
+    """Write K of a link of two variables with two states each (its sign depends on the references), and its factor."""
+    k, at = ix(entry), ix(work)
+    qa, qb, qc, qd = step.inverse[k], step.inverse[k + ix(1)], step.inverse[k + ix(2)], step.inverse[k + ix(3)]
+    step.work[at], step.work[at + ix(1)] = 1 / (qa + qb), 1 / (qc + qd)
+    step.work[at + ix(2)] = qa * qb * step.work[at] + qc * qd * step.work[at + ix(1)]
+    a, b, c, d = 1 / qa, 1 / qb, 1 / qc, 1 / qd
     s = a + b + c + d
     both = (a / s) * d - (b / s) * c
     room.block[0] = ((a + c) / s) * (b + d)
     room.block[2] = both if alike else -both
     room.block[1] = room.block[2]
     room.block[3] = ((a + b) / s) * (c + d)
+
+
+@inner
+def two_step(entry, row_ref, column_ref, places, work, step, final):
+    """Solve for alpha and beta, zero at the references, of such a link; write dq if `final`."""
+    k, at, one, two = ix(entry), ix(work), ix(places[0]), ix(places[1])
+    i, j, n1, n2, n3 = ix(places[2]), ix(places[3]), ix(1), ix(2), ix(3)
+    a, b, c, d = step.inverse[k], step.inverse[k + n1], step.inverse[k + n2], step.inverse[k + n3]
+    ga, gb, gc, gd = step.by_q[k], step.by_q[k + n1], step.by_q[k + n2], step.by_q[k + n3]
+    top = step.e[one] + step.dp[i] + (a * ga + b * gb)
+    low = step.e[one + n1] + step.dp[i + n1] + (c * gc + d * gd)
+    f, g, s = step.work[at], step.work[at + n1], step.work[at + n2]
+    if column_ref == 0:
+        rest = step.e[two + n1] + step.dp[j + n1] + (b * gb + d * gd)
+        beta = (rest - b * (top * f) - d * (low * g)) / s
+        over, under, left, right = (top - b * beta) * f, (low - d * beta) * g, beta * 0, beta
+    else:
+        rest = step.e[two] + step.dp[j] + (a * ga + c * gc)
+        beta = (rest - a * (top * f) - c * (low * g)) / s
+        over, under, left, right = (top - a * beta) * f, (low - c * beta) * g, beta, beta * 0
+    if final:
+        step.dq[k], step.dq[k + n1] = a * (over + left - ga), b * (over + right - gb)
+        step.dq[k + n2], step.dq[k + n3] = c * (under + left - gc), d * (under + right - gd)
+    return (under - over if row_ref == 0 else over - under), beta
 
 
 @cold
