@@ -1,6 +1,6 @@
 """From log-potentials to a Result: every algorithm registers here under its public name."""
 
-from isinglass.inference.algorithm import ALGORITHMS, Algorithm, Cost, Facts
+from isinglass.inference.algorithm import ALGORITHMS, Algorithm, Cost, Facts, FixedPoint
 from isinglass.inference.api import algorithms, infer, map_assignment, n_best, sample
 from isinglass.inference.bp import BeliefPropagation, FractionalBeliefPropagation, TreeReweighted
 from isinglass.inference.brute import Brute
@@ -24,6 +24,7 @@ __all__ = [
     "EntropyWeights",
     "Exact",
     "Facts",
+    "FixedPoint",
     "FractionalBeliefPropagation",
     "Gradients",
     "Info",

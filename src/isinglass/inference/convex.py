@@ -119,6 +119,7 @@ class ConvexFreeEnergy(Algorithm):
         bound="upper",
         iterative=True,
         envelope=True,
+        implicit="backward",
     )
 
     def cost(self, potentials: Potentials) -> Cost:
@@ -185,7 +186,7 @@ class Minimum:
             raise InputError(
                 "weights",
                 "ones for which the free energy is convex",
-                f"a system that is not positive definite in component {bad[0]} (the least weight of a variable is {least:g})",
+                f"a system that is not positive definite in component {bad[0]} (least weight of a variable: {least:g})",
                 "raise the weights of variables: the Bethe weights are convex on forests, positive ones everywhere",
             )
 
@@ -228,9 +229,7 @@ class Minimum:
             if group.arity == 0:
                 tables[g] = z_bar[problem.potentials.graph.factor_component[group.factors]]
         groups = sum_tables(problem.potentials, tables)
-        by_weights = self._by_weights(
-            step.dp * (logs[0] + 1) - zp * logs[0], step.dq * (logs[1] + 1) - zq * logs[1]
-        )
+        by_weights = self._by_weights(step.dp * (logs[0] + 1) - zp * logs[0], step.dq * (logs[1] + 1) - zq * logs[1])
         graph = problem.potentials.graph
         return ConvexGradients(
             groups, LogTables(graph, groups, problem.potentials.table_ids), np.zeros(0), 0.0,

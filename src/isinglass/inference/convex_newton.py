@@ -162,11 +162,15 @@ class Newton:
     def _homotopy(self, c: int, tol: float, max_iter: int) -> None:
         """Start again with costs so small that beliefs are nearly uniform, and let them grow."""
         problem, member = self.problem, np.array([c])
-        states, entries = (np.flatnonzero(a == c) for a in (problem.shape.state_component, problem.shape.entry_component))
+        states, entries = (
+            np.flatnonzero(a == c) for a in (problem.shape.state_component, problem.shape.entry_component)
+        )
         p, q = problem.start()
         self.step.p[states], self.step.q[entries] = p[states], q[entries]
         self.rescued[c] = True
-        cost = np.concatenate([problem.vp[states].real / _size(problem.wp[states]), problem.vq[entries].real / problem.wq[entries]])
+        cost = np.concatenate(
+            [problem.vp[states].real / _size(problem.wp[states]), problem.vq[entries].real / problem.wq[entries]]
+        )
         factor = min(1.0, 3.0 / max(float(np.ptp(cost)) if len(cost) else 0.0, 1e-9))
         while factor < 1:
             self._iterate(member, LOOSE, max_iter, factor)

@@ -60,9 +60,7 @@ class Problem:
         shape = graph.cached(("convex", support.key, real), lambda: _shape(graph, support, real))
         phi, tables = np.zeros(int(first_states(graph)[-1]), potentials.dtype), []
         constant = np.zeros(graph.n_components, potentials.dtype)
-        for (group, _), distinct, ids in zip(
-            iter_groups(graph), potentials.groups, potentials.table_ids, strict=True
-        ):
+        for (group, _), distinct, ids in zip(iter_groups(graph), potentials.groups, potentials.table_ids, strict=True):
             rows = distinct[ids].ravel()
             tables.append(rows)
             if group.arity == 0:
@@ -149,7 +147,8 @@ def _shape(graph: FactorGraph, support: Support, banded: bool) -> Shape:
     slot_order = _flat_ranges(edges.first_slot[links], np.diff(edges.first_slot)[links])
     blocks, layout = lay_out(
         cards, number[edges.slot_variable[slot_order]], np.diff(edges.first_slot)[links], parts.sizes, parts.general,
-        parts.digits, graph.variable_component[variables], edges.component[links], graph.n_components, parts.ties, banded,
+        parts.digits, graph.variable_component[variables], edges.component[links], graph.n_components, parts.ties,
+        banded,
     )  # fmt: skip
     state_component = np.repeat(graph.variable_component[variables], cards)
     entry_component = np.repeat(edges.component[links], parts.sizes)

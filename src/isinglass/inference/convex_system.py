@@ -94,9 +94,7 @@ class SparseFactor:
         """Factorise; the number of negative entries of D must be that of ties."""
         from isinglass.kernels.numba.ldl import factorise
 
-        negative = factorise(
-            *self.pattern.sparse, values, self.lower, self.where, self.filled, self.diagonal, self.row
-        )
+        negative = factorise(*self.pattern.sparse, values, self.lower, self.where, self.filled, self.diagonal, self.row)
         return bool(negative == self.pattern.negative)
 
     def solve(self, right: NDArray[Any]) -> None:
@@ -153,7 +151,9 @@ def lay_out(
     kind = np.where(general, GENERAL, PAIR)
     two = ~general & (sizes == 4)
     if two.any():
-        two[two] = (cards[slot_variable[first_slot[:-1][two]]] == 2) & (cards[slot_variable[first_slot[1:][two] - 1]] == 2)
+        two[two] = (cards[slot_variable[first_slot[:-1][two]]] == 2) & (
+            cards[slot_variable[first_slot[1:][two] - 1]] == 2
+        )
     kind[two] = TWO
     of_link = np.array([tie.link for tie in ties], np.int64)
     tie_component = link_component[of_link]
@@ -220,7 +220,9 @@ def lay_out(
         first_link=first_link,
         first_value=np.array(values, np.int64),
     )
-    return blocks, Layout(patterns, component_unknown, Ties(of_link, *flat_ties, unknown, target, first_target, first_tie))
+    return blocks, Layout(
+        patterns, component_unknown, Ties(of_link, *flat_ties, unknown, target, first_target, first_tie)
+    )
 
 
 def _flat_ties(
@@ -286,12 +288,10 @@ class _Local:
         """Return the adjacency of variables with more than one state, and ties."""
         first_slot, sides = starts(self.arity), [np.zeros((2, 0), np.int64)]
         for r in np.unique(self.arity).tolist():
-            at = first_slot[:-1][self.arity == r]
-            for i in range(r):
-                for j in range(i):
-                    sides.append(np.stack([self.slot_variable[at + i], self.slot_variable[at + j]]))
-        for t, scope in enumerate(self.ties):
-            sides.append(np.stack([np.full(len(scope), len(self.cards) + t), scope]))
+            slots = self.slot_variable[first_slot[:-1][self.arity == r] + np.arange(r)[:, None]]
+            one, two = np.tril_indices(r, -1)
+            sides.append(np.stack([slots[one].ravel(), slots[two].ravel()]))
+        sides += [np.stack([np.full(len(s), len(self.cards) + t), s]) for t, s in enumerate(self.ties)]
         a, b = np.concatenate(sides, axis=1)
         free = np.concatenate([self.cards > 1, np.ones(len(self.ties), bool)])
         keep = free[a] & free[b]

@@ -15,8 +15,8 @@ matrix K of the system, and minus the entries of y at d_i = t_i e_ref to its rig
   is factorised by additions of positive numbers only (Grassmann, Taksar and Heyman 1985), so that every entry is
   accurate to the last digits however small some beliefs are.
 - Two states: K_ii = (a+c)(b+d)/s, K_jj = (a+b)(c+d)/s, K_ij = (ad-bc)/s for H = [[a, b], [c, d]], s = a+b+c+d.
-- Other links (of three or more variables, or with configurations removed): an orthogonal factorisation of Q^1/2 B, whose
-  dependent columns (only where configurations were removed) are left out.
+- Other links (of three or more variables, or with configurations removed): an orthogonal factorisation of Q^1/2 B,
+  whose dependent columns (only where configurations were removed) are left out.
 """
 
 from __future__ import annotations
@@ -160,7 +160,7 @@ def assemble(blocks, members, step, values, room):
             target, first, ref = blocks.variable_target[i], blocks.first_state[i], step.ref[i]
             top = step.hessian[first + ref]
             for a in range(blocks.cards[i] - 1):
-                for b in range(a):
+                for _ in range(a):
                     values[blocks.target[target]] += top
                     target += 1
                 values[blocks.target[target]] += top + step.hessian[first + reduced(a, ref)]
