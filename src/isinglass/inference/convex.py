@@ -27,7 +27,7 @@ from isinglass.graph.edges import edges_of
 from isinglass.graph.factor_graph import iter_groups
 from isinglass.inference.algorithm import Algorithm, Cost, Facts, Progress, Taping, register
 from isinglass.inference.convex_newton import SOUND, Newton
-from isinglass.inference.convex_problem import Problem
+from isinglass.inference.convex_problem import FLOOR, Problem
 from isinglass.inference.convex_weights import EntropyWeights, WeightGradients, covers, resolved
 from isinglass.inference.result import (
     Bound,
@@ -165,12 +165,12 @@ class Minimum:
 
     def settle(self) -> None:
         """Evaluate the conditions at the beliefs; read very small ones off the multipliers."""
-        from isinglass.kernels.numba.convex_steps import FLOOR, measure_steps
+        from isinglass.kernels.numba.convex_steps import measure_steps
 
         newton, step = self.newton, self.newton.step
         everything = np.arange(self.problem.n_components)
         newton.direction(everything)
-        measure_steps(self.problem.shape.blocks, everything, step, newton.report)
+        measure_steps(self.problem.shape.blocks, everything, step, newton.report, FLOOR)
         self._refuse_what_is_not_convex()
         self.residual = np.maximum(newton.report[:, [0, 2]].max(axis=1), newton.tie_residual)
         self.gap = self._gap()

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isinglass.inference.algorithm import Progress
-from isinglass.inference.convex_problem import Problem
+from isinglass.inference.convex_problem import FLOOR, LOWEST, Problem
 from isinglass.inference.convex_system import Factor, factor_for
 from isinglass.validation import IntArray
 
@@ -22,7 +22,9 @@ RIDGES = (0.0, *(10.0**k for k in range(-14, 1)))
 SOUND = 1e-6  # a larger ridge means that the matrix is not positive definite
 RELATIVE = 1e-3  # the change of a small belief, in its own size, that is waited for
 PATIENCE = 6  # iterations for that
-GROWTH, LOOSE = 2.5, 3e-2  # of the homotopy's factor; the tolerance on its way
+GROWTH, LEAST_GROWTH, LEAST_FACTOR = 2.5, 1.001, 1e-9  # of the homotopy's factor
+LOOSE, STAGE = 1e-3, 40  # the tolerance on its way, and the iterations of a stage
+ROUNDING = 1e-12
 
 
 @dataclass(eq=False)
@@ -67,6 +69,7 @@ class Newton:
         self.residual, self.ridge = np.full(n, np.inf), np.zeros(n)
         self.iterations, self.converged = np.zeros(n, np.int64), np.zeros(n, bool)
         self.rescued = np.zeros(n, bool)
+        self.most_ridge = 1.0 if (problem.wp > 0).all() else SOUND
 
     def direction(self, members: IntArray, scale: float = 1.0, factor: float = 1.0) -> None:
         """Find the step of components at their beliefs; `scale` is h, `factor` multiplies the costs."""
@@ -122,32 +125,38 @@ class Newton:
 
     def minimise(self, tol: float, max_iter: int, progress: Progress | None = None) -> None:
         """Iterate until every component has converged; those that have not, again by homotopy."""
-        everything = np.arange(len(self.residual))
-        self._iterate(everything, tol, max_iter, 1.0, progress)
+        self.iterate(np.arange(len(self.residual)), tol, max_iter, progress=progress)
         for c in np.flatnonzero(~self.converged).tolist():
-            if np.isfinite(self.ridge[c]):
-                self._homotopy(c, tol, max_iter)
+            self.follow(c, tol, max_iter)
+        self._polish(max_iter)
 
-    def _iterate(
-        self, members: IntArray, tol: float, max_iter: int, factor: float, progress: Progress | None = None
+    def iterate(
+        self,
+        members: IntArray,
+        tol: float,
+        max_iter: int,
+        factor: float = 1.0,
+        floor: float = FLOOR,
+        progress: Progress | None = None,
     ) -> None:
+        """Take steps until components have converged, have no step to take, or have used up their iterations."""
         from isinglass.kernels.numba.convex_steps import measure_steps, move
 
         blocks, waited = self.problem.shape.blocks, np.zeros(len(self.residual), np.int64)
         self.converged[members] = False
         for t in range(max_iter):
             self.direction(members, 1.0, factor)
-            measure_steps(blocks, members, self.step, self.report)
+            measure_steps(blocks, members, self.step, self.report, floor)
             size, relative = self.report[:, 0], self.report[:, 1]
             residual = np.maximum(self.report[:, 2], self.tie_residual)
-            members = members[np.isfinite(size[members]) & np.isfinite(self.ridge[members])]
-            self._keep_multipliers()
+            members = members[np.isfinite(size[members]) & (self.ridge[members] <= self.most_ridge)]
+            self.keep_multipliers()
             self.residual[members] = np.maximum(size, residual)[members]
             self.iterations[members] += 1
             close = (size <= tol) & (residual <= tol)
             waited[members] += close[members]
-            last = close & ((relative <= RELATIVE) | (waited > PATIENCE))
-            move(blocks, members, self.step, last)
+            last = close & ((relative <= RELATIVE) | ((waited > PATIENCE) & (floor == FLOOR)))
+            move(blocks, members, self.step, last, floor)
             self.converged[members] = last[members]
             members = members[~last[members]]
             if progress is not None:
@@ -155,31 +164,68 @@ class Newton:
             if not len(members):
                 break
 
-    def _keep_multipliers(self) -> None:
+    def keep_multipliers(self) -> None:
+        """Take down the multipliers of ties."""
         if len(self.multipliers):
             self.multipliers[:] = self.x[self.problem.shape.layout.ties.unknown]
 
-    def _homotopy(self, c: int, tol: float, max_iter: int) -> None:
-        """Start again with costs so small that beliefs are nearly uniform, and let them grow."""
+    def follow(self, c: int, tol: float, max_iter: int) -> None:
+        """Homotopy: costs so small that beliefs are nearly uniform grow, in steps as long as they succeed."""
         problem, member = self.problem, np.array([c])
-        states, entries = (
-            np.flatnonzero(a == c) for a in (problem.shape.state_component, problem.shape.entry_component)
-        )
         p, q = problem.start()
-        self.step.p[states], self.step.q[entries] = p[states], q[entries]
+        beliefs = _Beliefs(self, c)
+        beliefs.put(p[beliefs.states], q[beliefs.entries])
+        kept, done, growth = beliefs.take(), 0.0, GROWTH
+        wanted = 3.0 / max(beliefs.span(), 3.0)
         self.rescued[c] = True
-        cost = np.concatenate(
-            [problem.vp[states].real / _size(problem.wp[states]), problem.vq[entries].real / problem.wq[entries]]
-        )
-        factor = min(1.0, 3.0 / max(float(np.ptp(cost)) if len(cost) else 0.0, 1e-9))
-        while factor < 1:
-            self._iterate(member, LOOSE, max_iter, factor)
-            factor = min(1.0, GROWTH * factor)
-        self._iterate(member, tol, max_iter, 1.0)
+        while growth > LEAST_GROWTH:
+            last = wanted >= 1
+            self.iterate(member, tol if last else LOOSE, max_iter if last else STAGE, min(wanted, 1.0))
+            if self.converged[c]:
+                if last:
+                    return
+                kept, done, growth = beliefs.take(), wanted, min(growth**1.5, GROWTH)
+            else:
+                beliefs.put(*kept)
+                growth = growth**0.5
+            wanted = min(1.0, done * growth) if done else wanted / 4
+            if wanted < LEAST_FACTOR:
+                return
+
+    def _polish(self, max_iter: int) -> None:
+        """Let states at the floor go on to their true size; where that goes wrong, leave them."""
+        low = np.unique(self.problem.shape.state_component[self.step.p.real <= 2 * FLOOR])
+        for c in low[self.converged[low]].tolist():
+            beliefs, residual = _Beliefs(self, c), self.residual[c]
+            kept = beliefs.take()
+            self.iterate(np.array([c]), max(residual, ROUNDING), max_iter, floor=LOWEST)
+            if not self.converged[c]:
+                beliefs.put(*kept)
+                self.residual[c], self.converged[c] = residual, True
 
 
-def _size(w: NDArray[np.float64]) -> NDArray[np.float64]:
-    return np.maximum(np.abs(w), 0.1)
+class _Beliefs:
+    """The beliefs of one component."""
+
+    def __init__(self, newton: Newton, c: int) -> None:
+        shape = newton.problem.shape
+        self.newton = newton
+        self.states, self.entries = (np.flatnonzero(a == c) for a in (shape.state_component, shape.entry_component))
+
+    def take(self) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Return copies."""
+        return self.newton.step.p[self.states], self.newton.step.q[self.entries]
+
+    def put(self, p: NDArray[Any], q: NDArray[Any]) -> None:
+        """Set them."""
+        self.newton.step.p[self.states], self.newton.step.q[self.entries] = p, q
+
+    def span(self) -> float:
+        """Return how far costs reach, in units of weights."""
+        problem = self.newton.problem
+        of_states = problem.vp.real[self.states] / np.maximum(np.abs(problem.wp[self.states]), 0.1)
+        cost = np.concatenate([of_states, problem.vq.real[self.entries] / problem.wq[self.entries]])
+        return float(np.ptp(cost)) if len(cost) else 0.0
 
 
 def _room_sizes(blocks: Any) -> tuple[int, ...]:

@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 
 FloatArray = NDArray[np.float64]
 
+FLOOR = 1e-16  # of beliefs on their way, which bounds how stiff the linear system gets
+LOWEST = 1e-200  # of beliefs that have arrived
+
 
 class Shape(NamedTuple):
     """The structure of a problem: where its states and entries are in results, and the linear system."""
@@ -79,8 +82,6 @@ class Problem:
 
     def start(self, variables: NDArray[Any] | None = None, factors: NDArray[Any] | None = None) -> tuple[Any, Any]:
         """Return beliefs to begin with: uniform over what is left, or given ones (flat)."""
-        from isinglass.kernels.numba.convex_steps import FLOOR
-
         dtype = self.potentials.dtype
         if variables is not None and factors is not None:
             return tuple(

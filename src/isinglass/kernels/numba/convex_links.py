@@ -59,7 +59,7 @@ def conductance(entry, rows, columns, s, t, work, inverse, factor):
     total = inverse[entry] * 0
     for r in range(rows):
         k = entry + r * columns
-        total += inverse[k + s] * inverse[k + t] * factor[work + r]
+        total += (inverse[k + s] * factor[work + r]) * inverse[k + t]
     return total
 
 
@@ -107,7 +107,7 @@ def two_block(entry, alike, work, step, room):
     k, at = ix(entry), ix(work)
     qa, qb, qc, qd = step.inverse[k], step.inverse[k + ix(1)], step.inverse[k + ix(2)], step.inverse[k + ix(3)]
     step.work[at], step.work[at + ix(1)] = 1 / (qa + qb), 1 / (qc + qd)
-    step.work[at + ix(2)] = qa * qb * step.work[at] + qc * qd * step.work[at + ix(1)]
+    step.work[at + ix(2)] = (qa * step.work[at]) * qb + (qc * step.work[at + ix(1)]) * qd
     a, b, c, d = 1 / qa, 1 / qb, 1 / qc, 1 / qd
     s = a + b + c + d
     both = (a / s) * d - (b / s) * c
