@@ -124,9 +124,12 @@ class Newton:
         substitute(blocks, members, self.x, self.step, self.room)
 
     def minimise(self, tol: float, max_iter: int, progress: Progress | None = None) -> None:
-        """Iterate until every component has converged; those that have not, again by homotopy."""
+        """Iterate until every component has converged; those that have not, again by homotopy.
+
+        Without a tolerance all iterations are taken, and nothing more.
+        """
         self.iterate(np.arange(len(self.residual)), tol, max_iter, progress=progress)
-        for c in np.flatnonzero(~self.converged).tolist():
+        for c in np.flatnonzero(~self.converged & (tol > 0)).tolist():
             self.follow(c, tol, max_iter)
         self._polish(max_iter)
 
