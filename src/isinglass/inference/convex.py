@@ -28,6 +28,7 @@ from isinglass.graph.factor_graph import iter_groups
 from isinglass.inference.algorithm import Algorithm, Cost, Facts, Progress, Taping, register
 from isinglass.inference.convex_newton import SOUND, Newton
 from isinglass.inference.convex_problem import FLOOR, Problem
+from isinglass.inference.convex_solvers import SOLVERS
 from isinglass.inference.convex_weights import EntropyWeights, WeightGradients, covers, resolved
 from isinglass.inference.result import (
     Bound,
@@ -94,7 +95,10 @@ class ConvexFreeEnergy(Algorithm):
     tol : float
         A component is done when no Newton step changes a belief, and no constraint is violated, by more than this.
     max_iter : int
-        Newton steps at most (for each factor of the homotopy, where one is needed).
+        Newton steps at most (for each factor of the homotopy, where one is needed); iterations of other solvers.
+    solver : {"auto", "newton", "primal", "dual", "lbfgs", "messages"}
+        "auto" is "newton"; the others, which are slower, stand in `isinglass.inference.convex_solvers`. Whatever the
+        solver, `info.converged` says whether the KKT residual of the beliefs is below `tol`.
 
     Examples
     --------
@@ -111,6 +115,7 @@ class ConvexFreeEnergy(Algorithm):
     weights: Any = None
     tol: float = 1e-9
     max_iter: int = 100
+    solver: str = "auto"
 
     name: ClassVar[str] = "convex"
     facts: ClassVar[Facts] = Facts(
@@ -138,8 +143,15 @@ class ConvexFreeEnergy(Algorithm):
         wp, wq = resolved(self.weights, graph)
         problem = Problem.of(potentials, wp, wq)
         minimum = Minimum(problem, Newton(problem, *_given(init, potentials)))
-        minimum.newton.minimise(tol, limit, progress)
-        minimum.settle()
+        if self.solver in ("auto", "newton"):
+            minimum.newton.minimise(tol, limit, progress)
+            minimum.settle()
+        elif self.solver in SOLVERS:
+            SOLVERS[self.solver](minimum.newton, tol, limit)
+            minimum.settle()
+            minimum.newton.converged[:] = minimum.residual <= tol
+        else:
+            raise InputError("solver", " or ".join(map(repr, ("auto", "newton", *SOLVERS))), repr(self.solver))
         variables, factors = problem.beliefs(minimum.p, minimum.q)
         sure = minimum.newton.converged & covers(graph, wp, wq)
         exact = self.weights == "bethe" if isinstance(self.weights, str) else False
