@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 
 from isinglass.graph.edges import edges_of
 from isinglass.graph.factor_graph import FactorGraph, iter_groups
+from isinglass.inference.convex_layout import Layout, Structure, Tie, lay_out
 from isinglass.inference.convex_support import Support, support_of, ties_of
-from isinglass.inference.convex_system import Layout, Tie, lay_out
+from isinglass.inference.convex_system import ranges
 from isinglass.inference.link_model import layout_of, move_unary_bars, share_unary_beliefs
 from isinglass.inference.result import belief_entries, first_beliefs, first_states
 from isinglass.inference.sums import sum_at
@@ -141,16 +142,17 @@ def _shape(graph: FactorGraph, support: Support, banded: bool) -> Shape:
     sizes = np.add.reduceat(support.states, first[:-1], dtype=np.int64) if graph.n_variables else graph.cards
     number, cards = np.empty_like(variables), sizes[variables]
     number[variables] = np.arange(len(variables))
-    order = _flat_ranges(first[variables], graph.cards[variables])
+    order = ranges(first[variables], graph.cards[variables])
     state_at = order[support.states[order]]
     rank = _ranks(support.states, first)
     parts = _links(graph, support, links, rank)
-    slot_order = _flat_ranges(edges.first_slot[links], np.diff(edges.first_slot)[links])
-    blocks, layout = lay_out(
-        cards, number[edges.slot_variable[slot_order]], np.diff(edges.first_slot)[links], parts.sizes, parts.general,
-        parts.digits, graph.variable_component[variables], edges.component[links], graph.n_components, parts.ties,
-        banded,
+    slot_order = ranges(edges.first_slot[links], np.diff(edges.first_slot)[links])
+    structure = Structure(
+        cards, graph.variable_component[variables], number[edges.slot_variable[slot_order]],
+        np.diff(edges.first_slot)[links], parts.sizes, parts.general, parts.digits, edges.component[links], parts.ties,
+        graph.n_components,
     )  # fmt: skip
+    blocks, layout = lay_out(structure, banded)
     state_component = np.repeat(graph.variable_component[variables], cards)
     entry_component = np.repeat(edges.component[links], parts.sizes)
     return Shape(state_at, parts.entry_at, state_component, entry_component, blocks, layout)
@@ -169,7 +171,7 @@ class _Links(NamedTuple):
 def _links(graph: FactorGraph, support: Support, links: IntArray, rank: IntArray) -> _Links:
     edges, first, first_state = edges_of(graph), first_beliefs(graph), first_states(graph)
     starts, whole = first[edges.link_factor[links]], edges.size[links]
-    entries = _flat_ranges(starts, whole)
+    entries = ranges(starts, whole)
     left = support.entries[entries]
     owner = np.repeat(np.arange(len(links)), whole)
     sizes = np.bincount(owner[left], minlength=len(links))
@@ -198,11 +200,3 @@ def _ranks(kept: NDArray[np.bool_], first: IntArray) -> IntArray:
     before = np.concatenate([[0], np.cumsum(kept)])
     ranks: IntArray = before[:-1] - np.repeat(before[first[:-1]], np.diff(first))
     return ranks
-
-
-def _flat_ranges(starts: IntArray, lengths: IntArray) -> IntArray:
-    """Return the ranges [start, start + length), one after the other."""
-    ends = np.cumsum(lengths)
-    total = int(ends[-1]) if len(ends) else 0
-    flat: IntArray = np.arange(total) + np.repeat(starts - (ends - lengths), lengths)
-    return flat

@@ -11,7 +11,7 @@ equal structure share one pattern, which is analysed once:
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,32 +21,8 @@ from scipy.sparse.csgraph import reverse_cuthill_mckee
 
 from isinglass.validation import IntArray
 
-if TYPE_CHECKING:
-    from isinglass.kernels.numba.convex import Blocks
-
 SMALL = 3e6  # steps of a banded factorisation below which the sparse one is as fast
 ADVANTAGE = 8  # of a step of LAPACK over one of the sparse factorisation
-
-
-class Tie(NamedTuple):
-    """A linear equation between the beliefs of a link's variables: coefficients of all their states."""
-
-    link: int
-    row: NDArray[np.float64]
-
-
-class Ties(NamedTuple):
-    """All ties: the variables of tie t are ``first[t]:first[t + 1]``, with coefficients from ``first_row`` on."""
-
-    link: IntArray  # (ties,)
-    first: IntArray
-    variable: IntArray
-    first_row: IntArray
-    row: NDArray[np.float64]
-    unknown: IntArray  # (ties,)
-    target: IntArray  # of the reduced coefficients, then of -delta, tie by tie
-    first_target: IntArray
-    first_tie: IntArray  # (components + 1,)
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,14 +36,6 @@ class Pattern:
     negative: int  # eigenvalues, one for each tie
     bandwidth: int = -1  # -1: sparse
     sparse: tuple[IntArray, ...] = ()
-
-
-class Layout(NamedTuple):
-    """The patterns of components, and where their unknowns begin."""
-
-    patterns: list[Pattern]  # (components,), equal ones shared
-    first_unknown: IntArray  # (components + 1,)
-    ties: Ties
 
 
 class Factor(Protocol):
@@ -129,118 +97,13 @@ def factor_for(pattern: Pattern, dtype: Any) -> Factor:
     return SparseFactor(pattern, dtype) if pattern.bandwidth < 0 else BandedFactor(pattern)
 
 
-def lay_out(
-    cards: IntArray,
-    slot_variable: IntArray,
-    arity: IntArray,
-    sizes: IntArray,
-    general: NDArray[np.bool_],
-    digits: list[IntArray],
-    variable_component: IntArray,
-    link_component: IntArray,
-    n_components: int,
-    ties: list[Tie],
-    banded: bool,
-) -> tuple[Blocks, Layout]:
-    """Number the unknowns and find the patterns; variables and links are sorted by component."""
-    from isinglass.kernels.numba.convex import GENERAL, PAIR, TWO, Blocks
-
-    first_variable = np.searchsorted(variable_component, np.arange(n_components + 1)).astype(np.int64)
-    first_link = np.searchsorted(link_component, np.arange(n_components + 1)).astype(np.int64)
-    first_slot, first_entry = starts(arity), starts(sizes)
-    kind = np.where(general, GENERAL, PAIR)
-    two = ~general & (sizes == 4)
-    if two.any():
-        two[two] = (cards[slot_variable[first_slot[:-1][two]]] == 2) & (
-            cards[slot_variable[first_slot[1:][two] - 1]] == 2
-        )
-    kind[two] = TWO
-    of_link = np.array([tie.link for tie in ties], np.int64)
-    tie_component = link_component[of_link]
-    first_tie = np.searchsorted(tie_component, np.arange(n_components + 1)).astype(np.int64)
-    before = first_tie[variable_component]  # ties of components before
-    first_unknown = starts(cards - 1)[:-1] + before
-    unknowns_of = np.bincount(variable_component, cards - 1, n_components).astype(np.int64) + np.diff(first_tie)
-    component_unknown = starts(unknowns_of)
-    flat_ties = _flat_ties(ties, first_slot, slot_variable, cards)
-    unknown = component_unknown[1:][tie_component] - np.diff(first_tie)[tie_component] - first_tie[tie_component]
-    unknown = unknown + np.arange(len(ties))
-    m = np.add.reduceat(cards[slot_variable] - 1, first_slot[:-1]) if len(arity) else np.zeros(0, np.int64)
-    own_targets, link_targets = (cards - 1) * cards // 2, m * (m + 1) // 2
-    tie_targets = np.array(
-        [int((cards[flat_ties[1][a:b]] - 1).sum()) + 1 for a, b in zip(flat_ties[0], flat_ties[0][1:], strict=False)],
-        np.int64,
-    )
-    known: dict[bytes, Pattern] = {}
-    patterns, targets, values = [], [], [0]
-    variable_target, link_target, first_target = (
-        np.zeros(len(cards), np.int64), np.zeros(len(arity), np.int64), np.zeros(len(ties), np.int64),
-    )  # fmt: skip
-    place = 0
-    for c in range(n_components):
-        v, f, t = (slice(int(a[c]), int(a[c + 1])) for a in (first_variable, first_link, first_tie))
-        slots = slice(int(first_slot[f.start]), int(first_slot[f.stop]))
-        local = _Local(
-            cards[v], slot_variable[slots] - v.start, arity[f],
-            [flat_ties[1][flat_ties[0][j] : flat_ties[0][j + 1]] - v.start for j in range(t.start, t.stop)],
-        )  # fmt: skip
-        key = local.key()
-        if key not in known:
-            known[key] = local.pattern(banded)
-        pattern = known[key]
-        patterns.append(pattern)
-        targets.append(pattern.target + values[-1])
-        values.append(values[-1] + pattern.size)
-        for out, lengths, part in (
-            (variable_target, own_targets, v), (link_target, link_targets, f), (first_target, tie_targets, t),
-        ):  # fmt: skip
-            out[part] = place + starts(lengths[part])[:-1]
-            place += int(lengths[part].sum())
-    target = np.concatenate([np.zeros(0, np.int64), *targets])
-    general_sizes = np.where(general, sizes * arity, 0)
-    rows = cards[slot_variable[first_slot[:-1]]] if len(arity) else arity
-    columns = cards[slot_variable[first_slot[1:] - 1]] if len(arity) else arity
-    work = np.where(general, (m + 1) ** 2, rows + (columns - 1) ** 2)
-    blocks = Blocks(
-        cards=cards,
-        first_state=starts(cards),
-        first_unknown=first_unknown,
-        variable_target=variable_target,
-        first_slot=first_slot,
-        slot_variable=slot_variable,
-        slot_first=starts(cards[slot_variable]),
-        kind=kind.astype(np.int64),
-        first_entry=first_entry,
-        first_digit=starts(general_sizes)[:-1],
-        digits=np.concatenate([np.zeros(0, np.int64), *(d.ravel() for d in digits)]),
-        first_work=starts(work),
-        link_target=link_target,
-        target=target,
-        first_variable=first_variable,
-        first_link=first_link,
-        first_value=np.array(values, np.int64),
-    )
-    return blocks, Layout(
-        patterns, component_unknown, Ties(of_link, *flat_ties, unknown, target, first_target, first_tie)
-    )
-
-
-def _flat_ties(
-    ties: list[Tie], first_slot: IntArray, slot_variable: IntArray, cards: IntArray
-) -> tuple[IntArray, IntArray, IntArray, NDArray[np.float64]]:
-    scopes = [slot_variable[first_slot[tie.link] : first_slot[tie.link + 1]] for tie in ties]
-    variable = np.concatenate([np.zeros(0, np.int64), *scopes])
-    row = np.concatenate([np.zeros(0), *(tie.row for tie in ties)])
-    return starts(np.array([len(s) for s in scopes], np.int64)), variable, starts(cards[variable]), row
-
-
 def starts(lengths: IntArray) -> IntArray:
     """Return where ranges of given lengths begin, and where the last ends."""
     return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
 
 
 @dataclass(frozen=True, eq=False)
-class _Local:
+class Local:
     """The structure of one component, numbered from zero."""
 
     cards: IntArray

@@ -7,10 +7,26 @@ C'C to it, and C'r to the right-hand side. (Ties arise from hard zeros only.)
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 from isinglass.compilation import compiled, inner
 from isinglass.kernels.numba.convex_links import reduced
 
 DELTA = 1e-9
+
+
+class Ties(NamedTuple):
+    """All ties: the variables of tie t are ``first[t]:first[t + 1]``, with coefficients from ``first_row`` on."""
+
+    link: Any  # (ties,)
+    first: Any
+    variable: Any
+    first_row: Any
+    row: Any
+    unknown: Any  # (ties,)
+    target: Any  # of the reduced coefficients, then of -delta, tie by tie
+    first_target: Any
+    first_tie: Any  # (components + 1,)
 
 
 @inner

@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from isinglass.compilation import allocating, compiled
+from isinglass.kernels.numba.indexing import ix
 
 
 @allocating
@@ -62,7 +63,7 @@ def factorise(first, rows, bounds, columns, starts, values, lower, where, filled
             value = row[j]
             row[j] = value * 0
             for at in range(starts[j], filled[j]):
-                row[where[at]] -= lower[at] * value
+                row[ix(where[ix(at)])] -= lower[ix(at)] * value
             scaled = value / diagonal[j]
             d -= value * scaled
             lower[filled[j]] = scaled
@@ -86,11 +87,11 @@ def substitute(starts, lower, where, diagonal, order, right, x):
     for k in range(n):
         value = x[k]
         for at in range(starts[k], starts[k + 1]):
-            x[where[at]] -= lower[at] * value
+            x[ix(where[ix(at)])] -= lower[ix(at)] * value
     for k in range(n - 1, -1, -1):
         value = x[k] / diagonal[k]
         for at in range(starts[k], starts[k + 1]):
-            value -= lower[at] * x[where[at]]
+            value -= lower[ix(at)] * x[ix(where[ix(at)])]
         x[k] = value
     for k in range(n):
         right[order[k]] = x[k]
