@@ -14,7 +14,7 @@ import time
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import convergence, convex, exact, learning, peers, startup, sweeps
+from benchmarks import convergence, convex, exact, learning, peers, startup, sweeps, tagging
 from benchmarks.timing import Rows
 
 GROUPS = {
@@ -24,6 +24,7 @@ GROUPS = {
     "convergence": convergence,
     "convex": convex,
     "peers": peers,
+    "tagging": tagging,
     "startup": startup,
 }
 
@@ -31,7 +32,8 @@ GROUPS = {
 def main() -> None:
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter,
-        epilog=f"groups: {', '.join(GROUPS)}; peers installs PGMax into .venv-pgmax, once",
+        epilog=f"groups: {', '.join(GROUPS)}; peers installs PGMax into .venv-pgmax, tagging python-crfsuite into"
+        " .venv-crfsuite, once",
     )  # fmt: skip
     parser.add_argument("words", nargs="*", metavar="WORD", help="choose rows (default: all)")
     parser.add_argument("--list", action="store_true", help="name the rows and run nothing")

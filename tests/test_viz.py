@@ -35,6 +35,58 @@ def test_panel_without_titles_and_with_limits():
     assert figure.axes[0].get_images()[0].get_clim() == (0, 5)
 
 
+@pytest.fixture(scope="module")
+def learned():
+    rng = np.random.default_rng(0)
+    Y = rng.integers(0, 3, (10, 4, 5))
+    X = np.concatenate([np.eye(3)[Y] + 0.3 * rng.normal(size=(10, 4, 5, 3)), 7 + 4.0 * Y[..., None]], -1)
+    return X, Y, ig.GridCRF(iterations=2, bias=True).fit(X, Y)
+
+
+def drawn(figure, columns):
+    pictures = [ax.get_images()[0].get_array() for ax in figure.axes]
+    return {figure.axes[j].get_title(): pictures[j::columns] for j in range(columns)}
+
+
+def test_panel_of_an_estimator(learned):
+    X, Y, crf = learned
+    truth = Y.copy()
+    truth[0, 0, 0] = -1
+    found = drawn(ig.viz.panel(X, crf, truth, most=3), 4)
+    assert list(found) == ["input", "truth", "marginals", "prediction"]
+    np.testing.assert_allclose(found["input"], Y[:3] / 2, atol=1e-12)  # the last feature, from 0 to 1
+    assert found["truth"][0].mask.sum() == 1
+    assert found["truth"][0].mask[0, 0]
+    np.testing.assert_array_equal(found["truth"][1:], Y[1:3] / 2)
+    beliefs = crf.predict_marginals(X[:3])
+    np.testing.assert_allclose(found["marginals"], beliefs[..., 1] / 2 + beliefs[..., 2], atol=1e-12)
+    np.testing.assert_array_equal(found["prediction"], crf.predict(X[:3]) / 2)
+    figure = ig.viz.panel(X, crf, Y)
+    assert len(figure.axes) == 4 * 8
+    assert png(figure).startswith(b"\x89PNG")
+
+
+def test_panel_without_truth_or_of_a_list(learned):
+    X, Y, crf = learned
+    without = drawn(ig.viz.panel(X[:2], crf, feature=0), 3)
+    assert list(without) == ["input", "marginals", "prediction"]
+    listed = drawn(ig.viz.panel(list(X[:2]), crf, list(Y[:2]), rows=["a", "b"]), 4)
+    np.testing.assert_array_equal(listed["marginals"], without["marginals"])
+
+
+def test_bad_panels_of_an_estimator(learned):
+    X, Y, crf = learned
+    for call, message in {
+        lambda: ig.viz.panel(X, crf, Y[:, :2]): "labels: expected shape",
+        lambda: ig.viz.panel(X, crf, feature=4): "images: .*feature 4",
+        lambda: ig.viz.panel(X, crf, most=0): "most: expected a whole number of at least 1",
+        lambda: ig.viz.panel([X[0], X[1][:2]], crf): "images of one size",
+        lambda: ig.viz.panel(X[..., 0], None, Y): "labels: expected None without an estimator",
+    }.items():
+        with pytest.raises(InputError, match=message):
+            call()
+
+
 def test_no_pyplot(monkeypatch):
     monkeypatch.delitem(sys.modules, "matplotlib.pyplot", raising=False)
     png(ig.viz.panel([np.eye(2)]))

@@ -7,6 +7,7 @@ from . import inference as inference
 from . import io as io
 from . import learning as learning
 from . import losses as losses
+from . import metrics as metrics
 from . import models as models
 from . import testing as testing
 from . import viz as viz
@@ -33,6 +34,12 @@ from .errors import (
 )
 from .errors import (
     MissingDependencyError as MissingDependencyError,
+)
+from .estimators import (
+    MRF as MRF,
+)
+from .estimators import (
+    ChainCRF as ChainCRF,
 )
 from .estimators import (
     GraphCRF as GraphCRF,
@@ -143,6 +150,9 @@ from .inference import (
     sample as sample,
 )
 from .io import (
+    read_conll as read_conll,
+)
+from .io import (
     read_evidence as read_evidence,
 )
 from .io import (
@@ -153,6 +163,9 @@ from .io import (
 )
 from .io import (
     read_uai as read_uai,
+)
+from .io import (
+    write_conll as write_conll,
 )
 from .io import (
     write_evidence as write_evidence,

@@ -20,6 +20,7 @@ import warnings
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
+from threading import RLock
 from typing import Any
 
 from isinglass.errors import CacheWarning, MissingDependencyError
@@ -35,6 +36,22 @@ def compiled(function: Function) -> Function:
     It runs without Numba's reference counts, whose atomic operations at every call would take most of the time.
     """
     return _jit(function, _nrt=False)
+
+
+def unrolled(function: Function) -> Function:
+    """Compile a loop as `compiled` does, whose steps are written out for several numbers: they become vectors.
+
+    That is LLVM's pass for straight-line code, which Numba leaves out by default. It changes no result.
+    """
+    kernel: Any = _jit(function, _nrt=False)
+    compile_plainly = kernel.compile
+
+    def compile_joined(signature: Any) -> Any:
+        with _STRAIGHT_LINES:
+            return compile_plainly(signature)
+
+    kernel.compile = compile_joined
+    return kernel  # type: ignore[no-any-return]
 
 
 def inner(function: Function) -> Function:
@@ -87,6 +104,32 @@ def _has_cache(kernel: Any) -> bool:
     except RuntimeError:  # Numba found no place for the file
         return False
     return True
+
+
+class _StraightLines:
+    """Switch LLVM's vectors for straight-line code on, for the kernels compiled meanwhile; one thread at a time."""
+
+    def __init__(self) -> None:
+        self.lock = RLock()
+        self.before: list[int] = []
+
+    def __enter__(self) -> None:
+        import numba
+
+        self.lock.acquire()
+        config: Any = numba.config
+        self.before.append(config.SLP_VECTORIZE)
+        config.SLP_VECTORIZE = 1
+
+    def __exit__(self, *_: object) -> None:
+        import numba
+
+        config: Any = numba.config
+        config.SLP_VECTORIZE = self.before.pop()
+        self.lock.release()
+
+
+_STRAIGHT_LINES = _StraightLines()
 
 
 @cache

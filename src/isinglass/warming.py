@@ -31,6 +31,11 @@ from isinglass.inference import (
     sample,
 )
 from isinglass.inference.algorithm import Progress
+from isinglass.inference.sequences import Transition, best_labels, draw_labels, n_best_labels, posterior
+from isinglass.learning.sequences import SequenceObjective
+from isinglass.losses import Likelihood, UnivariateLikelihood
+from isinglass.models.attributes import StateFeatures
+from isinglass.models.sequences import SequenceModel, Sequences
 from isinglass.potentials import Potentials
 
 Step = tuple[str, Callable[[], object]]
@@ -104,6 +109,25 @@ def _steps() -> Iterator[Step]:
             yield f"{name}, {what}", lambda p=p, a=algorithm: _taped(p, a)  # type: ignore[misc]
         for algorithm in (BeliefPropagation(iterations=2), TreeReweighted(iterations=2)):
             yield f"max-product {algorithm.name}, {what}", lambda p=p, a=algorithm: map_assignment(p, a)  # type: ignore[misc]
+    yield "sequences", _sequences
+
+
+def _sequences() -> None:
+    """Train a chain on numbers and on indicators, linear and in logarithms, and ask it for labels."""
+    from scipy.sparse import csr_array
+
+    offsets, labels = np.array([0, 3]), np.array([0, 1, -1])
+    table = Transition(np.zeros((2, 2)))
+    for X in (np.eye(3), 0.5 * np.eye(3), 3000.0 * np.eye(3)):
+        features = StateFeatures.all_pairs(3, 2)
+        model = SequenceModel(features, False, np.zeros((3, 3), np.bool_))
+        data = Sequences(features.compiled(csr_array(X)), offsets)
+        for loss in (Likelihood(), UnivariateLikelihood()):
+            SequenceObjective(model, data, labels, loss)(np.arange(float(model.size)) / 10)
+    found = posterior(np.zeros((3, 8)), offsets, table)
+    draw_labels(found, np.random.default_rng(0))
+    best_labels(np.zeros((3, 8)), offsets, table)
+    n_best_labels(np.zeros((3, 8)), table, 2)
 
 
 def _models() -> dict[str, Potentials]:

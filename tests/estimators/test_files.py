@@ -150,6 +150,18 @@ def test_forged_files_are_refused(name, tmp_path):
         ig.GridCRF.load(path)
 
 
+def test_forged_stages_are_refused(tmp_path):
+    grid(iterations=3, own_parameters=True).fit(*images()).save(tmp_path / "a")
+    file = read_arrays(tmp_path / "a")
+    for node, edge in (([3, 3, 2], [2, 2, 2]), ([0, 3, 2], [0, 2, 2]), ([1, 3, 3, 2], [1, 3, 2, 2])):
+        shapes = {"node": node, "edge/horizontal": edge, "edge/vertical": edge}
+        theta = np.zeros(sum(int(np.prod(s)) for s in shapes.values()))
+        forged = {**file.metadata, "shapes": shapes}
+        write_arrays(tmp_path / "a", {**file.arrays, "theta": theta}, schema="grid-crf", metadata=forged)
+        with pytest.raises(ig.FileFormatError):
+            ig.GridCRF.load(tmp_path / "a")
+
+
 class Bomb:
     def __init__(self, path):
         self.path = path

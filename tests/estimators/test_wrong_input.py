@@ -6,24 +6,29 @@ from estimator_helpers import graph, graphs, grid, images
 
 import isinglass as ig
 from isinglass.estimators import crf as base
-from isinglass.learning.optimisers import OwlQn
+from isinglass.learning.optimisers import Lbfgs, OwlQn
 
 X, Y = images()
 G, L = graphs()
 HOLES = np.where(np.arange(X.size).reshape(X.shape) == 7, np.nan, X)
 
 
-def on_grid(X=X, Y=Y, weights=None, **options):
-    return lambda: grid(**options).fit(X, Y, weights)
+def on_grid(X=X, Y=Y, weights=None, validation=None, **options):
+    return lambda: grid(**options).fit(X, Y, weights, validation)
 
 
-def on_graph(X=G, Y=L, weights=None, **options):
-    return lambda: graph(**options).fit(X, Y, weights)
+def on_graph(X=G, Y=L, weights=None, validation=None, **options):
+    return lambda: graph(**options).fit(X, Y, weights, validation)
 
 
 WRONG = {
     # data
     "one image": (on_grid(X[0], Y[0]), "X", "X[np.newaxis]"),
+    "fewer label images": (on_grid(list(X), list(Y)[:3]), "Y", "one array for each image"),
+    "label images of another size": (on_grid([X[0], X[1][:2]], list(Y[:2])), "Y[1]", "labels of shape (2, 4)"),
+    "a list of flat images": (on_grid([x[..., 0] for x in X], list(Y)), "X[0]", "(height, width, features)"),
+    "images with other features": (on_grid([X[0], X[1][..., :1]], list(Y[:2])), "X", "same number of features"),
+    "missing features in a list": (on_grid(list(HOLES), list(Y)), "X[0]", "missing values"),
     "fewer labels": (on_grid(Y=Y[:2]), "Y", "labels of shape (4, 3, 4), got shape (2, 3, 4)"),
     "other height": (on_grid(Y=Y[:, :2]), "Y", "labels of shape (4, 3, 4)"),
     "ragged labels": (on_grid(Y=[[0], [0, 1]]), "Y", "do not form an array"),
@@ -56,6 +61,17 @@ WRONG = {
     "edge feature rows": (on_graph([(x, e, x) for x, e in G]), "X[0]: edge_features", "a row for each of 5 edges"),
     "weights": (on_graph(weights=[1, 2]), "sample_weight", "one number for each of 4 examples"),
     "negative weights": (on_grid(weights=[1, 2, -1, 0]), "sample_weight", "leave out such examples"),
+    "validation": (on_grid(validation=X), "validation", "a tuple (X, Y)"),
+    "validation of three parts": (on_grid(validation=(X, Y, Y)), "validation", "got 3 parts"),
+    "validation labels": (on_grid(validation=(X, Y[:2])), "validation[1]", "labels of shape (4, 3, 4)"),
+    "validation without labels": (on_grid(validation=(X, 0 * Y - 1)), "validation[1]", "from 0 to 1"),
+    "new labels for validation": (on_grid(validation=(X, 2 * Y)), "validation[1]", "give n_states"),
+    "other features for validation": (on_grid(validation=(X[..., :1], Y)), "validation[0]", "the same features"),
+    "edges for validation": (
+        on_graph(validation=([(x, e + 3) for x, e in G], L)),
+        "validation[0][0]: edges",
+        "count nodes from 0",
+    ),
     # names
     "loss": (on_grid(loss="ulc"), "loss", "did you mean 'ucl'?"),
     "loss object": (on_grid(loss=3), "loss", "a name such as 'ucl'"),
@@ -71,9 +87,15 @@ WRONG = {
     # numbers
     "l2": (on_grid(l2=-1), "l2", "a number of at least 0"),
     "edge_l2": (on_grid(edge_l2="much"), "edge_l2", "a number of at least 0"),
+    "l1": (on_grid(l1=-1), "l1", "a number of at least 0"),
+    "edge_l1": (on_graph(edge_l1="much"), "edge_l1", "a number of at least 0"),
+    "l1 of an optimiser without": (on_grid(l1=1, optimizer=Lbfgs()), "optimizer", "use 'lbfgs' by name"),
     "iterations": (on_grid(iterations=0), "iterations", "a whole number of at least 1"),
     "n_states": (on_grid(n_states=1), "n_states", "a whole number of at least 2"),
     "max_iter": (on_grid(max_iter=2.5), "max_iter", "a whole number"),
+    "patience": (on_grid(patience=0), "patience", "a whole number of at least 1"),
+    "n_jobs": (on_grid(n_jobs=0), "n_jobs", "or -1 for all processors"),
+    "n_jobs that is none": (on_graph(n_jobs=1.5), "n_jobs", "or -1 for all processors"),
     "tol": (on_grid(tol=np.nan), "tol", "a number of at least 0"),
     "bias": (on_grid(bias=1), "bias", "True or False"),
     "warm_start": (on_grid(warm_start="yes"), "warm_start", "True or False"),
@@ -90,6 +112,20 @@ WRONG = {
     "nothing to choose": (on_grid(loss="pseudo", gradient="envelope"), "gradient", "use 'unrolled'"),
     "iterations of exact": (on_grid(inference="exact"), "iterations", "leave it out"),
     "class_weight of cl": (on_grid(loss="cl", class_weight="balanced"), "class_weight", "use a loss such as 'ucl'"),
+    "own parameters of what": (on_grid(own_parameters=1), "own_parameters", "True or False"),
+    "own parameters of mf": (on_grid(own_parameters=True, inference="mf"), "own_parameters", "use message passing"),
+    "own parameters of no iterations": (
+        on_grid(own_parameters=True, iterations=None),
+        "own_parameters",
+        "give iterations",
+    ),
+    "own parameters of cl": (on_graph(own_parameters=True, loss="cl"), "own_parameters", "a loss of beliefs"),
+    "own parameters of pseudo": (on_graph(own_parameters=True, loss="pseudo"), "own_parameters", "a loss of beliefs"),
+    "own parameters and weights": (
+        on_graph(own_parameters=True, inference=ig.TreeReweighted(weights="optimised")),
+        "own_parameters",
+        "fixed weights",
+    ),
     "edge_bias": (on_graph(edge_bias=True), "edge_bias", "one table is shared anyway"),
 }
 

@@ -203,3 +203,17 @@ def test_bounds_sandwich_log_z():
     lower, exact, upper = (ig.infer(p, name) for name in ("mf", "exact", "trw"))
     assert (lower.info.bound, exact.info.bound, upper.info.bound) == ("lower", "exact", "upper")
     assert lower.log_z < exact.log_z < upper.log_z
+
+
+@pytest.mark.parametrize("algorithm", [ig.BeliefPropagation(max_iter=3, tol=1e-4), ig.MeanField(max_iter=3, tol=1e-4)])
+def test_the_share_of_components_that_converged_is_told(algorithm):
+    graph = ig.grid_graph(4, 4, 2)
+    rng = np.random.default_rng(0)
+    parts = [random_potentials(graph, rng, scale) for scale in (0.05, 3.0, 0.05)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ig.ConvergenceWarning)
+        alone = [ig.infer(p, algorithm).info.converged_share for p in parts]
+        together = ig.infer(ig.potentials_union(parts), algorithm).info
+    assert alone == [1.0, 0.0, 1.0]
+    assert together.converged_share == pytest.approx(2 / 3)
+    assert not together.converged

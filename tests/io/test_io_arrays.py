@@ -81,6 +81,14 @@ def test_equal_contents_give_equal_bytes(model, tmp_path):
     assert sorted(os.listdir(tmp_path)) == ["b", "model.isg"]
 
 
+def test_without_compression(tmp_path):
+    zeros = np.zeros(1000)
+    for compress in (True, False):
+        write_arrays(tmp_path / f"{compress}", {"x": zeros}, schema="toy", compress=compress)
+        np.testing.assert_array_equal(read_arrays(tmp_path / f"{compress}").arrays["x"], zeros)
+    assert (tmp_path / "True").stat().st_size < 1000 < 8000 < (tmp_path / "False").stat().st_size
+
+
 def test_odd_orders(tmp_path):
     contents = {"fortran": np.asfortranarray(np.arange(12).reshape(3, 4)), "strided": np.arange(20)[::-3]}
     write_arrays(tmp_path / "a", contents, schema="toy")

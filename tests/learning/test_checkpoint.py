@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+import zipfile
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,9 +17,10 @@ from hypothesis import strategies as st
 from optim_helpers import BATCHED, WHOLE, Logistic, rosenbrock, same_bits, same_states
 
 from isinglass.errors import FileFormatError, InputError
-from isinglass.learning.array_files import read_arrays, write_arrays
+from isinglass.io.arrays import read_arrays, write_arrays
 from isinglass.learning.checkpoint import Journal, resume, save_checkpoint
 from isinglass.learning.optimisers import OPTIMISERS, Adam, Lbfgs, LbfgsState, OwlQn, Sgd, make_optimizer
+from isinglass.learning.optimisers import state as state_module
 
 F = Logistic(n=33, features=7)
 OPTIONS = {
@@ -186,34 +188,34 @@ def test_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == [path]
 
 
-def damaged(tmp_path, **changes):
+def damaged(tmp_path, schema="optimiser-state", version=1, **changes):
     path = tmp_path / "a"
     save_checkpoint(path, Lbfgs(), Lbfgs(max_iter=3).minimise(rosenbrock, [-1.2, 1.0]).state)
-    arrays = read_arrays(path)
+    arrays = read_arrays(path).arrays
     for name, value in changes.items():
-        key = name.replace("__", "/")
+        key = name.replace("__", ".")
         if value is None:
             del arrays[key]
         else:
             arrays[key] = np.asarray(value)
-    write_arrays(path, arrays)
+    write_arrays(path, arrays, schema=schema, version=version, compress=False)
     return path
 
 
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"schema": None}, "expected the schema 'isinglass optimiser state 1', got none"),
-        ({"schema": "isinglass optimiser state 9"}, "expected the schema .* got 'isinglass optimiser state 9'"),
-        ({"state__x": None}, "expected an entry state/x, got none"),
-        ({"state__x": [1, 2]}, "expected state/x to be a vector, got dtype int64"),
-        ({"state__gradient": [1.0]}, r"expected state/gradient with 2 entries a vector, got shape \(1,\)"),
-        ({"state__steps": [1.0, 2.0]}, "expected state/steps to be a matrix"),
-        ({"state__iteration": 2.0}, "expected state/iteration to be a whole number"),
+        ({"schema": "grid-crf"}, "expected the schema 'optimiser-state', got 'grid-crf'"),
+        ({"version": 9}, "expected the schema 'optimiser-state' up to version 1, got version 9"),
+        ({"state__x": None}, "expected an entry state.x, got none"),
+        ({"state__x": [1, 2]}, "expected state.x to be a vector, got dtype int64"),
+        ({"state__gradient": [1.0]}, r"expected state.gradient with 2 entries a vector, got shape \(1,\)"),
+        ({"state__steps": [1.0, 2.0]}, "expected state.steps to be a matrix"),
+        ({"state__iteration": 2.0}, "expected state.iteration to be a whole number"),
         ({"state__optimiser": "magic"}, "expected an optimiser among .* got 'magic'"),
         ({"option__memory": '"many"'}, "expected options of 'lbfgs', got memory: expected a whole number"),
-        ({"option__memory": "{"}, "expected option/memory in JSON"),
-        ({"option__speed": "3"}, "expected options of 'lbfgs', got 'option/speed'"),
+        ({"option__memory": "{"}, "expected option.memory in JSON"),
+        ({"option__speed": "3"}, "expected options of 'lbfgs', got 'option.speed'"),
     ],
 )
 def test_what_is_wrong_in_a_file_is_said(changes, message, tmp_path):
@@ -240,21 +242,30 @@ def test_damaged_files_are_refused(data, tmp_path_factory):
         assert isinstance(resume(path).state, LbfgsState)  # the damage was done where nobody looks
 
 
-def test_pickles_and_compressed_files_are_refused(tmp_path):
+def test_what_is_no_checkpoint_is_refused(tmp_path):
     path = tmp_path / "a.npz"
     np.savez(path, x=np.array([{}], object))
-    with pytest.raises(FileFormatError, match="plain arrays"):
-        read_arrays(path)
-    np.savez_compressed(path, x=np.zeros(10**6))
-    with pytest.raises(FileFormatError, match="compressed"):
-        read_arrays(path)
+    with pytest.raises(FileFormatError, match="a file of format 'isinglass arrays'"):
+        resume(path)
     path.write_text("not a zip file")
-    with pytest.raises(FileFormatError, match=r"a\.npz: expected a whole \.npz file"):
-        read_arrays(path)
+    with pytest.raises(FileFormatError, match=r"a\.npz: expected a whole zip archive"):
+        resume(path)
     with pytest.raises(FileNotFoundError):
         resume(tmp_path / "nowhere")
-    with pytest.raises(ValueError, match="Object arrays"):
-        write_arrays(path, {"x": np.array([{}], object)})
+    with pytest.raises(InputError, match="dtype object"):
+        save_checkpoint(path, Lbfgs(), run(made("lbfgs", 1)).state, {"x": np.array([{}], object)})
+
+
+def test_files_may_be_as_large_as_the_state(tmp_path, monkeypatch):
+    monkeypatch.setattr(state_module, "SIZE_LIMIT", 100)  # of files that are read without asking
+    state = run(made("lbfgs", 3)).state
+    state.save(tmp_path / "a")
+    with zipfile.ZipFile(tmp_path / "a") as archive:
+        assert {entry.compress_type for entry in archive.infolist()} == {zipfile.ZIP_STORED}
+    assert same_states(LbfgsState.load(tmp_path / "a"), state)
+    write_arrays(tmp_path / "a", {"x": np.zeros(10**6)}, schema="optimiser-state")  # small, but asks for much
+    with pytest.raises(FileFormatError, match="at most"):
+        LbfgsState.load(tmp_path / "a")
 
 
 def test_a_bare_state_has_no_options(tmp_path):

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from models_helpers import check_adjoint, check_log_z_gradient, check_once
+from numpy.testing import assert_array_equal
 from scipy import sparse
 
 import isinglass as ig
@@ -160,3 +161,24 @@ def test_images_are_copied_and_not_changed():
 def test_wrong_input_is_answered_kindly(call, message):
     with pytest.raises(ig.InputError, match=message):
         call(np.ones((2, 3, 3, 2)), np.ones((2, 12, 3)))
+
+
+def test_the_structure_of_an_earlier_batch_is_used_again():
+    rng = np.random.default_rng(0)
+    first, second = rng.normal(size=(2, 3, 4, 5, 2))
+    old = grid_model(first, 2)
+    model, alone = grid_model(second, 2, like=old), grid_model(second, 2)
+    assert model.graph is old.graph
+    theta = rng.normal(size=model.size)
+    for p, q in zip(model.potentials(theta).groups, alone.potentials(theta).groups, strict=True):
+        assert_array_equal(p, q)
+    one, two = (ig.infer(m.potentials(theta), "bp", iterations=3, tape=True) for m in (model, alone))
+    assert_array_equal(one.variables.flat, two.variables.flat)
+    assert_array_equal(*(m.transpose(r.backward(log_z=1.0).groups) for m, r in ((model, one), (alone, two))))
+    for other in (
+        grid_model(second[:2], 2, like=old),
+        grid_model(second.transpose(0, 2, 1, 3), 2, like=old),
+        grid_model(second, 3, like=old),
+        grid_model([second[0], second[1][:2], second[2]], 2, like=old),
+    ):
+        assert other.graph is not old.graph

@@ -5,6 +5,7 @@ import pickle
 import numpy as np
 import pytest
 from models_helpers import check_adjoint, check_log_z_gradient, check_once, complex_normal
+from numpy.testing import assert_array_equal
 from scipy import sparse
 
 import isinglass as ig
@@ -185,3 +186,20 @@ def test_wrong_calls_are_answered_kindly(call, message):
     model = Model(graph, [[SharedTerm("node", (2,))], [SharedTerm("edge", (2, 2))]])
     with pytest.raises(ig.InputError, match=message):
         call(graph, model)
+
+
+def test_other_terms_of_the_same_parameters():
+    rng = np.random.default_rng(0)
+    edges = [(0, 1), (1, 2)]
+    old, new = (rng.normal(size=(3, 2)) for _ in range(2))
+    model, expected = graph_model([(old, edges)], 2), graph_model([(new, edges)], 2)
+    other = model.with_terms(0, [NodeTerm("node", new, 2)])
+    theta = rng.normal(size=model.size)
+    for p, q in zip(other.potentials(theta).groups, expected.potentials(theta).groups, strict=True):
+        assert_array_equal(p, q)
+    bars = [rng.normal(size=group.shape) for group in other.potentials(theta).groups]
+    assert_array_equal(other.transpose(bars), expected.transpose(bars))
+    assert_array_equal(model.potentials(theta).groups[0], old @ theta[:4].reshape(2, 2))  # left as it was
+    assert all(a is b for a, b in zip(other.table_ids, model.table_ids, strict=True))
+    with pytest.raises(ig.InputError, match="terms of the parameters"):
+        model.with_terms(0, [NodeTerm("node", new[:, :1], 2)])

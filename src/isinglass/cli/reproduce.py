@@ -16,10 +16,12 @@ if TYPE_CHECKING:
 _SUMMARY = "run a published experiment again, beside the published values"
 _TEXT = """Run a published experiment again and print a table of our values beside the published ones. Experiments:
 
-  digits   binary digits under noise (Domke 2009, section 6.2): test errors of training for marginals
-  iterations
-           the same digits: models trained with 1-4 sweeps, tested with 1-10 (section 6.4, figure 6.11)
-  snakes   cells of snakes (PyStruct's example): accuracy with and without edge features; needs snakes.npz
+  digits      binary digits under noise (Domke 2009, section 6.2): test errors of training for marginals
+  iterations  the same digits: models trained with 1-4 sweeps, tested with 1-10 (section 6.4, figure 6.11)
+  chains      eight losses on three kinds of binary chains (section 3.7)
+  snakes      cells of snakes (PyStruct's example): accuracy with and without edge features; needs snakes.npz
+  conll2000   chunks of sentences: F1 of a chain CRF; needs text/conll2000_{train,test}.txt.gz
+  letters     handwritten words: letters right, with and without neighbours; needs letters_folds0-7.npz
 """
 _EXAMPLES = """  isinglass reproduce digits --quick
   isinglass reproduce digits --rows ucl-4,trw --noise 0.5 --draws 10 --json digits.json

@@ -1,16 +1,23 @@
 """Small data sets and models that come with the library, and readers of some that do not; nothing is downloaded."""
 
+from isinglass.datasets.chunking import Chunking, chunk_attributes, load_conll2000
 from isinglass.datasets.digits import NoisyDigits, binary_digits, noisy_digits
 from isinglass.datasets.glyph import denoising_model, glyph, noisy_glyph
+from isinglass.datasets.letters import Letters, load_letters
 from isinglass.datasets.snakes import Snakes, load_snakes, snake_graph
 from isinglass.datasets.textbook import misconception
 
 __all__ = [
+    "Chunking",
+    "Letters",
     "NoisyDigits",
     "Snakes",
     "binary_digits",
+    "chunk_attributes",
     "denoising_model",
     "glyph",
+    "load_conll2000",
+    "load_letters",
     "load_snakes",
     "misconception",
     "noisy_digits",

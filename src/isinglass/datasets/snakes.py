@@ -12,12 +12,12 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from isinglass.datasets.folder import data_file
 from isinglass.errors import FileFormatError, InputError
 from isinglass.io import read_npz
 from isinglass.validation import IntArray, whole_number
@@ -110,7 +110,7 @@ def load_snakes(data_dir: str | os.PathLike[str] | None = None) -> Snakes:
     FileFormatError
         If the file is not what it should be.
     """
-    path = _data_file("snakes.npz", data_dir)
+    path = data_file("snakes.npz", data_dir)
     arrays = read_npz(path, limit=2**26)
     parts: list[Any] = []
     for part in _PARTS:
@@ -177,17 +177,6 @@ def _window_features(codes: IntArray, window: int) -> FloatArray:
     padded = np.pad(codes, side // 2)  # background is 0
     views = np.lib.stride_tricks.sliding_window_view(padded, (side, side))
     return np.eye(len(_COLOURS))[views].reshape(codes.size, -1)
-
-
-def _data_file(name: str, data_dir: str | os.PathLike[str] | None) -> Path:
-    folder = os.environ.get("ISINGLASS_DATA", "") if data_dir is None else os.fspath(data_dir)
-    remedy = "docs/data.md tells what it holds and where to get it"
-    if not folder:
-        raise InputError("data_dir", f"the folder of {name}, here or in $ISINGLASS_DATA", "neither", remedy)
-    path = Path(folder, name)
-    if not path.is_file():
-        raise InputError("data_dir", f"a folder with {name}", repr(os.fspath(folder)), remedy)
-    return path
 
 
 def _check(arrays: dict[str, NDArray[Any]], part: str, name: str) -> None:

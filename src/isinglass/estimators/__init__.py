@@ -1,8 +1,10 @@
 """Estimators with scikit-learn's interface."""
 
+from isinglass.estimators.chain import ChainCRF
 from isinglass.estimators.crf import CRF
 from isinglass.estimators.graph import GraphCRF
 from isinglass.estimators.grid import GridCRF
+from isinglass.estimators.mrf import MRF
 from isinglass.estimators.training import Epoch
 
-__all__ = ["CRF", "Epoch", "GraphCRF", "GridCRF"]
+__all__ = ["CRF", "MRF", "ChainCRF", "Epoch", "GraphCRF", "GridCRF"]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 import os
-from dataclasses import dataclass, fields
-from typing import Any
+from dataclasses import dataclass, fields, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,47 +16,70 @@ from isinglass.estimators.checks import renamed
 from isinglass.gradients import GradientRule, rule
 from isinglass.inference import ALGORITHMS, Algorithm
 from isinglass.inference.algorithm import make
-from isinglass.inference.bp import SCHEDULES
+from isinglass.inference.bp import SCHEDULES, MessagePassing
 from isinglass.io.files import checked_path
 from isinglass.learning.combinations import require_valid
-from isinglass.learning.optimisers import OPTIMISERS, Optimizer, make_optimizer
+from isinglass.learning.optimisers import OPTIMISERS, Lbfgs, Optimizer, OwlQn, make_optimizer
 from isinglass.learning.optimisers.minibatch import MiniBatch
 from isinglass.models import Model
 from isinglass.models.checks import flag
 from isinglass.validation import number, whole_number
 
 
+class Penalty(NamedTuple):
+    """A number for node parameters, and one for edge parameters."""
+
+    node: float
+    edge: float
+
+    def of(self, model: Model) -> NDArray[np.float64]:
+        """Return the penalty of each parameter."""
+        return np.where(model.mask("node"), self.node, self.edge)
+
+
 @dataclass(frozen=True)
 class Choices:
-    """What an estimator's parameters stand for."""
+    """What an estimator's parameters stand for.
+
+    `l1` is None where the optimiser has its own, or none; `stages` is the number of parameter vectors.
+    """
 
     algorithm: Algorithm
     loss: losses.Loss
     rule: GradientRule
     optimizer: Optimizer[Any, Any]
     decoder: decoding.Decoder
-    l2: float
-    edge_l2: float
+    l2: Penalty
+    l1: Penalty | None
+    stages: int
+    jobs: int
 
-    def penalty(self, model: Model) -> NDArray[np.float64]:
-        """Return the l2 penalty of each parameter."""
-        return np.where(model.mask("node"), self.l2, self.edge_l2)
+    def for_model(self, model: Model) -> Choices:
+        """Return the choices with an optimiser that has the l1 penalty of each parameter."""
+        if self.l1 is None:
+            return self
+        assert isinstance(self.optimizer, OwlQn)
+        return replace(self, optimizer=replace(self.optimizer, l1=np.tile(self.l1.of(model), self.stages)))
 
 
 def choices_of(crf: Any) -> Choices:
     """Check every parameter of an estimator, and that they go together."""
+    l1 = _penalty(crf, "l1")
+    optimizer = _optimizer(crf, any(l1))
     chosen = Choices(
         algorithm_of(crf),
         losses.make(crf.loss),
         rule(crf.gradient),
-        _optimizer(crf),
+        optimizer,
         decoding.make(crf.decoder),
-        number(crf.l2, "l2", 0, math.inf),
-        number(crf.l2 if crf.edge_l2 is None else crf.edge_l2, "edge_l2", 0, math.inf),
+        _penalty(crf, "l2"),
+        l1 if any(l1) else None,
+        1,
+        _jobs(crf.n_jobs),
     )
     require_valid(chosen.loss, chosen.algorithm, chosen.rule)
     _check_rest(crf, chosen.loss)
-    return chosen
+    return replace(chosen, stages=_stages(chosen)) if flag(crf.own_parameters, "own_parameters") else chosen
 
 
 def algorithm_of(crf: Any) -> Algorithm:
@@ -77,6 +100,12 @@ def algorithm_of(crf: Any) -> Algorithm:
         return make(crf.inference, options)
 
 
+def threaded(algorithm: Algorithm, n_jobs: Any) -> Algorithm:
+    """Return the inference with so many threads, where it can have some; beliefs do not depend on their number."""
+    jobs = _jobs(n_jobs)
+    return replace(algorithm, threads=jobs) if jobs > 1 and isinstance(algorithm, MessagePassing) else algorithm
+
+
 def _has_schedule(inference: Any) -> bool:
     """Tell whether an inference, given by name, has schedules; an object has its own."""
     if not isinstance(inference, str) or inference not in ALGORITHMS:
@@ -84,29 +113,88 @@ def _has_schedule(inference: Any) -> bool:
     return "schedule" in {field.name for field in fields(ALGORITHMS[inference])}  # type: ignore[arg-type]
 
 
-def _optimizer(crf: Any) -> Optimizer[Any, Any]:
-    """Return the optimiser; one given by name has the estimator's `tol` and `max_iter`."""
+def _penalty(crf: Any, name: str) -> Penalty:
+    """Check the penalties of nodes and edges; that of edges is by default that of nodes."""
+    node, edge = getattr(crf, name), getattr(crf, f"edge_{name}")
+    return Penalty(number(node, name, 0, math.inf), number(node if edge is None else edge, f"edge_{name}", 0, math.inf))
+
+
+def _optimizer(crf: Any, sparse: bool) -> Optimizer[Any, Any]:
+    """Return the optimiser; one given by name has the estimator's `tol` and `max_iter`, and its l1 penalty.
+
+    L-BFGS by name stands for the quasi-Newton method, which with an l1 penalty is OWL-QN.
+    """
     steps, tol = whole_number(crf.max_iter, "max_iter", 1), number(crf.tol, "tol", 0, math.inf)
     if not isinstance(crf.optimizer, str):
-        return make_optimizer(crf.optimizer)
-    if issubclass(OPTIMISERS[crf.optimizer], MiniBatch):
-        return make_optimizer(crf.optimizer, epochs=steps, tol=tol, random_state=0)
-    return make_optimizer(crf.optimizer, max_iter=steps, tol=tol)
+        made = make_optimizer(crf.optimizer)
+    elif issubclass(OPTIMISERS[crf.optimizer], MiniBatch):
+        made = make_optimizer(crf.optimizer, epochs=steps, tol=tol, random_state=0)
+    elif crf.optimizer in ("lbfgs", "owlqn"):
+        made = OwlQn(max_iter=steps, tol=tol, l1=0.0) if sparse else Lbfgs(max_iter=steps, tol=tol)
+    else:
+        made = make_optimizer(crf.optimizer, max_iter=steps, tol=tol)
+    if sparse and not isinstance(made, OwlQn):
+        able = [name for name, cls in OPTIMISERS.items() if issubclass(cls, OwlQn)]
+        remedy = f"use 'lbfgs' by name, or {' or '.join(map(repr, able))}, or l1=0"
+        raise InputError("optimizer", "one for l1 penalties", f"{made.name!r}", remedy)
+    return made
+
+
+def _stages(chosen: Choices) -> int:
+    """Return how many iterations have parameters of their own, or say why they cannot."""
+    algorithm = chosen.algorithm
+    if not isinstance(algorithm, MessagePassing) or isinstance(getattr(algorithm, "weights", None), str):
+        got, remedy = f"True with inference {algorithm.name!r}", "use message passing with fixed weights, such as 'bp'"
+    elif algorithm.iterations is None:
+        got, remedy = "True without a number of iterations", "give iterations"
+    elif not isinstance(chosen.loss, losses.BeliefLoss):
+        got, remedy = f"True with loss {chosen.loss.name!r}", "use a loss of beliefs, such as 'ucl'"
+    elif chosen.rule.name != "unrolled":
+        got, remedy = f"True with gradient {chosen.rule.name!r}", "use 'unrolled', which needs no fixed point"
+    else:
+        return whole_number(algorithm.iterations, "iterations", 1)
+    raise InputError("own_parameters", "False", got, remedy)
+
+
+def _jobs(n_jobs: Any) -> int:
+    """Return a number of threads: None is one, -1 as many as there are processors."""
+    if n_jobs is None:
+        return 1
+    if isinstance(n_jobs, int) and n_jobs == -1:
+        return os.cpu_count() or 1
+    with_all = "or -1 for all processors"
+    try:
+        return whole_number(n_jobs, "n_jobs", 1)
+    except InputError as error:
+        raise InputError("n_jobs", error.expected, error.got, with_all) from None
 
 
 def _check_rest(crf: Any, loss: losses.Loss) -> None:
     """Check what needs no object."""
+    check_run(crf)
     if crf.n_states is not None:
         whole_number(crf.n_states, "n_states", 2)
-    for name in ("warm_start", "verbose", "bias", "edge_bias"):
+    for name in ("bias", "edge_bias"):
         flag(getattr(crf, name, False), name)
+    check_class_weight(crf.class_weight, loss)
+
+
+def check_run(crf: Any) -> None:
+    """Check what belongs to a run of training, whatever is trained."""
+    whole_number(crf.patience, "patience", 1)
+    for name in ("warm_start", "verbose"):
+        flag(getattr(crf, name), name)
     if crf.callback is not None and not callable(crf.callback):
         raise InputError("callback", "a function of the progress", type(crf.callback).__name__, "or leave it out")
     if crf.checkpoint is not None:
         _check_file(crf.checkpoint)
-    if crf.class_weight is not None and loss.facts.uses == "log_z":
+
+
+def check_class_weight(given: Any, loss: losses.Loss) -> None:
+    """Refuse weights of labels for a loss that is no sum over labels."""
+    if given is not None and loss.facts.uses == "log_z":
         expected = f"None with loss {loss.name!r}, which is no sum over labels"
-        raise InputError("class_weight", expected, f"{crf.class_weight!r:.40}", "use a loss such as 'ucl'")
+        raise InputError("class_weight", expected, f"{given!r:.40}", "use a loss such as 'ucl'")
 
 
 def _check_file(path: Any) -> None:

@@ -19,9 +19,10 @@ from isinglass import decoding
 from isinglass.errors import ConvergenceWarning, InputError
 from isinglass.estimators import files
 from isinglass.estimators.base import BaseEstimator, NotFittedError
-from isinglass.estimators.checks import class_weights, example_weights
-from isinglass.estimators.choices import Choices, algorithm_of, choices_of
-from isinglass.estimators.training import Batch, Epoch, Problem, train
+from isinglass.estimators.checks import class_weights, example_weights, renamed
+from isinglass.estimators.choices import Choices, algorithm_of, choices_of, threaded
+from isinglass.estimators.problem import Data, Problem, sizes_of
+from isinglass.estimators.training import Epoch, train
 from isinglass.inference import Result, infer
 from isinglass.io.files import PathLike
 from isinglass.learning.optimisers.base import OptimResult
@@ -36,11 +37,14 @@ class CRF(BaseEstimator):  # type: ignore[misc]
 
     inference: Any
     iterations: Any
+    own_parameters: Any
     loss: Any
     gradient: Any
     optimizer: Any
     l2: Any
     edge_l2: Any
+    l1: Any
+    edge_l1: Any
     bias: Any
     tol: Any
     max_iter: Any
@@ -48,6 +52,8 @@ class CRF(BaseEstimator):  # type: ignore[misc]
     n_states: Any
     class_weight: Any
     warm_start: Any
+    patience: Any
+    n_jobs: Any
     checkpoint: Any
     callback: Any
     verbose: Any
@@ -61,18 +67,18 @@ class CRF(BaseEstimator):  # type: ignore[misc]
         """Check labels and lay them out flat."""
 
     @abstractmethod
-    def _model(self, X: Any, n_states: int) -> Model:
-        """Check examples and compile their model."""
+    def _model(self, X: Any, n_states: int, like: Model | None = None) -> Model:
+        """Check examples and compile their model; the structure of a `like` one may be used again."""
 
     @abstractmethod
     def _arrays(self, X: Any) -> Iterator[NDArray[Any]]:
         """Return what X is made of, one array after the other."""
 
     @abstractmethod
-    def _shaped(self, X: Any, flat: NDArray[Any], batch: Batch) -> Any:
+    def _shaped(self, X: Any, flat: NDArray[Any], sizes: IntArray) -> Any:
         """Hand out one row for each variable in the shape of the data."""
 
-    def fit(self, X: Any, Y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, Y: Any, sample_weight: Any = None, validation: Any = None) -> Self:
         """Learn the parameters.
 
         Ctrl-C ends training in order: the best parameters so far are kept, with a warning.
@@ -83,15 +89,19 @@ class CRF(BaseEstimator):  # type: ignore[misc]
             Examples and their labels; -1 is "not observed".
         sample_weight : array (examples,), optional
             How often each example counts.
+        validation : tuple (X, Y), optional
+            Examples that nothing is learned from. Their loss is looked at after each iteration (each epoch, with
+            minibatches): the parameters where it was least are kept, and after `patience` looks without a lower one
+            training ends.
 
         Returns
         -------
         self
         """
         chosen = choices_of(self)
-        problem = self._problem(chosen, X, Y, sample_weight)
-        start = self._start(problem.batch.model)
-        chosen.optimizer.check(len(start))
+        problem = self._problem(chosen, X, Y, sample_weight, validation)
+        start = self._start(problem.data.model, chosen.stages)
+        problem.chosen.optimizer.check(len(start))
         self.history_: list[Epoch] = []
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # whether inference converged is in history_
@@ -105,23 +115,24 @@ class CRF(BaseEstimator):  # type: ignore[misc]
 
     def predict_marginals(self, X: Any) -> Any:
         """Return the belief of each state, for each variable, in the shape of the data."""
-        batch, result = self._infer(X)
-        return self._shaped(X, np.asarray(result.variables), batch)
+        model, result = self._infer(X)
+        return self._shaped(X, np.asarray(result.variables), sizes_of(model))
 
     def predict(self, X: Any) -> Any:
         """Return the decoded label of each variable."""
-        batch, result = self._infer(X)
-        return self._shaped(X, decoding.make(self.decoder)(result), batch)
+        model, result = self._infer(X)
+        return self._shaped(X, decoding.make(self.decoder)(result), sizes_of(model))
 
     def score(self, X: Any, Y: Any, sample_weight: Any = None) -> float:
         """Return the share of observed labels that `predict` gets right."""
         self._require_fitted()
         labels = self._flat_labels(self._examples(X), Y)
-        batch, result = self._infer(X)
+        model, result = self._infer(X)
         right = decoding.make(self.decoder)(result) == labels
         seen = (labels >= 0).astype(np.float64)
         if sample_weight is not None:
-            seen *= np.repeat(example_weights(sample_weight, len(batch.sizes)), batch.sizes)
+            sizes = sizes_of(model)
+            seen *= np.repeat(example_weights(sample_weight, len(sizes)), sizes)
         if seen.sum() == 0:
             raise InputError("Y", "at least one observed label", "none", "labels count from 0; -1 is not observed")
         return float((right * seen).sum() / seen.sum())
@@ -159,25 +170,50 @@ class CRF(BaseEstimator):  # type: ignore[misc]
         """
         return files.load(cls, path)  # type: ignore[no-any-return]
 
-    def _problem(self, chosen: Choices, X: Any, Y: Any, sample_weight: Any) -> Problem:
+    def _problem(self, chosen: Choices, X: Any, Y: Any, sample_weight: Any = None, validation: Any = None) -> Problem:
         """Check the data, and compile the model."""
         examples = self._examples(X)
         labels = self._flat_labels(examples, Y)
         n_states = self._states(labels)
         sample = None if sample_weight is None else example_weights(sample_weight, len(examples))
         classes = None if self.class_weight is None else class_weights(self.class_weight, labels, n_states)
-        batch = Batch(self._model(examples, n_states), labels)
+        data = self._data(examples, labels, n_states, sample, classes)
+        held_out = None if validation is None else self._held_out(validation, data.model, n_states, classes)
+        return Problem(chosen.for_model(data.model), data, held_out)
+
+    def _data(
+        self, examples: Any, labels: IntArray, n_states: int, sample: FloatArray | None, classes: FloatArray | None
+    ) -> Data:
+        """Compile the model of all examples, and weigh each variable by its example and its label."""
+        model = self._model(examples, n_states)
         weights = None
         if sample is not None or classes is not None:
-            weights = np.ones(len(labels)) if sample is None else np.repeat(sample, batch.sizes)
+            weights = np.ones(len(labels)) if sample is None else np.repeat(sample, sizes_of(model))
             weights = weights if classes is None else weights * classes[np.maximum(labels, 0)]
-        return Problem(
-            chosen,
-            batch,
+        return Data(
+            model,
+            labels,
             weights,
-            part=lambda rows: self._model(_rows(examples, rows), n_states),
+            part=lambda rows, like: self._model(_rows(examples, rows), n_states, like),
             arrays=lambda: self._arrays(examples),
         )
+
+    def _held_out(self, validation: Any, model: Model, n_states: int, classes: FloatArray | None) -> Data:
+        """Check validation data, which must be like those of training."""
+        if not isinstance(validation, tuple | list) or len(validation) != 2:
+            got = f"{len(validation)} parts" if isinstance(validation, tuple | list) else type(validation).__name__
+            raise InputError("validation", "a tuple (X, Y)", got, "or leave it out")
+        with renamed("X", "validation[0]"), renamed("Y", "validation[1]"):
+            examples = self._examples(validation[0])
+            labels = self._flat_labels(examples, validation[1])
+            if not (labels >= 0).any() or labels.max() >= n_states:
+                expected = f"labels from 0 to {n_states - 1}, as for training, and -1"
+                raise InputError("Y", expected, f"labels up to {labels.max()}", "give n_states if there are more")
+            data = self._data(examples, labels, n_states, None, classes)
+            if data.model.parameters != model.parameters:
+                expected = f"data for the parameters {model.parameters}"
+                raise InputError("X", expected, f"{data.model.parameters}", "give the same features as for training")
+        return data
 
     def _states(self, labels: IntArray) -> int:
         """Return the given number of states, or the largest label and one."""
@@ -194,22 +230,28 @@ class CRF(BaseEstimator):  # type: ignore[misc]
             raise InputError("Y", f"labels below n_states = {n_states}", got, remedy)
         return n_states
 
-    def _start(self, model: Model) -> FloatArray:
-        """Return where training begins: at zero, or where the last fit ended."""
+    def _start(self, model: Model, stages: int) -> FloatArray:
+        """Return where training begins: at zero, or where the last fit ended, for each stage."""
+        size = stages * model.size
         if not (self.warm_start and hasattr(self, "theta_")):
-            return np.zeros(model.size)
-        named = getattr(self, "parameters_", None)  # theta_ alone may have been set from outside
-        known = model.parameters if named is None else {name: array.shape for name, array in named.items()}
-        if known != model.parameters or len(self.theta_) != model.size:
-            got = f"parameters {model.parameters} after {known}"
+            return np.zeros(size)
+        if self._shapes(model) != model.parameters or len(self.theta_) not in (model.size, size):
+            got = f"parameters {model.parameters} ({size} numbers) after {self._shapes(model)} ({len(self.theta_)})"
             raise InputError("warm_start", "the same parameters as in the last fit", got, "use warm_start=False")
-        return self.theta_.copy()
+        return np.tile(self.theta_, size // len(self.theta_))
+
+    def _shapes(self, model: Model) -> dict[str, tuple[int, ...]]:
+        """Return the shapes of the parameters of one stage; those of the model where theta_ was set from outside."""
+        if not hasattr(self, "parameters_"):
+            return model.parameters
+        own = self.parameters_["node"].ndim - 2
+        return {name: array.shape[own:] for name, array in self.parameters_.items()}
 
     def _keep(self, problem: Problem, found: OptimResult) -> None:
         """Set what is learned, and warn where training did not end by itself."""
-        model = problem.batch.model
+        model = problem.data.model
         self.theta_: FloatArray = found.x
-        self.parameters_: dict[str, FloatArray] = model.split(found.x)
+        self.parameters_ = self._named(model, found.x)
         self.n_states_ = int(model.graph.cards[0])
         self.n_features_in_ = model.parameters["node"][0] - bool(self.bias)
         self.n_iter_, self.converged_, self.objective_ = found.iterations, found.converged, found.value
@@ -217,21 +259,33 @@ class CRF(BaseEstimator):  # type: ignore[misc]
         if found.message == "interrupted":
             text = f"training was interrupted after {found.iterations} iterations; the best parameters so far are kept"
             warnings.warn(text, ConvergenceWarning, stacklevel=3)
-        elif not found.converged and found.message != "stopped by the callback":
+        elif not (found.converged or found.message.startswith(("stopped by the callback", "the validation loss"))):
             text = f"training stopped after {found.iterations} iterations: {found.message}; raise max_iter or tol"
             warnings.warn(text, ConvergenceWarning, stacklevel=3)
+
+    def _named(self, model: Model, theta: FloatArray) -> dict[str, FloatArray]:
+        """Return the named parameters; where each iteration has its own, that is their first axis."""
+        stages = [model.split(vector) for vector in theta.reshape(-1, model.size)]
+        if not self.own_parameters:
+            return stages[0]
+        return {name: np.stack([stage[name] for stage in stages]) for name in model.parameters}
 
     def _require_fitted(self) -> None:
         if not hasattr(self, "theta_"):
             raise NotFittedError(f"this {type(self).__name__} is not fitted yet; call fit first")
 
-    def _infer(self, X: Any) -> tuple[Batch, Result]:
+    def _infer(self, X: Any) -> tuple[Model, Result]:
         self._require_fitted()
-        batch = Batch(self._model(self._examples(X), self.n_states_), None)
-        self._require_same(batch.model)
+        model = self._model(self._examples(X), self.n_states_)
+        self._require_same(model)
+        algorithm, vectors = threaded(algorithm_of(self), self.n_jobs), self.theta_.reshape(-1, model.size)
+        if len(vectors) > 1 and getattr(algorithm, "iterations", None) != len(vectors):
+            expected = f"{len(vectors)}, as many as have parameters"
+            raise InputError("iterations", expected, f"{self.iterations}", "fit anew to change it")
+        stages = [model.potentials(vector) for vector in vectors]
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
-            return batch, infer(batch.model.potentials(self.theta_), algorithm_of(self))
+            return model, infer(stages if len(stages) > 1 else stages[0], algorithm)
 
     def _require_same(self, model: Model) -> None:
         """Refuse examples with other features than those of `fit`."""
@@ -239,9 +293,8 @@ class CRF(BaseEstimator):  # type: ignore[misc]
         if features != self.n_features_in_:
             remedy = "give the same features as to fit, or fit anew"
             raise InputError("X", f"{self.n_features_in_} features, as in fit", f"{features}", remedy)
-        named = getattr(self, "parameters_", None)  # theta_ alone may have been set from outside
-        known = model.parameters if named is None else {name: array.shape for name, array in named.items()}
-        if known != model.parameters or len(self.theta_) != model.size:
+        known = self._shapes(model)
+        if known != model.parameters or not len(self.theta_) or len(self.theta_) % model.size:
             got = f"{model.parameters}"
             raise InputError("X", f"data for the parameters {known}", got, "give the same edge features as to fit")
 

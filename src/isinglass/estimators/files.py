@@ -12,6 +12,7 @@ from dataclasses import fields
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from isinglass import decoding, losses
 from isinglass.errors import FileFormatError, InputError, IsinglassError
@@ -74,18 +75,22 @@ def _restore(crf: Any, file: ArrayFile, name: str) -> None:
     size = sum(map(math.prod, shapes.values()))
     if theta is None or theta.dtype != np.float64 or theta.shape != (size,) or not np.isfinite(theta).all():
         raise FileFormatError(name, None, f"{size} finite parameters in theta", "something else")
-    if history is None or history.dtype != np.float64 or history.ndim != 2 or history.shape[1] != 5:
-        raise FileFormatError(name, None, "a history (iterations, 5)", "something else")
     if objective is None or objective.dtype != np.float64 or objective.shape != ():
         raise FileFormatError(name, None, "an objective, one number", "something else")
-    node = (crf.n_features_in_ + bool(crf.bias), crf.n_states_)
-    if not np.isfinite(history).all() or shapes.get("node") != node:
-        got = f"{shapes.get('node')}, or a history that is not finite"
-        raise FileFormatError(name, None, f"node parameters of shape {node}", got)
-    ends = np.cumsum([math.prod(shape) for shape in shapes.values()])[:-1]
-    parts = zip(shapes.items(), np.split(theta, ends), strict=True)
-    crf.theta_, crf.objective_, crf.history_ = theta.copy(), float(objective), history_of(history)
-    crf.parameters_ = {key: part.reshape(shape).copy() for (key, shape), part in parts}
+    node, stages = (crf.n_features_in_ + bool(crf.bias), crf.n_states_), shapes.get("node", ())[:-2]
+    if shapes.get("node") != (*stages, *node) or len(stages) > 1:
+        raise FileFormatError(name, None, f"node parameters of shape {node}", f"{shapes.get('node')}")
+    if any(shape[: len(stages)] != stages for shape in shapes.values()) or 0 in stages:
+        raise FileFormatError(name, None, "as many iterations in all parameters", f"{shapes}")
+    crf.theta_, crf.objective_, crf.history_ = theta.copy(), float(objective), history_of(history, name)
+    crf.parameters_ = _named(theta.reshape(*(stages or (1,)), -1), shapes)
+
+
+def _named(stages: NDArray[Any], shapes: dict[str, tuple[int, ...]]) -> dict[str, NDArray[Any]]:
+    """Cut vectors (stages, size) into parameters of these shapes, of which stages may be the first axis."""
+    ends = np.cumsum([math.prod(shape) // len(stages) for shape in shapes.values()])[:-1]
+    parts = zip(shapes.items(), np.split(stages, ends, axis=1), strict=True)
+    return {key: part.reshape(shape).copy() for (key, shape), part in parts}
 
 
 def _schema(cls: type[Any]) -> str:

@@ -12,7 +12,6 @@ from scipy import sparse
 from isinglass.errors import InputError
 from isinglass.estimators.checks import checked_labels, refuse_spins, renamed
 from isinglass.estimators.crf import CRF
-from isinglass.estimators.training import Batch
 from isinglass.models import Model, graph_model
 from isinglass.models.checks import examples_of, matrix
 from isinglass.models.graphs import FORM
@@ -30,11 +29,17 @@ class GraphCRF(CRF):
         The inference that will be run, in training and in prediction.
     iterations : int, optional
         Of the inference: exactly so many. By default until its tolerance.
+    own_parameters : bool, default=False
+        Give each of the `iterations` parameters of its own (Domke 2009, section 5.4): message passing, a loss of
+        beliefs and unrolled gradients only. With `warm_start`, from a fit with shared ones.
     loss : str or Loss, default="ucl"
     gradient : str or GradientRule, default="unrolled"
     optimizer : str or Optimizer, default="lbfgs"
     l2, edge_l2 : float
         Penalties of the squares of node and edge parameters (`edge_l2`: as `l2`, if not given).
+    l1, edge_l1 : float
+        Penalties of the absolute values, which make parameters zero (`edge_l1`: as `l1`, if not given). With one of
+        them, ``optimizer="lbfgs"`` is OWL-QN; an `OwlQn` object gets them in place of its own.
     bias, edge_bias : bool, default=False
         Append a constant feature to nodes and to edges.
     decoder : str or Decoder, default="mpm"
@@ -45,17 +50,23 @@ class GraphCRF(CRF):
         Of an optimiser that is given by name (`max_iter`: epochs, for those that go through minibatches).
     warm_start : bool
         Begin a further `fit` with the parameters of the last.
+    patience : int, default=5
+        With validation data: after how many iterations without a lower loss on them training ends.
+    n_jobs : int, optional
+        How many threads work on the examples; -1: one for each processor. Results are the same bits for any number.
     checkpoint : str or os.PathLike, optional
         A file that training keeps its state in, after each iteration. If it is there, training goes on from it, bit for
         bit as if nothing had happened; a file of other data or choices is refused.
     callback : callable, optional
         Called with the progress of each iteration; training ends if it returns True.
     verbose : bool
+        Print each iteration: objective, gradient norm, iterations of inference and the share that converged.
 
     Attributes
     ----------
     parameters_ : dict of str to array
         "node" (features, states) and "edge", (states, states) or (edge features, states, states).
+        With `own_parameters`, iterations are a first axis.
     history_ : list of Epoch
     theta_ : array
         All parameters in one vector.
@@ -76,11 +87,14 @@ class GraphCRF(CRF):
         self,
         inference: Any = "bp",
         iterations: Any = None,
+        own_parameters: Any = False,
         loss: Any = "ucl",
         gradient: Any = "unrolled",
         optimizer: Any = "lbfgs",
         l2: Any = 1.0,
         edge_l2: Any = None,
+        l1: Any = 0.0,
+        edge_l1: Any = None,
         bias: Any = False,
         edge_bias: Any = False,
         decoder: Any = "mpm",
@@ -89,17 +103,22 @@ class GraphCRF(CRF):
         tol: Any = 1e-4,
         max_iter: Any = 200,
         warm_start: Any = False,
+        patience: Any = 5,
+        n_jobs: Any = None,
         checkpoint: Any = None,
         callback: Any = None,
         verbose: Any = False,
     ) -> None:
         self.inference = inference
         self.iterations = iterations
+        self.own_parameters = own_parameters
         self.loss = loss
         self.gradient = gradient
         self.optimizer = optimizer
         self.l2 = l2
         self.edge_l2 = edge_l2
+        self.l1 = l1
+        self.edge_l1 = edge_l1
         self.bias = bias
         self.edge_bias = edge_bias
         self.decoder = decoder
@@ -108,6 +127,8 @@ class GraphCRF(CRF):
         self.tol = tol
         self.max_iter = max_iter
         self.warm_start = warm_start
+        self.patience = patience
+        self.n_jobs = n_jobs
         self.checkpoint = checkpoint
         self.callback = callback
         self.verbose = verbose
@@ -126,7 +147,7 @@ class GraphCRF(CRF):
         refuse_spins(labels)
         return labels
 
-    def _model(self, X: list[Any], n_states: int) -> Model:
+    def _model(self, X: list[Any], n_states: int, like: Model | None = None) -> Model:
         with renamed("examples", "X"), renamed("node_features", "X"), renamed("edge_features", "X"):
             return graph_model(X, n_states, bias=self.bias, edge_bias=self.edge_bias)
 
@@ -139,8 +160,8 @@ class GraphCRF(CRF):
                 else:
                     yield np.asarray(part)
 
-    def _shaped(self, X: Any, flat: NDArray[Any], batch: Batch) -> list[NDArray[Any]]:
-        return np.split(flat, np.cumsum(batch.sizes)[:-1])
+    def _shaped(self, X: Any, flat: NDArray[Any], sizes: IntArray) -> list[NDArray[Any]]:
+        return np.split(flat, np.cumsum(sizes)[:-1])
 
 
 def _nodes(example: Any, i: int) -> int:

@@ -11,14 +11,18 @@ from numpy.typing import NDArray
 from isinglass.errors import InputError
 from isinglass.estimators.checks import checked_labels, refuse_spins
 from isinglass.estimators.crf import CRF
-from isinglass.estimators.training import Batch
 from isinglass.models import Model, grid_model
 from isinglass.models.checks import dense
-from isinglass.validation import IntArray
+from isinglass.validation import IntArray, items
+
+Images = NDArray[np.float64] | list[NDArray[np.float64]]
 
 
 class GridCRF(CRF):
     """A conditional random field on images: nodes are pixels, edges join the four neighbours.
+
+    X is an array (images, height, width, features) and Y an int array (images, height, width). Or X is a list of arrays
+    (height, width, features), of any sizes, and Y a list of int arrays (height, width); predictions are then lists.
 
     Parameters
     ----------
@@ -26,6 +30,9 @@ class GridCRF(CRF):
         The inference that will be run, in training and in prediction.
     iterations : int, optional
         Of the inference: exactly so many. By default until its tolerance.
+    own_parameters : bool, default=False
+        Give each of the `iterations` parameters of its own (Domke 2009, section 5.4): message passing, a loss of
+        beliefs and unrolled gradients only. With `warm_start`, from a fit with shared ones.
     loss : str or Loss, default="ucl"
     gradient : str or GradientRule, default="unrolled"
     schedule : str, default="grid"
@@ -33,6 +40,9 @@ class GridCRF(CRF):
     optimizer : str or Optimizer, default="lbfgs"
     l2, edge_l2 : float
         Penalties of the squares of node and edge parameters (`edge_l2`: as `l2`, if not given).
+    l1, edge_l1 : float
+        Penalties of the absolute values, which make parameters zero (`edge_l1`: as `l1`, if not given). With one of
+        them, ``optimizer="lbfgs"`` is OWL-QN; an `OwlQn` object gets them in place of its own.
     edges : "directions" or "shared", default="directions"
         Whether horizontal and vertical edges have parameters of their own.
     bias : bool, default=False
@@ -45,17 +55,23 @@ class GridCRF(CRF):
         Of an optimiser that is given by name (`max_iter`: epochs, for those that go through minibatches).
     warm_start : bool
         Begin a further `fit` with the parameters of the last.
+    patience : int, default=5
+        With validation data: after how many iterations without a lower loss on them training ends.
+    n_jobs : int, optional
+        How many threads work on the examples; -1: one for each processor. Results are the same bits for any number.
     checkpoint : str or os.PathLike, optional
         A file that training keeps its state in, after each iteration. If it is there, training goes on from it, bit for
         bit as if nothing had happened; a file of other data or choices is refused.
     callback : callable, optional
         Called with the progress of each iteration; training ends if it returns True.
     verbose : bool
+        Print each iteration: objective, gradient norm, iterations of inference and the share that converged.
 
     Attributes
     ----------
     parameters_ : dict of str to array
         "node" (features, states), "edge/horizontal" and "edge/vertical" (states, states), or "edge".
+        With `own_parameters`, iterations are a first axis.
     history_ : list of Epoch
     theta_ : array
         All parameters in one vector.
@@ -77,12 +93,15 @@ class GridCRF(CRF):
         self,
         inference: Any = "bp",
         iterations: Any = None,
+        own_parameters: Any = False,
         loss: Any = "ucl",
         gradient: Any = "unrolled",
         schedule: Any = "grid",
         optimizer: Any = "lbfgs",
         l2: Any = 1.0,
         edge_l2: Any = None,
+        l1: Any = 0.0,
+        edge_l1: Any = None,
         edges: Any = "directions",
         bias: Any = False,
         decoder: Any = "mpm",
@@ -91,18 +110,23 @@ class GridCRF(CRF):
         tol: Any = 1e-4,
         max_iter: Any = 200,
         warm_start: Any = False,
+        patience: Any = 5,
+        n_jobs: Any = None,
         checkpoint: Any = None,
         callback: Any = None,
         verbose: Any = False,
     ) -> None:
         self.inference = inference
         self.iterations = iterations
+        self.own_parameters = own_parameters
         self.loss = loss
         self.gradient = gradient
         self.schedule = schedule
         self.optimizer = optimizer
         self.l2 = l2
         self.edge_l2 = edge_l2
+        self.l1 = l1
+        self.edge_l1 = edge_l1
         self.edges = edges
         self.bias = bias
         self.decoder = decoder
@@ -111,11 +135,13 @@ class GridCRF(CRF):
         self.tol = tol
         self.max_iter = max_iter
         self.warm_start = warm_start
+        self.patience = patience
+        self.n_jobs = n_jobs
         self.checkpoint = checkpoint
         self.callback = callback
         self.verbose = verbose
 
-    def _examples(self, X: Any) -> NDArray[np.float64]:
+    def _examples(self, X: Any) -> Images:
         axes = "images, height, width, features"
         shape = (0,) if isinstance(X, list | tuple) and not X else getattr(X, "shape", ())
         if 0 in shape:
@@ -123,18 +149,31 @@ class GridCRF(CRF):
         if len(shape) == 3:
             remedy = "one image alone is X[np.newaxis], one feature alone X[..., np.newaxis]"
             raise InputError("X", f"an array ({axes})", f"shape {shape}", remedy)
+        if isinstance(X, list | tuple):
+            return [dense(image, f"X[{i}]", "height, width, features") for i, image in enumerate(X)]
         return dense(X, "X", axes)
 
-    def _flat_labels(self, X: NDArray[np.float64], Y: Any) -> IntArray:
-        labels = checked_labels(Y, X.shape[:3], "Y")
+    def _flat_labels(self, X: Images, Y: Any) -> IntArray:
+        if isinstance(X, np.ndarray):
+            labels = checked_labels(Y, X.shape[:3], "Y")
+        else:
+            found = items(Y, "Y", "a list of int arrays (height, width), one for each image")
+            if len(found) != len(X):
+                remedy = "one array for each image"
+                raise InputError("Y", f"labels for each of {len(X)} images", f"{len(found)}", remedy)
+            parts = enumerate(zip(X, found, strict=True))
+            labels = np.concatenate([checked_labels(y, x.shape[:2], f"Y[{i}]") for i, (x, y) in parts])
         refuse_spins(labels)
         return labels
 
-    def _model(self, X: NDArray[np.float64], n_states: int) -> Model:
-        return grid_model(X, n_states, edges=self.edges, bias=self.bias)
+    def _model(self, X: Images, n_states: int, like: Model | None = None) -> Model:
+        return grid_model(X, n_states, edges=self.edges, bias=self.bias, like=like)
 
-    def _arrays(self, X: NDArray[np.float64]) -> Iterator[NDArray[Any]]:
-        yield X
+    def _arrays(self, X: Images) -> Iterator[NDArray[Any]]:
+        yield from [X] if isinstance(X, np.ndarray) else X
 
-    def _shaped(self, X: Any, flat: NDArray[Any], batch: Batch) -> NDArray[Any]:
-        return flat.reshape(*np.shape(X)[:3], *flat.shape[1:])
+    def _shaped(self, X: Any, flat: NDArray[Any], sizes: IntArray) -> Any:
+        if not isinstance(X, list | tuple):
+            return flat.reshape(*np.shape(X)[:3], *flat.shape[1:])
+        parts = zip(X, np.split(flat, np.cumsum(sizes)[:-1]), strict=True)
+        return [part.reshape(*np.shape(image)[:2], *flat.shape[1:]) for image, part in parts]

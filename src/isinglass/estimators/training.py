@@ -1,192 +1,246 @@
-"""Training: one problem, whole or in minibatches, with its history, and with a file to go on from."""
+"""Training: one problem, whole or in minibatches, with its history, and with a file to go on from.
+
+With validation data the loss on them, without penalties, is looked at after each iteration (each epoch, where the
+optimiser goes through minibatches). The parameters where it was least are those that are kept, and training ends when
+`patience` further looks found none less (Prechelt 1998).
+"""
 
 from __future__ import annotations
 
-import hashlib
+import math
 import os
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, fields
-from functools import cached_property
-from typing import Any
+from dataclasses import dataclass, fields, replace
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from isinglass.errors import InputError
-from isinglass.estimators.choices import Choices
+from isinglass.errors import FileFormatError, InputError
+from isinglass.io.files import shown_path
 from isinglass.learning.checkpoint import Journal, read_extra, resume
-from isinglass.learning.objective import Objective
 from isinglass.learning.optimisers import Optimizer
 from isinglass.learning.optimisers.base import OptimResult, Progress
-from isinglass.learning.optimisers.minibatch import MiniBatch
+from isinglass.learning.optimisers.minibatch import MiniBatch, MiniBatchState
 from isinglass.learning.optimisers.state import State
-from isinglass.models import Model
-from isinglass.validation import IntArray
+from isinglass.validation import IntArray, whole_number
 
 FloatArray = NDArray[np.float64]
 _KEPT = 256  # compiled minibatches
-_LIMITS = ("max_iter", "epochs", "tol", "ftol")  # options of an optimiser that may change between two runs
 
 
 @dataclass(frozen=True)
 class Epoch:
-    """One iteration of training, as `history_` keeps it."""
+    """One iteration of training, as `history_` keeps it.
+
+    Attributes
+    ----------
+    iteration : int
+    value, gradient_norm : float
+        The objective and the length of its gradient.
+    inference_iterations : int
+        The most that an example took.
+    converged_share : float
+        The share of examples of which it is known that inference converged.
+    validation : float or None
+        The loss on validation data, where there are some; None within an epoch of minibatches.
+    """
 
     iteration: int
     value: float
     gradient_norm: float
     inference_iterations: int
-    converged: bool
-
-
-@dataclass(frozen=True, eq=False)
-class Batch:
-    """Examples as learning sees them: a model and flat labels (-1: not observed)."""
-
-    model: Model
-    labels: IntArray | None
-
-    @cached_property
-    def sizes(self) -> IntArray:
-        """Return how many variables each example has."""
-        graph = self.model.graph
-        return np.bincount(graph.variable_component, minlength=graph.n_components)
-
-
-@dataclass(frozen=True, eq=False)
-class Problem:
-    """All that training needs to know.
-
-    Attributes
-    ----------
-    chosen : Choices
-    batch : Batch
-    weights : array (variables,) or None
-    part : callable
-        From the indices of some examples to their model.
-    arrays : callable
-        Returns what the examples are made of, for the fingerprint.
-    """
-
-    chosen: Choices
-    batch: Batch
-    weights: FloatArray | None
-    part: Callable[[IntArray], Model]
-    arrays: Callable[[], Iterable[NDArray[Any]]]
-
-    def objective(self) -> Objective:
-        """Return what is minimised."""
-        return self._of(self.batch.model, self._labels, self.weights, 1.0)
-
-    def part_objective(self, rows: IntArray) -> Objective:
-        """Return the objective of some examples, with their share of the penalty."""
-        sizes = self.batch.sizes
-        ends = np.cumsum(sizes)
-        where = np.concatenate([np.arange(ends[i] - sizes[i], ends[i]) for i in rows.tolist()])
-        weights = None if self.weights is None else self.weights[where]
-        return self._of(self.part(rows), self._labels[where], weights, len(rows) / len(sizes))
-
-    def fingerprint(self, start: FloatArray) -> str:
-        """Return a text that another problem, by data or choices, does not have; limits of the run may differ."""
-        chosen = self.chosen
-        digest = hashlib.sha256()
-        made = [_described(one) for one in (chosen.algorithm, chosen.loss, chosen.rule, chosen.optimizer)]
-        digest.update(repr((made, chosen.l2, chosen.edge_l2, self.batch.model.parameters)).encode())
-        weights = np.zeros(0) if self.weights is None else self.weights
-        for array in (start, self._labels, weights, *self.arrays()):
-            plain = np.ascontiguousarray(array)
-            digest.update(f"{plain.dtype.str}{plain.shape}".encode())
-            digest.update(plain.tobytes())
-        return digest.hexdigest()
+    converged_share: float
+    validation: float | None = None
 
     @property
-    def _labels(self) -> IntArray:
-        assert self.batch.labels is not None
-        return self.batch.labels
+    def converged(self) -> bool:
+        """Whether inference converged on all examples."""
+        return self.converged_share == 1
 
-    def _of(self, model: Model, labels: IntArray, weights: FloatArray | None, share: float) -> Objective:
-        chosen = self.chosen
-        penalty = share * chosen.penalty(model)
-        return Objective(model, labels, chosen.loss, chosen.algorithm, chosen.rule, penalty, weights)
+    def __str__(self) -> str:
+        seen = "" if self.validation is None else f"  validation {self.validation:.6g}"
+        return (
+            f"{self.iteration:5d}  {self.value:.8g}  |g| {self.gradient_norm:.2e}  "
+            f"inference: {self.inference_iterations} iterations, {self.converged_share:.0%} converged{seen}"
+        )
 
 
-def train(problem: Problem, start: FloatArray, crf: Any) -> OptimResult:
+class Trained(Protocol):
+    """An objective, and how its last evaluation went."""
+
+    @property
+    def iterations(self) -> int:
+        """The most iterations that an inference took."""
+
+    @property
+    def converged_share(self) -> float:
+        """The share of examples of which it is known that inference converged."""
+
+    def __call__(self, theta: FloatArray) -> tuple[float, FloatArray]:
+        """Return the value and the gradient."""
+
+    def unpenalised(self, theta: FloatArray) -> float:
+        """Return the value without penalties."""
+
+
+class Trainable(Protocol):
+    """What training asks of a problem."""
+
+    @property
+    def optimizer(self) -> Optimizer[Any, Any]:
+        """What minimises."""
+
+    @property
+    def n_examples(self) -> int:
+        """How many examples minibatches are made of."""
+
+    def objective(self) -> Trained:
+        """Return what is minimised."""
+
+    def part_objective(self, rows: IntArray) -> Trained:
+        """Return the objective of some examples, with their share of the penalty."""
+
+    def validation_objective(self) -> Trained | None:
+        """Return the loss of the validation data, without penalties."""
+
+    def fingerprint(self, start: FloatArray) -> str:
+        """Return a text that another problem does not have."""
+
+
+def train(problem: Trainable, start: FloatArray, crf: Any) -> OptimResult:
     """Minimise the objective; the history and the user's callback are those of the estimator."""
-    optimizer, state = problem.chosen.optimizer, None
-    told = _Told(crf)
+    optimizer, state = problem.optimizer, None
+    told = Told(crf, problem.validation_objective())
     if crf.checkpoint is not None:
         mark = problem.fingerprint(start)
-        state = _resumed(crf.checkpoint, optimizer, mark, told)
+        state = _resumed(crf.checkpoint, mark, told, len(start))
         told.journal = Journal(crf.checkpoint, optimizer, extra=lambda: told.entries(mark))
+    if told.impatient():  # ended before by the validation loss: nothing is left to do
+        assert state is not None
+        optimizer = _at_its_end(optimizer, state)
     if isinstance(optimizer, MiniBatch):
-        parts = _Parts(problem, told)
-        return optimizer.minimise_batches(parts, len(problem.batch.sizes), start, callback=told, state=state)
-    told.objective = problem.objective()
-    return optimizer.minimise(told.objective, start, callback=told, state=state)
+        parts = Parts(problem, told)
+        found = optimizer.minimise_batches(parts, problem.n_examples, start, callback=told, state=state)
+    else:
+        told.objective = problem.objective()
+        found = optimizer.minimise(told.objective, start, callback=told, state=state)
+    return told.best_of(found)
 
 
-class _Parts:
+class Parts:
     """The objective of minibatches, which are in the order of the data; those that come back are compiled once."""
 
-    def __init__(self, problem: Problem, told: _Told) -> None:
+    def __init__(self, problem: Trainable, told: Told) -> None:
         self.problem, self.told = problem, told
-        self.known: dict[tuple[int, ...], Objective] = {}
+        self.known: dict[tuple[int, ...], Trained] = {}
 
     def __call__(self, rows: IntArray, theta: FloatArray) -> tuple[float, FloatArray]:
         """Return the value and gradient of some examples."""
         self.told.objective = self._objective(np.sort(rows))
         return self.told.objective(theta)
 
-    def _objective(self, rows: IntArray) -> Objective:
+    def _objective(self, rows: IntArray) -> Trained:
         key = tuple(rows.tolist())
         if key in self.known:
             return self.known[key]
         objective = self.problem.part_objective(rows)
-        if len(key) in (1, len(self.problem.batch.sizes)):  # others are shuffled, and hardly ever come back
+        if len(key) in (1, self.problem.n_examples):  # others are shuffled, and hardly ever come back
             if len(self.known) >= _KEPT:
                 self.known.pop(next(iter(self.known)))
             self.known[key] = objective
         return objective
 
 
-class _Told:
-    """The callback that keeps the history, writes the checkpoint, and asks the user's."""
+class Told:
+    """The callback that keeps the history and the best parameters, writes the checkpoint, and asks the user's."""
 
-    def __init__(self, crf: Any) -> None:
+    def __init__(self, crf: Any, validation: Trained | None) -> None:
         self.crf = crf
         self.history: list[Epoch] = crf.history_
-        self.objective: Objective | None = None
+        self.validation = validation
+        self.best: FloatArray | None = None
+        self.objective: Trained | None = None
         self.journal: Journal | None = None
 
     def __call__(self, progress: Progress) -> bool:
         """Keep an iteration, and ask whether to stop."""
-        infos = self.objective.infos if self.objective is not None else []
-        most, converged = max((i.iterations for i in infos), default=0), all(i.converged for i in infos)
-        epoch = Epoch(progress.iteration, progress.value, progress.gradient_norm, most, converged)
+        assert self.objective is not None
+        how = self.objective.iterations, self.objective.converged_share
+        epoch = Epoch(progress.iteration, progress.value, progress.gradient_norm, *how, self._looked(progress))
         self.history.append(epoch)
+        if self._looks() and self._since_best() == 0 and epoch.validation is not None:
+            self.best = np.array(progress.x)
         if self.journal is not None:
             self.journal(progress)
         if self.crf.verbose:
-            print(f"{epoch.iteration:5d}  {epoch.value:.8g}  |g| {epoch.gradient_norm:.2e}", flush=True)
-        return self.crf.callback is not None and bool(self.crf.callback(progress))
+            print(epoch, flush=True)
+        stop = self.crf.callback is not None and bool(self.crf.callback(progress))
+        return self.impatient() or stop
+
+    def impatient(self) -> bool:
+        """Tell whether the validation loss has not fallen for long enough."""
+        return self._since_best() >= whole_number(self.crf.patience, "patience", 1)
+
+    def best_of(self, found: OptimResult) -> OptimResult:
+        """Return the best parameters by validation, where there are such data."""
+        if self.best is None:
+            return found
+        chosen = self._looks()[-1 - self._since_best()]
+        result = replace(found, x=self.best, value=chosen.value)
+        if not self.impatient():
+            return result
+        text = f"the validation loss has not fallen for {self._since_best()} iterations"
+        return replace(result, converged=False, message=text)
 
     def entries(self, mark: str) -> dict[str, NDArray[Any]]:
         """Return what goes into a checkpoint beside the state."""
-        return {"problem": np.asarray(mark), "history": history_rows(self.history)}
+        best = {} if self.best is None else {"best": self.best}
+        return {"problem": np.asarray(mark), "history": history_rows(self.history), **best}
+
+    def _looked(self, progress: Progress) -> float | None:
+        """Return the loss on the validation data, at the end of an iteration or epoch."""
+        state = progress.state
+        if self.validation is None or (isinstance(state, MiniBatchState) and state.seen):
+            return None
+        loss = self.validation.unpenalised(progress.x)
+        if not math.isfinite(loss):
+            remedy = "leave out examples with labels that the model makes impossible"
+            raise InputError("validation", "examples with a finite loss", f"{loss}", remedy)
+        return loss
+
+    def _looks(self) -> list[Epoch]:
+        return [epoch for epoch in self.history if epoch.validation is not None]
+
+    def _since_best(self) -> int:
+        """Return how many looks at the validation data came after the best one."""
+        losses = [epoch.validation for epoch in self._looks()]
+        return len(losses) - 1 - int(np.argmin(np.array(losses, np.float64))) if losses else 0
+
+
+def _at_its_end(optimizer: Optimizer[Any, Any], state: State) -> Optimizer[Any, Any]:
+    """Return the optimiser with a limit that the state has reached."""
+    if isinstance(state, MiniBatchState):
+        return replace(optimizer, epochs=state.epoch)  # type: ignore[type-var]
+    return replace(optimizer, max_iter=state.iteration)  # type: ignore[type-var]
 
 
 def history_rows(history: list[Epoch]) -> FloatArray:
-    """Return a history as an array (iterations, 5)."""
+    """Return a history as an array (iterations, 6); NaN where nothing was validated."""
     rows = [[getattr(epoch, field.name) for field in fields(Epoch)] for epoch in history]
     return np.asarray(rows, np.float64).reshape(-1, len(fields(Epoch)))
 
 
-def history_of(rows: NDArray[Any]) -> list[Epoch]:
-    """Return the history that `history_rows` made an array of."""
-    return [Epoch(int(i), v, g, int(n), bool(c)) for i, v, g, n, c in rows.tolist()]
+def history_of(rows: NDArray[Any] | None, file: str) -> list[Epoch]:
+    """Return the history that `history_rows` made an array of, once it is checked."""
+    width = len(fields(Epoch))
+    if rows is None or rows.dtype != np.float64 or rows.ndim != 2 or rows.shape[1] != width:
+        raise FileFormatError(file, None, f"a history (iterations, {width})", "something else")
+    if not np.isfinite(rows[:, :-1]).all() or np.isinf(rows[:, -1]).any():
+        raise FileFormatError(file, None, "a history of finite numbers", "others")
+    return [Epoch(int(i), v, g, int(n), c, None if math.isnan(seen) else seen) for i, v, g, n, c, seen in rows.tolist()]
 
 
-def _resumed(path: Any, optimizer: Optimizer[Any, Any], mark: str, told: _Told) -> State | None:
+def _resumed(path: Any, mark: str, told: Told, size: int) -> State | None:
     """Return the state in a checkpoint of this very problem, or None where there is no file yet."""
     if not os.path.exists(path):
         return None
@@ -194,23 +248,8 @@ def _resumed(path: Any, optimizer: Optimizer[Any, Any], mark: str, told: _Told) 
     if str(extra.get("problem")) != mark:
         expected, got = "a checkpoint of this problem", f"{os.fspath(path)!r}, of other data, choices or start"
         raise InputError("checkpoint", expected, got, "name another file, or remove this one to begin anew")
-    rows = extra.get("history")
-    if rows is not None and rows.dtype.kind == "f" and rows.ndim == 2 and rows.shape[1] == len(fields(Epoch)):
-        told.history.extend(history_of(rows))
+    told.history.extend(history_of(extra.get("history"), shown_path(path)))
+    told.best = extra.get("best")
+    if told.best is not None and (told.best.dtype != np.float64 or told.best.shape != (size,)):
+        raise FileFormatError(shown_path(path), None, f"{size} best parameters", f"shape {told.best.shape}")
     return resume(path).state
-
-
-def _described(value: Any) -> Any:
-    """Return an option, or an object with its options, as text that tells it from others, whatever the process.
-
-    Options that a run may change on its way are left out.
-    """
-    if isinstance(value, np.ndarray):
-        return (value.dtype.str, value.shape, value.tobytes())
-    if isinstance(value, np.random.Generator):
-        return "a generator"
-    if not hasattr(value, "__dict__"):
-        return repr(value)
-    limits = _LIMITS if isinstance(value, Optimizer) else ()
-    options = {name: _described(option) for name, option in vars(value).items() if name not in limits}
-    return (type(value).__qualname__, options)

@@ -277,7 +277,7 @@ def _notes(plan: Plan, cells: list[Cell]) -> list[str]:
     training = plan.training
     notes = [
         f"l2 {training.l2:g} on the sum over images; L-BFGS, at most {training.max_iter} iterations; LOSS-K: K sweeps "
-        f"of the grid; they start from trw; trw, lbp and pseudo infer to {training.tol:g}, at most "
+        f"of the grid; they and lbp start from trw; trw, lbp and pseudo infer to {training.tol:g}, at most "
         f"{training.most} iterations",
         PUBLISHED_ELSEWHERE,
     ]

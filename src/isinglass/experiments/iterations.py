@@ -15,7 +15,7 @@ from isinglass.datasets import noisy_digits
 from isinglass.errors import InputError
 from isinglass.experiments.digits import mean_and_error, trained
 from isinglass.experiments.experiment import Experiment, Plot, Progress, Report, register, shared
-from isinglass.experiments.methods import SWEEPS, Training, checked_method, error, inference_of, needs_start, predict
+from isinglass.experiments.methods import SWEEPS, Training, checked_method, error, inference_of, predict
 from isinglass.validation import number, whole_number
 
 TESTED = tuple(range(1, 11))
@@ -66,7 +66,7 @@ class Iterations(Experiment):
     def _rows(self) -> tuple[str, ...]:
         rows = [f"ucl-{k}" for k in (SWEEPS if not self.quick else (1, 3))] if self.rows is None else list(self.rows)
         for row in rows:
-            if not needs_start(checked_method(row)):
+            if "-" not in checked_method(row):
                 raise InputError("rows", "methods with sweeps, such as ucl-2", repr(row))
         if not rows:
             raise InputError("rows", "at least one", "none")

@@ -3,7 +3,7 @@
     pixels       each pixel by itself: p(y_i | x_i) is a table of counts, edge parameters are zero
     pseudo       pseudolikelihood; tested with belief propagation run to a tolerance
     lbp          surrogate likelihood of belief propagation run to a tolerance
-    trw          surrogate likelihood of tree-reweighted belief propagation; where all below start from
+    trw          surrogate likelihood of tree-reweighted belief propagation; where lbp and all below start from
     LOSS-K       ucl, ccl, uquad or cquad of the beliefs after K sweeps of the grid schedule, differentiated unrolled
 
 Abbreviations as in Domke (2009), table 6.1; there `convex` is what the others start from.
@@ -93,8 +93,8 @@ def checked_method(name: str) -> str:
 
 
 def needs_start(name: str) -> bool:
-    """Say whether a method starts from the parameters of `trw`."""
-    return "-" in name
+    """Say whether a method starts from the parameters of `trw`: those that are not convex."""
+    return "-" in name or name == "lbp"
 
 
 def train(name: str, X: FloatArray, Y: NDArray[Any], training: Training, start: FloatArray | None = None) -> Fitted:
@@ -148,7 +148,7 @@ def inference_of(name: str, training: Training) -> Algorithm:
 def _estimator(name: str, training: Training, n_pixels: int) -> GridCRF:
     """Return an untrained estimator; its objective is a sum over pixels, and so is the gradient that must vanish."""
     loss = {"pseudo": "pseudo", "lbp": "cl", "trw": "cl"}.get(name) or name.split("-")[0]
-    ftol = 1e-8 if loss == "cl" else 1e-9
+    ftol = 1e-8 if loss == "cl" else 1e-10  # a surrogate likelihood is as smooth as the tolerance of its inference
     optimizer = make_optimizer("lbfgs", max_iter=training.max_iter, tol=1e-7 * n_pixels, ftol=ftol)
     return GridCRF(
         inference_of(name, training),

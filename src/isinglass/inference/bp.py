@@ -184,7 +184,8 @@ class MessagePassing(Algorithm):
         converged = bool(outcome.converged.all())
         residual = float(outcome.residual.max(initial=0.0))
         bound = self.bound(potentials, converged)
-        return Info(self.name, converged, int(outcome.iterations.max(initial=0)), residual, bound, 0.0)
+        share = float(outcome.converged.mean()) if len(outcome.converged) else 1.0
+        return Info(self.name, converged, int(outcome.iterations.max(initial=0)), residual, bound, 0.0, share)
 
 
 class _Flooding(FixedPoint):

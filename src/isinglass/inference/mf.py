@@ -81,10 +81,10 @@ class MeanField(Algorithm):
         limit, tol = stopping(self.iterations, self.max_iter, self.tol)
         ascent.run(limit, tol, bool(tape), progress)
         log_z, factors = ascent.read_out()
-        converged = bool((ascent.residual <= self.tol).all()) and limit > 0
+        share = float((ascent.residual <= self.tol).mean()) if limit and len(ascent.residual) else float(limit > 0)
         info = Info(
-            self.name, converged, int(ascent.iterations.max(initial=0)), float(ascent.residual.max(initial=0.0)),
-            "lower", 0.0,
+            self.name, share == 1, int(ascent.iterations.max(initial=0)), float(ascent.residual.max(initial=0.0)),
+            "lower", 0.0, share,
         )  # fmt: skip
         return Result(
             potentials,

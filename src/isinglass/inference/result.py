@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
 
@@ -36,6 +36,8 @@ class Info:
     bound : {"exact", "upper", "lower"} or None
         What log_z is guaranteed to be of the true log Z; None if nothing is guaranteed.
     seconds : float
+    converged_share : float
+        The share of components (examples of a batch) that reached the tolerance.
     """
 
     algorithm: str
@@ -44,6 +46,11 @@ class Info:
     residual: float
     bound: Bound
     seconds: float
+    converged_share: float = field(default=-1.0, repr=False)  # not given: all or none
+
+    def __post_init__(self) -> None:
+        if self.converged_share < 0:
+            object.__setattr__(self, "converged_share", float(self.converged))
 
 
 class VariableBeliefs(View[NDArray[Any]]):

@@ -101,13 +101,15 @@ class StructuredMeanField(Algorithm):
         log_z = ascent.bound.value(ascent.q, ascent.factors)
         if limit and (log_z.real == -np.inf).any():
             raise ImpossibleEvidenceError(impossible(potentials))
+        share = float((ascent.residual <= self.tol).mean()) if limit and len(ascent.residual) else float(limit > 0)
         info = Info(
             self.name,
-            bool((ascent.residual <= self.tol).all()) and limit > 0,
+            share == 1,
             int(ascent.iterations.max(initial=0)),
             float(ascent.residual.max(initial=0.0)),
             "exact" if limit and clusters.chosen.all() else "lower",
             0.0,
+            share,
         )
         return Result(
             potentials,

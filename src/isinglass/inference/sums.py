@@ -52,7 +52,7 @@ def sum_tables(potentials: Potentials, of_factors: Sequence[NDArray[Any]]) -> tu
     """
     totals = []
     for tables, ids, values in zip(potentials.groups, potentials.table_ids, of_factors, strict=True):
-        rows = values.reshape(len(ids), -1) if len(ids) else np.zeros((0, tables[0].size), values.dtype)
+        rows = values.reshape(len(ids), int(np.prod(tables.shape[1:])))
         totals.append(sum_rows(ids, rows, len(tables)).reshape(tables.shape))
     return tuple(totals)
 

@@ -1,6 +1,7 @@
 """Models in the formats of other programs, UAI and libDAI, and safe files of named arrays."""
 
 from isinglass.io.arrays import ArrayFile, read_arrays, read_npz, write_arrays
+from isinglass.io.conll import read_conll, write_conll
 from isinglass.io.evidence import read_evidence, write_evidence
 from isinglass.io.fg import read_fg, write_fg
 from isinglass.io.model import read_model, write_model
@@ -10,6 +11,7 @@ from isinglass.io.uai import read_uai, write_uai
 __all__ = [
     "ArrayFile",
     "read_arrays",
+    "read_conll",
     "read_evidence",
     "read_fg",
     "read_map",
@@ -19,6 +21,7 @@ __all__ = [
     "read_pr",
     "read_uai",
     "write_arrays",
+    "write_conll",
     "write_evidence",
     "write_fg",
     "write_model",

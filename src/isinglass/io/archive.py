@@ -38,7 +38,7 @@ _DAMAGE = (
 
 
 def pack(members: Mapping[str, bytes], level: int = 6) -> bytes:
-    """Return a zip archive of the members, in their order.
+    """Return a zip archive of the members, in their order; with level 0 they are stored as they are.
 
     Examples
     --------
@@ -46,10 +46,11 @@ def pack(members: Mapping[str, bytes], level: int = 6) -> bytes:
     b'PK'
     """
     file = io.BytesIO()
-    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=level) as archive:
+    kind = zipfile.ZIP_DEFLATED if level else zipfile.ZIP_STORED
+    with zipfile.ZipFile(file, "w", kind, compresslevel=level) as archive:
         for name, data in members.items():
             entry = zipfile.ZipInfo(name, _DATE)
-            entry.compress_type, entry.create_system, entry.external_attr = zipfile.ZIP_DEFLATED, 3, 0o644 << 16
+            entry.compress_type, entry.create_system, entry.external_attr = kind, 3, 0o644 << 16
             archive.writestr(entry, data, compresslevel=level)
     return file.getvalue()
 

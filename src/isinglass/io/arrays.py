@@ -68,6 +68,7 @@ def write_arrays(
     version: int = 1,
     metadata: Mapping[str, Any] | None = None,
     limit: int = SIZE_LIMIT,
+    compress: bool = True,
 ) -> None:
     """Write named arrays and metadata to one file, atomically; equal contents give equal bytes.
 
@@ -85,6 +86,8 @@ def write_arrays(
         Whatever JSON can hold and gives back unchanged: no NaN, no tuples, only str as keys.
     limit : int
         The largest number of bytes, unpacked; `read_arrays` has the same default.
+    compress : bool
+        Without, the file is larger and is written many times faster.
 
     Examples
     --------
@@ -112,7 +115,7 @@ def write_arrays(
     if size > limit or len(members[_HEADER]) > _HEADER_LIMIT:
         expected = f"at most {bytes_text(limit)} of data and {bytes_text(_HEADER_LIMIT)} of metadata"
         raise InputError("arrays", expected, bytes_text(size), "give a higher limit, here and to read_arrays")
-    write_bytes_atomically(path, pack(members))
+    write_bytes_atomically(path, pack(members, 6 if compress else 0))
 
 
 def read_arrays(

@@ -3,5 +3,6 @@
 from isinglass.learning import checkpoint, optimisers
 from isinglass.learning.combinations import Combination, combinations
 from isinglass.learning.objective import Objective
+from isinglass.learning.total import Total
 
-__all__ = ["Combination", "Objective", "checkpoint", "combinations", "optimisers"]
+__all__ = ["Combination", "Objective", "Total", "checkpoint", "combinations", "optimisers"]

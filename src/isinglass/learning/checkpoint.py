@@ -2,7 +2,7 @@
 
 A `Journal` is a callback that writes optimiser and state to one file after an iteration, all or nothing: whenever the
 process dies, the file holds one complete state. `resume` reads both back. The file is that of `State.save` with one
-more entry, `option/<name>`, for each option; no pickle is involved. The bits are the same if the function gives the
+more entry, `option.<name>`, for each option; no pickle is involved. The bits are the same if the function gives the
 same bits as before; the optimisers do not depend on the number of threads.
 """
 
@@ -18,13 +18,12 @@ from numpy.typing import NDArray
 
 from isinglass.errors import FileFormatError, InputError, IsinglassError
 from isinglass.io.files import PathLike, checked_path, shown_path
-from isinglass.learning.array_files import read_arrays, write_arrays
 from isinglass.learning.optimisers.base import OPTIMISERS, Callback, Optimizer, Progress
-from isinglass.learning.optimisers.state import State, checked_entry, packed, unpacked
+from isinglass.learning.optimisers.state import State, checked_entry, packed, read_entries, unpacked, write_entries
 from isinglass.validation import whole_number
 
-_OPTION = "option/"
-_EXTRA = "extra/"
+_OPTION = "option."
+_EXTRA = "extra."
 
 
 class Checkpoint(NamedTuple):
@@ -94,7 +93,7 @@ def save_checkpoint(
 ) -> None:
     """Write optimiser and state, and further named arrays, to a file, all or nothing."""
     further = {_EXTRA + name: array for name, array in (extra or {}).items()}
-    write_arrays(path, packed(state) | _packed_options(optimiser) | further)
+    write_entries(path, packed(state) | _packed_options(optimiser) | further)
 
 
 def read_extra(path: PathLike) -> dict[str, NDArray[Any]]:
@@ -110,7 +109,7 @@ def read_extra(path: PathLike) -> dict[str, NDArray[Any]]:
     ...     read_extra(f"{folder}/run.npz")
     {'seconds': array([0.5])}
     """
-    arrays = read_arrays(path)
+    arrays = read_entries(path)
     return {name.removeprefix(_EXTRA): array for name, array in arrays.items() if name.startswith(_EXTRA)}
 
 
@@ -130,8 +129,8 @@ def resume(path: PathLike) -> Checkpoint:
     OSError
         If it cannot be read.
     """
-    arrays, file = read_arrays(path), shown_path(path)
-    name = str(checked_entry(arrays, "state/optimiser", "str", file))
+    arrays, file = read_entries(path), shown_path(path)
+    name = str(checked_entry(arrays, "state.optimiser", "str", file))
     if name not in OPTIMISERS:
         raise FileFormatError(file, None, f"an optimiser among {', '.join(OPTIMISERS)}", f"{name!r:.60}")
     cls = OPTIMISERS[name]

@@ -8,6 +8,7 @@ examples are made in their order, whatever the batch is made of.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,8 +17,8 @@ from numpy.typing import NDArray
 
 from isinglass.errors import InputError
 from isinglass.gradients import Evaluation, GradientRule, log_z_loss
-from isinglass.inference import Algorithm, Info
-from isinglass.losses import BeliefLoss, Likelihood, Loss, Pseudolikelihood
+from isinglass.inference import Algorithm, Info, Result, infer
+from isinglass.losses import BeliefLoss, Likelihood, Loss, LossValue, Pseudolikelihood
 from isinglass.losses.observed import component_weights
 from isinglass.models import Model
 from isinglass.potentials import Potentials
@@ -89,35 +90,87 @@ class Objective:
         by_stage = [self.model.transpose([group[t] for group in found.groups]) for t in range(self.stages)]
         return found.value, np.concatenate(by_stage)
 
+    def losses(self, theta: FloatArray) -> NDArray[Any]:
+        """Return the loss of each component alone: inference without the way back."""
+        vectors = np.reshape(theta, (self.stages, self.model.size))
+        stages = [self.model.potentials(vector) for vector in vectors]
+        return evaluate(self.loss, stages, self.algorithm, FORWARD, self.labels, self.weights)[0].value
+
     def _evaluate(self, stages: list[Potentials]) -> Evaluation:
-        self.infos = []
-        last = stages[-1]
-        if isinstance(self.loss, Pseudolikelihood):
-            value, groups = self.loss.value_and_grad(last, self.labels, self.weights)
-            return Evaluation(value, groups, Info("none", True, 0, 0.0, "exact", 0.0))
-        if isinstance(self.loss, Likelihood):
-            return self._likelihood(self.loss, last)
-        loss = self.loss
-        assert isinstance(loss, BeliefLoss)
+        found, self.infos = evaluate(self.loss, stages, self.algorithm, self.rule, self.labels, self.weights)
+        return found
 
-        evaluation = self.rule.evaluate(
-            stages if len(stages) > 1 else last,
-            self.algorithm,
-            lambda result: loss(result, self.labels, self.weights),
-        )
-        self.infos.append(evaluation.info)
-        return evaluation
 
-    def _likelihood(self, loss: Likelihood, potentials: Potentials) -> Evaluation:
-        """Return log Z - log Z(y), the latter a score where everything is observed."""
-        log_z = log_z_loss(component_weights(self.weights, self.model.graph))
-        free = self.rule.evaluate(potentials, self.algorithm, log_z)
-        self.infos.append(free.info)
-        if loss.fully_observed(potentials, self.labels):
-            value, groups = loss.score(potentials, self.labels, self.weights)
-        else:
-            clamped = self.rule.evaluate(loss.clamp(potentials, self.labels), self.algorithm, log_z)
-            self.infos.append(clamped.info)
-            value, groups = clamped.value, clamped.groups
-        slopes = tuple(a - b for a, b in zip(free.groups, groups, strict=True))
-        return Evaluation(free.value - value, slopes, free.info)
+def evaluate(
+    loss: Loss,
+    stages: Sequence[Potentials],
+    algorithm: Algorithm,
+    rule: GradientRule,
+    labels: IntArray,
+    weights: FloatArray | None = None,
+) -> tuple[Evaluation, list[Info]]:
+    """Return a loss of any family with its derivatives by the log tables, and how each inference went.
+
+    Parameters
+    ----------
+    loss : Loss
+    stages : sequence of Potentials
+        One, or one for each iteration (losses of beliefs only).
+    algorithm : Algorithm
+    rule : GradientRule
+    labels : int array (variables,)
+    weights : array (variables,), optional
+    """
+    last = stages[-1]
+    if isinstance(loss, Pseudolikelihood):
+        value, groups = loss.value_and_grad(last, labels, weights)
+        return Evaluation(value, groups, Info("none", True, 0, 0.0, "exact", 0.0)), []
+    if isinstance(loss, Likelihood):
+        return _likelihood(loss, last, algorithm, rule, labels, weights)
+    if not isinstance(loss, BeliefLoss):
+        raise InputError("loss", "a BeliefLoss, Likelihood or Pseudolikelihood", type(loss).__name__)
+    found = rule.evaluate(stages if len(stages) > 1 else last, algorithm, lambda result: loss(result, labels, weights))
+    return found, [found.info]
+
+
+def _likelihood(
+    loss: Likelihood,
+    potentials: Potentials,
+    algorithm: Algorithm,
+    rule: GradientRule,
+    labels: IntArray,
+    weights: FloatArray | None,
+) -> tuple[Evaluation, list[Info]]:
+    """Return log Z - log Z(y), the latter a score where everything is observed."""
+    log_z = log_z_loss(component_weights(weights, potentials.graph))
+    free = rule.evaluate(potentials, algorithm, log_z)
+    infos = [free.info]
+    if loss.fully_observed(potentials, labels):
+        value, groups = loss.score(potentials, labels, weights)
+    else:
+        clamped = rule.evaluate(loss.clamp(potentials, labels), algorithm, log_z)
+        infos.append(clamped.info)
+        value, groups = clamped.value, clamped.groups
+    slopes = tuple(a - b for a, b in zip(free.groups, groups, strict=bool(free.groups)))  # none without derivatives
+    return Evaluation(free.value - value, slopes, free.info), infos
+
+
+class _Forward(GradientRule):
+    """Infer, and do not go back: for values alone."""
+
+    name = "none"
+    summary = "no derivative"
+
+    def evaluate(
+        self, potentials: Potentials | Sequence[Potentials], algorithm: Algorithm, loss: Callable[[Result], LossValue]
+    ) -> Evaluation:
+        """Return the loss without derivatives."""
+        result = infer(potentials, algorithm)
+        return Evaluation(loss(result).value, (), result.info)
+
+    def objection(self, algorithm: Algorithm, uses_beliefs: bool) -> str | None:
+        """Serve all."""
+        return None
+
+
+FORWARD = _Forward()

@@ -5,6 +5,7 @@ from isinglass.models.graphs import graph_model
 from isinglass.models.grids import grid_model
 from isinglass.models.ising import Ising
 from isinglass.models.model import Model
+from isinglass.models.tables import table_model
 from isinglass.models.terms import (
     CallableTerm,
     CliqueTerm,
@@ -28,4 +29,5 @@ __all__ = [
     "chain_model",
     "graph_model",
     "grid_model",
+    "table_model",
 ]

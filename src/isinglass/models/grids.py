@@ -27,6 +27,8 @@ from isinglass.validation import IntArray
 Sides = list[tuple[int, int]]
 """Height and width of each image."""
 
+_STRUCTURE = "sides of grids"
+
 
 def grid_model(
     X: ArrayLike | Sequence[ArrayLike],
@@ -36,6 +38,7 @@ def grid_model(
     edge_features: ArrayLike | Sequence[ArrayLike] | None = None,
     bias: bool = False,
     edge_bias: bool = False,
+    like: Model | None = None,
 ) -> Model:
     """Return the model of a batch of images; component c of its graph is image c, its variables row by row.
 
@@ -51,6 +54,9 @@ def grid_model(
         Edges in the order of `grid_graph`: row by row the horizontal ones, then the vertical ones.
     bias, edge_bias : bool, default=False
         Append a constant feature to those of pixels and edges.
+    like : Model, optional
+        Of an earlier batch. If its images had the same sizes, what was compiled for them is used again, and features
+        must be as many; then the two models must not be used by two threads at a time.
 
     Returns
     -------
@@ -73,8 +79,13 @@ def grid_model(
     found = None if edge_features is None else _edge_features(edge_features, sides, flag(edge_bias, "edge_bias"))
     if found is None and flag(edge_bias, "edge_bias"):
         raise InputError("edge_bias", "False where there are no edge features", "True", "tables are shared anyway")
+    node, same = NodeTerm._build("node", nodes, (k,)), (sides, k, edges)
+    if like is not None and found is None and like.graph.cached(_STRUCTURE, lambda: None) == same:
+        return like.with_terms(0, [node])
     graph = _graph(sides, k)
-    return Model(graph, [[NodeTerm._build("node", nodes, (k,))], _edge_terms(edges, found, _directions(sides), k)])
+    if found is None:
+        graph.cached(_STRUCTURE, lambda: same)
+    return Model(graph, [[node], _edge_terms(edges, found, _directions(sides), k)])
 
 
 def _graph(sides: Sides, k: int) -> FactorGraph:

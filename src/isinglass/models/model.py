@@ -150,6 +150,30 @@ class Model:
                 total[part.where] += _same(found, part.term.shape, part.term, "transpose").ravel()
         return total
 
+    def with_terms(self, g: int, terms: Sequence[Term]) -> Model:
+        """Return the model with other terms, of the same parameters, for one group; the rest is not compiled again.
+
+        Examples
+        --------
+        >>> from isinglass.models import NodeTerm, graph_model
+        >>> model = graph_model([([[1.0], [2.0]], [(0, 1)])], n_states=2)
+        >>> other = model.with_terms(0, [NodeTerm("node", [[5.0], [7.0]], 2)])
+        >>> other.potentials(np.arange(6.0)).groups[0].tolist()
+        [[0.0, 5.0], [0.0, 7.0]]
+        """
+        listed = [*self._terms[:g], list(terms), *self._terms[g + 1 :]]
+        checked = _check_terms(self.graph, listed)
+        if _names(checked) != (self.parameters, self.kinds):
+            raise InputError("terms", f"terms of the parameters {self.parameters}", f"{_names(checked)[0]}")
+        ids, group = self._compile(self.graph.groups[g], checked[g])
+        ids = self.table_ids[g] if np.array_equal(ids, self.table_ids[g]) else ids  # the same array is known below
+        model = Model.__new__(Model)
+        model.__dict__.update(self.__dict__)
+        model._terms, model._evidence = checked, None
+        model.table_ids = (*self.table_ids[:g], ids, *self.table_ids[g + 1 :])
+        model._groups = [*self._groups[:g], group, *self._groups[g + 1 :]]
+        return model
+
     def split(self, theta: ArrayLike) -> dict[str, NDArray[Any]]:
         """Return copies of the named parts of theta.
 

@@ -1,3 +1,4 @@
+from .loss_checks import check_loss as check_loss
 from .strategies import factor_graphs as factor_graphs
 from .strategies import potentials as potentials
 from .strategies import random_potentials as random_potentials

@@ -6,7 +6,7 @@ Figures are built without pyplot: there is no global state, no window, and any t
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,31 +19,51 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+
+class Labeller(Protocol):
+    """What `panel` needs of an estimator."""
+
+    def predict(self, X: Any) -> Any:
+        """Return labels in the shape of the images."""
+
+    def predict_marginals(self, X: Any) -> Any:
+        """Return beliefs, with the states as a last axis."""
+
+
 _HEIGHT = 2.1  # inches of one picture
 _SMALL = 1.0  # the same where there are several rows
 _DPI = 150
 
 
 def panel(
-    images: Sequence[ArrayLike],
-    titles: Sequence[str] | None = None,
+    images: Sequence[ArrayLike] | ArrayLike,
+    titles: Sequence[str] | Labeller | None = None,
+    labels: Any = None,
     *,
     rows: Sequence[str] | None = None,
     limits: tuple[float, float] = (0.0, 1.0),
+    most: int = 8,
+    feature: int = -1,
 ) -> Figure:
     """Draw grey pictures side by side, all on the same scale; of several examples, one below the other.
+
+    ``panel(X, crf, Y)`` draws what a fitted estimator makes of images: input, truth, marginals and prediction.
 
     Parameters
     ----------
     images : sequence of arrays (height, width), or of arrays (n, height, width)
         One for each column, such as truth, noisy input and the marginals of two methods. Stacks of n pictures make
-        n rows.
+        n rows. With an estimator: its X, (images, height, width, features).
     titles : sequence of str, optional
-        One for each column.
+        One for each column. Or a fitted estimator, such as `GridCRF`.
+    labels : int array (images, height, width), optional
+        With an estimator: the truth; -1, not observed, is left blank.
     rows : sequence of str, optional
         One for each row.
     limits : (float, float)
         The values that are drawn white and black.
+    most, feature : int
+        With an estimator: how many images are drawn, and which of their features, from its least value to its largest.
 
     Returns
     -------
@@ -63,8 +83,15 @@ def panel(
     >>> X, Y, _, _ = ig.datasets.noisy_digits(noise=0.3)
     >>> len(panel([Y[:9], X[:9, :, :, 1]], ["truth", "input"], rows=list("123456789")).axes)
     18
+    >>> crf = ig.GridCRF(iterations=2).fit(X[:5], Y[:5])
+    >>> [ax.get_title() for ax in panel(X[5:7], crf, Y[5:7]).axes[:4]]
+    ['input', 'truth', 'marginals', 'prediction']
     """
-    columns = _stacks(images)
+    if hasattr(titles, "predict_marginals"):
+        images, titles = _learned(images, titles, labels, whole_number(most, "most", 1), feature)
+    elif labels is not None:
+        raise InputError("labels", "None without an estimator", type(labels).__name__, "panel(X, crf, Y)")
+    columns = _stacks(images)  # type: ignore[arg-type]
     names = _labels(titles, len(columns), "titles", "columns")
     sides = _labels(rows, len(columns[0]), "rows", "rows")
     height = _HEIGHT if len(sides) == 1 else _SMALL
@@ -77,6 +104,38 @@ def panel(
             _draw(axes[i, j], column[i], names[j] if i == 0 else "", limits)
         axes[i, 0].set_ylabel(side, fontsize=9)
     return figure
+
+
+def _learned(X: Any, crf: Any, Y: Any, most: int, feature: int) -> tuple[list[NDArray[Any]], list[str]]:
+    """Return the columns of what an estimator makes of images, each from 0 to 1, and their titles."""
+    some = X[:most]
+    given = _stack_of(some, "images")
+    if given.ndim != 4 or not isinstance(feature, int) or not -given.shape[-1] <= feature < given.shape[-1]:
+        got = f"shape {given.shape} and feature {feature!r}"
+        raise InputError("images", "an array (images, height, width, features) with that feature", got)
+    drawn = given[..., feature]
+    beliefs = _stack_of(crf.predict_marginals(some), "marginals")
+    last = beliefs.shape[-1] - 1
+    columns = {
+        "input": (drawn - drawn.min()) / (np.ptp(drawn) or 1.0),
+        "truth": None if Y is None else _stack_of(Y[:most], "labels"),
+        "marginals": beliefs @ np.arange(last + 1) / last,
+        "prediction": _stack_of(crf.predict(some), "prediction") / last,
+    }
+    if (truth := columns["truth"]) is not None:
+        if truth.shape != drawn.shape:
+            raise InputError("labels", f"shape {drawn.shape}", f"shape {truth.shape}", "give a label to each pixel")
+        columns["truth"] = np.where(truth < 0, np.nan, truth / last)
+    found = {title: column for title, column in columns.items() if column is not None}
+    return list(found.values()), list(found)
+
+
+def _stack_of(pictures: Any, argument: str) -> NDArray[Any]:
+    """Return pictures of one size, which may be a list, as one array."""
+    try:
+        return np.asarray(pictures)
+    except ValueError:
+        raise InputError(argument, "images of one size", "different sizes", "draw them one by one") from None
 
 
 def marginals(result: Result, shape: Sequence[int], *, state: int = 1, title: str = "") -> Figure:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from isinglass.learning.optimisers.state import FloatArray, Vectors
-from isinglass.learning.optimisers.vectors import dot
+from isinglass.learning.optimisers.vectors import add_and_dot, dot
 
 _LEAST_CURVATURE = float(np.finfo(float).eps)
 
@@ -43,15 +43,17 @@ class Curvature:
     def inverse_times(self, v: FloatArray) -> FloatArray:
         """Return H v."""
         q = v.copy()
-        factors = []
-        for s, y in zip(reversed(self.steps), reversed(self.changes), strict=True):
-            alpha = dot(s, q) / dot(s, y)
-            factors.append(alpha)
-            q -= alpha * y
-        if self.steps:
-            s, y = self.steps[-1], self.changes[-1]
-            q *= dot(s, y) / dot(y, y)
-        for s, y, alpha in zip(self.steps, self.changes, reversed(factors), strict=True):
-            beta = dot(y, q) / dot(s, y)
-            q += (alpha - beta) * s
+        if not self.steps:
+            return q
+        pairs = list(zip(self.steps, self.changes, map(dot, self.steps, self.changes), strict=True))
+        factors, along = [], dot(self.steps[-1], q)
+        for k, (_, y, curvature) in reversed(list(enumerate(pairs))):
+            factors.append(along / curvature)
+            along = add_and_dot(q, -factors[-1], y, self.steps[max(k - 1, 0)])
+        _, y, curvature = pairs[-1]
+        q *= curvature / dot(y, y)
+        along = dot(self.changes[0], q)
+        for k, (s, _, curvature) in enumerate(pairs):
+            after = self.changes[min(k + 1, len(pairs) - 1)]
+            along = add_and_dot(q, factors[-1 - k] - along / curvature, s, after)
         return q

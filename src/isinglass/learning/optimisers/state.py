@@ -1,12 +1,14 @@
 """The complete state of an optimiser between two iterations: plain numbers and arrays, saved without pickle.
 
 An optimiser is a pure function from a state to the next one. Whoever keeps a state can therefore go on from it, in the
-same process or after the file was read again, and gets the same bits. The file is an .npz: an entry for the schema
-and one for each field, named `state/<field>`; lists of vectors are the rows of a matrix.
+same process or after the file was read again, and gets the same bits. The file is one of `isinglass.io.arrays`, not
+compressed, with an array `state.<field>` for each field; lists of vectors are the rows of a matrix.
 """
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, TypeVar
@@ -15,14 +17,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isinglass.errors import FileFormatError
-from isinglass.io.files import PathLike, shown_path
-from isinglass.learning.array_files import read_arrays, write_arrays
+from isinglass.io.arrays import read_arrays, write_arrays
+from isinglass.io.files import SIZE_LIMIT, PathLike, checked_path, shown_path
 
 FloatArray = NDArray[np.float64]
 Vectors = tuple[FloatArray, ...]
 S = TypeVar("S", bound="State")
 
-SCHEMA = "isinglass optimiser state 1"
+SCHEMA, VERSION = "optimiser-state", 1
 _KINDS = {
     "str": ("U", 0, "text"),
     "int": ("i", 0, "a whole number"),
@@ -52,48 +54,54 @@ class State:
     evaluations: int
 
     def save(self, path: PathLike) -> None:
-        """Write the state to an .npz file, all or nothing."""
-        write_arrays(path, packed(self))
+        """Write the state to a file, all or nothing."""
+        write_entries(path, packed(self))
 
     @classmethod
     def load(cls: type[S], path: PathLike) -> S:
         """Read a state of this class."""
-        return unpacked(cls, read_arrays(path), path)
+        return unpacked(cls, read_entries(path), path)
+
+
+def write_entries(path: PathLike, arrays: Mapping[str, NDArray[Any]]) -> None:
+    """Write the arrays of a state, and others beside them, however many bytes they have."""
+    write_arrays(path, arrays, schema=SCHEMA, version=VERSION, limit=sys.maxsize, compress=False)
+
+
+def read_entries(path: PathLike) -> dict[str, NDArray[Any]]:
+    """Read them; what is unpacked may be as large as the file, as nothing in it is compressed."""
+    limit = max(SIZE_LIMIT, os.path.getsize(checked_path(path)))
+    return read_arrays(path, schema=SCHEMA, version=VERSION, limit=limit).arrays
 
 
 def packed(state: State) -> dict[str, NDArray[Any]]:
     """Return the state as named arrays."""
-    arrays: dict[str, NDArray[Any]] = {"schema": np.asarray(SCHEMA)}
+    arrays: dict[str, NDArray[Any]] = {}
     for field in fields(state):
         value = getattr(state, field.name)
         if isinstance(value, tuple):
             value = np.array(value) if value else np.zeros((0, len(state.x)))
-        arrays[f"state/{field.name}"] = np.asarray(value)
+        arrays[f"state.{field.name}"] = np.asarray(value)
     return arrays
 
 
 def unpacked(cls: type[S], arrays: Mapping[str, NDArray[Any]], path: PathLike) -> S:
     """Build a state from named arrays; each is checked for its kind and length."""
     file = shown_path(path)
-    size = len(checked_entry(arrays, "state/x", "FloatArray", file))
+    size = len(checked_entry(arrays, "state.x", "FloatArray", file))
     values: dict[str, Any] = {}
     for field in fields(cls):
         kind = str(field.type)
-        array = checked_entry(arrays, f"state/{field.name}", kind, file)
+        array = checked_entry(arrays, f"state.{field.name}", kind, file)
         if array.ndim and array.shape[-1] != size:
-            expected = f"state/{field.name} with {size} entries a vector"
+            expected = f"state.{field.name} with {size} entries a vector"
             raise FileFormatError(file, None, expected, f"shape {array.shape}")
         values[field.name] = _value(array, kind)
     return cls(**values)
 
 
 def checked_entry(arrays: Mapping[str, NDArray[Any]], name: str, kind: str, file: str) -> NDArray[Any]:
-    """Return an entry of a file that must hold a given kind of value, under the schema of this version."""
-    schema = arrays.get("schema")
-    if schema is None or schema.dtype.kind != "U" or str(schema) != SCHEMA:
-        raise FileFormatError(
-            file, None, f"the schema {SCHEMA!r}", "none" if schema is None else f"{str(schema)!r:.60}"
-        )
+    """Return an entry of a file that must hold a given kind of value."""
     letter, ndim, words = _KINDS[kind]
     array = arrays.get(name)
     if array is None:

@@ -1,0 +1,77 @@
+"""Chunking: phrases of English sentences (Tjong Kim Sang and Buchholz, CoNLL 2000), and the usual attributes for it.
+
+The text is not part of the library: it is read from a data folder, files ``text/conll2000_train.txt.gz`` and
+``text/conll2000_test.txt.gz`` with the columns word, part of speech, chunk label (IOB2).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from isinglass.datasets.folder import data_file
+from isinglass.io.conll import read_conll
+
+_BEFORE, _AFTER = "<s>", "</s>"
+_WORDS = ((-2,), (-1,), (0,), (1,), (2,), (-1, 0), (0, 1))
+_TAGS = ((-2,), (-1,), (0,), (1,), (2,), (-2, -1), (-1, 0), (0, 1), (1, 2), (-2, -1, 0), (-1, 0, 1), (0, 1, 2))
+
+
+class Chunking(NamedTuple):
+    """Attributes and labels of sentences, to train on and to test."""
+
+    X_train: list[list[list[str]]]
+    Y_train: list[list[str]]
+    X_test: list[list[list[str]]]
+    Y_test: list[list[str]]
+
+
+def load_conll2000(data_dir: str | os.PathLike[str] | None = None) -> Chunking:
+    """Read the chunking data: 8936 sentences to train on and 2012 to test, with the attributes of `chunk_attributes`.
+
+    Parameters
+    ----------
+    data_dir : str or os.PathLike, optional
+        The folder; else the one that the environment variable ISINGLASS_DATA names.
+    """
+    parts: list[list[list[list[str]]] | list[list[str]]] = []
+    for part in ("train", "test"):
+        path = data_file(f"text/conll2000_{part}.txt.gz", data_dir)
+        sentences = read_conll(path, columns=3)
+        parts.append([chunk_attributes([t[0] for t in one], [t[1] for t in one]) for one in sentences])
+        parts.append([[token[2] for token in one] for one in sentences])
+    return Chunking(*parts)  # type: ignore[arg-type]
+
+
+def chunk_attributes(words: Sequence[str], tags: Sequence[str]) -> list[list[str]]:
+    """Return the attributes of each token: words and tags up to two tokens away, and sequences of them.
+
+    Words: each of five, and the pairs with the one before and the one after. Tags (parts of speech): each of five, the
+    four pairs and the three triples within the window. 19 attributes in all (Kudo and Matsumoto 2001; Sha and Pereira
+    2003).
+
+    Parameters
+    ----------
+    words, tags : sequences of str
+
+    Examples
+    --------
+    >>> attributes = chunk_attributes(["The", "dog"], ["DT", "NN"])
+    >>> len(attributes[0]), attributes[1][:7]
+    (19, ['w-2=<s>', 'w-1=The', 'w0=dog', 'w1=</s>', 'w2=</s>', 'w-1|0=The|dog', 'w0|1=dog|</s>'])
+    """
+    found = [*_columns("w", words, _WORDS), *_columns("t", tags, _TAGS)]
+    return [list(token) for token in zip(*found, strict=True)]
+
+
+def _columns(name: str, values: Sequence[str], windows: Sequence[tuple[int, ...]]) -> list[list[str]]:
+    """Return one attribute of all tokens after the other."""
+    n = len(values)
+    padded = [_BEFORE, _BEFORE, *values, _AFTER, _AFTER]
+    shifted = {d: padded[2 + d : 2 + d + n] for d in range(-2, 3)}
+    columns = []
+    for window in windows:
+        head = f"{name}{'|'.join(map(str, window))}="
+        columns.append([head + "|".join(cells) for cells in zip(*(shifted[d] for d in window), strict=True)])
+    return columns

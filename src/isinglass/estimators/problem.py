@@ -1,0 +1,164 @@
+"""Data and choices, made into functions of the parameters: of all examples, of a minibatch, of validation data."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isinglass.estimators.choices import Choices
+from isinglass.inference import Algorithm
+from isinglass.learning.objective import Objective
+from isinglass.learning.optimisers import Optimizer
+from isinglass.learning.total import Total, blocks
+from isinglass.models import Model
+from isinglass.validation import IntArray
+
+FloatArray = NDArray[np.float64]
+_LIMITS = ("max_iter", "epochs", "tol", "ftol")  # options of an optimiser that may change between two runs
+
+
+@dataclass(frozen=True, eq=False)
+class Data:
+    """Labelled examples.
+
+    Attributes
+    ----------
+    model : Model
+        Of all examples.
+    labels : int array (variables,)
+        -1 where a variable was not observed.
+    weights : array (variables,) or None
+    part : callable
+        From the indices of some examples, and None or a model whose structure may be used again, to their model.
+    arrays : callable
+        Returns what the examples are made of, for the fingerprint.
+    """
+
+    model: Model
+    labels: IntArray
+    weights: FloatArray | None
+    part: Callable[[IntArray, Model | None], Model]
+    arrays: Callable[[], Iterable[NDArray[Any]]]
+
+    @cached_property
+    def sizes(self) -> IntArray:
+        """How many variables each example has."""
+        return sizes_of(self.model)
+
+    def rows(self, chosen: IntArray, like: Model | None = None) -> Data:
+        """Return some examples."""
+        sizes = self.sizes
+        ends = np.cumsum(sizes)
+        where = np.concatenate([np.arange(ends[i] - sizes[i], ends[i]) for i in chosen.tolist()])
+        weights = None if self.weights is None else self.weights[where]
+        return Data(
+            self.part(chosen, like),
+            self.labels[where],
+            weights,
+            part=lambda rows, like: self.part(chosen[rows], like),
+            arrays=self.arrays,
+        )
+
+    def split(self) -> list[Data]:
+        """Cut the examples into blocks."""
+        found = blocks(self.sizes)
+        examples = np.arange(len(self.sizes))
+        return [self] if len(found) == 1 else [self.rows(examples[block]) for block in found]
+
+    def contents(self) -> Iterable[NDArray[Any]]:
+        """Return arrays that tell these data from others."""
+        yield self.labels
+        yield np.zeros(0) if self.weights is None else self.weights
+        yield from self.arrays()
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """All that training needs to know."""
+
+    chosen: Choices
+    data: Data
+    validation: Data | None
+    compiled: dict[int, Model] = field(default_factory=dict, init=False, repr=False)  # the last minibatch of each size
+
+    @property
+    def optimizer(self) -> Optimizer[Any, Any]:
+        """What minimises."""
+        return self.chosen.optimizer
+
+    @property
+    def n_examples(self) -> int:
+        """How many examples there are."""
+        return len(self.data.sizes)
+
+    def objective(self) -> Total:
+        """Return what is minimised."""
+        return self._total(self.data, 1.0)
+
+    def part_objective(self, rows: IntArray) -> Total:
+        """Return the objective of some examples, with their share of the penalty."""
+        data = self.data.rows(rows, self.compiled.get(len(rows)))
+        found = self._total(data, len(rows) / self.n_examples)
+        if len(found.parts) == 1:
+            self.compiled[len(rows)] = found.parts[0].model
+        return found
+
+    def validation_objective(self) -> Total | None:
+        """Return the loss of the validation data, without penalties."""
+        return None if self.validation is None else self._total(self.validation, 0.0)
+
+    def fingerprint(self, start: FloatArray) -> str:
+        """Return a text that another problem, by data or choices, does not have; limits of the run may differ."""
+        chosen = self.chosen
+        digest = hashlib.sha256()
+        made = [described(one) for one in (chosen.algorithm, chosen.loss, chosen.rule, chosen.optimizer)]
+        digest.update(repr((made, chosen.l2, chosen.stages, self.data.model.parameters)).encode())
+        validation = () if self.validation is None else self.validation.contents()
+        for array in (start, *self.data.contents(), *validation):
+            plain = np.ascontiguousarray(array)
+            digest.update(f"{plain.dtype.str}{plain.shape}".encode())
+            digest.update(plain.tobytes())
+        return digest.hexdigest()
+
+    def _total(self, data: Data, share: float) -> Total:
+        chosen = self.chosen
+        parts = data.split() if _splits(chosen.algorithm) else [data]
+        penalty = share * np.tile(chosen.l2.of(data.model), chosen.stages)
+        return Total([self._objective(part) for part in parts], penalty, chosen.jobs)
+
+    def _objective(self, data: Data) -> Objective:
+        chosen = self.chosen
+        choices = chosen.loss, chosen.algorithm, chosen.rule
+        return Objective(data.model, data.labels, *choices, weights=data.weights, stages=chosen.stages)
+
+
+def sizes_of(model: Model) -> IntArray:
+    """Return how many variables each example has."""
+    return np.bincount(model.graph.variable_component, minlength=model.graph.n_components)
+
+
+def _splits(algorithm: Algorithm) -> bool:
+    """Tell whether an inference has no options for single factors, which are those of all examples together."""
+    return not any(isinstance(option, np.ndarray | list | tuple) for option in vars(algorithm).values())
+
+
+def described(value: Any) -> Any:
+    """Return an option, or an object with its options, as text that tells it from others, whatever the process.
+
+    Options that a run may change on its way are left out.
+    """
+    if isinstance(value, np.ndarray):
+        return (value.dtype.str, value.shape, value.tobytes())
+    if isinstance(value, np.random.Generator):
+        return "a generator"
+    if not hasattr(value, "__dict__"):
+        return repr(value)
+    limits = _LIMITS if isinstance(value, Optimizer) else ()
+    options = {name: described(option) for name, option in vars(value).items() if name not in limits}
+    return (type(value).__qualname__, options)

@@ -1,0 +1,161 @@
+"""What a Markov random field without inputs minimises, given samples x_n with weights w_n.
+
+    ml        f(theta) = sum_n w_n ( log Z(theta) - log Z(theta; x_n) ) + sum_j l2_j theta_j²
+    pseudo    f(theta) = - sum_n w_n sum_i log p(x_ni | the others) + sum_j l2_j theta_j²
+
+Z(theta; x) is the sum over what is missing in x. For whole samples it is one term, and only how often each table entry
+was seen matters: one inference for all of them, whatever their number. Those with missing values are copies of the
+graph side by side, each with its evidence (Murphy 2012, section 19.5.1 and 19.5.2).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isinglass.gradients import Evaluation, GradientRule, log_z_loss
+from isinglass.inference import Algorithm, Info
+from isinglass.losses import Likelihood, Pseudolikelihood
+from isinglass.models import Model
+from isinglass.potentials import Potentials
+from isinglass.validation import IntArray
+
+FloatArray = NDArray[np.float64]
+Groups = tuple[NDArray[Any], ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Samples:
+    """Distinct samples and their weights.
+
+    Attributes
+    ----------
+    states : int array (samples, variables)
+        -1 where a value is missing.
+    weights : array (samples,)
+    """
+
+    states: IntArray
+    weights: FloatArray
+
+    @classmethod
+    def of(cls, states: IntArray, weights: FloatArray) -> Samples:
+        """Add up the weights of equal samples; those of weight zero go.
+
+        Examples
+        --------
+        >>> s = Samples.of(np.array([[0, 1], [1, 1], [0, 1]]), np.ones(3))
+        >>> s.states.tolist(), s.weights.tolist()
+        ([[0, 1], [1, 1]], [2.0, 1.0])
+        """
+        distinct, where = np.unique(states, axis=0, return_inverse=True)
+        total = np.asarray(np.bincount(where.ravel(), weights, len(distinct)), np.float64)
+        return cls(distinct[total > 0], total[total > 0])
+
+    @property
+    def whole(self) -> NDArray[np.bool_]:
+        """Which samples miss nothing."""
+        return np.asarray((self.states >= 0).all(axis=1))
+
+    def only(self, chosen: NDArray[np.bool_]) -> Samples:
+        """Return some of them."""
+        return Samples(self.states[chosen], self.weights[chosen])
+
+
+class Copies:
+    """One copy of a graph for each sample, side by side."""
+
+    def __init__(self, model: Model, samples: Samples) -> None:
+        n = len(samples.weights)
+        self.graph = model.graph.repeat(n)
+        self.table_ids = [np.tile(ids, n) for ids in model.table_ids]
+        self.labels = samples.states.ravel()
+        self.variable_weights = np.repeat(samples.weights, model.graph.n_variables)
+        self.component_weights = np.repeat(samples.weights, model.graph.n_components)
+
+    def potentials(self, one: Potentials) -> Potentials:
+        """Return the copies of potentials, which share their tables."""
+        return Potentials._build(self.graph, one.groups, self.table_ids, {})
+
+
+@dataclass(eq=False)
+class MarkovObjective:
+    """A function of the parameters: ``objective(theta)`` returns its value and gradient.
+
+    Parameters
+    ----------
+    model : Model
+        Of one sample.
+    samples : Samples
+    method : "ml" or "pseudo"
+    algorithm : Algorithm
+        For "ml": the inference that gives log Z.
+    rule : GradientRule
+    l2 : float or array (size,)
+    """
+
+    model: Model
+    samples: Samples
+    method: str
+    algorithm: Algorithm
+    rule: GradientRule
+    l2: float | FloatArray = 0.0
+    infos: list[Info] = field(default_factory=list, init=False)
+
+    def __call__(self, theta: FloatArray) -> tuple[float, FloatArray]:
+        """Return the value and the gradient."""
+        self.infos = []
+        potentials = self.model.potentials(theta)
+        value, groups = self._pseudo(potentials) if self.method == "pseudo" else self._likelihood(potentials)
+        slope = self.model.transpose(groups)
+        return value + float((self.l2 * theta**2).sum()), slope + 2 * self.l2 * theta
+
+    def _pseudo(self, potentials: Potentials) -> tuple[float, Groups]:
+        copies = self._all
+        value, groups = Pseudolikelihood().value_and_grad(
+            copies.potentials(potentials), copies.labels, copies.variable_weights
+        )
+        return float(value.sum()), groups
+
+    def _likelihood(self, potentials: Potentials) -> tuple[float, Groups]:
+        every = np.full(self.model.graph.n_components, self.samples.weights.sum())
+        free = self._log_z(potentials, every)
+        value = free.value.sum() - sum(
+            (tables * seen).sum() for tables, seen in zip(potentials.groups, self._seen, strict=True)
+        )
+        groups = tuple(a - b for a, b in zip(free.groups, self._seen, strict=True))
+        if self._partial is not None:
+            copies, loss = self._partial, Likelihood()
+            clamped = self._log_z(loss.clamp(copies.potentials(potentials), copies.labels), copies.component_weights)
+            value -= clamped.value.sum()
+            groups = tuple(a - b for a, b in zip(groups, clamped.groups, strict=True))
+        return float(value), groups
+
+    def _log_z(self, potentials: Potentials, weights: FloatArray) -> Evaluation:
+        found = self.rule.evaluate(potentials, self.algorithm, log_z_loss(weights))
+        self.infos.append(found.info)
+        return found
+
+    @cached_property
+    def _all(self) -> Copies:
+        return Copies(self.model, self.samples)
+
+    @cached_property
+    def _partial(self) -> Copies | None:
+        """The samples that miss something."""
+        rest = self.samples.only(~self.samples.whole)
+        return Copies(self.model, rest) if len(rest.weights) else None
+
+    @cached_property
+    def _seen(self) -> Groups:
+        """How often each entry of each table was seen in the whole samples."""
+        whole = self.samples.only(self.samples.whole)
+        zeros = self.model.potentials(np.zeros(self.model.size))
+        if not len(whole.weights):
+            return tuple(np.zeros_like(tables) for tables in zeros.groups)
+        copies = Copies(self.model, whole)
+        return Likelihood().score(copies.potentials(zeros), copies.labels, copies.variable_weights)[1]

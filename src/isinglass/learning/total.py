@@ -1,0 +1,96 @@
+"""The sum of objectives over blocks of examples, in their order, whoever works on them.
+
+    f(theta)  =  sum_b f_b(theta)  +  sum_j l2_j theta_j²
+
+Which examples are in a block does not depend on the number of threads, each block is worked on by one thread, and the
+blocks are added up in their order: so any number of threads gives the same bits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isinglass.learning.objective import Objective
+from isinglass.validation import IntArray
+
+FloatArray = NDArray[np.float64]
+BLOCK = 8192  # variables in a block: 10 images of 28 x 28, whose messages fit in a cache
+T = TypeVar("T")
+
+
+@dataclass(eq=False)
+class Total:
+    """A function of the parameters: ``total(theta)`` returns its value and gradient.
+
+    Parameters
+    ----------
+    parts : sequence of Objective
+        Of the same parameters, each without a penalty.
+    l2 : float or array (size,)
+        The penalty of each parameter, or of all; with stages, for each of them.
+    jobs : int
+        How many threads work on the parts.
+    """
+
+    parts: Sequence[Objective]
+    l2: float | FloatArray = 0.0
+    jobs: int = 1
+
+    @property
+    def size(self) -> int:
+        """Length of theta."""
+        return self.parts[0].size
+
+    def __call__(self, theta: FloatArray) -> tuple[float, FloatArray]:
+        """Return the value and the gradient."""
+        penalty = self.l2 * np.ones(self.size)
+        value, gradient = float((penalty * theta**2).sum()), 2 * penalty * theta
+        for losses, slope in self._each(lambda part: part.parts(theta)):
+            value, gradient = value + float(losses.sum()), gradient + slope
+        return value, gradient
+
+    def unpenalised(self, theta: FloatArray) -> float:
+        """Return the value without penalties; no gradient is computed."""
+        return sum(self._each(lambda part: float(part.losses(theta).sum())))
+
+    @property
+    def iterations(self) -> int:
+        """The most iterations that an inference took in the last evaluation."""
+        return max((info.iterations for part in self.parts for info in part.infos), default=0)
+
+    @property
+    def converged_share(self) -> float:
+        """The share of examples of which it is known that every inference converged."""
+        counts = [part.model.graph.n_components for part in self.parts]
+        missing = [min(1.0, sum(1 - info.converged_share for info in part.infos)) for part in self.parts]
+        return 1 - sum(count * share for count, share in zip(counts, missing, strict=True)) / sum(counts)
+
+    def _each(self, work: Callable[[Objective], T]) -> list[T]:
+        """Do the work for each part; results are in the order of the parts."""
+        if self.jobs == 1 or len(self.parts) == 1:
+            return [work(part) for part in self.parts]
+        with ThreadPoolExecutor(min(self.jobs, len(self.parts))) as pool:
+            return list(pool.map(work, self.parts))
+
+
+def blocks(sizes: IntArray, most: int = BLOCK) -> list[slice]:
+    """Cut examples of some sizes into runs of at most `most` variables, or of one example.
+
+    Examples
+    --------
+    >>> blocks(np.array([3, 3, 3, 9, 1]), most=6)
+    [slice(0, 2, None), slice(2, 3, None), slice(3, 4, None), slice(4, 5, None)]
+    """
+    starts, total = [0], 0
+    for i, size in enumerate(sizes.tolist()):
+        if total and total + size > most:
+            starts.append(i)
+            total = 0
+        total += size
+    return [slice(a, b) for a, b in zip(starts, [*starts[1:], len(sizes)], strict=True)]

@@ -1,0 +1,144 @@
+"""Threads: the same bits for any number of them."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from estimator_helpers import KINDS, grid, images
+from numpy.testing import assert_allclose, assert_array_equal
+
+import isinglass as ig
+from isinglass.estimators import grid as grid_module
+from isinglass.estimators import problem
+from isinglass.estimators.choices import choices_of
+from isinglass.learning.optimisers import Adam
+from isinglass.learning.total import blocks
+from isinglass.models import grid_model
+
+CHOICES = {
+    "ucl": {},
+    "cl": {"loss": "cl"},
+    "pseudo": {"loss": "pseudo"},
+    "cquad": {"loss": "cquad", "iterations": None},
+    "mf": {"inference": "mf", "loss": "uquad"},
+    "exact": {"inference": "exact", "iterations": None, "gradient": "perturbation"},
+    "own": {"own_parameters": True},
+}
+
+
+@pytest.fixture
+def _small_blocks(monkeypatch):
+    monkeypatch.setattr(problem, "blocks", lambda sizes: blocks(sizes, 13))
+
+
+def fitted(make, X, Y, **options):
+    return make(callback=lambda p: p.iteration == 8, **options).fit(X, Y, sample_weight=np.arange(1, len(Y) + 1))
+
+
+@pytest.mark.usefixtures("_small_blocks")
+@pytest.mark.parametrize("choice", CHOICES)
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_same_bits_for_any_number(kind, choice):
+    make, data = KINDS[kind]
+    X, Y = data(7)
+    one, two, many = (fitted(make, X, Y, n_jobs=n, **CHOICES[choice]) for n in (None, 2, 5))
+    assert one.theta_.tobytes() == two.theta_.tobytes() == many.theta_.tobytes()
+    assert one.history_ == two.history_ == many.history_
+    for a, b, c in zip(*(crf.predict_marginals(X) for crf in (one, two, many)), strict=True):
+        assert_array_equal(a, b)
+        assert_array_equal(a, c)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_blocks_add_up_to_the_whole(kind, monkeypatch):
+    make, data = KINDS[kind]
+    X, Y = data(7)
+    crf = make(n_jobs=2)
+    whole = crf._problem(choices_of(crf), X, Y).objective()
+    monkeypatch.setattr(problem, "blocks", lambda sizes: blocks(sizes, 13))
+    parts = crf._problem(choices_of(crf), X, Y).objective()
+    assert len(whole.parts) == 1
+    assert len(parts.parts) > 3
+    theta = np.random.default_rng(0).normal(size=whole.size)
+    for one, two in zip(whole(theta), parts(theta), strict=True):
+        assert_allclose(one, two, rtol=1e-12, atol=1e-12)
+    assert_allclose(whole.unpenalised(theta), parts.unpenalised(theta), rtol=1e-12)
+
+
+@pytest.mark.usefixtures("_small_blocks")
+def test_options_for_single_factors_are_not_split():
+    X, Y = images(3)
+    weights = np.full(3 * (12 + 17), 0.6)
+    crf = grid(inference=ig.TreeReweighted(weights=weights, schedule="flooding"))
+    assert len(crf._problem(choices_of(crf), X, Y).objective().parts) == 1
+    assert crf.fit(X, Y).score(X, Y) > 0.9
+
+
+def test_blocks_of_a_minibatch_are_its_examples(monkeypatch):
+    X, Y = images(7)
+    crf = grid(class_weight=[1.0, 3.0])
+    made = crf._problem(choices_of(crf), X, Y, np.arange(1.0, 8.0))
+    rows = np.array([1, 3, 4, 6])
+    whole = made.part_objective(rows)
+    monkeypatch.setattr(problem, "blocks", lambda sizes: blocks(sizes, 13))
+    parts = made.part_objective(rows)
+    assert (len(whole.parts), len(parts.parts)) == (1, 4)
+    theta = np.random.default_rng(0).normal(size=whole.size)
+    for one, two in zip(whole(theta), parts(theta), strict=True):
+        assert_allclose(one, two, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.usefixtures("_small_blocks")
+def test_minibatches_are_split_too():
+    X, Y = images(6)
+    adam = Adam(epochs=2, batch_size=4, random_state=0)
+    with pytest.warns(ig.ConvergenceWarning, match="epochs"):
+        one = grid(optimizer=adam).fit(X, Y)
+    with pytest.warns(ig.ConvergenceWarning, match="epochs"):
+        two = grid(optimizer=adam, n_jobs=2).fit(X, Y)
+    assert one.theta_.tobytes() == two.theta_.tobytes()
+
+
+@pytest.mark.usefixtures("_small_blocks")
+def test_the_share_that_converged():
+    X, Y = images(3)
+    X[2] *= 5
+    inference = ig.BeliefPropagation(tol=0.01, iterations=2)
+    crf = grid(inference=inference, iterations=None, callback=lambda p: p.iteration == 3).fit(X, Y)
+    alone = [crf.infer(X[i : i + 1]).info.converged for i in range(3)]
+    assert sum(alone) == 2
+    assert crf.history_[-1].converged_share == pytest.approx(2 / 3)
+    assert not crf.history_[-1].converged
+    assert grid(inference="bp", iterations=None).fit(X, Y).history_[-1].converged
+
+
+def test_blocks():
+    assert blocks(np.array([5])) == [slice(0, 1)]
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        sizes = rng.integers(1, 9, rng.integers(1, 20))
+        found = blocks(sizes, 12)
+        assert np.concatenate([sizes[b] for b in found]).tolist() == sizes.tolist()
+        assert all(sizes[b].sum() <= 12 for b in found)
+        assert all(sizes[a].sum() + sizes[b.start] > 12 for a, b in pairwise(found))
+
+
+def test_minibatches_use_the_structure_again(monkeypatch):
+    X, Y = images(6)
+    used = []
+
+    def spy(*arguments, like=None, **options):
+        used.append(like is not None)
+        return grid_model(*arguments, like=like, **options)
+
+    adam = Adam(epochs=2, batch_size=2, random_state=0)
+    with pytest.warns(ig.ConvergenceWarning, match="epochs"):
+        again = grid(optimizer=adam).fit(X, Y)
+    monkeypatch.setattr(grid_module, "grid_model", spy)
+    with pytest.warns(ig.ConvergenceWarning, match="epochs"):
+        grid(optimizer=adam).fit(X, Y)
+    assert used == [False, False, True, True, True, True, True]  # all examples, then six minibatches
+    monkeypatch.setattr(grid_module, "grid_model", lambda *a, like=None, **o: grid_model(*a, **o))
+    with pytest.warns(ig.ConvergenceWarning, match="epochs"):
+        anew = grid(optimizer=adam).fit(X, Y)
+    assert again.theta_.tobytes() == anew.theta_.tobytes()

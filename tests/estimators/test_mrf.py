@@ -1,0 +1,198 @@
+"""Markov random fields: maximum likelihood and pseudolikelihood against enumeration, differences and closed forms."""
+
+import warnings
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV, cross_val_score
+
+import isinglass as ig
+from isinglass.gradients import rule
+from isinglass.inference.algorithm import make as make_algorithm
+from isinglass.learning.markov import MarkovObjective, Samples
+from isinglass.models import CliqueTerm, IndicatorTerm, Model, table_model
+from isinglass.testing import random_potentials
+
+RING = ig.FactorGraph([2, 3, 2, 2], [(0, 1), (1, 2), (2, 3), (3, 0), (1,), (0, 2, 3)])
+
+
+def data(graph, n=300, seed=0, missing=0.0):
+    rng = np.random.default_rng(seed)
+    X = ig.sample(random_potentials(graph, rng), n, random_state=seed)
+    X[rng.random(X.shape) < missing] = -1
+    return X
+
+
+def enumerated(p, X):
+    """Return log p of each row by brute force, missing values summed out."""
+    states = np.array(list(np.ndindex(*p.graph.cards)))
+    scores = np.array([p.log_score(s) for s in states])
+    log_z = np.logaddexp.reduce(scores)
+    agree = [((row < 0) | (states == row)).all(axis=1) for row in X]
+    return np.array([np.logaddexp.reduce(scores[mask]) for mask in agree]) - log_z
+
+
+@pytest.mark.parametrize("missing", [0.0, 0.3])
+@pytest.mark.parametrize("inference", ["exact", "brute"])
+def test_log_likelihood_is_that_of_enumeration(missing, inference):
+    X = data(RING, 40, missing=missing)
+    mrf = ig.MRF(RING, inference=inference, l2=0.1).fit(X)
+    assert_allclose(mrf.score_samples(X), enumerated(mrf.potentials_, X), atol=1e-10)
+    weights = np.arange(40.0)
+    assert mrf.log_likelihood(X, weights) == pytest.approx(weights @ enumerated(mrf.potentials_, X))
+    assert mrf.score(X) == pytest.approx(enumerated(mrf.potentials_, X).mean())
+
+
+def test_maximum_likelihood_matches_the_moments():
+    X = data(RING, 2000)
+    mrf = ig.MRF(RING, tol=1e-9).fit(X)
+    r = ig.infer(mrf.potentials_, "exact")
+    for a, scope in enumerate(RING.scopes):
+        seen = np.zeros([RING.cards[i] for i in scope])
+        np.add.at(seen, tuple(X[:, i] for i in scope), 1 / len(X))
+        assert_allclose(r.factor(a), seen, atol=1e-5)
+
+
+def test_a_tree_has_a_closed_form():
+    graph = ig.chain_graph(4, 3)
+    X = data(graph, 500, 3)
+    mrf = ig.MRF(graph, tol=1e-9).fit(X)
+    pair = np.zeros((3, 3, 3))
+    for t in range(3):
+        np.add.at(pair[t], (X[:, t], X[:, t + 1]), 1 / len(X))
+    best = sum((pair[t] * np.log(pair[t], where=pair[t] > 0, out=np.zeros((3, 3)))).sum() for t in range(3))
+    inner = [np.bincount(X[:, t], minlength=3) / len(X) for t in (1, 2)]
+    best -= sum((p * np.log(p, where=p > 0, out=np.zeros(3))).sum() for p in inner)
+    assert mrf.score(X) == pytest.approx(best, abs=1e-6)
+
+
+@pytest.mark.parametrize("missing", [0.0, 0.3])
+@pytest.mark.parametrize(
+    ("method", "inference", "gradient"),
+    [
+        ("ml", "exact", "envelope"),
+        ("ml", "exact", "perturbation"),
+        ("ml", ig.BeliefPropagation(iterations=3, schedule="sequential"), "unrolled"),
+        ("ml", ig.BeliefPropagation(tol=1e-13), "envelope"),
+        ("ml", ig.TreeReweighted(tol=1e-13, max_iter=3000), "envelope"),
+        ("pseudo", "exact", "envelope"),
+    ],
+)
+def test_gradients(method, inference, gradient, missing):
+    graph = ig.FactorGraph([2, 3, 2, 2], [(0, 1), (1, 2), (2, 3), (3, 0), (1,)])
+    X = data(graph, 30, missing=missing)
+    rng = np.random.default_rng(5)
+    model, algorithm = table_model(graph), make_algorithm(inference, {})
+    samples = Samples.of(X, rng.random(30))
+    f = MarkovObjective(model, samples, method, algorithm, rule(gradient), 0.1)
+    theta = 0.5 * rng.normal(size=model.size)
+    slope = f(theta)[1]
+    for _ in range(4):
+        way = rng.normal(size=model.size)
+        difference = (f(theta + 1e-5 * way)[0] - f(theta - 1e-5 * way)[0]) / 2e-5
+        assert slope @ way == pytest.approx(difference, rel=2e-6, abs=1e-6)
+
+
+def test_weights_are_counts():
+    X = data(RING, 50, missing=0.1)
+    counts = np.random.default_rng(0).integers(0, 4, 50)
+    weighted = ig.MRF(RING, l2=0.01).fit(X, sample_weight=counts)
+    repeated = ig.MRF(RING, l2=0.01).fit(np.repeat(X, counts, axis=0))
+    assert_allclose(weighted.theta_, repeated.theta_, atol=1e-10)
+
+
+def test_pseudolikelihood_finds_the_truth_with_many_samples():
+    p = random_potentials(RING, np.random.default_rng(1))
+    X = ig.sample(p, 20000, random_state=1)
+    truth = ig.infer(p).variables.flat
+    found = ig.MRF(RING, "pseudo", l2=1e-6).fit(X)
+    assert_allclose(ig.infer(found.potentials_).variables.flat, truth, atol=0.02)
+
+
+def test_a_surrogate_likelihood_with_bp_matches_the_moments_by_beliefs():
+    graph = ig.grid_graph(3, 3, 2)
+    X = data(graph, 1000, 2)
+    mrf = ig.MRF(graph, inference="bp", l2=1e-6, tol=1e-6).fit(X)
+    beliefs = np.asarray(ig.infer(mrf.potentials_, "bp").variables)[:, 1]
+    assert_allclose(beliefs, X.mean(axis=0), atol=1e-3)
+
+
+def test_log_linear_models_have_their_own_parameters():
+    graph = ig.grid_graph(3, 3, 2)
+    spins = np.array([-1.0, 1.0])
+    one = CliqueTerm("field", np.ones((1, 1)), (2,), table_ids=np.zeros(9, int))
+    pair = IndicatorTerm("coupling", np.outer(spins, spins).reshape(-1, 1), (2, 2), table_ids=np.zeros(12, int))
+    model = Model(graph, [[one], [pair]])
+    truth = ig.models.Ising(graph).potentials(coupling=0.4, field=0.1)
+    X = ig.sample(truth, 20000, random_state=0)
+    mrf = ig.MRF(model).fit(X)
+    assert mrf.parameters_["coupling"] == pytest.approx(0.4, abs=0.02)
+    assert np.ptp(mrf.parameters_["field"]) / 2 == pytest.approx(0.1, abs=0.02)
+    tied = ig.MRF(graph, tied=True, l2=1e-8).fit(X)
+    assert tied.parameters_["edge"].shape == (2, 2)
+    table = tied.parameters_["edge"]
+    assert (table[0, 0] + table[1, 1] - table[0, 1] - table[1, 0]) / 4 == pytest.approx(0.4, abs=0.02)
+
+
+def test_it_is_a_citizen_of_scikit_learn():
+    X = data(RING, 60)
+    mrf = ig.MRF(RING, l2=0.1)
+    assert clone(mrf).get_params()["l2"] == 0.1
+    assert len(cross_val_score(mrf, X, cv=3)) == 3
+    search = GridSearchCV(mrf, {"l2": [0.01, 1.0], "method": ["ml", "pseudo"]}, cv=2).fit(X)
+    assert set(search.best_params_) == {"l2", "method"}
+    again = clone(mrf).set_params(warm_start=True).fit(X)
+    n_iter = again.n_iter_
+    assert again.fit(X).n_iter_ < n_iter
+
+
+def test_samples_and_progress():
+    X = data(RING, 200)
+    seen = []
+    mrf = ig.MRF(RING, l2=0.1, callback=lambda progress: seen.append(progress.value) or len(seen) == 3).fit(X)
+    assert len(seen) == len(mrf.history_) == mrf.n_iter_ == 3
+    drawn = mrf.sample(5000, random_state=0)
+    assert_array_equal(drawn, mrf.sample(5000, random_state=0))
+    assert_allclose(np.bincount(drawn[:, 1], minlength=3) / 5000, ig.infer(mrf.potentials_).variable(1), atol=0.03)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        ig.MRF(RING, max_iter=1).fit(X)
+    assert any("raise max_iter" in str(w.message) for w in told)
+
+
+@pytest.mark.parametrize(
+    ("options", "X", "words"),
+    [
+        ({}, [[0, 0, 0]], "4 variables"),
+        ({}, np.zeros((0, 4), int), "at least one sample"),
+        ({}, [[0.5, 0, 0, 0]], "dtype float64"),
+        ({}, [[0, 3, 0, 0]], "states from 0 to 2"),
+        ({}, [[0, -2, 0, 0]], "states from 0 to 2"),
+        ({}, [[-1, 1, 1, -1]], "X: expected labels 0, 1"),
+        ({}, [[-1, -1, -1, -1]], "at least one observed value"),
+        ({"method": "ipf"}, [[0, 0, 0, 0]], "method: expected 'ml' or 'pseudo'"),
+        ({"inference": "exatc"}, [[0, 0, 0, 0]], "inference"),
+        ({"gradient": "perturbation", "inference": "bp", "iterations": 2}, [[0, 0, 0, 0]], "gradient"),
+        ({"gradient": "unroled"}, [[0, 0, 0, 0]], "unrolled"),
+        ({"optimizer": "adam"}, [[0, 0, 0, 0]], "optimizer: expected one for whole objectives"),
+        ({"l2": -1}, [[0, 0, 0, 0]], "l2"),
+        ({"tied": 2}, [[0, 0, 0, 0]], "tied"),
+        ({"iterations": 0, "inference": "bp"}, [[0, 0, 0, 0]], "iterations"),
+        ({"graph": "ring"}, [[0, 0, 0, 0]], "graph: expected a FactorGraph, or a Model"),
+    ],
+)
+def test_wrong_input(options, X, words):
+    with pytest.raises(ig.InputError, match=words):
+        ig.MRF(**{"graph": RING, **options}).fit(X)
+
+
+def test_wrong_weights_and_calls():
+    with pytest.raises(ig.InputError, match="sample_weight"):
+        ig.MRF(RING).fit([[0, 0, 0, 0]], sample_weight=[1, 2])
+    with pytest.raises(ValueError, match="not fitted"):
+        ig.MRF(RING).sample(1)
+    fitted = ig.MRF(RING, l2=0.1, warm_start=True).fit([[0, 0, 0, 0], [1, 1, 1, 1]])
+    with pytest.raises(ig.InputError, match="warm_start"):
+        fitted.set_params(graph=ig.chain_graph(4, 2)).fit([[0, 0, 0, 0], [1, 1, 1, 1]])

@@ -1,0 +1,93 @@
+"""Spans as conlleval counts them, and whole sequences."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.metrics import make_scorer
+from sklearn.model_selection import cross_val_score
+
+import isinglass as ig
+from isinglass.metrics import sequence_accuracy, span_f1, span_scores, spans
+
+LABELS = st.lists(st.sampled_from(["O", "B-X", "I-X", "B-Y", "I-Y"]), max_size=12)
+
+
+def conlleval(truth, guess):
+    """Count right spans token by token, as the script does: both begin, agree in type on the way, and both end."""
+
+    def begins(before, label):
+        if label == "O":
+            return False
+        return label[0] == "B" or before == "O" or before[2:] != label[2:]
+
+    def ends(label, after):
+        return label != "O" and (after == "O" or after[0] == "B" or after[2:] != label[2:])
+
+    right, inside, before, last = 0, False, ("O", "O"), len(truth)
+    for t in range(last + 1):
+        now = (truth[t], guess[t]) if t < last else ("O", "O")
+        if inside:
+            over = [ends(a, b) for a, b in zip(before, now, strict=True)]
+            if all(over):
+                right += 1
+                inside = False
+            elif any(over) or now[0][2:] != now[1][2:]:
+                inside = False
+        if all(begins(a, b) for a, b in zip(before, now, strict=True)) and now[0][2:] == now[1][2:]:
+            inside = True
+        before = now
+    return right
+
+
+@given(LABELS, st.data())
+def test_spans_are_those_of_conlleval(truth, data):
+    guess = data.draw(
+        st.lists(st.sampled_from(["O", "B-X", "I-X", "B-Y", "I-Y"]), min_size=len(truth), max_size=len(truth))
+    )
+    scores = span_scores([truth], [guess])[None]
+    assert scores.right == conlleval(truth, guess)
+    assert scores.true == conlleval(truth, truth)
+    assert scores.predicted == conlleval(guess, guess)
+
+
+@given(st.lists(LABELS, min_size=1, max_size=4))
+def test_truth_has_the_best_score(Y):
+    assert span_f1(Y, Y) == (1.0 if any(map(spans, Y)) else 0.0)
+    assert sequence_accuracy(Y, Y) == 1.0
+
+
+def test_iob_and_iob2_have_the_same_spans():
+    assert spans(["I-NP", "I-NP", "B-NP", "O", "I-VP"]) == spans(["B-NP", "I-NP", "B-NP", "O", "B-VP"])
+
+
+def test_types_add_up():
+    Y, Z = [["B-A", "B-B", "O"], ["B-A"]], [["B-A", "B-A", "B-B"], ["O"]]
+    scores = span_scores(Y, Z)
+    for name in ("right", "predicted", "true"):
+        assert getattr(scores[None], name) == sum(getattr(scores[kind], name) for kind in ("A", "B"))
+    assert (scores["A"].right, scores["A"].predicted, scores["A"].true) == (1, 2, 2)
+    assert span_scores([["O"]], [["O"]])[None].f1 == 0.0
+
+
+def test_as_scorers():
+    X = [[["w=a"], ["w=b"], ["w=c"]]] * 6
+    Y = [["B-X", "I-X", "O"]] * 6
+    for metric in (span_f1, sequence_accuracy):
+        scores = cross_val_score(ig.ChainCRF(l2=0.1), X, Y, cv=3, scoring=make_scorer(metric), error_score="raise")
+        np.testing.assert_array_equal(scores, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("truth", "guess", "match"),
+    [
+        ([["O"]], [], "sequences"),
+        ([["O"]], [["O", "O"]], r"Y_pred\[0\]"),
+        ([["X"]], [["O"]], "IOB"),
+        ([[1]], [[1]], "IOB"),
+        ([["E-NP"]], [["O"]], "IOB"),
+    ],
+)
+def test_wrong_input(truth, guess, match):
+    with pytest.raises(ig.InputError, match=match):
+        span_f1(truth, guess)
