@@ -51,7 +51,8 @@ class Implicit(GradientRule):
             _warn(f"the derivative is that of a fixed point, and {chosen.name!r} has not reached one")
         bars = loss(result)
         if by_backward:
-            groups = result.backward(bars.log_z, bars.variables, bars.factors).groups
+            found = result.backward(bars.log_z, bars.variables, bars.factors)
+            return Evaluation(bars.value, found.groups, result.info, getattr(found, "weights", None))
         else:
             flat = cotangents(result, bars.log_z, bars.variables, bars.factors)
             groups = _through(chosen.linearised(result), result, *flat)

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from isinglass.errors import InputError
 from isinglass.inference import Algorithm, Info, Result, infer, perturbation
+from isinglass.inference.convex_weights import WeightGradients
 from isinglass.inference.sums import sum_tables
 from isinglass.losses import LossValue
 from isinglass.potentials import Potentials
@@ -28,11 +29,15 @@ from isinglass.registry import Registry
 
 
 class Evaluation(NamedTuple):
-    """The value of a loss for each component, its derivatives like `Potentials.groups`, and how inference went."""
+    """The value of a loss for each component, its derivatives like `Potentials.groups`, and how inference went.
+
+    `weights` are derivatives by the entropy weights of a convex free energy, from the rule "implicit".
+    """
 
     value: NDArray[Any]
     groups: tuple[NDArray[Any], ...]
     info: Info
+    weights: WeightGradients | None = None
 
 
 Loss = Callable[[Result], LossValue]

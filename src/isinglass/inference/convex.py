@@ -222,7 +222,7 @@ class Minimum:
         newton = self.newton
         return ConvexInfo(
             name, bool(newton.converged.all()), int(newton.iterations.max(initial=0)),
-            float(self.residual.max(initial=0.0)), bound, 0.0, float(self.gap.sum()),
+            float(self.residual.max(initial=0.0)), bound, 0.0, float(newton.converged.mean()), float(self.gap.sum()),
             int((newton.rescued & newton.converged).sum()), newton.converged.copy(), newton.iterations.copy(),
             self.residual,
         )  # fmt: skip
