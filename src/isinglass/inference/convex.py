@@ -27,7 +27,7 @@ from isinglass.graph.edges import edges_of
 from isinglass.graph.factor_graph import iter_groups
 from isinglass.inference.algorithm import Algorithm, Cost, Facts, Progress, Taping, register
 from isinglass.inference.convex_newton import SOUND, Newton
-from isinglass.inference.convex_problem import FLOOR, Problem
+from isinglass.inference.convex_problem import FLOOR, LOWEST, Problem
 from isinglass.inference.convex_solvers import SOLVERS
 from isinglass.inference.convex_weights import EntropyWeights, WeightGradients, covers, resolved
 from isinglass.inference.result import (
@@ -45,6 +45,9 @@ from isinglass.potentials import LogTables, Potentials
 from isinglass.validation import bytes_text, number, whole_number
 
 __all__ = ["ConvexFreeEnergy", "ConvexGradients", "ConvexInfo", "EntropyWeights", "WeightGradients"]
+
+
+LEAST_SHARE = 1e-9  # of a link's belief in its variables', for derivatives
 
 
 @dataclass(frozen=True)
@@ -174,17 +177,13 @@ class Minimum:
 
     problem: Problem
     newton: Newton
+    linear: bool = False  # whether the system is that of derivatives
 
     def settle(self) -> None:
         """Evaluate the conditions at the beliefs; read very small ones off the multipliers."""
-        from isinglass.kernels.numba.convex_steps import measure_steps
-
-        newton, step = self.newton, self.newton.step
-        everything = np.arange(self.problem.n_components)
-        newton.direction(everything)
-        measure_steps(self.problem.shape.blocks, everything, step, newton.report, FLOOR)
+        step = self.newton.step
+        self.residual = self.newton.violation(np.arange(self.problem.n_components))
         self._refuse_what_is_not_convex()
-        self.residual = np.maximum(newton.report[:, [0, 2]].max(axis=1), newton.tie_residual)
         self.gap = self._gap()
         self.p, self.q = (
             np.where(b.real <= 2 * FLOOR, b * np.exp(np.where(d.real < 0, d / b, 0)), b)
@@ -230,6 +229,7 @@ class Minimum:
     def backward(self, z_bar: NDArray[Any], variables_bar: NDArray[Any], factors_bar: NDArray[Any]) -> ConvexGradients:
         """Carry derivatives back by one solve with the system at the minimum."""
         problem, step, shape = self.problem, self.newton.step, self.problem.shape
+        self._linearise()
         by_p, by_q = problem.gathered(variables_bar, factors_bar)
         step.by_p[:], step.by_q[:] = by_p * (self.p / step.p), by_q * (self.q / step.q)
         step.t[:], step.e[:] = 0, 0
@@ -247,6 +247,21 @@ class Minimum:
             groups, LogTables(graph, groups, problem.potentials.table_ids), np.zeros(0), 0.0,
             lambda: np.full(graph.n_factors, np.nan), by_weights,
         )  # fmt: skip
+
+    def _linearise(self) -> None:
+        """Factorise the system at the beliefs, with those of links that are too small for it made larger."""
+        from isinglass.kernels.numba.convex import prepare
+        from isinglass.kernels.numba.convex_steps import soften
+
+        if self.linear:
+            return
+        problem, newton, everything = self.problem, self.newton, np.arange(self.problem.n_components)
+        newton.step.p[:] = np.where(self.p.real < LOWEST, LOWEST, self.p)
+        soften(problem.shape.blocks, everything, newton.step.p, self.q, LEAST_SHARE, newton.step.q)
+        blocks, costs = problem.shape.blocks, (problem.wp, problem.wq, problem.vp, problem.vq)
+        prepare(blocks, everything, *costs, 1.0, newton.step)
+        newton.factorise(everything)
+        self.linear = True
 
     def _by_weights(self, of_states: NDArray[Any], of_entries: NDArray[Any]) -> WeightGradients:
         graph, shape = self.problem.potentials.graph, self.problem.shape

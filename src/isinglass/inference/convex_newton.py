@@ -25,6 +25,8 @@ PATIENCE = 6  # iterations for that
 GROWTH, LEAST_GROWTH, LEAST_FACTOR = 2.5, 1.001, 1e-9  # of the homotopy's factor
 LOOSE, STAGE = 1e-3, 40  # the tolerance on its way, and the iterations of a stage
 ROUNDING = 1e-12
+CAP, POLISHING_CAP = 5.0, 40.0  # on the fall of a logarithm in one step
+POLISHING = 40  # iterations
 
 
 @dataclass(eq=False)
@@ -65,7 +67,7 @@ class Newton:
         self.x = np.zeros(int(layout.first_unknown[-1]), dtype)
         self.multipliers = np.zeros(len(layout.ties.unknown), dtype)
         self.factor_of = [factor_for(pattern, dtype) for pattern in layout.patterns]
-        self.report = np.zeros((n, 3))
+        self.report = np.zeros((n, 4))
         self.residual, self.ridge = np.full(n, np.inf), np.zeros(n)
         self.iterations, self.converged = np.zeros(n, np.int64), np.zeros(n, bool)
         self.rescued = np.zeros(n, bool)
@@ -139,27 +141,30 @@ class Newton:
         tol: float,
         max_iter: int,
         factor: float = 1.0,
-        floor: float = FLOOR,
+        polishing: bool = False,
         progress: Progress | None = None,
     ) -> None:
         """Take steps until components have converged, have no step to take, or have used up their iterations."""
-        from isinglass.kernels.numba.convex_steps import measure_steps, move
+        from isinglass.kernels.numba.convex_steps import measure_steps, move, soften
 
         blocks, waited = self.problem.shape.blocks, np.zeros(len(self.residual), np.int64)
+        floor = LOWEST if polishing else FLOOR
         self.converged[members] = False
         for t in range(max_iter):
             self.direction(members, 1.0, factor)
             measure_steps(blocks, members, self.step, self.report, floor)
-            size, relative = self.report[:, 0], self.report[:, 1]
-            residual = np.maximum(self.report[:, 2], self.tie_residual)
+            size, residual = self.report[:, 0], np.maximum(self.report[:, 3], self.tie_residual)
+            relative = self.report[:, 1] if polishing else self.report[:, 1:3].max(axis=1)
             members = members[np.isfinite(size[members]) & (self.ridge[members] <= self.most_ridge)]
             self.keep_multipliers()
             self.residual[members] = np.maximum(size, residual)[members]
             self.iterations[members] += 1
             close = (size <= tol) & (residual <= tol)
             waited[members] += close[members]
-            last = close & ((relative <= RELATIVE) | ((waited > PATIENCE) & (floor == FLOOR)))
-            move(blocks, members, self.step, last, floor)
+            last = close & ((relative <= RELATIVE) | ((waited > PATIENCE) & (not polishing)))
+            move(blocks, members, self.step, last, floor, POLISHING_CAP if polishing else CAP)
+            if polishing:
+                soften(blocks, members, self.step.p, self.step.q, FLOOR, self.step.q)
             self.converged[members] = last[members]
             members = members[~last[members]]
             if progress is not None:
@@ -199,12 +204,20 @@ class Newton:
         """Let states at the floor go on to their true size; where that goes wrong, leave them."""
         low = np.unique(self.problem.shape.state_component[self.step.p.real <= 2 * FLOOR])
         for c in low[self.converged[low]].tolist():
-            beliefs, residual = _Beliefs(self, c), self.residual[c]
-            kept = beliefs.take()
-            self.iterate(np.array([c]), max(residual, ROUNDING), max_iter, floor=LOWEST)
-            if not self.converged[c]:
+            beliefs, residual, member = _Beliefs(self, c), self.residual[c], np.array([c])
+            kept, tol = beliefs.take(), max(10 * residual, ROUNDING)
+            self.iterate(member, tol, min(max_iter, POLISHING), polishing=True)
+            if not (self.converged[c] and self.violation(member)[c] <= tol):
                 beliefs.put(*kept)
                 self.residual[c], self.converged[c] = residual, True
+
+    def violation(self, members: IntArray) -> NDArray[np.float64]:
+        """Return the KKT residual of components at their beliefs; the system is left factorised there."""
+        from isinglass.kernels.numba.convex_steps import measure_steps
+
+        self.direction(members)
+        measure_steps(self.problem.shape.blocks, members, self.step, self.report, FLOOR)
+        return np.asarray(np.maximum(self.report[:, [0, 3]].max(axis=1), self.tie_residual))
 
 
 class _Beliefs:
