@@ -14,7 +14,7 @@ import time
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import convergence, exact, learning, peers, startup, sweeps, tagging
+from benchmarks import convergence, convex, exact, learning, peers, startup, sweeps, tagging
 from benchmarks.timing import Rows
 
 GROUPS = {
@@ -22,6 +22,7 @@ GROUPS = {
     "sweeps": sweeps,
     "learning": learning,
     "convergence": convergence,
+    "convex": convex,
     "peers": peers,
     "tagging": tagging,
     "startup": startup,

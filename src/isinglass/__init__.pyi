@@ -97,6 +97,12 @@ from .inference import (
     Brute as Brute,
 )
 from .inference import (
+    ConvexFreeEnergy as ConvexFreeEnergy,
+)
+from .inference import (
+    EntropyWeights as EntropyWeights,
+)
+from .inference import (
     Exact as Exact,
 )
 from .inference import (

@@ -22,6 +22,7 @@ from isinglass.graph.schedules import grid_shape
 from isinglass.inference import (
     Algorithm,
     BeliefPropagation,
+    ConvexFreeEnergy,
     Exact,
     MeanField,
     TreeReweighted,
@@ -156,7 +157,8 @@ def _algorithms(graph: FactorGraph) -> dict[str, Algorithm]:
         schedules.append("grid")
     named: dict[str, Algorithm] = {f"bp {s}": BeliefPropagation(iterations=2, schedule=s) for s in schedules}
     damped = BeliefPropagation(iterations=2, damping=0.1)
-    return named | {"bp damped": damped, "trw": TreeReweighted(iterations=2), "mf": MeanField(iterations=2)}
+    more: dict[str, Algorithm] = {"trw": TreeReweighted(iterations=2), "mf": MeanField(iterations=2)}
+    return named | more | {"bp damped": damped, "convex": ConvexFreeEnergy()}
 
 
 def _taped(potentials: Potentials, algorithm: Algorithm) -> None:

@@ -40,7 +40,7 @@ def test_all_rules_agree_on_forests(loss):
             if each.objection(algorithm, loss is squares) is None:
                 same(each.evaluate(p, algorithm, loss), truth, 1e-8)
             else:
-                assert name == "envelope"
+                assert name == "envelope" or (name, algorithm.name) == ("implicit", "exact")
 
 
 @pytest.mark.parametrize(

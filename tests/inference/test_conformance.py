@@ -68,6 +68,24 @@ class TestStructuredMeanField(TestBeliefPropagation):
         return ig.StructuredMeanField(tol=1e-13, max_iter=500)
 
 
+class TestConvexFreeEnergy(TestBeliefPropagation):
+    def algorithm(self):
+        return ig.ConvexFreeEnergy(tol=1e-11)
+
+
+class TestConvexBethe(InferenceSuite):
+    """With Bethe's weights, on forests: exact."""
+
+    def algorithm(self):
+        return ig.ConvexFreeEnergy(tol=1e-11, weights="bethe")
+
+    def accepts(self, potentials):
+        return potentials.graph.is_forest
+
+    def is_exact_on(self, p):
+        return p.graph.is_forest
+
+
 class TestMaxProduct(TestBeliefPropagation):
     def algorithm(self):
         return ig.MaxProduct(tol=1e-12, max_iter=200, damping=0.1)

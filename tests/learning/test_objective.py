@@ -23,6 +23,7 @@ OPTIONS = {  # tight where the derivative is that of a fixed point
     "fbp": {"tol": 1e-13},
     "max-product": {},
     "mf": {"tol": 1e-15, "max_iter": 20000},
+    "convex": {"tol": 1e-12},
 }
 TRUNCATED = {name: {"iterations": 3} for name in ("bp", "trw", "fbp", "mf", "smf", "max-product")}
 OBSERVED = {"observed": [0, 1, 1, 1, 0, 0], "partly": [0, -1, 1, 1, 0, -1]}
@@ -79,7 +80,7 @@ def test_gradient_of_every_combination(combination, labels):
 def test_the_table_is_the_whole_of_what_is_valid():
     assert {c[0] for c in ALL} == set(losses.LOSSES)
     assert {c[1] for c in ALL} == set(ALGORITHMS)
-    assert {c[2] for c in ALL} == {"unrolled", "perturbation", "envelope"}
+    assert {c[2] for c in ALL} == {"unrolled", "perturbation", "implicit", "envelope"}
     assert len({c[:3] for c in ALL}) == len(ALL)
     assert all(objection(losses.make(a), ALGORITHMS[b](), rule(c)) is None for a, b, c, _ in ALL)
 

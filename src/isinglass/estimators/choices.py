@@ -14,9 +14,10 @@ from isinglass import decoding, losses
 from isinglass.errors import InputError
 from isinglass.estimators.checks import renamed
 from isinglass.gradients import GradientRule, rule
-from isinglass.inference import ALGORITHMS, Algorithm
+from isinglass.inference import ALGORITHMS, Algorithm, ConvexFreeEnergy
 from isinglass.inference.algorithm import make
 from isinglass.inference.bp import SCHEDULES, MessagePassing
+from isinglass.inference.convex_weights import NAMED
 from isinglass.io.files import checked_path
 from isinglass.learning.combinations import require_valid
 from isinglass.learning.optimisers import OPTIMISERS, Lbfgs, Optimizer, OwlQn, make_optimizer
@@ -78,6 +79,11 @@ def choices_of(crf: Any) -> Choices:
         _jobs(crf.n_jobs),
     )
     require_valid(chosen.loss, chosen.algorithm, chosen.rule)
+    if getattr(crf, "entropy", None) == "fit" and (
+        chosen.rule.name != "implicit" or chosen.loss.facts.uses == "potentials"
+    ):
+        got = f"{crf.gradient!r} with loss {chosen.loss.name!r}"
+        raise InputError("gradient", "'implicit', and a loss of an inference, for entropy='fit'", got)
     _check_rest(crf, chosen.loss)
     return replace(chosen, stages=_stages(chosen)) if flag(crf.own_parameters, "own_parameters") else chosen
 
@@ -97,7 +103,19 @@ def algorithm_of(crf: Any) -> Algorithm:
         got = f"{crf.iterations} with inference {crf.inference!r}"
         raise InputError("iterations", "None where inference is exact", got, "leave it out, or use inference='bp'")
     with renamed("algorithm", "inference"):
-        return make(crf.inference, options)
+        return _with_entropy(make(crf.inference, options), getattr(crf, "entropy", None))
+
+
+def _with_entropy(algorithm: Algorithm, entropy: Any) -> Algorithm:
+    """Return the inference with the chosen entropy weights."""
+    if entropy is None:
+        return algorithm
+    if not (isinstance(entropy, str) and entropy in (*NAMED, "fit")):
+        raise InputError("entropy", f"one of {', '.join(map(repr, NAMED))}, 'fit' or None", f"{entropy!r:.40}")
+    if not isinstance(algorithm, ConvexFreeEnergy):
+        got = f"{entropy!r} with inference {algorithm.name!r}"
+        raise InputError("entropy", "None unless inference is 'convex'", got, "use inference='convex'")
+    return algorithm if entropy == "fit" else replace(algorithm, weights=entropy)
 
 
 def threaded(algorithm: Algorithm, n_jobs: Any) -> Algorithm:

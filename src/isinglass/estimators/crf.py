@@ -25,6 +25,7 @@ from isinglass.estimators.problem import Data, Problem, sizes_of
 from isinglass.estimators.training import Epoch, train
 from isinglass.inference import Result, infer
 from isinglass.io.files import PathLike
+from isinglass.learning.objective import with_entropy
 from isinglass.learning.optimisers.base import OptimResult
 from isinglass.models import Model
 from isinglass.validation import IntArray, whole_number
@@ -285,6 +286,7 @@ class CRF(BaseEstimator):  # type: ignore[misc]
             expected = f"{len(vectors)}, as many as have parameters"
             raise InputError("iterations", expected, f"{self.iterations}", "fit anew to change it")
         stages = [model.potentials(vector) for vector in vectors]
+        algorithm = with_entropy(algorithm, model, vectors[-1])
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
             return model, infer(stages if len(stages) > 1 else stages[0], algorithm)

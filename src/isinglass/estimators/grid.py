@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from isinglass.errors import InputError
 from isinglass.estimators.checks import checked_labels, refuse_spins
 from isinglass.estimators.crf import CRF
-from isinglass.models import Model, grid_model
+from isinglass.models import EntropyModel, Model, grid_model
 from isinglass.models.checks import dense
 from isinglass.validation import IntArray, items
 
@@ -47,6 +47,9 @@ class GridCRF(CRF):
         Whether horizontal and vertical edges have parameters of their own, the same, or none: pixels by themselves.
     bias : bool, default=False
         Append a constant feature.
+    entropy : "A", "B", "C" or "fit", optional
+        With ``inference="convex"``: the entropy weights (see `isinglass.inference.convex_weights`). "fit" makes those
+        of every state and pair of states parameters, too, which begin with entropy A; with ``gradient="implicit"``.
     decoder : str or Decoder, default="mpm"
     n_states : int, optional
         By default the largest label and one.
@@ -70,7 +73,8 @@ class GridCRF(CRF):
     Attributes
     ----------
     parameters_ : dict of str to array
-        "node" (features, states), "edge/horizontal" and "edge/vertical" (states, states), or "edge".
+        "node" (features, states), "edge/horizontal" and "edge/vertical" (states, states), or "edge"; with
+        ``entropy="fit"`` the logarithms of the entropy weights, relative to entropy A.
         With `own_parameters`, iterations are a first axis.
     history_ : list of Epoch
     theta_ : array
@@ -104,6 +108,7 @@ class GridCRF(CRF):
         edge_l1: Any = None,
         edges: Any = "directions",
         bias: Any = False,
+        entropy: Any = None,
         decoder: Any = "mpm",
         n_states: Any = None,
         class_weight: Any = None,
@@ -129,6 +134,7 @@ class GridCRF(CRF):
         self.edge_l1 = edge_l1
         self.edges = edges
         self.bias = bias
+        self.entropy = entropy
         self.decoder = decoder
         self.n_states = n_states
         self.class_weight = class_weight
@@ -167,7 +173,9 @@ class GridCRF(CRF):
         return labels
 
     def _model(self, X: Images, n_states: int, like: Model | None = None) -> Model:
-        return grid_model(X, n_states, edges=self.edges, bias=self.bias, like=like)
+        plain = like.plain if isinstance(like, EntropyModel) else like
+        model = grid_model(X, n_states, edges=self.edges, bias=self.bias, like=plain)
+        return EntropyModel(model) if self.entropy == "fit" else model
 
     def _arrays(self, X: Images) -> Iterator[NDArray[Any]]:
         yield from [X] if isinstance(X, np.ndarray) else X

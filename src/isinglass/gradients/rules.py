@@ -6,6 +6,7 @@ With b the beliefs, log Z what the inference returns, and L(log Z, b) the loss:
                   Ropson and Eisner 2011). The derivative of what is computed, for any loss.
     perturbation  dL/dφ = db/dφ dL/db, the derivative of the *fixed point*: db/dφ is symmetric there, so one more
                   inference along dL/db gives it (Domke 2010). No tape; converged runs and exact inference only.
+    implicit      the same derivative through the fixed point's own equations, by a linear system (see `implicit`).
     envelope      d log Z / dφ = b, at a fixed point (or for exact inference): for losses of log Z alone, for free.
 """
 
@@ -20,6 +21,7 @@ from numpy.typing import NDArray
 
 from isinglass.errors import InputError
 from isinglass.inference import Algorithm, Info, Result, infer, perturbation
+from isinglass.inference.convex_weights import WeightGradients
 from isinglass.inference.sums import sum_tables
 from isinglass.losses import LossValue
 from isinglass.potentials import Potentials
@@ -27,11 +29,15 @@ from isinglass.registry import Registry
 
 
 class Evaluation(NamedTuple):
-    """The value of a loss for each component, its derivatives like `Potentials.groups`, and how inference went."""
+    """The value of a loss for each component, its derivatives like `Potentials.groups`, and how inference went.
+
+    `weights` are derivatives by the entropy weights of a convex free energy, from the rule "implicit".
+    """
 
     value: NDArray[Any]
     groups: tuple[NDArray[Any], ...]
     info: Info
+    weights: WeightGradients | None = None
 
 
 Loss = Callable[[Result], LossValue]
@@ -68,12 +74,13 @@ def rule(choice: str | GradientRule) -> GradientRule:
     return choice if isinstance(choice, GradientRule) else RULES[choice]
 
 
-def _register(cls: type[GradientRule]) -> type[GradientRule]:
+def register(cls: type[GradientRule]) -> type[GradientRule]:
+    """File a rule under its name (a class decorator)."""
     RULES.register(cls.name)(cls())
     return cls
 
 
-@_register
+@register
 @dataclass(frozen=True)
 class Unrolled(GradientRule):
     """Back through what really ran."""
@@ -89,11 +96,13 @@ class Unrolled(GradientRule):
         return Evaluation(bars.value, gradients.groups, result.info)
 
     def objection(self, algorithm: Algorithm, uses_beliefs: bool) -> str | None:
-        """Serve all."""
+        """Serve all that remember their iterations."""
+        if algorithm.facts.implicit == "backward":
+            return f"{algorithm.name!r} does not go back through its iterations, but through its minimum"
         return None
 
 
-@_register
+@register
 @dataclass(frozen=True)
 class Perturbation(GradientRule):
     """One more inference along the derivative by the beliefs."""
@@ -103,7 +112,7 @@ class Perturbation(GradientRule):
 
     def evaluate(self, potentials: Stages, algorithm: Algorithm, loss: Loss) -> Evaluation:
         """Infer, then infer along the derivative."""
-        potentials = _one(potentials, self.name)
+        potentials = one_stage(potentials, self.name)
         result = infer(potentials, algorithm)
         bars = loss(result)
         iterative = algorithm.facts.iterative
@@ -117,7 +126,7 @@ class Perturbation(GradientRule):
         return _no_fixed_point(algorithm)
 
 
-@_register
+@register
 @dataclass(frozen=True)
 class Envelope(GradientRule):
     """The beliefs themselves."""
@@ -127,7 +136,7 @@ class Envelope(GradientRule):
 
     def evaluate(self, potentials: Stages, algorithm: Algorithm, loss: Loss) -> Evaluation:
         """Infer, and weigh the beliefs of factors."""
-        potentials = _one(potentials, self.name)
+        potentials = one_stage(potentials, self.name)
         result = infer(potentials, algorithm)
         bars = loss(result)
         if bars.variables is not None or bars.factors is not None:
@@ -141,7 +150,7 @@ class Envelope(GradientRule):
         return _no_fixed_point(algorithm)
 
 
-def _one(potentials: Stages, name: str) -> Potentials:
+def one_stage(potentials: Stages, name: str) -> Potentials:
     """Refuse potentials of their own for each iteration, which no fixed point has."""
     if isinstance(potentials, Potentials):
         return potentials

@@ -10,9 +10,10 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from isinglass.errors import InputError
 from isinglass.inference.result import Assignment, Bound, Result
@@ -50,6 +51,9 @@ class Facts:
     envelope : bool
         Whether, once it has converged, the derivative of log Z by a log table is the factor's belief; then gradients
         by `perturbation` hold.
+    implicit : {"backward", "equations"} or None
+        Whether, once it has converged, gradients by the implicit function theorem hold: as what `Result.backward`
+        gives, or by the equations that `linearised` returns.
     semiring : {"sum", "max"}
         Whether beliefs stand for marginals and log_z for log Z, or for max-marginals and the best score.
     """
@@ -63,6 +67,7 @@ class Facts:
     iterative: bool = False
     local: bool = False
     envelope: bool = False
+    implicit: Literal["backward", "equations"] | None = None
     semiring: Literal["sum", "max"] = "sum"
 
 
@@ -73,6 +78,22 @@ class Cost:
     bytes: float
     steps: float
     text: str
+
+
+Groups = tuple[NDArray[Any], ...]
+"""Derivatives like `Potentials.groups`."""
+
+
+class FixedPoint(Protocol):
+    """The equations s = F(s, phi) of a fixed point, of which beliefs and log Z are functions, both in reverse."""
+
+    def read_out_back(
+        self, z_bar: NDArray[Any], variables_bar: NDArray[Any], factors_bar: NDArray[Any]
+    ) -> tuple[NDArray[Any], Groups]:
+        """Turn derivatives by log Z and the (flat) beliefs into those by s and, with s held fixed, by phi."""
+
+    def back(self, state_bar: NDArray[Any]) -> tuple[NDArray[Any], Groups]:
+        """Turn derivatives by F into those by s and phi."""
 
 
 class Algorithm(ABC):
@@ -109,6 +130,10 @@ class Algorithm(ABC):
     def fixed(self, potentials: Potentials) -> Algorithm:
         """Return the algorithm with all that it chooses by the potentials, and takes for constant, chosen."""
         return self
+
+    def linearised(self, result: Result) -> FixedPoint:
+        """Return the equations that a converged result solves, as functions of derivatives."""
+        raise InputError("algorithm", "one with fixed-point equations", repr(self.name), with_fact("implicit"))
 
     def maximise(self, potentials: Potentials, n: int = 1, progress: Progress | None = None) -> list[Assignment]:
         """Find the `n` most probable assignments, best first."""

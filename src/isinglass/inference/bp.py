@@ -18,11 +18,11 @@ from isinglass.graph.appearance import appearance_probabilities
 from isinglass.graph.edges import edges_of
 from isinglass.graph.factor_graph import FactorGraph
 from isinglass.graph.schedules import grid_schedule, tree_schedule
-from isinglass.inference.algorithm import Algorithm, Cost, Facts, Progress, Taping, register
+from isinglass.inference.algorithm import Algorithm, Cost, Facts, FixedPoint, Groups, Progress, Taping, register
 from isinglass.inference.decode import agrees, decode
 from isinglass.inference.engine import Engine, Outcome, Part, Plan, Schedule
 from isinglass.inference.result import Assignment, Bound, FactorBeliefs, Info, Result, VariableBeliefs
-from isinglass.inference.reverse import Cotangents, gradients
+from isinglass.inference.reverse import Cotangents, gradients, messages_back
 from isinglass.inference.reweighting import WeightSearch, is_bound, search_weights
 from isinglass.potentials import Potentials
 from isinglass.validation import bytes_text, number, whole_number
@@ -115,6 +115,10 @@ class MessagePassing(Algorithm):
             reverse=(lambda *bars: gradients(engine, outcome, Cotangents(*bars))) if tape else None,
         )
 
+    def linearised(self, result: Result) -> FixedPoint:
+        """Return one iteration of undamped flooding at the messages of a result, in reverse."""
+        return _Flooding(replace(self, iterations=1, schedule="flooding", damping=0.0), result)
+
     def maximise(self, potentials: Potentials, n: int = 1, progress: Progress | None = None) -> list[Assignment]:
         """Pass max-product messages and decode one assignment; `isinglass.inference.decode` says what is proved."""
         if n != 1:
@@ -184,6 +188,28 @@ class MessagePassing(Algorithm):
         return Info(self.name, converged, int(outcome.iterations.max(initial=0)), residual, bound, 0.0, share)
 
 
+class _Flooding(FixedPoint):
+    """The fixed-point equations of messages: their logarithms after one iteration of flooding are what they were."""
+
+    def __init__(self, algorithm: MessagePassing, result: Result) -> None:
+        potentials, messages = result.potentials, result.messages
+        self.engine = Engine([potentials], algorithm._plan(potentials), messages)
+        self.outcome = self.engine.run("full")
+        self.still = Engine([potentials], replace(algorithm, iterations=0)._plan(potentials), messages)
+        self.read = self.still.run("full")
+
+    def read_out_back(
+        self, z_bar: NDArray[Any], variables_bar: NDArray[Any], factors_bar: NDArray[Any]
+    ) -> tuple[NDArray[Any], Groups]:
+        """Reverse the read-out."""
+        found = gradients(self.still, self.read, Cotangents(z_bar, variables_bar, factors_bar))
+        return found.initial_messages, found.groups
+
+    def back(self, state_bar: NDArray[Any]) -> tuple[NDArray[Any], Groups]:
+        """Reverse the iteration."""
+        return messages_back(self.engine, self.outcome, state_bar)
+
+
 @register
 @dataclass(frozen=True)
 class BeliefPropagation(MessagePassing):
@@ -207,6 +233,7 @@ class BeliefPropagation(MessagePassing):
         maximises="one",
         iterative=True,
         envelope=True,
+        implicit="equations",
     )
 
 
@@ -256,6 +283,7 @@ class TreeReweighted(MessagePassing):
         maximises="one",
         iterative=True,
         envelope=True,
+        implicit="equations",
     )
 
     def counting(self, potentials: Potentials) -> NDArray[np.float64]:
@@ -359,6 +387,7 @@ class FractionalBeliefPropagation(MessagePassing):
         maximises="one",
         iterative=True,
         envelope=True,
+        implicit="equations",
     )
 
     def counting(self, potentials: Potentials) -> NDArray[np.float64]:

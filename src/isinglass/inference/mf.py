@@ -18,12 +18,12 @@ from numpy.typing import NDArray
 from isinglass.errors import ConvergenceWarning, ImpossibleEvidenceError, InputError, MemoryLimitError
 from isinglass.graph.edges import Edges, edges_of
 from isinglass.graph.neighbours import Neighbours, neighbours_of
-from isinglass.inference.algorithm import Algorithm, Cost, Facts, Progress, Taping, register
+from isinglass.inference.algorithm import Algorithm, Cost, Facts, FixedPoint, Groups, Progress, Taping, register
 from isinglass.inference.bp import BeliefPropagation
 from isinglass.inference.evidence import impossible
 from isinglass.inference.exact import Exact
 from isinglass.inference.link_model import LinkModel
-from isinglass.inference.mean_field_bound import MeanFieldBound
+from isinglass.inference.mean_field_bound import Bars, MeanFieldBound
 from isinglass.inference.result import FactorBeliefs, Gradients, Info, Result, VariableBeliefs, belief_entries
 from isinglass.potentials import Potentials
 from isinglass.validation import IntArray, bytes_text, number, whole_number
@@ -63,6 +63,7 @@ class MeanField(Algorithm):
         iterative=True,
         local=True,
         envelope=True,
+        implicit="equations",
     )
 
     def cost(self, potentials: Potentials) -> Cost:
@@ -93,6 +94,35 @@ class MeanField(Algorithm):
             info,
             reverse=ascent.backward if tape else None,
         )
+
+    def linearised(self, result: Result) -> FixedPoint:
+        """Return one sweep at the beliefs of a result, in reverse."""
+        return _Sweep(result)
+
+
+class _Sweep(FixedPoint):
+    """The fixed-point equations of beliefs: after one more sweep they are what they were."""
+
+    def __init__(self, result: Result) -> None:
+        self.ascent = _Ascent(result.potentials, result)
+        self.start = self.ascent.q.copy()
+        self.ascent.run(1, -1.0, True, None)
+
+    def read_out_back(
+        self, z_bar: NDArray[Any], variables_bar: NDArray[Any], factors_bar: NDArray[Any]
+    ) -> tuple[NDArray[Any], Groups]:
+        """Reverse the bound and the beliefs of factors."""
+        bound = self.ascent.bound
+        bars = bound.backward(self.start, np.zeros(0, self.start.dtype), z_bar, variables_bar, factors_bar)
+        return bars.q, bars.gradients(self.ascent.potentials, z_bar).groups
+
+    def back(self, state_bar: NDArray[Any]) -> tuple[NDArray[Any], Groups]:
+        """Reverse the sweep."""
+        model = self.ascent.bound.model
+        bars = Bars(model, state_bar.copy(), np.zeros(0), np.zeros_like(model.phi), np.zeros_like(model.psi))
+        self.ascent.sweeps_back(self.ascent.q.copy(), bars)
+        nothing = np.zeros(self.ascent.potentials.graph.n_components, state_bar.dtype)
+        return bars.q, bars.gradients(self.ascent.potentials, nothing).groups
 
 
 class _Ascent:
@@ -141,16 +171,20 @@ class _Ascent:
 
     def backward(self, z_bar: NDArray[Any], variables_bar: NDArray[Any], factors_bar: NDArray[Any]) -> Gradients:
         """Carry derivatives back through the bound and every sweep."""
-        from isinglass.kernels.numba.meanfield import ascend_back
-
         q, factors = self.q.copy(), np.zeros(0, self.q.dtype)
         bars = self.bound.backward(q, factors, z_bar, variables_bar, factors_bar)
+        self.sweeps_back(q, bars)
+        return bars.gradients(self.potentials, z_bar)
+
+    def sweeps_back(self, q: NDArray[Any], bars: Bars) -> None:
+        """Carry derivatives by the beliefs back through every sweep; q is brought back to where they began."""
+        from isinglass.kernels.numba.meanfield import ascend_back
+
         for active, before in reversed(self.steps):
             ascend_back(
                 self.near, self.edges, self.at, self.bound.model.psi, q, before, active, bars.q, bars.phi, bars.table,
                 self.bound.row, self.bound.digits,
             )  # fmt: skip
-        return bars.gradients(self.potentials, z_bar)
 
 
 def stopping(iterations: int | None, max_iter: int, tol: float) -> tuple[int, float]:

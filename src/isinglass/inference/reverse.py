@@ -49,17 +49,7 @@ def _derivatives(
 ) -> tuple[Derivatives, NDArray[Any]]:
     """Reverse all runs; return the totals and the derivatives by the initial messages."""
     edges, dtype = engine.edges, engine.potentials.dtype
-    size, pool = edges.start[-1], pool_of(engine.graph)
-    total = Derivatives(
-        np.empty(0, dtype),
-        pool.take((int(size),), dtype),
-        [np.zeros_like(model.phi) for model in engine.models],
-        [np.zeros_like(model.psi) for model in engine.models],
-        np.zeros(len(edges.size) if counting else 0, dtype),
-        np.zeros(1, dtype),
-        np.zeros(engine.graph.n_components, bool),
-    )
-    pool.give_back_with(total, total.n)
+    size, total = edges.start[-1], _nothing_yet(engine, counting)
     if not is_nothing(bars.factors):
         variables = bars.variables.copy()
         move_unary_bars(engine.graph, bars.factors, variables)
@@ -76,11 +66,41 @@ def _derivatives(
     return total, initial
 
 
+def _nothing_yet(engine: Engine, counting: bool) -> Derivatives:
+    """Return derivatives that are zero so far."""
+    dtype, pool = engine.potentials.dtype, pool_of(engine.graph)
+    total = Derivatives(
+        np.empty(0, dtype),
+        pool.take((int(engine.edges.start[-1]),), dtype),
+        [np.zeros_like(model.phi) for model in engine.models],
+        [np.zeros_like(model.psi) for model in engine.models],
+        np.zeros(len(engine.edges.size) if counting else 0, dtype),
+        np.zeros(1, dtype),
+        np.zeros(engine.graph.n_components, bool),
+    )
+    pool.give_back_with(total, total.n)
+    return total
+
+
+def messages_back(
+    engine: Engine, outcome: Outcome, messages_bar: NDArray[Any]
+) -> tuple[NDArray[Any], tuple[NDArray[Any], ...]]:
+    """Carry derivatives by the logs of the last messages back to those of the first ones, and to the tables."""
+    total, initial = _nothing_yet(engine, False), np.zeros_like(messages_bar)
+    for run, tape in outcome.runs:
+        assert tape is not None
+        total.m = messages_bar.copy()
+        _steps_back(run, tape, total)
+        entries = entries_of(engine.edges, run.wanted)
+        initial[entries] = total.m[entries]
+    return initial, _by_tables(engine, total, np.zeros(engine.graph.n_components, messages_bar.dtype))
+
+
 def _reverse(engine: Engine, run: Run, tape: Tape, outcome: Outcome, bars: Cotangents, total: Derivatives) -> None:
-    """Reverse the read-out and the iterations of one run; its messages are restored afterwards."""
+    """Reverse the read-out and the iterations of one run."""
     from isinglass.kernels.numba import adjoints
 
-    final, last = run.m, len(engine.models) - 1
+    last = len(engine.models) - 1
     by_links = bool(bars.log_z.any() or len(total.counting) or not is_nothing(bars.factors))
     factors_bar = np.ascontiguousarray(bars.factors) if by_links else np.zeros(0, bars.variables.dtype)
     adjoints.read_out_back(
@@ -88,6 +108,12 @@ def _reverse(engine: Engine, run: Run, tape: Tape, outcome: Outcome, bars: Cotan
         run.log_zi, run.log_za, bars.log_z, bars.variables, factors_bar, by_links, total.bars(last), run.wanted,
         run.scratch, run.states, run.ring,
     )  # fmt: skip
+    _steps_back(run, tape, total)
+
+
+def _steps_back(run: Run, tape: Tape, total: Derivatives) -> None:
+    """Reverse the iterations of one run; its messages are restored afterwards."""
+    final = run.m
     previous: Move | None = None
     for step in tape.backwards(run):
         if previous is not None and step.move is not previous:

@@ -9,7 +9,7 @@ examples are made in their order, whatever the batch is made of.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -17,10 +17,11 @@ from numpy.typing import NDArray
 
 from isinglass.errors import InputError
 from isinglass.gradients import Evaluation, GradientRule, log_z_loss
-from isinglass.inference import Algorithm, Info, Result, infer
+from isinglass.inference import Algorithm, ConvexFreeEnergy, EntropyWeights, Info, Result, infer
+from isinglass.inference.convex_weights import WeightGradients
 from isinglass.losses import BeliefLoss, Likelihood, Loss, LossValue, Pseudolikelihood
 from isinglass.losses.observed import component_weights
-from isinglass.models import Model
+from isinglass.models import EntropyModel, Model
 from isinglass.potentials import Potentials
 from isinglass.validation import IntArray, whole_number
 
@@ -84,9 +85,9 @@ class Objective:
         """Return the loss of each component, and the gradient of their sum, without penalties."""
         vectors = np.reshape(theta, (self.stages, self.model.size))
         stages = [self.model.potentials(vector) for vector in vectors]
-        found = self._evaluate(stages)
+        found = self._evaluate(stages, with_entropy(self.algorithm, self.model, vectors[-1]))
         if self.stages == 1:
-            return found.value, self.model.transpose(found.groups)
+            return found.value, self.model.transpose(found.groups) + self._by_entropy(vectors[-1], found)
         by_stage = [self.model.transpose([group[t] for group in found.groups]) for t in range(self.stages)]
         return found.value, np.concatenate(by_stage)
 
@@ -94,11 +95,29 @@ class Objective:
         """Return the loss of each component alone: inference without the way back."""
         vectors = np.reshape(theta, (self.stages, self.model.size))
         stages = [self.model.potentials(vector) for vector in vectors]
-        return evaluate(self.loss, stages, self.algorithm, FORWARD, self.labels, self.weights)[0].value
+        algorithm = with_entropy(self.algorithm, self.model, vectors[-1])
+        return evaluate(self.loss, stages, algorithm, FORWARD, self.labels, self.weights)[0].value
 
-    def _evaluate(self, stages: list[Potentials]) -> Evaluation:
-        found, self.infos = evaluate(self.loss, stages, self.algorithm, self.rule, self.labels, self.weights)
+    def _evaluate(self, stages: list[Potentials], algorithm: Algorithm) -> Evaluation:
+        found, self.infos = evaluate(self.loss, stages, algorithm, self.rule, self.labels, self.weights)
         return found
+
+    def _by_entropy(self, theta: FloatArray, found: Evaluation) -> FloatArray | float:
+        """Return the derivatives by entropy weights that are parameters."""
+        if not isinstance(self.model, EntropyModel):
+            return 0.0
+        if found.weights is None:
+            raise InputError("gradient", "'implicit', where entropy weights are fitted", repr(self.rule.name))
+        return self.model.weights_transpose(theta, *found.weights)
+
+
+def with_entropy(algorithm: Algorithm, model: Model, theta: FloatArray) -> Algorithm:
+    """Return an inference with the entropy weights of a model that has some."""
+    if not isinstance(model, EntropyModel):
+        return algorithm
+    if not isinstance(algorithm, ConvexFreeEnergy):
+        raise InputError("inference", "'convex', where entropy weights are fitted", repr(algorithm.name))
+    return replace(algorithm, weights=EntropyWeights(*model.weights(theta)))
 
 
 def evaluate(
@@ -144,15 +163,23 @@ def _likelihood(
     """Return log Z - log Z(y), the latter a score where everything is observed."""
     log_z = log_z_loss(component_weights(weights, potentials.graph))
     free = rule.evaluate(potentials, algorithm, log_z)
-    infos = [free.info]
+    infos, by_weights = [free.info], free.weights
     if loss.fully_observed(potentials, labels):
         value, groups = loss.score(potentials, labels, weights)
     else:
         clamped = rule.evaluate(loss.clamp(potentials, labels), algorithm, log_z)
         infos.append(clamped.info)
         value, groups = clamped.value, clamped.groups
+        by_weights = _minus(by_weights, clamped.weights)
     slopes = tuple(a - b for a, b in zip(free.groups, groups, strict=bool(free.groups)))  # none without derivatives
-    return Evaluation(free.value - value, slopes, free.info), infos
+    return Evaluation(free.value - value, slopes, free.info, by_weights), infos
+
+
+def _minus(one: WeightGradients | None, two: WeightGradients | None) -> WeightGradients | None:
+    if one is None or two is None:
+        return None
+    groups = tuple(a - b for a, b in zip(one.groups, two.groups, strict=True))
+    return WeightGradients(one.variables - two.variables, groups)
 
 
 class _Forward(GradientRule):

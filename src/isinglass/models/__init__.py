@@ -1,6 +1,7 @@
 """From parameters and features to log-potentials, and the transpose back."""
 
 from isinglass.models.chains import chain_model
+from isinglass.models.entropy import EntropyModel
 from isinglass.models.graphs import graph_model
 from isinglass.models.grids import grid_model
 from isinglass.models.ising import Ising
@@ -20,6 +21,7 @@ __all__ = [
     "CallableTerm",
     "CliqueTerm",
     "EdgeTerm",
+    "EntropyModel",
     "IndicatorTerm",
     "Ising",
     "Model",

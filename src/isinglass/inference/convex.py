@@ -1,0 +1,285 @@
+"""Convex free energies: the minimum of sum w b log b + sum v b over locally consistent beliefs, v = -log tables.
+
+    minimise    sum_i sum_x w_i(x) b_i(x) log b_i(x) + sum_a sum_x w_a(x) b_a(x) log b_a(x) - sum_a <b_a, phi_a>
+    subject to  sum_x b_i(x) = 1,    sum_{x_a with x_i} b_a(x_a) = b_i(x_i)
+
+(Domke 2009, chapter 4, who minimises with weights of one for factors and .01 for variables). Factors of arity one
+belong to their variables. log Z is minus the minimum. The energy is convex where all weights are positive, and, for
+weights of variables below zero, as long as the system that `convex_newton` factorises is positive definite: Bethe's
+weights are on forests, where the minimum is the exact answer.
+
+At the minimum the beliefs follow costs and weights by the implicit function theorem: with the same system and the
+derivative of a loss by the beliefs in the place of the gradient,
+
+    dL/dv = m,    dL/dw = m (log b + 1),    m = argmin (dL/db)'m + m'Hm / 2  over m that keep b consistent.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isinglass.errors import InputError
+from isinglass.graph.edges import edges_of
+from isinglass.graph.factor_graph import iter_groups
+from isinglass.inference.algorithm import Algorithm, Cost, Facts, Progress, Taping, register
+from isinglass.inference.convex_newton import SOUND, Newton
+from isinglass.inference.convex_problem import FLOOR, LOWEST, Problem
+from isinglass.inference.convex_solvers import SOLVERS
+from isinglass.inference.convex_weights import EntropyWeights, WeightGradients, covers, resolved
+from isinglass.inference.result import (
+    Bound,
+    FactorBeliefs,
+    Gradients,
+    Info,
+    Result,
+    VariableBeliefs,
+    belief_entries,
+    first_states,
+)
+from isinglass.inference.sums import sum_at, sum_tables
+from isinglass.potentials import LogTables, Potentials
+from isinglass.validation import bytes_text, number, whole_number
+
+__all__ = ["ConvexFreeEnergy", "ConvexGradients", "ConvexInfo", "EntropyWeights", "WeightGradients"]
+
+
+LEAST_SHARE = 1e-9  # of a link's belief in its variables', for derivatives
+
+
+@dataclass(frozen=True)
+class ConvexInfo(Info):
+    """How the minimisation of a convex free energy went.
+
+    `residual` is the KKT residual of the beliefs: the largest difference between a belief and what the multipliers
+    imply for it (the next Newton step), or between the two sides of a constraint.
+
+    Attributes
+    ----------
+    duality_gap : float
+        Between the energy and the Lagrange dual at the multipliers; nan where a weight is not positive.
+    rescued : int
+        Components that converged only by the homotopy.
+    component_converged, component_iterations, component_residual : arrays (components,)
+    """
+
+    duality_gap: float = np.nan
+    rescued: int = 0
+    component_converged: Any = field(default=None, compare=False, repr=False)
+    component_iterations: Any = field(default=None, compare=False, repr=False)
+    component_residual: Any = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True, eq=False)
+class ConvexGradients(Gradients):
+    """Derivatives of a loss at the minimum, by the log tables and by the entropy weights.
+
+    Attributes
+    ----------
+    weights : WeightGradients
+        `variables`, flat by state, and `groups`, (factors, k_1, ..., k_r), zero for factors of arity below two.
+    """
+
+    weights: WeightGradients
+
+
+@register
+@dataclass(frozen=True)
+class ConvexFreeEnergy(Algorithm):
+    """Minimise a convex free energy.
+
+    Parameters
+    ----------
+    weights : EntropyWeights, "A", "B", "C" or "bethe", optional
+        Of the entropies of variables and factors; by default entropy A: one for factors, .01 for variables.
+    tol : float
+        A component is done when no Newton step changes a belief, and no constraint is violated, by more than this.
+    max_iter : int
+        Newton steps at most (for each factor of the homotopy, where one is needed); iterations of other solvers.
+    solver : {"auto", "newton", "primal", "dual", "lbfgs", "messages"}
+        "auto" is "newton"; the others, which are slower, stand in `isinglass.inference.convex_solvers`. Whatever the
+        solver, `info.converged` says whether the KKT residual of the beliefs is below `tol`.
+
+    Examples
+    --------
+    >>> import isinglass as ig
+    >>> p = ig.Potentials.from_groups(ig.grid_graph(3, 3, 2), [np.zeros((9, 2)), np.eye(2)[None]])
+    >>> r = ig.infer(p, "convex")
+    >>> r.info.converged, r.info.bound, bool(r.log_z >= ig.infer(p, "exact").log_z)
+    (True, 'upper', True)
+    >>> d = ig.infer(p, ig.ConvexFreeEnergy(weights="B"), tape=True).backward(variables=np.eye(18)[0])
+    >>> [round(float(a[0, 0]), 4) for a in (d.groups[0], d.groups[1][0])]
+    [0.1019, 0.1718]
+    """
+
+    weights: Any = None
+    tol: float = 1e-9
+    max_iter: int = 100
+    solver: str = "auto"
+
+    name: ClassVar[str] = "convex"
+    facts: ClassVar[Facts] = Facts(
+        "a convex free energy with given entropy weights, minimised by Newton's method",
+        exact="never",
+        bound="upper",
+        iterative=True,
+        envelope=True,
+        implicit="backward",
+    )
+
+    def cost(self, potentials: Potentials) -> Cost:
+        """Say what the beliefs, and one step without its linear system, take."""
+        entries = float(belief_entries(potentials.graph) + potentials.graph.cards.sum())
+        slots = float(len(edges_of(potentials.graph).slot_variable))
+        needed = 8 * (12 * entries + 8 * slots)
+        return Cost(needed, 10 * entries, f"{bytes_text(needed)} and a factorised system")
+
+    def run(
+        self, potentials: Potentials, progress: Progress | None = None, tape: Taping = False, init: Result | None = None
+    ) -> Result:
+        """Minimise, and read out the beliefs."""
+        graph = potentials.graph
+        tol, limit = number(self.tol, "tol", 0, np.inf), whole_number(self.max_iter, "max_iter", 1)
+        wp, wq = resolved(self.weights, graph)
+        problem = Problem.of(potentials, wp, wq)
+        minimum = Minimum(problem, Newton(problem, *_given(init, potentials)))
+        if self.solver in ("auto", "newton"):
+            minimum.newton.minimise(tol, limit, progress)
+            minimum.settle()
+        elif self.solver in SOLVERS:
+            SOLVERS[self.solver](minimum.newton, tol, limit)
+            minimum.settle()
+            minimum.newton.converged[:] = minimum.residual <= tol
+        else:
+            raise InputError("solver", " or ".join(map(repr, ("auto", "newton", *SOLVERS))), repr(self.solver))
+        variables, factors = problem.beliefs(minimum.p, minimum.q)
+        sure = minimum.newton.converged & covers(graph, wp, wq)
+        exact = self.weights == "bethe" if isinstance(self.weights, str) else False
+        bound: Bound = "upper" if sure.all() else None
+        if exact and graph.is_forest and minimum.newton.converged.all():
+            bound = "exact"
+        return Result(
+            potentials,
+            -problem.energy(minimum.p, minimum.q),
+            VariableBeliefs(graph, variables),
+            FactorBeliefs(graph, factors),
+            minimum.info(self.name, bound),
+            reverse=minimum.backward if tape else None,
+        )
+
+
+@dataclass(eq=False)
+class Minimum:
+    """The beliefs at the minimum, with the system factorised there."""
+
+    problem: Problem
+    newton: Newton
+    linear: bool = False  # whether the system is that of derivatives
+
+    def settle(self) -> None:
+        """Evaluate the conditions at the beliefs; read very small ones off the multipliers."""
+        step = self.newton.step
+        self.residual = self.newton.violation(np.arange(self.problem.n_components))
+        self._refuse_what_is_not_convex()
+        self.gap = self._gap()
+        self.p, self.q = (
+            np.where(b.real <= 2 * FLOOR, b * np.exp(np.where(d.real < 0, d / b, 0)), b)
+            for b, d in ((step.p, step.dp), (step.q, step.dq))
+        )
+
+    def _refuse_what_is_not_convex(self) -> None:
+        bad = np.flatnonzero(~(self.newton.ridge <= SOUND))
+        if len(bad) and (self.problem.wp <= 0).any():
+            least = float(self.problem.wp.min())
+            raise InputError(
+                "weights",
+                "ones for which the free energy is convex",
+                f"a system that is not positive definite in component {bad[0]} (least weight of a variable: {least:g})",
+                "raise the weights of variables: the Bethe weights are convex on forests, positive ones everywhere",
+            )
+
+    def _gap(self) -> NDArray[np.float64]:
+        """Return sum w b (e^rho - 1 - rho), the energy minus the dual, for each component."""
+        problem, step = self.problem, self.newton.step
+        if not ((problem.wp > 0).all() and (problem.wq > 0).all()):
+            return np.full(problem.n_components, np.nan)
+        total = np.zeros(problem.n_components)
+        for w, b, d, component in (
+            (problem.wp, step.p, step.dp, problem.shape.state_component),
+            (problem.wq, step.q, step.dq, problem.shape.entry_component),
+        ):
+            rho = d.real / b.real
+            with np.errstate(over="ignore", invalid="ignore"):
+                total += sum_at(component, w * b.real * (np.expm1(rho) - rho), len(total))
+        return total
+
+    def info(self, name: str, bound: Bound) -> ConvexInfo:
+        """Report."""
+        newton = self.newton
+        return ConvexInfo(
+            name, bool(newton.converged.all()), int(newton.iterations.max(initial=0)),
+            float(self.residual.max(initial=0.0)), bound, 0.0, float(newton.converged.mean()), float(self.gap.sum()),
+            int((newton.rescued & newton.converged).sum()), newton.converged.copy(), newton.iterations.copy(),
+            self.residual,
+        )  # fmt: skip
+
+    def backward(self, z_bar: NDArray[Any], variables_bar: NDArray[Any], factors_bar: NDArray[Any]) -> ConvexGradients:
+        """Carry derivatives back by one solve with the system at the minimum."""
+        problem, step, shape = self.problem, self.newton.step, self.problem.shape
+        self._linearise()
+        by_p, by_q = problem.gathered(variables_bar, factors_bar)
+        step.by_p[:], step.by_q[:] = by_p * (self.p / step.p), by_q * (self.q / step.q)
+        step.t[:], step.e[:] = 0, 0
+        self.newton.solve(np.arange(problem.n_components), feasible=True)
+        logs = [np.log(np.where(b.real > 0, b, 1)) for b in (self.p, self.q)]
+        zp, zq = z_bar[shape.state_component] * self.p, z_bar[shape.entry_component] * self.q
+        tables = problem.spread(zp - step.dp, zq - step.dq)
+        for g, (group, _) in enumerate(iter_groups(problem.potentials.graph)):
+            if group.arity == 0:
+                tables[g] = z_bar[problem.potentials.graph.factor_component[group.factors]]
+        groups = sum_tables(problem.potentials, tables)
+        by_weights = self._by_weights(step.dp * (logs[0] + 1) - zp * logs[0], step.dq * (logs[1] + 1) - zq * logs[1])
+        graph = problem.potentials.graph
+        return ConvexGradients(
+            groups, LogTables(graph, groups, problem.potentials.table_ids), np.zeros(0), 0.0,
+            lambda: np.full(graph.n_factors, np.nan), by_weights,
+        )  # fmt: skip
+
+    def _linearise(self) -> None:
+        """Factorise the system at the beliefs, with those of links that are too small for it made larger."""
+        from isinglass.kernels.numba.convex import prepare
+        from isinglass.kernels.numba.convex_steps import soften
+
+        if self.linear:
+            return
+        problem, newton, everything = self.problem, self.newton, np.arange(self.problem.n_components)
+        newton.step.p[:] = np.where(self.p.real < LOWEST, LOWEST, self.p)
+        soften(problem.shape.blocks, everything, newton.step.p, self.q, LEAST_SHARE, newton.step.q)
+        blocks, costs = problem.shape.blocks, (problem.wp, problem.wq, problem.vp, problem.vq)
+        prepare(blocks, everything, *costs, 1.0, newton.step)
+        newton.factorise(everything)
+        self.linear = True
+
+    def _by_weights(self, of_states: NDArray[Any], of_entries: NDArray[Any]) -> WeightGradients:
+        graph, shape = self.problem.potentials.graph, self.problem.shape
+        states = np.zeros(int(first_states(graph)[-1]), of_states.dtype)
+        entries = np.zeros(belief_entries(graph), of_states.dtype)
+        states[shape.state_at], entries[shape.entry_at] = of_states, of_entries
+        groups = tuple(entries[part].reshape(len(group), *group.shape) for group, part in iter_groups(graph))
+        return WeightGradients(states, groups)
+
+
+def _given(init: Result | None, potentials: Potentials) -> tuple[Any, Any]:
+    """Return the flat beliefs of an earlier result on the same graph."""
+    if init is None:
+        return None, None
+    entries = belief_entries(potentials.graph)
+    if not isinstance(init, Result):
+        raise InputError("init", "an earlier result on this graph", type(init).__name__)
+    factors = np.concatenate([np.zeros(0), *(g.ravel() for g in init.factors.groups)])
+    if len(factors) != entries or init.variables.flat.size != int(first_states(potentials.graph)[-1]):
+        raise InputError("init", f"a result on this graph ({entries} configurations)", f"{len(factors)}")
+    return init.variables.flat, factors

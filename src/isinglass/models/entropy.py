@@ -1,0 +1,145 @@
+"""Entropy weights as parameters of a model, for the inference that minimises a convex free energy.
+
+    w_i(x)  =  w_0 exp(sum_f G_if T_f(x))        T: "entropy/variables", (features, states) or (features,)
+    w_a(x)  =  w_1 exp(sum_f G_af U_f(x))        U: "entropy/factors", (features, k_1, ..., k_r) or (features,)
+
+(Domke 2009, sections 6.1 and 6.3). They are positive whatever the parameters; parameters of zero give the entropy
+(w_0, w_1) to begin with. Without features, G = 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import prod
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from isinglass.errors import InputError
+from isinglass.models.model import Model
+from isinglass.validation import instance, number
+
+FloatArray = NDArray[np.float64]
+VARIABLES, FACTORS = "entropy/variables", "entropy/factors"
+
+
+class EntropyModel(Model):
+    """A model with further parameters: the entropy weights of variables and of factors with two or more variables.
+
+    Parameters
+    ----------
+    plain : Model
+        What the log-potentials come from.
+    variables, factors : float
+        The weights at parameters of zero; by default entropy A: .01 and 1.
+    per : "configuration" or "clique"
+        Whether weights differ between states and configurations, or are one number for a variable or factor.
+    variable_features : array (variables, features), optional
+    factor_features : mapping of int to array (factors, features), optional
+        For groups of the graph.
+
+    Examples
+    --------
+    >>> import isinglass as ig
+    >>> model = EntropyModel(ig.models.graph_model([([[1.0], [2.0]], [(0, 1)])], n_states=2), per="clique")
+    >>> model.parameters
+    {'node': (1, 2), 'edge': (2, 2), 'entropy/variables': (1,), 'entropy/factors/1': (1,)}
+    >>> by_state, groups = model.weights(np.zeros(model.size))
+    >>> by_state.tolist(), groups[1].ravel().tolist()
+    ([0.01, 0.01, 0.01, 0.01], [1.0])
+    """
+
+    def __init__(
+        self,
+        plain: Model,
+        variables: float = 0.01,
+        factors: float = 1.0,
+        per: Literal["configuration", "clique"] = "configuration",
+        variable_features: ArrayLike | None = None,
+        factor_features: Mapping[int, ArrayLike] | None = None,
+    ) -> None:
+        instance(plain, Model, "plain")
+        if per not in ("configuration", "clique"):
+            raise InputError("per", "'configuration' or 'clique'", repr(per))
+        self.__dict__.update(plain.__dict__)
+        self.plain, self.per = plain, per
+        self.base = (number(variables, "variables", 0, np.inf), number(factors, "factors", 0, np.inf))
+        if min(self.base) == 0:
+            raise InputError("variables, factors", "positive weights", f"{self.base}")
+        self._given = (variable_features, factor_features)
+        cards = np.unique(self.graph.cards)
+        if per == "configuration" and len(cards) > 1:
+            raise InputError("per", "'clique' where variables differ in their states", "'configuration'")
+        self._features: dict[str, FloatArray] = {}
+        self._group_of: dict[str, int] = {}
+        self.parameters, self.kinds = dict(plain.parameters), dict(plain.kinds)
+        self._add(VARIABLES, variable_features, self.graph.n_variables, tuple(cards.tolist()), "node")
+        for g, group in enumerate(self.graph.groups):
+            if group.arity >= 2:
+                name = f"{FACTORS}/{g}"
+                self._group_of[name] = g
+                self._add(name, (factor_features or {}).get(g), len(group), group.shape, "edge")
+        self._where = {name: slice(*self._bounds(name)) for name in self.parameters}
+        self.size = sum(map(prod, self.parameters.values()))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (EntropyModel, (self.plain, *self.base, self.per, *self._given))
+
+    def weights(self, theta: ArrayLike) -> tuple[FloatArray, list[FloatArray]]:
+        """Return the weights of all states, flat, and for each group an array that broadcasts to its tables."""
+        parts = self.split(theta)
+        of_states = self.base[0] * np.exp(self._spread(parts, VARIABLES))
+        cards = self.graph.cards
+        by_state = of_states.ravel() if self.per == "configuration" else np.repeat(of_states, cards)
+        groups: list[FloatArray] = [np.ones(1)] * len(self.graph.groups)
+        for name, g in self._group_of.items():
+            found = self.base[1] * np.exp(self._spread(parts, name))
+            groups[g] = (
+                found.reshape(found.shape[0], *((1,) * self.graph.groups[g].arity)) if found.ndim == 1 else found
+            )
+        return by_state, groups
+
+    def weights_transpose(self, theta: ArrayLike, by_state: NDArray[Any], groups: Sequence[NDArray[Any]]) -> FloatArray:
+        """Carry derivatives by the weights back to theta."""
+        of_states, of_groups = self.weights(theta)
+        total = np.zeros(self.size)
+        slope = by_state * of_states
+        if self.per == "configuration":
+            slope = slope.reshape(self.graph.n_variables, -1)
+        else:
+            slope = np.add.reduceat(slope, np.cumsum(self.graph.cards) - self.graph.cards)
+        total[self._where[VARIABLES]] = self._collect(VARIABLES, slope)
+        for name, g in self._group_of.items():
+            slope = groups[g] * of_groups[g]
+            if self.per == "clique":
+                slope = slope.reshape(len(slope), -1).sum(axis=1)
+            total[self._where[name]] = self._collect(name, slope)
+        return total
+
+    def _add(self, name: str, given: ArrayLike | None, rows: int, shape: tuple[int, ...], kind: Any) -> None:
+        features = np.ones((1, 1)) if given is None else np.asarray(given, np.float64)
+        if features.ndim != 2 or (given is not None and len(features) != rows) or not np.isfinite(features).all():
+            raise InputError(f"features of {name!r}", f"finite numbers ({rows}, features)", f"shape {features.shape}")
+        self._features[name] = features
+        self.parameters[name] = (features.shape[1], *(shape if self.per == "configuration" else ()))
+        self.kinds[name] = kind
+
+    def _bounds(self, name: str) -> tuple[int, int]:
+        names = list(self.parameters)
+        sizes = [prod(self.parameters[n]) for n in names]
+        at = names.index(name)
+        return sum(sizes[:at]), sum(sizes[: at + 1])
+
+    def _spread(self, parts: Mapping[str, NDArray[Any]], name: str) -> FloatArray:
+        """Return G T, one row for each variable or factor."""
+        found = np.tensordot(self._features[name], parts[name], axes=(1, 0))
+        rows = self.graph.n_variables if name == VARIABLES else len(self.graph.groups[self._group_of[name]])
+        return np.asarray(np.broadcast_to(found, (rows, *found.shape[1:]))) if name == VARIABLES else found
+
+    def _collect(self, name: str, slope: NDArray[Any]) -> FloatArray:
+        """Return G' times the slopes of rows."""
+        features = self._features[name]
+        if len(features) == 1 and len(slope) != 1:
+            slope = slope.sum(axis=0, keepdims=True)
+        return np.asarray(np.tensordot(features, slope, axes=(0, 0))).ravel()

@@ -1,0 +1,98 @@
+"""All solvers of a convex free energy find the same minimum, or say that they did not."""
+
+import warnings
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+import isinglass as ig
+from isinglass.testing import random_potentials
+
+GRAPHS = {
+    "triangle": ig.FactorGraph([2, 2, 2], [(0, 1), (1, 2), (2, 0), (0,)]),
+    "mixed": ig.FactorGraph([2, 3, 4, 2, 3], [(0, 1), (1, 2), (2, 3), (3, 0), (1,), (4, 1), ()]),
+    "triples": ig.FactorGraph([2, 2, 3, 2], [(0, 1, 2), (1, 2, 3), (3, 0), (2,)]),
+    "four": ig.FactorGraph([2, 3, 2, 2, 2], [(0, 1, 2, 3), (1, 0), (0, 1), (3,), (3,)]),
+}
+
+
+def random_weights(graph, rng, plain):
+    """Draw weights in [.2, 1], for each variable and factor or for each state and configuration."""
+    if plain:
+        return ig.EntropyWeights(rng.uniform(0.2, 1, graph.n_variables), rng.uniform(0.2, 1, graph.n_factors))
+    states = rng.uniform(0.2, 1, int(graph.cards.sum()))
+    return ig.EntropyWeights(states, [rng.uniform(0.2, 1, (len(g), *g.shape)) for g in graph.groups])
+
+
+@pytest.mark.parametrize("plain", [True, False])
+@pytest.mark.parametrize("solver", ["newton", "primal", "dual", "messages"])
+@pytest.mark.parametrize("name", GRAPHS)
+def test_all_solvers_agree(name, solver, plain):
+    rng = np.random.default_rng(len(name))
+    p = random_potentials(GRAPHS[name], rng).repeat(2)
+    weights = random_weights(p.graph, rng, plain)
+    truth = ig.infer(p, ig.ConvexFreeEnergy(weights, tol=1e-12))
+    run = ig.ConvexFreeEnergy(weights, tol=1e-9, max_iter=2000, solver=solver)
+    if solver == "messages" and not plain:
+        with pytest.raises(ig.InputError, match="solver: expected 'newton' where weights depend"):
+            ig.infer(p, run)
+        return
+    if solver == "primal":  # it enforces positive beliefs in the limit only, and slowly
+        run = ig.ConvexFreeEnergy(weights, tol=3e-8, max_iter=10000, solver=solver)
+    r = ig.infer(p, run)
+    assert r.info.converged
+    assert r.info.residual <= run.tol
+    assert_allclose(r.component_log_z, truth.component_log_z, rtol=1e-7)
+    assert_allclose(r.variables.flat, truth.variables.flat, atol=1e-7)
+    for mine, true in zip(r.factors.groups, truth.factors.groups, strict=True):
+        assert_allclose(mine, true, atol=1e-7)
+
+
+def test_quasi_newton_on_the_dual():
+    """It sees gradients only: less accurate, and it says so."""
+    p = random_potentials(GRAPHS["triples"], np.random.default_rng(0))
+    weights = random_weights(p.graph, np.random.default_rng(1), False)
+    truth = ig.infer(p, ig.ConvexFreeEnergy(weights, tol=1e-12))
+    r = ig.infer(p, ig.ConvexFreeEnergy(weights, tol=1e-6, max_iter=2000, solver="lbfgs"))
+    assert r.info.converged
+    assert_allclose(r.variables.flat, truth.variables.flat, atol=1e-5)
+    with pytest.warns(ig.ConvergenceWarning):
+        assert not ig.infer(p, ig.ConvexFreeEnergy(weights, max_iter=3, solver="lbfgs")).info.converged
+
+
+def test_the_bound_takes_half_newton_steps():
+    """From consistent beliefs, with H = 2 w / b, a step is half of that with H = w / b."""
+    from isinglass.inference.convex_newton import Newton
+    from isinglass.inference.convex_problem import Problem
+
+    p = random_potentials(GRAPHS["mixed"], np.random.default_rng(0))
+    newton, everything = Newton(Problem.of(p, *ig.EntropyWeights().on(p.graph))), np.arange(1)
+    newton.direction(everything)
+    whole = newton.step.dp.copy(), newton.step.dq.copy()
+    newton.direction(everything, scale=2.0)
+    assert_allclose(newton.step.dp, whole[0] / 2, atol=1e-14)
+    assert_allclose(newton.step.dq, whole[1] / 2, atol=1e-14)
+
+
+def test_evidence_and_hard_zeros_without_ties():
+    rng = np.random.default_rng(3)
+    p = random_potentials(GRAPHS["triples"], rng, zeros=0.1, witness=np.array([1, 1, 2, 0]), evidence={0: 1})
+    truth = ig.infer(p, "convex", tol=1e-12)
+    for solver in ("primal", "dual", "messages"):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ig.ConvergenceWarning)
+            r = ig.infer(p, "convex", solver=solver, max_iter=3000, tol=1e-9)
+        assert_allclose(r.variables.flat, truth.variables.flat, atol=1e-7)
+
+
+def test_what_solvers_refuse():
+    p = random_potentials(ig.chain_graph(3, 2), np.random.default_rng(0))
+    for solver in ("dual", "messages", "lbfgs"):
+        with pytest.raises(ig.InputError, match="weights of variables are not positive"):
+            ig.infer(p, "convex", weights="bethe", solver=solver)
+    with pytest.raises(ig.InputError, match="solver: expected 'auto' or 'newton' or 'primal'"):
+        ig.infer(p, "convex", solver="simplex")
+    equal = ig.Potentials(ig.FactorGraph([2, 2], [(0, 1)]), [[[0.0, -np.inf], [-np.inf, 0.0]]])
+    with pytest.raises(ig.InputError, match="hard zeros tie variables"):
+        ig.infer(equal, "convex", solver="dual")
