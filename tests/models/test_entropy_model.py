@@ -118,5 +118,5 @@ def test_grid_search_and_objections():
 )
 @pytest.mark.filterwarnings("ignore::isinglass.errors.ConvergenceWarning")
 def test_a_weak_penalty_of_the_entropy():
-    """Known defect: training ends with an error about a label of belief zero, where the line search should step back."""
+    """Known defect: it ends with an error about a label of belief zero; the line search should step back."""
     ig.GridCRF(inference="convex", gradient="implicit", entropy="fit", bias=True, l2=0.01, max_iter=80).fit(*noisy(0))
