@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isinglass.estimators.choices import Choices
-from isinglass.inference import Algorithm
+from isinglass.inference import Algorithm, EntropyWeights
 from isinglass.learning.objective import Objective
 from isinglass.learning.optimisers import Optimizer
 from isinglass.learning.total import Total, blocks
@@ -145,7 +145,8 @@ def sizes_of(model: Model) -> IntArray:
 
 def _splits(algorithm: Algorithm) -> bool:
     """Tell whether an inference has no options for single factors, which are those of all examples together."""
-    return not any(isinstance(option, np.ndarray | list | tuple) for option in vars(algorithm).values())
+    options = vars(algorithm).values()
+    return not any(isinstance(option, np.ndarray | list | tuple | EntropyWeights) for option in options)
 
 
 def described(value: Any) -> Any:

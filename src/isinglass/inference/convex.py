@@ -256,11 +256,13 @@ class Minimum:
         if self.linear:
             return
         problem, newton, everything = self.problem, self.newton, np.arange(self.problem.n_components)
-        newton.step.p[:] = np.where(self.p.real < LOWEST, LOWEST, self.p)
-        soften(problem.shape.blocks, everything, newton.step.p, self.q, LEAST_SHARE, newton.step.q)
-        blocks, costs = problem.shape.blocks, (problem.wp, problem.wq, problem.vp, problem.vq)
-        prepare(blocks, everything, *costs, 1.0, newton.step)
-        newton.factorise(everything)
+        step, blocks = newton.step, problem.shape.blocks
+        p, q = np.where(self.p.real < LOWEST, LOWEST, self.p), np.empty_like(self.q)
+        soften(blocks, everything, p, self.q, LEAST_SHARE, q)
+        if not (np.array_equal(p, step.p) and np.array_equal(q, step.q)):  # else it is that of the last look
+            step.p[:], step.q[:] = p, q
+            prepare(blocks, everything, problem.wp, problem.wq, problem.vp, problem.vq, 1.0, step)
+            newton.factorise(everything)
         self.linear = True
 
     def _by_weights(self, of_states: NDArray[Any], of_entries: NDArray[Any]) -> WeightGradients:
