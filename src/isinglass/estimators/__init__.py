@@ -4,7 +4,9 @@ from isinglass.estimators.chain import ChainCRF
 from isinglass.estimators.crf import CRF
 from isinglass.estimators.graph import GraphCRF
 from isinglass.estimators.grid import GridCRF
+from isinglass.estimators.hmm import HMM
+from isinglass.estimators.memm import MEMM
 from isinglass.estimators.mrf import MRF
 from isinglass.estimators.training import Epoch
 
-__all__ = ["CRF", "MRF", "ChainCRF", "Epoch", "GraphCRF", "GridCRF"]
+__all__ = ["CRF", "HMM", "MEMM", "MRF", "ChainCRF", "Epoch", "GraphCRF", "GridCRF"]

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from isinglass.errors import FileFormatError, InputError, IsinglassError
 from isinglass.estimators.chain_features import FeatureIndex, Names
-from isinglass.estimators.chain_training import checked
 from isinglass.estimators.files import _decoded, _encoded, _entry
 from isinglass.estimators.training import history_of, history_rows
 from isinglass.io.arrays import ArrayFile, read_arrays, write_arrays
@@ -21,7 +20,7 @@ from isinglass.io.files import PathLike, shown_path
 from isinglass.models.attributes import StateFeatures
 from isinglass.models.sequences import SequenceModel
 
-SCHEMA, VERSION = "chain-crf", 1
+VERSION = 1
 _DROPPED = ("checkpoint",)
 _FACTS = {"n_features_in": int, "n_iter": int, "converged": bool, "message": str}
 _PLAIN = (str, bool, int, float)
@@ -52,19 +51,19 @@ def save(crf: Any, path: PathLike) -> None:
         "labels": features.labels,
         "forbidden": crf.model_.forbidden,
     }
-    write_arrays(path, arrays, schema=SCHEMA, version=VERSION, metadata=metadata)
+    write_arrays(path, arrays, schema=crf.schema, version=VERSION, metadata=metadata)
 
 
 def load(cls: type[Any], path: PathLike) -> Any:
     """Read what `save` wrote; everything is checked before it is believed."""
-    file, name = read_arrays(path, schema=SCHEMA, version=VERSION), shown_path(path)
+    file, name = read_arrays(path, schema=cls.schema, version=VERSION), shown_path(path)
     crf = cls()
     given = _entry(file, "parameters", dict, name)
     if unknown := sorted(set(given) - set(crf.get_params(deep=False))):
         raise FileFormatError(name, None, f"parameters of {cls.__name__}", f"{unknown[0]!a:.60}")
     try:
         crf.set_params(**{key: _decoded(value, key) for key, value in given.items()})
-        checked(crf)
+        crf._checked()
     except (IsinglassError, RecursionError) as error:
         raise FileFormatError(name, None, f"parameters of {cls.__name__}", f"{error!s:.200}") from None
     for key, kind in _FACTS.items():

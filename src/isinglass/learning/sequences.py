@@ -4,7 +4,8 @@
 
 For the likelihood, dL/df_t(x) = p_t(x) - p_t(x given y) and dL/dg likewise, the second term an indicator where every
 label is known. Losses of beliefs go through the derivative of forward-backward along their own derivatives
-(`isinglass.inference.sequences.derivative`). The pseudolikelihood needs no inference.
+(`isinglass.inference.sequences.derivative`). The pseudolikelihood and the local likelihood, of each
+label given its neighbours or only the one before it, need no inference.
 
 Sequences are done in pieces, on as many threads as wished; cuts and the order of sums depend on the data alone, so that
 the result has the same bits for any number of threads.
@@ -17,7 +18,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property, partial
 from threading import local
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +26,7 @@ from numpy.typing import NDArray
 from isinglass.errors import InputError
 from isinglass.inference.sequences import Posterior, Room, Transition, derivative, posterior, require_possible
 from isinglass.losses import CliqueLoss, Likelihood, Loss, Pseudolikelihood, UnivariateLoss
+from isinglass.losses.loss import LossFacts
 from isinglass.models.attributes import aligned, width_of
 from isinglass.models.sequences import PIECE, SequenceModel, Sequences, Tables, ends_of
 from isinglass.validation import IntArray
@@ -189,6 +191,21 @@ class Spreading:
         return list(self.pool.map(lambda one: function(*one), arguments))
 
 
+@dataclass(frozen=True)
+class LocalLikelihood(Loss):
+    """What a maximum entropy Markov model minimises: each label given the one before it (McCallum et al. 2000)."""
+
+    name: ClassVar[str] = "local"
+    facts: ClassVar[LossFacts] = LossFacts(
+        formula="-sum_t log p(y_t | y_{t-1}, x)",
+        convex=True,
+        consistent=True,
+        uses="potentials",
+        note="for models that are normalised locally; a token whose own label or the one before it is not observed is "
+        "left out",
+    )
+
+
 PieceLoss = Callable[[Piece, FloatArray, Transition, FloatArray, Room], Sums]
 """From a piece, its scores (overwritten) and the transitions to its sums; derivatives by the scores: the last array."""
 
@@ -197,8 +214,8 @@ def piece_loss(loss: Loss) -> PieceLoss:
     """Return the function for the pieces of a loss."""
     if isinstance(loss, Likelihood):
         return likelihood
-    if isinstance(loss, Pseudolikelihood):
-        return pseudolikelihood
+    if isinstance(loss, Pseudolikelihood | LocalLikelihood):
+        return partial(conditional, isinstance(loss, Pseudolikelihood))
     if isinstance(loss, UnivariateLoss):
         return partial(univariate, loss)
     if isinstance(loss, CliqueLoss):
@@ -249,13 +266,17 @@ def _rows_of(offsets: IntArray, sequences: IntArray) -> IntArray:
     return np.asarray(np.arange(sizes.sum()) + np.repeat(offsets[sequences] - (ends - sizes), sizes))
 
 
-def pseudolikelihood(piece: Piece, scores: FloatArray, transition: Transition, slopes: FloatArray, room: Room) -> Sums:
-    """Return - sum_t log p(y_t given its neighbours), over known labels whose neighbours are known."""
+def conditional(
+    both: bool, piece: Piece, scores: FloatArray, transition: Transition, slopes: FloatArray, room: Room
+) -> Sums:
+    """Return - sum_t log p(y_t given its neighbours, or only the one before it), where all of them are known."""
     y, k, g, after = piece.labels, transition.card, transition.log, piece.after
     fine = (y >= 0) & (piece.weights > 0)
     fine[after] &= y[after - 1] >= 0
-    fine[after - 1] &= y[after] >= 0
-    left, right, rows = after[fine[after]], after[fine[after - 1]] - 1, np.flatnonzero(fine)
+    if both:
+        fine[after - 1] &= y[after] >= 0
+    left, right = after[fine[after]], after[fine[after - 1] & both] - 1
+    rows = np.flatnonzero(fine)
     scores[left, :k] += g[y[left - 1]]
     scores[right, :k] += g[:, y[right + 1]].T
     chosen, at, weights = scores[rows, :k], np.arange(len(rows)), piece.weights[rows]
