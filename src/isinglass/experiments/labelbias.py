@@ -156,8 +156,8 @@ def _report(values: NDArray[np.float64], levels: list[float], n_train: int, n_te
             rows.append([f"{level:.3f}", name, *cells, f"{least[i]:.4f}", paper])
     notes = [
         f"mean and standard error over {draws} draws of {n_train} training and {n_test} test words",
-        "best possible, of words: the more probable path under the true model; published: Lafferty et al. 2001, section 5.1,"
-        " of words or of labels",
+        "best possible, of words: the more probable path under the true model",
+        "published: Lafferty et al. 2001, section 5.1, of words or of labels",
         "the MEMM cannot undo at the second letter what it chose at the first; HMM and CRF weigh the whole word",
     ]
     data = {"experiment": LabelBias.name, "noise": levels, "models": list(_MODELS), "errors": values.tolist(),
