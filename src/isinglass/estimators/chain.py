@@ -28,6 +28,9 @@ class ChainCRF(LogLinearSequence):
         Whether the first and the last label of a sequence have parameters of their own.
     bias : bool, default=False
         Append an attribute that is always there.
+    order : 1 or 2, default=1
+        With 2 triples of labels have parameters, too. Inference is exact, but a token takes (labels * (labels + 1))²
+        steps: for a dozen labels or two. Losses of pairs of labels become those of triples; not for "pseudo".
     forbidden : collection of (before, after), optional
         Labels that may not follow one another, in training and prediction; (None, y): y may not be first, (x, None): x
         may not be last.
@@ -54,7 +57,8 @@ class ChainCRF(LogLinearSequence):
     classes_ : list
         The labels, in order if they have one.
     parameters_ : dict of str to array
-        "state" (weights,), "transition" (labels, labels), rows: the earlier label; "start" and "end" with `boundary`.
+        "state" (weights,), "transition" (labels, labels), rows: the earlier label; "start" and "end" with `boundary`;
+        "second" (labels + 1, labels, labels) with `order` 2, the last of the first axis: no label.
     state_features_ : dict
         From (attribute, label) to weight.
     theta_ : array
@@ -84,6 +88,7 @@ class ChainCRF(LogLinearSequence):
         min_count: Any = 1,
         boundary: Any = False,
         bias: Any = False,
+        order: Any = 1,
         forbidden: Any = None,
         decoder: Any = "map",
         class_weight: Any = None,
@@ -104,6 +109,7 @@ class ChainCRF(LogLinearSequence):
         self.min_count = min_count
         self.boundary = boundary
         self.bias = bias
+        self.order = order
         self.forbidden = forbidden
         self.decoder = decoder
         self.class_weight = class_weight

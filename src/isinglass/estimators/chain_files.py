@@ -37,6 +37,7 @@ def save(crf: Any, path: PathLike) -> None:
         "named": crf.index_.names is not None,
         "bias": crf.index_.bias,
         "boundary": crf.model_.boundary,
+        "order": crf.model_.order,
         **{name: kind(getattr(crf, f"{name}_")) for name, kind in _FACTS.items()},
     }
     names = [name.encode() for name in crf.index_.names or ()]
@@ -128,7 +129,10 @@ def _model(file: ArrayFile, card: int, n_attributes: int, name: str) -> Sequence
     attributes = np.repeat(np.arange(n_attributes), np.maximum(steps, 0)) if fits else np.zeros(0)
     if not fits or (np.diff(attributes * card + labels) <= 0).any():
         raise FileFormatError(name, None, "weights listed by attribute and label", "something else")
-    return SequenceModel(StateFeatures(card, first, labels), _entry(file, "boundary", bool, name), forbidden)
+    order = _entry(file, "order", int, name)
+    if order not in (1, 2):
+        raise FileFormatError(name, None, "order 1 or 2", str(order))
+    return SequenceModel(StateFeatures(card, first, labels), _entry(file, "boundary", bool, name), forbidden, order)
 
 
 def _array(file: ArrayFile, key: str, kind: str, shape: tuple[int, ...], name: str) -> NDArray[Any]:

@@ -21,6 +21,7 @@ class LogLinearSequence(SequenceEstimator):
     """Base class of log-linear estimators for sequences; subclasses have a `loss`."""
 
     loss: Any
+    order: Any = 1
     warm_start: Any
 
     def _checked(self) -> ChainChoices:

@@ -93,10 +93,7 @@ class SequenceEstimator(BaseEstimator):  # type: ignore[misc]
     ) -> list[FloatArray]:
         """Return the probability of each label, arrays (length, labels), columns as `classes_`; see `predict`."""
         data, rules = self._data(X, forced, allowed, forbidden)
-        k = len(self.classes_)
-        found = self._run(data, rules, posterior, _log_z)
-        flat = np.concatenate([one.nodes[:, :k] for one in found]) if found else np.zeros((0, k))
-        return np.split(flat, data.offsets[1:-1])
+        return np.split(self._beliefs(data, rules), data.offsets[1:-1])
 
     def predict_n_best(
         self, X: Any, n: int, *, forced: Any = None, allowed: Any = None, forbidden: Any = None
@@ -108,7 +105,7 @@ class SequenceEstimator(BaseEstimator):  # type: ignore[misc]
         data, rules = self._data(X, forced, allowed, forbidden)
         n = whole_number(n, "n", 1)
         found = self._run(data, rules, partial(_n_best, n=n))
-        names = self.classes_
+        names = [self.classes_[y] for y in self.model_.states.label_of.tolist()]
         return [
             [([names[y] for y in path], value) for path, value in zip(paths.tolist(), values.tolist(), strict=True)]
             for paths, values in chain.from_iterable(found)
@@ -127,7 +124,8 @@ class SequenceEstimator(BaseEstimator):  # type: ignore[misc]
         data, rules = self._data(X, forced, allowed, forbidden)
         draw = generator(random_state)
         found = self._run(data, rules, partial(posterior, back=False), _log_z)
-        return self._spelt(np.concatenate([draw_labels(one, draw) for one in found]), data)
+        codes = np.concatenate([draw_labels(one, draw) for one in found])
+        return self._spelt(self.model_.states.label_of[codes], data)
 
     def log_likelihood(self, X: Any, Y: Any) -> FloatArray:
         """Return the log-probability of the observed labels of each sequence, an array (sequences,)."""
@@ -182,12 +180,18 @@ class SequenceEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _codes(self, data: Encoded, rules: Constraints) -> NDArray[np.int64]:
         """Decode, and return the numbers of the labels."""
-        k = len(self.classes_)
         if decoder_of(self) == "mpm":
-            found = self._run(data, rules, posterior, _log_z)
-            return np.concatenate([one.nodes[:, :k].argmax(axis=1) for one in found])
+            return np.asarray(self._beliefs(data, rules).argmax(axis=1))
         best = self._run(data, rules, best_labels, itemgetter(1))
-        return np.concatenate([labels for labels, _ in best])
+        return np.asarray(self.model_.states.label_of[np.concatenate([states for states, _ in best])])
+
+    def _beliefs(self, data: Encoded, rules: Constraints) -> FloatArray:
+        """Return the probability of each label of all tokens (tokens, labels)."""
+        states = self.model_.states
+        found = self._run(data, rules, posterior, _log_z)
+        return np.concatenate(
+            [np.zeros((0, states.card)), *(states.collect(one.nodes[:, : states.count]) for one in found)]
+        )
 
     def _spelt(self, codes: NDArray[np.int64], data: Encoded) -> list[list[Any]]:
         """Return labels for numbers, sequence by sequence."""
@@ -205,14 +209,14 @@ class SequenceEstimator(BaseEstimator):  # type: ignore[misc]
         """Do some work on every piece of the data, side by side; `values` of it must be finite for each sequence."""
         sequences = Sequences(self.model_.features.compiled(data.X), data.offsets)
         tables = self.model_.tables(self.theta_, sequences.tokens)
-        own, ruled = Transition(tables.transition), Transition(rules.ruled(tables.transition))
+        own, ruled = Transition(tables.transition), Transition(rules.ruled(tables.transition, tables.states))
 
         def one(first: int, last: int) -> Any:
             cut = sequences.offsets[first : last + 1]
             offsets, scores = cut - cut[0], np.empty((int(cut[-1] - cut[0]), width_of(own.card)))
             sequences.scores(tables, first, last, scores)
             self._normalise(scores, offsets, own)
-            rules.rule_out(scores, int(cut[0]), offsets)
+            rules.rule_out(scores, int(cut[0]), offsets, tables.states)
             found = work(scores, offsets, ruled)
             if values is not None:
                 require_possible(values(found), first)

@@ -28,6 +28,7 @@ from isinglass.inference.sequences import Posterior, Room, Transition, derivativ
 from isinglass.losses import CliqueLoss, Likelihood, Loss, Pseudolikelihood, UnivariateLoss
 from isinglass.losses.loss import LossFacts
 from isinglass.models.attributes import aligned, width_of
+from isinglass.models.label_states import LabelStates
 from isinglass.models.sequences import PIECE, SequenceModel, Sequences, Tables, ends_of
 from isinglass.validation import IntArray
 
@@ -49,12 +50,19 @@ class Piece:
     labels : int array (tokens,)
         -1: not observed.
     weights : array (tokens,)
+    states : LabelStates
     """
 
     first: int
     offsets: IntArray
     labels: IntArray
     weights: FloatArray
+    states: LabelStates
+
+    @cached_property
+    def codes(self) -> IntArray:
+        """The state of each token, -1 where it is not known."""
+        return self.states.codes(self.labels, self.offsets)
 
     @cached_property
     def sequence_weights(self) -> FloatArray:
@@ -125,7 +133,7 @@ class SequenceObjective:
         self.spread = Spreading(self.threads)
         self.rooms, self.slopes = local(), np.empty((0, 0))
         paired = isinstance(self.loss, UnivariateLoss | CliqueLoss)  # their derivatives need the beliefs of all pairs
-        most = min(PIECE, max(_FEWEST, _MOST_PAIRS // self.model.features.card**2)) if paired else PIECE
+        most = min(PIECE, max(_FEWEST, _MOST_PAIRS // self.model.states.count**2)) if paired else PIECE
         self.pieces = [(first, last, self._piece(first, last)) for first, last in self.data.pieces(most)]
 
     def __call__(self, theta: FloatArray) -> tuple[float, FloatArray]:
@@ -163,7 +171,7 @@ class SequenceObjective:
         offsets = self.data.offsets[first : last + 1]
         tokens = slice(int(offsets[0]), int(offsets[-1]))
         weights = np.ones(tokens.stop - tokens.start) if self.weights is None else self.weights[tokens]
-        return Piece(first, offsets - offsets[0], self.labels[tokens], weights)
+        return Piece(first, offsets - offsets[0], self.labels[tokens], weights, self.model.states)
 
     def _sums(
         self, tables: Tables, transition: Transition, slopes: FloatArray, first: int, last: int, piece: Piece
@@ -172,9 +180,14 @@ class SequenceObjective:
         if not hasattr(self.rooms, "own"):
             self.rooms.own = Room()
         room: Room = self.rooms.own
-        scores = room.take("scores", end - start, slopes.shape[1])
+        scores = room.take("scores", end - start, width_of(transition.card))
         self.data.scores(tables, first, last, scores)
-        return self.of_piece(piece, scores, transition, slopes[start:end], room)
+        if self.model.order == 1:
+            return self.of_piece(piece, scores, transition, slopes[start:end], room)
+        wide = room.take("slopes", *scores.shape)
+        sums = self.of_piece(piece, scores, transition, wide, room)
+        slopes[start:end, : piece.states.card] = piece.states.collect(wide[:, : transition.card])
+        return sums
 
 
 class Spreading:
@@ -230,7 +243,7 @@ def likelihood(piece: Piece, scores: FloatArray, transition: Transition, slopes:
     last, weights, partly = len(piece.offsets) - 1, piece.sequence_weights, piece.partly
     counts = np.zeros_like(transition.log)
     on = np.where(piece.every, weights, 0.0)
-    value, bad = known_paths(0, last, piece.offsets, piece.labels, on, scores, transition.log, counts)
+    value, bad = known_paths(0, last, piece.offsets, piece.codes, on, scores, transition.log, counts)
     if bad >= 0:
         piece.refuse(bad, "one that the model forbids")
     clamped = _clamped(piece, scores, transition) if len(partly) else None
@@ -243,18 +256,15 @@ def likelihood(piece: Piece, scores: FloatArray, transition: Transition, slopes:
         value -= float((weights[partly] * clamped.log_z).sum())
         slopes[_rows_of(piece.offsets, partly)] -= clamped.nodes
         total = total - clamped.transitions(weights[partly])
-    less_known(0, last, piece.offsets, piece.labels, piece.every, weights, slopes)
+    less_known(0, last, piece.offsets, piece.codes, piece.every, weights, slopes)
     return value, total
 
 
 def _clamped(piece: Piece, scores: FloatArray, transition: Transition) -> Posterior:
     """Run the sequences whose labels are partly known, with those ruling out all others."""
     rows = _rows_of(piece.offsets, piece.partly)
-    kept, y = scores[rows], piece.labels[rows]
-    known = np.flatnonzero(y >= 0)
-    own = kept[known, y[known]]
-    kept[known] = -np.inf
-    kept[known, y[known]] = own
+    kept, y, labels = scores[rows], piece.labels[rows, None], piece.states.label_of
+    kept[:, : len(labels)][(y >= 0) & (y != labels)] = -np.inf
     offsets = np.concatenate([[0], np.cumsum(np.diff(piece.offsets)[piece.partly])])
     return posterior(kept, offsets, transition)
 
@@ -302,10 +312,10 @@ def univariate(
     found, k = posterior(scores, piece.offsets, transition, room=room), transition.card
     require_possible(found.log_z, piece.first)
     rows = np.flatnonzero((piece.labels >= 0) & (piece.weights > 0))
-    values, bars = loss.terms(found.nodes[rows, :k], piece.labels[rows])
+    values, bars = loss.terms(piece.states.collect(found.nodes[rows, :k]), piece.labels[rows])
     _require_believed(~np.isfinite(values), rows, piece)
     node_bars = np.zeros((len(piece.labels), k))
-    node_bars[rows] = piece.weights[rows, None] * bars
+    node_bars[rows] = piece.weights[rows, None] * piece.states.spread(bars)
     slopes[:] = 0.0
     slopes[:, :k], totals = derivative(found, node_bars, None)
     return float((piece.weights[rows] * values).sum()), totals
@@ -314,11 +324,11 @@ def univariate(
 def clique(
     loss: CliqueLoss, piece: Piece, scores: FloatArray, transition: Transition, slopes: FloatArray, room: Room
 ) -> Sums:
-    """Sum a function of the belief of pairs over known neighbours; the weight is the mean of the two."""
+    """Sum a function of the belief of pairs of states over known neighbours; the weight is the mean of the two."""
     found, k, y, after = (
         posterior(scores, piece.offsets, transition, room=room),
         transition.card,
-        piece.labels,
+        piece.codes,
         piece.after,
     )
     require_possible(found.log_z, piece.first)
