@@ -11,7 +11,7 @@ loss is that of the beliefs which these iterations give (ucl, differentiated thr
 converge.
 
 Beside it: chunks alone, by a chain that sees words only, and in cascade: parts of speech by a chain, then chunks by a
-chain that sees the first one's guesses (true parts of speech in training).
+chain that sees the first one's guesses, of three words (true parts of speech in training).
 """
 
 from __future__ import annotations
