@@ -37,6 +37,12 @@ from .errors import (
     MissingDependencyError as MissingDependencyError,
 )
 from .estimators import (
+    HMM as HMM,
+)
+from .estimators import (
+    MEMM as MEMM,
+)
+from .estimators import (
     MRF as MRF,
 )
 from .estimators import (

@@ -204,3 +204,20 @@ def test_chains_are_graphs():
         chain_model([], 2)
     with pytest.raises(ig.InputError, match=r"sequences\[0\]: expected an array \(length, features\)"):
         chain_model([[1.0, 2.0]], 2)
+
+
+def test_edges_of_few_types_share_their_tables():
+    rng = np.random.default_rng(8)
+    edges = [(0, 1), (1, 2), (2, 3), (0, 3), (0, 2)]
+    types = [0, 0, 1, 1, 0]
+    examples = [(rng.standard_normal((4, 2)), edges, np.eye(2)[types]) for _ in range(3)]
+    model = graph_model(examples, 3)
+    apart = graph_model([(x, e, sparse.csr_array(z)) for x, e, z in examples], 3)
+    theta = rng.standard_normal(model.size)
+    assert model.potentials(theta).groups[1].shape == (2, 3, 3)
+    assert apart.potentials(theta).groups[1].shape == (15, 3, 3)
+    for one, two in zip(model.potentials(theta).log_tables, apart.potentials(theta).log_tables, strict=True):
+        np.testing.assert_allclose(one, two, rtol=1e-13)
+    check_adjoint(model, rng)
+    few = graph_model([(rng.standard_normal((2, 2)), [(0, 1)], np.eye(2)[[1]])], 3)
+    np.testing.assert_array_equal(few.potentials(theta).groups[1][0], theta[-9:].reshape(3, 3))

@@ -24,6 +24,9 @@ _TEXT = """Run a published experiment again and print a table of our values besi
   horses      the same methods, two labels; needs weizmann_horses_60x80.npz
   conll2000   chunks of sentences: F1 of a chain CRF; needs text/conll2000_{train,test}.txt.gz
   letters     handwritten words: letters right, with and without neighbours; needs letters_folds0-7.npz
+  labelbias   HMM, MEMM and CRF on two words (Lafferty et al. 2001): where local normalisation fails
+  skipchain   named entities: a chain and links between equal words; needs text/wnut17_{train,test}.txt.gz
+  fatchain    parts of speech and chunks, apart and together; needs text/conll2000_{train,test}.txt.gz
 """
 _EXAMPLES = """  isinglass reproduce digits --quick
   isinglass reproduce digits --rows ucl-4,trw --noise 0.5 --draws 10 --json digits.json

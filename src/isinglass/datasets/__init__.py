@@ -2,6 +2,7 @@
 
 from isinglass.datasets.chunking import Chunking, chunk_attributes, load_conll2000
 from isinglass.datasets.digits import NoisyDigits, binary_digits, noisy_digits
+from isinglass.datasets.entities import Entities, entity_attributes, load_wnut17
 from isinglass.datasets.glyph import denoising_model, glyph, noisy_glyph
 from isinglass.datasets.letters import Letters, load_letters
 from isinglass.datasets.photographs import Photographs, load_horses, load_street_scenes
@@ -10,6 +11,7 @@ from isinglass.datasets.textbook import misconception
 
 __all__ = [
     "Chunking",
+    "Entities",
     "Letters",
     "NoisyDigits",
     "Photographs",
@@ -17,12 +19,14 @@ __all__ = [
     "binary_digits",
     "chunk_attributes",
     "denoising_model",
+    "entity_attributes",
     "glyph",
     "load_conll2000",
     "load_horses",
     "load_letters",
     "load_snakes",
     "load_street_scenes",
+    "load_wnut17",
     "misconception",
     "noisy_digits",
     "noisy_glyph",

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from isinglass.datasets.folder import data_file
 from isinglass.features.windows import window_attributes
-from isinglass.io.conll import read_conll
+from isinglass.io.conll import Sentence, read_conll
 
 WORDS = ((-2,), (-1,), (0,), (1,), (2,), (-1, 0), (0, 1))
 TAGS = ((-2,), (-1,), (0,), (1,), (2,), (-2, -1), (-1, 0), (0, 1), (1, 2), (-2, -1, 0), (-1, 0, 1), (0, 1, 2))
@@ -37,11 +37,15 @@ def load_conll2000(data_dir: str | os.PathLike[str] | None = None) -> Chunking:
     """
     parts: list[list[list[list[str]]] | list[list[str]]] = []
     for part in ("train", "test"):
-        path = data_file(f"text/conll2000_{part}.txt.gz", data_dir)
-        sentences = read_conll(path, columns=3)
+        sentences = read_chunking(part, data_dir)
         parts.append([chunk_attributes([t[0] for t in one], [t[1] for t in one]) for one in sentences])
         parts.append([[token[2] for token in one] for one in sentences])
     return Chunking(*parts)  # type: ignore[arg-type]
+
+
+def read_chunking(part: str, data_dir: str | os.PathLike[str] | None = None) -> list[Sentence]:
+    """Return the sentences of "train" or "test", tokens as (word, part of speech, chunk label)."""
+    return read_conll(data_file(f"text/conll2000_{part}.txt.gz", data_dir), columns=3)
 
 
 def chunk_attributes(words: Sequence[str], tags: Sequence[str]) -> list[list[str]]:

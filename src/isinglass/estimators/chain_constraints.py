@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 
 from isinglass.errors import InputError
 from isinglass.estimators.chain_features import codes_of, flat_labels
+from isinglass.models.label_states import LabelStates
+from isinglass.models.sequences import ends_of
 from isinglass.validation import IntArray, items
 
 BoolArray = NDArray[np.bool_]
@@ -52,11 +54,18 @@ class Constraints:
     allowed: BoolArray | None
     forbidden: BoolArray
 
-    def rule_out(self, scores: NDArray[np.float64], first: int, last: int) -> None:
-        """Give the score -inf to what tokens `first` to `last` may not have."""
+    def ruled(self, transition: NDArray[np.float64], states: LabelStates) -> NDArray[np.float64]:
+        """Return transitions of states with -inf for neighbours that may not be."""
+        return np.where(self.forbidden[np.ix_(states.label_of, states.label_of)], -np.inf, transition)
+
+    def rule_out(self, scores: NDArray[np.float64], first: int, offsets: IntArray, states: LabelStates) -> None:
+        """Give the score -inf to states that may not be, in sequences with these offsets from token `first` on."""
+        k, labels = states.card, states.label_of
+        begins, ends = ends_of(offsets)
+        scores[np.ix_(begins, np.flatnonzero(self.forbidden[k, labels]))] = -np.inf
+        scores[np.ix_(ends, np.flatnonzero(self.forbidden[labels, k]))] = -np.inf
         if self.allowed is not None:
-            k = self.allowed.shape[1]
-            scores[:, :k][~self.allowed[first:last]] = -np.inf
+            scores[:, : states.count][~states.spread(self.allowed[first : first + len(scores)])] = -np.inf
 
 
 def constraints(forced: Any, allowed: Any, forbidden: Any, classes: list[Any], offsets: IntArray) -> Constraints:

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from isinglass.errors import FileFormatError, InputError, IsinglassError
 from isinglass.estimators.chain_features import FeatureIndex, Names
-from isinglass.estimators.chain_training import checked
 from isinglass.estimators.files import _decoded, _encoded, _entry
 from isinglass.estimators.training import history_of, history_rows
 from isinglass.io.arrays import ArrayFile, read_arrays, write_arrays
@@ -22,7 +21,7 @@ from isinglass.io.files import PathLike, shown_path
 from isinglass.models.attributes import StateFeatures
 from isinglass.models.sequences import SequenceModel
 
-SCHEMA, VERSION = "chain-crf", 1
+VERSION = 1
 _DROPPED = ("checkpoint",)
 _FACTS = {"n_features_in": int, "n_iter": int, "converged": bool, "message": str}
 _PLAIN = (str, bool, int, float)
@@ -39,6 +38,7 @@ def save(crf: Any, path: PathLike, notes: Mapping[str, Any] | None = None) -> No
         "named": crf.index_.names is not None,
         "bias": crf.index_.bias,
         "boundary": crf.model_.boundary,
+        "order": crf.model_.order,
         **{name: kind(getattr(crf, f"{name}_")) for name, kind in _FACTS.items()},
         **({} if notes is None else {"notes": dict(notes)}),
     }
@@ -54,19 +54,19 @@ def save(crf: Any, path: PathLike, notes: Mapping[str, Any] | None = None) -> No
         "labels": features.labels,
         "forbidden": crf.model_.forbidden,
     }
-    write_arrays(path, arrays, schema=SCHEMA, version=VERSION, metadata=metadata)
+    write_arrays(path, arrays, schema=crf.schema, version=VERSION, metadata=metadata)
 
 
 def load(cls: type[Any], path: PathLike) -> Any:
     """Read what `save` wrote; everything is checked before it is believed."""
-    file, name = read_arrays(path, schema=SCHEMA, version=VERSION), shown_path(path)
+    file, name = read_arrays(path, schema=cls.schema, version=VERSION), shown_path(path)
     crf = cls()
     given = _entry(file, "parameters", dict, name)
     if unknown := sorted(set(given) - set(crf.get_params(deep=False))):
         raise FileFormatError(name, None, f"parameters of {cls.__name__}", f"{unknown[0]!a:.60}")
     try:
         crf.set_params(**{key: _decoded(value, key) for key, value in given.items()})
-        checked(crf)
+        crf._checked()
     except (IsinglassError, RecursionError) as error:
         raise FileFormatError(name, None, f"parameters of {cls.__name__}", f"{error!s:.200}") from None
     for key, kind in _FACTS.items():
@@ -131,7 +131,10 @@ def _model(file: ArrayFile, card: int, n_attributes: int, name: str) -> Sequence
     attributes = np.repeat(np.arange(n_attributes), np.maximum(steps, 0)) if fits else np.zeros(0)
     if not fits or (np.diff(attributes * card + labels) <= 0).any():
         raise FileFormatError(name, None, "weights listed by attribute and label", "something else")
-    return SequenceModel(StateFeatures(card, first, labels), _entry(file, "boundary", bool, name), forbidden)
+    order = _entry(file, "order", int, name)
+    if order not in (1, 2):
+        raise FileFormatError(name, None, "order 1 or 2", str(order))
+    return SequenceModel(StateFeatures(card, first, labels), _entry(file, "boundary", bool, name), forbidden, order)
 
 
 def _array(file: ArrayFile, key: str, kind: str, shape: tuple[int, ...], name: str) -> NDArray[Any]:

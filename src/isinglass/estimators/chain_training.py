@@ -128,6 +128,10 @@ def checked(crf: Any) -> ChainChoices:
     if crf.state_features not in ("seen", "all"):
         raise InputError("state_features", "'seen' or 'all'", repr(crf.state_features))
     check_class_weight(crf.class_weight, loss)
+    if crf.order not in (1, 2) or isinstance(crf.order, bool | float):
+        raise InputError("order", "1 or 2", repr(crf.order))
+    if crf.order == 2 and isinstance(loss, losses.Pseudolikelihood):
+        raise InputError("loss", "one of beliefs, or 'cl', for chains of second order", repr(loss.name), "use order=1")
     l2, threads = number(crf.l2, "l2", 0, math.inf), whole_number(crf.n_jobs, "n_jobs", 1)
     return ChainChoices(loss, _optimizer(crf), l2, threads)
 
@@ -180,7 +184,7 @@ def problem_of(
         model = crf.model_
     else:
         features = _features(crf, data.X, labels, len(names))
-        model = SequenceModel(features, bool(crf.boundary), forbidden_table(crf.forbidden, names))
+        model = SequenceModel(features, bool(crf.boundary), forbidden_table(crf.forbidden, names), crf.order)
     return ChainProblem(chosen, index, names, model, data, labels, weights)
 
 

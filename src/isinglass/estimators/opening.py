@@ -8,10 +8,18 @@ from isinglass.errors import FileFormatError
 from isinglass.estimators.chain import ChainCRF
 from isinglass.estimators.graph import GraphCRF
 from isinglass.estimators.grid import GridCRF
+from isinglass.estimators.hmm import HMM
+from isinglass.estimators.memm import MEMM
 from isinglass.io.arrays import read_arrays
 from isinglass.io.files import PathLike, shown_path
 
-KINDS: dict[str, Any] = {"chain-crf": ChainCRF, "graph-crf": GraphCRF, "grid-crf": GridCRF}
+KINDS: dict[str, Any] = {
+    "chain-crf": ChainCRF,
+    "graph-crf": GraphCRF,
+    "grid-crf": GridCRF,
+    "hmm": HMM,
+    "memm": MEMM,
+}
 
 
 def load(path: PathLike) -> Any:
@@ -23,7 +31,7 @@ def load(path: PathLike) -> Any:
 
     Returns
     -------
-    ChainCRF, GraphCRF or GridCRF
+    ChainCRF, GraphCRF, GridCRF, HMM or MEMM
     """
     schema = read_arrays(path).schema
     if schema not in KINDS:

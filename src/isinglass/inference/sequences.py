@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from isinglass.errors import ImpossibleEvidenceError
 from isinglass.models.attributes import aligned, width_of
+from isinglass.models.sequences import ends_of
 from isinglass.validation import IntArray
 
 FloatArray = NDArray[np.float64]
@@ -208,6 +209,38 @@ def _in_logarithms(
     beliefs[:] = 0.0
     log_z = log_chain(transition.card, scores, transition.log, alpha, v, beliefs, np.empty(transition.card))
     return (alpha, v), float(log_z)
+
+
+def subtract_local(scores: FloatArray, offsets: IntArray, transition: Transition) -> None:
+    """Normalise each token given the label before it, in place (Murphy 2012, equation 19.66).
+
+    With p(y_t = y | y_{t-1} = x) = exp(f_t(y) + g(x, y) - n_t(x)), the normaliser n_t(x) is a score of the label x at
+    token t - 1: a locally normalised model is a chain with the scores f_t(x) - n_{t+1}(x), of which log Z = 0. A label
+    that nothing may follow has the score -inf there.
+
+    Parameters
+    ----------
+    scores : array (tokens, width)
+        f_t(x) in the first columns.
+    offsets : int array (sequences + 1,)
+        From 0 on.
+    transition : Transition
+    """
+    f = scores[:, : transition.card]
+    norms = np.stack([_log_sums(f + row) for row in transition.log], axis=1)
+    begins, _ = ends_of(offsets)
+    starts = _log_sums(f[begins])
+    after = np.delete(np.arange(len(f)), begins)
+    f[after - 1] -= np.where(norms[after] > -np.inf, norms[after], np.inf)
+    f[begins] -= np.where(starts > -np.inf, starts, 0.0)[:, None]
+
+
+def _log_sums(rows: FloatArray) -> FloatArray:
+    """Return the logarithm of the sum of exponentials of each row."""
+    top = rows.max(axis=1, initial=-np.inf)
+    top = np.where(top > -np.inf, top, 0.0)
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.log(np.exp(rows - top[:, None]).sum(axis=1)) + top)
 
 
 def best_labels(scores: FloatArray, offsets: IntArray, transition: Transition) -> tuple[NDArray[np.int64], FloatArray]:

@@ -4,7 +4,8 @@
 
 For the likelihood, dL/df_t(x) = p_t(x) - p_t(x given y) and dL/dg likewise, the second term an indicator where every
 label is known. Losses of beliefs go through the derivative of forward-backward along their own derivatives
-(`isinglass.inference.sequences.derivative`). The pseudolikelihood needs no inference.
+(`isinglass.inference.sequences.derivative`). The pseudolikelihood and the local likelihood, of each
+label given its neighbours or only the one before it, need no inference.
 
 Sequences are done in pieces, on as many threads as wished; cuts and the order of sums depend on the data alone, so that
 the result has the same bits for any number of threads.
@@ -17,7 +18,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property, partial
 from threading import local
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +26,9 @@ from numpy.typing import NDArray
 from isinglass.errors import InputError
 from isinglass.inference.sequences import Posterior, Room, Transition, derivative, posterior, require_possible
 from isinglass.losses import CliqueLoss, Likelihood, Loss, Pseudolikelihood, UnivariateLoss
+from isinglass.losses.loss import LossFacts
 from isinglass.models.attributes import aligned, width_of
+from isinglass.models.label_states import LabelStates
 from isinglass.models.sequences import PIECE, SequenceModel, Sequences, Tables, ends_of
 from isinglass.validation import IntArray
 
@@ -47,12 +50,19 @@ class Piece:
     labels : int array (tokens,)
         -1: not observed.
     weights : array (tokens,)
+    states : LabelStates
     """
 
     first: int
     offsets: IntArray
     labels: IntArray
     weights: FloatArray
+    states: LabelStates
+
+    @cached_property
+    def codes(self) -> IntArray:
+        """The state of each token, -1 where it is not known."""
+        return self.states.codes(self.labels, self.offsets)
 
     @cached_property
     def sequence_weights(self) -> FloatArray:
@@ -123,7 +133,7 @@ class SequenceObjective:
         self.spread = Spreading(self.threads)
         self.rooms, self.slopes = local(), np.empty((0, 0))
         paired = isinstance(self.loss, UnivariateLoss | CliqueLoss)  # their derivatives need the beliefs of all pairs
-        most = min(PIECE, max(_FEWEST, _MOST_PAIRS // self.model.features.card**2)) if paired else PIECE
+        most = min(PIECE, max(_FEWEST, _MOST_PAIRS // self.model.states.count**2)) if paired else PIECE
         self.pieces = [(first, last, self._piece(first, last)) for first, last in self.data.pieces(most)]
 
     def __call__(self, theta: FloatArray) -> tuple[float, FloatArray]:
@@ -161,7 +171,7 @@ class SequenceObjective:
         offsets = self.data.offsets[first : last + 1]
         tokens = slice(int(offsets[0]), int(offsets[-1]))
         weights = np.ones(tokens.stop - tokens.start) if self.weights is None else self.weights[tokens]
-        return Piece(first, offsets - offsets[0], self.labels[tokens], weights)
+        return Piece(first, offsets - offsets[0], self.labels[tokens], weights, self.model.states)
 
     def _sums(
         self, tables: Tables, transition: Transition, slopes: FloatArray, first: int, last: int, piece: Piece
@@ -170,9 +180,14 @@ class SequenceObjective:
         if not hasattr(self.rooms, "own"):
             self.rooms.own = Room()
         room: Room = self.rooms.own
-        scores = room.take("scores", end - start, slopes.shape[1])
+        scores = room.take("scores", end - start, width_of(transition.card))
         self.data.scores(tables, first, last, scores)
-        return self.of_piece(piece, scores, transition, slopes[start:end], room)
+        if self.model.order == 1:
+            return self.of_piece(piece, scores, transition, slopes[start:end], room)
+        wide = room.take("slopes", *scores.shape)
+        sums = self.of_piece(piece, scores, transition, wide, room)
+        slopes[start:end, : piece.states.card] = piece.states.collect(wide[:, : transition.card])
+        return sums
 
 
 class Spreading:
@@ -189,6 +204,21 @@ class Spreading:
         return list(self.pool.map(lambda one: function(*one), arguments))
 
 
+@dataclass(frozen=True)
+class LocalLikelihood(Loss):
+    """What a maximum entropy Markov model minimises: each label given the one before it (McCallum et al. 2000)."""
+
+    name: ClassVar[str] = "local"
+    facts: ClassVar[LossFacts] = LossFacts(
+        formula="-sum_t log p(y_t | y_{t-1}, x)",
+        convex=True,
+        consistent=True,
+        uses="potentials",
+        note="for models that are normalised locally; a token whose own label or the one before it is not observed is "
+        "left out",
+    )
+
+
 PieceLoss = Callable[[Piece, FloatArray, Transition, FloatArray, Room], Sums]
 """From a piece, its scores (overwritten) and the transitions to its sums; derivatives by the scores: the last array."""
 
@@ -197,8 +227,8 @@ def piece_loss(loss: Loss) -> PieceLoss:
     """Return the function for the pieces of a loss."""
     if isinstance(loss, Likelihood):
         return likelihood
-    if isinstance(loss, Pseudolikelihood):
-        return pseudolikelihood
+    if isinstance(loss, Pseudolikelihood | LocalLikelihood):
+        return partial(conditional, isinstance(loss, Pseudolikelihood))
     if isinstance(loss, UnivariateLoss):
         return partial(univariate, loss)
     if isinstance(loss, CliqueLoss):
@@ -213,7 +243,7 @@ def likelihood(piece: Piece, scores: FloatArray, transition: Transition, slopes:
     last, weights, partly = len(piece.offsets) - 1, piece.sequence_weights, piece.partly
     counts = np.zeros_like(transition.log)
     on = np.where(piece.every, weights, 0.0)
-    value, bad = known_paths(0, last, piece.offsets, piece.labels, on, scores, transition.log, counts)
+    value, bad = known_paths(0, last, piece.offsets, piece.codes, on, scores, transition.log, counts)
     if bad >= 0:
         piece.refuse(bad, "one that the model forbids")
     clamped = _clamped(piece, scores, transition) if len(partly) else None
@@ -226,18 +256,15 @@ def likelihood(piece: Piece, scores: FloatArray, transition: Transition, slopes:
         value -= float((weights[partly] * clamped.log_z).sum())
         slopes[_rows_of(piece.offsets, partly)] -= clamped.nodes
         total = total - clamped.transitions(weights[partly])
-    less_known(0, last, piece.offsets, piece.labels, piece.every, weights, slopes)
+    less_known(0, last, piece.offsets, piece.codes, piece.every, weights, slopes)
     return value, total
 
 
 def _clamped(piece: Piece, scores: FloatArray, transition: Transition) -> Posterior:
     """Run the sequences whose labels are partly known, with those ruling out all others."""
     rows = _rows_of(piece.offsets, piece.partly)
-    kept, y = scores[rows], piece.labels[rows]
-    known = np.flatnonzero(y >= 0)
-    own = kept[known, y[known]]
-    kept[known] = -np.inf
-    kept[known, y[known]] = own
+    kept, y, labels = scores[rows], piece.labels[rows, None], piece.states.label_of
+    kept[:, : len(labels)][(y >= 0) & (y != labels)] = -np.inf
     offsets = np.concatenate([[0], np.cumsum(np.diff(piece.offsets)[piece.partly])])
     return posterior(kept, offsets, transition)
 
@@ -249,13 +276,17 @@ def _rows_of(offsets: IntArray, sequences: IntArray) -> IntArray:
     return np.asarray(np.arange(sizes.sum()) + np.repeat(offsets[sequences] - (ends - sizes), sizes))
 
 
-def pseudolikelihood(piece: Piece, scores: FloatArray, transition: Transition, slopes: FloatArray, room: Room) -> Sums:
-    """Return - sum_t log p(y_t given its neighbours), over known labels whose neighbours are known."""
+def conditional(
+    both: bool, piece: Piece, scores: FloatArray, transition: Transition, slopes: FloatArray, room: Room
+) -> Sums:
+    """Return - sum_t log p(y_t given its neighbours, or only the one before it), where all of them are known."""
     y, k, g, after = piece.labels, transition.card, transition.log, piece.after
     fine = (y >= 0) & (piece.weights > 0)
     fine[after] &= y[after - 1] >= 0
-    fine[after - 1] &= y[after] >= 0
-    left, right, rows = after[fine[after]], after[fine[after - 1]] - 1, np.flatnonzero(fine)
+    if both:
+        fine[after - 1] &= y[after] >= 0
+    left, right = after[fine[after]], after[fine[after - 1] & both] - 1
+    rows = np.flatnonzero(fine)
     scores[left, :k] += g[y[left - 1]]
     scores[right, :k] += g[:, y[right + 1]].T
     chosen, at, weights = scores[rows, :k], np.arange(len(rows)), piece.weights[rows]
@@ -281,10 +312,10 @@ def univariate(
     found, k = posterior(scores, piece.offsets, transition, room=room), transition.card
     require_possible(found.log_z, piece.first)
     rows = np.flatnonzero((piece.labels >= 0) & (piece.weights > 0))
-    values, bars = loss.terms(found.nodes[rows, :k], piece.labels[rows])
+    values, bars = loss.terms(piece.states.collect(found.nodes[rows, :k]), piece.labels[rows])
     _require_believed(~np.isfinite(values), rows, piece)
     node_bars = np.zeros((len(piece.labels), k))
-    node_bars[rows] = piece.weights[rows, None] * bars
+    node_bars[rows] = piece.weights[rows, None] * piece.states.spread(bars)
     slopes[:] = 0.0
     slopes[:, :k], totals = derivative(found, node_bars, None)
     return float((piece.weights[rows] * values).sum()), totals
@@ -293,11 +324,11 @@ def univariate(
 def clique(
     loss: CliqueLoss, piece: Piece, scores: FloatArray, transition: Transition, slopes: FloatArray, room: Room
 ) -> Sums:
-    """Sum a function of the belief of pairs over known neighbours; the weight is the mean of the two."""
+    """Sum a function of the belief of pairs of states over known neighbours; the weight is the mean of the two."""
     found, k, y, after = (
         posterior(scores, piece.offsets, transition, room=room),
         transition.card,
-        piece.labels,
+        piece.codes,
         piece.after,
     )
     require_possible(found.log_z, piece.first)

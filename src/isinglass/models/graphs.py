@@ -47,7 +47,8 @@ def graph_model(
     examples : sequence of tuples
         Either all ``(node_features, edges)`` or all ``(node_features, edges, edge_features)``: arrays (nodes,
         features), int (edges, 2) and (edges, edge features); features may be scipy.sparse. Tables of edges are
-        directed: the first end has the rows.
+        directed: the first end has the rows. Edges of several types have a column for each type, with 1 where an
+        edge is of it; edges with the same (dense) features share one table.
     n_states : int
     edge_features : bool, optional
         Whether the examples' edge features are used. Default: if they have some.
@@ -108,10 +109,20 @@ def union_of_pairs(sizes: IntArray, edges: IntArray, edge_sizes: IntArray, n_sta
 
 def _edge_term(features: list[Matrix], k: int, bias: bool) -> Term:
     if features:
-        return EdgeTerm._build("edge", stacked(features, "edge_features", bias), (k, k))
+        rows, table_ids = _distinct(stacked(features, "edge_features", bias))
+        return EdgeTerm._build("edge", rows, (k, k), table_ids)
     if bias:
         raise InputError("edge_bias", "False where there are no edge features", "True", "one table is shared anyway")
     return SharedTerm("edge", (k, k))
+
+
+def _distinct(rows: Matrix) -> tuple[Matrix, IntArray | None]:
+    """Return different rows and which one each is, where few differ; equal edges, such as those of one type, share."""
+    if not isinstance(rows, np.ndarray) or not rows.size:
+        return rows, None
+    keys = np.ascontiguousarray(rows).view(f"V{rows.shape[1] * rows.itemsize}")[:, 0]
+    _, first, ids = np.unique(keys, return_index=True, return_inverse=True)
+    return (rows[first], ids.astype(np.int64)) if 2 * len(first) <= len(rows) else (rows, None)
 
 
 def _check_examples(examples: Sequence[Any], edge_features: bool | None) -> list[Example]:

@@ -1,0 +1,99 @@
+"""What estimators for sequences share whose parameters are found by an optimiser."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isinglass.errors import ConvergenceWarning
+from isinglass.estimators.chain_training import ChainChoices, ChainProblem, checked, go_on, problem_of, with_validation
+from isinglass.estimators.sequence import SequenceEstimator
+from isinglass.estimators.training import Epoch, train
+from isinglass.learning.optimisers.base import OptimResult
+
+FloatArray = NDArray[np.float64]
+
+
+class LogLinearSequence(SequenceEstimator):
+    """Base class of log-linear estimators for sequences; subclasses have a `loss`."""
+
+    loss: Any
+    order: Any = 1
+    warm_start: Any
+
+    def _checked(self) -> ChainChoices:
+        return checked(self)
+
+    def fit(self, X: Any, Y: Any, sample_weight: Any = None, validation: Any = None) -> Self:
+        """Learn the parameters.
+
+        Ctrl-C ends training in order: the best parameters so far are kept, with a warning.
+
+        Parameters
+        ----------
+        X : list of sequences
+            Arrays (length, features), dense or scipy.sparse, or lists of tokens: dicts or lists of strings.
+        Y : list of label sequences
+            Labels of any hashable type; None, and -1 where labels are integers, is "not observed".
+        sample_weight : array (sequences,), optional
+            How often each sequence counts.
+        validation : tuple (X, Y), optional
+            Sequences that nothing is learned from. Their loss is looked at after each iteration (each epoch, with
+            minibatches): the parameters where it was least are kept, and after `patience` looks without a lower one
+            training ends.
+        """
+        chosen = self._checked()
+        again = bool(self.warm_start) and hasattr(self, "theta_")
+        problem = with_validation(problem_of(self, chosen, X, Y, sample_weight, known=again), validation)
+        start = self.theta_.copy() if again else np.zeros(problem.model.size)
+        problem.chosen.optimizer.check(len(start))
+        self.history_: list[Epoch] = []
+        found = train(problem, start, self)
+        self._keep(problem, found)
+        self._warn(found)
+        return self
+
+    def partial_fit(self, X: Any, Y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+        """Go once through some sequences with a minibatch optimiser ("sgd", "adagrad", "adam").
+
+        Attributes are those of the first call; `state_features="all"` gives them weights for labels that come later.
+
+        Parameters
+        ----------
+        X, Y, sample_weight
+            As for `fit`. The penalty counts in full for these sequences.
+        classes : list, optional
+            All labels; without it those of the first call.
+        """
+        chosen = self._checked()
+        known = hasattr(self, "theta_")
+        problem = problem_of(self, chosen, X, Y, sample_weight, known=known, classes=classes)
+        if not known:
+            self.history_ = []
+        found = go_on(problem, self.theta_ if known else np.zeros(problem.model.size), self)
+        self._keep(problem, found)
+        self._optimizer_state = found.state
+        return self
+
+    def _keep(self, problem: ChainProblem, found: OptimResult) -> None:
+        """Set what is learned."""
+        self.index_ = problem.index
+        self.classes_ = problem.classes
+        self.model_ = problem.model
+        self.theta_ = found.x
+        self.parameters_ = problem.model.split(found.x)
+        self.n_features_in_ = problem.index.n_given
+        self.n_iter_, self.converged_, self.objective_ = found.iterations, found.converged, found.value
+        self.message_ = found.message
+
+    def _warn(self, found: OptimResult) -> None:
+        """Say where training did not end by itself."""
+        if found.message == "interrupted":
+            text = f"training was interrupted after {found.iterations} iterations; the best parameters so far are kept"
+            warnings.warn(text, ConvergenceWarning, stacklevel=3)
+        elif not (found.converged or found.message.startswith(("stopped by the callback", "the validation loss"))):
+            text = f"training stopped after {found.iterations} iterations: {found.message}; raise max_iter or tol"
+            warnings.warn(text, ConvergenceWarning, stacklevel=3)
