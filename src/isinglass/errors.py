@@ -45,6 +45,10 @@ class InputError(IsinglassError, ValueError):
         return f"{self.argument}: expected {self.expected}, got {self.got}{tail}"
 
 
+class ImpossibleLabelError(InputError):
+    """A label has belief zero, so that its loss is infinite. A line search takes it for a step too long."""
+
+
 class FileFormatError(IsinglassError, ValueError):
     """A file does not follow its format. The message is one line: file, line, expected, got, and what to do."""
 

@@ -116,3 +116,16 @@ def test_cubic_has_no_minimum():
     x = np.zeros(1)
     assert cubic_minimum(Trial(0.0, 0.0, -1.0, x, x), Trial(1.0, -1.0, -1.0, x, x)) is None
     assert cubic_minimum(Trial(0.0, 0.0, -1.0, x, x), Trial(1.0, 1e300, -1e300, x, x)) is None
+
+
+def test_a_label_of_belief_zero_is_a_step_too_long():
+    from isinglass.errors import ImpossibleLabelError
+
+    def f(x):
+        if x[0] > 1.5:
+            raise ImpossibleLabelError("labels", "possible ones", "one of belief zero")
+        return float((x[0] - 1.0) ** 2), 2 * (x - 1.0)
+
+    assert Lbfgs().minimise(f, [-30.0]).x[0] == pytest.approx(1.0, abs=1e-4)
+    with pytest.raises(ImpossibleLabelError):
+        Lbfgs().minimise(f, [2.0])

@@ -23,7 +23,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from isinglass.errors import InputError
+from isinglass.errors import ImpossibleLabelError, InputError
 from isinglass.inference.sequences import Posterior, Room, Transition, derivative, posterior, require_possible
 from isinglass.losses import CliqueLoss, Likelihood, Loss, Pseudolikelihood, UnivariateLoss
 from isinglass.losses.loss import LossFacts
@@ -96,7 +96,7 @@ class Piece:
         """Refuse the label of a token."""
         s = int(np.searchsorted(self.offsets, token, "right")) - 1
         where = f"{got}, at token {token - self.offsets[s]} of sequence {self.first + s}"
-        raise InputError("Y", "labels that the model allows", where, _REMEDY)
+        raise ImpossibleLabelError("Y", "labels that the model allows", where, _REMEDY)
 
 
 Sums = tuple[float, FloatArray]

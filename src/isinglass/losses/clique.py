@@ -18,7 +18,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from isinglass.errors import InputError
+from isinglass.errors import ImpossibleLabelError
 from isinglass.graph.factor_graph import FactorGroup, iter_groups
 from isinglass.inference.result import Result, belief_entries
 from isinglass.inference.sums import sum_at
@@ -72,7 +72,7 @@ def _require_possible(
             f"labels {tuple(labels[scope].tolist())} for factor {group.factors[row]} on variables "
             f"{tuple(scope.tolist())}, whose belief is zero under {result.info.algorithm!r}"
         )
-        raise InputError("labels", "labels that the model allows", got, REMEDY)
+        raise ImpossibleLabelError("labels", "labels that the model allows", got, REMEDY)
 
 
 @register

@@ -18,7 +18,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from isinglass.errors import InputError
+from isinglass.errors import ImpossibleLabelError
 from isinglass.inference.blocks import state_blocks
 from isinglass.inference.result import Result
 from isinglass.inference.sums import sum_at
@@ -62,7 +62,7 @@ def _require_possible(values: NDArray[Any], variables: IntArray, labels: IntArra
     if bad.any():
         i = int(variables[np.argmax(bad)])
         got = f"label {labels[i]} for variable {i}, whose belief is zero under {result.info.algorithm!r}"
-        raise InputError("labels", "labels that the model allows", got, REMEDY)
+        raise ImpossibleLabelError("labels", "labels that the model allows", got, REMEDY)
 
 
 @register

@@ -9,7 +9,8 @@ Nocedal and Wright, *Numerical Optimization*, 2nd edition 2006: algorithms 3.5 (
 cubic interpolation of equation 3.59.
 
 Values are compared up to their own rounding, ROUNDING · |φ(0)|: near a minimum, where φ does not resolve the
-decrease any more, the slopes still do. Where φ or its gradient is not finite, φ counts as +inf: the step was too long.
+decrease any more, the slopes still do. Where φ or its gradient is not finite, or a label has belief zero, φ counts as
++inf: the step was too long.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from isinglass.errors import ImpossibleLabelError
 from isinglass.learning.optimisers.base import Counted
 from isinglass.learning.optimisers.state import FloatArray
 from isinglass.learning.optimisers.vectors import dot
@@ -62,7 +64,7 @@ class _Line:
     def at(self, step: float) -> Trial:
         """Evaluate at α = `step`; an infinite value stands for whatever is not finite."""
         self.left -= 1
-        return evaluate(self.f, moved(self.origin.x, step, self.direction), step, self.direction)
+        return attempt(self.f, moved(self.origin.x, step, self.direction), step, self.direction)
 
     def too_high(self, trial: Trial, low: Trial) -> bool:
         """Whether the minimum lies before the trial: no sufficient decrease, or above the best so far."""
@@ -123,6 +125,14 @@ def moved(x: FloatArray, step: float, direction: FloatArray) -> FloatArray:
     """Return x + step · direction; what overflows is infinite."""
     with np.errstate(over="ignore", invalid="ignore"):
         return x + step * direction
+
+
+def attempt(f: Counted, x: FloatArray, step: float, direction: FloatArray) -> Trial:
+    """Evaluate `f` at a step, which was too long where a label has belief zero."""
+    try:
+        return evaluate(f, x, step, direction)
+    except ImpossibleLabelError:
+        return Trial(step, math.inf, math.nan, x, np.full_like(x, np.nan))
 
 
 def evaluate(f: Counted, x: FloatArray, step: float, direction: FloatArray) -> Trial:

@@ -29,7 +29,7 @@ from isinglass.errors import InputError
 from isinglass.learning.optimisers.base import Counted, register
 from isinglass.learning.optimisers.curvature import Curvature
 from isinglass.learning.optimisers.lbfgs import Lbfgs, LbfgsState, first_step
-from isinglass.learning.optimisers.line_search import ROUNDING, Trial, evaluate, moved
+from isinglass.learning.optimisers.line_search import ROUNDING, Trial, attempt, moved
 from isinglass.learning.optimisers.state import FloatArray
 from isinglass.learning.optimisers.vectors import dot
 
@@ -126,7 +126,7 @@ class OwlQn(Lbfgs):
         """Shorten the step until the penalised function falls enough; the trial's value has the penalty."""
         subgradient, penalised = self.steepest(state), self._weights(state.x) > 0
         for _ in range(_MOST_TRIALS):
-            trial = evaluate(f, _same_sign(moved(state.x, step, direction), orthant, penalised), step, direction)
+            trial = attempt(f, _same_sign(moved(state.x, step, direction), orthant, penalised), step, direction)
             step *= _SHORTER if trial.value < math.inf else _OFF_DOMAIN
             if trial.value == math.inf:
                 continue
