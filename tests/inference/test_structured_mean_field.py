@@ -10,6 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 import isinglass as ig
 from isinglass.graph.clusters import tree_clusters
 from isinglass.graph.edges import edges_of
+from isinglass.inference.mf import _possible
 from isinglass.testing import random_potentials
 
 
@@ -200,3 +201,19 @@ def test_mean_field_before_the_first_sweep_respects_evidence():
         r = quiet(p, name, evidence={1: 1}, iterations=0)
         assert np.isfinite(r.log_z)
         assert_array_equal(r.variable(1), [0, 1])
+
+
+def test_hard_zeros_start_from_the_same_assignment_alone_and_beside_others():
+    """Max-product finds an assignment of one component and none of another: exact inference is for the latter only."""
+    rng, found = np.random.default_rng(0), {}
+    while len(found) < 2:
+        graph = ig.FactorGraph([3, 2, 2], [(1, 0, 2), (0, 1), (2, 0), (1, 2)])
+        p = random_potentials(graph, rng, 1.0, 0.45, rng.integers(0, 2, 3))
+        states = ig.BeliefPropagation(schedule="sequential", damping=0.1, max_iter=50).maximise(p)[0].states
+        possible = p.log_score(states) > -np.inf
+        if not possible or not np.array_equal(states, ig.map_assignment(p).states):
+            found[possible] = p
+    together = _possible(ig.potentials_union(list(found.values()))).reshape(2, 3)
+    for states, p in zip(together, found.values(), strict=True):
+        assert p.log_score(states) > -np.inf
+        assert_array_equal(states, _possible(p))

@@ -228,19 +228,30 @@ def _given(init: Result, size: int) -> NDArray[Any]:
 
 
 def _possible(potentials: Potentials) -> IntArray:
-    """Find an assignment that no hard zero forbids."""
+    """Find an assignment that no hard zero forbids; of a component, the same one whatever is beside it."""
     real = Potentials._build(
         potentials.graph, [g.real for g in potentials.groups], potentials.table_ids, potentials.evidence
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         states = BeliefPropagation(schedule="sequential", damping=0.1, max_iter=50).maximise(real)[0].states
-    if real.log_score(states) > -np.inf:
+    forbidden = _forbidden(real, states)[real.graph.variable_component]
+    if not forbidden.any():
         return states
     try:
-        return Exact().maximise(real)[0].states
+        return np.where(forbidden, Exact().maximise(real)[0].states, states)
     except MemoryLimitError as error:
         raise MemoryLimitError(
             "mean field found no assignment that the hard zeros allow, and exact inference does not fit; "
             "start from an earlier result (init=) with a finite log_z"
         ) from error
+
+
+def _forbidden(potentials: Potentials, states: IntArray) -> NDArray[np.bool_]:
+    """Tell for which components an assignment has probability zero."""
+    graph = potentials.graph
+    found = np.zeros(graph.n_components, bool)
+    for group, tables, ids in zip(graph.groups, potentials.groups, potentials.table_ids, strict=True):
+        values = tables[(ids, *(states[column] for column in group.scopes.T))]
+        found[graph.factor_component[group.factors[values == -np.inf]]] = True
+    return found
