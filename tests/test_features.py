@@ -90,6 +90,7 @@ def test_the_transformer():
     ("X", "words"),
     [
         ([], "at least one image"),
+        (5, "in an array or a list, got int"),
         (np.zeros((2, 5, 5)), r"X\[0\]: expected an image"),
         (np.full((1, 5, 5, 3), 2.0), "floats from 0 to 1"),
         (np.zeros((1, 5, 5, 3), int), "uint8"),
@@ -116,3 +117,7 @@ def test_windows():
     assert window_attributes({"a": ["x", "y"]}, {}) == [[], []]
     with pytest.raises(ig.InputError, match="columns"):
         window_attributes({"a": ["x"], "b": []}, {"a": [(0,)]})
+    with pytest.raises(ig.InputError, match=r"names of columns \('a'\), got 'b'"):
+        window_attributes({"a": ["x"]}, {"b": [(0,)]})
+    with pytest.raises(ig.InputError, match="whole offsets"):
+        window_attributes({"a": ["x"]}, {"a": [("0",)]})

@@ -124,6 +124,12 @@ def test_images(tmp_path, command):
         assert np.array_equal(found["labels"], crf.predict(X_test))
         assert np.array_equal(found["marginals"], crf.predict_marginals(X_test))
     assert "--out FILE" in command("predict", model, tmp_path / "test.npz").err
+    np.savez(tmp_path / "turned.npz", X=X_test, Y=Y_test.reshape(-1, 14, 56))
+    assert "integers of shape (9, 28, 28)" in command("evaluate", model, tmp_path / "turned.npz").err
+    Y_test[0] = -1  # a first image without labels is no reason to refuse the others
+    np.savez(tmp_path / "partly.npz", X=X_test, Y=Y_test)
+    scores = json.loads(command("evaluate", model, tmp_path / "partly.npz", "--json").out)
+    assert scores["accuracy"] == crf.score(X_test, Y_test)
 
 
 def test_graphs(tmp_path, command):

@@ -7,6 +7,7 @@ from numpy.testing import assert_allclose
 import isinglass as ig
 from isinglass.cli.main import main
 from isinglass.experiments import chains, make
+from isinglass.experiments.statistics import holm, p_value
 from isinglass.models import chain_model
 
 
@@ -32,8 +33,8 @@ def test_labels_of_the_well_specified_world_follow_its_crf():
 
 
 def test_adjusted_p_values():
-    assert_allclose(chains.holm([0.001, 0.02, 0.03, 0.9]), [0.004, 0.06, 0.06, 0.9])
-    assert chains.p_value(np.array([1.0, 2.0, 4.0]), np.array([2.0, 3.5, 5.0])) < 0.1
+    assert_allclose(holm([0.001, 0.02, 0.03, 0.9]), [0.004, 0.06, 0.06, 0.9])
+    assert p_value(np.array([1.0, 2.0, 4.0]), np.array([2.0, 3.5, 5.0])) < 0.1
 
 
 def test_losses_start_from_the_likelihood_and_marginal_ones_win_where_the_model_is_wrong():

@@ -5,7 +5,7 @@ import pytest
 
 import isinglass as ig
 from isinglass.experiments import EXPERIMENTS, make
-from isinglass.experiments.digits import NOISE, PUBLISHED, Digits, Plan, mean_and_error, trained
+from isinglass.experiments.digits import NOISE, PUBLISHED, Digits, Plan, trained
 from isinglass.experiments.methods import (
     METHODS,
     Training,
@@ -17,6 +17,7 @@ from isinglass.experiments.methods import (
     predict,
     train,
 )
+from isinglass.experiments.statistics import mean_and_error
 
 TINY = Training(max_iter=4, tol=1e-3, most=20)
 

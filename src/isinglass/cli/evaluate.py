@@ -36,7 +36,6 @@ def run(arguments: argparse.Namespace) -> int:
     crf, recipe, width = opened(arguments.model)
     data = read_examples(arguments.data, recipe, labelled=True, width=width)
     predicted = crf.predict(data.X)
-    crf.score(data.X[:1], data.Y[:1])  # refuses labels of a wrong shape
     truth, found = data.flat(data.Y), data.flat(predicted)
     scores: dict[str, Any] = _shares(truth, found)
     if recipe.estimator == "chain":

@@ -150,7 +150,11 @@ def _npz(arrays: dict[str, Any]) -> bytes:
 
 def _images(arrays: dict[str, NDArray[Any]], name: str, labelled: bool) -> Images:
     _need(arrays, ("X", "Y") if labelled else ("X",), name)
-    return Images(arrays["X"], arrays.get("Y"))
+    X, Y = arrays["X"], arrays.get("Y")
+    if Y is not None and (Y.dtype.kind not in "iu" or Y.shape != X.shape[:-1]):
+        expected = f"labels Y, integers of shape {X.shape[:-1]}"
+        raise FileFormatError(name, None, expected, f"dtype {Y.dtype}, shape {Y.shape}")
+    return Images(X, Y)
 
 
 def _graphs(arrays: dict[str, NDArray[Any]], name: str, labelled: bool) -> Graphs:

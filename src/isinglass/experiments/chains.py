@@ -27,6 +27,7 @@ from isinglass import losses
 from isinglass.errors import ConvergenceWarning, InputError
 from isinglass.estimators import ChainCRF
 from isinglass.experiments.experiment import Experiment, Plot, Progress, Report, register, shared
+from isinglass.experiments.statistics import holm, p_value
 from isinglass.inference import infer
 from isinglass.losses import BeliefLoss
 from isinglass.models import chain_model
@@ -175,19 +176,6 @@ def _features(x: IntArray) -> list[FloatArray]:
     return list(np.eye(2)[x])
 
 
-def p_value(one: FloatArray, two: FloatArray) -> float:
-    """Return the two-sided p-value of a paired t-test; one where nothing differs.
-
-    Examples
-    --------
-    >>> p_value(np.array([1.0, 2.0, 3.0]), np.array([1.0, 2.0, 3.0]))
-    1.0
-    """
-    from scipy.stats import ttest_rel
-
-    return 1.0 if (one == two).all() else float(ttest_rel(one, two).pvalue)
-
-
 def _report(rows: tuple[str, ...], sizes: Sequence[int], found: FloatArray, tested: int) -> Report:
     means = found.mean(axis=1)
     table = [
@@ -223,21 +211,6 @@ def _report(rows: tuple[str, ...], sizes: Sequence[int], found: FloatArray, test
         for m, measure in enumerate(MEASURES)
     }
     return Report(title, ["data", "loss", *map(str, sizes)], table, notes, data, plots=plots)
-
-
-def holm(p: Sequence[float]) -> FloatArray:
-    """Adjust p-values of several tests, so that one below a level is a false alarm with that probability (Holm 1979).
-
-    Examples
-    --------
-    >>> holm([0.01, 0.5, 0.02]).tolist()
-    [0.03, 0.5, 0.04]
-    """
-    order = np.argsort(p)
-    raised = np.asarray(p)[order] * np.arange(len(order), 0, -1)
-    found = np.empty(len(order))
-    found[order] = np.minimum(np.maximum.accumulate(raised), 1.0)
-    return found
 
 
 def _tests(rows: tuple[str, ...], errors: FloatArray) -> list[dict[str, Any]]:

@@ -7,12 +7,9 @@ the marginal losses from a likelihood with a convex entropy, we from the tree-re
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar, NamedTuple
-
-import numpy as np
 
 from isinglass.datasets import NoisyDigits, noisy_digits
 from isinglass.errors import InputError
@@ -30,6 +27,7 @@ from isinglass.experiments.methods import (
     train,
 )
 from isinglass.experiments.methods import error as pixel_error
+from isinglass.experiments.statistics import mean_and_error
 from isinglass.validation import number, whole_number
 
 NOISE = (0.1, 0.3, 0.5, 0.7)
@@ -197,18 +195,6 @@ def _run_job(job: Job, first: Fitted | None, plan: Plan, all_losses: bool) -> tu
     )
     pictures = [("truth", data.Y_test), ("input", data.X_test[..., 1]), (job.row, ink(result, data.Y_test))]
     return cell, [(title, images[:_SHOWN]) for title, images in pictures]
-
-
-def mean_and_error(values: Sequence[float]) -> tuple[float, float | None]:
-    """Return the mean and its standard error; None for the latter if there is one value only.
-
-    Examples
-    --------
-    >>> mean_and_error([1.0, 3.0])
-    (2.0, 1.0)
-    """
-    spread = None if len(values) < 2 else float(np.std(values, ddof=1)) / math.sqrt(len(values))
-    return float(np.mean(values)), spread
 
 
 def _report(plan: Plan, cells: list[Cell], all_losses: bool, pictures: dict[str, list[tuple[str, Any]]]) -> Report:

@@ -13,9 +13,10 @@ from typing import Any, ClassVar
 
 from isinglass.datasets import noisy_digits
 from isinglass.errors import InputError
-from isinglass.experiments.digits import mean_and_error, trained
+from isinglass.experiments.digits import trained
 from isinglass.experiments.experiment import Experiment, Plot, Progress, Report, register, shared
 from isinglass.experiments.methods import SWEEPS, Training, checked_method, error, inference_of, predict
+from isinglass.experiments.statistics import mean_and_error
 from isinglass.validation import number, whole_number
 
 TESTED = tuple(range(1, 11))

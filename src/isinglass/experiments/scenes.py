@@ -27,8 +27,8 @@ from numpy.typing import NDArray
 from isinglass.datasets.photographs import Photographs, load_horses, load_street_scenes
 from isinglass.errors import ConvergenceWarning, InputError
 from isinglass.estimators import GridCRF
-from isinglass.experiments.chains import p_value
 from isinglass.experiments.experiment import Experiment, Progress, Report, register
+from isinglass.experiments.statistics import p_value
 from isinglass.features import ImageFeatures
 from isinglass.inference import BeliefPropagation
 from isinglass.learning.optimisers import Lbfgs

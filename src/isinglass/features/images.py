@@ -178,8 +178,9 @@ def _mirrored(places: NDArray[np.int64], n: int) -> NDArray[np.int64]:
 
 def _images(X: Any) -> list[FloatArray]:
     """Check images, and return them as floats from 0 to 1."""
-    if not len(X):
-        raise InputError("X", "at least one image (height, width, 3)", "none")
+    if not isinstance(X, np.ndarray | list | tuple) or not np.size(X[:1]):
+        got = "none" if isinstance(X, np.ndarray | list | tuple) else type(X).__name__
+        raise InputError("X", "at least one image (height, width, 3), in an array or a list", got)
     found = []
     for i, image in enumerate(X):
         array = np.asarray(image)

@@ -36,6 +36,11 @@ def window_attributes(columns: Mapping[str, Sequence[str]], windows: Mapping[str
     lengths = {len(values) for values in columns.values()}
     if len(lengths) > 1:
         raise InputError("columns", "as many values in each", f"{sorted(lengths)}")
+    for name, wanted in windows.items():
+        if name not in columns:
+            raise InputError("windows", f"names of columns ({', '.join(map(repr, columns))})", repr(name))
+        if not all(type(d) is int for window in wanted for d in window):
+            raise InputError(f"windows[{name!r}]", "lists of whole offsets, such as [(0,), (-1, 0)]", f"{wanted!r:.60}")
     found = [line for name, wanted in windows.items() for line in _column(name, columns[name], wanted)]
     return (
         [list(token) for token in zip(*found, strict=True)] if found else [[] for _ in range(max(lengths, default=0))]

@@ -1,8 +1,4 @@
-"""Flooding on regular grids, in planes; see `isinglass.kernels.numba.grids`.
-
-The messages of a run move into planes when the first iteration begins and back when the last has ended. Where a product
-comes near to an underflow, the iteration is done by the loops for any pairwise graph, and so are those after it.
-"""
+"""Flooding on regular grids, in planes; see `isinglass.kernels.numba.grids`."""
 
 from __future__ import annotations
 
@@ -15,7 +11,8 @@ from numpy.typing import NDArray
 from isinglass.graph.edges import edges_of
 from isinglass.graph.factor_graph import FactorGraph
 from isinglass.graph.schedules import grid_shape
-from isinglass.inference.moves import Derivatives, Fate, FloodPairs, Mask, Move, Run, Step
+from isinglass.inference.moves import Derivatives, Fate, FloodPairs, Mask, Run, Step
+from isinglass.inference.plane_move import PlaneMove
 from isinglass.inference.pool import Pool
 from isinglass.validation import IntArray
 
@@ -85,58 +82,47 @@ class Planes(NamedTuple):
 
 
 @dataclass(eq=False)
-class GridFlood(Move):
-    """All links of regular grids at once: linear values, counting numbers of one, no damping, no zeros."""
+class GridFlood(PlaneMove):
+    """All links of regular grids at once."""
 
-    lattice: Lattice
     general: FloodPairs
+    lattice: Lattice
     stages: list[Planes]
-    inbox: NDArray[np.float64] | None = field(default=None, init=False)
-    spare: NDArray[np.float64] | None = field(default=None, init=False)
     bars: _Bars | None = field(default=None, init=False)
 
     @classmethod
     def of(cls, graph: FactorGraph, run: Run, general: FloodPairs) -> GridFlood | None:
         """Return the move for a run, if it can be used."""
         lattice = lattice_of(graph)
-        plain = not len(run.ring) and run.damping == 0 and not len(run.scratch.own) and run.m.dtype.kind == "f"
-        if lattice is None or not plain or lattice.card < 2 or not run.m.all():
+        if lattice is None or lattice.card < 2 or not cls.serves(run):
             return None
-        if any(not (values.phi.all() and values.psi.all()) for values in run.stages):
-            return None
-        stages = [_planes(lattice, values) for values in run.stages]
-        return cls(lattice, general, stages)
+        return cls(general, lattice, [_planes(lattice, values) for values in run.stages])
 
-    def forward(self, run: Run, t: int, fate: Fate, taped: bool) -> Step:
-        """Do iteration t."""
-        old = self._into_planes(run)
-        new = run.pool.take(old.shape, old.dtype) if taped or self.spare is None else self.spare
-        if not self._flood(run, t, new[None], 1, fate):
-            self.finish(run)
-            return self.general.forward(run, t, fate, taped)
-        self.inbox, self.spare = new, None if taped else old
-        return run.step(Step(self, t, fate.active, old), taped)
+    @property
+    def of_edges(self) -> tuple[IntArray, int, int]:
+        """Where the messages of edges lie."""
+        return self.lattice.of_edges
 
-    def forward_all(self, run: Run, iterations: int, fate: Fate, taped: bool) -> Step | None:
-        """Do all iterations, grid after grid: a small one stays in the cache."""
-        if len(self.stages) > 1 or iterations == 0:
-            return None
-        start = self._into_planes(run)
-        stack = run.pool.take((iterations if taped else 2, *start.shape), start.dtype)
-        if not self._flood(run, 0, stack, iterations, fate):
-            self.inbox = None
-            return None
-        self.inbox = stack[(iterations - 1) % len(stack)]
-        step = Step(self, 0, fate.active, start, stack=stack, iterations=iterations)
-        return run.step(step, taped)
+    @property
+    def n_stages(self) -> int:
+        """How many models there are."""
+        return len(self.stages)
 
-    def _flood(self, run: Run, t: int, stack: NDArray[np.float64], iterations: int, fate: Fate) -> bool:
-        """Run the kernel from self.inbox to a stack. Returns whether no product came near to an underflow."""
+    def iterate(
+        self,
+        run: Run,
+        t: int,
+        old: NDArray[np.float64],
+        stack: NDArray[np.float64],
+        iterations: int,
+        fate: Fate,
+    ) -> bool:
+        """Do iterations; return whether no product came near to an underflow."""
         from isinglass.kernels.numba.grids import flood_grid
 
         numbers, suspect = self.stages[min(t, len(self.stages) - 1)], np.zeros(len(fate.active), bool)
         flood_grid(
-            numbers.phi, self.inbox, stack, iterations, numbers.weights, self.lattice.height, self.lattice.width + 2,
+            numbers.phi, old, stack, iterations, numbers.weights, self.lattice.height, self.lattice.width + 2,
             self._rows, fate.active, suspect, fate.residual, fate.watched, *self._scratch(), run.values(t).limit,
             run.span, numbers.own,
         )  # fmt: skip
@@ -166,14 +152,8 @@ class GridFlood(Move):
     def _backward_by_pairs(self, run: Run, step: Step, moved: Mask, bars: Derivatives) -> None:
         """Reverse a step by the loops that know counting numbers."""
         for t in range(step.iterations - 1, -1, -1):
-            run.m = self._messages(step.before if t == 0 or step.stack is None else step.stack[t - 1])
+            run.m = self.messages(self.before(step, t))
             self.general.backward(run, Step(self.general, step.t + t, step.active, run.m), moved, bars)
-
-    def finish(self, run: Run) -> None:
-        """Move the messages back to the edges."""
-        if self.inbox is not None:
-            run.m = self._messages(self.inbox)
-        self.inbox = self.spare = None
 
     def finish_back(self, run: Run, bars: Derivatives) -> None:
         """Move the derivatives back to edges, variables and tables."""
@@ -190,7 +170,8 @@ class GridFlood(Move):
         size += (40 - size) % 512  # runs that lie 4096 bytes apart get in each other's way
         return np.empty((4, card, size)), np.empty((card, size)), np.empty((2, size))
 
-    def _into_planes(self, run: Run) -> NDArray[np.float64]:
+    def into_planes(self, run: Run) -> NDArray[np.float64]:
+        """Return the messages in planes."""
         from isinglass.kernels.numba.grids import spread
 
         if self.inbox is None:
@@ -203,13 +184,6 @@ class GridFlood(Move):
                 spread(run.m, self.inbox.ravel(), *self.lattice.of_edges)
             run.uniform = False
         return self.inbox
-
-    def _messages(self, planes: NDArray[np.float64]) -> NDArray[np.float64]:
-        from isinglass.kernels.numba.grids import collect
-
-        m = np.empty(len(self.lattice.edge_place) * self.lattice.card)
-        collect(planes.ravel(), m, *self.lattice.of_edges)
-        return m
 
 
 @dataclass(eq=False)

@@ -1,8 +1,4 @@
-"""The grid schedule on regular grids, in planes; see `isinglass.kernels.numba.sweeps`.
-
-The messages of a run move into planes when the first iteration begins and back when the last has ended. Where a product
-comes near to an underflow, the iteration is done by the loops for any sequence, and so are those after it.
-"""
+"""The grid schedule on regular grids, in planes; see `isinglass.kernels.numba.sweeps`."""
 
 from __future__ import annotations
 
@@ -10,20 +6,18 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from isinglass.graph.edges import edges_of
 from isinglass.graph.factor_graph import FactorGraph
 from isinglass.graph.schedules import grid_shape
-from isinglass.inference.moves import Derivatives, Fate, Follow, Mask, Move, Run, Step
+from isinglass.inference.moves import Derivatives, Fate, Follow, Mask, Run, Step
+from isinglass.inference.plane_move import PlaneMove, Planes
 from isinglass.inference.sums import sum_at
 from isinglass.validation import IntArray
 
 if TYPE_CHECKING:
     from isinglass.kernels.numba.passes import Values
     from isinglass.kernels.numba.sweeps import Work
-
-Planes = NDArray[np.float64]
 
 
 class Sheets(NamedTuple):
@@ -84,52 +78,35 @@ class Stage(NamedTuple):
 
 
 @dataclass(eq=False)
-class GridSweep(Move):
-    """The grid schedule: linear values, counting numbers of one, no damping, no zeros."""
+class GridSweep(PlaneMove):
+    """The grid schedule, line by line."""
 
-    sheets: Sheets
     general: Follow
+    sheets: Sheets
     stages: list[Stage]
     work: Work
-    inbox: Planes | None = field(default=None, init=False)
-    spare: Planes | None = field(default=None, init=False)
     bars: _Bars | None = field(default=None, init=False)
 
     @classmethod
     def of(cls, graph: FactorGraph, run: Run, general: Follow) -> GridSweep | None:
         """Return the move for a run, if it can be used."""
-        plain = not len(run.ring) and run.damping == 0 and not len(run.scratch.own) and run.m.dtype.kind == "f"
-        sheets = sheets_of(graph) if plain else None
-        if sheets is None or not run.m.all():
+        sheets = sheets_of(graph)
+        if sheets is None or not cls.serves(run):
             return None
-        if any(not (values.phi.all() and values.psi.all()) for values in run.stages):
-            return None
-        return cls(sheets, general, [_stage(sheets, values) for values in run.stages], _work(sheets))
+        return cls(general, sheets, [_stage(sheets, values) for values in run.stages], _work(sheets))
 
-    def forward(self, run: Run, t: int, fate: Fate, taped: bool) -> Step:
-        """Do iteration t."""
-        old = self._into_planes(run)
-        new = run.pool.take(old.shape, old.dtype) if taped or self.spare is None else self.spare
-        if not self._sweep(run, t, old, new[None], 1, fate):
-            self.finish(run)
-            return self.general.forward(run, t, fate, taped)
-        self.inbox, self.spare = new, None if taped else old
-        return run.step(Step(self, t, fate.active, old), taped)
+    @property
+    def of_edges(self) -> tuple[IntArray, int, int]:
+        """Where the messages of edges lie."""
+        return self.sheets.of_edges
 
-    def forward_all(self, run: Run, iterations: int, fate: Fate, taped: bool) -> Step | None:
-        """Do all iterations, grid after grid: a small one stays in the cache."""
-        if len(self.stages) > 1 or iterations == 0:
-            return None
-        start = self._into_planes(run)
-        stack = run.pool.take((iterations if taped else 2, *start.shape), start.dtype)
-        if not self._sweep(run, 0, start, stack, iterations, fate):
-            self.inbox = None
-            return None
-        self.inbox = stack[(iterations - 1) % len(stack)]
-        return run.step(Step(self, 0, fate.active, start, stack=stack, iterations=iterations), taped)
+    @property
+    def n_stages(self) -> int:
+        """How many models there are."""
+        return len(self.stages)
 
-    def _sweep(self, run: Run, t: int, old: Planes, stack: Planes, iterations: int, fate: Fate) -> bool:
-        """Run the kernel. Returns whether no product came near to an underflow."""
+    def iterate(self, run: Run, t: int, old: Planes, stack: Planes, iterations: int, fate: Fate) -> bool:
+        """Do iterations; return whether no product came near to an underflow."""
         from isinglass.kernels.numba.sweeps import sweep_grids
 
         stage, suspect = self._stage(t), np.zeros(len(fate.active), bool)
@@ -152,7 +129,7 @@ class GridSweep(Move):
         stack = step.stack
         if stack is None:
             stack = np.empty((1, *self.sheets.shape))
-            self._sweep(run, step.t, step.before, stack, 1, _unwatched(moved))
+            self.iterate(run, step.t, step.before, stack, 1, _unwatched(moved))
         stage, mine = self._stage(step.t), self.bars.stages[min(step.t, len(self.stages) - 1)]
         sweep_grids_back(
             stage.phi, stage.turned, step.before, stack, step.iterations, self._again(step.t), self.bars.m, mine.phi,
@@ -163,15 +140,9 @@ class GridSweep(Move):
     def _backward_by_links(self, run: Run, step: Step, moved: Mask, bars: Derivatives) -> None:
         """Reverse a step by the loops that know counting numbers, which do it again first."""
         for t in range(step.iterations - 1, -1, -1):
-            run.m = self._messages(step.before if t == 0 or step.stack is None else step.stack[t - 1])
+            run.m = self.messages(self.before(step, t))
             again = self.general.forward(run, step.t + t, _unwatched(moved), True)
             self.general.backward(run, again, moved, bars)
-
-    def finish(self, run: Run) -> None:
-        """Move the messages back to the edges."""
-        if self.inbox is not None:
-            run.m = self._messages(self.inbox)
-        self.inbox = self.spare = None
 
     def finish_back(self, run: Run, bars: Derivatives) -> None:
         """Move the derivatives back to edges, variables and tables."""
@@ -186,7 +157,8 @@ class GridSweep(Move):
         """Tell whether the iteration before had the same potentials; it was one of this move's then."""
         return t > 0 and self._stage(t) is self._stage(t - 1)
 
-    def _into_planes(self, run: Run) -> Planes:
+    def into_planes(self, run: Run) -> Planes:
+        """Return the messages in planes."""
         from isinglass.kernels.numba.grids import spread
 
         if self.inbox is None:
@@ -195,13 +167,6 @@ class GridSweep(Move):
             spread(run.m, self.inbox.ravel(), *self.sheets.of_edges)
             run.uniform = False
         return self.inbox
-
-    def _messages(self, planes: Planes) -> NDArray[np.float64]:
-        from isinglass.kernels.numba.grids import collect
-
-        m = np.empty(len(self.sheets.edge_place) * self.sheets.card)
-        collect(planes.ravel(), m, *self.sheets.of_edges)
-        return m
 
 
 @dataclass(eq=False)

@@ -191,20 +191,20 @@ class Tokens:
 
     def scores(self, weights: Weights, first: int, last: int, out: FloatArray) -> None:
         """Write f_t of tokens `first` to `last` into rows of `out`."""
-        from isinglass.kernels.numba.attributes import add_entries, add_rows
+        from isinglass.kernels.numba.attributes import add_entries, sum_rows
 
         parts = self.features.parts
-        add_rows(first, last, *self.sides[0].by_token, weights.rows, out)
+        sum_rows(first, last, *self.sides[0].by_token, weights.rows, out)
         add_entries(first, last, *self.sides[1].by_token, parts.first, parts.labels, weights.lists, out)
 
     def transpose(self, slopes: FloatArray, spread: Spread) -> FloatArray:
         """Return derivatives by theta from those by the scores of all tokens (tokens, width)."""
-        from isinglass.kernels.numba.attributes import collect_entries, collect_rows
+        from isinglass.kernels.numba.attributes import collect_entries, sum_rows
 
         features, parts = self.features, self.features.parts
         table, lists = np.empty((int(parts.rich.sum()), slopes.shape[1])), np.empty(len(parts.list_weights))
         rich, poor = self.sides
-        spread(collect_rows, [(a, b, *rich.by_attribute, slopes, table) for a, b in rich.pieces])
+        spread(sum_rows, [(a, b, *rich.by_attribute, slopes, table[a:b]) for a, b in rich.pieces])
         tail = (parts.first, parts.labels, slopes, lists)
         spread(collect_entries, [(a, b, *poor.by_attribute, *tail) for a, b in poor.pieces])
         gradient = np.empty(features.size)

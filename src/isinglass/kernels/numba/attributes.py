@@ -1,7 +1,7 @@
 """Sparse features times weights, and back: the two long loops of a chain model with binary attributes.
 
-    scores_t(x)  =  sum_a X_ta W_a(x)              `add_rows`, `add_entries`: token by token
-    dL/dW_a(x)   =  sum_t X_ta dL/dscores_t(x)     `collect_rows`, `collect_entries`: attribute by attribute
+    scores_t(x)  =  sum_a X_ta W_a(x)              `sum_rows`, `add_entries`: token by token
+    dL/dW_a(x)   =  sum_t X_ta dL/dscores_t(x)     `sum_rows`, `collect_entries`: attribute by attribute
 
 X is sparse, twice: by tokens for the first sum, by attributes for the second, so that each sum is written by one thread
 and in one sequence, whatever the number of threads. An attribute that has a weight for most labels keeps a whole row of
@@ -51,30 +51,33 @@ def split_kinds(starts, columns, values, step, rich, number, first, second):
 
 
 @unrolled
-def add_rows(first, last, starts, columns, values, step, table, scores):
-    """Write the scores of tokens `first` to `last` from attributes with rows, table (attributes, width)."""
+def sum_rows(first, last, starts, columns, values, step, rows, out):
+    """Write, for places `first` to `last`, the sums over their columns of value times row, rows (columns, width).
+
+    From attributes to the scores of tokens, and from the derivatives of tokens to those of attributes.
+    """
     for t in range(first, last):
-        for b in range(0, scores.shape[1], 8):
+        for b in range(0, out.shape[1], 8):
             c0 = c1 = c2 = c3 = c4 = c5 = c6 = c7 = 0.0
             for p in range(starts[ix(t)], starts[ix(t + 1)]):
                 a, x = ix(columns[ix(p)]), values[ix(p * step)]
-                c0 += x * table[a, ix(b)]
-                c1 += x * table[a, ix(b + 1)]
-                c2 += x * table[a, ix(b + 2)]
-                c3 += x * table[a, ix(b + 3)]
-                c4 += x * table[a, ix(b + 4)]
-                c5 += x * table[a, ix(b + 5)]
-                c6 += x * table[a, ix(b + 6)]
-                c7 += x * table[a, ix(b + 7)]
+                c0 += x * rows[a, ix(b)]
+                c1 += x * rows[a, ix(b + 1)]
+                c2 += x * rows[a, ix(b + 2)]
+                c3 += x * rows[a, ix(b + 3)]
+                c4 += x * rows[a, ix(b + 4)]
+                c5 += x * rows[a, ix(b + 5)]
+                c6 += x * rows[a, ix(b + 6)]
+                c7 += x * rows[a, ix(b + 7)]
             r = ix(t - first)
-            scores[r, ix(b)] = c0
-            scores[r, ix(b + 1)] = c1
-            scores[r, ix(b + 2)] = c2
-            scores[r, ix(b + 3)] = c3
-            scores[r, ix(b + 4)] = c4
-            scores[r, ix(b + 5)] = c5
-            scores[r, ix(b + 6)] = c6
-            scores[r, ix(b + 7)] = c7
+            out[r, ix(b)] = c0
+            out[r, ix(b + 1)] = c1
+            out[r, ix(b + 2)] = c2
+            out[r, ix(b + 3)] = c3
+            out[r, ix(b + 4)] = c4
+            out[r, ix(b + 5)] = c5
+            out[r, ix(b + 6)] = c6
+            out[r, ix(b + 7)] = c7
 
 
 @compiled
@@ -86,33 +89,6 @@ def add_entries(first, last, starts, columns, values, step, first_entry, labels,
             a, x = columns[ix(p)], values[ix(p * step)]
             for e in range(first_entry[ix(a)], first_entry[ix(a + 1)]):
                 scores[r, ix(labels[ix(e)])] += x * weights[ix(e)]
-
-
-@unrolled
-def collect_rows(first, last, starts, tokens, values, step, slopes, table):
-    """Write the sums over tokens of attributes `first` to `last`, into table (attributes, width)."""
-    for a in range(first, last):
-        for b in range(0, slopes.shape[1], 8):
-            c0 = c1 = c2 = c3 = c4 = c5 = c6 = c7 = 0.0
-            for p in range(starts[ix(a)], starts[ix(a + 1)]):
-                t, x = ix(tokens[ix(p)]), values[ix(p * step)]
-                c0 += x * slopes[t, ix(b)]
-                c1 += x * slopes[t, ix(b + 1)]
-                c2 += x * slopes[t, ix(b + 2)]
-                c3 += x * slopes[t, ix(b + 3)]
-                c4 += x * slopes[t, ix(b + 4)]
-                c5 += x * slopes[t, ix(b + 5)]
-                c6 += x * slopes[t, ix(b + 6)]
-                c7 += x * slopes[t, ix(b + 7)]
-            r = ix(a)
-            table[r, ix(b)] = c0
-            table[r, ix(b + 1)] = c1
-            table[r, ix(b + 2)] = c2
-            table[r, ix(b + 3)] = c3
-            table[r, ix(b + 4)] = c4
-            table[r, ix(b + 5)] = c5
-            table[r, ix(b + 6)] = c6
-            table[r, ix(b + 7)] = c7
 
 
 @compiled

@@ -1,0 +1,51 @@
+"""What repetitions tell: means with their standard errors, paired tests, and several tests at once."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+FloatArray = NDArray[np.float64]
+
+
+def mean_and_error(values: Sequence[float]) -> tuple[float, float | None]:
+    """Return the mean and its standard error; None for the latter if there is one value only.
+
+    Examples
+    --------
+    >>> mean_and_error([1.0, 3.0])
+    (2.0, 1.0)
+    """
+    spread = None if len(values) < 2 else float(np.std(values, ddof=1)) / math.sqrt(len(values))
+    return float(np.mean(values)), spread
+
+
+def p_value(one: FloatArray, two: FloatArray) -> float:
+    """Return the two-sided p-value of a paired t-test; one where nothing differs.
+
+    Examples
+    --------
+    >>> p_value(np.array([1.0, 2.0, 3.0]), np.array([1.0, 2.0, 3.0]))
+    1.0
+    """
+    from scipy.stats import ttest_rel
+
+    return 1.0 if (one == two).all() else float(ttest_rel(one, two).pvalue)
+
+
+def holm(p: Sequence[float]) -> FloatArray:
+    """Adjust p-values of several tests, so that one below a level is a false alarm with that probability (Holm 1979).
+
+    Examples
+    --------
+    >>> holm([0.01, 0.5, 0.02]).tolist()
+    [0.03, 0.5, 0.04]
+    """
+    order = np.argsort(p)
+    raised = np.asarray(p)[order] * np.arange(len(order), 0, -1)
+    found = np.empty(len(order))
+    found[order] = np.minimum(np.maximum.accumulate(raised), 1.0)
+    return found
