@@ -38,12 +38,31 @@ def test_rows_start_where_they_should_and_are_compared_with_the_baseline(tiny):
 
 def test_the_estimators_are_those_of_the_rows():
     Y = np.zeros((1, 2, 2), int)
-    made = {row: scenes.estimator(row, 5, 1, Y).get_params() for row in scenes.ROWS}
+    made = {row: scenes.Training(True, 1, None).estimator(row, Y).get_params() for row in scenes.ROWS}
     assert made["baseline"]["edges"] == "none"
     assert made["uquad + entropy"]["entropy"] == "fit"
     assert made["ucl"]["gradient"] == "implicit"
     assert made["ucl-2"]["iterations"] == 2
     assert set(scenes.PUBLISHED) <= set(scenes.ROWS)
+
+
+def test_the_baseline_is_where_convex_rows_begin(tiny):
+    data = scenes.load_street_scenes()
+    X, Y = data.X_train[:2] / 255.0, data.Y_train[:2]
+    training, fitted = scenes.Training(True, 1, None), {}
+    base = training.fit("baseline", X, Y, fitted).crf
+    model = training.estimator("uquad", Y)._model(X, 2)
+    beliefs = ig.infer(model.potentials(scenes._widened(scenes.INNER * base.theta_, model.size)), "convex")
+    shaped = np.asarray(beliefs.variables).reshape(2, 12, 12, 2)[:, 1:-1, 1:-1]
+    np.testing.assert_allclose(shaped, base.predict_marginals(X)[:, 1:-1, 1:-1], atol=1e-8)
+
+
+def test_a_further_run_goes_on_from_the_checkpoints(tiny, tmp_path):
+    folder = str(tmp_path / "kept")
+    first = make("scenes", quick=True, rows=["uquad + entropy"], checkpoints=folder).run()
+    assert sorted(os.listdir(folder)) == ["baseline.npz", "uquad+entropy.npz", "uquad.npz"]
+    again = make("scenes", quick=True, rows=["uquad + entropy"], checkpoints=folder).run()
+    assert again.data["rows"][0]["error"] == first.data["rows"][0]["error"]
 
 
 @pytest.mark.parametrize("options", [{"rows": ["lbp"]}, {"rows": []}])

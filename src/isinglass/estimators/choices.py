@@ -76,7 +76,7 @@ def choices_of(crf: Any) -> Choices:
         _penalty(crf, "l2"),
         l1 if any(l1) else None,
         1,
-        _jobs(crf.n_jobs),
+        jobs_of(crf.n_jobs),
     )
     require_valid(chosen.loss, chosen.algorithm, chosen.rule)
     if getattr(crf, "entropy", None) == "fit" and (
@@ -120,7 +120,7 @@ def _with_entropy(algorithm: Algorithm, entropy: Any) -> Algorithm:
 
 def threaded(algorithm: Algorithm, n_jobs: Any) -> Algorithm:
     """Return the inference with so many threads, where it can have some; beliefs do not depend on their number."""
-    jobs = _jobs(n_jobs)
+    jobs = jobs_of(n_jobs)
     return replace(algorithm, threads=jobs) if jobs > 1 and isinstance(algorithm, MessagePassing) else algorithm
 
 
@@ -174,7 +174,7 @@ def _stages(chosen: Choices) -> int:
     raise InputError("own_parameters", "False", got, remedy)
 
 
-def _jobs(n_jobs: Any) -> int:
+def jobs_of(n_jobs: Any) -> int:
     """Return a number of threads: None is one, -1 as many as there are processors."""
     if n_jobs is None:
         return 1

@@ -20,12 +20,12 @@ from isinglass.base import BaseEstimator, NotFittedError
 from isinglass.errors import ConvergenceWarning, InputError
 from isinglass.estimators import files
 from isinglass.estimators.checks import class_weights, example_weights, renamed
-from isinglass.estimators.choices import Choices, algorithm_of, choices_of, threaded
+from isinglass.estimators.choices import Choices, algorithm_of, choices_of, jobs_of, threaded
+from isinglass.estimators.predicting import predicted
 from isinglass.estimators.problem import Data, Problem, sizes_of
 from isinglass.estimators.training import Epoch, train
-from isinglass.inference import Result, infer
+from isinglass.inference import Result
 from isinglass.io.files import PathLike
-from isinglass.learning.objective import with_entropy
 from isinglass.learning.optimisers.base import OptimResult
 from isinglass.models import Model
 from isinglass.validation import IntArray, whole_number
@@ -279,17 +279,19 @@ class CRF(BaseEstimator):  # type: ignore[misc]
 
     def _infer(self, X: Any) -> tuple[Model, Result]:
         self._require_fitted()
-        model = self._model(self._examples(X), self.n_states_)
+        examples = self._examples(X)
+        model = self._model(examples, self.n_states_)
         self._require_same(model)
         algorithm, vectors = threaded(algorithm_of(self), self.n_jobs), self.theta_.reshape(-1, model.size)
         if len(vectors) > 1 and getattr(algorithm, "iterations", None) != len(vectors):
             expected = f"{len(vectors)}, as many as have parameters"
             raise InputError("iterations", expected, f"{self.iterations}", "fit anew to change it")
-        stages = [model.potentials(vector) for vector in vectors]
-        algorithm = with_entropy(algorithm, model, vectors[-1])
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
-            return model, infer(stages if len(stages) > 1 else stages[0], algorithm)
+            return model, predicted(
+                model, vectors, algorithm, lambda rows: self._model(_rows(examples, rows), self.n_states_),
+                jobs_of(self.n_jobs),
+            )  # fmt: skip
 
     def _require_same(self, model: Model) -> None:
         """Refuse examples with other features than those of `fit`."""

@@ -41,12 +41,12 @@ class Implicit(GradientRule):
         "the derivative of the fixed point or minimum, by a linear system; any loss, converged runs"
     )
 
-    def evaluate(self, potentials: Stages, algorithm: Algorithm, loss: Loss) -> Evaluation:
+    def evaluate(self, potentials: Stages, algorithm: Algorithm, loss: Loss, init: Result | None = None) -> Evaluation:
         """Infer, and solve the system."""
         potentials = one_stage(potentials, self.name)
         chosen = algorithm.fixed(potentials)
         by_backward = chosen.facts.implicit == "backward"
-        result = infer(potentials, chosen, tape=by_backward)
+        result = infer(potentials, chosen, tape=by_backward, init=init)
         if not result.info.converged:
             _warn(f"the derivative is that of a fixed point, and {chosen.name!r} has not reached one")
         bars = loss(result)

@@ -52,8 +52,8 @@ class GradientRule(ABC):
     summary: ClassVar[str]
 
     @abstractmethod
-    def evaluate(self, potentials: Stages, algorithm: Algorithm, loss: Loss) -> Evaluation:
-        """Infer, and return the loss with its derivatives."""
+    def evaluate(self, potentials: Stages, algorithm: Algorithm, loss: Loss, init: Result | None = None) -> Evaluation:
+        """Infer, from an earlier result if one is given, and return the loss with its derivatives."""
 
     @abstractmethod
     def objection(self, algorithm: Algorithm, uses_beliefs: bool) -> str | None:
@@ -88,9 +88,9 @@ class Unrolled(GradientRule):
     name: ClassVar[str] = "unrolled"
     summary: ClassVar[str] = "the derivative of what was computed, converged or not; any loss"
 
-    def evaluate(self, potentials: Stages, algorithm: Algorithm, loss: Loss) -> Evaluation:
+    def evaluate(self, potentials: Stages, algorithm: Algorithm, loss: Loss, init: Result | None = None) -> Evaluation:
         """Infer with a tape, and go back."""
-        result = infer(potentials, algorithm, tape=True)
+        result = infer(potentials, algorithm, tape=True, init=init)
         bars = loss(result)
         gradients = result.backward(bars.log_z, bars.variables, bars.factors)
         return Evaluation(bars.value, gradients.groups, result.info)
@@ -110,10 +110,10 @@ class Perturbation(GradientRule):
     name: ClassVar[str] = "perturbation"
     summary: ClassVar[str] = "the derivative of the fixed point, by one more inference; any loss, converged runs"
 
-    def evaluate(self, potentials: Stages, algorithm: Algorithm, loss: Loss) -> Evaluation:
+    def evaluate(self, potentials: Stages, algorithm: Algorithm, loss: Loss, init: Result | None = None) -> Evaluation:
         """Infer, then infer along the derivative."""
         potentials = one_stage(potentials, self.name)
-        result = infer(potentials, algorithm)
+        result = infer(potentials, algorithm, init=init)
         bars = loss(result)
         iterative = algorithm.facts.iterative
         gradients = perturbation(
@@ -134,10 +134,10 @@ class Envelope(GradientRule):
     name: ClassVar[str] = "envelope"
     summary: ClassVar[str] = "the beliefs are the derivative of log Z; losses of log Z alone, converged runs"
 
-    def evaluate(self, potentials: Stages, algorithm: Algorithm, loss: Loss) -> Evaluation:
+    def evaluate(self, potentials: Stages, algorithm: Algorithm, loss: Loss, init: Result | None = None) -> Evaluation:
         """Infer, and weigh the beliefs of factors."""
         potentials = one_stage(potentials, self.name)
-        result = infer(potentials, algorithm)
+        result = infer(potentials, algorithm, init=init)
         bars = loss(result)
         if bars.variables is not None or bars.factors is not None:
             raise InputError("gradient", "a rule for losses of the beliefs", "'envelope'", "use 'unrolled'")

@@ -20,8 +20,7 @@ from isinglass.validation import IntArray
 
 RIDGES = (0.0, *(10.0**k for k in range(-14, 1)))
 SOUND = 1e-6  # a larger ridge means that the matrix is not positive definite
-RELATIVE = 1e-3  # the change of a small belief, in its own size, that is waited for
-PATIENCE = 6  # iterations for that
+PATIENCE = 6  # iterations that small beliefs are waited for
 GROWTH, LEAST_GROWTH, LEAST_FACTOR = 2.5, 1.001, 1e-9  # of the homotopy's factor
 LOOSE, STAGE = 1e-3, 40  # the tolerance on its way, and the iterations of a stage
 ROUNDING = 1e-12
@@ -125,21 +124,23 @@ class Newton:
                 part[:] = np.nan
         substitute(blocks, members, self.x, self.step, self.room)
 
-    def minimise(self, tol: float, max_iter: int, progress: Progress | None = None) -> None:
+    def minimise(self, tol: float, max_iter: int, rtol: float = np.inf, progress: Progress | None = None) -> None:
         """Iterate until every component has converged; those that have not, again by homotopy.
 
         Without a tolerance all iterations are taken, and nothing more.
         """
-        self.iterate(np.arange(len(self.residual)), tol, max_iter, progress=progress)
+        self.iterate(np.arange(len(self.residual)), tol, max_iter, rtol, progress=progress)
         for c in np.flatnonzero(~self.converged & (tol > 0)).tolist():
-            self.follow(c, tol, max_iter)
-        self._polish(max_iter)
+            self.follow(c, tol, max_iter, rtol)
+        if rtol < np.inf:
+            self._polish(max_iter, rtol)
 
     def iterate(
         self,
         members: IntArray,
         tol: float,
         max_iter: int,
+        rtol: float = np.inf,
         factor: float = 1.0,
         polishing: bool = False,
         progress: Progress | None = None,
@@ -161,7 +162,7 @@ class Newton:
             self.iterations[members] += 1
             close = (size <= tol) & (residual <= tol)
             waited[members] += close[members]
-            last = close & ((relative <= RELATIVE) | ((waited > PATIENCE) & (not polishing)))
+            last = close & ((relative <= rtol) | ((waited > PATIENCE) & (not polishing)))
             move(blocks, members, self.step, last, floor, POLISHING_CAP if polishing else CAP)
             if polishing:
                 soften(blocks, members, self.step.p, self.step.q, FLOOR, self.step.q)
@@ -177,7 +178,7 @@ class Newton:
         if len(self.multipliers):
             self.multipliers[:] = self.x[self.problem.shape.layout.ties.unknown]
 
-    def follow(self, c: int, tol: float, max_iter: int) -> None:
+    def follow(self, c: int, tol: float, max_iter: int, rtol: float = np.inf) -> None:
         """Homotopy: costs so small that beliefs are nearly uniform grow, in steps as long as they succeed."""
         problem, member = self.problem, np.array([c])
         p, q = problem.start()
@@ -188,7 +189,7 @@ class Newton:
         self.rescued[c] = True
         while growth > LEAST_GROWTH:
             last = wanted >= 1
-            self.iterate(member, tol if last else LOOSE, max_iter if last else STAGE, min(wanted, 1.0))
+            self.iterate(member, tol if last else LOOSE, max_iter if last else STAGE, rtol, min(wanted, 1.0))
             if self.converged[c]:
                 if last:
                     return
@@ -200,13 +201,13 @@ class Newton:
             if wanted < LEAST_FACTOR:
                 return
 
-    def _polish(self, max_iter: int) -> None:
+    def _polish(self, max_iter: int, rtol: float) -> None:
         """Let states at the floor go on to their true size; where that goes wrong, leave them."""
         low = np.unique(self.problem.shape.state_component[self.step.p.real <= 2 * FLOOR])
         for c in low[self.converged[low]].tolist():
             beliefs, residual, member = _Beliefs(self, c), self.residual[c], np.array([c])
             kept, tol = beliefs.take(), max(10 * residual, ROUNDING)
-            self.iterate(member, tol, min(max_iter, POLISHING), polishing=True)
+            self.iterate(member, tol, min(max_iter, POLISHING), rtol, polishing=True)
             if not (self.converged[c] and self.violation(member)[c] <= tol):
                 beliefs.put(*kept)
                 self.residual[c], self.converged[c] = residual, True

@@ -52,6 +52,8 @@ class Objective:
     ----------
     infos : list of Info
         How inference went in the last evaluation.
+    before : list of Result
+        What inference found in it, where the algorithm is to begin there the next time (its option `reuse`).
     """
 
     model: Model
@@ -63,6 +65,7 @@ class Objective:
     weights: FloatArray | None = None
     stages: int = 1
     infos: list[Info] = field(default_factory=list, init=False)
+    before: list[Result] = field(default_factory=list, init=False, repr=False)
 
     def __post_init__(self) -> None:
         whole_number(self.stages, "stages", 1)
@@ -99,7 +102,10 @@ class Objective:
         return evaluate(self.loss, stages, algorithm, FORWARD, self.labels, self.weights)[0].value
 
     def _evaluate(self, stages: list[Potentials], algorithm: Algorithm) -> Evaluation:
-        found, self.infos = evaluate(self.loss, stages, algorithm, self.rule, self.labels, self.weights)
+        rule = _Remembering(self.rule, self.before) if getattr(algorithm, "reuse", False) else self.rule
+        found, self.infos = evaluate(self.loss, stages, algorithm, rule, self.labels, self.weights)
+        if isinstance(rule, _Remembering):
+            self.before = rule.found
         return found
 
     def _by_entropy(self, theta: FloatArray, found: Evaluation) -> FloatArray | float:
@@ -182,6 +188,37 @@ def _minus(one: WeightGradients | None, two: WeightGradients | None) -> WeightGr
     return WeightGradients(one.variables - two.variables, groups)
 
 
+class _Remembering(GradientRule):
+    """Another rule, whose inferences begin with the results that they had before, in the order of the calls."""
+
+    name = "remembering"
+    summary = "another rule, from where it was before"
+
+    def __init__(self, rule: GradientRule, before: list[Result]) -> None:
+        self.rule, self.before = rule, before
+        self.found: list[Result] = []
+
+    def evaluate(
+        self,
+        potentials: Potentials | Sequence[Potentials],
+        algorithm: Algorithm,
+        loss: Callable[[Result], LossValue],
+        init: Result | None = None,
+    ) -> Evaluation:
+        """Evaluate by the other rule, and keep the result, without what it would need to go back."""
+
+        def kept(result: Result) -> LossValue:
+            self.found.append(replace(result, reverse=None))
+            return loss(result)
+
+        turn = len(self.found)
+        return self.rule.evaluate(potentials, algorithm, kept, self.before[turn] if turn < len(self.before) else init)
+
+    def objection(self, algorithm: Algorithm, uses_beliefs: bool) -> str | None:
+        """Object to what the other objects to."""
+        return self.rule.objection(algorithm, uses_beliefs)
+
+
 class _Forward(GradientRule):
     """Infer, and do not go back: for values alone."""
 
@@ -189,10 +226,14 @@ class _Forward(GradientRule):
     summary = "no derivative"
 
     def evaluate(
-        self, potentials: Potentials | Sequence[Potentials], algorithm: Algorithm, loss: Callable[[Result], LossValue]
+        self,
+        potentials: Potentials | Sequence[Potentials],
+        algorithm: Algorithm,
+        loss: Callable[[Result], LossValue],
+        init: Result | None = None,
     ) -> Evaluation:
         """Return the loss without derivatives."""
-        result = infer(potentials, algorithm)
+        result = infer(potentials, algorithm, init=init)
         return Evaluation(loss(result).value, (), result.info)
 
     def objection(self, algorithm: Algorithm, uses_beliefs: bool) -> str | None:

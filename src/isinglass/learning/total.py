@@ -11,16 +11,19 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cache
 from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+from threadpoolctl import ThreadpoolController
 
 from isinglass.learning.objective import Objective
 from isinglass.validation import IntArray
 
 FloatArray = NDArray[np.float64]
 BLOCK = 8192  # variables in a block: 10 images of 28 x 28, whose messages fit in a cache
+S = TypeVar("S")
 T = TypeVar("T")
 
 
@@ -73,10 +76,20 @@ class Total:
 
     def _each(self, work: Callable[[Objective], T]) -> list[T]:
         """Do the work for each part; results are in the order of the parts."""
-        if self.jobs == 1 or len(self.parts) == 1:
-            return [work(part) for part in self.parts]
-        with ThreadPoolExecutor(min(self.jobs, len(self.parts))) as pool:
-            return list(pool.map(work, self.parts))
+        return each(work, self.parts, self.jobs)
+
+
+def each(work: Callable[[S], T], parts: Sequence[S], jobs: int) -> list[T]:
+    """Do the work for each part by so many threads, none of which BLAS shares out further; results are in order."""
+    if jobs == 1 or len(parts) == 1:
+        return [work(part) for part in parts]
+    with _libraries().limit(limits=1, user_api="blas"), ThreadPoolExecutor(min(jobs, len(parts))) as pool:
+        return list(pool.map(work, parts))
+
+
+@cache
+def _libraries() -> ThreadpoolController:
+    return ThreadpoolController()
 
 
 def blocks(sizes: IntArray, most: int = BLOCK) -> list[slice]:

@@ -1,0 +1,78 @@
+"""Inference on new examples: on all at once, or, where an inference needs much memory for each, block by block."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isinglass.inference import Algorithm, ConvexFreeEnergy, Info, Result, infer
+from isinglass.inference.result import FactorBeliefs, VariableBeliefs
+from isinglass.learning.objective import with_entropy
+from isinglass.learning.total import blocks, each
+from isinglass.models import Model
+from isinglass.potentials import Potentials
+from isinglass.validation import IntArray
+
+
+def predicted(
+    model: Model,
+    theta: NDArray[np.float64],
+    algorithm: Algorithm,
+    part: Callable[[IntArray], Model],
+    jobs: int,
+) -> Result:
+    """Return the inference on all examples of a model.
+
+    Parameters
+    ----------
+    model : Model
+    theta : array (vectors, size)
+        More than one vector: one for each iteration.
+    algorithm : Algorithm
+        One that factorises a linear system for each example works on a few examples at a time.
+    part : callable
+        From the indices of some examples to their model.
+    jobs : int
+        How many threads work on the blocks.
+    """
+    found = blocks(np.bincount(model.graph.variable_component, minlength=model.graph.n_components))
+    if len(found) == 1 or not isinstance(algorithm, ConvexFreeEnergy):
+        return _inferred(model, theta, algorithm)
+    examples = np.arange(model.graph.n_components)
+    results = each(lambda block: _inferred(part(examples[block]), theta, algorithm), found, jobs)
+    return _joined(model.potentials(theta[-1]), results)
+
+
+def _inferred(model: Model, theta: NDArray[np.float64], algorithm: Algorithm) -> Result:
+    stages = [model.potentials(vector) for vector in theta]
+    return infer(stages if len(stages) > 1 else stages[0], with_entropy(algorithm, model, theta[-1]))
+
+
+def _joined(potentials: Potentials, results: Sequence[Result]) -> Result:
+    """Put the results of successive examples together; factors are in the order of their groups."""
+    graph = potentials.graph
+    groups: list[Any] = [[] for _ in graph.groups]
+    for result in results:
+        for beliefs, found in zip(groups, result.factors.groups, strict=True):
+            beliefs.append(found.ravel())
+    return Result(
+        potentials,
+        np.concatenate([result.component_log_z for result in results]),
+        VariableBeliefs(graph, np.concatenate([result.variables.flat for result in results])),
+        FactorBeliefs(graph, np.concatenate([np.zeros(0), *(b for beliefs in groups for b in beliefs)])),
+        _summary([result.info for result in results], [len(result.component_log_z) for result in results]),
+    )
+
+
+def _summary(infos: Sequence[Info], counts: Sequence[int]) -> Info:
+    """Say how several inferences went: like the worst of them."""
+    bounds = {info.bound for info in infos}
+    share = sum(info.converged_share * count for info, count in zip(infos, counts, strict=True)) / sum(counts)
+    return Info(
+        infos[0].algorithm, all(info.converged for info in infos), max(info.iterations for info in infos),
+        max(info.residual for info in infos), bounds.pop() if len(bounds) == 1 else None,
+        sum(info.seconds for info in infos), share,
+    )  # fmt: skip
