@@ -31,7 +31,7 @@ _TEXT = """Run a published experiment again and print a table of our values besi
 _EXAMPLES = """  isinglass reproduce digits --quick
   isinglass reproduce digits --rows ucl-4,trw --noise 0.5 --draws 10 --json digits.json
   isinglass reproduce digits --out pictures"""
-_PASSED = ("draws", "noise", "rows", "n_jobs", "all_losses", "data")
+_PASSED = ("draws", "noise", "rows", "n_jobs", "all_losses", "data", "checkpoints")
 
 
 def add_parser(commands: argparse._SubParsersAction[Any]) -> None:
@@ -47,6 +47,8 @@ def add_parser(commands: argparse._SubParsersAction[Any]) -> None:
     parser.add_argument("--rows", metavar="A,B,...", help="methods, such as pixels,trw,ucl-4 (default: all)")
     parser.add_argument("--all-losses", action="store_true", help="the other test losses, too (default: no)")
     parser.add_argument("--n-jobs", metavar="N", type=int, help="processes; values do not depend on them (default: 2)")
+    text = "folder for the state of long training, from which a further run goes on (default: none)"
+    parser.add_argument("--checkpoints", metavar="DIR", help=text)
     add_quiet(parser)
 
 
