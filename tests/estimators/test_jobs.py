@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import isinglass as ig
 from isinglass.estimators import grid as grid_module
-from isinglass.estimators import problem
+from isinglass.estimators import predicting, problem
 from isinglass.estimators.choices import choices_of
 from isinglass.learning.optimisers import Adam
 from isinglass.learning.total import blocks
@@ -142,3 +142,21 @@ def test_minibatches_use_the_structure_again(monkeypatch):
     with pytest.warns(ig.ConvergenceWarning, match="epochs"):
         anew = grid(optimizer=adam).fit(X, Y)
     assert again.theta_.tobytes() == anew.theta_.tobytes()
+
+
+@pytest.mark.parametrize("entropy", ["B", "fit"])
+def test_convex_energies_predict_block_by_block_what_they_predict_at_once(entropy, monkeypatch):
+    X, Y = images(5)
+    crf = ig.GridCRF("convex", gradient="implicit", loss="uquad", entropy=entropy, max_iter=3, n_jobs=2)
+    with pytest.warns(ig.ConvergenceWarning):
+        crf.fit(X, Y)
+    whole = crf.infer(X)
+    monkeypatch.setattr(predicting, "blocks", lambda sizes: blocks(sizes, 2 * int(sizes[0])))
+    parts = crf.infer(X)
+    assert_allclose(parts.variables.flat, whole.variables.flat, atol=1e-12)
+    for one, other in zip(parts.factors.groups, whole.factors.groups, strict=True):
+        assert_allclose(one, other, atol=1e-12)
+    assert_allclose(parts.component_log_z, whole.component_log_z, rtol=1e-12)
+    assert parts.info.converged
+    assert (parts.info.bound, parts.info.converged_share) == (whole.info.bound, 1.0)
+    assert_array_equal(crf.predict(X), np.asarray(whole.variables).argmax(axis=1).reshape(Y.shape))

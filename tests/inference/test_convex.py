@@ -339,3 +339,23 @@ def test_large_components_are_banded_and_agree_with_sparse():
     bars = np.random.default_rng(1).normal(size=one.variables.flat.size)
     for a, b in zip(one.backward(variables=bars).groups, two.backward(variables=bars).groups, strict=True):
         assert_allclose(b.real, a, atol=1e-9)
+
+
+def test_loose_tolerances_leave_out_small_beliefs_and_the_last_step_makes_up_for_it():
+    rng = np.random.default_rng(3)
+    p = random_potentials(ig.grid_graph(5, 6, 3), rng, 3.0)
+    strict = ig.infer(p, "convex")
+    loose = ig.infer(p, ig.ConvexFreeEnergy(tol=1e-2, rtol=np.inf))
+    assert loose.info.iterations < strict.info.iterations - 2
+    assert loose.info.residual > 1e-6  # before the last step
+    assert np.abs(loose.variables.flat - strict.variables.flat).max() < loose.info.residual / 10
+    sums = np.add.reduceat(loose.variables.flat, np.arange(0, 90, 3))
+    assert_allclose(sums, 1, atol=1e-12)
+    assert_allclose(loose.log_z, strict.log_z, rtol=1e-6)
+
+
+@pytest.mark.parametrize(("option", "value"), [("rtol", -1.0), ("rtol", np.nan), ("tol", -1.0)])
+def test_wrong_tolerances(option, value):
+    p = random_potentials(GRAPHS["triangle"], np.random.default_rng(0), 1.0)
+    with pytest.raises(ig.InputError, match=option):
+        ig.infer(p, ig.ConvexFreeEnergy(**{option: value}))

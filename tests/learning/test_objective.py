@@ -154,3 +154,23 @@ def test_a_likelihood_needs_one_weight_for_an_example():
     objective.weights = np.array([1.0, 2.0, 1.0, 1.0, 1.0, 1.0])
     with pytest.raises(ig.InputError, match="one weight for all variables of an example"):
         objective(theta_for(objective))
+
+
+@pytest.mark.parametrize("loss", ["uquad", "ucl", "cl"])
+def test_beliefs_of_the_evaluation_before_are_used_again(loss):
+    rng = np.random.default_rng(2)
+    model = ig.models.grid_model(rng.normal(size=(2, 5, 5, 2)), 3)
+    labels = rng.integers(-1, 3, 50)
+    made = [
+        Objective(model, labels, losses.make(loss), ig.ConvexFreeEnergy(reuse=reuse), rule("implicit"))
+        for reuse in (False, True)
+    ]
+    first, step = 3 * rng.normal(size=model.size), 1e-3 * rng.normal(size=model.size)
+    for theta in (first, first + step):
+        (value, gradient), (same, slope) = (objective(theta) for objective in made)
+        assert_allclose(same, value, rtol=1e-10)
+        assert_allclose(slope, gradient, rtol=1e-7, atol=1e-7)
+    cold, warm = (objective.infos[-1].iterations for objective in made)
+    assert warm < cold
+    assert [len(objective.before) for objective in made] == [0, 2 if loss == "cl" else 1]
+    assert all(result.reverse is None for result in made[1].before)

@@ -44,7 +44,7 @@ PUBLISHED["uquad-2"] = 0.264
 L2 = 1e-2
 MOST = {"uquad": 60, "ucl": 60, "uquad + entropy": 40}  # iterations of L-BFGS; of others 200
 INNER = 4.01  # the weights of entropy A at a pixel with four neighbours, together
-CONVEX = ConvexFreeEnergy(tol=1e-2, rtol=np.inf, reuse=True)  # a further Newton step makes its beliefs right to 1e-4
+CONVEX = ConvexFreeEnergy(tol=1e-2, rtol=np.inf, reuse=True)  # a further step makes beliefs right to 1e-3 or better
 TOL = 1e-4  # of the gradient, relative to the objective
 
 
