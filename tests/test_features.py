@@ -86,6 +86,17 @@ def test_the_transformer():
     assert ImageFeatures().fit(np.tile(X, (1, 2, 2, 1))).n_features_out_ == 177
 
 
+def test_whitened_features_span_the_same_and_have_equal_moments():
+    X = np.random.default_rng(3).integers(0, 256, (3, 12, 16, 3)).astype(np.uint8)
+    plain, white = (ImageFeatures(4, 200, whiten=w).fit_transform(X).reshape(-1, 39) for w in (False, True))
+    moments = white.T @ white / len(white)
+    lengths = np.linalg.eigvalsh(plain.T @ plain / len(plain))
+    assert_allclose(moments, np.diag(lengths / (lengths + 1e-3)), atol=1e-10)
+    assert np.linalg.matrix_rank(np.hstack([plain, white]), 1e-6) == np.linalg.matrix_rank(plain, 1e-6)
+    with pytest.raises(ig.InputError, match="whiten"):
+        ImageFeatures(whiten="yes").fit(X)
+
+
 @pytest.mark.parametrize(
     ("X", "words"),
     [

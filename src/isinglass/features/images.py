@@ -9,7 +9,9 @@ At each pixel:
     clusters     which of 50 centres the patch of 5 x 5 colours is nearest to, as indicators; at whole, half and quarter
                  scale: pixels 1, 2 and 4 apart in an image that is smoothed before
 
-Beyond its border an image goes on as a mirror.
+Beyond its border an image goes on as a mirror. Features can be whitened: with M the mean of x x' over all pixels of the
+training images, M = U diag(s) U', they are then x' U diag(s + 1e-3)^(-1/2). A linear model of those is one of the others,
+but gradient methods find it in far fewer iterations: the Hessian of its loss is near a multiple of the identity.
 """
 
 from __future__ import annotations
@@ -26,6 +28,7 @@ from isinglass.validation import whole_number
 
 FloatArray = NDArray[np.float64]
 BINS, REACH, LEAST = 8, 3, 0.01
+RIDGE = 1e-3  # in the whitening: some features add up to one
 PATCH = 5
 SCALES = (0, 1, 2)
 
@@ -40,11 +43,13 @@ class ImageFeatures(BaseEstimator):  # type: ignore[misc]
     patches : int, default=20000
         Random patches of the training images that the clusters are made of, at each scale.
     random_state : int, default=0
+    whiten : bool, default=False
 
     Attributes
     ----------
     centres_ : list of arrays (clusters, 75)
         For each scale.
+    whitening_ : array (features, features), or None
     n_features_out_ : int
         3 + 24 + 3 clusters: 177 by default.
 
@@ -55,10 +60,11 @@ class ImageFeatures(BaseEstimator):  # type: ignore[misc]
     (2, 12, 16, 39)
     """
 
-    def __init__(self, clusters: Any = 50, patches: Any = 20000, random_state: Any = 0) -> None:
+    def __init__(self, clusters: Any = 50, patches: Any = 20000, random_state: Any = 0, whiten: Any = False) -> None:
         self.clusters = clusters
         self.patches = patches
         self.random_state = random_state
+        self.whiten = whiten
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Find the clusters of patches.
@@ -82,6 +88,11 @@ class ImageFeatures(BaseEstimator):  # type: ignore[misc]
             found = MiniBatchKMeans(wanted, random_state=seed, n_init=3, batch_size=2048).fit(rows)
             self.centres_.append(np.asarray(found.cluster_centers_, np.float64))
         self.n_features_out_ = 3 + BINS * len(SCALES) + wanted * len(SCALES)
+        self.whitening_: FloatArray | None = None
+        if not isinstance(self.whiten, bool | np.bool_):
+            raise InputError("whiten", "True or False", repr(self.whiten))
+        if self.whiten:
+            self.whitening_ = self._whitening(images)
         return self
 
     def transform(self, X: Any) -> Any:
@@ -98,7 +109,16 @@ class ImageFeatures(BaseEstimator):  # type: ignore[misc]
     def _features(self, image: FloatArray) -> FloatArray:
         histograms = [gradient_histograms(image.mean(axis=2), scale) for scale in SCALES]
         nearest = [nearest_centres(image, scale, self.centres_[scale]) for scale in SCALES]
-        return np.concatenate([image, *histograms, *nearest], axis=2)
+        found = np.concatenate([image, *histograms, *nearest], axis=2)
+        return found if self.whitening_ is None else np.asarray(found @ self.whitening_)
+
+    def _whitening(self, images: list[FloatArray]) -> FloatArray:
+        moments, pixels = np.zeros((self.n_features_out_,) * 2), 0
+        for image in images:
+            rows = self._features(image).reshape(-1, self.n_features_out_)
+            moments, pixels = moments + rows.T @ rows, pixels + len(rows)
+        lengths, directions = np.linalg.eigh(moments / pixels)
+        return np.asarray(directions / np.sqrt(np.maximum(lengths, 0) + RIDGE))
 
 
 def gradient_histograms(brightness: FloatArray, scale: int) -> FloatArray:
