@@ -1,8 +1,8 @@
 """Street scenes, and horses: J. Domke (2009), section 6.5 and table 6.3.
 
-Pixels of photographs are labelled by a grid with linear features (`isinglass.features.ImageFeatures`); some are
-unlabelled. Features are whitened, so that training takes tens of iterations, not hundreds. The thesis has StreetScenes, 100 images to train on and 100 to test, of 60 x 80 pixels and five labels; here
-CamVid, which shows the like. Methods:
+Pixels of photographs are labelled by a grid with linear features (`isinglass.features.ImageFeatures`, whitened, so that
+training takes tens of iterations, not hundreds); some are unlabelled. The thesis has StreetScenes, 100 images to train
+on and 100 to test, of 60 x 80 pixels and five labels; here CamVid, which shows the like. Methods:
 
     baseline       each pixel by itself, trained for uquad
     pseudo         pseudolikelihood over labelled pixels; tested with belief propagation

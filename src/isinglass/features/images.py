@@ -10,8 +10,8 @@ At each pixel:
                  scale: pixels 1, 2 and 4 apart in an image that is smoothed before
 
 Beyond its border an image goes on as a mirror. Features can be whitened: with M the mean of x x' over all pixels of the
-training images, M = U diag(s) U', they are then x' U diag(s + 1e-3)^(-1/2). A linear model of those is one of the others,
-but gradient methods find it in far fewer iterations: the Hessian of its loss is near a multiple of the identity.
+training images, M = U diag(s) U', they are then x' U diag(s + 1e-3)^(-1/2). A linear model of those is one of the
+others, but gradient methods find it in far fewer iterations: its Hessian is nearer to a multiple of the identity.
 """
 
 from __future__ import annotations
