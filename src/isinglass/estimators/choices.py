@@ -42,7 +42,8 @@ class Penalty(NamedTuple):
 class Choices:
     """What an estimator's parameters stand for.
 
-    `l1` is None where the optimiser has its own, or none; `stages` is the number of parameter vectors.
+    `l1` is None where the optimiser has its own, or none; `own` is how many iterations have parameters of their own:
+    one, where all share them.
     """
 
     algorithm: Algorithm
@@ -52,7 +53,7 @@ class Choices:
     decoder: decoding.Decoder
     l2: Penalty
     l1: Penalty | None
-    stages: int
+    own: int
     jobs: int
 
     def for_model(self, model: Model) -> Choices:
@@ -60,7 +61,7 @@ class Choices:
         if self.l1 is None:
             return self
         assert isinstance(self.optimizer, OwlQn)
-        return replace(self, optimizer=replace(self.optimizer, l1=np.tile(self.l1.of(model), self.stages)))
+        return replace(self, optimizer=replace(self.optimizer, l1=np.tile(self.l1.of(model), self.own)))
 
 
 def choices_of(crf: Any) -> Choices:
@@ -85,7 +86,7 @@ def choices_of(crf: Any) -> Choices:
         got = f"{crf.gradient!r} with loss {chosen.loss.name!r}"
         raise InputError("gradient", "'implicit', and a loss of an inference, for entropy='fit'", got)
     _check_rest(crf, chosen.loss)
-    return replace(chosen, stages=_stages(chosen)) if flag(crf.own_parameters, "own_parameters") else chosen
+    return replace(chosen, own=_own(chosen)) if flag(crf.own_parameters, "own_parameters") else chosen
 
 
 def algorithm_of(crf: Any) -> Algorithm:
@@ -158,7 +159,7 @@ def _optimizer(crf: Any, sparse: bool) -> Optimizer[Any, Any]:
     return made
 
 
-def _stages(chosen: Choices) -> int:
+def _own(chosen: Choices) -> int:
     """Return how many iterations have parameters of their own, or say why they cannot."""
     algorithm = chosen.algorithm
     if not isinstance(algorithm, MessagePassing) or isinstance(getattr(algorithm, "weights", None), str):

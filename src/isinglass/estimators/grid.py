@@ -38,6 +38,9 @@ class GridCRF(CRF):
     schedule : str, default="grid"
         The sweep of Domke (2009), figure 5.2; for inferences that have schedules.
     optimizer : str or Optimizer, default="lbfgs"
+    stages : sequence of str or mapping, optional
+        Train in stages, each from the parameters of the one before. A stage is a mapping of the parameters that it
+        changes, such as ``{"loss": "cl", "max_iter": 3}``, or the name of a loss. Predictions are made as in the last.
     l2, edge_l2 : float
         Penalties of the squares of node and edge parameters (`edge_l2`: as `l2`, if not given).
     l1, edge_l1 : float
@@ -57,14 +60,15 @@ class GridCRF(CRF):
     tol, max_iter
         Of an optimiser that is given by name (`max_iter`: epochs, for those that go through minibatches).
     warm_start : bool
-        Begin a further `fit` with the parameters of the last.
+        Begin a further `fit` with the parameters of the last; those that are new begin with zero.
     patience : int, default=5
         With validation data: after how many iterations without a lower loss on them training ends.
     n_jobs : int, optional
         How many threads work on the examples; -1: one for each processor. Results are the same bits for any number.
     checkpoint : str or os.PathLike, optional
         A file that training keeps its state in, after each iteration. If it is there, training goes on from it, bit for
-        bit as if nothing had happened; a file of other data or choices is refused.
+        bit as if nothing had happened; a file of other data or choices is refused. Further stages have files of their
+        own: ``run.npz``, ``run.stage1.npz``, ...
     callback : callable, optional
         Called with the progress of each iteration; training ends if it returns True.
     verbose : bool
@@ -79,7 +83,10 @@ class GridCRF(CRF):
     history_ : list of Epoch
     theta_ : array
         All parameters in one vector.
+    stage_ : int
+        Which of the `stages` the parameters are of: the last, unless training was interrupted.
     n_states_, n_features_in_, n_iter_, converged_, objective_, message_
+        Iterations, objective and message are those of that stage.
 
     Examples
     --------
@@ -102,6 +109,7 @@ class GridCRF(CRF):
         gradient: Any = "unrolled",
         schedule: Any = "grid",
         optimizer: Any = "lbfgs",
+        stages: Any = None,
         l2: Any = 1.0,
         edge_l2: Any = None,
         l1: Any = 0.0,
@@ -128,6 +136,7 @@ class GridCRF(CRF):
         self.gradient = gradient
         self.schedule = schedule
         self.optimizer = optimizer
+        self.stages = stages
         self.l2 = l2
         self.edge_l2 = edge_l2
         self.l1 = l1

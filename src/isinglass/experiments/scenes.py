@@ -15,6 +15,7 @@ All start from zero, as in the thesis, but `+ entropy` from the one before it, a
 
 from __future__ import annotations
 
+import copy
 import time
 import warnings
 from collections.abc import Sequence
@@ -167,8 +168,7 @@ def _train(row: str, X: FloatArray, Y: NDArray[Any], most: int, jobs: int, fitte
     first = {"uquad + entropy": "uquad"}.get(row) or ("baseline" if "-" in row else None)
     if first is not None:
         start = _train(first, X, Y, most, jobs, fitted).crf
-        crf.set_params(warm_start=True)
-        crf.theta_ = _widened(start.theta_, crf._model(X[:1], crf.n_states).size)
+        crf = copy.copy(start).set_params(**{**crf.get_params(deep=False), "warm_start": True})
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         crf.fit(X, Y)
@@ -192,11 +192,6 @@ def estimator(row: str, most: int, jobs: int, Y: NDArray[Any]) -> GridCRF:
     loss, _, fitted = row.partition(" + ")
     entropy = "fit" if fitted else "A"
     return GridCRF("convex", loss=loss, gradient="implicit", entropy=entropy, optimizer=optimizer, **common)
-
-
-def _widened(theta: FloatArray, size: int) -> FloatArray:
-    """Return parameters with zeros for those that are new: they come last."""
-    return np.concatenate([theta, np.zeros(size - len(theta))])
 
 
 def _tested(row: str, fitted: Fitted, X: FloatArray, Y: NDArray[Any]) -> dict[str, Any]:
