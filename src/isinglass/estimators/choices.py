@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any, NamedTuple
 
@@ -17,13 +18,14 @@ from isinglass.gradients import GradientRule, rule
 from isinglass.inference import ALGORITHMS, Algorithm, ConvexFreeEnergy
 from isinglass.inference.algorithm import make
 from isinglass.inference.bp import SCHEDULES, MessagePassing
-from isinglass.inference.convex_weights import NAMED
+from isinglass.inference.convex_weights import NAMED, EntropyTable
 from isinglass.io.files import checked_path
 from isinglass.learning.combinations import require_valid
 from isinglass.learning.optimisers import OPTIMISERS, Lbfgs, Optimizer, OwlQn, make_optimizer
 from isinglass.learning.optimisers.minibatch import MiniBatch
 from isinglass.models import Model
 from isinglass.models.checks import flag
+from isinglass.models.entropy import FACTORS, VARIABLES
 from isinglass.validation import number, whole_number
 
 
@@ -80,9 +82,7 @@ def choices_of(crf: Any) -> Choices:
         _jobs(crf.n_jobs),
     )
     require_valid(chosen.loss, chosen.algorithm, chosen.rule)
-    if getattr(crf, "entropy", None) == "fit" and (
-        chosen.rule.name != "implicit" or chosen.loss.facts.uses == "potentials"
-    ):
+    if fits_entropy(crf) and (chosen.rule.name != "implicit" or chosen.loss.facts.uses == "potentials"):
         got = f"{crf.gradient!r} with loss {chosen.loss.name!r}"
         raise InputError("gradient", "'implicit', and a loss of an inference, for entropy='fit'", got)
     _check_rest(crf, chosen.loss)
@@ -104,19 +104,63 @@ def algorithm_of(crf: Any) -> Algorithm:
         got = f"{crf.iterations} with inference {crf.inference!r}"
         raise InputError("iterations", "None where inference is exact", got, "leave it out, or use inference='bp'")
     with renamed("algorithm", "inference"):
-        return _with_entropy(make(crf.inference, options), getattr(crf, "entropy", None))
+        algorithm = make(crf.inference, options)
+    if crf.entropy is not None:
+        return _with_entropy(algorithm, crf)
+    if isinstance(algorithm, ConvexFreeEnergy) and isinstance(algorithm.weights, Mapping):
+        with renamed("weights", "inference.weights"):
+            return replace(algorithm, weights=EntropyTable.of(algorithm.weights))
+    return algorithm
 
 
-def _with_entropy(algorithm: Algorithm, entropy: Any) -> Algorithm:
-    """Return the inference with the chosen entropy weights."""
-    if entropy is None:
-        return algorithm
-    if not (isinstance(entropy, str) and entropy in (*NAMED, "fit")):
-        raise InputError("entropy", f"one of {', '.join(map(repr, NAMED))}, 'fit' or None", f"{entropy!r:.40}")
+def fits_entropy(crf: Any) -> bool:
+    """Tell whether entropy weights are parameters."""
+    return isinstance(crf.entropy, str) and crf.entropy == "fit"
+
+
+def _with_entropy(algorithm: Algorithm, crf: Any) -> Algorithm:
+    """Return the inference with the chosen entropy weights; with those that "fit" begins with."""
+    entropy = crf.entropy
+    if not isinstance(entropy, Mapping) and not (isinstance(entropy, str) and entropy in (*NAMED, "bethe", "fit")):
+        expected = f"one of {', '.join(map(repr, NAMED))}, 'bethe', 'fit', a mapping of tables, or None"
+        raise InputError("entropy", expected, f"{entropy!r:.40}")
     if not isinstance(algorithm, ConvexFreeEnergy):
-        got = f"{entropy!r} with inference {algorithm.name!r}"
+        got = f"{entropy!r:.40} with inference {algorithm.name!r}"
         raise InputError("entropy", "None unless inference is 'convex'", got, "use inference='convex'")
-    return algorithm if entropy == "fit" else replace(algorithm, weights=entropy)
+    with renamed("weights", "entropy"):
+        if fits_entropy(crf):
+            table = EntropyTable.of(_entropy_before(crf, algorithm))
+            if np.min(table.variables) <= 0:
+                raise InputError("entropy", "one of positive weights before 'fit'", f"{table.variables}")
+            return replace(algorithm, weights=table)
+        return replace(algorithm, weights=entropy if isinstance(entropy, str) else EntropyTable.of(entropy))
+
+
+def _entropy_before(crf: Any, algorithm: ConvexFreeEnergy) -> Any:
+    """Return the entropy that fitting begins with: that of an earlier stage, or that of the inference."""
+    before = getattr(crf, "_before", None)
+    while before is not None:
+        earlier = algorithm_of(before)
+        if isinstance(earlier, ConvexFreeEnergy):
+            return earlier.weights
+        before = getattr(before, "_before", None)
+    return algorithm.weights
+
+
+def entropy_of(crf: Any, named: Mapping[str, NDArray[Any]], n_states: int) -> dict[str, NDArray[np.float64]] | None:
+    """Return the entropy weights of states and of pairs of states; None where an inference has no such tables."""
+    algorithm = algorithm_of(crf)
+    if not isinstance(algorithm, ConvexFreeEnergy):
+        return None
+    try:
+        table = EntropyTable.of(algorithm.weights)
+    except InputError:
+        return None  # "bethe", or weights of single variables
+    variables, factors = np.full(n_states, table.variables), np.full((n_states, n_states), table.factors)
+    if fits_entropy(crf):
+        variables = variables * np.exp(named[VARIABLES][0])
+        factors = factors * np.exp(named[f"{FACTORS}/1"][0])
+    return {"variables": variables, "factors": factors}
 
 
 def threaded(algorithm: Algorithm, n_jobs: Any) -> Algorithm:

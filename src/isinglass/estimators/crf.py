@@ -21,10 +21,10 @@ from isinglass.base import BaseEstimator, NotFittedError
 from isinglass.errors import ConvergenceWarning, InputError
 from isinglass.estimators import files
 from isinglass.estimators.checks import class_weights, example_weights, renamed
-from isinglass.estimators.choices import Choices, algorithm_of, threaded
+from isinglass.estimators.choices import Choices, algorithm_of, entropy_of, fits_entropy, threaded
 from isinglass.estimators.problem import Data, Problem, cut, sizes_of
 from isinglass.estimators.stages import (
-    Named,
+    Known,
     Trained,
     check_starts,
     checked_stages,
@@ -34,9 +34,10 @@ from isinglass.estimators.stages import (
 )
 from isinglass.estimators.training import Epoch
 from isinglass.inference import Result, infer
+from isinglass.inference.convex_weights import EntropyTable
 from isinglass.io.files import PathLike
 from isinglass.learning.objective import with_entropy
-from isinglass.models import Model
+from isinglass.models import EntropyModel, Model
 from isinglass.validation import IntArray, whole_number
 
 FloatArray = NDArray[np.float64]
@@ -58,6 +59,7 @@ class CRF(BaseEstimator):  # type: ignore[misc]
     l1: Any
     edge_l1: Any
     bias: Any
+    entropy: Any
     tol: Any
     max_iter: Any
     decoder: Any
@@ -79,8 +81,8 @@ class CRF(BaseEstimator):  # type: ignore[misc]
         """Check labels and lay them out flat."""
 
     @abstractmethod
-    def _model(self, X: Any, n_states: int, like: Model | None = None) -> Model:
-        """Check examples and compile their model; the structure of a `like` one may be used again."""
+    def _plain_model(self, X: Any, n_states: int, like: Model | None) -> Model:
+        """Check examples and compile their log-potentials; the structure of a `like` model may be used again."""
 
     @abstractmethod
     def _arrays(self, X: Any) -> Iterator[NDArray[Any]]:
@@ -186,6 +188,14 @@ class CRF(BaseEstimator):  # type: ignore[misc]
         """
         return files.load(cls, path)  # type: ignore[no-any-return]
 
+    def _model(self, X: Any, n_states: int, like: Model | None = None) -> Model:
+        """Check examples and compile their model, with entropy weights where they are parameters."""
+        model = self._plain_model(X, n_states, like.plain if isinstance(like, EntropyModel) else like)
+        if not fits_entropy(self):
+            return model
+        first = algorithm_of(self).weights  # type: ignore[attr-defined]
+        return EntropyModel(model, first.variables, first.factors)
+
     def _problems(self, stages: list[CRF], X: Any, Y: Any, sample_weight: Any, validation: Any) -> list[Problem]:
         """Check everything, and compile the model of each stage; one that is the same in the next is used again."""
         found: list[Problem] = []
@@ -207,8 +217,16 @@ class CRF(BaseEstimator):  # type: ignore[misc]
         sample = None if sample_weight is None else example_weights(sample_weight, len(examples))
         classes = None if self.class_weight is None else class_weights(self.class_weight, labels, n_states)
         data = self._data(examples, labels, n_states, sample, classes)
+        self._check_entropy(chosen, data.model)
         held_out = None if validation is None else self._held_out(validation, data.model, n_states, classes)
         return Problem(chosen.for_model(data.model), data, held_out)
+
+    def _check_entropy(self, chosen: Choices, model: Model) -> None:
+        """Check that entropy weights fit the model."""
+        weights = getattr(chosen.algorithm, "weights", None)
+        if isinstance(weights, EntropyTable):
+            with renamed("weights", "entropy"):
+                weights.on(model.graph)
 
     def _data(
         self, examples: Any, labels: IntArray, n_states: int, sample: FloatArray | None, classes: FloatArray | None
@@ -259,17 +277,17 @@ class CRF(BaseEstimator):  # type: ignore[misc]
             raise InputError("Y", f"labels below n_states = {n_states}", got, remedy)
         return n_states
 
-    def _known(self, model: Model) -> Named:
+    def _known(self, model: Model) -> Known:
         """Return the parameters that training begins with, by name: none, or those of the last fit."""
         if not (self.warm_start and hasattr(self, "theta_")):
-            return {}
+            return Known({})
         shapes = {name: array.shape for name, array in self.parameters_.items()} if hasattr(self, "parameters_") else {}
         own = max(1, len(self.theta_) // max(1, model.size))
         shapes = shapes or {name: (own, *shape) for name, shape in model.parameters.items()}  # set from outside
         if len(self.theta_) != sum(map(math.prod, shapes.values())):
             got = f"{len(self.theta_)} numbers for parameters {shapes}"
             raise InputError("warm_start", "the parameters of the last fit", got, "use warm_start=False")
-        return cut(self.theta_, shapes)
+        return Known(cut(self.theta_, shapes), getattr(self, "entropy_", None))
 
     def _shapes(self, model: Model) -> dict[str, tuple[int, ...]]:
         """Return the shapes of parameters, without iterations; those of the model where theta_ was set from outside."""
@@ -285,6 +303,7 @@ class CRF(BaseEstimator):  # type: ignore[misc]
         self.parameters_ = stage._named(model, found.x)
         self.stage_ = trained.stage
         self.n_states_ = int(model.graph.cards[0])
+        self.entropy_ = entropy_of(stage, self.parameters_, self.n_states_)
         self.n_features_in_ = model.parameters["node"][0] - bool(stage.bias)
         self.n_iter_, self.converged_, self.objective_ = found.iterations, found.converged, found.value
         self.message_ = found.message

@@ -16,6 +16,7 @@ import numpy as np
 
 from isinglass import decoding, losses
 from isinglass.errors import FileFormatError, InputError, IsinglassError
+from isinglass.estimators.choices import entropy_of
 from isinglass.estimators.problem import cut
 from isinglass.estimators.stages import checked_stages, stages_of
 from isinglass.estimators.training import history_of, history_rows
@@ -91,6 +92,10 @@ def _restore(crf: Any, file: ArrayFile, name: str) -> None:
         raise FileFormatError(name, None, "as many iterations in all parameters", f"{shapes}")
     crf.theta_, crf.objective_, crf.history_ = theta.copy(), float(objective), history_of(history, name)
     crf.parameters_ = cut(theta, shapes)
+    try:
+        crf.entropy_ = entropy_of(stages_of(crf)[crf.stage_], crf.parameters_, crf.n_states_)
+    except (KeyError, ValueError):
+        raise FileFormatError(name, None, "parameters of the entropy", f"{shapes}") from None
 
 
 def _schema(cls: type[Any]) -> str:

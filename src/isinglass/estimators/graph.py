@@ -45,6 +45,11 @@ class GraphCRF(CRF):
         them, ``optimizer="lbfgs"`` is OWL-QN; an `OwlQn` object gets them in place of its own.
     bias, edge_bias : bool, default=False
         Append a constant feature to nodes and to edges.
+    entropy : str or mapping, optional
+        With ``inference="convex"``: the entropy weights. "A", "B", "C" or "bethe", see `EntropyWeights`; a mapping such
+        as ``{"variables": [0.1, 0.2], "factors": 1.0}``, of numbers, or one for each state and pair of states; or
+        "fit": they are parameters, too, with ``gradient="implicit"``. Fitting begins with the entropy of the stage
+        before, or else that of the inference (A); penalties are of logarithms relative to it.
     decoder : str or Decoder, default="mpm"
     n_states : int, optional
         By default the largest label and one.
@@ -69,8 +74,12 @@ class GraphCRF(CRF):
     Attributes
     ----------
     parameters_ : dict of str to array
-        "node" (features, states) and "edge", (states, states) or (edge features, states, states).
+        "node" (features, states) and "edge", (states, states) or (edge features, states, states); with
+        ``entropy="fit"`` the logarithms of the entropy weights, relative to those that fitting begins with.
         With `own_parameters`, iterations are a first axis.
+    entropy_ : dict of str to array, or None
+        With ``inference="convex"``: the entropy weights, given or fitted, "variables" (states,) and "factors" (states,
+        states); None for "bethe".
     history_ : list of Epoch
     theta_ : array
         All parameters in one vector.
@@ -105,6 +114,7 @@ class GraphCRF(CRF):
         edge_l1: Any = None,
         bias: Any = False,
         edge_bias: Any = False,
+        entropy: Any = None,
         decoder: Any = "mpm",
         n_states: Any = None,
         class_weight: Any = None,
@@ -130,6 +140,7 @@ class GraphCRF(CRF):
         self.edge_l1 = edge_l1
         self.bias = bias
         self.edge_bias = edge_bias
+        self.entropy = entropy
         self.decoder = decoder
         self.n_states = n_states
         self.class_weight = class_weight
@@ -156,7 +167,7 @@ class GraphCRF(CRF):
         refuse_spins(labels)
         return labels
 
-    def _model(self, X: list[Any], n_states: int, like: Model | None = None) -> Model:
+    def _plain_model(self, X: list[Any], n_states: int, like: Model | None) -> Model:
         with renamed("examples", "X"), renamed("node_features", "X"), renamed("edge_features", "X"):
             return graph_model(X, n_states, bias=self.bias, edge_bias=self.edge_bias)
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from isinglass.errors import InputError
 from isinglass.estimators.checks import checked_labels, refuse_spins
 from isinglass.estimators.crf import CRF
-from isinglass.models import EntropyModel, Model, grid_model
+from isinglass.models import Model, grid_model
 from isinglass.models.checks import dense
 from isinglass.validation import IntArray, items
 
@@ -50,9 +50,11 @@ class GridCRF(CRF):
         Whether horizontal and vertical edges have parameters of their own, the same, or none: pixels by themselves.
     bias : bool, default=False
         Append a constant feature.
-    entropy : "A", "B", "C" or "fit", optional
-        With ``inference="convex"``: the entropy weights (see `isinglass.inference.convex_weights`). "fit" makes those
-        of every state and pair of states parameters, too, which begin with entropy A; with ``gradient="implicit"``.
+    entropy : str or mapping, optional
+        With ``inference="convex"``: the entropy weights. "A", "B", "C" or "bethe", see `EntropyWeights`; a mapping such
+        as ``{"variables": [0.1, 0.2], "factors": 1.0}``, of numbers, or one for each state and pair of states; or
+        "fit": they are parameters, too, with ``gradient="implicit"``. Fitting begins with the entropy of the stage
+        before, or else that of the inference (A); penalties are of logarithms relative to it.
     decoder : str or Decoder, default="mpm"
     n_states : int, optional
         By default the largest label and one.
@@ -78,8 +80,11 @@ class GridCRF(CRF):
     ----------
     parameters_ : dict of str to array
         "node" (features, states), "edge/horizontal" and "edge/vertical" (states, states), or "edge"; with
-        ``entropy="fit"`` the logarithms of the entropy weights, relative to entropy A.
+        ``entropy="fit"`` the logarithms of the entropy weights, relative to those that fitting begins with.
         With `own_parameters`, iterations are a first axis.
+    entropy_ : dict of str to array, or None
+        With ``inference="convex"``: the entropy weights, given or fitted, "variables" (states,) and "factors" (states,
+        states); None for "bethe".
     history_ : list of Epoch
     theta_ : array
         All parameters in one vector.
@@ -181,10 +186,8 @@ class GridCRF(CRF):
         refuse_spins(labels)
         return labels
 
-    def _model(self, X: Images, n_states: int, like: Model | None = None) -> Model:
-        plain = like.plain if isinstance(like, EntropyModel) else like
-        model = grid_model(X, n_states, edges=self.edges, bias=self.bias, like=plain)
-        return EntropyModel(model) if self.entropy == "fit" else model
+    def _plain_model(self, X: Images, n_states: int, like: Model | None) -> Model:
+        return grid_model(X, n_states, edges=self.edges, bias=self.bias, like=like)
 
     def _arrays(self, X: Images) -> Iterator[NDArray[Any]]:
         yield from [X] if isinstance(X, np.ndarray) else X

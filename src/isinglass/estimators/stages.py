@@ -22,15 +22,23 @@ from numpy.typing import NDArray
 
 from isinglass import losses
 from isinglass.errors import InputError
-from isinglass.estimators.choices import Choices, choices_of
+from isinglass.estimators.checks import renamed
+from isinglass.estimators.choices import Choices, choices_of, entropy_of
 from isinglass.estimators.problem import Problem
 from isinglass.estimators.training import train
 from isinglass.learning.optimisers.base import OptimResult
+from isinglass.models import EntropyModel
 from isinglass.validation import items
 
 FloatArray = NDArray[np.float64]
-Named = Mapping[str, FloatArray]
 _FIXED = ("stages", "warm_start", "checkpoint", "n_states")  # of the whole training
+
+
+class Known(NamedTuple):
+    """Parameters by their names, and entropy weights, that training can begin with."""
+
+    named: Mapping[str, FloatArray]
+    entropy: Mapping[str, FloatArray] | None = None
 
 
 class Trained(NamedTuple):
@@ -48,14 +56,12 @@ def stages_of(crf: Any) -> list[Any]:
     given = items(crf.stages, "stages", "a list, of names of losses or of mappings of parameters")
     if not given:
         raise InputError("stages", "at least one stage", "none", "leave it out")
-    return [_stage(crf, one, i) for i, one in enumerate(given)]
-
-
-def _stage(crf: Any, given: Any, i: int) -> Any:
-    changed = _changed(crf, given, i)
-    stage = copy.copy(crf)
-    vars(stage).update(changed, stages=None, checkpoint=stage_file(crf.checkpoint, i))
-    return stage
+    found: list[Any] = []
+    for i, one in enumerate(given):
+        changed, before = _changed(crf, one, i), found[-1] if found else None
+        found.append(copy.copy(crf))
+        vars(found[-1]).update(changed, stages=None, checkpoint=stage_file(crf.checkpoint, i), _before=before)
+    return found
 
 
 def _changed(crf: Any, given: Any, i: int) -> dict[str, Any]:
@@ -106,15 +112,15 @@ def in_stage(crf: Any, i: int) -> Iterator[None]:
         raise InputError(f"stages[{i}].{error.argument}", error.expected, error.got, error.remedy) from None
 
 
-def check_starts(stages: Sequence[Any], problems: Sequence[Problem], known: Named) -> None:
+def check_starts(stages: Sequence[Any], problems: Sequence[Problem], known: Known) -> None:
     """Check, without any work, that each stage can begin with the parameters of the one before."""
     for i, (stage, problem) in enumerate(zip(stages, problems, strict=True)):
         start = start_of(problem, known, i)
         problem.optimizer.check(len(start))
-        known = stage._named(problem.data.model, start)
+        known = after(stage, problem, start)
 
 
-def train_stages(stages: Sequence[Any], problems: Sequence[Problem], known: Named) -> Trained:
+def train_stages(stages: Sequence[Any], problems: Sequence[Problem], known: Known) -> Trained:
     """Train one stage after the other; an interrupt, or the callback, ends all of it."""
     for i, (stage, problem) in enumerate(zip(stages, problems, strict=True)):
         if stage.verbose and len(stages) > 1:
@@ -122,14 +128,24 @@ def train_stages(stages: Sequence[Any], problems: Sequence[Problem], known: Name
         found = train(problem, start_of(problem, known, i), stage, i)
         if found.message in ("interrupted", "stopped by the callback"):
             break
-        known = stage._named(problem.data.model, found.x)
+        known = after(stage, problem, found.x)
     return Trained(i, problem, found)
 
 
-def start_of(problem: Problem, known: Named, i: int) -> FloatArray:
-    """Return where a stage begins: with the parameters of the same name, or at zero."""
+def after(stage: Any, problem: Problem, theta: FloatArray) -> Known:
+    """Return what the next stage can begin with."""
+    model = problem.data.model
+    named = stage._named(model, theta)
+    return Known(named, entropy_of(stage, named, int(model.graph.cards[0])))
+
+
+def start_of(problem: Problem, known: Known, i: int) -> FloatArray:
+    """Return where a stage begins: with the parameters of the same name, or at zero; entropy weights by their value."""
     model, own = problem.data.model, problem.chosen.own
-    stacks = {name: _stack(known.get(name), shape, own, name, i) for name, shape in model.parameters.items()}
+    stacks = {name: _stack(known.named.get(name), shape, own, name, i) for name, shape in model.parameters.items()}
+    if isinstance(model, EntropyModel) and known.entropy is not None:
+        with renamed("variables", "warm_start: entropy_['variables']"):
+            stacks |= {name: array[None] for name, array in model.parameters_of(**known.entropy).items()}
     vectors = [model.join({name: stack[t] for name, stack in stacks.items()}) for t in range(own)]
     return np.concatenate(vectors)
 
