@@ -29,9 +29,10 @@ from isinglass.errors import ConvergenceWarning, InputError
 from isinglass.estimators import GridCRF
 from isinglass.inference import Algorithm, ConvexFreeEnergy, Result, infer
 from isinglass.inference.algorithm import make as make_inference
-from isinglass.learning.optimisers import make_optimizer
+from isinglass.learning.optimisers import Lbfgs
 from isinglass.losses import BeliefLoss
 from isinglass.models import grid_model
+from isinglass.models.entropy import VARIABLES
 
 FloatArray = NDArray[np.float64]
 
@@ -145,28 +146,27 @@ def train(name: str, X: FloatArray, Y: NDArray[Any], training: Training, start: 
     inference = inference_of(name, training)
     if name == "pixels":
         return Fitted(pixel_table(X, Y), inference, time.perf_counter() - began, 0, 0.0, True)
-    crf, plain = _estimator(name, training, Y.size), grid_model(X[:1], 2)
+    crf = _estimator(name, training, Y.size)
     if start is not None:
-        crf.theta_, crf.parameters_ = start, plain.split(start)
+        crf.theta_, crf.parameters_ = start, grid_model(X[:1], 2).split(start)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # told in the report
         crf.fit(X, Y)
+    return fitted_of(crf, inference, time.perf_counter() - began, name == "pseudo" or "-" in name)
+
+
+def fitted_of(crf: GridCRF, inference: Algorithm, seconds: float, settled: bool = False) -> Fitted:
+    """Return what an estimator has learned, for an inference; `settled` where that need not have converged."""
     last = crf.history_[-1] if crf.history_ else None
     gradient = np.inf if last is None else last.gradient_norm / max(1.0, abs(last.value))
-    settled = "-" in name or name == "pseudo" or (last is not None and last.converged)
-    theta = plain.join({part: crf.parameters_[part] for part in plain.parameters})
+    converged = gradient <= RELATIVE and (settled or (last is not None and last.converged))
+    theta = np.concatenate([array.ravel() for name, array in crf.parameters_.items() if "entropy" not in name])
     entropy = None
-    if name.endswith(ENTROPY):
-        inference, entropy = _with_entropy(inference, crf)
-    seconds, converged = time.perf_counter() - began, bool(gradient <= RELATIVE and settled)
-    return Fitted(theta, inference, seconds, crf.n_iter_, gradient, converged, entropy)
-
-
-def _with_entropy(inference: Algorithm, crf: GridCRF) -> tuple[Algorithm, dict[str, Any]]:
-    """Return the inference with the entropy weights that were fitted, and these as lists."""
-    assert isinstance(inference, ConvexFreeEnergy)
-    assert crf.entropy_ is not None
-    return replace(inference, weights=crf.entropy_), {key: array.tolist() for key, array in crf.entropy_.items()}
+    if isinstance(inference, ConvexFreeEnergy) and VARIABLES in crf.parameters_:
+        assert crf.entropy_ is not None
+        inference = replace(inference, weights=crf.entropy_)
+        entropy = {key: array.tolist() for key, array in crf.entropy_.items()}
+    return Fitted(theta, inference, seconds, crf.n_iter_, float(gradient), bool(converged), entropy)
 
 
 def pixel_table(X: FloatArray, Y: NDArray[Any]) -> FloatArray:
@@ -195,18 +195,21 @@ def _estimator(name: str, training: Training, n_pixels: int) -> GridCRF:
     loss = "cl" if name in likelihoods else name.removesuffix(ENTROPY).split("-")[0]
     gradient = "envelope" if loss == "cl" else "implicit" if is_convex(name) else "unrolled"
     ftol = 1e-8 if loss == "cl" else 1e-10  # a surrogate likelihood is as smooth as the tolerance of its inference
-    optimizer = make_optimizer("lbfgs", max_iter=training.max_iter, tol=1e-7 * n_pixels, ftol=ftol)
     return GridCRF(
         inference_of(name, training),
         loss=loss,
         gradient=gradient,
         entropy="fit" if name.endswith(ENTROPY) else None,
-        optimizer=optimizer,
+        optimizer=optimizer_of(training, n_pixels, ftol),
         l2=training.l2,
-        max_iter=training.max_iter,
         n_states=2,
         warm_start=True,
     )
+
+
+def optimizer_of(training: Training, n_pixels: int, ftol: float) -> Lbfgs:
+    """Return what minimises a sum over so many pixels."""
+    return Lbfgs(max_iter=training.max_iter, tol=1e-7 * n_pixels, ftol=ftol)
 
 
 def predict(fitted: Fitted, X: FloatArray) -> Result:
