@@ -19,6 +19,7 @@ from isinglass.datasets.chunking import WORDS as WINDOWS
 from isinglass.datasets.chunking import chunk_attributes
 from isinglass.estimators import load, notes_of
 from isinglass.features import window_attributes
+from isinglass.learning.optimisers import Lbfgs
 from isinglass.metrics import span_f1
 
 pytestmark = pytest.mark.filterwarnings("ignore:training stopped after")
@@ -153,6 +154,24 @@ def test_graphs(tmp_path, command):
     assert json.loads(command("evaluate", model, tmp_path / "g.npz", "--json").out)["labels"] == 12
     np.savez(tmp_path / "bad.npz", **(arrays | {"node_counts": counts + 1}), Y=Y)
     assert "add up" in command("predict", model, tmp_path / "bad.npz", "--out", out).err
+
+
+def test_stages(tmp_path, command):
+    rng = np.random.default_rng(0)
+    Y = rng.integers(0, 2, (4, 5, 6))
+    X = np.eye(2)[Y] + rng.normal(size=(4, 5, 6, 2))
+    np.savez(tmp_path / "i.npz", X=X, Y=Y)
+    toml = 'stages = ["cl", {loss = {name = "suclass", lam = 3.0}, optimizer = {name = "lbfgs", max_iter = 3}}, "ucl"]'
+    (tmp_path / "i.toml").write_text(f'estimator = "grid"\n[options]\niterations = 2\n{toml}\n')
+    files = tmp_path / "i.toml", tmp_path / "i.npz", "--model", tmp_path / "m.isg"
+    assert command("fit", *files, "--checkpoint", tmp_path / "run.npz").code == 0
+    smooth = {"loss": ig.losses.SmoothedUnivariate(lam=3.0), "optimizer": Lbfgs(max_iter=3)}
+    crf = ig.GridCRF(iterations=2, stages=["cl", smooth, "ucl"]).fit(X, Y)
+    assert load(tmp_path / "m.isg").theta_.tobytes() == crf.theta_.tobytes()
+    assert load(tmp_path / "m.isg").stages[1] == smooth
+    assert (tmp_path / "run.stage2.npz").exists()
+    (tmp_path / "i.toml").write_text('estimator = "grid"\n[options]\nstages = ["cl", {loss = {lam = 3.0}}]\n')
+    assert "options.loss: expected a name, or a table with a name" in command("fit", *files).err
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import isinglass as ig
 from isinglass.estimators.choices import algorithm_of, choices_of
+from isinglass.estimators.stages import start_of
 from isinglass.models import graph_model, grid_model
 
 pytestmark = pytest.mark.parametrize("kind", KINDS)
@@ -59,8 +60,9 @@ def test_a_warm_start_repeats_the_shared_parameters(kind):
     assert shared.objective_ < at_start
     crf = make(warm_start=True, max_iter=1, **OWN)
     crf.theta_ = theta
-    assert_array_equal(crf._start(model_of(kind, X), 3), np.tile(theta, 3))
-    with pytest.raises(ig.InputError, match="the same parameters as in the last fit"):
+    problem = crf._problem(choices_of(crf), X, Y)
+    assert_array_equal(start_of(problem, crf._known(problem.data.model), 0), np.tile(theta, 3))
+    with pytest.raises(ig.InputError, match="warm_start: expected the same shapes of parameters as before"):
         shared.set_params(own_parameters=False, callback=None).fit(X, Y)
 
 

@@ -1,20 +1,24 @@
 """The digits of Domke (2009), section 6.2, on tiny subsets."""
 
+import sys
+
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 
 import isinglass as ig
-from isinglass.experiments import EXPERIMENTS, make
+from isinglass.experiments import EXPERIMENTS, digits, make
 from isinglass.experiments.digits import NOISE, PUBLISHED, Digits, Plan, trained
 from isinglass.experiments.methods import (
     METHODS,
     Training,
+    checked_method,
     error,
     ink,
     mean_losses,
-    needs_start,
     pixel_table,
     predict,
+    start_of,
     train,
 )
 from isinglass.experiments.statistics import mean_and_error
@@ -51,7 +55,9 @@ def test_registry():
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"rows": ["ucl"]}, "rows"),
+        ({"rows": ["ucll"]}, "rows"),
+        ({"rows": ["trw + entropy"]}, "rows"),
+        ({"rows": ["ucl-4 + entropy"]}, "rows"),
         ({"rows": ["ucl-0"]}, "rows"),
         ({"rows": []}, "rows"),
         ({"noise": [1.5]}, "noise"),
@@ -66,10 +72,13 @@ def test_wrong_options(options, words):
 
 
 def test_methods_of_the_issue():
-    assert len(METHODS) == 4 + 4 * 4
-    assert {name for name in METHODS if not needs_start(name)} == {"pixels", "pseudo", "trw"}
+    assert len(METHODS) == 5 + 4 + 1 + 4 * 4
+    assert {name for name in METHODS if start_of(name) is None} == {"pixels", "pseudo", "trw", "convex"}
+    assert {start_of(name) for name in ("lbp", "ucl-1", "cquad-4")} == {"trw"}
+    assert start_of("ccl") == "convex"
+    assert set(METHODS) == {checked_method(name) for name in METHODS}
     assert set(PUBLISHED) <= set(METHODS)
-    assert set(PUBLISHED["ucl-4"]) == set(NOISE)
+    assert {tuple(PUBLISHED[name]) for name in ("convex", "ucl", "ucl-4")} == {NOISE}
 
 
 def test_pixel_table_is_the_share_of_ink(data):
@@ -97,6 +106,38 @@ def test_marginal_losses_start_from_trw(data):
     assert np.array_equal(methods["ucl-2"].theta, again.theta)
     cold = train("ucl-2", data.X, data.Y, TINY)
     assert not np.array_equal(cold.theta, again.theta)
+
+
+def test_losses_of_a_convex_energy(data):
+    few = Training(max_iter=2)
+    found = dict(trained(["convex", "uquad + entropy", "uquad"], data, few))
+    assert found["uquad"].theta.tobytes() == train("uquad", data.X, data.Y, few, found["convex"].theta).theta.tobytes()
+    crf = ig.GridCRF("convex", gradient="implicit", entropy="A", loss="uquad", l2=1e-3, n_states=2)
+    crf.theta_, crf.n_states_, crf.n_features_in_ = found["uquad"].theta, 2, 2
+    expected = crf.predict_marginals(data.X_test[:2])[..., 1]
+    assert_allclose(ink(predict(found["uquad"], data.X_test[:2]), data.Y_test[:2]), expected, atol=1e-8)
+    released = found["uquad + entropy"]
+    crf.set_params(entropy=released.entropy).theta_ = released.theta
+    expected = crf.predict_marginals(data.X_test[:2])[..., 1]
+    assert_allclose(ink(predict(released, data.X_test[:2]), data.Y_test[:2]), expected, atol=1e-8)
+    assert released.entropy is not None
+    assert np.min(released.entropy["variables"]) > 0
+    assert released.entropy["factors"] != [[1.0, 1.0], [1.0, 1.0]]
+
+
+@pytest.mark.usefixtures("tiny")
+def test_rows_that_others_start_from_are_trained_once(monkeypatch):
+    counts, genuine = [], digits.train
+    monkeypatch.setattr(digits, "train", lambda name, *rest: (counts.append(name), genuine(name, *rest))[1])
+    monkeypatch.setattr(sys.modules[__name__], "TINY", Training(max_iter=1))
+    report = make("digits", rows=["ucl + entropy", "ucl", "ucl-1", "pixels"], noise=[0.5], n_jobs=1).run()
+    assert sorted(counts) == ["convex", "pixels", "trw", "ucl", "ucl + entropy", "ucl-1"]
+    assert [row[0] for row in report.rows] == ["ucl + entropy", "ucl", "ucl-1", "pixels"]
+    assert [row[2] for row in report.rows] == ["0.0590", "0.0710", "-", "-"]
+    cells = {row["row"]: row["draws"][0] for row in report.data["rows"]}
+    assert cells["ucl"]["entropy"] is None
+    assert np.shape(cells["ucl + entropy"]["entropy"]["factors"]) == (2, 2)
+    assert cells["ucl"]["test_converged"]
 
 
 @pytest.mark.usefixtures("tiny")

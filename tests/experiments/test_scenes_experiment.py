@@ -52,7 +52,9 @@ def test_the_baseline_is_where_convex_rows_begin(tiny):
     training, fitted = scenes.Training(True, 1, None), {}
     base = training.fit("baseline", X, Y, fitted).crf
     model = training.estimator("uquad", Y)._model(X, 2)
-    beliefs = ig.infer(model.potentials(scenes._widened(scenes.INNER * base.theta_, model.size)), "convex")
+    theta = np.zeros(model.size)
+    theta[: len(base.theta_)] = scenes.INNER * base.theta_
+    beliefs = ig.infer(model.potentials(theta), "convex")
     shaped = np.asarray(beliefs.variables).reshape(2, 12, 12, 2)[:, 1:-1, 1:-1]
     np.testing.assert_allclose(shaped, base.predict_marginals(X)[:, 1:-1, 1:-1], atol=1e-8)
 

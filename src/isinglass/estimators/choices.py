@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any, NamedTuple
 
@@ -17,13 +18,14 @@ from isinglass.gradients import GradientRule, rule
 from isinglass.inference import ALGORITHMS, Algorithm, ConvexFreeEnergy
 from isinglass.inference.algorithm import make
 from isinglass.inference.bp import SCHEDULES, MessagePassing
-from isinglass.inference.convex_weights import NAMED
+from isinglass.inference.convex_weights import NAMED, EntropyTable
 from isinglass.io.files import checked_path
 from isinglass.learning.combinations import require_valid
 from isinglass.learning.optimisers import OPTIMISERS, Lbfgs, Optimizer, OwlQn, make_optimizer
 from isinglass.learning.optimisers.minibatch import MiniBatch
 from isinglass.models import Model
 from isinglass.models.checks import flag
+from isinglass.models.entropy import FACTORS, VARIABLES
 from isinglass.validation import number, whole_number
 
 
@@ -42,7 +44,8 @@ class Penalty(NamedTuple):
 class Choices:
     """What an estimator's parameters stand for.
 
-    `l1` is None where the optimiser has its own, or none; `stages` is the number of parameter vectors.
+    `l1` is None where the optimiser has its own, or none; `own` is how many iterations have parameters of their own:
+    one, where all share them.
     """
 
     algorithm: Algorithm
@@ -52,7 +55,7 @@ class Choices:
     decoder: decoding.Decoder
     l2: Penalty
     l1: Penalty | None
-    stages: int
+    own: int
     jobs: int
 
     def for_model(self, model: Model) -> Choices:
@@ -60,7 +63,7 @@ class Choices:
         if self.l1 is None:
             return self
         assert isinstance(self.optimizer, OwlQn)
-        return replace(self, optimizer=replace(self.optimizer, l1=np.tile(self.l1.of(model), self.stages)))
+        return replace(self, optimizer=replace(self.optimizer, l1=np.tile(self.l1.of(model), self.own)))
 
 
 def choices_of(crf: Any) -> Choices:
@@ -79,13 +82,11 @@ def choices_of(crf: Any) -> Choices:
         jobs_of(crf.n_jobs),
     )
     require_valid(chosen.loss, chosen.algorithm, chosen.rule)
-    if getattr(crf, "entropy", None) == "fit" and (
-        chosen.rule.name != "implicit" or chosen.loss.facts.uses == "potentials"
-    ):
+    if fits_entropy(crf) and (chosen.rule.name != "implicit" or chosen.loss.facts.uses == "potentials"):
         got = f"{crf.gradient!r} with loss {chosen.loss.name!r}"
         raise InputError("gradient", "'implicit', and a loss of an inference, for entropy='fit'", got)
     _check_rest(crf, chosen.loss)
-    return replace(chosen, stages=_stages(chosen)) if flag(crf.own_parameters, "own_parameters") else chosen
+    return replace(chosen, own=_own(chosen)) if flag(crf.own_parameters, "own_parameters") else chosen
 
 
 def algorithm_of(crf: Any) -> Algorithm:
@@ -103,19 +104,63 @@ def algorithm_of(crf: Any) -> Algorithm:
         got = f"{crf.iterations} with inference {crf.inference!r}"
         raise InputError("iterations", "None where inference is exact", got, "leave it out, or use inference='bp'")
     with renamed("algorithm", "inference"):
-        return _with_entropy(make(crf.inference, options), getattr(crf, "entropy", None))
+        algorithm = make(crf.inference, options)
+    if crf.entropy is not None:
+        return _with_entropy(algorithm, crf)
+    if isinstance(algorithm, ConvexFreeEnergy) and isinstance(algorithm.weights, Mapping):
+        with renamed("weights", "inference.weights"):
+            return replace(algorithm, weights=EntropyTable.of(algorithm.weights))
+    return algorithm
 
 
-def _with_entropy(algorithm: Algorithm, entropy: Any) -> Algorithm:
-    """Return the inference with the chosen entropy weights."""
-    if entropy is None:
-        return algorithm
-    if not (isinstance(entropy, str) and entropy in (*NAMED, "fit")):
-        raise InputError("entropy", f"one of {', '.join(map(repr, NAMED))}, 'fit' or None", f"{entropy!r:.40}")
+def fits_entropy(crf: Any) -> bool:
+    """Tell whether entropy weights are parameters."""
+    return isinstance(crf.entropy, str) and crf.entropy == "fit"
+
+
+def _with_entropy(algorithm: Algorithm, crf: Any) -> Algorithm:
+    """Return the inference with the chosen entropy weights; with those that "fit" begins with."""
+    entropy = crf.entropy
+    if not isinstance(entropy, Mapping) and not (isinstance(entropy, str) and entropy in (*NAMED, "bethe", "fit")):
+        expected = f"one of {', '.join(map(repr, NAMED))}, 'bethe', 'fit', a mapping of tables, or None"
+        raise InputError("entropy", expected, f"{entropy!r:.40}")
     if not isinstance(algorithm, ConvexFreeEnergy):
-        got = f"{entropy!r} with inference {algorithm.name!r}"
+        got = f"{entropy!r:.40} with inference {algorithm.name!r}"
         raise InputError("entropy", "None unless inference is 'convex'", got, "use inference='convex'")
-    return algorithm if entropy == "fit" else replace(algorithm, weights=entropy)
+    with renamed("weights", "entropy"):
+        if fits_entropy(crf):
+            table = EntropyTable.of(_entropy_before(crf, algorithm))
+            if np.min(table.variables) <= 0:
+                raise InputError("entropy", "one of positive weights before 'fit'", f"{table.variables}")
+            return replace(algorithm, weights=table)
+        return replace(algorithm, weights=entropy if isinstance(entropy, str) else EntropyTable.of(entropy))
+
+
+def _entropy_before(crf: Any, algorithm: ConvexFreeEnergy) -> Any:
+    """Return the entropy that fitting begins with: that of an earlier stage, or that of the inference."""
+    before = getattr(crf, "_before", None)
+    while before is not None:
+        earlier = algorithm_of(before)
+        if isinstance(earlier, ConvexFreeEnergy):
+            return earlier.weights
+        before = getattr(before, "_before", None)
+    return algorithm.weights
+
+
+def entropy_of(crf: Any, named: Mapping[str, NDArray[Any]], n_states: int) -> dict[str, NDArray[np.float64]] | None:
+    """Return the entropy weights of states and of pairs of states; None where an inference has no such tables."""
+    algorithm = algorithm_of(crf)
+    if not isinstance(algorithm, ConvexFreeEnergy):
+        return None
+    try:
+        table = EntropyTable.of(algorithm.weights)
+    except InputError:
+        return None  # "bethe", or weights of single variables
+    variables, factors = np.full(n_states, table.variables), np.full((n_states, n_states), table.factors)
+    if fits_entropy(crf):
+        variables = variables * np.exp(named[VARIABLES][0])
+        factors = factors * np.exp(named[f"{FACTORS}/1"][0])
+    return {"variables": variables, "factors": factors}
 
 
 def threaded(algorithm: Algorithm, n_jobs: Any) -> Algorithm:
@@ -158,7 +203,7 @@ def _optimizer(crf: Any, sparse: bool) -> Optimizer[Any, Any]:
     return made
 
 
-def _stages(chosen: Choices) -> int:
+def _own(chosen: Choices) -> int:
     """Return how many iterations have parameters of their own, or say why they cannot."""
     algorithm = chosen.algorithm
     if not isinstance(algorithm, MessagePassing) or isinstance(getattr(algorithm, "weights", None), str):

@@ -7,6 +7,7 @@ are those of their own packages.
 
 from __future__ import annotations
 
+import math
 import warnings
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
@@ -20,17 +21,27 @@ from isinglass.base import BaseEstimator, NotFittedError
 from isinglass.errors import ConvergenceWarning, InputError
 from isinglass.estimators import files
 from isinglass.estimators.checks import class_weights, example_weights, renamed
-from isinglass.estimators.choices import Choices, algorithm_of, choices_of, jobs_of, threaded
+from isinglass.estimators.choices import Choices, algorithm_of, entropy_of, fits_entropy, jobs_of, threaded
 from isinglass.estimators.predicting import predicted
-from isinglass.estimators.problem import Data, Problem, sizes_of
-from isinglass.estimators.training import Epoch, train
+from isinglass.estimators.problem import Data, Problem, cut, sizes_of
+from isinglass.estimators.stages import (
+    Known,
+    Trained,
+    check_starts,
+    checked_stages,
+    in_stage,
+    stages_of,
+    train_stages,
+)
+from isinglass.estimators.training import Epoch
 from isinglass.inference import Result
+from isinglass.inference.convex_weights import EntropyTable
 from isinglass.io.files import PathLike
-from isinglass.learning.optimisers.base import OptimResult
-from isinglass.models import Model
+from isinglass.models import EntropyModel, Model
 from isinglass.validation import IntArray, whole_number
 
 FloatArray = NDArray[np.float64]
+_OF_DATA = ("bias", "edge_bias", "edges", "class_weight", "entropy", "inference")  # what the compiled data depend on
 
 
 class CRF(BaseEstimator):  # type: ignore[misc]
@@ -42,11 +53,13 @@ class CRF(BaseEstimator):  # type: ignore[misc]
     loss: Any
     gradient: Any
     optimizer: Any
+    stages: Any
     l2: Any
     edge_l2: Any
     l1: Any
     edge_l1: Any
     bias: Any
+    entropy: Any
     tol: Any
     max_iter: Any
     decoder: Any
@@ -68,8 +81,8 @@ class CRF(BaseEstimator):  # type: ignore[misc]
         """Check labels and lay them out flat."""
 
     @abstractmethod
-    def _model(self, X: Any, n_states: int, like: Model | None = None) -> Model:
-        """Check examples and compile their model; the structure of a `like` one may be used again."""
+    def _plain_model(self, X: Any, n_states: int, like: Model | None) -> Model:
+        """Check examples and compile their log-potentials; the structure of a `like` model may be used again."""
 
     @abstractmethod
     def _arrays(self, X: Any) -> Iterator[NDArray[Any]]:
@@ -80,9 +93,9 @@ class CRF(BaseEstimator):  # type: ignore[misc]
         """Hand out one row for each variable in the shape of the data."""
 
     def fit(self, X: Any, Y: Any, sample_weight: Any = None, validation: Any = None) -> Self:
-        """Learn the parameters.
+        """Learn the parameters, in one stage or in several.
 
-        Ctrl-C ends training in order: the best parameters so far are kept, with a warning.
+        Ctrl-C ends training in order: the best parameters of the stage so far are kept, with a warning.
 
         Parameters
         ----------
@@ -99,15 +112,17 @@ class CRF(BaseEstimator):  # type: ignore[misc]
         -------
         self
         """
-        chosen = choices_of(self)
-        problem = self._problem(chosen, X, Y, sample_weight, validation)
-        start = self._start(problem.data.model, chosen.stages)
-        problem.chosen.optimizer.check(len(start))
+        stages = stages_of(self)
+        problems = self._problems(stages, X, Y, sample_weight, validation)
+        known = self._known(problems[0].data.model)
+        check_starts(stages, problems, known)
         self.history_: list[Epoch] = []
+        for stage in stages:
+            stage.history_ = self.history_
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # whether inference converged is in history_
-            found = train(problem, start, self)
-        self._keep(problem, found)
+            trained = train_stages(stages, problems, known)
+        self._keep(stages[trained.stage], trained)
         return self
 
     def infer(self, X: Any) -> Result:
@@ -122,14 +137,14 @@ class CRF(BaseEstimator):  # type: ignore[misc]
     def predict(self, X: Any) -> Any:
         """Return the decoded label of each variable."""
         model, result = self._infer(X)
-        return self._shaped(X, decoding.make(self.decoder)(result), sizes_of(model))
+        return self._shaped(X, self._decoded(result), sizes_of(model))
 
     def score(self, X: Any, Y: Any, sample_weight: Any = None) -> float:
         """Return the share of observed labels that `predict` gets right."""
         self._require_fitted()
         labels = self._flat_labels(self._examples(X), Y)
         model, result = self._infer(X)
-        right = decoding.make(self.decoder)(result) == labels
+        right = self._decoded(result) == labels
         seen = (labels >= 0).astype(np.float64)
         if sample_weight is not None:
             sizes = sizes_of(model)
@@ -173,6 +188,27 @@ class CRF(BaseEstimator):  # type: ignore[misc]
         """
         return files.load(cls, path)  # type: ignore[no-any-return]
 
+    def _model(self, X: Any, n_states: int, like: Model | None = None) -> Model:
+        """Check examples and compile their model, with entropy weights where they are parameters."""
+        model = self._plain_model(X, n_states, like.plain if isinstance(like, EntropyModel) else like)
+        if not fits_entropy(self):
+            return model
+        first = algorithm_of(self).weights  # type: ignore[attr-defined]
+        return EntropyModel(model, first.variables, first.factors)
+
+    def _problems(self, stages: list[CRF], X: Any, Y: Any, sample_weight: Any, validation: Any) -> list[Problem]:
+        """Check everything, and compile the model of each stage; one that is the same in the next is used again."""
+        found: list[Problem] = []
+        before = self
+        for i, (stage, chosen) in enumerate(zip(stages, checked_stages(self, stages), strict=True)):
+            if found and all(getattr(stage, name, None) is getattr(before, name, None) for name in _OF_DATA):
+                found.append(found[-1].with_choices(chosen))
+            else:
+                with in_stage(self, i):
+                    found.append(stage._problem(chosen, X, Y, sample_weight, validation))
+            before = stage
+        return found
+
     def _problem(self, chosen: Choices, X: Any, Y: Any, sample_weight: Any = None, validation: Any = None) -> Problem:
         """Check the data, and compile the model."""
         examples = self._examples(X)
@@ -181,8 +217,16 @@ class CRF(BaseEstimator):  # type: ignore[misc]
         sample = None if sample_weight is None else example_weights(sample_weight, len(examples))
         classes = None if self.class_weight is None else class_weights(self.class_weight, labels, n_states)
         data = self._data(examples, labels, n_states, sample, classes)
+        self._check_entropy(chosen, data.model)
         held_out = None if validation is None else self._held_out(validation, data.model, n_states, classes)
         return Problem(chosen.for_model(data.model), data, held_out)
+
+    def _check_entropy(self, chosen: Choices, model: Model) -> None:
+        """Check that entropy weights fit the model."""
+        weights = getattr(chosen.algorithm, "weights", None)
+        if isinstance(weights, EntropyTable):
+            with renamed("weights", "entropy"):
+                weights.on(model.graph)
 
     def _data(
         self, examples: Any, labels: IntArray, n_states: int, sample: FloatArray | None, classes: FloatArray | None
@@ -233,64 +277,77 @@ class CRF(BaseEstimator):  # type: ignore[misc]
             raise InputError("Y", f"labels below n_states = {n_states}", got, remedy)
         return n_states
 
-    def _start(self, model: Model, stages: int) -> FloatArray:
-        """Return where training begins: at zero, or where the last fit ended, for each stage."""
-        size = stages * model.size
+    def _known(self, model: Model) -> Known:
+        """Return the parameters that training begins with, by name: none, or those of the last fit."""
         if not (self.warm_start and hasattr(self, "theta_")):
-            return np.zeros(size)
-        if self._shapes(model) != model.parameters or len(self.theta_) not in (model.size, size):
-            got = f"parameters {model.parameters} ({size} numbers) after {self._shapes(model)} ({len(self.theta_)})"
-            raise InputError("warm_start", "the same parameters as in the last fit", got, "use warm_start=False")
-        return np.tile(self.theta_, size // len(self.theta_))
+            return Known({})
+        shapes = {name: array.shape for name, array in self.parameters_.items()} if hasattr(self, "parameters_") else {}
+        own = max(1, len(self.theta_) // max(1, model.size))
+        shapes = shapes or {name: (own, *shape) for name, shape in model.parameters.items()}  # set from outside
+        if len(self.theta_) != sum(map(math.prod, shapes.values())):
+            got = f"{len(self.theta_)} numbers for parameters {shapes}"
+            raise InputError("warm_start", "the parameters of the last fit", got, "use warm_start=False")
+        return Known(cut(self.theta_, shapes), getattr(self, "entropy_", None))
 
     def _shapes(self, model: Model) -> dict[str, tuple[int, ...]]:
-        """Return the shapes of the parameters of one stage; those of the model where theta_ was set from outside."""
+        """Return the shapes of parameters, without iterations; those of the model where theta_ was set from outside."""
         if not hasattr(self, "parameters_"):
             return model.parameters
         own = self.parameters_["node"].ndim - 2
         return {name: array.shape[own:] for name, array in self.parameters_.items()}
 
-    def _keep(self, problem: Problem, found: OptimResult) -> None:
+    def _keep(self, stage: CRF, trained: Trained) -> None:
         """Set what is learned, and warn where training did not end by itself."""
-        model = problem.data.model
+        model, found = trained.problem.data.model, trained.found
         self.theta_: FloatArray = found.x
-        self.parameters_ = self._named(model, found.x)
+        self.parameters_ = stage._named(model, found.x)
+        self.stage_ = trained.stage
         self.n_states_ = int(model.graph.cards[0])
-        self.n_features_in_ = model.parameters["node"][0] - bool(self.bias)
+        self.entropy_ = entropy_of(stage, self.parameters_, self.n_states_)
+        self.n_features_in_ = model.parameters["node"][0] - bool(stage.bias)
         self.n_iter_, self.converged_, self.objective_ = found.iterations, found.converged, found.value
         self.message_ = found.message
+        where = "training" if self.stages is None else f"stage {trained.stage} of training"
         if found.message == "interrupted":
-            text = f"training was interrupted after {found.iterations} iterations; the best parameters so far are kept"
+            text = f"{where} was interrupted after {found.iterations} iterations; the best parameters so far are kept"
             warnings.warn(text, ConvergenceWarning, stacklevel=3)
         elif not (found.converged or found.message.startswith(("stopped by the callback", "the validation loss"))):
-            text = f"training stopped after {found.iterations} iterations: {found.message}; raise max_iter or tol"
+            text = f"{where} stopped after {found.iterations} iterations: {found.message}; raise max_iter or tol"
             warnings.warn(text, ConvergenceWarning, stacklevel=3)
 
     def _named(self, model: Model, theta: FloatArray) -> dict[str, FloatArray]:
         """Return the named parameters; where each iteration has its own, that is their first axis."""
-        stages = [model.split(vector) for vector in theta.reshape(-1, model.size)]
+        vectors = [model.split(vector) for vector in theta.reshape(-1, model.size)]
         if not self.own_parameters:
-            return stages[0]
-        return {name: np.stack([stage[name] for stage in stages]) for name in model.parameters}
+            return vectors[0]
+        return {name: np.stack([vector[name] for vector in vectors]) for name in model.parameters}
 
     def _require_fitted(self) -> None:
         if not hasattr(self, "theta_"):
             raise NotFittedError(f"this {type(self).__name__} is not fitted yet; call fit first")
 
+    def _stage(self) -> CRF:
+        """Return the estimator of the stage that the parameters are of: the last, unless training was interrupted."""
+        stages: list[CRF] = stages_of(self)
+        return stages[min(getattr(self, "stage_", len(stages)), len(stages) - 1)]
+
+    def _decoded(self, result: Result) -> NDArray[Any]:
+        return decoding.make(self._stage().decoder)(result)
+
     def _infer(self, X: Any) -> tuple[Model, Result]:
         self._require_fitted()
-        examples = self._examples(X)
-        model = self._model(examples, self.n_states_)
-        self._require_same(model)
-        algorithm, vectors = threaded(algorithm_of(self), self.n_jobs), self.theta_.reshape(-1, model.size)
+        stage, examples = self._stage(), self._examples(X)
+        model = stage._model(examples, self.n_states_)
+        stage._require_same(model)
+        algorithm, vectors = threaded(algorithm_of(stage), stage.n_jobs), self.theta_.reshape(-1, model.size)
         if len(vectors) > 1 and getattr(algorithm, "iterations", None) != len(vectors):
             expected = f"{len(vectors)}, as many as have parameters"
-            raise InputError("iterations", expected, f"{self.iterations}", "fit anew to change it")
+            raise InputError("iterations", expected, f"{stage.iterations}", "fit anew to change it")
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
             return model, predicted(
-                model, vectors, algorithm, lambda rows: self._model(_rows(examples, rows), self.n_states_),
-                jobs_of(self.n_jobs),
+                model, vectors, algorithm, lambda rows: stage._model(_rows(examples, rows), self.n_states_),
+                jobs_of(stage.n_jobs),
             )  # fmt: skip
 
     def _require_same(self, model: Model) -> None:

@@ -13,11 +13,12 @@ from dataclasses import fields
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from isinglass import decoding, losses
 from isinglass.errors import FileFormatError, InputError, IsinglassError
-from isinglass.estimators.choices import choices_of
+from isinglass.estimators.choices import entropy_of
+from isinglass.estimators.problem import cut
+from isinglass.estimators.stages import checked_stages, stages_of
 from isinglass.estimators.training import history_of, history_rows
 from isinglass.gradients import RULES, GradientRule
 from isinglass.inference import ALGORITHMS, Algorithm
@@ -26,7 +27,7 @@ from isinglass.io.files import PathLike, shown_path
 from isinglass.learning.optimisers import OPTIMISERS, Optimizer
 from isinglass.registry import Registry
 
-VERSION = 1
+VERSION = 2  # 1 had no stages
 _DROPPED = ("checkpoint",)
 _KINDS: dict[str, tuple[Any, Registry[Any]]] = {
     "algorithm": (Algorithm, ALGORITHMS),
@@ -45,6 +46,7 @@ def save(crf: Any, path: PathLike, notes: Mapping[str, Any] | None = None) -> No
         "parameters": {name: _encoded(value, name) for name, value in given.items()},
         "shapes": {name: list(array.shape) for name, array in crf.parameters_.items()},
         **{name: kind(getattr(crf, f"{name}_")) for name, kind in _FACTS.items()},
+        "stage": int(crf.stage_),
         **({} if notes is None else {"notes": dict(notes)}),
     }
     arrays = {"theta": crf.theta_, "history": history_rows(crf.history_), "objective": np.float64(crf.objective_)}
@@ -61,7 +63,7 @@ def load(cls: type[Any], path: PathLike) -> Any:
         raise FileFormatError(name, None, f"parameters of {cls.__name__}", f"{unknown[0]!a:.60}")
     try:
         crf.set_params(**{key: _decoded(value, key) for key, value in given.items()})
-        choices_of(crf)
+        checked_stages(crf, stages_of(crf))
     except (IsinglassError, RecursionError) as error:
         raise FileFormatError(name, None, f"parameters of {cls.__name__}", f"{error!s:.200}") from None
     _restore(crf, file, name)
@@ -72,6 +74,9 @@ def _restore(crf: Any, file: ArrayFile, name: str) -> None:
     """Set what was learned."""
     for key, kind in _FACTS.items():
         setattr(crf, f"{key}_", _entry(file, key, kind, name))
+    crf.stage_ = _entry(file, "stage", int, name) if file.version > 1 else 0
+    if not 0 <= crf.stage_ < len(stages_of(crf)):
+        raise FileFormatError(name, None, "the number of a stage", f"{crf.stage_}")
     shapes = {key: _shape(shape, name) for key, shape in _entry(file, "shapes", dict, name).items()}
     theta, history, objective = (file.arrays.get(key) for key in ("theta", "history", "objective"))
     size = sum(map(math.prod, shapes.values()))
@@ -79,20 +84,18 @@ def _restore(crf: Any, file: ArrayFile, name: str) -> None:
         raise FileFormatError(name, None, f"{size} finite parameters in theta", "something else")
     if objective is None or objective.dtype != np.float64 or objective.shape != ():
         raise FileFormatError(name, None, "an objective, one number", "something else")
-    node, stages = (crf.n_features_in_ + bool(crf.bias), crf.n_states_), shapes.get("node", ())[:-2]
-    if shapes.get("node") != (*stages, *node) or len(stages) > 1:
+    bias = stages_of(crf)[crf.stage_].bias
+    node, own = (crf.n_features_in_ + bool(bias), crf.n_states_), shapes.get("node", ())[:-2]
+    if shapes.get("node") != (*own, *node) or len(own) > 1:
         raise FileFormatError(name, None, f"node parameters of shape {node}", f"{shapes.get('node')}")
-    if any(shape[: len(stages)] != stages for shape in shapes.values()) or 0 in stages:
+    if any(shape[: len(own)] != own for shape in shapes.values()) or 0 in own:
         raise FileFormatError(name, None, "as many iterations in all parameters", f"{shapes}")
     crf.theta_, crf.objective_, crf.history_ = theta.copy(), float(objective), history_of(history, name)
-    crf.parameters_ = _named(theta.reshape(*(stages or (1,)), -1), shapes)
-
-
-def _named(stages: NDArray[Any], shapes: dict[str, tuple[int, ...]]) -> dict[str, NDArray[Any]]:
-    """Cut vectors (stages, size) into parameters of these shapes, of which stages may be the first axis."""
-    ends = np.cumsum([math.prod(shape) // len(stages) for shape in shapes.values()])[:-1]
-    parts = zip(shapes.items(), np.split(stages, ends, axis=1), strict=True)
-    return {key: part.reshape(shape).copy() for (key, shape), part in parts}
+    crf.parameters_ = cut(theta, shapes)
+    try:
+        crf.entropy_ = entropy_of(stages_of(crf)[crf.stage_], crf.parameters_, crf.n_states_)
+    except (KeyError, ValueError):
+        raise FileFormatError(name, None, "parameters of the entropy", f"{shapes}") from None
 
 
 def _schema(cls: type[Any]) -> str:

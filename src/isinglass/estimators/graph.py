@@ -35,6 +35,9 @@ class GraphCRF(CRF):
     loss : str or Loss, default="ucl"
     gradient : str or GradientRule, default="unrolled"
     optimizer : str or Optimizer, default="lbfgs"
+    stages : sequence of str or mapping, optional
+        Train in stages, each from the parameters of the one before. A stage is a mapping of the parameters that it
+        changes, such as ``{"loss": "cl", "max_iter": 3}``, or the name of a loss. Predictions are made as in the last.
     l2, edge_l2 : float
         Penalties of the squares of node and edge parameters (`edge_l2`: as `l2`, if not given).
     l1, edge_l1 : float
@@ -42,6 +45,11 @@ class GraphCRF(CRF):
         them, ``optimizer="lbfgs"`` is OWL-QN; an `OwlQn` object gets them in place of its own.
     bias, edge_bias : bool, default=False
         Append a constant feature to nodes and to edges.
+    entropy : str or mapping, optional
+        With ``inference="convex"``: the entropy weights. "A", "B", "C" or "bethe", see `EntropyWeights`; a mapping such
+        as ``{"variables": [0.1, 0.2], "factors": 1.0}``, of numbers, or one for each state and pair of states; or
+        "fit": they are parameters, too, with ``gradient="implicit"``. Fitting begins with the entropy of the stage
+        before, or else that of the inference (A); penalties are of logarithms relative to it.
     decoder : str or Decoder, default="mpm"
     n_states : int, optional
         By default the largest label and one.
@@ -49,14 +57,15 @@ class GraphCRF(CRF):
     tol, max_iter
         Of an optimiser that is given by name (`max_iter`: epochs, for those that go through minibatches).
     warm_start : bool
-        Begin a further `fit` with the parameters of the last.
+        Begin a further `fit` with the parameters of the last; those that are new begin with zero.
     patience : int, default=5
         With validation data: after how many iterations without a lower loss on them training ends.
     n_jobs : int, optional
         How many threads work on the examples; -1: one for each processor. Results are the same bits for any number.
     checkpoint : str or os.PathLike, optional
         A file that training keeps its state in, after each iteration. If it is there, training goes on from it, bit for
-        bit as if nothing had happened; a file of other data or choices is refused.
+        bit as if nothing had happened; a file of other data or choices is refused. Further stages have files of their
+        own: ``run.npz``, ``run.stage1.npz``, ...
     callback : callable, optional
         Called with the progress of each iteration; training ends if it returns True.
     verbose : bool
@@ -65,12 +74,19 @@ class GraphCRF(CRF):
     Attributes
     ----------
     parameters_ : dict of str to array
-        "node" (features, states) and "edge", (states, states) or (edge features, states, states).
+        "node" (features, states) and "edge", (states, states) or (edge features, states, states); with
+        ``entropy="fit"`` the logarithms of the entropy weights, relative to those that fitting begins with.
         With `own_parameters`, iterations are a first axis.
+    entropy_ : dict of str to array, or None
+        With ``inference="convex"``: the entropy weights, given or fitted, "variables" (states,) and "factors" (states,
+        states); None for "bethe".
     history_ : list of Epoch
     theta_ : array
         All parameters in one vector.
+    stage_ : int
+        Which of the `stages` the parameters are of: the last, unless training was interrupted.
     n_states_, n_features_in_, n_iter_, converged_, objective_, message_
+        Iterations, objective and message are those of that stage.
 
     Examples
     --------
@@ -91,12 +107,14 @@ class GraphCRF(CRF):
         loss: Any = "ucl",
         gradient: Any = "unrolled",
         optimizer: Any = "lbfgs",
+        stages: Any = None,
         l2: Any = 1.0,
         edge_l2: Any = None,
         l1: Any = 0.0,
         edge_l1: Any = None,
         bias: Any = False,
         edge_bias: Any = False,
+        entropy: Any = None,
         decoder: Any = "mpm",
         n_states: Any = None,
         class_weight: Any = None,
@@ -115,12 +133,14 @@ class GraphCRF(CRF):
         self.loss = loss
         self.gradient = gradient
         self.optimizer = optimizer
+        self.stages = stages
         self.l2 = l2
         self.edge_l2 = edge_l2
         self.l1 = l1
         self.edge_l1 = edge_l1
         self.bias = bias
         self.edge_bias = edge_bias
+        self.entropy = entropy
         self.decoder = decoder
         self.n_states = n_states
         self.class_weight = class_weight
@@ -147,7 +167,7 @@ class GraphCRF(CRF):
         refuse_spins(labels)
         return labels
 
-    def _model(self, X: list[Any], n_states: int, like: Model | None = None) -> Model:
+    def _plain_model(self, X: list[Any], n_states: int, like: Model | None) -> Model:
         with renamed("examples", "X"), renamed("node_features", "X"), renamed("edge_features", "X"):
             return graph_model(X, n_states, bias=self.bias, edge_bias=self.edge_bias)
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from isinglass.errors import InputError
 from isinglass.estimators.checks import checked_labels, refuse_spins
 from isinglass.estimators.crf import CRF
-from isinglass.models import EntropyModel, Model, grid_model
+from isinglass.models import Model, grid_model
 from isinglass.models.checks import dense
 from isinglass.validation import IntArray, items
 
@@ -38,6 +38,9 @@ class GridCRF(CRF):
     schedule : str, default="grid"
         The sweep of Domke (2009), figure 5.2; for inferences that have schedules.
     optimizer : str or Optimizer, default="lbfgs"
+    stages : sequence of str or mapping, optional
+        Train in stages, each from the parameters of the one before. A stage is a mapping of the parameters that it
+        changes, such as ``{"loss": "cl", "max_iter": 3}``, or the name of a loss. Predictions are made as in the last.
     l2, edge_l2 : float
         Penalties of the squares of node and edge parameters (`edge_l2`: as `l2`, if not given).
     l1, edge_l1 : float
@@ -47,9 +50,11 @@ class GridCRF(CRF):
         Whether horizontal and vertical edges have parameters of their own, the same, or none: pixels by themselves.
     bias : bool, default=False
         Append a constant feature.
-    entropy : "A", "B", "C" or "fit", optional
-        With ``inference="convex"``: the entropy weights (see `isinglass.inference.convex_weights`). "fit" makes those
-        of every state and pair of states parameters, too, which begin with entropy A; with ``gradient="implicit"``.
+    entropy : str or mapping, optional
+        With ``inference="convex"``: the entropy weights. "A", "B", "C" or "bethe", see `EntropyWeights`; a mapping such
+        as ``{"variables": [0.1, 0.2], "factors": 1.0}``, of numbers, or one for each state and pair of states; or
+        "fit": they are parameters, too, with ``gradient="implicit"``. Fitting begins with the entropy of the stage
+        before, or else that of the inference (A); penalties are of logarithms relative to it.
     decoder : str or Decoder, default="mpm"
     n_states : int, optional
         By default the largest label and one.
@@ -57,14 +62,15 @@ class GridCRF(CRF):
     tol, max_iter
         Of an optimiser that is given by name (`max_iter`: epochs, for those that go through minibatches).
     warm_start : bool
-        Begin a further `fit` with the parameters of the last.
+        Begin a further `fit` with the parameters of the last; those that are new begin with zero.
     patience : int, default=5
         With validation data: after how many iterations without a lower loss on them training ends.
     n_jobs : int, optional
         How many threads work on the examples; -1: one for each processor. Results are the same bits for any number.
     checkpoint : str or os.PathLike, optional
         A file that training keeps its state in, after each iteration. If it is there, training goes on from it, bit for
-        bit as if nothing had happened; a file of other data or choices is refused.
+        bit as if nothing had happened; a file of other data or choices is refused. Further stages have files of their
+        own: ``run.npz``, ``run.stage1.npz``, ...
     callback : callable, optional
         Called with the progress of each iteration; training ends if it returns True.
     verbose : bool
@@ -74,12 +80,18 @@ class GridCRF(CRF):
     ----------
     parameters_ : dict of str to array
         "node" (features, states), "edge/horizontal" and "edge/vertical" (states, states), or "edge"; with
-        ``entropy="fit"`` the logarithms of the entropy weights, relative to entropy A.
+        ``entropy="fit"`` the logarithms of the entropy weights, relative to those that fitting begins with.
         With `own_parameters`, iterations are a first axis.
+    entropy_ : dict of str to array, or None
+        With ``inference="convex"``: the entropy weights, given or fitted, "variables" (states,) and "factors" (states,
+        states); None for "bethe".
     history_ : list of Epoch
     theta_ : array
         All parameters in one vector.
+    stage_ : int
+        Which of the `stages` the parameters are of: the last, unless training was interrupted.
     n_states_, n_features_in_, n_iter_, converged_, objective_, message_
+        Iterations, objective and message are those of that stage.
 
     Examples
     --------
@@ -102,6 +114,7 @@ class GridCRF(CRF):
         gradient: Any = "unrolled",
         schedule: Any = "grid",
         optimizer: Any = "lbfgs",
+        stages: Any = None,
         l2: Any = 1.0,
         edge_l2: Any = None,
         l1: Any = 0.0,
@@ -128,6 +141,7 @@ class GridCRF(CRF):
         self.gradient = gradient
         self.schedule = schedule
         self.optimizer = optimizer
+        self.stages = stages
         self.l2 = l2
         self.edge_l2 = edge_l2
         self.l1 = l1
@@ -172,10 +186,8 @@ class GridCRF(CRF):
         refuse_spins(labels)
         return labels
 
-    def _model(self, X: Images, n_states: int, like: Model | None = None) -> Model:
-        plain = like.plain if isinstance(like, EntropyModel) else like
-        model = grid_model(X, n_states, edges=self.edges, bias=self.bias, like=plain)
-        return EntropyModel(model) if self.entropy == "fit" else model
+    def _plain_model(self, X: Images, n_states: int, like: Model | None) -> Model:
+        return grid_model(X, n_states, edges=self.edges, bias=self.bias, like=like)
 
     def _arrays(self, X: Images) -> Iterator[NDArray[Any]]:
         yield from [X] if isinstance(X, np.ndarray) else X

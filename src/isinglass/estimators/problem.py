@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable
+import math
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -113,12 +114,16 @@ class Problem:
         """Return the loss of the validation data, without penalties."""
         return None if self.validation is None else self._total(self.validation, 0.0)
 
+    def with_choices(self, chosen: Choices) -> Problem:
+        """Return other choices for the same data."""
+        return Problem(chosen.for_model(self.data.model), self.data, self.validation)
+
     def fingerprint(self, start: FloatArray) -> str:
         """Return a text that another problem, by data or choices, does not have; limits of the run may differ."""
         chosen = self.chosen
         digest = hashlib.sha256()
         made = [described(one) for one in (chosen.algorithm, chosen.loss, chosen.rule, chosen.optimizer)]
-        digest.update(repr((made, chosen.l2, chosen.stages, self.data.model.parameters)).encode())
+        digest.update(repr((made, chosen.l2, chosen.own, self.data.model.parameters)).encode())
         validation = () if self.validation is None else self.validation.contents()
         for array in (start, *self.data.contents(), *validation):
             plain = np.ascontiguousarray(array)
@@ -129,18 +134,33 @@ class Problem:
     def _total(self, data: Data, share: float) -> Total:
         chosen = self.chosen
         parts = data.split() if _splits(chosen.algorithm) else [data]
-        penalty = share * np.tile(chosen.l2.of(data.model), chosen.stages)
+        penalty = share * np.tile(chosen.l2.of(data.model), chosen.own)
         return Total([self._objective(part) for part in parts], penalty, chosen.jobs)
 
     def _objective(self, data: Data) -> Objective:
         chosen = self.chosen
         choices = chosen.loss, chosen.algorithm, chosen.rule
-        return Objective(data.model, data.labels, *choices, weights=data.weights, stages=chosen.stages)
+        return Objective(data.model, data.labels, *choices, weights=data.weights, stages=chosen.own)
 
 
 def sizes_of(model: Model) -> IntArray:
     """Return how many variables each example has."""
     return np.bincount(model.graph.variable_component, minlength=model.graph.n_components)
+
+
+def cut(theta: FloatArray, shapes: Mapping[str, tuple[int, ...]]) -> dict[str, FloatArray]:
+    """Cut a vector into parameters of these shapes; where those of nodes have three axes, the first are iterations.
+
+    Examples
+    --------
+    >>> found = cut(np.arange(6.0), {"node": (2, 1, 2), "edge": (2, 1)})
+    >>> found["node"].tolist(), found["edge"].tolist()
+    ([[[0.0, 1.0]], [[3.0, 4.0]]], [[2.0], [5.0]])
+    """
+    own = shapes["node"][0] if len(shapes["node"]) == 3 else 1
+    ends = np.cumsum([math.prod(shape) // own for shape in shapes.values()])[:-1]
+    parts = zip(shapes.items(), np.split(theta.reshape(own, -1), ends, axis=1), strict=True)
+    return {name: part.reshape(shape).copy() for (name, shape), part in parts}
 
 
 def _splits(algorithm: Algorithm) -> bool:

@@ -43,6 +43,8 @@ class Epoch:
         The share of examples of which it is known that inference converged.
     validation : float or None
         The loss on validation data, where there are some; None within an epoch of minibatches.
+    stage : int
+        Which of the `stages` of training it belongs to.
     """
 
     iteration: int
@@ -51,6 +53,7 @@ class Epoch:
     inference_iterations: int
     converged_share: float
     validation: float | None = None
+    stage: int = 0
 
     @property
     def converged(self) -> bool:
@@ -107,10 +110,10 @@ class Trainable(Protocol):
         """Return a text that another problem does not have."""
 
 
-def train(problem: Trainable, start: FloatArray, crf: Any) -> OptimResult:
-    """Minimise the objective; the history and the user's callback are those of the estimator."""
+def train(problem: Trainable, start: FloatArray, crf: Any, stage: int = 0) -> OptimResult:
+    """Minimise the objective; the history, to which a stage adds its own, and the callback are the estimator's."""
     optimizer, state = problem.optimizer, None
-    told = Told(crf, problem.validation_objective())
+    told = Told(crf, problem.validation_objective(), stage)
     if crf.checkpoint is not None:
         mark = problem.fingerprint(start)
         state = _resumed(crf.checkpoint, mark, told, len(start))
@@ -154,9 +157,9 @@ class Parts:
 class Told:
     """The callback that keeps the history and the best parameters, writes the checkpoint, and asks the user's."""
 
-    def __init__(self, crf: Any, validation: Trained | None) -> None:
-        self.crf = crf
-        self.history: list[Epoch] = crf.history_
+    def __init__(self, crf: Any, validation: Trained | None, stage: int = 0) -> None:
+        self.crf, self.stage = crf, stage
+        self.history: list[Epoch] = []  # of this stage
         self.validation = validation
         self.best: FloatArray | None = None
         self.objective: Trained | None = None
@@ -166,8 +169,9 @@ class Told:
         """Keep an iteration, and ask whether to stop."""
         assert self.objective is not None
         how = self.objective.iterations, self.objective.converged_share
-        epoch = Epoch(progress.iteration, progress.value, progress.gradient_norm, *how, self._looked(progress))
-        self.history.append(epoch)
+        looked = self._looked(progress)
+        epoch = Epoch(progress.iteration, progress.value, progress.gradient_norm, *how, looked, self.stage)
+        self.add([epoch])
         if self._looks() and self._since_best() == 0 and epoch.validation is not None:
             self.best = np.array(progress.x)
         if self.journal is not None:
@@ -176,6 +180,11 @@ class Told:
             print(epoch, flush=True)
         stop = self.crf.callback is not None and bool(self.crf.callback(progress))
         return self.impatient() or stop
+
+    def add(self, epochs: list[Epoch]) -> None:
+        """Add to the history, and to that of the estimator."""
+        self.history.extend(epochs)
+        self.crf.history_.extend(epochs)
 
     def impatient(self) -> bool:
         """Tell whether the validation loss has not fallen for long enough."""
@@ -225,19 +234,27 @@ def _at_its_end(optimizer: Optimizer[Any, Any], state: State) -> Optimizer[Any, 
 
 
 def history_rows(history: list[Epoch]) -> FloatArray:
-    """Return a history as an array (iterations, 6); NaN where nothing was validated."""
-    rows = [[getattr(epoch, field.name) for field in fields(Epoch)] for epoch in history]
-    return np.asarray(rows, np.float64).reshape(-1, len(fields(Epoch)))
+    """Return a history as an array (iterations, 6), or (iterations, 7) with stages; NaN where nothing was validated."""
+    names = [field.name for field in fields(Epoch)]
+    if not any(epoch.stage for epoch in history):
+        names.remove("stage")
+    rows = [[getattr(epoch, name) for name in names] for epoch in history]
+    return np.asarray(rows, np.float64).reshape(-1, len(names))
 
 
 def history_of(rows: NDArray[Any] | None, file: str) -> list[Epoch]:
     """Return the history that `history_rows` made an array of, once it is checked."""
     width = len(fields(Epoch))
-    if rows is None or rows.dtype != np.float64 or rows.ndim != 2 or rows.shape[1] != width:
-        raise FileFormatError(file, None, f"a history (iterations, {width})", "something else")
-    if not np.isfinite(rows[:, :-1]).all() or np.isinf(rows[:, -1]).any():
+    if rows is None or rows.dtype != np.float64 or rows.ndim != 2 or rows.shape[1] not in (width - 1, width):
+        raise FileFormatError(file, None, f"a history (iterations, {width - 1} or {width})", "something else")
+    looks, others = rows[:, 5], np.delete(rows, 5, axis=1)
+    if not np.isfinite(others).all() or np.isinf(looks).any():
         raise FileFormatError(file, None, "a history of finite numbers", "others")
-    return [Epoch(int(i), v, g, int(n), c, None if math.isnan(seen) else seen) for i, v, g, n, c, seen in rows.tolist()]
+    return [_epoch(*row) for row in rows.tolist()]
+
+
+def _epoch(i: float, v: float, g: float, n: float, share: float, seen: float, stage: float = 0.0) -> Epoch:
+    return Epoch(int(i), v, g, int(n), share, None if math.isnan(seen) else seen, int(stage))
 
 
 def _resumed(path: Any, mark: str, told: Told, size: int) -> State | None:
@@ -248,7 +265,7 @@ def _resumed(path: Any, mark: str, told: Told, size: int) -> State | None:
     if str(extra.get("problem")) != mark:
         expected, got = "a checkpoint of this problem", f"{os.fspath(path)!r}, of other data, choices or start"
         raise InputError("checkpoint", expected, got, "name another file, or remove this one to begin anew")
-    told.history.extend(history_of(extra.get("history"), shown_path(path)))
+    told.add(history_of(extra.get("history"), shown_path(path)))
     told.best = extra.get("best")
     if told.best is not None and (told.best.dtype != np.float64 or told.best.shape != (size,)):
         raise FileFormatError(shown_path(path), None, f"{size} best parameters", f"shape {told.best.shape}")

@@ -3,10 +3,14 @@
     pixels       each pixel by itself: p(y_i | x_i) is a table of counts, edge parameters are zero
     pseudo       pseudolikelihood; tested with belief propagation run to a tolerance
     lbp          surrogate likelihood of belief propagation run to a tolerance
-    trw          surrogate likelihood of tree-reweighted belief propagation; where lbp and all below start from
-    LOSS-K       ucl, ccl, uquad or cquad of the beliefs after K sweeps of the grid schedule, differentiated unrolled
+    trw          surrogate likelihood of tree-reweighted belief propagation; where lbp and LOSS-K start from
+    convex       surrogate likelihood of the convex energy with entropy A
+    LOSS         ucl, ccl, uquad or cquad of the beliefs that minimise the same energy, differentiated implicitly; from
+                 convex
+    + entropy    LOSS, then with the entropy weights fitted, too
+    LOSS-K       the same losses of the beliefs after K sweeps of the grid schedule, differentiated unrolled
 
-Abbreviations as in Domke (2009), table 6.1; there `convex` is what the others start from.
+Abbreviations as in Domke (2009), table 6.1; there `convex` is what all others start from.
 """
 
 from __future__ import annotations
@@ -14,7 +18,7 @@ from __future__ import annotations
 import re
 import time
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -23,18 +27,20 @@ from numpy.typing import NDArray
 from isinglass import losses
 from isinglass.errors import ConvergenceWarning, InputError
 from isinglass.estimators import GridCRF
-from isinglass.inference import Algorithm, Result, infer
+from isinglass.inference import Algorithm, ConvexFreeEnergy, Result, infer
 from isinglass.inference.algorithm import make as make_inference
-from isinglass.learning.optimisers import make_optimizer
+from isinglass.learning.optimisers import Lbfgs
 from isinglass.losses import BeliefLoss
 from isinglass.models import grid_model
+from isinglass.models.entropy import VARIABLES
 
 FloatArray = NDArray[np.float64]
 
 LOSSES = ("ucl", "ccl", "uquad", "cquad")
-BASELINES = ("pixels", "pseudo", "lbp", "trw")
+BASELINES = ("pixels", "pseudo", "lbp", "trw", "convex")
 SWEEPS = (1, 2, 3, 4)
-METHODS = (*BASELINES, *(f"{loss}-{k}" for loss in LOSSES for k in SWEEPS))
+ENTROPY = " + entropy"
+METHODS = (*BASELINES, *LOSSES, f"ucl{ENTROPY}", *(f"{loss}-{k}" for loss in LOSSES for k in SWEEPS))
 RELATIVE = 1e-4  # a gradient norm below this, relative to the objective, counts as trained
 
 
@@ -67,14 +73,17 @@ class Fitted:
     Attributes
     ----------
     theta : array
+        Parameters of nodes and edges.
     inference : Algorithm
-        What the method is tested with.
+        What the method is tested with; entropy weights that were fitted are part of it.
     seconds : float
     iterations : int
     gradient : float
         Last gradient norm, relative to the objective.
     converged : bool
         Whether the gradient is below `RELATIVE` and the last inference in training converged.
+    entropy : dict of str to list, or None
+        Entropy weights, where they were fitted.
     """
 
     theta: FloatArray
@@ -83,18 +92,42 @@ class Fitted:
     iterations: int
     gradient: float
     converged: bool
+    entropy: dict[str, Any] | None = None
 
 
 def checked_method(name: str) -> str:
     """Refuse what is no method."""
-    if name not in BASELINES and not re.fullmatch(rf"({'|'.join(LOSSES)})-[1-9]\d?", str(name)):
-        raise InputError("rows", f"some of {', '.join(BASELINES)} and LOSS-K such as ucl-4", repr(name))
+    forms = rf"({'|'.join(LOSSES)})({re.escape(ENTROPY)}|-[1-9]\d?)?"
+    if name not in BASELINES and not re.fullmatch(forms, str(name)):
+        expected = f"some of {', '.join(BASELINES)}, LOSS such as ucl, LOSS{ENTROPY}, and LOSS-K such as ucl-4"
+        raise InputError("rows", expected, repr(name))
     return name
 
 
-def needs_start(name: str) -> bool:
-    """Say whether a method starts from the parameters of `trw`: those that are not convex."""
-    return "-" in name or name == "lbp"
+def start_of(name: str) -> str | None:
+    """Return the method whose parameters another one starts from; None for those that start from zero."""
+    if "-" in name or name == "lbp":
+        return "trw"
+    if name in LOSSES:
+        return "convex"
+    return name.removesuffix(ENTROPY) if name.endswith(ENTROPY) else None
+
+
+def starts_of(name: str) -> list[str]:
+    """Return all methods that must be trained before a method, in order.
+
+    Examples
+    --------
+    >>> starts_of("ucl + entropy"), starts_of("pixels")
+    (['convex', 'ucl'], [])
+    """
+    first = start_of(name)
+    return [] if first is None else [*starts_of(first), first]
+
+
+def is_convex(name: str) -> bool:
+    """Say whether a method minimises a convex energy."""
+    return name == "convex" or name.removesuffix(ENTROPY) in LOSSES
 
 
 def train(name: str, X: FloatArray, Y: NDArray[Any], training: Training, start: FloatArray | None = None) -> Fitted:
@@ -107,24 +140,33 @@ def train(name: str, X: FloatArray, Y: NDArray[Any], training: Training, start: 
     X, Y : arrays (images, height, width, 2) and (images, height, width)
     training : Training
     start : array, optional
-        Parameters to start from; by default zeros.
+        Parameters of nodes and edges to start from; by default zeros.
     """
     began = time.perf_counter()
+    inference = inference_of(name, training)
     if name == "pixels":
-        return Fitted(pixel_table(X, Y), inference_of(name, training), time.perf_counter() - began, 0, 0.0, True)
+        return Fitted(pixel_table(X, Y), inference, time.perf_counter() - began, 0, 0.0, True)
     crf = _estimator(name, training, Y.size)
     if start is not None:
-        crf.theta_ = start
+        crf.theta_, crf.parameters_ = start, grid_model(X[:1], 2).split(start)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # told in the report
         crf.fit(X, Y)
+    return fitted_of(crf, inference, time.perf_counter() - began, name == "pseudo" or "-" in name)
+
+
+def fitted_of(crf: GridCRF, inference: Algorithm, seconds: float, settled: bool = False) -> Fitted:
+    """Return what an estimator has learned, for an inference; `settled` where that need not have converged."""
     last = crf.history_[-1] if crf.history_ else None
     gradient = np.inf if last is None else last.gradient_norm / max(1.0, abs(last.value))
-    settled = name not in ("lbp", "trw") or (last is not None and last.converged)
-    seconds = time.perf_counter() - began
-    return Fitted(
-        crf.theta_, inference_of(name, training), seconds, crf.n_iter_, gradient, gradient <= RELATIVE and settled
-    )
+    converged = gradient <= RELATIVE and (settled or (last is not None and last.converged))
+    theta = np.concatenate([array.ravel() for name, array in crf.parameters_.items() if "entropy" not in name])
+    entropy = None
+    if isinstance(inference, ConvexFreeEnergy) and VARIABLES in crf.parameters_:
+        assert crf.entropy_ is not None
+        inference = replace(inference, weights=crf.entropy_)
+        entropy = {key: array.tolist() for key, array in crf.entropy_.items()}
+    return Fitted(theta, inference, seconds, crf.n_iter_, float(gradient), bool(converged), entropy)
 
 
 def pixel_table(X: FloatArray, Y: NDArray[Any]) -> FloatArray:
@@ -138,6 +180,8 @@ def pixel_table(X: FloatArray, Y: NDArray[Any]) -> FloatArray:
 
 def inference_of(name: str, training: Training) -> Algorithm:
     """Return the inference that a method is tested with; for all but `pseudo` and `pixels` it is trained with it."""
+    if is_convex(name):
+        return ConvexFreeEnergy()
     if "-" in name:
         options: dict[str, Any] = {"schedule": "grid", "iterations": int(name.split("-")[1])}
     else:
@@ -147,19 +191,25 @@ def inference_of(name: str, training: Training) -> Algorithm:
 
 def _estimator(name: str, training: Training, n_pixels: int) -> GridCRF:
     """Return an untrained estimator; its objective is a sum over pixels, and so is the gradient that must vanish."""
-    loss = {"pseudo": "pseudo", "lbp": "cl", "trw": "cl"}.get(name) or name.split("-")[0]
+    likelihoods = ("lbp", "trw", "convex")
+    loss = "cl" if name in likelihoods else name.removesuffix(ENTROPY).split("-")[0]
+    gradient = "envelope" if loss == "cl" else "implicit" if is_convex(name) else "unrolled"
     ftol = 1e-8 if loss == "cl" else 1e-10  # a surrogate likelihood is as smooth as the tolerance of its inference
-    optimizer = make_optimizer("lbfgs", max_iter=training.max_iter, tol=1e-7 * n_pixels, ftol=ftol)
     return GridCRF(
         inference_of(name, training),
         loss=loss,
-        gradient="envelope" if loss == "cl" else "unrolled",
-        optimizer=optimizer,
+        gradient=gradient,
+        entropy="fit" if name.endswith(ENTROPY) else None,
+        optimizer=optimizer_of(training, n_pixels, ftol),
         l2=training.l2,
-        max_iter=training.max_iter,
         n_states=2,
         warm_start=True,
     )
+
+
+def optimizer_of(training: Training, n_pixels: int, ftol: float) -> Lbfgs:
+    """Return what minimises a sum over so many pixels."""
+    return Lbfgs(max_iter=training.max_iter, tol=1e-7 * n_pixels, ftol=ftol)
 
 
 def predict(fitted: Fitted, X: FloatArray) -> Result:

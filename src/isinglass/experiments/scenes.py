@@ -17,6 +17,7 @@ the fit that has fixed weights. (The thesis begins with zero.)
 
 from __future__ import annotations
 
+import copy
 import os
 import time
 import warnings
@@ -185,8 +186,8 @@ class Training:
         first, scale = _first(row)
         if first is not None:
             start = self.fit(first, X, Y, fitted).crf
-            crf.set_params(warm_start=True)
-            crf.theta_ = _widened(scale * start.theta_, crf._model(X[:1], crf.n_states).size)
+            crf = copy.copy(start).set_params(**{**crf.get_params(deep=False), "warm_start": True})
+            crf.theta_ = scale * start.theta_
         began = time.perf_counter()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
@@ -221,11 +222,6 @@ def _first(row: str) -> tuple[str | None, float]:
     if " + " in row:
         return row.partition(" + ")[0], 1.0
     return "baseline", 1.0 if "-" in row else INNER
-
-
-def _widened(theta: FloatArray, size: int) -> FloatArray:
-    """Return parameters with zeros for those that are new: they come last."""
-    return np.concatenate([theta, np.zeros(size - len(theta))])
 
 
 def _tested(row: str, fitted: Fitted, X: FloatArray, Y: NDArray[Any]) -> dict[str, Any]:

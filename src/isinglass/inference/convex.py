@@ -93,8 +93,10 @@ class ConvexFreeEnergy(Algorithm):
 
     Parameters
     ----------
-    weights : EntropyWeights, "A", "B", "C" or "bethe", optional
-        Of the entropies of variables and factors; by default entropy A: one for factors, .01 for variables.
+    weights : EntropyWeights, mapping, "A", "B", "C" or "bethe", optional
+        Of the entropies of variables and factors; by default entropy A: one for factors, .01 for variables. A mapping
+        such as ``{"variables": [0.1, 0.2], "factors": 1.0}`` has the same ones for all variables, and for all factors:
+        a number, or one for each state and configuration.
     tol : float
         A component is done when no Newton step changes a belief, and no constraint is violated, by more than this;
     rtol : float

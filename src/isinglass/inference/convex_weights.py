@@ -7,7 +7,7 @@ factors and .01, .1 and 1 for variables: convex on every graph, the less close t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -22,6 +22,7 @@ from isinglass.inference.result import belief_entries, first_states
 FloatArray = NDArray[np.float64]
 
 NAMED = {"A": 0.01, "B": 0.1, "C": 1.0}
+_CHOICES = "'A', 'B', 'C', 'bethe', a mapping of 'variables' and 'factors', or EntropyWeights(...)"
 
 
 class WeightGradients(NamedTuple):
@@ -60,7 +61,7 @@ class EntropyWeights:
         if name == "bethe":
             return cls(1.0 - np.diff(edges_of(graph).first_edge))
         if name not in NAMED:
-            raise InputError("weights", "'A', 'B', 'C', 'bethe' or EntropyWeights(...)", repr(name))
+            raise InputError("weights", _CHOICES, repr(name))
         return cls(NAMED[name])
 
     def on(self, graph: FactorGraph) -> tuple[FloatArray, FloatArray]:
@@ -110,14 +111,75 @@ class EntropyWeights:
         raise InputError("weights.factors", expected, f"shape {values.shape}")
 
 
+@dataclass(frozen=True, eq=False)
+class EntropyTable:
+    """The same weights for all variables, and for all factors: of each state, and of each configuration.
+
+    Parameters
+    ----------
+    variables : float or array (states,)
+        Any sign.
+    factors : float or array (k_1, ..., k_r)
+        Positive.
+
+    Examples
+    --------
+    >>> import isinglass as ig
+    >>> by_state, by_pair = EntropyTable([0.1, 0.2], [[1.0, 2.0], [3.0, 4.0]]).on(ig.chain_graph(3, 2))
+    >>> by_state.tolist()
+    [0.1, 0.2, 0.1, 0.2, 0.1, 0.2]
+    >>> by_pair[-8:].tolist()
+    [1.0, 2.0, 3.0, 4.0, 1.0, 2.0, 3.0, 4.0]
+    """
+
+    variables: Any = NAMED["A"]
+    factors: Any = 1.0
+
+    @classmethod
+    def of(cls, weights: Any) -> EntropyTable:
+        """Return the table that a name, a mapping, or None (entropy A) stands for; "bethe" and the like have none."""
+        if isinstance(weights, EntropyTable):
+            return weights
+        if isinstance(weights, EntropyWeights):
+            weights = {"variables": weights.variables, "factors": weights.factors}
+            if any(not isinstance(part, float | int) for part in weights.values()):
+                raise InputError("weights", "the same for all variables and factors", "EntropyWeights of single ones")
+        if weights is None or (isinstance(weights, str) and weights in NAMED):
+            return cls(NAMED[weights or "A"])
+        if not isinstance(weights, Mapping):
+            got = repr(weights) if isinstance(weights, str) else type(weights).__name__
+            raise InputError("weights", "'A', 'B', 'C' or a mapping of 'variables' and 'factors'", got)
+        for name in weights:
+            if name not in ("variables", "factors"):
+                raise InputError("weights", "a mapping of 'variables' and 'factors'", f"{name!r:.40}")
+        table = cls(**{name: _numbers(given, f"weights.{name}") for name, given in weights.items()})
+        if np.ndim(table.variables) > 1 or np.min(table.factors, initial=np.inf) <= 0:
+            raise InputError("weights", "numbers or a vector for variables, and positive numbers for factors", "others")
+        return table
+
+    def on(self, graph: FactorGraph) -> tuple[FloatArray, FloatArray]:
+        """Return the weight of every state of a variable, and of every configuration of a factor, flat."""
+        states: Any = np.asarray(self.variables, np.float64)
+        if states.ndim == 1:
+            if (graph.cards != len(states)).any():
+                raise InputError("weights.variables", f"weights of {graph.cards.max()} states", f"{len(states)}")
+            states = np.tile(states, graph.n_variables)
+        tables = np.asarray(self.factors, np.float64)
+        for group in graph.groups:
+            if tables.ndim and group.arity > 1 and tables.shape != group.shape:
+                raise InputError("weights.factors", f"a number or shape {group.shape}", f"shape {tables.shape}")
+        groups = [tables[None] if tables.ndim else tables.reshape(1)] * len(graph.groups)
+        return EntropyWeights(states, groups).on(graph)
+
+
 def resolved(weights: Any, graph: FactorGraph) -> tuple[FloatArray, FloatArray]:
-    """Return the weights that a name, an object or None (entropy A) stands for."""
-    if weights is None:
-        weights = EntropyWeights()
-    elif isinstance(weights, str):
+    """Return the weights that a name, a mapping, an object or None (entropy A) stands for."""
+    if isinstance(weights, str):
         weights = EntropyWeights.named(weights, graph)
-    if not isinstance(weights, EntropyWeights):
-        raise InputError("weights", "'A', 'B', 'C', 'bethe' or EntropyWeights(...)", type(weights).__name__)
+    elif weights is None or isinstance(weights, Mapping):
+        weights = EntropyTable.of(weights)
+    if not isinstance(weights, EntropyWeights | EntropyTable):
+        raise InputError("weights", _CHOICES, type(weights).__name__)
     return weights.on(graph)
 
 

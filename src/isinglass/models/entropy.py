@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from isinglass.errors import InputError
 from isinglass.models.model import Model
-from isinglass.validation import instance, number
+from isinglass.validation import instance
 
 FloatArray = NDArray[np.float64]
 VARIABLES, FACTORS = "entropy/variables", "entropy/factors"
@@ -31,8 +31,9 @@ class EntropyModel(Model):
     ----------
     plain : Model
         What the log-potentials come from.
-    variables, factors : float
-        The weights at parameters of zero; by default entropy A: .01 and 1.
+    variables : float or array (states,)
+    factors : float or array (k_1, ..., k_r)
+        The weights at parameters of zero, positive; by default entropy A: .01 and 1.
     per : "configuration" or "clique"
         Whether weights differ between states and configurations, or are one number for a variable or factor.
     variable_features : array (variables, features), optional
@@ -53,8 +54,8 @@ class EntropyModel(Model):
     def __init__(
         self,
         plain: Model,
-        variables: float = 0.01,
-        factors: float = 1.0,
+        variables: ArrayLike = 0.01,
+        factors: ArrayLike = 1.0,
         per: Literal["configuration", "clique"] = "configuration",
         variable_features: ArrayLike | None = None,
         factor_features: Mapping[int, ArrayLike] | None = None,
@@ -64,9 +65,7 @@ class EntropyModel(Model):
             raise InputError("per", "'configuration' or 'clique'", repr(per))
         self.__dict__.update(plain.__dict__)
         self.plain, self.per = plain, per
-        self.base = (number(variables, "variables", 0, np.inf), number(factors, "factors", 0, np.inf))
-        if min(self.base) == 0:
-            raise InputError("variables, factors", "positive weights", f"{self.base}")
+        self.base = (_positive(variables, "variables"), _positive(factors, "factors"))
         self._given = (variable_features, factor_features)
         cards = np.unique(self.graph.cards)
         if per == "configuration" and len(cards) > 1:
@@ -80,6 +79,7 @@ class EntropyModel(Model):
                 name = f"{FACTORS}/{g}"
                 self._group_of[name] = g
                 self._add(name, (factor_features or {}).get(g), len(group), group.shape, "edge")
+        self._check_base(tuple(cards.tolist()))
         self._where = {name: slice(*self._bounds(name)) for name in self.parameters}
         self.size = sum(map(prod, self.parameters.values()))
 
@@ -117,6 +117,23 @@ class EntropyModel(Model):
             total[self._where[name]] = self._collect(name, slope)
         return total
 
+    def parameters_of(self, variables: ArrayLike, factors: ArrayLike) -> dict[str, FloatArray]:
+        """Return the named parameters that give certain weights, of states and of configurations; without features."""
+        logs = [
+            np.log(_positive(given, argument) / base)
+            for given, argument, base in zip((variables, factors), ("variables", "factors"), self.base, strict=True)
+        ]
+        found = {VARIABLES: logs[0], **dict.fromkeys(self._group_of, logs[1])}
+        return {name: np.broadcast_to(log, self.parameters[name]).copy() for name, log in found.items()}
+
+    def _check_base(self, states: tuple[int, ...]) -> None:
+        """Refuse tables of other shapes than those of the graph."""
+        wanted = [(states,), [self.graph.groups[g].shape for g in self._group_of.values()]]
+        for argument, base, shapes in zip(("variables", "factors"), self.base, wanted, strict=True):
+            if base.ndim and (self.per == "clique" or any(base.shape != shape for shape in shapes)):
+                expected = "a number" if self.per == "clique" else f"a number or shape {shapes[0]}"
+                raise InputError(argument, expected, f"shape {base.shape}")
+
     def _add(self, name: str, given: ArrayLike | None, rows: int, shape: tuple[int, ...], kind: Any) -> None:
         features = np.ones((1, 1)) if given is None else np.asarray(given, np.float64)
         if features.ndim != 2 or (given is not None and len(features) != rows) or not np.isfinite(features).all():
@@ -143,3 +160,13 @@ class EntropyModel(Model):
         if len(features) == 1 and len(slope) != 1:
             slope = slope.sum(axis=0, keepdims=True)
         return np.asarray(np.tensordot(features, slope, axes=(0, 0))).ravel()
+
+
+def _positive(given: ArrayLike, argument: str) -> FloatArray:
+    try:
+        values = np.array(given, np.float64)
+    except (TypeError, ValueError):
+        raise InputError(argument, "positive weights", f"{given!r:.40}") from None
+    if not (np.isfinite(values).all() and (values > 0).all()):
+        raise InputError(argument, "positive weights", f"{given!r:.40}")
+    return values
