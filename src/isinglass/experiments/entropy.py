@@ -14,7 +14,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -24,6 +24,7 @@ from isinglass.errors import ConvergenceWarning, InputError
 from isinglass.estimators import GridCRF
 from isinglass.experiments.experiment import Experiment, Plot, Progress, Report, register, shared
 from isinglass.experiments.methods import (
+    CONVEX,
     LOSSES,
     Fitted,
     Training,
@@ -35,7 +36,6 @@ from isinglass.experiments.methods import (
     predict,
 )
 from isinglass.experiments.statistics import mean_and_error
-from isinglass.inference import ConvexFreeEnergy
 from isinglass.validation import number, whole_number
 
 ROWS = ("A", "B", "C", "r1", "r2", "r3", "r4", "r5")
@@ -146,7 +146,7 @@ def weights_of(row: str) -> Any:
 
 def train(row: str, data: NoisyDigits, training: Training) -> dict[str, Fitted]:
     """Train with an entropy that is fixed, and from there with one that is fitted."""
-    inference = ConvexFreeEnergy(weights=weights_of(row))
+    inference = replace(CONVEX, weights=weights_of(row))
     crf = GridCRF(
         inference,
         loss="ucl",

@@ -41,6 +41,7 @@ BASELINES = ("pixels", "pseudo", "lbp", "trw", "convex")
 SWEEPS = (1, 2, 3, 4)
 ENTROPY = " + entropy"
 METHODS = (*BASELINES, *LOSSES, f"ucl{ENTROPY}", *(f"{loss}-{k}" for loss in LOSSES for k in SWEEPS))
+CONVEX = ConvexFreeEnergy(tol=1e-5, rtol=np.inf, reuse=True)
 RELATIVE = 1e-4  # a gradient norm below this, relative to the objective, counts as trained
 
 
@@ -181,7 +182,7 @@ def pixel_table(X: FloatArray, Y: NDArray[Any]) -> FloatArray:
 def inference_of(name: str, training: Training) -> Algorithm:
     """Return the inference that a method is tested with; for all but `pseudo` and `pixels` it is trained with it."""
     if is_convex(name):
-        return ConvexFreeEnergy()
+        return CONVEX
     if "-" in name:
         options: dict[str, Any] = {"schedule": "grid", "iterations": int(name.split("-")[1])}
     else:
