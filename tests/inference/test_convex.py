@@ -359,3 +359,14 @@ def test_wrong_tolerances(option, value):
     p = random_potentials(GRAPHS["triangle"], np.random.default_rng(0), 1.0)
     with pytest.raises(ig.InputError, match=option):
         ig.infer(p, ig.ConvexFreeEnergy(**{option: value}))
+
+
+def test_graphs_of_one_structure_share_their_pattern():
+    from isinglass.inference.convex_problem import Problem
+
+    def pattern(side):
+        p = random_potentials(ig.grid_graph(side, 5, 2), np.random.default_rng(0), 1.0)
+        return Problem.of(p, *ig.EntropyWeights().on(p.graph)).shape.layout.patterns[0]
+
+    assert pattern(4) is pattern(4)
+    assert pattern(4) is not pattern(5)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -13,6 +14,10 @@ from isinglass.validation import IntArray
 if TYPE_CHECKING:
     from isinglass.kernels.numba.convex import Blocks
     from isinglass.kernels.numba.convex_ties import Ties
+
+
+KEPT = 8
+_LAST: dict[bytes, Pattern] = {}
 
 
 class Tie(NamedTuple):
@@ -141,7 +146,7 @@ def _places(s: Structure, ties: Ties, banded: bool) -> _Places:
         local = _local(s, ties, *parts)
         key = local.key()
         if key not in known:
-            known[key] = local.pattern(banded)
+            known[key] = pattern_of(local, key, banded)
         patterns.append(known[key])
         targets.append(known[key].target + values[-1])
         values.append(values[-1] + known[key].size)
@@ -150,6 +155,18 @@ def _places(s: Structure, ties: Ties, banded: bool) -> _Places:
             place += int(length[part].sum())
     variable, link, tie = begin
     return _Places(patterns, np.concatenate(targets), variable, link, tie, np.array(values, np.int64))
+
+
+def pattern_of(local: Local, key: bytes, banded: bool) -> Pattern:
+    """Return the pattern of a structure; the last ones are kept, for examples of the same shape are seldom alone."""
+    digest = hashlib.sha256(key).digest() + bytes([banded])
+    found = _LAST.get(digest)
+    if found is None:
+        found = local.pattern(banded)
+        while len(_LAST) >= KEPT:
+            _LAST.pop(next(iter(_LAST)), None)
+        _LAST[digest] = found
+    return found
 
 
 def _local(s: Structure, ties: Ties, variables: slice, links: slice, of_ties: slice) -> Local:
