@@ -15,7 +15,6 @@ from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg.lapack import dpbtrf, dpbtrs
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import reverse_cuthill_mckee
 
@@ -78,17 +77,21 @@ class BandedFactor:
 
     def __init__(self, pattern: Pattern) -> None:
         self.pattern = pattern
-        self.factor: NDArray[np.float64] = np.zeros(0)
+        self.factor = np.empty((len(pattern.order), pattern.bandwidth + 1))
 
     def factorise(self, values: NDArray[np.float64]) -> bool:
         """Factorise; fails unless positive definite."""
-        band = values.reshape(len(self.pattern.order), self.pattern.bandwidth + 1).T
-        self.factor, status = dpbtrf(band, lower=1)
-        return bool(status == 0)
+        from isinglass.inference.lapack import factorise_band
+
+        self.factor[:] = values.reshape(self.factor.shape)
+        return factorise_band(self.factor)
 
     def solve(self, right: NDArray[np.float64]) -> None:
         """Solve in place."""
-        x, _ = dpbtrs(self.factor, right[self.pattern.order], lower=1)
+        from isinglass.inference.lapack import solve_band
+
+        x = right[self.pattern.order]
+        solve_band(self.factor, x)
         right[self.pattern.order] = x
 
 
