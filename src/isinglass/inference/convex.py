@@ -101,7 +101,8 @@ class ConvexFreeEnergy(Algorithm):
         A component is done when no Newton step changes a belief, and no constraint is violated, by more than this;
     rtol : float
         and no belief, however small, by more than this share of itself (beliefs below 1e-15 in further steps of their
-        own). Infinity does not wait for small beliefs, which saves half of the iterations where there are some.
+        own). Infinity does not wait for small beliefs, which saves half of the iterations where there are some, nor
+        does it factorise a system of their own for derivatives, which are then less accurate.
     max_iter : int
         Newton steps at most (for each factor of the homotopy, where one is needed); iterations of other solvers.
     solver : {"auto", "newton", "primal", "dual", "lbfgs", "messages"}
@@ -156,7 +157,7 @@ class ConvexFreeEnergy(Algorithm):
         relative = self.rtol if self.rtol == np.inf else number(self.rtol, "rtol", 0, np.inf)
         wp, wq = resolved(self.weights, graph)
         problem = Problem.of(potentials, wp, wq)
-        minimum = Minimum(problem, Newton(problem, *_given(init, potentials)))
+        minimum = Minimum(problem, Newton(problem, *_given(init, potentials)), linear=relative == np.inf)
         if self.solver in ("auto", "newton"):
             minimum.newton.minimise(tol, limit, relative, progress)
             minimum.settle(last_step=True)
