@@ -60,7 +60,8 @@ class ConvexInfo(Info):
     Attributes
     ----------
     duality_gap : float
-        Between the energy and the Lagrange dual at the multipliers; nan where a weight is not positive.
+        Between the energy and the Lagrange dual at the multipliers; nan where a weight is not positive, and large where
+        rounding decides on beliefs below 1e-13, whose multipliers then say little.
     rescued : int
         Components that converged only by the homotopy.
     component_converged, component_iterations, component_residual : arrays (components,)
@@ -152,7 +153,7 @@ class ConvexFreeEnergy(Algorithm):
         elif self.solver in SOLVERS:
             SOLVERS[self.solver](minimum.newton, tol, limit)
             minimum.settle()
-            minimum.newton.converged[:] = minimum.residual <= tol
+            minimum.newton.converged &= minimum.residual <= tol
         else:
             raise InputError("solver", " or ".join(map(repr, ("auto", "newton", *SOLVERS))), repr(self.solver))
         variables, factors = problem.beliefs(minimum.p, minimum.q)

@@ -219,6 +219,14 @@ class Newton:
         measure_steps(self.problem.shape.blocks, members, self.step, self.report, FLOOR)
         return np.asarray(np.maximum(self.report[:, [0, 3]].max(axis=1), self.tie_residual))
 
+    def gaps(self, members: IntArray, scale: float = 1.0) -> NDArray[np.float64]:
+        """Return how far the beliefs of components are from what the last step's multipliers imply; `scale` is h."""
+        from isinglass.kernels.numba.convex_steps import measure_gaps
+
+        found = np.zeros(len(self.residual))
+        measure_gaps(self.problem.shape.blocks, members, self.step, scale, ROUNDING, found)
+        return found
+
 
 class _Beliefs:
     """The beliefs of one component."""
