@@ -26,7 +26,7 @@ def random_weights(graph, rng, plain):
 
 
 @pytest.mark.parametrize("plain", [True, False])
-@pytest.mark.parametrize("solver", ["newton", "primal", "dual", "lbfgs", "messages"])
+@pytest.mark.parametrize("solver", ["newton", "primal", "blocks", "dual", "lbfgs", "messages"])
 @pytest.mark.parametrize("name", GRAPHS)
 def test_all_solvers_agree(name, solver, plain):
     rng = np.random.default_rng(len(name))
@@ -76,7 +76,7 @@ def test_evidence_and_hard_zeros_without_ties():
     rng = np.random.default_rng(3)
     p = random_potentials(GRAPHS["triples"], rng, zeros=0.1, witness=np.array([1, 1, 2, 0]), evidence={0: 1})
     truth = ig.infer(p, "convex", tol=1e-12)
-    for solver in ("primal", "dual", "messages"):
+    for solver in ("primal", "blocks", "dual", "lbfgs", "messages"):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ig.ConvergenceWarning)
             r = ig.infer(p, "convex", solver=solver, max_iter=3000, tol=1e-9)
@@ -85,7 +85,7 @@ def test_evidence_and_hard_zeros_without_ties():
 
 def test_what_solvers_refuse():
     p = random_potentials(ig.chain_graph(3, 2), np.random.default_rng(0))
-    for solver in ("dual", "messages", "lbfgs"):
+    for solver in ("blocks", "dual", "messages", "lbfgs"):
         with pytest.raises(ig.InputError, match="weights of variables are not positive"):
             ig.infer(p, "convex", weights="bethe", solver=solver)
     with pytest.raises(ig.InputError, match="solver: expected 'auto' or 'newton' or 'primal'"):

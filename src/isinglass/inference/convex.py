@@ -26,9 +26,10 @@ from isinglass.errors import InputError
 from isinglass.graph.edges import edges_of
 from isinglass.graph.factor_graph import iter_groups
 from isinglass.inference.algorithm import Algorithm, Cost, Facts, Progress, Taping, register
+from isinglass.inference.convex_blocks import blocks
 from isinglass.inference.convex_newton import SOUND, Newton
 from isinglass.inference.convex_problem import FLOOR, LOWEST, Problem
-from isinglass.inference.convex_solvers import SOLVERS
+from isinglass.inference.convex_solvers import Solver, dual, lbfgs, messages, primal
 from isinglass.inference.convex_weights import EntropyWeights, WeightGradients, covers, resolved
 from isinglass.inference.result import (
     Bound,
@@ -47,6 +48,7 @@ from isinglass.validation import bytes_text, number, whole_number
 __all__ = ["ConvexFreeEnergy", "ConvexGradients", "ConvexInfo", "EntropyWeights", "WeightGradients"]
 
 
+SOLVERS: dict[str, Solver] = {"primal": primal, "blocks": blocks, "dual": dual, "lbfgs": lbfgs, "messages": messages}
 LEAST_SHARE = 1e-9  # of a link's belief in its variables', for derivatives
 
 
@@ -100,9 +102,9 @@ class ConvexFreeEnergy(Algorithm):
         A component is done when no Newton step changes a belief, and no constraint is violated, by more than this.
     max_iter : int
         Newton steps at most (for each factor of the homotopy, where one is needed); iterations of other solvers.
-    solver : {"auto", "newton", "primal", "dual", "lbfgs", "messages"}
-        "auto" is "newton"; the others, which are slower, stand in `isinglass.inference.convex_solvers`. Whatever the
-        solver, `info.converged` says whether the KKT residual of the beliefs is below `tol`.
+    solver : {"auto", "newton", "primal", "blocks", "dual", "lbfgs", "messages"}
+        "auto" is "newton"; the others, which are slower, stand in `isinglass.inference.convex_solvers` and
+        `convex_blocks`. Whatever the solver, `info.converged` only where the KKT residual is below `tol`.
 
     Examples
     --------

@@ -6,6 +6,7 @@ and with a conic solver to 1e-7.
 - *primal*: Domke's (2009) algorithm 1. The bound x log x <= x (log x0 - 1) + x² / x0 is minimised in the place of the
   energy, and beliefs that come out negative are set to (10 c)^-2, c counting how often. From consistent beliefs such a
   step is exactly half a Newton step, so that convergence is linear.
+- *blocks*: algorithm 2, the same for parts of the beliefs in turns (see `isinglass.inference.convex_blocks`).
 - *dual*: Newton's method on the Lagrange dual g(lambda) = -w'b(lambda) - lambda'd with b(lambda) =
   exp(-(v + A'lambda) / w - 1) (section 4.3). Along the step rho = d / b, log b moves by t rho, and g grows by
   sum w b (t rho (1 + rho) - (e^{t rho} - 1)).
@@ -28,6 +29,7 @@ from isinglass.inference.convex_newton import Newton
 from isinglass.inference.convex_problem import FLOOR, LOWEST, Problem
 from isinglass.inference.convex_system import ranges
 from isinglass.inference.sums import sum_at
+from isinglass.validation import IntArray
 
 Solver = Callable[[Newton, float, int], None]  # sets `converged` where it is done; the KKT residual is looked at after
 
@@ -53,12 +55,8 @@ def primal(newton: Newton, tol: float, max_iter: int) -> None:
         newton.keep_multipliers()
         change = newton.gaps(members, 2.0)
         for b, d, count, owner in zip((step.p, step.q), (step.dp, step.dq), counts, owners, strict=True):
-            moving = np.isin(owner, members)
-            new = b + d
-            low = moving & ~(new > 0)
-            b[moving] = new[moving]
-            b[low] = 1 / (10 * count[low]) ** 2
-            count[low] += 1
+            moving = np.flatnonzero(np.isin(owner, members))
+            b[moving], low = kept_positive(b[moving] + d[moving], count, moving)
             np.maximum.at(change, owner[low], b[low])
         newton.iterations[members] += 1
         newton.converged[members] = change[members] <= tol / 5
@@ -67,10 +65,18 @@ def primal(newton: Newton, tol: float, max_iter: int) -> None:
             break
 
 
+def kept_positive(new: NDArray[Any], count: NDArray[np.float64], at: IntArray) -> tuple[NDArray[Any], IntArray]:
+    """Return beliefs with those that are not positive set to (10 c)^-2, and where; their counts, at `at`, go up."""
+    low = at[~(new > 0)]
+    new[~(new > 0)] = 1 / (10 * count[low]) ** 2
+    count[low] += 1
+    return new, low
+
+
 def dual(newton: Newton, tol: float, max_iter: int) -> None:
     """Newton's method on the dual, with a line search for each component; quadratic, down to rounding (1e-14)."""
     step, problem = newton.step, newton.problem
-    _require_positive(problem, "dual")
+    require_positive(problem, "dual")
     b = np.maximum(np.exp(_exponents(problem, _constraints(problem), _dual_start(problem))), LOWEST)
     step.p[:], step.q[:] = b[: len(step.p)], b[len(step.p) :]
     owners = (problem.shape.state_component, problem.shape.entry_component)
@@ -103,7 +109,7 @@ def lbfgs(newton: Newton, tol: float, max_iter: int) -> None:
     all weights are about one, in 1400 with a weight of .01 for variables.
     """
     problem, blocks = newton.problem, newton.problem.shape.blocks
-    _require_positive(problem, "lbfgs")
+    require_positive(problem, "lbfgs")
     w, constraints = np.concatenate([problem.wp, problem.wq]), _constraints(problem)
     right = np.zeros(constraints.shape[0])
     right[: len(blocks.cards)] = 1
@@ -134,7 +140,7 @@ def messages(newton: Newton, tol: float, max_iter: int) -> None:
     from isinglass.kernels.numba.norm_product import link_beliefs, sweep
 
     problem, blocks = newton.problem, newton.problem.shape.blocks
-    _require_positive(problem, "messages")
+    require_positive(problem, "messages")
     _require_plain(problem)
     states, blocks = _all_digits(problem)
     order = np.argsort(blocks.slot_variable, kind="stable")
@@ -156,9 +162,6 @@ def messages(newton: Newton, tol: float, max_iter: int) -> None:
     for b in (newton.step.p, newton.step.q):
         np.maximum(b, LOWEST, out=b)
     newton.converged[:] = True
-
-
-SOLVERS: dict[str, Solver] = {"primal": primal, "dual": dual, "lbfgs": lbfgs, "messages": messages}
 
 
 def _line_search(problem: Problem, beliefs: Any, rho: Any, owners: Any) -> NDArray[np.float64]:
@@ -261,7 +264,8 @@ def _all_digits(problem: Problem) -> tuple[NDArray[np.int64], Any]:
     return states, blocks._replace(first_digit=first[:-1])
 
 
-def _require_positive(problem: Problem, name: str) -> None:
+def require_positive(problem: Problem, name: str) -> None:
+    """Refuse what only Newton's method takes."""
     if problem.potentials.dtype.kind == "c":
         raise InputError("solver", "'newton' for complex potentials", repr(name))
     if not (problem.wp > 0).all():
