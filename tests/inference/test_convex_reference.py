@@ -10,14 +10,12 @@ H is concave if it can be written with non-negative numbers d as (Heskes 2006; W
 
 in which each term is concave, the last one as minus a relative entropy: H_a - H_i = -sum b_a log(b_a / b_i). A linear
 programme finds d (and so proves that H is concave); for tree-reweighting one exists, as every tree, rooted somewhere,
-is such a sum. The solver's tolerance is 1e-9, or 1e-8 where it stalls. An error of that
-size in the value is one of about its square root in the beliefs; it was seen to be near 1e-6.
+is such a sum. The solver's tolerance stands in `conic`.
 """
-
-import warnings
 
 import numpy as np
 import pytest
+from conic import solved
 from numpy.testing import assert_allclose
 from scipy.optimize import linprog
 
@@ -28,8 +26,7 @@ from isinglass.testing import random_potentials
 cp = pytest.importorskip("cvxpy", reason="the convex reference needs CVXPY with Clarabel")
 
 ROUNDING = 1e-9  # of the linear programme
-VALUE, BELIEF = 1e-7, 1e-5
-TOLERANCES = (1e-9, 1e-8)
+VALUE, BELIEF = 1e-9, 1e-7
 
 GRAPHS = {
     "triangle": ig.FactorGraph([2, 2, 2], [(0, 1), (1, 2), (2, 0), (0,)]),
@@ -91,17 +88,6 @@ def solve(p, counting):
         [b.value for b in own],
         [b.value.reshape(tables[a].shape) for (a, _), b in zip(links, joint, strict=True)],
     )
-
-
-def solved(problem):
-    """Solve to the first tolerance that the solver reaches."""
-    for tol in TOLERANCES:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # it may be inaccurate: its status says so too
-            problem.solve(solver=cp.CLARABEL, tol_gap_abs=tol, tol_gap_rel=tol, tol_feas=tol)
-        if problem.status == cp.OPTIMAL:
-            return
-    raise AssertionError(problem.status)
 
 
 def compare(p, algorithm, counting):

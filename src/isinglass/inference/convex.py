@@ -26,9 +26,10 @@ from isinglass.errors import InputError
 from isinglass.graph.edges import edges_of
 from isinglass.graph.factor_graph import iter_groups
 from isinglass.inference.algorithm import Algorithm, Cost, Facts, Progress, Taping, register
+from isinglass.inference.convex_blocks import blocks
 from isinglass.inference.convex_newton import SOUND, Newton
 from isinglass.inference.convex_problem import FLOOR, LOWEST, Problem
-from isinglass.inference.convex_solvers import SOLVERS
+from isinglass.inference.convex_solvers import Solver, dual, lbfgs, messages, primal
 from isinglass.inference.convex_weights import EntropyWeights, WeightGradients, covers, resolved
 from isinglass.inference.result import (
     Bound,
@@ -47,6 +48,7 @@ from isinglass.validation import bytes_text, number, whole_number
 __all__ = ["ConvexFreeEnergy", "ConvexGradients", "ConvexInfo", "EntropyWeights", "WeightGradients"]
 
 
+SOLVERS: dict[str, Solver] = {"primal": primal, "blocks": blocks, "dual": dual, "lbfgs": lbfgs, "messages": messages}
 LEAST_SHARE = 1e-9  # of a link's belief in its variables', for derivatives
 
 
@@ -60,7 +62,8 @@ class ConvexInfo(Info):
     Attributes
     ----------
     duality_gap : float
-        Between the energy and the Lagrange dual at the multipliers; nan where a weight is not positive.
+        Between the energy and the Lagrange dual at the multipliers; nan where a weight is not positive, and large where
+        rounding decides on beliefs below 1e-13, whose multipliers then say little.
     rescued : int
         Components that converged only by the homotopy.
     component_converged, component_iterations, component_residual : arrays (components,)
@@ -105,9 +108,9 @@ class ConvexFreeEnergy(Algorithm):
         does it factorise a system of their own for derivatives, which are then less accurate.
     max_iter : int
         Newton steps at most (for each factor of the homotopy, where one is needed); iterations of other solvers.
-    solver : {"auto", "newton", "primal", "dual", "lbfgs", "messages"}
-        "auto" is "newton"; the others, which are slower, stand in `isinglass.inference.convex_solvers`. Whatever the
-        solver, `info.converged` says whether the KKT residual of the beliefs is below `tol`.
+    solver : {"auto", "newton", "primal", "blocks", "dual", "lbfgs", "messages"}
+        "auto" is "newton"; the others, which are slower, stand in `isinglass.inference.convex_solvers` and
+        `convex_blocks`. Whatever the solver, `info.converged` only where the KKT residual is below `tol`.
     reuse : bool
         In training, begin the inference of an example with its beliefs in the evaluation before: about a third of the
         iterations. What is learned then agrees with another run within the tolerance, not in every bit.
@@ -164,7 +167,7 @@ class ConvexFreeEnergy(Algorithm):
         elif self.solver in SOLVERS:
             SOLVERS[self.solver](minimum.newton, tol, limit)
             minimum.settle()
-            minimum.newton.converged[:] = minimum.residual <= tol
+            minimum.newton.converged &= minimum.residual <= tol
         else:
             raise InputError("solver", " or ".join(map(repr, ("auto", "newton", *SOLVERS))), repr(self.solver))
         variables, factors = problem.beliefs(minimum.p, minimum.q)

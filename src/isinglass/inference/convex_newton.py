@@ -82,8 +82,8 @@ class Newton:
         self.factorise(members)
         self.solve(members)
 
-    def factorise(self, members: IntArray) -> None:
-        """Factorise the systems of components; where rounding left them indefinite, with a ridge."""
+    def assemble(self, members: IntArray) -> None:
+        """Add up the matrices of components."""
         from isinglass.kernels.numba.convex import assemble
         from isinglass.kernels.numba.convex_ties import add_ties
 
@@ -91,6 +91,11 @@ class Newton:
         assemble(shape.blocks, members, self.step, self.values, self.room)
         if len(self.multipliers):
             add_ties(shape.blocks, shape.layout.ties, members, self.step, self.values, self.room.one)
+
+    def factorise(self, members: IntArray) -> None:
+        """Factorise the systems of components; where rounding left them indefinite, with a ridge."""
+        self.assemble(members)
+        shape = self.problem.shape
         bounds = shape.blocks.first_value
         for c in members.tolist():
             values, diagonal = self.values[bounds[c] : bounds[c + 1]], shape.layout.patterns[c].diagonal
@@ -103,9 +108,9 @@ class Newton:
             else:
                 self.ridge[c] = np.inf
 
-    def solve(self, members: IntArray, feasible: bool = False) -> None:
-        """Solve for the steps of components, with the gradient and the residuals as they are."""
-        from isinglass.kernels.numba.convex import right_side, substitute
+    def right_sides(self, members: IntArray, feasible: bool) -> None:
+        """Write the right-hand sides of components."""
+        from isinglass.kernels.numba.convex import right_side
         from isinglass.kernels.numba.convex_ties import tie_right_sides
 
         blocks, layout = self.problem.shape.blocks, self.problem.shape.layout
@@ -116,6 +121,13 @@ class Newton:
             tie_right_sides(
                 blocks, layout.ties, members, self.step, before, feasible, self.x, self.tie_residual, self.room.one,
             )  # fmt: skip
+
+    def solve(self, members: IntArray, feasible: bool = False) -> None:
+        """Solve for the steps of components, with the gradient and the residuals as they are."""
+        from isinglass.kernels.numba.convex import substitute
+
+        blocks, layout = self.problem.shape.blocks, self.problem.shape.layout
+        self.right_sides(members, feasible)
         for c in members.tolist():
             part = self.x[layout.first_unknown[c] : layout.first_unknown[c + 1]]
             if np.isfinite(self.ridge[c]):
@@ -219,6 +231,14 @@ class Newton:
         self.direction(members)
         measure_steps(self.problem.shape.blocks, members, self.step, self.report, FLOOR)
         return np.asarray(np.maximum(self.report[:, [0, 3]].max(axis=1), self.tie_residual))
+
+    def gaps(self, members: IntArray, scale: float = 1.0) -> NDArray[np.float64]:
+        """Return how far the beliefs of components are from what the last step's multipliers imply; `scale` is h."""
+        from isinglass.kernels.numba.convex_steps import measure_gaps
+
+        found = np.zeros(len(self.residual))
+        measure_gaps(self.problem.shape.blocks, members, self.step, scale, ROUNDING, found)
+        return found
 
 
 class _Beliefs:

@@ -79,7 +79,7 @@ class Problem:
     @property
     def n_components(self) -> int:
         """Number of components."""
-        return self.potentials.graph.n_components
+        return len(self.shape.blocks.first_variable) - 1
 
     def start(self, variables: NDArray[Any] | None = None, factors: NDArray[Any] | None = None) -> tuple[Any, Any]:
         """Return beliefs to begin with: uniform over what is left, or given ones (flat)."""

@@ -36,6 +36,16 @@ class Pattern:
     bandwidth: int = -1  # -1: sparse
     sparse: tuple[IntArray, ...] = ()
 
+    def unknowns(self) -> tuple[IntArray, IntArray]:
+        """Return the row and column of each place, as unknowns; -1 in a band where it leaves the matrix."""
+        n = len(self.order)
+        if self.bandwidth < 0:
+            first, rows = self.sparse[:2]
+            return self.order[np.repeat(np.arange(n), np.diff(first))], self.order[rows]
+        column, below = np.divmod(np.arange(self.size), self.bandwidth + 1)
+        outside = np.append(self.order, -1)
+        return outside[np.minimum(column + below, n)], self.order[column]
+
 
 class Factor(Protocol):
     """A factorised matrix."""

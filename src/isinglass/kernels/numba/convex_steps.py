@@ -37,10 +37,11 @@ def measure(b, d, first, last, report, c, column, floor):
     """Take down the largest step, and, in a column, the largest relative step of what is not at the floor."""
     for k in range(first, last):
         size = abs(d[k].real)
-        report[c, 0] = size if not size <= report[c, 0] else report[c, 0]
+        report[c, 0] = size if size > report[c, 0] or size != size else report[c, 0]
         if b[k].real > 2 * floor:
             relative = size / b[k].real
-            report[c, column] = relative if not relative <= report[c, column] else report[c, column]
+            larger = relative > report[c, column] or relative != relative
+            report[c, column] = relative if larger else report[c, column]
 
 
 @compiled
@@ -58,6 +59,30 @@ def measure_steps(blocks, members, step, report, floor):
         slot, end = blocks.first_slot[f], blocks.first_slot[g]
         for k in range(blocks.slot_first[slot], blocks.slot_first[end]):
             report[c, 3] = max(report[c, 3], abs(step.e[k].real))
+
+
+@inner
+def furthest(b, d, first, last, scale, least, most):
+    """Return how far beliefs are from b e^rho: exactly where they grow, at most |d|, which is more, where they fall."""
+    for k in range(first, last):
+        value, change = max(b[k].real, least), scale * d[k].real
+        gap = value * np.expm1(change / value) if change > 0 else -change
+        most = gap if gap > most or gap != gap else most
+    return most
+
+
+@compiled
+def measure_gaps(blocks, members, step, scale, least, report):
+    """Write, for each component, the largest difference between a belief and what the multipliers imply for it.
+
+    The step d = b rho would not do: it hardly shows that a belief much too small is to grow by a factor e^rho, rho =
+    h d / b for a step found with h = `scale`. Beliefs below `least`, for which rho is rounding, count as that large.
+    """
+    for c in members:
+        v, w = blocks.first_variable[c], blocks.first_variable[c + 1]
+        f, g = blocks.first_link[c], blocks.first_link[c + 1]
+        most = furthest(step.p, step.dp, blocks.first_state[v], blocks.first_state[w], scale, least, 0.0)
+        report[c] = furthest(step.q, step.dq, blocks.first_entry[f], blocks.first_entry[g], scale, least, most)
 
 
 @compiled
