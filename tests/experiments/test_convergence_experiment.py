@@ -11,7 +11,7 @@ from isinglass.cli.main import main
 from isinglass.datasets import Photographs
 from isinglass.experiments import convergence, make
 from isinglass.experiments.convergence import Curve, Iterate, distances, followed, reached
-from isinglass.inference.convex_solvers import SOLVERS
+from isinglass.inference.convex import SOLVERS
 
 
 def photographs(_folder=None):

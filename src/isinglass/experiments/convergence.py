@@ -31,7 +31,7 @@ from isinglass.experiments.experiment import Experiment, Plot, Progress, Report,
 from isinglass.experiments.scenes import estimator
 from isinglass.features import ImageFeatures
 from isinglass.inference import ConvexFreeEnergy, infer
-from isinglass.inference.convex_solvers import SOLVERS
+from isinglass.inference.convex import SOLVERS
 from isinglass.learning.objective import with_entropy
 from isinglass.potentials import Potentials
 

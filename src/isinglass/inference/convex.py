@@ -44,7 +44,7 @@ from isinglass.inference.sums import sum_at, sum_tables
 from isinglass.potentials import LogTables, Potentials
 from isinglass.validation import bytes_text, number, whole_number
 
-__all__ = ["ConvexFreeEnergy", "ConvexGradients", "ConvexInfo", "EntropyWeights", "WeightGradients"]
+__all__ = ["SOLVERS", "ConvexFreeEnergy", "ConvexGradients", "ConvexInfo", "EntropyWeights", "WeightGradients"]
 
 
 LEAST_SHARE = 1e-9  # of a link's belief in its variables', for derivatives
