@@ -8,9 +8,9 @@ algorithm is more efficient than Newton's method or L-BFGS on the dual. Here all
 
 The thesis says neither which scene nor how the model was trained. Ours is CamVid's first test image; the model is
 trained for uquad on four images of half the size, by twelve iterations of L-BFGS with entropy A, and by twelve more
-for the entropy weights of labels and of pairs of labels. An iteration is a linear system for newton, primal and dual, a
-sweep for messages, and an evaluation of the dual or two for lbfgs. The beliefs after T iterations are those of a run
-with ``max_iter=T``, so that nothing of the solvers is written twice.
+for the entropy weights of labels and of pairs of labels. An iteration is a linear system for newton, primal and dual
+(for blocks one of each), a sweep for messages, and an evaluation of the dual or two for lbfgs. The beliefs after T
+iterations are those of a run with ``max_iter=T``, so that nothing of the solvers is written twice.
 """
 
 from __future__ import annotations
