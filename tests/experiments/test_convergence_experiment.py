@@ -96,7 +96,7 @@ def test_report(tiny, monkeypatch):
         [e, s] for e in ("fixed", "fit") for s in ("newton", "primal", "messages")
     ]
     assert report.rows[5][2:] == ["-"] * 7  # fitted weights depend on configurations
-    assert report.data["size"] == [8, 8, 3]
+    assert report.data["size"] == [8, 8, 5]
     newton = report.data["rows"][0]["iterates"]
     assert newton[-1]["residual"] <= 1e-12
     assert newton[-1]["error"] <= 1e-12

@@ -24,15 +24,15 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from isinglass.datasets.photographs import Photographs, load_street_scenes
+from isinglass.datasets.photographs import SCENE_LABELS, Photographs, load_street_scenes
 from isinglass.errors import ConvergenceWarning, InputError
 from isinglass.estimators import GridCRF
 from isinglass.experiments.experiment import Experiment, Plot, Progress, Report, register
-from isinglass.experiments.scenes import estimator
 from isinglass.features import ImageFeatures
 from isinglass.inference import ConvexFreeEnergy, infer
 from isinglass.inference.convex import SOLVERS
 from isinglass.learning.objective import with_entropy
+from isinglass.learning.optimisers import Lbfgs
 from isinglass.potentials import Potentials
 
 FloatArray = NDArray[np.float64]
@@ -44,6 +44,7 @@ ENOUGH = 1e-13  # a KKT residual that ends a curve
 SHOWN = (1, 2, 4, 8, 16, 64)  # iterations of the pictures
 ENTROPIES = ("fixed", "fit")
 CLUSTERS = 10
+L2 = 1e-2
 
 
 class Iterate(NamedTuple):
@@ -180,7 +181,8 @@ def _problems(photographs: Photographs, side: int, most: int, jobs: int) -> list
     features = ImageFeatures(clusters=CLUSTERS)
     X, Y = features.fit_transform(photographs.X_train[small]), photographs.Y_train[small]
     scene = features.transform(photographs.X_test[:1, ::side, ::side])
-    fixed, fit = (estimator(row, most, jobs, Y) for row in ("uquad", "uquad + entropy"))
+    options = {"l2": L2, "n_states": len(SCENE_LABELS), "n_jobs": jobs, "optimizer": Lbfgs(max_iter=most, memory=20)}
+    fixed, fit = (GridCRF("convex", loss="uquad", gradient="implicit", entropy=e, **options) for e in ("A", "fit"))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         fixed.fit(X, Y)
