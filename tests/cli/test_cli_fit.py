@@ -109,6 +109,37 @@ def test_recipes_of_columns_and_windows(chunks, command):
     assert command("evaluate", chunks / "m.isg", gz).code == 0
 
 
+def test_labels_in_text_may_be_unobserved(chunks, command):
+    """-1 is not observed, as the help says: None in Python; it is neither learned nor counted."""
+    rows = sentences(40)
+    hidden = [[(w, t, "-1" if i % 3 == 0 else y) for i, (w, t, y) in enumerate(one)] for one in rows]
+    (chunks / "partly.txt").write_text(text(hidden))
+    assert command("fit", chunks / "chunk.toml", chunks / "partly.txt", "--model", chunks / "m.isg").code == 0
+    Y = [[None if y == "-1" else y for _, _, y in one] for one in hidden]
+    X = [chunk_attributes([t[0] for t in one], [t[1] for t in one]) for one in rows]
+    crf = ig.ChainCRF(l2=0.1, max_iter=40).fit(X, Y)
+    assert load(chunks / "m.isg").classes_ == crf.classes_ == ["B-NP", "B-VP", "I-NP", "O"]
+    scores = json.loads(command("evaluate", chunks / "m.isg", chunks / "partly.txt", "--json").out)
+    assert scores["accuracy"] == crf.score(X, Y)
+    assert scores["labels"] == sum(y is not None for one in Y for y in one)
+    assert "spans" not in scores
+    (chunks / "spins.txt").write_text("a DT 1\nb NN -1\n")
+    assert "labels -1 and 1 only" in command("evaluate", chunks / "m.isg", chunks / "spins.txt").err
+
+
+def test_text_without_sequences_or_labels(chunks, command):
+    model, empty = chunks / "m.isg", chunks / "empty.txt"
+    empty.write_text("\n\n")
+    assert "empty.txt: expected at least one sequence, got none" in command(
+        "fit", chunks / "chunk.toml", empty, "--model", model
+    ).err  # fmt: skip
+    command("fit", chunks / "chunk.toml", chunks / "train.txt", "--model", model, "--quiet")
+    labelled = command("predict", model, empty)
+    assert (labelled.code, labelled.out.strip()) == (0, "")
+    assert "at least one sequence" in command("evaluate", model, empty).err
+    assert "the last column must hold the labels" in command("evaluate", model, chunks / "plain.txt").err
+
+
 def test_images(tmp_path, command):
     X, Y, X_test, Y_test = ig.datasets.noisy_digits(0.3, 1, 1)
     np.savez(tmp_path / "train.npz", X=X, Y=Y)
@@ -177,7 +208,7 @@ def test_stages(tmp_path, command):
 @pytest.mark.parametrize(
     ("toml", "words"),
     [
-        ("estimator = 'chian'", "'chain' or 'grid' or 'graph'"),
+        ("estimator = 'chian'", "bad.toml: expected 'chain' or 'grid' or 'graph' as estimator, got 'chian'; see:"),
         ("estimator = 'chain'\nopions = 1", "opions"),
         ("estimator = 'chain'\n[options]\nl3 = 1", "options.l3"),
         ("estimator = 'chain'\n[options]\ncheckpoint = 'x'", "options.checkpoint"),
@@ -185,7 +216,7 @@ def test_stages(tmp_path, command):
         ("estimator = 'chain'\n[options]\nloss = 'ucll'", "ucl"),
         ("estimator = 'chain'\n[options]\noptimizer = {max_iter = 3}", "a table with a name"),
         ("estimator = 'chain'\n[columns]\nw = 'one'", "column numbers"),
-        ("estimator = 'chain'\n[columns]\nw = 7", "columns that the recipe names"),
+        ("estimator = 'chain'\n[columns]\nw = 7", "a column 7 (w; they count from 0), got 3 columns"),
         ("estimator = 'chain'\n[windows]\nw = [[0]]", "windows.w"),
         ("estimator = 'chain'\n[windows]\nc0 = [0]", "lists of offsets"),
         ("estimator = 'chain'\nlabel = 2020-01-01", "text, numbers"),

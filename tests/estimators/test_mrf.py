@@ -168,6 +168,7 @@ def test_samples_and_progress():
         ({}, [[0, 0, 0]], "4 variables"),
         ({}, np.zeros((0, 4), int), "at least one sample"),
         ({}, [[0.5, 0, 0, 0]], "dtype float64"),
+        ({}, [[float("nan"), 0, 0, 0]], "-1, not nan or None, is a missing value"),
         ({}, [[0, 3, 0, 0]], "states from 0 to 2"),
         ({}, [[0, -2, 0, 0]], "states from 0 to 2"),
         ({}, [[-1, 1, 1, -1]], "X: expected labels 0, 1"),

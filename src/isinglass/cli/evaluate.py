@@ -49,7 +49,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _shares(truth: list[Any], found: list[Any]) -> dict[str, Any]:
     """Return the share of labels that are right, and that among each label."""
-    pairs = [(a, b) for a, b in zip(truth, found, strict=True) if a != -1]
+    pairs = [(a, b) for a, b in zip(truth, found, strict=True) if a is not None and a != -1]
     if not pairs:
         raise InputError("DATA", "at least one label", "none")
     by_label: dict[str, list[bool]] = {}
@@ -61,13 +61,14 @@ def _shares(truth: list[Any], found: list[Any]) -> dict[str, Any]:
     return {"labels": len(pairs), "accuracy": sum(a == b for a, b in pairs) / len(pairs), "by_label": labels}
 
 
-def _of_sequences(truth: list[list[str]], found: list[list[str]]) -> dict[str, Any]:
-    """Return the share of sequences without a mistake, and scores of spans."""
+def _of_sequences(truth: list[list[str | None]], found: list[list[str]]) -> dict[str, Any]:
+    """Return the share of sequences without a mistake, and scores of spans, where all labels are observed."""
     from isinglass.metrics import sequence_accuracy, span_scores
 
     scores: dict[str, Any] = {"sequences": len(truth), "sequence_accuracy": sequence_accuracy(truth, found)}
-    if all(re.fullmatch(r"O|[BI](-.*)?", label) for one in (*truth, *found) for label in one):
-        spans = span_scores(truth, found)
+    known = [[label for label in one if label is not None] for one in truth]
+    if known == truth and all(re.fullmatch(r"O|[BI](-.*)?", label) for one in (*known, *found) for label in one):
+        spans = span_scores(known, found)
         parts = {"all" if kind is None else kind: one for kind, one in spans.items()}
         scores["spans"] = {
             kind: {"true": one.true, "predicted": one.predicted, "right": one.right, "precision": one.precision,

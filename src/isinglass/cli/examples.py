@@ -1,6 +1,7 @@
 """Examples in files: columns of text for chains, arrays (.npz) for grids and graphs; and predictions, written back.
 
-chain    one token a line, blank lines between sequences; attributes by the recipe's columns and windows
+chain    one token a line, blank lines between sequences; attributes by the recipe's columns and windows; a label -1
+         is not observed
 grid     X (images, height, width, features), Y (images, height, width)
 graph    nodes (all nodes, features), node_counts (graphs,), edges (all edges, 2) with nodes numbered within their
 graph, edge_counts (graphs,), edge_features (all edges, features) if there are any, Y (all nodes,)
@@ -24,6 +25,8 @@ from isinglass.features.windows import Window, window_attributes
 from isinglass.io import read_npz
 from isinglass.io.conll import Sentence, read_conll
 from isinglass.io.files import PathLike, shown_path
+
+UNOBSERVED = "-1"
 
 
 class Examples(ABC):
@@ -64,7 +67,7 @@ class Sentences(Examples):
     """Sequences of tokens."""
 
     X: list[list[list[str]]]
-    Y: list[list[str]] | None
+    Y: list[list[str | None]] | None
     rows: list[Sentence]
     separator: str
 
@@ -90,23 +93,39 @@ class Sentences(Examples):
 
 
 def _sequences(path: PathLike, recipe: Recipe, labelled: bool, trained: int | None) -> Sentences:
-    rows = read_conll(path, separator=recipe.separator)
-    width = len(rows[0][0]) if rows else 0
+    rows, name = read_conll(path, separator=recipe.separator), shown_path(path)
+    if labelled and not rows:
+        raise FileFormatError(name, None, "at least one sequence", "none")
+    width = len(rows[0][0]) if rows else trained or 0
     wanted = width if trained is None else trained
-    has_labels = labelled or width == wanted
+    _check_width(width, wanted, recipe, labelled, name)
     label = recipe.label + wanted if recipe.label < 0 else recipe.label
-    if rows and (width not in (wanted, wanted - 1) or (width != wanted and (labelled or recipe.label != -1))):
-        remedy = "only the last column may be left out, if it holds the labels"
-        raise FileFormatError(shown_path(path), None, f"{wanted} columns, as in training", f"{width}", remedy)
     columns = recipe.columns or {f"c{c}": c for c in range(wanted) if c != label}
-    if not all(0 <= c < wanted for c in (label, *columns.values())):
-        raise FileFormatError(shown_path(path), None, "the columns that the recipe names", f"{width} columns")
+    for column, c in {**columns, "label": label}.items():
+        if not 0 <= c < wanted:
+            raise FileFormatError(name, None, f"a column {c} ({column}; they count from 0)", f"{width} columns")
     windows: Mapping[str, Sequence[Window]] = recipe.windows or {
         name: WORDS if i == 0 else TAGS for i, name in enumerate(columns)
     }
     X = [window_attributes({n: [r[c] for r in one] for n, c in columns.items()}, windows) for one in rows]
-    Y = [[row[label] for row in one] for one in rows] if has_labels else None
+    Y = _labels(rows, label, name) if labelled or width == wanted else None
     return Sentences(X, Y, rows, recipe.separator or " ")
+
+
+def _check_width(width: int, wanted: int, recipe: Recipe, labelled: bool, name: str) -> None:
+    """Check the number of columns; that of the labels may be left out, where it was the last and none are needed."""
+    if width == wanted or (width == wanted - 1 and recipe.label == -1 and not labelled):
+        return
+    remedy = "the last column must hold the labels" if labelled else "only the last may be left out, if it held labels"
+    raise FileFormatError(name, None, f"{wanted} columns, as in training", f"{width}", remedy)
+
+
+def _labels(rows: list[Sentence], column: int, name: str) -> list[list[str | None]]:
+    """Return the labels, None for those that are not observed."""
+    found = {row[column] for one in rows for row in one}
+    if found == {"-1", "1"}:
+        raise FileFormatError(name, None, "labels of which -1 is not observed", "labels -1 and 1 only", "use 0 and 1")
+    return [[None if row[column] == UNOBSERVED else row[column] for row in one] for one in rows]
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,7 +16,7 @@ _TEXT = """Learn an estimator, as a recipe says, and write it to a model file. T
 
   estimator = "chain"        # "chain": sequences; "grid": images; "graph"
   label = -1                 # chain: the column of the labels (default: the last)
-  separator = "\\t"           # chain: between columns (default: any blanks)
+  separator = "\\t"           # chain: between columns (default: spaces and tabs)
 
   [columns]                  # chain: names for the columns that attributes are made of (default: c0, c1, ...)
   w = 0

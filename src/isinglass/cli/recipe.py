@@ -31,7 +31,7 @@ class Recipe:
     label : int
         For text: the column of the labels, from 0; negative ones from the end.
     separator : str or None
-        For text: between columns; None: any blanks.
+        For text: between columns; None: spaces and tabs.
     columns : dict of str to int
         For text: the columns that attributes are made of; none given: all but that of the labels.
     windows : dict of str to list of lists of int
@@ -57,9 +57,9 @@ class Recipe:
         try:
             return cls.of(given)
         except InputError as error:
-            raise FileFormatError(
-                shown_path(path), None, f"a recipe; {error}", "this", "see: isinglass fit --help"
-            ) from None
+            remedy = f"{error.remedy}; " * bool(error.remedy) + "see: isinglass fit --help"
+            expected = f"{error.expected} as {error.argument}"
+            raise FileFormatError(shown_path(path), None, expected, error.got, remedy) from None
 
     @classmethod
     def of(cls, given: Mapping[str, Any]) -> Recipe:
@@ -72,7 +72,7 @@ class Recipe:
         """
         for key in given:
             if key not in _KEYS:
-                raise InputError(f"{key!a:.40}", f"one of {', '.join(_KEYS)}", "another entry")
+                raise InputError("an entry", f"one of {', '.join(_KEYS)}", f"{key!a:.40}")
         if given.get("estimator") not in ESTIMATORS:
             expected = " or ".join(map(repr, ESTIMATORS))
             raise InputError("estimator", expected, f"{given.get('estimator', 'nothing')!a:.40}")

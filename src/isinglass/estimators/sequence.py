@@ -26,7 +26,7 @@ from isinglass.estimators import chain_files
 from isinglass.estimators.chain_constraints import Constraints, constraints
 from isinglass.estimators.chain_features import Encoded, FeatureIndex, codes_of, flat_labels
 from isinglass.estimators.chain_training import decoder_of
-from isinglass.estimators.checks import example_weights
+from isinglass.estimators.checks import example_weights, renamed
 from isinglass.inference.sequences import (
     Transition,
     best_labels,
@@ -93,7 +93,8 @@ class SequenceEstimator(BaseEstimator):  # type: ignore[misc]
     ) -> list[FloatArray]:
         """Return the probability of each label, arrays (length, labels), columns as `classes_`; see `predict`."""
         data, rules = self._data(X, forced, allowed, forbidden)
-        return np.split(self._beliefs(data, rules), data.offsets[1:-1])
+        beliefs = self._beliefs(data, rules)
+        return [beliefs[a:b] for a, b in pairwise(data.offsets.tolist())]
 
     def predict_n_best(
         self, X: Any, n: int, *, forced: Any = None, allowed: Any = None, forbidden: Any = None
@@ -124,15 +125,16 @@ class SequenceEstimator(BaseEstimator):  # type: ignore[misc]
         data, rules = self._data(X, forced, allowed, forbidden)
         draw = generator(random_state)
         found = self._run(data, rules, partial(posterior, back=False), _log_z)
-        codes = np.concatenate([draw_labels(one, draw) for one in found])
+        codes = np.concatenate([np.zeros(0, np.int64), *(draw_labels(one, draw) for one in found)])
         return self._spelt(self.model_.states.label_of[codes], data)
 
     def log_likelihood(self, X: Any, Y: Any) -> FloatArray:
         """Return the log-probability of the observed labels of each sequence, an array (sequences,)."""
         free, rules = self._data(X, None, None, None)
-        clamped = constraints(Y, None, None, self.classes_, free.offsets)
+        with renamed("forced", "Y"):
+            clamped = constraints(Y, None, None, self.classes_, free.offsets)
         run = partial(posterior, back=False)
-        one, two = (np.concatenate([p.log_z for p in self._run(free, r, run)]) for r in (rules, clamped))
+        one, two = (np.concatenate([[], *(p.log_z for p in self._run(free, r, run))]) for r in (rules, clamped))
         return np.asarray(two - one)
 
     def score(self, X: Any, Y: Any, sample_weight: Any = None) -> float:
@@ -155,6 +157,17 @@ class SequenceEstimator(BaseEstimator):  # type: ignore[misc]
         keys = zip(features.attributes.tolist(), features.labels.tolist(), strict=True)
         weights = self.parameters_["state"].tolist()
         return {(titles[a], self.classes_[y]): w for (a, y), w in zip(keys, weights, strict=True)}
+
+    @property
+    def transition_features_(self) -> dict[tuple[Any, Any], float]:
+        """The weights of neighbours, by (before, after)."""
+        self._require_fitted()
+        weights = self.parameters_["transition"].tolist()
+        return {
+            (x, y): w
+            for x, row in zip(self.classes_, weights, strict=True)
+            for y, w in zip(self.classes_, row, strict=True)
+        }
 
     def save(self, path: PathLike, notes: Mapping[str, Any] | None = None) -> None:
         """Write the fitted estimator to a file of arrays and JSON, all or nothing; nothing in it is run when read.
@@ -184,7 +197,8 @@ class SequenceEstimator(BaseEstimator):  # type: ignore[misc]
         if decoder_of(self) == "mpm":
             return np.asarray(self._beliefs(data, rules).argmax(axis=1))
         best = self._run(data, rules, best_labels, itemgetter(1))
-        return np.asarray(self.model_.states.label_of[np.concatenate([states for states, _ in best])])
+        states = np.concatenate([np.zeros(0, np.int64), *(states for states, _ in best)])
+        return np.asarray(self.model_.states.label_of[states])
 
     def _beliefs(self, data: Encoded, rules: Constraints) -> FloatArray:
         """Return the probability of each label of all tokens (tokens, labels)."""

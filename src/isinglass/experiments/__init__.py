@@ -1,11 +1,13 @@
 """Published experiments, run again: ours beside the published values (``isinglass reproduce NAME``)."""
 
 from isinglass.experiments import chains as _chains  # noqa: F401
+from isinglass.experiments import convergence as _convergence  # noqa: F401
 from isinglass.experiments import digits as _digits  # noqa: F401  (registers itself)
 from isinglass.experiments import entropy as _entropy  # noqa: F401
 from isinglass.experiments import fatchain as _fatchain  # noqa: F401
 from isinglass.experiments import iterations as _iterations  # noqa: F401
 from isinglass.experiments import labelbias as _labelbias  # noqa: F401
+from isinglass.experiments import scaling as _scaling  # noqa: F401
 from isinglass.experiments import scenes as _scenes  # noqa: F401
 from isinglass.experiments import sequences as _sequences  # noqa: F401
 from isinglass.experiments import skipchain as _skipchain  # noqa: F401

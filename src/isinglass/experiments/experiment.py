@@ -20,6 +20,7 @@ class Plot(NamedTuple):
     across: str
     upwards: str
     lines: Mapping[str, tuple[Sequence[float], Sequence[float]]]
+    log: bool = False  # both axes
 
 
 @dataclass(frozen=True, eq=False)

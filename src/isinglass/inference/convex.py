@@ -45,7 +45,7 @@ from isinglass.inference.sums import sum_at, sum_tables
 from isinglass.potentials import LogTables, Potentials
 from isinglass.validation import bytes_text, number, whole_number
 
-__all__ = ["ConvexFreeEnergy", "ConvexGradients", "ConvexInfo", "EntropyWeights", "WeightGradients"]
+__all__ = ["SOLVERS", "ConvexFreeEnergy", "ConvexGradients", "ConvexInfo", "EntropyWeights", "WeightGradients"]
 
 
 SOLVERS: dict[str, Solver] = {"primal": primal, "blocks": blocks, "dual": dual, "lbfgs": lbfgs, "messages": messages}

@@ -135,7 +135,7 @@ def require_possible(values: FloatArray, first: int = 0) -> None:
     """Raise an error if log Z, or the best score, of a sequence is -inf; `first` is the number of the first one."""
     if (values == -np.inf).any():
         s = first + int(np.argmax(values == -np.inf))
-        text = f"no labelling of sequence {s} is possible: forbidden neighbours and known labels rule out all"
+        text = f"no labelling of sequence {s} is possible: forbidden neighbours, allowed and known labels rule out all"
         raise ImpossibleEvidenceError(text)
 
 
