@@ -28,7 +28,7 @@ Spread = Callable[[Callable[..., object], list[tuple[Any, ...]]], object]
 """Calls a function with each of several tuples of arguments, maybe side by side."""
 
 LANES = 8
-_PIECES = 64  # of the work on gradients, whatever the number of threads
+_ENTRIES = 2**15  # of X in a piece of the work on gradients
 
 
 def width_of(card: int) -> int:
@@ -143,7 +143,7 @@ class _Side:
     def pieces(self) -> list[tuple[int, int]]:
         """Cut the attributes into pieces of about equal work."""
         starts = self.by_attribute[0]
-        cuts = np.searchsorted(starts, np.linspace(0, starts[-1], _PIECES + 1)[1:-1])
+        cuts = np.searchsorted(starts, np.arange(_ENTRIES, starts[-1], _ENTRIES))
         ends = np.unique(np.concatenate([[0], cuts, [len(starts) - 1]]))
         return list(pairwise(ends.tolist()))
 
@@ -197,17 +197,22 @@ class Tokens:
         sum_rows(first, last, *self.sides[0].by_token, weights.rows, out)
         add_entries(first, last, *self.sides[1].by_token, parts.first, parts.labels, weights.lists, out)
 
-    def transpose(self, slopes: FloatArray, spread: Spread) -> FloatArray:
-        """Return derivatives by theta from those by the scores of all tokens (tokens, width)."""
+    def transpose(self, slopes: FloatArray, spread: Spread, out: FloatArray) -> None:
+        """Write derivatives by theta from those by the scores of all tokens (tokens, width)."""
         from isinglass.kernels.numba.attributes import collect_entries, sum_rows
 
-        features, parts = self.features, self.features.parts
-        table, lists = np.empty((int(parts.rich.sum()), slopes.shape[1])), np.empty(len(parts.list_weights))
-        rich, poor = self.sides
-        spread(sum_rows, [(a, b, *rich.by_attribute, slopes, table[a:b]) for a, b in rich.pieces])
-        tail = (parts.first, parts.labels, slopes, lists)
-        spread(collect_entries, [(a, b, *poor.by_attribute, *tail) for a, b in poor.pieces])
-        gradient = np.empty(features.size)
-        gradient[parts.row_weights] = table.reshape(-1)[parts.places]
-        gradient[parts.list_weights] = lists
-        return gradient
+        (rich, poor), parts, width = self.sides, self.features.parts, slopes.shape[1]
+        table, lists = np.empty(rich.n_attributes * width), np.empty(len(parts.list_weights))
+
+        def rows(a: int, b: int) -> None:
+            sum_rows(a, b, *rich.by_attribute, slopes, table[a * width : b * width].reshape(b - a, width))
+            first, last = np.searchsorted(parts.places, (a * width, b * width))
+            out[parts.row_weights[first:last]] = table[parts.places[first:last]]
+
+        def entries(a: int, b: int) -> None:
+            collect_entries(a, b, *poor.by_attribute, parts.first, parts.labels, slopes, lists)
+            first, last = parts.first[a], parts.first[b]
+            out[parts.list_weights[first:last]] = lists[first:last]
+
+        work = [*((rows, *ends) for ends in rich.pieces), *((entries, *ends) for ends in poor.pieces)]
+        spread(lambda do, a, b: do(a, b), work)
