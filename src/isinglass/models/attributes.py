@@ -102,9 +102,10 @@ class StateFeatures:
         number = np.where(rich, np.cumsum(rich) - 1, np.cumsum(~rich) - 1)
         which = np.repeat(rich, counts)
         rows = np.repeat(number, counts)[which]
-        first = np.concatenate([[0], np.cumsum(counts[~rich])])
+        first, first_list = (np.concatenate([[0], np.cumsum(counts[chosen])]) for chosen in (rich, ~rich))
         places = (rows * width_of(self.card) + self.labels[which]).astype(np.int64)
-        return _Parts(rich, number, np.flatnonzero(which), np.flatnonzero(~which), places, first, self.labels[~which])
+        in_rows, in_lists = np.flatnonzero(which), np.flatnonzero(~which)
+        return _Parts(rich, number, in_rows, first, places, in_lists, first_list, self.labels[~which])
 
     def compiled(self, X: csr_array) -> Tokens:
         """Lay out the attributes of tokens."""
@@ -113,14 +114,18 @@ class StateFeatures:
 
 @dataclass(frozen=True, eq=False)
 class _Parts:
-    """The two kinds of attributes: `rich` ones have rows, others lists; `number`: within the kind."""
+    """The two kinds of attributes: `rich` ones have rows, others lists; `number`: within the kind.
+
+    Of each kind: its weights in theta, where those of an attribute begin, and their places in rows or their labels.
+    """
 
     rich: NDArray[np.bool_]
     number: IntArray
     row_weights: IntArray
-    list_weights: IntArray
+    first_row: IntArray
     places: IntArray
-    first: IntArray
+    list_weights: IntArray
+    first_list: IntArray
     labels: NDArray[np.int32]
 
 
@@ -184,9 +189,12 @@ class Tokens:
 
     def weights(self, theta: FloatArray) -> Weights:
         """Lay out the parameters."""
+        from isinglass.kernels.numba.attributes import carry
+
         parts, width = self.features.parts, width_of(self.features.card)
-        rows = aligned(int(parts.rich.sum()), width)
-        rows.reshape(-1)[parts.places] = theta[parts.row_weights]
+        rows = aligned(self.sides[0].n_attributes, width)
+        given = np.require(theta, requirements=("C", "W"))  # a loop would be compiled anew for memory that is read-only
+        carry(0, len(parts.places), parts.row_weights, given, parts.places, rows.reshape(-1))
         return Weights(rows, theta[parts.list_weights])
 
     def scores(self, weights: Weights, first: int, last: int, out: FloatArray) -> None:
@@ -195,24 +203,22 @@ class Tokens:
 
         parts = self.features.parts
         sum_rows(first, last, *self.sides[0].by_token, weights.rows, out)
-        add_entries(first, last, *self.sides[1].by_token, parts.first, parts.labels, weights.lists, out)
+        add_entries(first, last, *self.sides[1].by_token, parts.first_list, parts.labels, weights.lists, out)
 
     def transpose(self, slopes: FloatArray, spread: Spread, out: FloatArray) -> None:
         """Write derivatives by theta from those by the scores of all tokens (tokens, width)."""
-        from isinglass.kernels.numba.attributes import collect_entries, sum_rows
+        from isinglass.kernels.numba.attributes import carry, collect_entries, sum_rows
 
-        (rich, poor), parts, width = self.sides, self.features.parts, slopes.shape[1]
-        table, lists = np.empty(rich.n_attributes * width), np.empty(len(parts.list_weights))
+        (rich, poor), parts = self.sides, self.features.parts
+        table = np.empty((rich.n_attributes, slopes.shape[1]))
 
         def rows(a: int, b: int) -> None:
-            sum_rows(a, b, *rich.by_attribute, slopes, table[a * width : b * width].reshape(b - a, width))
-            first, last = np.searchsorted(parts.places, (a * width, b * width))
-            out[parts.row_weights[first:last]] = table[parts.places[first:last]]
+            sum_rows(a, b, *rich.by_attribute, slopes, table[a:b])
+            first, last = parts.first_row[a], parts.first_row[b]
+            carry(first, last, parts.places, table.reshape(-1), parts.row_weights, out)
 
         def entries(a: int, b: int) -> None:
-            collect_entries(a, b, *poor.by_attribute, parts.first, parts.labels, slopes, lists)
-            first, last = parts.first[a], parts.first[b]
-            out[parts.list_weights[first:last]] = lists[first:last]
+            collect_entries(a, b, *poor.by_attribute, parts.first_list, parts.labels, slopes, parts.list_weights, out)
 
         work = [*((rows, *ends) for ends in rich.pieces), *((entries, *ends) for ends in poor.pieces)]
         spread(lambda do, a, b: do(a, b), work)

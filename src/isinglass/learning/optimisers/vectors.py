@@ -51,8 +51,9 @@ def dot(a: FloatArray, b: FloatArray) -> float:
             return float(np.sum(a * b))
         from isinglass.kernels.numba.vectors import dots
 
+        plain = (np.require(v, requirements=("C", "W")) for v in (a, b))  # as the loop was compiled for
         rest = len(a) // _PIECE * _PIECE
-        return _added(dots, (np.ascontiguousarray(a), np.ascontiguousarray(b)), rest, a[rest:] * b[rest:])
+        return _added(dots, tuple(plain), rest, a[rest:] * b[rest:])
 
 
 def add_and_dot(a: FloatArray, factor: float, b: FloatArray, c: FloatArray) -> float:
