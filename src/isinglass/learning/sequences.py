@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from isinglass.errors import ImpossibleLabelError, InputError
 from isinglass.inference.sequences import Posterior, Room, Transition, derivative, posterior, require_possible
-from isinglass.learning.optimisers.vectors import dot, entrywise, threads_of
+from isinglass.learning.optimisers.vectors import dot, entrywise, moved
 from isinglass.learning.spreading import Spreading
 from isinglass.losses import CliqueLoss, Likelihood, Loss, Pseudolikelihood, UnivariateLoss
 from isinglass.losses.loss import LossFacts
@@ -132,6 +132,7 @@ class SequenceObjective:
     def __post_init__(self) -> None:
         self.of_piece = piece_loss(self.loss)
         self.spread = Spreading(self.threads)
+        self.penalty = np.broadcast_to(np.asarray(self.l2, np.float64), self.model.size)
         self.rooms, self.slopes = local(), np.empty((0, 0))
         paired = isinstance(self.loss, UnivariateLoss | CliqueLoss)  # their derivatives need the beliefs of all pairs
         most = min(PIECE, max(_FEWEST, _MOST_PAIRS // self.model.states.count**2)) if paired else PIECE
@@ -151,18 +152,9 @@ class SequenceObjective:
         k, (begins, ends) = model.features.card, ends_of(data.offsets)
         edges = [slopes[tokens, :k].sum(axis=0) if model.boundary else slopes[:0] for tokens in (begins, ends)]
         gradient[n:] = model.others(np.sum([pairs for _, pairs in found], axis=0), *edges)
-        return float(np.sum([value for value, _ in found]) + self._penalise(theta, gradient)), gradient
-
-    def _penalise(self, theta: FloatArray, gradient: FloatArray) -> float:
-        """Add the derivative of the penalty to the gradient; return its value."""
-
-        def add(pull: FloatArray, gradient: FloatArray, out: FloatArray) -> None:
-            np.add(gradient, 2.0 * pull, out)
-
-        with threads_of(self):
-            pull = entrywise(np.multiply, np.broadcast_to(self.l2, theta.shape), theta)
-            entrywise(add, pull, gradient, out=gradient)
-            return dot(pull, theta)
+        pull = entrywise(np.multiply, self.penalty, theta)
+        value = float(np.sum([value for value, _ in found]) + dot(pull, theta))
+        return value, moved(gradient, 2.0, pull)
 
     @property
     def iterations(self) -> int:
