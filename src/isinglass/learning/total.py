@@ -9,7 +9,6 @@ blocks are added up in their order: so any number of threads gives the same bits
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -17,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isinglass.learning.objective import Objective
+from isinglass.learning.spreading import Spreading
 from isinglass.validation import IntArray
 
 FloatArray = NDArray[np.float64]
@@ -41,6 +41,9 @@ class Total:
     parts: Sequence[Objective]
     l2: float | FloatArray = 0.0
     jobs: int = 1
+
+    def __post_init__(self) -> None:
+        self.spread = Spreading(min(self.jobs, len(self.parts)))
 
     @property
     def size(self) -> int:
@@ -73,10 +76,7 @@ class Total:
 
     def _each(self, work: Callable[[Objective], T]) -> list[T]:
         """Do the work for each part; results are in the order of the parts."""
-        if self.jobs == 1 or len(self.parts) == 1:
-            return [work(part) for part in self.parts]
-        with ThreadPoolExecutor(min(self.jobs, len(self.parts))) as pool:
-            return list(pool.map(work, self.parts))
+        return self.spread(work, [(part,) for part in self.parts])
 
 
 def blocks(sizes: IntArray, most: int = BLOCK) -> list[slice]:
