@@ -33,6 +33,7 @@ from isinglass.inference import (
 )
 from isinglass.inference.algorithm import Progress
 from isinglass.inference.sequences import Transition, best_labels, draw_labels, n_best_labels, posterior
+from isinglass.learning.optimisers.curvature import Curvature
 from isinglass.learning.sequences import SequenceObjective
 from isinglass.losses import Likelihood, UnivariateLikelihood
 from isinglass.models.attributes import StateFeatures
@@ -111,6 +112,7 @@ def _steps() -> Iterator[Step]:
         for algorithm in (BeliefPropagation(iterations=2), TreeReweighted(iterations=2)):
             yield f"max-product {algorithm.name}, {what}", lambda p=p, a=algorithm: map_assignment(p, a)  # type: ignore[misc]
     yield "sequences", _sequences
+    yield "long vectors", _long_vectors
 
 
 def _sequences() -> None:
@@ -129,6 +131,12 @@ def _sequences() -> None:
     draw_labels(found, np.random.default_rng(0))
     best_labels(np.zeros((3, 8)), offsets, table)
     n_best_labels(np.zeros((3, 8)), table, 2)
+
+
+def _long_vectors() -> None:
+    """Multiply as L-BFGS does, vectors so long that compiled loops add them up."""
+    x = np.ones(2**16)
+    Curvature((x,), (x,)).inverse_times(x)
 
 
 def _models() -> dict[str, Potentials]:

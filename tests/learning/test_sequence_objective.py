@@ -117,6 +117,22 @@ def test_threads_and_cuts_change_no_bit():
             assert_array_equal(other[1], one[1])
 
 
+def test_threads_change_no_bit_of_many_weights():
+    rng = np.random.default_rng(6)
+    offsets, attributes = np.array([0, 30, 90, 100]), 15_000
+    X = csr_array((rng.random((100, attributes)) < 0.1).astype(float))
+    y = rng.integers(0, K, 100)
+    made = [objective(X, offsets, y, "cl", l2=0.5 + np.arange(K * attributes + K**2) % 3, threads=n) for n in (1, 2, 3)]
+    theta = 0.01 * rng.normal(size=made[0].model.size)
+    one, *others = (f(theta) for f in made)
+    for other in others:
+        assert other[0] == one[0]
+        assert_array_equal(other[1], one[1])
+    plain = objective(X, offsets, y, "cl", l2=0.0)(theta)
+    assert_allclose(one[0], plain[0] + (made[0].l2 * theta**2).sum(), rtol=1e-13)
+    assert_allclose(one[1], plain[1] + 2 * made[0].l2 * theta, atol=1e-13)
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_forbidden_labels_are_refused(name):
     X, offsets, y, rng = data("none")

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from isinglass.inference import Algorithm, ConvexFreeEnergy, Info, Result, infer
 from isinglass.inference.result import FactorBeliefs, VariableBeliefs
 from isinglass.learning.objective import with_entropy
-from isinglass.learning.total import blocks, each
+from isinglass.learning.spreading import Spreading
+from isinglass.learning.total import blocks
 from isinglass.models import Model
 from isinglass.potentials import Potentials
 from isinglass.validation import IntArray
@@ -42,7 +43,8 @@ def predicted(
     if len(found) == 1 or not isinstance(algorithm, ConvexFreeEnergy):
         return _inferred(model, theta, algorithm)
     examples = np.arange(model.graph.n_components)
-    results = each(lambda block: _inferred(part(examples[block]), theta, algorithm), found, jobs)
+    parts = [(part(examples[block]), theta, algorithm) for block in found]
+    results = Spreading(min(jobs, len(parts))).with_blas(_inferred, parts)
     return _joined(model.potentials(theta[-1]), results)
 
 

@@ -36,7 +36,7 @@ from isinglass.inference.sequences import (
     require_possible,
 )
 from isinglass.io.files import PathLike
-from isinglass.learning.sequences import Spreading
+from isinglass.learning.spreading import Spreading
 from isinglass.models.attributes import width_of
 from isinglass.models.sequences import SequenceModel, Sequences
 from isinglass.validation import RandomState, generator, whole_number

@@ -14,17 +14,18 @@ the result has the same bits for any number of threads.
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property, partial
 from threading import local
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from isinglass.errors import ImpossibleLabelError, InputError
 from isinglass.inference.sequences import Posterior, Room, Transition, derivative, posterior, require_possible
+from isinglass.learning.optimisers.vectors import dot, entrywise, moved
+from isinglass.learning.spreading import Spreading
 from isinglass.losses import CliqueLoss, Likelihood, Loss, Pseudolikelihood, UnivariateLoss
 from isinglass.losses.loss import LossFacts
 from isinglass.models.attributes import aligned, width_of
@@ -131,6 +132,7 @@ class SequenceObjective:
     def __post_init__(self) -> None:
         self.of_piece = piece_loss(self.loss)
         self.spread = Spreading(self.threads)
+        self.penalty = np.broadcast_to(np.asarray(self.l2, np.float64), self.model.size)
         self.rooms, self.slopes = local(), np.empty((0, 0))
         paired = isinstance(self.loss, UnivariateLoss | CliqueLoss)  # their derivatives need the beliefs of all pairs
         most = min(PIECE, max(_FEWEST, _MOST_PAIRS // self.model.states.count**2)) if paired else PIECE
@@ -145,13 +147,14 @@ class SequenceObjective:
         )
         one = partial(self._sums, tables, Transition(tables.transition), slopes)
         found = self.spread(one, self.pieces)
-        state = data.tokens.transpose(slopes, self.spread)
+        gradient, n = np.empty(model.size), model.features.size
+        data.tokens.transpose(slopes, self.spread, gradient[:n])
         k, (begins, ends) = model.features.card, ends_of(data.offsets)
-        edges = (slopes[begins, :k].sum(axis=0), slopes[ends, :k].sum(axis=0)) if model.boundary else (state,) * 2
-        gradient = model.joined(state, np.sum([pairs for _, pairs in found], axis=0), *edges)
-        pull = self.l2 * theta
-        gradient += 2.0 * pull
-        return float(np.sum([value for value, _ in found]) + np.sum(pull * theta)), gradient
+        edges = [slopes[tokens, :k].sum(axis=0) if model.boundary else slopes[:0] for tokens in (begins, ends)]
+        gradient[n:] = model.others(np.sum([pairs for _, pairs in found], axis=0), *edges)
+        pull = entrywise(np.multiply, self.penalty, theta)
+        value = float(np.sum([value for value, _ in found]) + dot(pull, theta))
+        return value, moved(gradient, 2.0, pull)
 
     @property
     def iterations(self) -> int:
@@ -188,20 +191,6 @@ class SequenceObjective:
         sums = self.of_piece(piece, scores, transition, wide, room)
         slopes[start:end, : piece.states.card] = piece.states.collect(wide[:, : transition.card])
         return sums
-
-
-class Spreading:
-    """Call a function with several tuples of arguments, on some threads; answers come in the order of the tuples."""
-
-    def __init__(self, threads: int) -> None:
-        self.threads = threads
-        self.pool = ThreadPoolExecutor(threads) if threads > 1 else None
-
-    def __call__(self, function: Callable[..., Any], arguments: list[tuple[Any, ...]]) -> list[Any]:
-        """Return what the function returns for each tuple."""
-        if self.pool is None or len(arguments) < 2:
-            return [function(*one) for one in arguments]
-        return list(self.pool.map(lambda one: function(*one), arguments))
 
 
 @dataclass(frozen=True)

@@ -9,21 +9,18 @@ blocks are added up in their order: so any number of threads gives the same bits
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cache
 from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import ThreadpoolController
 
 from isinglass.learning.objective import Objective
+from isinglass.learning.spreading import Spreading
 from isinglass.validation import IntArray
 
 FloatArray = NDArray[np.float64]
 BLOCK = 8192  # variables in a block: 10 images of 28 x 28, whose messages fit in a cache
-S = TypeVar("S")
 T = TypeVar("T")
 
 
@@ -44,6 +41,9 @@ class Total:
     parts: Sequence[Objective]
     l2: float | FloatArray = 0.0
     jobs: int = 1
+
+    def __post_init__(self) -> None:
+        self.spread = Spreading(min(self.jobs, len(self.parts)))
 
     @property
     def size(self) -> int:
@@ -76,20 +76,7 @@ class Total:
 
     def _each(self, work: Callable[[Objective], T]) -> list[T]:
         """Do the work for each part; results are in the order of the parts."""
-        return each(work, self.parts, self.jobs)
-
-
-def each(work: Callable[[S], T], parts: Sequence[S], jobs: int) -> list[T]:
-    """Do the work for each part by so many threads, none of which BLAS shares out further; results are in order."""
-    if jobs == 1 or len(parts) == 1:
-        return [work(part) for part in parts]
-    with _libraries().limit(limits=1, user_api="blas"), ThreadPoolExecutor(min(jobs, len(parts))) as pool:
-        return list(pool.map(work, parts))
-
-
-@cache
-def _libraries() -> ThreadpoolController:
-    return ThreadpoolController()
+        return self.spread.with_blas(work, [(part,) for part in self.parts])
 
 
 def blocks(sizes: IntArray, most: int = BLOCK) -> list[slice]:

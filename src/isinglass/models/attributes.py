@@ -28,7 +28,7 @@ Spread = Callable[[Callable[..., object], list[tuple[Any, ...]]], object]
 """Calls a function with each of several tuples of arguments, maybe side by side."""
 
 LANES = 8
-_PIECES = 64  # of the work on gradients, whatever the number of threads
+_ENTRIES = 2**15  # of X in a piece of the work on gradients
 
 
 def width_of(card: int) -> int:
@@ -102,9 +102,10 @@ class StateFeatures:
         number = np.where(rich, np.cumsum(rich) - 1, np.cumsum(~rich) - 1)
         which = np.repeat(rich, counts)
         rows = np.repeat(number, counts)[which]
-        first = np.concatenate([[0], np.cumsum(counts[~rich])])
+        first, first_list = (np.concatenate([[0], np.cumsum(counts[chosen])]) for chosen in (rich, ~rich))
         places = (rows * width_of(self.card) + self.labels[which]).astype(np.int64)
-        return _Parts(rich, number, np.flatnonzero(which), np.flatnonzero(~which), places, first, self.labels[~which])
+        in_rows, in_lists = np.flatnonzero(which), np.flatnonzero(~which)
+        return _Parts(rich, number, in_rows, first, places, in_lists, first_list, self.labels[~which])
 
     def compiled(self, X: csr_array) -> Tokens:
         """Lay out the attributes of tokens."""
@@ -113,14 +114,18 @@ class StateFeatures:
 
 @dataclass(frozen=True, eq=False)
 class _Parts:
-    """The two kinds of attributes: `rich` ones have rows, others lists; `number`: within the kind."""
+    """The two kinds of attributes: `rich` ones have rows, others lists; `number`: within the kind.
+
+    Of each kind: its weights in theta, where those of an attribute begin, and their places in rows or their labels.
+    """
 
     rich: NDArray[np.bool_]
     number: IntArray
     row_weights: IntArray
-    list_weights: IntArray
+    first_row: IntArray
     places: IntArray
-    first: IntArray
+    list_weights: IntArray
+    first_list: IntArray
     labels: NDArray[np.int32]
 
 
@@ -143,7 +148,7 @@ class _Side:
     def pieces(self) -> list[tuple[int, int]]:
         """Cut the attributes into pieces of about equal work."""
         starts = self.by_attribute[0]
-        cuts = np.searchsorted(starts, np.linspace(0, starts[-1], _PIECES + 1)[1:-1])
+        cuts = np.searchsorted(starts, np.arange(_ENTRIES, starts[-1], _ENTRIES))
         ends = np.unique(np.concatenate([[0], cuts, [len(starts) - 1]]))
         return list(pairwise(ends.tolist()))
 
@@ -184,9 +189,12 @@ class Tokens:
 
     def weights(self, theta: FloatArray) -> Weights:
         """Lay out the parameters."""
+        from isinglass.kernels.numba.attributes import carry
+
         parts, width = self.features.parts, width_of(self.features.card)
-        rows = aligned(int(parts.rich.sum()), width)
-        rows.reshape(-1)[parts.places] = theta[parts.row_weights]
+        rows = aligned(self.sides[0].n_attributes, width)
+        given = np.require(theta, requirements=("C", "W"))  # a loop would be compiled anew for memory that is read-only
+        carry(0, len(parts.places), parts.row_weights, given, parts.places, rows.reshape(-1))
         return Weights(rows, theta[parts.list_weights])
 
     def scores(self, weights: Weights, first: int, last: int, out: FloatArray) -> None:
@@ -195,19 +203,22 @@ class Tokens:
 
         parts = self.features.parts
         sum_rows(first, last, *self.sides[0].by_token, weights.rows, out)
-        add_entries(first, last, *self.sides[1].by_token, parts.first, parts.labels, weights.lists, out)
+        add_entries(first, last, *self.sides[1].by_token, parts.first_list, parts.labels, weights.lists, out)
 
-    def transpose(self, slopes: FloatArray, spread: Spread) -> FloatArray:
-        """Return derivatives by theta from those by the scores of all tokens (tokens, width)."""
-        from isinglass.kernels.numba.attributes import collect_entries, sum_rows
+    def transpose(self, slopes: FloatArray, spread: Spread, out: FloatArray) -> None:
+        """Write derivatives by theta from those by the scores of all tokens (tokens, width)."""
+        from isinglass.kernels.numba.attributes import carry, collect_entries, sum_rows
 
-        features, parts = self.features, self.features.parts
-        table, lists = np.empty((int(parts.rich.sum()), slopes.shape[1])), np.empty(len(parts.list_weights))
-        rich, poor = self.sides
-        spread(sum_rows, [(a, b, *rich.by_attribute, slopes, table[a:b]) for a, b in rich.pieces])
-        tail = (parts.first, parts.labels, slopes, lists)
-        spread(collect_entries, [(a, b, *poor.by_attribute, *tail) for a, b in poor.pieces])
-        gradient = np.empty(features.size)
-        gradient[parts.row_weights] = table.reshape(-1)[parts.places]
-        gradient[parts.list_weights] = lists
-        return gradient
+        (rich, poor), parts = self.sides, self.features.parts
+        table = np.empty((rich.n_attributes, slopes.shape[1]))
+
+        def rows(a: int, b: int) -> None:
+            sum_rows(a, b, *rich.by_attribute, slopes, table[a:b])
+            first, last = parts.first_row[a], parts.first_row[b]
+            carry(first, last, parts.places, table.reshape(-1), parts.row_weights, out)
+
+        def entries(a: int, b: int) -> None:
+            collect_entries(a, b, *poor.by_attribute, parts.first_list, parts.labels, slopes, parts.list_weights, out)
+
+        work = [*((rows, *ends) for ends in rich.pieces), *((entries, *ends) for ends in poor.pieces)]
+        spread(lambda do, a, b: do(a, b), work)

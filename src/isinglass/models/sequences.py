@@ -93,8 +93,12 @@ class SequenceModel:
 
     def joined(self, state: FloatArray, transition: FloatArray, start: FloatArray, end: FloatArray) -> FloatArray:
         """Return derivatives by theta from those by weights, transitions of states, first and last labels."""
+        return np.concatenate([state, self.others(transition, start, end)])
+
+    def others(self, transition: FloatArray, start: FloatArray, end: FloatArray) -> FloatArray:
+        """Return derivatives by the parameters other than weights, which come after these in theta."""
         moves = [slopes.ravel() for slopes in self.states.table_slopes(transition)]
-        return np.concatenate([state, *moves, *((start, end) if self.boundary else ())])
+        return np.concatenate([*moves, *((start, end) if self.boundary else ())])
 
 
 @dataclass(frozen=True, eq=False)

@@ -50,6 +50,13 @@ def split_kinds(starts, columns, values, step, rich, number, first, second):
     starts1[ix(len(starts) - 1)], starts2[ix(len(starts) - 1)] = p1, p2
 
 
+@compiled
+def carry(first, last, sources, values, targets, out):
+    """Copy numbers `first` to `last` from their sources to their targets, between theta and rows."""
+    for i in range(first, last):
+        out[ix(targets[ix(i)])] = values[ix(sources[ix(i)])]
+
+
 @unrolled
 def sum_rows(first, last, starts, columns, values, step, rows, out):
     """Write, for places `first` to `last`, the sums over their columns of value times row, rows (columns, width).
@@ -92,11 +99,11 @@ def add_entries(first, last, starts, columns, values, step, first_entry, labels,
 
 
 @compiled
-def collect_entries(first, last, starts, tokens, values, step, first_entry, labels, slopes, gradient):
-    """Write the sums over tokens of attributes `first` to `last` that have lists of labels."""
+def collect_entries(first, last, starts, tokens, values, step, first_entry, labels, slopes, targets, gradient):
+    """Write the sums over tokens of attributes `first` to `last` that have lists of labels, each to its target."""
     for a in range(first, last):
         for e in range(first_entry[ix(a)], first_entry[ix(a + 1)]):
             x, total = ix(labels[ix(e)]), 0.0
             for p in range(starts[ix(a)], starts[ix(a + 1)]):
                 total += values[ix(p * step)] * slopes[ix(tokens[ix(p)]), x]
-            gradient[ix(e)] = total
+            gradient[ix(targets[ix(e)])] = total

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from isinglass.errors import InputError
 from isinglass.learning.optimisers.state import FloatArray, S, State
-from isinglass.learning.optimisers.vectors import norm
+from isinglass.learning.optimisers.vectors import copied, norm, threads_of
 from isinglass.registry import Registry
 from isinglass.validation import read_only
 
@@ -105,14 +105,14 @@ class Counted:
 
     def __call__(self, *arguments: Any) -> tuple[float, FloatArray]:
         """Return value and gradient; the point is the last argument."""
-        answer = self.f(*(argument.copy() for argument in arguments))
+        answer = self.f(*(argument.copy() for argument in arguments[:-1]), copied(arguments[-1]))
         self.evaluations += 1
         if not isinstance(answer, tuple | list) or len(answer) != 2:
             raise InputError("f", "a function that returns (value, gradient)", f"one that returns {answer!r:.40}")
-        gradient = np.array(answer[1], np.float64)
+        gradient = np.asarray(answer[1], np.float64)
         if gradient.shape != arguments[-1].shape:
             raise InputError("f", f"a gradient of shape {arguments[-1].shape}", f"shape {gradient.shape}")
-        return float(answer[0]), gradient
+        return float(answer[0]), copied(gradient)
 
 
 C = TypeVar("C", bound=Counted)
@@ -173,13 +173,14 @@ class Optimizer(ABC, Generic[S, C]):
         f.evaluations = 0 if current is None else current.evaluations
         end: End | None = None
         try:
-            if current is None:
-                current = self.start(f, x)
-            while (end := self.ended(current)) is None:
-                current = self.step(f, current)
-                if callback is not None and callback(self._progress(current)):
-                    end = End(False, "stopped by the callback")
-                    break
+            with threads_of(f.f):
+                if current is None:
+                    current = self.start(f, x)
+                while (end := self.ended(current)) is None:
+                    current = self.step(f, current)
+                    if callback is not None and callback(self._progress(current)):
+                        end = End(False, "stopped by the callback")
+                        break
         except KeyboardInterrupt:
             end = End(False, "interrupted")
         except StuckError as error:

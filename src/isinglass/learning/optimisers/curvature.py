@@ -8,11 +8,12 @@ kept only if sᵀy > 0 beyond rounding, so that H is positive definite.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from isinglass.learning.optimisers.state import FloatArray, Vectors
-from isinglass.learning.optimisers.vectors import add_and_dot, dot
+from isinglass.learning.optimisers.vectors import add_and_dot, dot, entrywise, scaled
 
 _LEAST_CURVATURE = float(np.finfo(float).eps)
 
@@ -34,24 +35,33 @@ class Curvature:
     steps: Vectors
     changes: Vectors
 
+    @cached_property
+    def products(self) -> tuple[float, ...]:
+        """sᵀy of each pair."""
+        return tuple(map(dot, self.steps, self.changes))
+
     def with_pair(self, s: FloatArray, y: FloatArray, memory: int) -> Curvature:
         """Return the newest `memory` pairs, with this one if its curvature is positive."""
-        if not dot(s, y) > _LEAST_CURVATURE * dot(y, y):
+        product = dot(s, y)
+        if not product > _LEAST_CURVATURE * dot(y, y):
             return self
-        return Curvature((*self.steps, s)[-memory:], (*self.changes, y)[-memory:])
+        made = Curvature((*self.steps, s)[-memory:], (*self.changes, y)[-memory:])
+        vars(made)["products"] = (*self.products, product)[-memory:]
+        return made
 
-    def inverse_times(self, v: FloatArray) -> FloatArray:
-        """Return H v."""
-        q = v.copy()
+    def inverse_times(self, v: FloatArray, factor: float = 1.0) -> FloatArray:
+        """Return factor · H v."""
+        q = scaled(v, factor)
         if not self.steps:
             return q
-        pairs = list(zip(self.steps, self.changes, map(dot, self.steps, self.changes), strict=True))
+        pairs = list(zip(self.steps, self.changes, self.products, strict=True))
         factors, along = [], dot(self.steps[-1], q)
         for k, (_, y, curvature) in reversed(list(enumerate(pairs))):
             factors.append(along / curvature)
             along = add_and_dot(q, -factors[-1], y, self.steps[max(k - 1, 0)])
         _, y, curvature = pairs[-1]
-        q *= curvature / dot(y, y)
+        scale = curvature / dot(y, y)
+        entrywise(lambda q, out: np.multiply(scale, q, out), q, out=q)
         along = dot(self.changes[0], q)
         for k, (s, _, curvature) in enumerate(pairs):
             after = self.changes[min(k + 1, len(pairs) - 1)]

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import ClassVar
 
 from isinglass.errors import InputError
@@ -19,7 +20,7 @@ from isinglass.learning.optimisers.curvature import Curvature
 from isinglass.learning.optimisers.descent import NO_STEP, Descent, DescentState, first_values, next_fields
 from isinglass.learning.optimisers.line_search import Trial, WolfeSearch
 from isinglass.learning.optimisers.state import FloatArray, State, Vectors
-from isinglass.learning.optimisers.vectors import dot, norm
+from isinglass.learning.optimisers.vectors import difference, dot, norm
 from isinglass.validation import number, whole_number
 
 
@@ -35,6 +36,17 @@ class LbfgsState(DescentState):
 
     steps: Vectors
     changes: Vectors
+
+    @cached_property
+    def curvature(self) -> Curvature:
+        """What the pairs know."""
+        return Curvature(self.steps, self.changes)
+
+    def with_curvature(self, curvature: Curvature) -> LbfgsState:
+        """Return the state with other pairs."""
+        made = replace(self, steps=curvature.steps, changes=curvature.changes)
+        vars(made)["curvature"] = curvature  # with the inner products that it has already
+        return made
 
 
 @register
@@ -89,20 +101,20 @@ class Lbfgs(Descent[LbfgsState]):
 
     def step(self, f: Counted, state: LbfgsState) -> LbfgsState:
         """Search along the quasi-Newton direction and, if that fails, along the negative gradient."""
-        curvature = Curvature(state.steps, state.changes)
+        curvature = state.curvature
         found = self.search(f, state, curvature)
         if found is None and state.steps:
             curvature = Curvature((), ())
             found = self.search(f, state, curvature)
         if found is None:
             raise StuckError(NO_STEP)
-        curvature = curvature.with_pair(found.x - state.x, found.gradient - state.gradient, self.memory)
+        s, y = difference(found.x, state.x), difference(found.gradient, state.gradient)
         changed = next_fields(state, f, found.x, found.value, found.gradient)
-        return replace(state, **changed, steps=curvature.steps, changes=curvature.changes)
+        return replace(state, **changed).with_curvature(curvature.with_pair(s, y, self.memory))
 
     def search(self, f: Counted, state: LbfgsState, curvature: Curvature) -> Trial | None:
         """Return the next point, None if there is none in the direction that the pairs give."""
-        direction = -curvature.inverse_times(state.gradient)
+        direction = curvature.inverse_times(state.gradient, -1.0)
         slope = dot(state.gradient, direction)
         if not -math.inf < slope < 0:
             return None

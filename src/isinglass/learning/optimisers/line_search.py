@@ -23,7 +23,7 @@ import numpy as np
 from isinglass.errors import ImpossibleLabelError
 from isinglass.learning.optimisers.base import Counted
 from isinglass.learning.optimisers.state import FloatArray
-from isinglass.learning.optimisers.vectors import dot
+from isinglass.learning.optimisers.vectors import dot, finite, moved
 
 ROUNDING = 16 * float(np.finfo(float).eps)
 _BISECT_EVERY = 3  # zoom halves the interval at least so often, whatever the interpolation says
@@ -121,12 +121,6 @@ def _longer(previous: Trial, trial: Trial) -> float:
     return min(max(factor, 1.5), 10.0) * trial.step
 
 
-def moved(x: FloatArray, step: float, direction: FloatArray) -> FloatArray:
-    """Return x + step · direction; what overflows is infinite."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        return x + step * direction
-
-
 def attempt(f: Counted, x: FloatArray, step: float, direction: FloatArray) -> Trial:
     """Evaluate `f` at a step, which was too long where a label has belief zero."""
     try:
@@ -136,11 +130,14 @@ def attempt(f: Counted, x: FloatArray, step: float, direction: FloatArray) -> Tr
 
 
 def evaluate(f: Counted, x: FloatArray, step: float, direction: FloatArray) -> Trial:
-    """Evaluate `f`, with an infinite value wherever it is not finite; `f` is never asked at infinite points."""
-    if np.isfinite(x).all():
+    """Evaluate `f`, with an infinite value wherever it is not finite; `f` is never asked at infinite points.
+
+    A slope is finite only if the whole gradient is: an infinite or undefined term of a sum stays.
+    """
+    if finite(x):
         value, gradient = f(x)
         slope = dot(gradient, direction)
-        if math.isfinite(value) and math.isfinite(slope) and np.isfinite(gradient).all():
+        if math.isfinite(value) and math.isfinite(slope):
             return Trial(step, value, slope, x, gradient)
     return Trial(step, math.inf, math.nan, x, np.full_like(x, np.nan))
 

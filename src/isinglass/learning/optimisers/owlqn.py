@@ -29,9 +29,9 @@ from isinglass.errors import InputError
 from isinglass.learning.optimisers.base import Counted, register
 from isinglass.learning.optimisers.curvature import Curvature
 from isinglass.learning.optimisers.lbfgs import Lbfgs, LbfgsState, first_step
-from isinglass.learning.optimisers.line_search import ROUNDING, Trial, attempt, moved
+from isinglass.learning.optimisers.line_search import ROUNDING, Trial, attempt
 from isinglass.learning.optimisers.state import FloatArray
-from isinglass.learning.optimisers.vectors import dot
+from isinglass.learning.optimisers.vectors import dot, moved
 
 _SHORTER, _OFF_DOMAIN, _MOST_TRIALS = 0.5, 0.1, 60
 
