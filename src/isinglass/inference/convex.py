@@ -16,13 +16,14 @@ derivative of a loss by the beliefs in the place of the gradient,
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from isinglass.errors import InputError
+from isinglass.errors import ConvergenceWarning, InputError
 from isinglass.graph.edges import edges_of
 from isinglass.graph.factor_graph import iter_groups
 from isinglass.inference.algorithm import Algorithm, Cost, Facts, Progress, Taping, register
@@ -30,6 +31,7 @@ from isinglass.inference.convex_blocks import blocks
 from isinglass.inference.convex_newton import SOUND, Newton
 from isinglass.inference.convex_problem import FLOOR, LOWEST, Problem
 from isinglass.inference.convex_solvers import Solver, dual, lbfgs, messages, primal
+from isinglass.inference.convex_system import ENOUGH, STEP, SYSTEMS
 from isinglass.inference.convex_weights import EntropyWeights, WeightGradients, covers, resolved
 from isinglass.inference.result import (
     Bound,
@@ -105,6 +107,12 @@ class ConvexFreeEnergy(Algorithm):
     solver : {"auto", "newton", "primal", "blocks", "dual", "lbfgs", "messages"}
         "auto" is "newton"; the others, which are slower, stand in `isinglass.inference.convex_solvers` and
         `convex_blocks`. Whatever the solver, `info.converged` only where the KKT residual is below `tol`.
+    system : {"auto", "factorised", "iterative", "multigrid"}
+        How linear systems over variables are solved: by a banded or sparse factor, or by conjugate gradients with an
+        incomplete factor or, if PyAMG is installed, with algebraic multigrid, which suits strong couplings as long
+        as beliefs are not very small. "auto" factorises components unless the factor would take more than 256 MiB;
+        then it is "iterative". A system that is not solved well enough leaves `info.converged` false; where a
+        derivative needs it, there is a warning. Components that hard zeros tie are factorised always.
 
     Examples
     --------
@@ -122,6 +130,7 @@ class ConvexFreeEnergy(Algorithm):
     tol: float = 1e-9
     max_iter: int = 100
     solver: str = "auto"
+    system: str = "auto"
 
     name: ClassVar[str] = "convex"
     facts: ClassVar[Facts] = Facts(
@@ -147,7 +156,9 @@ class ConvexFreeEnergy(Algorithm):
         graph = potentials.graph
         tol, limit = number(self.tol, "tol", 0, np.inf), whole_number(self.max_iter, "max_iter", 1)
         wp, wq = resolved(self.weights, graph)
-        problem = Problem.of(potentials, wp, wq)
+        if self.system not in SYSTEMS:
+            raise InputError("system", " or ".join(map(repr, SYSTEMS)), repr(self.system))
+        problem = Problem.of(potentials, wp, wq, self.system)
         minimum = Minimum(problem, Newton(problem, *_given(init, potentials)))
         if self.solver in ("auto", "newton"):
             minimum.newton.minimise(tol, limit, progress)
@@ -186,6 +197,7 @@ class Minimum:
         """Evaluate the conditions at the beliefs; read very small ones off the multipliers."""
         step = self.newton.step
         self.residual = self.newton.violation(np.arange(self.problem.n_components))
+        self.newton.converged &= self.newton.left <= STEP
         self._refuse_what_is_not_convex()
         self.gap = self._gap()
         self.p, self.q = (
@@ -237,6 +249,7 @@ class Minimum:
         step.by_p[:], step.by_q[:] = by_p * (self.p / step.p), by_q * (self.q / step.q)
         step.t[:], step.e[:] = 0, 0
         self.newton.solve(np.arange(problem.n_components), feasible=True)
+        self._warn_of_what_is_left()
         logs = [np.log(np.where(b.real > 0, b, 1)) for b in (self.p, self.q)]
         zp, zq = z_bar[shape.state_component] * self.p, z_bar[shape.entry_component] * self.q
         tables = problem.spread(zp - step.dp, zq - step.dq)
@@ -250,6 +263,16 @@ class Minimum:
             groups, LogTables(graph, groups, problem.potentials.table_ids), np.zeros(0), 0.0,
             lambda: np.full(graph.n_factors, np.nan), by_weights,
         )  # fmt: skip
+
+    def _warn_of_what_is_left(self) -> None:
+        left = float(self.newton.left.max(initial=0.0))
+        if not left <= ENOUGH:
+            warnings.warn(
+                f"the system at the minimum was solved to a relative residual of {left:.1e} only: derivatives are as "
+                "wrong; use system='factorised' or 'multigrid', or larger weights",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
 
     def _linearise(self) -> None:
         """Factorise the system at the beliefs, with those of links that are too small for it made larger."""

@@ -60,12 +60,12 @@ class _Places(NamedTuple):
     first_value: IntArray  # (components + 1,)
 
 
-def lay_out(s: Structure, banded: bool) -> tuple[Blocks, Layout]:
-    """Number the unknowns and find the patterns."""
+def lay_out(s: Structure, banded: bool, system: str = "auto") -> tuple[Blocks, Layout]:
+    """Number the unknowns and find the patterns of their system."""
     from isinglass.kernels.numba.convex import Blocks
 
     ties = _flat_ties(s)
-    places = _places(s, ties, banded)
+    places = _places(s, ties, banded, system)
     unknowns = np.bincount(s.variable_component, s.cards - 1, s.n_components).astype(np.int64) + np.diff(ties.first_tie)
     first_unknown = starts(unknowns)
     own = s.link_component[ties.link]
@@ -128,7 +128,7 @@ def _flat_ties(s: Structure) -> Ties:
     return Ties(link, first, variable, starts(s.cards[variable]), row, none, none, none, first_tie)
 
 
-def _places(s: Structure, ties: Ties, banded: bool) -> _Places:
+def _places(s: Structure, ties: Ties, banded: bool, system: str) -> _Places:
     """Find the pattern of each component, and the places of all that is added up in its matrix."""
     m = _unknowns_of_links(s)
     lengths = ((s.cards - 1) * s.cards // 2, m * (m + 1) // 2, m[ties.link] + 1)
@@ -141,7 +141,7 @@ def _places(s: Structure, ties: Ties, banded: bool) -> _Places:
         local = _local(s, ties, *parts)
         key = local.key()
         if key not in known:
-            known[key] = local.pattern(banded)
+            known[key] = local.pattern(banded, system)
         patterns.append(known[key])
         targets.append(known[key].target + values[-1])
         values.append(values[-1] + known[key].size)
