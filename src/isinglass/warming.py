@@ -166,7 +166,11 @@ def _algorithms(graph: FactorGraph) -> dict[str, Algorithm]:
     named: dict[str, Algorithm] = {f"bp {s}": BeliefPropagation(iterations=2, schedule=s) for s in schedules}
     damped = BeliefPropagation(iterations=2, damping=0.1)
     more: dict[str, Algorithm] = {"trw": TreeReweighted(iterations=2), "mf": MeanField(iterations=2)}
-    return named | more | {"bp damped": damped, "convex": ConvexFreeEnergy()}
+    convex: dict[str, Algorithm] = {
+        "convex": ConvexFreeEnergy(),
+        "convex iterative": ConvexFreeEnergy(system="iterative"),
+    }
+    return named | more | convex | {"bp damped": damped}
 
 
 def _taped(potentials: Potentials, algorithm: Algorithm) -> None:

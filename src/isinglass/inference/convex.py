@@ -16,13 +16,14 @@ derivative of a loss by the beliefs in the place of the gradient,
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from isinglass.errors import InputError
+from isinglass.errors import ConvergenceWarning, InputError
 from isinglass.graph.edges import edges_of
 from isinglass.graph.factor_graph import iter_groups
 from isinglass.inference.algorithm import Algorithm, Cost, Facts, Progress, Taping, register
@@ -30,6 +31,7 @@ from isinglass.inference.convex_blocks import blocks
 from isinglass.inference.convex_newton import SOUND, Newton
 from isinglass.inference.convex_problem import FLOOR, LOWEST, Problem
 from isinglass.inference.convex_solvers import Solver, dual, lbfgs, messages, primal
+from isinglass.inference.convex_system import ENOUGH, STEP, SYSTEMS
 from isinglass.inference.convex_weights import EntropyWeights, WeightGradients, covers, resolved
 from isinglass.inference.result import (
     Bound,
@@ -114,6 +116,12 @@ class ConvexFreeEnergy(Algorithm):
     reuse : bool
         In training, begin the inference of an example with its beliefs in the evaluation before: about a third of the
         iterations. What is learned then agrees with another run within the tolerance, not in every bit.
+    system : {"auto", "factorised", "iterative", "multigrid"}
+        How linear systems over variables are solved: by a banded or sparse factor, or by conjugate gradients with an
+        incomplete factor or, if PyAMG is installed, with algebraic multigrid, which suits strong couplings as long
+        as beliefs are not very small. "auto" factorises components unless the factor would take more than 256 MiB;
+        then it is "iterative". A system that is not solved well enough leaves `info.converged` false; where a
+        derivative needs it, there is a warning. Components that hard zeros tie are factorised always.
 
     Examples
     --------
@@ -133,6 +141,7 @@ class ConvexFreeEnergy(Algorithm):
     solver: str = "auto"
     rtol: float = 1e-3
     reuse: bool = False
+    system: str = "auto"
 
     name: ClassVar[str] = "convex"
     facts: ClassVar[Facts] = Facts(
@@ -159,7 +168,9 @@ class ConvexFreeEnergy(Algorithm):
         tol, limit = number(self.tol, "tol", 0, np.inf), whole_number(self.max_iter, "max_iter", 1)
         relative = self.rtol if self.rtol == np.inf else number(self.rtol, "rtol", 0, np.inf)
         wp, wq = resolved(self.weights, graph)
-        problem = Problem.of(potentials, wp, wq)
+        if self.system not in SYSTEMS:
+            raise InputError("system", " or ".join(map(repr, SYSTEMS)), repr(self.system))
+        problem = Problem.of(potentials, wp, wq, self.system)
         minimum = Minimum(problem, Newton(problem, *_given(init, potentials)), linear=relative == np.inf)
         if self.solver in ("auto", "newton"):
             minimum.newton.minimise(tol, limit, relative, progress)
@@ -202,6 +213,7 @@ class Minimum:
         """
         step, shape = self.newton.step, self.problem.shape
         self.residual = self.newton.violation(np.arange(self.problem.n_components))
+        self.newton.converged &= self.newton.left <= STEP
         self._refuse_what_is_not_convex()
         self.gap = self._gap()
         both = ((step.p, step.dp, shape.state_component), (step.q, step.dq, shape.entry_component))
@@ -256,6 +268,7 @@ class Minimum:
         step.by_p[:], step.by_q[:] = by_p * (self.at[0] / step.p), by_q * (self.at[1] / step.q)
         step.t[:], step.e[:] = 0, 0
         self.newton.solve(np.arange(problem.n_components), feasible=True)
+        self._warn_of_what_is_left()
         logs = [np.log(np.where(b.real > 0, b, 1)) for b in (self.p, self.q)]
         zp, zq = z_bar[shape.state_component] * self.p, z_bar[shape.entry_component] * self.q
         tables = problem.spread(zp - step.dp, zq - step.dq)
@@ -269,6 +282,16 @@ class Minimum:
             groups, LogTables(graph, groups, problem.potentials.table_ids), np.zeros(0), 0.0,
             lambda: np.full(graph.n_factors, np.nan), by_weights,
         )  # fmt: skip
+
+    def _warn_of_what_is_left(self) -> None:
+        left = float(self.newton.left.max(initial=0.0))
+        if not left <= ENOUGH:
+            warnings.warn(
+                f"the system at the minimum was solved to a relative residual of {left:.1e} only: derivatives are as "
+                "wrong; use system='factorised' or 'multigrid', or larger weights",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
 
     def _linearise(self) -> None:
         """Factorise the system at the beliefs, with those of links that are too small for it made larger."""

@@ -123,7 +123,7 @@ def _cut(problem: Problem, variables: IntArray, links: IntArray, slot_variable: 
         whole.cards[variables], zeros[: len(variables)], slot_variable, arity, sizes, general, digits,
         zeros[: len(links)], [], 1,
     )  # fmt: skip
-    blocks, layout = lay_out(structure, True)
+    blocks, layout = lay_out(structure, True, "factorised")
     of_states, of_entries = np.zeros(len(states), np.int64), np.zeros(len(entries), np.int64)
     return Problem(
         problem.potentials, Shape(states, entries, of_states, of_entries, blocks, layout), problem.vp[states],

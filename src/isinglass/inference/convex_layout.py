@@ -65,12 +65,12 @@ class _Places(NamedTuple):
     first_value: IntArray  # (components + 1,)
 
 
-def lay_out(s: Structure, banded: bool) -> tuple[Blocks, Layout]:
-    """Number the unknowns and find the patterns."""
+def lay_out(s: Structure, banded: bool, system: str = "auto") -> tuple[Blocks, Layout]:
+    """Number the unknowns and find the patterns of their system."""
     from isinglass.kernels.numba.convex import Blocks
 
     ties = _flat_ties(s)
-    places = _places(s, ties, banded)
+    places = _places(s, ties, banded, system)
     unknowns = np.bincount(s.variable_component, s.cards - 1, s.n_components).astype(np.int64) + np.diff(ties.first_tie)
     first_unknown = starts(unknowns)
     own = s.link_component[ties.link]
@@ -133,7 +133,7 @@ def _flat_ties(s: Structure) -> Ties:
     return Ties(link, first, variable, starts(s.cards[variable]), row, none, none, none, first_tie)
 
 
-def _places(s: Structure, ties: Ties, banded: bool) -> _Places:
+def _places(s: Structure, ties: Ties, banded: bool, system: str) -> _Places:
     """Find the pattern of each component, and the places of all that is added up in its matrix."""
     m = _unknowns_of_links(s)
     lengths = ((s.cards - 1) * s.cards // 2, m * (m + 1) // 2, m[ties.link] + 1)
@@ -146,7 +146,7 @@ def _places(s: Structure, ties: Ties, banded: bool) -> _Places:
         local = _local(s, ties, *parts)
         key = local.key()
         if key not in known:
-            known[key] = pattern_of(local, key, banded)
+            known[key] = pattern_of(local, key, banded, system)
         patterns.append(known[key])
         targets.append(known[key].target + values[-1])
         values.append(values[-1] + known[key].size)
@@ -157,12 +157,12 @@ def _places(s: Structure, ties: Ties, banded: bool) -> _Places:
     return _Places(patterns, np.concatenate(targets), variable, link, tie, np.array(values, np.int64))
 
 
-def pattern_of(local: Local, key: bytes, banded: bool) -> Pattern:
+def pattern_of(local: Local, key: bytes, banded: bool, system: str) -> Pattern:
     """Return the pattern of a structure; the last ones are kept, for examples of the same shape are seldom alone."""
-    digest = hashlib.sha256(key).digest() + bytes([banded])
+    digest = hashlib.sha256(key).digest() + bytes([banded]) + system.encode()
     found = _LAST.get(digest)
     if found is None:
-        found = local.pattern(banded)
+        found = local.pattern(banded, system)
         while len(_LAST) >= KEPT:
             _LAST.pop(next(iter(_LAST)), None)
         _LAST[digest] = found

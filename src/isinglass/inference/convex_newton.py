@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from isinglass.inference.algorithm import Progress
 from isinglass.inference.convex_problem import FLOOR, LOWEST, Problem
-from isinglass.inference.convex_system import Factor, factor_for
+from isinglass.inference.convex_system import STEP, Factor, factor_for
 from isinglass.validation import IntArray
 
 RIDGES = (0.0, *(10.0**k for k in range(-14, 1)))
@@ -26,6 +26,7 @@ LOOSE, STAGE = 1e-3, 40  # the tolerance on its way, and the iterations of a sta
 ROUNDING = 1e-12
 CAP, POLISHING_CAP = 5.0, 40.0  # on the fall of a logarithm in one step
 POLISHING = 40  # iterations
+FAILURES = 10  # systems not solved well enough, after which a component is given up
 
 
 @dataclass(eq=False)
@@ -41,6 +42,8 @@ class Newton:
         Which components needed the homotopy.
     ridge : array (components,)
         What was added to the diagonal of the last system, relatively.
+    left : array (components,)
+        What the last solution left of its right-hand side, relatively: zero for factorised systems.
     """
 
     problem: Problem
@@ -65,12 +68,13 @@ class Newton:
         self.values = np.zeros(int(blocks.first_value[-1]), dtype)
         self.x = np.zeros(int(layout.first_unknown[-1]), dtype)
         self.multipliers = np.zeros(len(layout.ties.unknown), dtype)
-        self.factor_of = [factor_for(pattern, dtype) for pattern in layout.patterns]
+        sure = bool((problem.wp > 0).all())
+        self.factor_of = [factor_for(pattern, dtype, sure) for pattern in layout.patterns]
         self.report = np.zeros((n, 4))
-        self.residual, self.ridge = np.full(n, np.inf), np.zeros(n)
+        self.residual, self.ridge, self.left = np.full(n, np.inf), np.zeros(n), np.zeros(n)
         self.iterations, self.converged = np.zeros(n, np.int64), np.zeros(n, bool)
         self.rescued = np.zeros(n, bool)
-        self.most_ridge = 1.0 if (problem.wp > 0).all() else SOUND
+        self.most_ridge = 1.0 if sure else SOUND
 
     def direction(self, members: IntArray, scale: float = 1.0, factor: float = 1.0) -> None:
         """Find the step of components at their beliefs; `scale` is h, `factor` multiplies the costs."""
@@ -130,9 +134,9 @@ class Newton:
         self.right_sides(members, feasible)
         for c in members.tolist():
             part = self.x[layout.first_unknown[c] : layout.first_unknown[c + 1]]
-            if np.isfinite(self.ridge[c]):
-                self.factor_of[c].solve(part)
-            else:
+            sound = np.isfinite(self.ridge[c])
+            self.left[c] = self.factor_of[c].solve(part) if sound else 0.0
+            if not (sound and np.isfinite(self.left[c])):
                 part[:] = np.nan
         substitute(blocks, members, self.x, self.step, self.room)
 
@@ -142,7 +146,7 @@ class Newton:
         Without a tolerance all iterations are taken, and nothing more.
         """
         self.iterate(np.arange(len(self.residual)), tol, max_iter, rtol, progress=progress)
-        for c in np.flatnonzero(~self.converged & (tol > 0)).tolist():
+        for c in np.flatnonzero(~self.converged & (self.left <= STEP) & (tol > 0)).tolist():
             self.follow(c, tol, max_iter, rtol)
         if rtol < np.inf:
             self._polish(max_iter, rtol)
@@ -160,7 +164,7 @@ class Newton:
         """Take steps until components have converged, have no step to take, or have used up their iterations."""
         from isinglass.kernels.numba.convex_steps import measure_steps, move, soften
 
-        blocks, waited = self.problem.shape.blocks, np.zeros(len(self.residual), np.int64)
+        blocks, (waited, failed) = self.problem.shape.blocks, np.zeros((2, len(self.residual)), np.int64)
         floor = LOWEST if polishing else FLOOR
         self.converged[members] = False
         for t in range(max_iter):
@@ -172,14 +176,15 @@ class Newton:
             self.keep_multipliers()
             self.residual[members] = np.maximum(size, residual)[members]
             self.iterations[members] += 1
-            close = (size <= tol) & (residual <= tol)
+            close = (size <= tol) & (residual <= tol) & (self.left <= STEP)
             waited[members] += close[members]
+            failed[members] += self.left[members] > STEP
             last = close & ((relative <= rtol) | ((waited > PATIENCE) & (not polishing)))
             move(blocks, members, self.step, last, floor, POLISHING_CAP if polishing else CAP)
             if polishing:
                 soften(blocks, members, self.step.p, self.step.q, FLOOR, self.step.q)
             self.converged[members] = last[members]
-            members = members[~last[members]]
+            members = members[~last[members] & (failed[members] < FAILURES)]
             if progress is not None:
                 progress(f"iteration {t + 1}, residual {self.residual.max(initial=0.0):.1e}", (t + 1) / max_iter)
             if not len(members):
@@ -230,7 +235,8 @@ class Newton:
 
         self.direction(members)
         measure_steps(self.problem.shape.blocks, members, self.step, self.report, FLOOR)
-        return np.asarray(np.maximum(self.report[:, [0, 3]].max(axis=1), self.tie_residual))
+        found = np.maximum(self.report[:, [0, 3]].max(axis=1), self.tie_residual)
+        return np.asarray(np.where(self.left <= STEP, found, np.inf))
 
     def gaps(self, members: IntArray, scale: float = 1.0) -> NDArray[np.float64]:
         """Return how far the beliefs of components are from what the last step's multipliers imply; `scale` is h."""

@@ -57,11 +57,11 @@ class Problem:
     constant: NDArray[Any]  # (components,)
 
     @classmethod
-    def of(cls, potentials: Potentials, wp: FloatArray, wq: FloatArray) -> Problem:
+    def of(cls, potentials: Potentials, wp: FloatArray, wq: FloatArray, system: str = "auto") -> Problem:
         """Take potentials apart; `wp` and `wq` are weights by state and by configuration, flat, as in results."""
         graph, support = potentials.graph, support_of(potentials)
         real = potentials.dtype.kind == "f"
-        shape = graph.cached(("convex", support.key, real), lambda: _shape(graph, support, real))
+        shape = graph.cached(("convex", support.key, real, system), lambda: _shape(graph, support, real, system))
         phi, tables = np.zeros(int(first_states(graph)[-1]), potentials.dtype), []
         constant = np.zeros(graph.n_components, potentials.dtype)
         for (group, _), distinct, ids in zip(iter_groups(graph), potentials.groups, potentials.table_ids, strict=True):
@@ -134,7 +134,7 @@ def _log(b: NDArray[Any]) -> NDArray[Any]:
     return np.log(np.where(b.real > 0, b, 1))
 
 
-def _shape(graph: FactorGraph, support: Support, banded: bool) -> Shape:
+def _shape(graph: FactorGraph, support: Support, banded: bool, system: str) -> Shape:
     """Number what is left, component by component."""
     edges, first = edges_of(graph), first_states(graph)
     variables = np.argsort(graph.variable_component, kind="stable")
@@ -152,7 +152,7 @@ def _shape(graph: FactorGraph, support: Support, banded: bool) -> Shape:
         np.diff(edges.first_slot)[links], parts.sizes, parts.general, parts.digits, edges.component[links], parts.ties,
         graph.n_components,
     )  # fmt: skip
-    blocks, layout = lay_out(structure, banded)
+    blocks, layout = lay_out(structure, banded, system)
     state_component = np.repeat(graph.variable_component[variables], cards)
     entry_component = np.repeat(edges.component[links], parts.sizes)
     return Shape(state_at, parts.entry_at, state_component, entry_component, blocks, layout)

@@ -5,7 +5,9 @@ The unknowns of a component are the beliefs of each variable's states but one, t
 equal structure share one pattern, which is analysed once:
 
 - *banded*: reverse Cuthill-McKee order and LAPACK's banded Cholesky, for large components of small bandwidth (grids);
-- *sparse*: a greedy fill-reducing order and L D L' by rows, for all others.
+- *sparse*: a greedy fill-reducing order and L D L' by rows, for all others;
+- *iterative*, *multigrid*: conjugate gradients, for components whose factor would be too large (see
+  `convex_iterative`), or where asked for.
 """
 
 from __future__ import annotations
@@ -22,6 +24,10 @@ from isinglass.validation import IntArray
 
 SMALL = 3e6  # steps of a banded factorisation below which the sparse one is as fast
 ADVANTAGE = 8  # of a step of LAPACK over one of the sparse factorisation
+LARGEST = 2**28  # bytes of a factor, by default: beyond, conjugate gradients are faster (19 times on 400 x 400)
+SEARCH = 5 * 10**8  # steps in search of an order, by default: two or three seconds
+STEP, ENOUGH = 1e-3, 1e-9  # what a solution may leave of its right-hand side, for a Newton step and for a derivative
+SYSTEMS = ("auto", "factorised", "iterative", "multigrid")
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,6 +41,7 @@ class Pattern:
     negative: int  # eigenvalues, one for each tie
     bandwidth: int = -1  # -1: sparse
     sparse: tuple[IntArray, ...] = ()
+    preconditioner: str = ""  # of conjugate gradients; none: factorised
 
     def unknowns(self) -> tuple[IntArray, IntArray]:
         """Return the row and column of each place, as unknowns; -1 in a band where it leaves the matrix."""
@@ -48,13 +55,13 @@ class Pattern:
 
 
 class Factor(Protocol):
-    """A factorised matrix."""
+    """A factorised matrix, or what serves as one."""
 
     def factorise(self, values: NDArray[Any]) -> bool:
         """Factorise; tell whether the matrix has the signs that it should."""
 
-    def solve(self, right: NDArray[Any]) -> None:
-        """Solve in place."""
+    def solve(self, right: NDArray[Any]) -> float:
+        """Solve in place; return what is left of the right-hand side, relatively."""
 
 
 class SparseFactor:
@@ -74,12 +81,13 @@ class SparseFactor:
         negative = factorise(*self.pattern.sparse, values, self.lower, self.where, self.filled, self.diagonal, self.row)
         return bool(negative == self.pattern.negative)
 
-    def solve(self, right: NDArray[Any]) -> None:
+    def solve(self, right: NDArray[Any]) -> float:
         """Solve in place."""
         from isinglass.kernels.numba.ldl import substitute
 
         starts = self.pattern.sparse[4]
         substitute(starts, self.lower, self.where, self.diagonal, self.pattern.order, right, self.x)
+        return 0.0
 
 
 class BandedFactor:
@@ -96,17 +104,22 @@ class BandedFactor:
         self.factor[:] = values.reshape(self.factor.shape)
         return factorise_band(self.factor)
 
-    def solve(self, right: NDArray[np.float64]) -> None:
+    def solve(self, right: NDArray[np.float64]) -> float:
         """Solve in place."""
         from isinglass.inference.lapack import solve_band
 
         x = right[self.pattern.order]
         solve_band(self.factor, x)
         right[self.pattern.order] = x
+        return 0.0
 
 
-def factor_for(pattern: Pattern, dtype: Any) -> Factor:
-    """Return an empty factor for a pattern."""
+def factor_for(pattern: Pattern, dtype: Any, sure: bool = True) -> Factor:
+    """Return an empty factor for a pattern; `sure` if its matrices are known to be positive definite."""
+    if pattern.preconditioner:
+        from isinglass.inference.convex_iterative import IterativeFactor
+
+        return IterativeFactor(pattern, dtype, sure)
     return SparseFactor(pattern, dtype) if pattern.bandwidth < 0 else BandedFactor(pattern)
 
 
@@ -129,19 +142,25 @@ class Local:
         arrays = (self.cards, self.slot_variable, self.arity, *self.ties)
         return b"/".join(a.tobytes() for a in arrays)
 
-    def pattern(self, banded: bool) -> Pattern:
+    def pattern(self, banded: bool, system: str = "auto") -> Pattern:
         """Find the pairs of unknowns that meet, an order, and the place of each pair."""
-        one, two, diagonal = self._pairs()
-        n = int((self.cards - 1).sum()) + len(self.ties)
+        pairs, n = self._pairs(), int((self.cards - 1).sum()) + len(self.ties)
+        if system in ("iterative", "multigrid") and not self.ties:
+            return _iterative(*pairs, n, system)
+        limited = system == "auto" and not self.ties
         weight = np.concatenate([self.cards - 1, np.ones(len(self.ties), np.int64)])
         first, near = self._neighbours(len(weight))
-        sparse = _sparse(_expanded(_fill_order(first, near, weight), weight), one, two, diagonal, n, len(self.ties))
-        if self.ties or not banded or n == 0:
-            return sparse
-        band = _banded(_expanded(_band_order(first, near), weight), one, two, diagonal, n)
-        steps = n * float(band.bandwidth) ** 2
-        fill = float((np.diff(sparse.sparse[4]).astype(float) ** 2).sum())
-        return band if SMALL < steps < ADVANTAGE * fill else sparse
+        order, sparse, band = _fill_order(first, near, weight, limited), None, None
+        if order is not None:
+            sparse = _sparse(_expanded(order, weight), *pairs, n, len(self.ties))
+        if banded and n and not self.ties:
+            band = _banded(_expanded(_band_order(first, near), weight), *pairs, n)
+            band = None if limited and 16 * band.size > LARGEST else band
+        if sparse is not None and band is not None:
+            steps = n * float(band.bandwidth) ** 2
+            fill = float((np.diff(sparse.sparse[4]).astype(float) ** 2).sum())
+            return band if SMALL < steps < ADVANTAGE * fill else sparse
+        return sparse or band or _iterative(*pairs, n, "iterative")
 
     def _pairs(self) -> tuple[IntArray, IntArray, IntArray]:
         """Return the two unknowns of every entry that is added up, in that order, and which entries are diagonal."""
@@ -212,13 +231,22 @@ def _band_order(first: IntArray, near: IntArray) -> IntArray:
     return np.asarray(reverse_cuthill_mckee(matrix, symmetric_mode=True), np.int64)
 
 
-def _fill_order(first: IntArray, near: IntArray, weight: IntArray) -> IntArray:
-    """Eliminate, again and again, the block whose elimination joins the fewest unknowns."""
+def _fill_order(first: IntArray, near: IntArray, weight: IntArray, limited: bool) -> IntArray | None:
+    """Eliminate, again and again, the block whose elimination joins the fewest unknowns.
+
+    If `limited`, there is none where the search takes too long, or the factor, 24 bytes an entry, is too large.
+    """
     from isinglass.graph.greedy import eliminate
 
     size = weight.astype(np.float64)
-    order: IntArray = eliminate(first, near, size, np.ones(len(size)), size, False, np.inf, 2**62)[0]
-    return order
+    work = SEARCH if limited else 2**62
+    order, bounds, separators = eliminate(first, near, size, np.ones(len(size)), size, False, np.inf, work)[:3]
+    if len(order) < len(weight):
+        return None
+    below = np.concatenate([[0.0], np.cumsum(size[separators])])
+    entries = float(size[order] @ (np.diff(below[bounds]) + (size[order] - 1) / 2))
+    found: IntArray = order
+    return None if limited and 24 * entries > LARGEST else found
 
 
 def _banded(order: IntArray, one: IntArray, two: IntArray, diagonal: IntArray, n: int) -> Pattern:
@@ -230,16 +258,25 @@ def _banded(order: IntArray, one: IntArray, two: IntArray, diagonal: IntArray, n
     return Pattern(order, target, target[diagonal], n * (width + 1), 0, width)
 
 
+def _iterative(one: IntArray, two: IntArray, diagonal: IntArray, n: int, preconditioner: str) -> Pattern:
+    target, first, rows = _lower(np.arange(n), one, two, n)
+    return Pattern(np.arange(n), target, target[diagonal], len(rows), 0, -1, (first, rows), preconditioner)
+
+
 def _sparse(order: IntArray, one: IntArray, two: IntArray, diagonal: IntArray, n: int, negative: int) -> Pattern:
     from isinglass.kernels.numba.ldl import row_patterns
 
+    target, first, rows = _lower(order, one, two, n)
+    bounds, columns = row_patterns(first, rows, n)
+    lower = starts(np.bincount(columns, minlength=n))
+    return Pattern(order, target, target[diagonal], len(rows), negative, -1, (first, rows, bounds, columns, lower))
+
+
+def _lower(order: IntArray, one: IntArray, two: IntArray, n: int) -> tuple[IntArray, IntArray, IntArray]:
+    """Return the place of each pair in the lower triangle, row by row; where rows begin; and the columns."""
     position = np.empty(n, np.int64)
     position[order] = np.arange(n)
     high, low = np.maximum(position[one], position[two]), np.minimum(position[one], position[two])
     keys, target = np.unique(high * max(n, 1) + low, return_inverse=True)
     first = np.searchsorted(keys, np.arange(n + 1) * max(n, 1)).astype(np.int64)
-    rows = keys % max(n, 1)
-    bounds, columns = row_patterns(first, rows, n)
-    lower = starts(np.bincount(columns, minlength=n))
-    target = target.astype(np.int64).ravel()
-    return Pattern(order, target, target[diagonal], len(keys), negative, -1, (first, rows, bounds, columns, lower))
+    return target.astype(np.int64).ravel(), first, keys % max(n, 1)
