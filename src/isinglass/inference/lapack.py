@@ -1,24 +1,61 @@
-"""LAPACK's banded Cholesky factorisation, in place and without the interpreter's lock.
+"""LAPACK's banded Cholesky factorisation, in place, without the interpreter's lock, and on one thread.
 
 SciPy's functions of the same names copy the matrix and keep the lock, so that threads wait for each other. Here the
-routines are called at the addresses that `scipy.linalg.cython_lapack` publishes for compiled callers.
+routines are called at the addresses that `scipy.linalg.cython_lapack` publishes for compiled callers. They work on
+blocks of 32 columns, too little to share out: on two threads OpenBLAS takes four times as long as on one.
 """
 
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from functools import cache
+from threading import Lock
 from typing import Any
 
 import numpy as np
+import scipy.linalg.cython_lapack  # noqa: F401 (so that its BLAS is there to be limited)
 from numba.extending import get_cython_function_address
 from numpy.typing import NDArray
+from threadpoolctl import ThreadpoolController
 
 _INT, _DOUBLE = ctypes.POINTER(ctypes.c_int), ctypes.POINTER(ctypes.c_double)
 _ARGUMENTS = {  # after the letter that says which triangle
     "dpbtrf": (_INT, _INT, _DOUBLE, _INT, _INT),
     "dpbtrs": (_INT, _INT, _INT, _DOUBLE, _INT, _DOUBLE, _INT, _INT),
 }
+
+
+class _Limit:
+    """A limit on the threads of BLAS, which holds for the whole process, and who asked for it."""
+
+    def __init__(self) -> None:
+        self.lock, self.users, self.stack = Lock(), 0, ExitStack()
+
+
+_LIMIT = _Limit()
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Meanwhile, let BLAS use one thread; the last of several users that overlap sets it free again."""
+    with _LIMIT.lock:
+        if _LIMIT.users == 0:
+            _LIMIT.stack.enter_context(_libraries().limit(limits=1, user_api="blas"))
+        _LIMIT.users += 1
+    try:
+        yield
+    finally:
+        with _LIMIT.lock:
+            _LIMIT.users -= 1
+            if _LIMIT.users == 0:
+                _LIMIT.stack.close()
+
+
+@cache
+def _libraries() -> ThreadpoolController:
+    return ThreadpoolController()
 
 
 def factorise_band(band: NDArray[np.float64]) -> bool:
@@ -37,7 +74,8 @@ def factorise_band(band: NDArray[np.float64]) -> bool:
     """
     n, width = band.shape
     status = ctypes.c_int()
-    _routine("dpbtrf")(b"L", _int(n), _int(width - 1), _address(band), _int(width), status)
+    with one_blas_thread():
+        _routine("dpbtrf")(b"L", _int(n), _int(width - 1), _address(band), _int(width), status)
     return status.value == 0
 
 
@@ -53,9 +91,10 @@ def solve_band(factor: NDArray[np.float64], x: NDArray[np.float64]) -> None:
     """
     n, width = factor.shape
     status = ctypes.c_int()
-    _routine("dpbtrs")(
-        b"L", _int(n), _int(width - 1), _int(1), _address(factor), _int(width), _address(x), _int(n), status
-    )
+    with one_blas_thread():
+        _routine("dpbtrs")(
+            b"L", _int(n), _int(width - 1), _int(1), _address(factor), _int(width), _address(x), _int(n), status
+        )
 
 
 @cache

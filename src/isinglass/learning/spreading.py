@@ -9,10 +9,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, wait
-from functools import cache
 from typing import Any
-
-from threadpoolctl import ThreadpoolController
 
 
 class Spreading:
@@ -47,13 +44,10 @@ class Spreading:
         """Return the same, for a function that calls BLAS or LAPACK: they use no further threads meanwhile."""
         if self.pool is None:
             return self(function, arguments)
-        with _libraries().limit(limits=1, user_api="blas"):
+        from isinglass.inference.lapack import one_blas_thread
+
+        with one_blas_thread():
             return self(function, arguments)
-
-
-@cache
-def _libraries() -> ThreadpoolController:
-    return ThreadpoolController()
 
 
 class _Work:
