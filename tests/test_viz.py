@@ -17,6 +17,16 @@ def png(figure):
     return file.getvalue()
 
 
+def test_maps_of_labels_have_a_colour_for_each():
+    figure = ig.viz.panel([np.array([[0, 1, 2], [3, 4, -1]])], states=5)
+    drawn = figure.axes[0].get_images()[0]
+    colours = drawn.to_rgba(drawn.get_array()).reshape(-1, 4)
+    assert len({tuple(colour) for colour in colours[:5].tolist()}) == 5
+    assert colours[5, 3] == 0  # left blank
+    with pytest.raises(ig.InputError, match="states"):
+        ig.viz.panel([np.zeros((2, 2))], states=0)
+
+
 def test_panel():
     pictures = [np.eye(3), np.zeros((3, 5)), np.full((3, 3), 0.5)]
     figure = ig.viz.panel(pictures, ["a", "b", "c"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from isinglass.cli.options import add_command, add_quiet
@@ -91,12 +92,21 @@ def _share(text: str) -> float:
         raise InputError("--noise", "numbers from 0 to 1, such as 0.1,0.5", repr(text)) from None
 
 
+def _states(images: Sequence[Any]) -> int | None:
+    """Return how many labels there are, where all pictures are maps of more than two."""
+    import numpy as np
+
+    most = max(int(np.max(one)) for one in images) + 1
+    return most if most > 2 and all(np.asarray(one).dtype.kind in "iu" for one in images) else None
+
+
 def _draw(report: Report, folder: str) -> None:
     from isinglass.viz import lines, panel
 
     for name, columns in report.pictures.items():
         path = os.path.join(folder, f"{name}.png")
-        panel([images for _, images in columns], [title for title, _ in columns]).savefig(path)
+        images = [pictures for _, pictures in columns]
+        panel(images, [title for title, _ in columns], states=_states(images)).savefig(path)
         print(f"wrote {one_line(path)}")
     for name, plot in report.plots.items():
         path = os.path.join(folder, f"{name}.png")

@@ -1,4 +1,4 @@
-"""Grey pictures side by side, and the marginals of a grid.
+"""Grey pictures and maps of labels side by side, and the marginals of a grid.
 
 Figures are built without pyplot: there is no global state, no window, and any thread may draw.
 """
@@ -42,6 +42,7 @@ def panel(
     *,
     rows: Sequence[str] | None = None,
     limits: tuple[float, float] = (0.0, 1.0),
+    states: int | None = None,
     most: int = 8,
     feature: int = -1,
 ) -> Figure:
@@ -62,6 +63,8 @@ def panel(
         One for each row.
     limits : (float, float)
         The values that are drawn white and black.
+    states : int, optional
+        The pictures are labels from 0 to this number, which each has a colour; below 0, not observed, is left blank.
     most, feature : int
         With an estimator: how many images are drawn, and which of their features, from its least value to its largest.
 
@@ -101,7 +104,11 @@ def panel(
     axes = figure.subplots(len(sides), len(columns), squeeze=False, width_ratios=widths)
     for i, side in enumerate(sides):
         for j, column in enumerate(columns):
-            _draw(axes[i, j], column[i], names[j] if i == 0 else "", limits)
+            title = names[j] if i == 0 else ""
+            if states is None:
+                _draw(axes[i, j], column[i], title, limits)
+            else:
+                _draw_labels(axes[i, j], column[i], title, whole_number(states, "states", 1))
         axes[i, 0].set_ylabel(side, fontsize=9)
     return figure
 
@@ -213,12 +220,22 @@ def _labels(texts: Sequence[str] | None, count: int, argument: str, what: str) -
     return labels
 
 
-def _draw(ax: Axes, picture: NDArray[Any], title: str, limits: tuple[float, float]) -> Any:
+def _draw(ax: Axes, picture: NDArray[Any], title: str, limits: tuple[float, float], colours: Any = "gray_r") -> Any:
     """Draw one picture without ticks, with a thin grey frame; large values are dark, as ink on paper."""
-    drawn = ax.imshow(picture, cmap="gray_r", vmin=limits[0], vmax=limits[1], interpolation="nearest")
+    drawn = ax.imshow(picture, cmap=colours, vmin=limits[0], vmax=limits[1], interpolation="nearest")
     ax.set_title(title, fontsize=9)
     ax.set_xticks([])
     ax.set_yticks([])
     for spine in ax.spines.values():
         spine.set(color="0.6", linewidth=0.6)
     return drawn
+
+
+def _draw_labels(ax: Axes, labels: NDArray[Any], title: str, states: int) -> Any:
+    """Draw a map of labels, each in a colour of its own: up to twenty differ."""
+    from matplotlib import colormaps
+    from matplotlib.colors import ListedColormap
+
+    base = colormaps["tab10" if states <= 10 else "tab20"]
+    colours = ListedColormap([base(k % base.N) for k in range(states)])
+    return _draw(ax, np.where(labels < 0, np.nan, labels), title, (-0.5, states - 0.5), colours)
