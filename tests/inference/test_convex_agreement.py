@@ -64,7 +64,7 @@ def test_forty_digits(name):
     weights = ig.EntropyWeights(rng.uniform(0.1, 1, p.graph.n_variables), rng.uniform(0.1, 1, p.graph.n_factors))
     programme = Programme.of(p, weights)
     conic = programme.minimum()
-    truth = programme.in_forty_digits(conic)
+    truth = programme.in_digits(conic).astype(float)
     assert_allclose(conic, truth, rtol=0, atol=AGREEMENT)
     found = solutions(p, weights, ITERATIONS)
     for solver, r in found.items():
