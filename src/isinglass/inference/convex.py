@@ -29,6 +29,7 @@ from isinglass.graph.factor_graph import iter_groups
 from isinglass.inference.algorithm import Algorithm, Cost, Facts, Progress, Taping, register
 from isinglass.inference.convex_blocks import blocks
 from isinglass.inference.convex_derivative import Derivative
+from isinglass.inference.convex_iterative import require_multigrid
 from isinglass.inference.convex_newton import SOUND, Newton
 from isinglass.inference.convex_problem import FLOOR, Problem
 from isinglass.inference.convex_solvers import Solver, dual, lbfgs, messages, primal
@@ -158,6 +159,8 @@ class ConvexFreeEnergy(Algorithm):
         wp, wq = resolved(self.weights, graph)
         if self.system not in SYSTEMS:
             raise InputError("system", " or ".join(map(repr, SYSTEMS)), repr(self.system))
+        if self.system == "multigrid":
+            require_multigrid()
         problem = Problem.of(potentials, wp, wq, self.system)
         minimum = Minimum(problem, Newton(problem, *_given(init, potentials)))
         if self.solver in ("auto", "newton"):
