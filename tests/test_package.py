@@ -15,7 +15,7 @@ WITHOUT = """
 import sys
 class Absent:
     def find_spec(self, name, path=None, target=None):
-        if name.split(".")[0] in {"numba", "sklearn", "torch", "matplotlib", "networkx", "hypothesis"}:
+        if name.split(".")[0] in {"numba", "sklearn", "torch", "matplotlib", "networkx", "pyamg", "hypothesis"}:
             raise ModuleNotFoundError(name)
 sys.meta_path.insert(0, Absent())
 import numpy as np
@@ -44,7 +44,7 @@ def test_works_without_the_optional_packages():
 
 
 def test_import_loads_nothing_heavy():
-    heavy = "numpy", "scipy", "numba", "sklearn", "torch", "matplotlib", "networkx", "hypothesis", "rich"
+    heavy = "numpy", "scipy", "numba", "sklearn", "torch", "matplotlib", "networkx", "pyamg", "hypothesis", "rich"
     done = python(f"import sys, isinglass; print([m for m in {heavy!r} if m in sys.modules])")
     assert done.stdout.strip() == "[]", done.stdout + done.stderr
 

@@ -1,4 +1,4 @@
-"""The minimum of a free energy by means that share nothing with the library: a conic solver, and 40 digits.
+"""The minimum of a free energy by means that share nothing with the library: a conic solver, and many digits.
 
     minimise  w'(b log b) + v'b    subject to    A b = d
 
@@ -8,8 +8,8 @@ so that A has full rank.
 
 Clarabel with exponential cones stops when its residuals and the gap to the dual are below a tolerance. The energy is
 flat at its minimum: a gap of 1e-9 leaves beliefs wrong by up to 1e-5. With 1e-12, which it reaches with more refinement
-of its linear systems and steps that are not too long, they were seen to be right to 1e-8 or better. `in_forty_digits`
-goes on from there.
+of its linear systems and steps that are not too long, they were seen to be right to 1e-8 or better. `in_digits` goes
+on from there.
 """
 
 import warnings
@@ -87,26 +87,36 @@ class Programme:
         solved(cp.Problem(cp.Maximize(self.w @ cp.entr(b) - self.v @ b), [self.matrix @ b == self.right]))
         return b.value
 
-    def in_forty_digits(self, b):
-        """Go on from beliefs by Newton's method in 40 digits, until a step changes nothing above 1e-25.
+    def in_digits(self, b, digits=40):
+        """Go on from beliefs by Newton's method in many digits, until no logarithm changes by 1e-25.
 
-        A belief that a step would take below zero (it is smaller than the given one's tolerance) falls to an eighth.
+        A belief that is to shrink does so by its logarithm; digits are to be twice those of the smallest, and more.
         """
-        from mpmath import log, matrix, mp
+        from mpmath import exp, log, mp
 
-        with mp.workdps(40):
-            digits = np.frompyfunc(lambda x: mp.mpf(float(x)), 1, 1)
-            a, d, w, v, b = map(digits, (self.matrix, self.right, self.w, self.v, np.maximum(b, TOLERANCE)))
-            for _ in range(60):
+        with mp.workdps(digits):
+            number, falling = np.frompyfunc(lambda x: mp.mpf(float(x)), 1, 1), np.frompyfunc(exp, 1, 1)
+            b, w, v = map(number, (np.maximum(b, 1e-300), self.w, self.v))
+            for _ in range(200):
                 gradient = w * (np.frompyfunc(log, 1, 1)(b) + 1) + v
-                spread = a * (b / w)
-                system, right = spread @ a.T, a @ b - d - spread @ gradient
-                multipliers = np.array(mp.lu_solve(matrix(system.tolist()), matrix(right.tolist())).T.tolist()[0])
-                step = -(b / w) * (gradient + a.T @ multipliers)
-                b = np.where(b + step > 0, b + step, b / 8)
-                if max(abs(step)) < mp.mpf(10) ** -25:
-                    return b.astype(float)
-        raise AssertionError("Newton's method in 40 digits does not converge")
+                rho = self._step(b, gradient, self.right - self.matrix @ b, digits) / b
+                b = np.where(rho >= 0, b * (1 + rho), b * falling(np.maximum(rho, -20)))
+                if max(abs(rho)) < mp.mpf(10) ** -25:
+                    return b
+        raise AssertionError("Newton's method in many digits does not converge")
+
+    def derivative(self, b, bars, digits=40):
+        """Return m, the derivative by costs of a loss with derivatives `bars` by the beliefs b at the minimum."""
+        return self._step(b, bars, np.zeros(len(self.right)), digits).astype(float)
+
+    def _step(self, b, gradient, right, digits):
+        """Minimise gradient'd + d'Hd / 2, H = w / b, subject to A d = right."""
+        from mpmath import matrix, mp
+
+        with mp.workdps(digits):
+            spread = self.matrix.astype(int).astype(object) * (b / self.w)
+            y = mp.lu_solve(matrix((spread @ self.matrix.T).tolist()), matrix((-right - spread @ gradient).tolist()))
+            return -(b / self.w) * (gradient + self.matrix.T @ np.array(y.T.tolist()[0]))
 
     def log_z(self, b):
         """Return minus the energy."""

@@ -222,7 +222,7 @@ def test_multigrid_is_reproducible():
 
 def test_without_pyamg(monkeypatch):
     monkeypatch.setitem(sys.modules, "pyamg", None)
-    with pytest.raises(ig.InputError, match=r"PyAMG is not installed, got 'multigrid'.*isinglass\[amg\]"):
+    with pytest.raises(ig.MissingDependencyError, match=r"needs PyAMG: pip install isinglass\[amg\]"):
         ig.infer(problem("three states"), "convex", system="multigrid")
     with pytest.raises(ig.InputError, match="system: expected 'auto' or 'factorised'"):
         ig.infer(problem("three states"), "convex", system="lu")

@@ -9,7 +9,7 @@ weights of variables below zero, as long as the system that `convex_newton` fact
 weights are on forests, where the minimum is the exact answer.
 
 At the minimum the beliefs follow costs and weights by the implicit function theorem: with the same system and the
-derivative of a loss by the beliefs in the place of the gradient,
+derivative of a loss by the beliefs in the place of the gradient (see `convex_derivative`),
 
     dL/dv = m,    dL/dw = m (log b + 1),    m = argmin (dL/db)'m + m'Hm / 2  over m that keep b consistent.
 """
@@ -28,8 +28,10 @@ from isinglass.graph.edges import edges_of
 from isinglass.graph.factor_graph import iter_groups
 from isinglass.inference.algorithm import Algorithm, Cost, Facts, Progress, Taping, register
 from isinglass.inference.convex_blocks import blocks
+from isinglass.inference.convex_derivative import Derivative
+from isinglass.inference.convex_iterative import require_multigrid
 from isinglass.inference.convex_newton import SOUND, Newton
-from isinglass.inference.convex_problem import FLOOR, LOWEST, Problem
+from isinglass.inference.convex_problem import FLOOR, Problem
 from isinglass.inference.convex_solvers import Solver, dual, lbfgs, messages, primal
 from isinglass.inference.convex_system import ENOUGH, STEP, SYSTEMS
 from isinglass.inference.convex_weights import EntropyWeights, WeightGradients, covers, resolved
@@ -51,7 +53,6 @@ __all__ = ["SOLVERS", "ConvexFreeEnergy", "ConvexGradients", "ConvexInfo", "Entr
 
 
 SOLVERS: dict[str, Solver] = {"primal": primal, "blocks": blocks, "dual": dual, "lbfgs": lbfgs, "messages": messages}
-LEAST_SHARE = 1e-9  # of a link's belief in its variables', for derivatives
 
 
 @dataclass(frozen=True)
@@ -107,7 +108,7 @@ class ConvexFreeEnergy(Algorithm):
     rtol : float
         and no belief, however small, by more than this share of itself (beliefs below 1e-15 in further steps of their
         own). Infinity does not wait for small beliefs, which saves half of the iterations where there are some, nor
-        does it factorise a system of their own for derivatives, which are then less accurate.
+        does it factorise a system of their own for derivatives or refine these, which are then less accurate.
     max_iter : int
         Newton steps at most (for each factor of the homotopy, where one is needed); iterations of other solvers.
     solver : {"auto", "newton", "primal", "blocks", "dual", "lbfgs", "messages"}
@@ -170,8 +171,10 @@ class ConvexFreeEnergy(Algorithm):
         wp, wq = resolved(self.weights, graph)
         if self.system not in SYSTEMS:
             raise InputError("system", " or ".join(map(repr, SYSTEMS)), repr(self.system))
+        if self.system == "multigrid":
+            require_multigrid()
         problem = Problem.of(potentials, wp, wq, self.system)
-        minimum = Minimum(problem, Newton(problem, *_given(init, potentials)), linear=relative == np.inf)
+        minimum = Minimum(problem, Newton(problem, *_given(init, potentials)), loose=relative == np.inf)
         if self.solver in ("auto", "newton"):
             minimum.newton.minimise(tol, limit, relative, progress)
             minimum.settle(last_step=True)
@@ -203,7 +206,8 @@ class Minimum:
 
     problem: Problem
     newton: Newton
-    linear: bool = False  # whether the system is that of derivatives
+    loose: bool = False  # derivatives may be those of the system that is there
+    derivative: Derivative | None = None
 
     def settle(self, last_step: bool = False) -> None:
         """Evaluate the conditions at the beliefs; read very small ones off the multipliers.
@@ -217,7 +221,7 @@ class Minimum:
         self._refuse_what_is_not_convex()
         self.gap = self._gap()
         both = ((step.p, step.dp, shape.state_component), (step.q, step.dq, shape.entry_component))
-        self.at = tuple(np.where(_low(b), b * np.exp(np.where(d.real < 0, d / b, 0)), b) for b, d, _ in both)
+        self.at = [np.where(_low(b), b * np.exp(np.where(d.real < 0, d / b, 0)), b) for b, d, _ in both]
         goes = self.newton.converged & last_step
         self.p, self.q = (
             np.where(goes[component] & ~_low(b) & ((b + d).real > FLOOR), b + d, at)
@@ -262,29 +266,26 @@ class Minimum:
 
     def backward(self, z_bar: NDArray[Any], variables_bar: NDArray[Any], factors_bar: NDArray[Any]) -> ConvexGradients:
         """Carry derivatives back by one solve with the system at the minimum."""
-        problem, step, shape = self.problem, self.newton.step, self.problem.shape
-        self._linearise()
-        by_p, by_q = problem.gathered(variables_bar, factors_bar)
-        step.by_p[:], step.by_q[:] = by_p * (self.at[0] / step.p), by_q * (self.at[1] / step.q)
-        step.t[:], step.e[:] = 0, 0
-        self.newton.solve(np.arange(problem.n_components), feasible=True)
-        self._warn_of_what_is_left()
+        problem, shape = self.problem, self.problem.shape
+        if self.derivative is None:
+            self.derivative = Derivative(self.newton, self.at[0], self.at[1], self.loose)
+        dp, dq = self.derivative.along(*problem.gathered(variables_bar, factors_bar))
+        self._warn_of_what_is_left(float(self.derivative.left.max(initial=0.0)))
         logs = [np.log(np.where(b.real > 0, b, 1)) for b in (self.p, self.q)]
         zp, zq = z_bar[shape.state_component] * self.p, z_bar[shape.entry_component] * self.q
-        tables = problem.spread(zp - step.dp, zq - step.dq)
+        tables = problem.spread(zp - dp, zq - dq)
         for g, (group, _) in enumerate(iter_groups(problem.potentials.graph)):
             if group.arity == 0:
                 tables[g] = z_bar[problem.potentials.graph.factor_component[group.factors]]
         groups = sum_tables(problem.potentials, tables)
-        by_weights = self._by_weights(step.dp * (logs[0] + 1) - zp * logs[0], step.dq * (logs[1] + 1) - zq * logs[1])
+        by_weights = self._by_weights(dp * (logs[0] + 1) - zp * logs[0], dq * (logs[1] + 1) - zq * logs[1])
         graph = problem.potentials.graph
         return ConvexGradients(
             groups, LogTables(graph, groups, problem.potentials.table_ids), np.zeros(0), 0.0,
             lambda: np.full(graph.n_factors, np.nan), by_weights,
         )  # fmt: skip
 
-    def _warn_of_what_is_left(self) -> None:
-        left = float(self.newton.left.max(initial=0.0))
+    def _warn_of_what_is_left(self, left: float) -> None:
         if not left <= ENOUGH:
             warnings.warn(
                 f"the system at the minimum was solved to a relative residual of {left:.1e} only: derivatives are as "
@@ -292,23 +293,6 @@ class Minimum:
                 ConvergenceWarning,
                 stacklevel=4,
             )
-
-    def _linearise(self) -> None:
-        """Factorise the system at the beliefs, with those of links that are too small for it made larger."""
-        from isinglass.kernels.numba.convex import prepare
-        from isinglass.kernels.numba.convex_steps import soften
-
-        if self.linear:
-            return
-        problem, newton, everything = self.problem, self.newton, np.arange(self.problem.n_components)
-        step, blocks = newton.step, problem.shape.blocks
-        p, q = np.where(self.at[0].real < LOWEST, LOWEST, self.at[0]), np.empty_like(self.q)
-        soften(blocks, everything, p, self.at[1], LEAST_SHARE, q)
-        if not (np.array_equal(p, step.p) and np.array_equal(q, step.q)):  # else it is that of the last look
-            step.p[:], step.q[:] = p, q
-            prepare(blocks, everything, problem.wp, problem.wq, problem.vp, problem.vq, 1.0, step)
-            newton.factorise(everything)
-        self.linear = True
 
     def _by_weights(self, of_states: NDArray[Any], of_entries: NDArray[Any]) -> WeightGradients:
         graph, shape = self.problem.potentials.graph, self.problem.shape

@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
-from isinglass.errors import InputError
+from isinglass.errors import MissingDependencyError
 from isinglass.inference.convex_system import Pattern
 
 FloatArray = NDArray[np.float64]
@@ -178,7 +178,8 @@ def require_multigrid() -> Any:
     """Return PyAMG, or say how to get it."""
     try:
         import pyamg
-    except ImportError:
-        remedy = "pip install isinglass[amg], or use system='iterative'"
-        raise InputError("system", "'iterative' where PyAMG is not installed", "'multigrid'", remedy) from None
+    except ImportError as error:
+        raise MissingDependencyError(
+            "system='multigrid' needs PyAMG: pip install isinglass[amg], or use 'iterative'"
+        ) from error
     return pyamg

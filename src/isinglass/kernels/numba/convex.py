@@ -103,19 +103,37 @@ def prepare(blocks, members, wp, wq, vp, vq, scale, step):
     for c in members:
         for i in range(blocks.first_variable[c], blocks.first_variable[c + 1]):
             first, last = blocks.first_state[i], blocks.first_state[i + 1]
-            best, total = first, step.p[first] * 0
+            best = first
             for a in range(first, last):
                 step.hessian[a] = scale * wp[a] / step.p[a]
                 step.by_p[a] = wp[a] * (np.log(step.p[a]) + 1) + vp[a]
-                total += step.p[a]
                 best = a if step.p[a].real > step.p[best].real else best
-            step.t[i] = 1 - total
+            variable_residual(i, blocks, step, 1.0)
             step.ref[i] = best - first
         for link in range(blocks.first_link[c], blocks.first_link[c + 1]):
             for k in range(blocks.first_entry[link], blocks.first_entry[link + 1]):
                 step.inverse[k] = step.q[k] / (scale * wq[k])
                 step.by_q[k] = wq[k] * (np.log(step.q[k]) + 1) + vq[k]
             link_residuals(link, blocks, step)
+
+
+@compiled
+def residuals(blocks, members, step, whole):
+    """Write the residuals t, of sums that should be `whole`, and e of components."""
+    for c in members:
+        for i in range(blocks.first_variable[c], blocks.first_variable[c + 1]):
+            variable_residual(i, blocks, step, whole)
+        for link in range(blocks.first_link[c], blocks.first_link[c + 1]):
+            link_residuals(link, blocks, step)
+
+
+@inner
+def variable_residual(i, blocks, step, whole):
+    """Write t of a variable."""
+    total = step.p[blocks.first_state[i]] * 0
+    for a in range(blocks.first_state[i], blocks.first_state[i + 1]):
+        total += step.p[a]
+    step.t[i] = whole - total
 
 
 @inner

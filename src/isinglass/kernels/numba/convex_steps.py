@@ -101,9 +101,7 @@ def move(blocks, members, step, last, floor, cap):
 def soften(blocks, members, p, q, share, out):
     """Write beliefs of links that are no smaller than a share of the smallest of their variables' beliefs.
 
-    Where a link hardly allows two states together, the beliefs of its variables move as one, and a system over them
-    loses what is left of their difference in rounding. With a least share s, that loss is about 1e-16 / s, and
-    what the change of the matrix does to its solution is about s.
+    What that is for stands in `isinglass.inference.convex_derivative`.
     """
     for c in members:
         for link in range(blocks.first_link[c], blocks.first_link[c + 1]):
