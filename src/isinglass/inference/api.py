@@ -83,7 +83,9 @@ def infer(
     start = time.perf_counter()
     result = chosen.run_stages(stages, progress, tape, init)
     info = replace(result.info, seconds=time.perf_counter() - start)
-    if not info.converged and getattr(chosen, "iterations", None) is None:  # who asks for T iterations gets T
+    if info.note:
+        warnings.warn(f"{info.algorithm}: {info.note}", ConvergenceWarning, stacklevel=2)
+    elif not info.converged and getattr(chosen, "iterations", None) is None:  # who asks for T iterations gets T
         warnings.warn(
             f"{info.algorithm} stopped after {info.iterations} iterations with residual {info.residual:.2g}; "
             "raise max_iter, add damping, or try another schedule",

@@ -161,6 +161,11 @@ class GridFlood(PlaneMove):
             self.bars.give(self, run, bars)
         self.bars = None
 
+    def inner(self, planes: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the rows of sites; what lies beyond the first and the last one is never written."""
+        rows = planes.reshape(4, self.lattice.card, -1, self.lattice.height + 2, self.lattice.width + 2)
+        return rows[..., 1:-1, :].transpose(2, 0, 1, 3, 4)
+
     @property
     def _rows(self) -> int:
         return min(max(STRIP // (self.lattice.width + 2), 1), self.lattice.height)

@@ -150,6 +150,10 @@ class GridSweep(PlaneMove):
             self.bars.give(self, run, bars)
         self.bars = None
 
+    def inner(self, planes: Planes) -> Planes:
+        """Return the planes themselves."""
+        return planes
+
     def _stage(self, t: int) -> Stage:
         return self.stages[min(t, len(self.stages) - 1)]
 

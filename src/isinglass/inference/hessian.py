@@ -5,7 +5,8 @@ With g(phi) the gradient of a loss through the inference that ran, and h so smal
     H v  =  d/dt g(phi + t v)  =  Im g(phi + i h v) / h
 
 (Squire and Trapp 1998; Pearlmutter 1994). The kernels are analytic in every value, forward and backward, so the product
-is exact up to rounding and costs about two gradients. It is that of what really ran: of T iterations, if T were run.
+is exact up to rounding and costs about two gradients. It is that of what really ran: of T iterations, if T were run,
+else of the fixed point; to that end a run goes on until the imaginary parts, too, have converged.
 
 Exact inference carries belief losses back by such a step already, and there is no second imaginary unit. There, a loss
 of log Z alone needs none: H v = Im b(phi + i h v) / h. For other losses g is differentiated along v by differences of
@@ -58,7 +59,7 @@ def hessian_vector_product(
     potentials : Potentials
         Real ones.
     algorithm : str or Algorithm
-        A run that stops at a tolerance is differentiated with the iterations that it took.
+        A run that stops at a tolerance is differentiated at its fixed point; ``iterations=T``, through the T that ran.
     direction : sequence of arrays, or Gradients
         One for each factor, in the shape of its table, the same for factors that share a table; or an object whose
         `groups` hold one for each distinct table. Hard zeros do not move.

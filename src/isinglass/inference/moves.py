@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -128,6 +128,18 @@ class Move(ABC):
         """Do all iterations at once, if that is possible and better; else do nothing."""
         return None
 
+    def effects(self, run: Run, step: Step, fate: Fate) -> None:
+        """Set the residuals of the active components to what a further iteration can do to any probability.
+
+        Residuals of `forward` are changes of normalised messages, which are never larger and cost nothing. This is
+        the measure that convergence is judged by (see `isinglass.kernels.numba.changes`); by default, that of one
+        undamped flooding.
+        """
+        new = np.empty_like(run.m)
+        undamped = replace(run, damping=0.0, stages=run.stages[-1:])
+        Flood().pass_messages(undamped, 0, new, Fate(fate.active, fate.flagged, np.zeros(len(fate.active))))
+        _measure(undamped, run.m, new, fate)
+
     @abstractmethod
     def backward(self, run: Run, step: Step, moved: Mask, bars: Derivatives) -> None:
         """Turn derivatives by the messages after a step into those by the messages before it."""
@@ -145,17 +157,22 @@ class Flood(Move):
     def forward(self, run: Run, t: int, fate: Fate, taped: bool) -> Step:
         """Do iteration t."""
         new, old = run.make_room(taped), run.m
-        self._kernel(run, t, new, fate)
+        self.pass_messages(run, t, new, fate)
         run.m, run.spare = new, None if taped else old
         return run.step(Step(self, t, fate.active, old), taped)
 
-    def _kernel(self, run: Run, t: int, new: NDArray[Any], fate: Fate) -> None:
+    def pass_messages(self, run: Run, t: int, new: NDArray[Any], fate: Fate) -> None:
+        """Write the messages after iteration t to `new`."""
         from isinglass.kernels.numba.passes import flood
 
         flood(
             run.edges, run.span, run.values(t), run.m, new, run.n, run.damping, *fate[:3], run.scratch,
             run.states, run.units, run.ring,
         )  # fmt: skip
+
+    def effects(self, run: Run, step: Step, fate: Fate) -> None:
+        """Compare the messages before and after the step."""
+        _measure(run, step.before, run.m, fate)
 
     def backward(self, run: Run, step: Step, moved: Mask, bars: Derivatives) -> None:
         """Reverse a step."""
@@ -175,7 +192,8 @@ class FloodPairs(Flood):
     partner: IntArray
     spare: NDArray[Any] | None = field(default=None, init=False)
 
-    def _kernel(self, run: Run, t: int, new: NDArray[Any], fate: Fate) -> None:
+    def pass_messages(self, run: Run, t: int, new: NDArray[Any], fate: Fate) -> None:
+        """Write the messages after iteration t to `new`."""
         from isinglass.kernels.numba.pairs import flood_pairs
 
         flood_pairs(
@@ -257,6 +275,24 @@ class Chase(Follow):
             run.units, run.ring,
         )  # fmt: skip
         return Step(self, t, fate.active, log[:logged].copy(), sequence[:count].copy())
+
+    def effects(self, run: Run, step: Step, fate: Fate) -> None:
+        """Leave the residuals alone: they are such effects already."""
+
+
+def _measure(run: Run, old: NDArray[Any], new: NDArray[Any], fate: Fate) -> None:
+    """Set residuals by messages before and after an iteration; of complex ones, also by how far imaginary parts moved.
+
+    Those stand for derivatives, which change relative to their size.
+    """
+    from isinglass.kernels.numba.changes import effects, imaginary_effects
+
+    effects(run.edges, run.span, old, new, run.damping, fate.active, fate.residual, run.ring)
+    if run.m.dtype.kind == "c":
+        moved, size = np.zeros(len(fate.active)), np.zeros(len(fate.active))
+        imaginary_effects(run.edges, old, new, run.damping, fate.active, moved, size, run.ring)
+        share = np.divide(moved, size, out=np.zeros_like(moved), where=size > 0)
+        np.maximum(fate.residual, share, out=fate.residual, where=fate.active)
 
 
 def _inside(run: Run, sequence: IntArray) -> IntArray:

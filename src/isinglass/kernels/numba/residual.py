@@ -1,19 +1,20 @@
 """The residual schedule: always update the link whose messages would change most (Elidan, McGraw and Koller 2006).
 
-A binary heap holds the links of a component by their pending change. What every variable sends (n) and every link's
-next messages (`pending`) are kept up to date: after an update, the variables of the link send anew, and the links next
-to it compute their next messages. One iteration makes as many updates as the component has links, fewer if the largest
-pending change falls to the tolerance. The sequence of updates and the messages that they overwrote are logged, so that
-the reverse pass replays them. An iteration depends on the messages at its start alone.
+A binary heap holds the links of a component by their pending change, measured by what it can do to a probability (see
+`changes`). What every variable sends (n) and every link's next messages (`pending`) are kept up to date: after an
+update, the variables of the link send anew, and the links next to it compute their next messages. One iteration makes
+as many updates as the component has links, fewer if the largest pending change falls to the tolerance. The sequence of
+updates and the messages that they overwrote are logged, so that the reverse pass replays them. An iteration depends on
+the messages at its start alone.
 """
 
 from __future__ import annotations
 
 from isinglass.compilation import compiled, inner
+from isinglass.kernels.numba.changes import effect, widest_ratio
 from isinglass.kernels.numba.indexing import first_of, ix
 from isinglass.kernels.numba.messages import (
     damp_row,
-    distance,
     divide_row,
     edge_card,
     raise_messages,
@@ -78,7 +79,7 @@ def look_ahead(f, edges, values, m, n, pending, change, damping, scratch, states
         s, card = first_of(e, edges.start, states), edge_card(edges.start, e, states)
         for k in range(card):
             pending[ix(s + k)] = scratch.out[ix(place + k)]
-        change[ix(e)] = distance_of(m, pending, s, card, ring)
+        change[ix(e)] = effect(widest_ratio(m, s, pending, s, card, ring), damping)
         place += card
     return low
 
@@ -92,16 +93,7 @@ def look_across(e, other, edges, values, m, n, pending, change, damping, states,
     divide_row(pending, to, outer, total, ring)
     if damping != 0:
         damp_row(m, to, pending, to, outer, damping, ring)
-    change[ix(other)] = distance_of(m, pending, to, outer, ring)
-
-
-@inner
-def distance_of(m, pending, at, card, ring):
-    """Return the largest difference of two messages."""
-    change = 0.0
-    for k in range(at, at + card):
-        change = max(change, distance(m[ix(k)], pending[ix(k)], ring))
-    return change
+    change[ix(other)] = effect(widest_ratio(m, to, pending, to, outer, ring), damping)
 
 
 @inner
