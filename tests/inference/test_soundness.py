@@ -1,6 +1,6 @@
-"""Random trees and loops with tables of up to hundreds of nats: nothing that is flagged as converged or bounded is wrong.
+"""Random trees and loops, tables of up to hundreds of nats: nothing that is flagged as converged or bounded is wrong.
 
-``python -m tests.inference.test_soundness FIRST LAST`` checks the models of these seeds and prints what is wrong.
+``python tests/inference/test_soundness.py FIRST LAST`` checks the models of these seeds and prints what is wrong.
 """
 
 import sys

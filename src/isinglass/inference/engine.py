@@ -247,10 +247,23 @@ class Engine:
             log_zi=np.zeros(len(edges.cards), dtype),
             log_za=np.zeros(len(edges.component), dtype),
             pool=pool,
+            steps=self._imaginary_steps(),
             uniform=self.initial is None,
         )
         pool.give_back_with(run, run.n)
         return run
+
+    def _imaginary_steps(self) -> NDArray[np.float64]:
+        """Return the largest imaginary part of a log table of each component; nothing if they are real."""
+        if self.potentials.dtype.kind != "c":
+            return np.zeros(0)
+        steps = np.zeros(self.graph.n_components)
+        for group, tables, ids in zip(
+            self.graph.groups, self.potentials.groups, self.potentials.table_ids, strict=True
+        ):
+            largest = np.abs(tables.imag).reshape(len(tables), -1).max(axis=1, initial=0.0)
+            np.maximum.at(steps, self.graph.factor_component[group.factors], largest[ids])
+        return steps
 
     def _scratch(self) -> Scratch:
         from isinglass.kernels.numba import passes

@@ -10,7 +10,7 @@ import numpy as np
 from isinglass.graph.edges import edges_of
 from isinglass.graph.factor_graph import FactorGraph
 from isinglass.graph.schedules import grid_shape
-from isinglass.inference.moves import Derivatives, Fate, Follow, Mask, Run, Step
+from isinglass.inference.moves import Derivatives, Fate, Follow, Mask, Run, Step, unwatched
 from isinglass.inference.plane_move import PlaneMove, Planes
 from isinglass.inference.sums import sum_at
 from isinglass.validation import IntArray
@@ -129,7 +129,7 @@ class GridSweep(PlaneMove):
         stack = step.stack
         if stack is None:
             stack = np.empty((1, *self.sheets.shape))
-            self.iterate(run, step.t, step.before, stack, 1, _unwatched(moved))
+            self.iterate(run, step.t, step.before, stack, 1, unwatched(moved))
         stage, mine = self._stage(step.t), self.bars.stages[min(step.t, len(self.stages) - 1)]
         sweep_grids_back(
             stage.phi, stage.turned, step.before, stack, step.iterations, self._again(step.t), self.bars.m, mine.phi,
@@ -141,7 +141,7 @@ class GridSweep(PlaneMove):
         """Reverse a step by the loops that know counting numbers, which do it again first."""
         for t in range(step.iterations - 1, -1, -1):
             run.m = self.messages(self.before(step, t))
-            again = self.general.forward(run, step.t + t, _unwatched(moved), True)
+            again = self.general.forward(run, step.t + t, unwatched(moved), True)
             self.general.backward(run, again, moved, bars)
 
     def finish_back(self, run: Run, bars: Derivatives) -> None:
@@ -249,7 +249,3 @@ def _work(sheets: Sheets) -> Work:
         down_bar=plane(),
         turned_bar=np.empty((3, card, width, height)),
     )
-
-
-def _unwatched(active: Mask) -> Fate:
-    return Fate(active, np.zeros(len(active), bool), np.zeros(len(active)), watched=False)

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 Mask = NDArray[np.bool_]
 
+NOISE = 1e-15  # of a derivative along a step of size one
+
 
 @dataclass(eq=False)
 class Run:
@@ -45,6 +47,7 @@ class Run:
     log_zi: NDArray[Any]
     log_za: NDArray[Any]
     pool: Pool
+    steps: NDArray[np.float64]  # (components,) the largest imaginary part of a log table; empty if they are real
     uniform: bool = False  # whether m is, to begin with
     spare: NDArray[Any] | None = None  # a second place for messages, where nothing is taped
 
@@ -77,6 +80,11 @@ class Fate(NamedTuple):
     flagged: Mask
     residual: NDArray[np.float64]
     watched: bool = True
+
+
+def unwatched(active: Mask) -> Fate:
+    """Return the fate of components of which only the messages are wanted."""
+    return Fate(active, np.zeros(len(active), bool), np.zeros(len(active)), watched=False)
 
 
 @dataclass(eq=False)
@@ -139,6 +147,10 @@ class Move(ABC):
         undamped = replace(run, damping=0.0, stages=run.stages[-1:])
         Flood().pass_messages(undamped, 0, new, Fate(fate.active, fate.flagged, np.zeros(len(fate.active))))
         _measure(undamped, run.m, new, fate)
+
+    def at_a_fixed_point(self) -> Move:
+        """Return a move that updates every message, though none would change."""
+        return self
 
     @abstractmethod
     def backward(self, run: Run, step: Step, moved: Mask, bars: Derivatives) -> None:
@@ -279,6 +291,10 @@ class Chase(Follow):
     def effects(self, run: Run, step: Step, fate: Fate) -> None:
         """Leave the residuals alone: they are such effects already."""
 
+    def at_a_fixed_point(self) -> Move:
+        """Return a sequence of all links: nothing has a residual."""
+        return Follow(lambda t: np.arange(len(self.heap[0])))
+
 
 def _measure(run: Run, old: NDArray[Any], new: NDArray[Any], fate: Fate) -> None:
     """Set residuals by messages before and after an iteration; of complex ones, also by how far imaginary parts moved.
@@ -291,6 +307,7 @@ def _measure(run: Run, old: NDArray[Any], new: NDArray[Any], fate: Fate) -> None
     if run.m.dtype.kind == "c":
         moved, size = np.zeros(len(fate.active)), np.zeros(len(fate.active))
         imaginary_effects(run.edges, old, new, run.damping, fate.active, moved, size, run.ring)
+        moved[moved <= NOISE * run.steps] = 0  # nothing but rounding
         share = np.divide(moved, size, out=np.zeros_like(moved), where=size > 0)
         np.maximum(fate.residual, share, out=fate.residual, where=fate.active)
 
