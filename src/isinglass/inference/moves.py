@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 Mask = NDArray[np.bool_]
 
 NOISE = 1e-15  # of a derivative along a step of size one
+ROUNDING = 4e-15  # of logarithms
 
 
 @dataclass(eq=False)
@@ -282,11 +283,19 @@ class Chase(Follow):
         if run.spare is None:
             run.spare = np.empty_like(run.m)
         count, logged = chase(
-            edges, run.span, run.values(t), members, first, run.m, run.n, run.spare, np.zeros(len(edges.edge_link)),
-            log, sequence, np.zeros(links), heap, place, run.tol, run.damping, *fate[:3], run.scratch, run.states,
-            run.units, run.ring,
+            edges, run.span, run.values(t), members, first, run.m, run.n, run.spare, np.ones(len(edges.edge_link)),
+            log, sequence, np.ones(links), heap, place, self._limit(run), run.damping, *fate[:3], run.scratch,
+            run.states, run.units, run.ring,
         )  # fmt: skip
         return Step(self, t, fate.active, log[:logged].copy(), sequence[:count].copy())
+
+    @staticmethod
+    def _limit(run: Run) -> float:
+        """Return exp(osc) of a change, damped, whose effect without damping is just within the tolerance."""
+        if run.tol < 0:
+            return 0.0
+        osc = 4 * np.arctanh(min(run.tol, 0.999)) * (1 - run.damping) - ROUNDING
+        return float(np.exp(max(osc, 0.0)))
 
     def effects(self, run: Run, step: Step, fate: Fate) -> None:
         """Leave the residuals alone: they are such effects already."""
