@@ -38,10 +38,12 @@ from isinglass.inference import Result
 from isinglass.inference.convex_weights import EntropyTable
 from isinglass.io.files import PathLike
 from isinglass.models import EntropyModel, Model
+from isinglass.models.symmetry import require_symmetric
 from isinglass.validation import IntArray, whole_number
 
 FloatArray = NDArray[np.float64]
-_OF_DATA = ("bias", "edge_bias", "edges", "class_weight", "entropy", "inference")  # what the compiled data depend on
+# what the compiled data depend on
+_OF_DATA = ("bias", "edge_bias", "edges", "symmetric", "class_weight", "entropy", "inference")
 
 
 class CRF(BaseEstimator):  # type: ignore[misc]
@@ -194,7 +196,12 @@ class CRF(BaseEstimator):  # type: ignore[misc]
         if not fits_entropy(self):
             return model
         first = algorithm_of(self).weights  # type: ignore[attr-defined]
-        return EntropyModel(model, first.variables, first.factors)
+        return EntropyModel(model, first.variables, first.factors, symmetric=self._is_symmetric())
+
+    def _is_symmetric(self) -> bool:
+        """Tell whether all tables of edges are symmetric in the two labels."""
+        given = getattr(self, "symmetric", False)
+        return isinstance(given, bool | np.bool_) and bool(given)
 
     def _problems(self, stages: list[CRF], X: Any, Y: Any, sample_weight: Any, validation: Any) -> list[Problem]:
         """Check everything, and compile the model of each stage; one that is the same in the next is used again."""
@@ -227,6 +234,8 @@ class CRF(BaseEstimator):  # type: ignore[misc]
         if isinstance(weights, EntropyTable):
             with renamed("weights", "entropy"):
                 weights.on(model.graph)
+                if self._is_symmetric() and np.ndim(weights.factors) == 2:
+                    require_symmetric(np.asarray(weights.factors), "weights['factors']")
 
     def _data(
         self, examples: Any, labels: IntArray, n_states: int, sample: FloatArray | None, classes: FloatArray | None

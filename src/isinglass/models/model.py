@@ -110,6 +110,11 @@ class Model:
     def __reduce__(self) -> tuple[Any, ...]:
         return (Model, (self.graph, self._terms))
 
+    @property
+    def terms(self) -> list[Term]:
+        """The terms of all groups, one group after the other."""
+        return [term for listed in self._terms for term in listed]
+
     def potentials(self, theta: ArrayLike, evidence: Evidence | None = None) -> Potentials:
         """Return the log-potentials for parameters.
 
@@ -202,6 +207,21 @@ class Model:
             raise InputError("named", f"a mapping with the names {', '.join(map(repr, self.parameters))}", got)
         arrays = [_shaped(named[name], shape, f"named[{name!r}]") for name, shape in self.parameters.items()]
         return np.concatenate([np.zeros(0), *(array.ravel() for array in arrays)])
+
+    def reduced(self, theta: ArrayLike) -> NDArray[Any]:
+        """Return the parameters to keep, of all that give the same tables: symmetric ones, for symmetric tables.
+
+        Examples
+        --------
+        >>> from isinglass.models import graph_model
+        >>> model = graph_model([([[1.0], [2.0]], [(0, 1)])], n_states=2, symmetric=True)
+        >>> model.reduced([0, 0, 1, 2, 4, 5]).tolist()
+        [0.0, 0.0, 1.0, 3.0, 3.0, 5.0]
+        """
+        flat = self._checked(theta)
+        for part in (part for group in self._groups for part in group.parts):
+            flat[part.where] = part.term.reduced(flat[part.where].reshape(part.term.shape)).ravel()
+        return flat
 
     def mask(self, kind: Kind) -> NDArray[np.bool_]:
         """Return which entries of theta are parameters of nodes, of edges, or of other cliques.
