@@ -134,6 +134,30 @@ def test_encoded_data():
         crf(bias=True).fit(X, Y).predict(data)
 
 
+def test_encoded_data_know_their_estimator(tmp_path):
+    X, Y = sentences()
+    turned = X[::-1], Y[::-1]  # as many attributes, in another order
+    fitted, other = crf().fit(X, Y), crf().fit(*turned)
+    data = fitted.encode(X)
+    assert other.index_.n_attributes == fitted.index_.n_attributes
+    calls = [
+        other.predict, other.predict_marginals, other.sample, lambda d: other.predict_n_best(d, 2),
+        lambda d: other.score(d, Y), lambda d: other.log_likelihood(d, Y), crf().fit(*turned).predict,
+    ]  # fmt: skip
+    for call in calls:
+        with pytest.raises(InputError, match=r"X: expected an encoding by this estimator's .* encode them again"):
+            call(data)
+    fitted.save(tmp_path / "crf.isg")
+    for same in (pickle.loads(pickle.dumps(fitted)), ig.ChainCRF.load(tmp_path / "crf.isg"), crf().fit(X, Y)):
+        assert same.predict(data) == same.predict(X)
+    fitted.fit(*turned)
+    with pytest.raises(InputError, match="encode them again"):
+        fitted.predict(data)
+    assert ig.HMM().fit(X, Y).predict(data) == ig.HMM().fit(X, Y).predict(X)  # the same attributes
+    rows = arrays(X)
+    assert crf().fit(rows, Y).predict(crf(l2=9.0).fit(rows, Y).encode(rows)) == crf().fit(rows, Y).predict(rows)
+
+
 def test_unknown_attributes_are_ignored():
     X, Y = sentences()
     fitted = crf().fit(X, Y)

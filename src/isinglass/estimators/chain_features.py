@@ -80,10 +80,18 @@ def _bytes(names: Iterable[str], count: int) -> NDArray[np.uint8] | None:
 
 @dataclass(frozen=True, eq=False)
 class Encoded:
-    """Tokens of all sequences: attributes (tokens, attributes), and where each sequence begins (`ChainCRF.encode`)."""
+    """Tokens of all sequences: attributes (tokens, attributes), and where each sequence begins (`ChainCRF.encode`).
+
+    It knows what its columns are, so that an estimator with other attributes refuses it.
+    """
 
     X: csr_array
     offsets: IntArray
+    index: FeatureIndex
+
+    def contents(self) -> Iterable[NDArray[Any]]:
+        """Return arrays that tell these tokens from others."""
+        return self.X.data, self.X.indices, self.X.indptr, self.offsets
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,8 +150,7 @@ class FeatureIndex:
     def encode(self, X: Any) -> Encoded:
         """Lay out new data by the columns of the training data; what is laid out already stays as it is."""
         if isinstance(X, Encoded):
-            if X.X.shape[1] != self.n_attributes:
-                raise InputError("X", f"{self.n_attributes} attributes, as in fit", f"{X.X.shape[1]}")
+            self._require_own(X)
             return X
         sequences = _sequences(X)
         named = _is_named(sequences)
@@ -157,6 +164,15 @@ class FeatureIndex:
             remedy = "give the same features as to fit, or fit anew"
             raise InputError("X", f"{self.n_given} features, as in fit", f"{rows.shape[1]}", remedy)
         return self._of_rows(rows, sequences)
+
+    def _require_own(self, encoded: Encoded) -> None:
+        """Refuse what was laid out by other columns."""
+        other = encoded.index
+        if other is self or (other.names, other.n_given, other.bias) == (self.names, self.n_given, self.bias):
+            return
+        got = f"one by {other.n_attributes} attributes of another estimator, or of another fit"
+        expected = f"an encoding by this estimator's {self.n_attributes} attributes, as in fit"
+        raise InputError("X", expected, got, "encode them again, or give the sequences themselves")
 
     def _of_rows(self, rows: Any, sequences: list[Any]) -> Encoded:
         X = csr_array(rows)
@@ -178,7 +194,7 @@ class FeatureIndex:
             columns = np.insert(columns, starts[1:], self.n_given)
             data = np.insert(data, starts[1:], 1.0)
             starts = starts + np.arange(len(starts))
-        return Encoded(csr_array((data, columns, starts), shape=(len(counts), self.n_attributes)), offsets)
+        return Encoded(csr_array((data, columns, starts), shape=(len(counts), self.n_attributes)), offsets, self)
 
 
 def _sequences(X: Any) -> list[Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
 from dataclasses import dataclass, replace
 from typing import Any
@@ -17,7 +16,7 @@ from isinglass.estimators.chain_constraints import forbidden_table
 from isinglass.estimators.chain_features import Encoded, FeatureIndex, classes_of, codes_of, flat_labels
 from isinglass.estimators.checks import class_weights, example_weights, renamed
 from isinglass.estimators.choices import check_class_weight, check_run
-from isinglass.estimators.problem import described
+from isinglass.estimators.fingerprints import fingerprint
 from isinglass.estimators.training import Parts, Told
 from isinglass.learning.optimisers import OPTIMISERS, Optimizer, make_optimizer
 from isinglass.learning.optimisers.base import OptimResult
@@ -86,7 +85,7 @@ class ChainProblem:
         offsets = self.data.offsets
         tokens = np.concatenate([np.arange(offsets[i], offsets[i + 1]) for i in rows.tolist()])
         sizes = np.diff(offsets)[rows]
-        part = Encoded(csr_array(self.data.X[tokens]), np.concatenate([[0], np.cumsum(sizes)]))
+        part = replace(self.data, X=csr_array(self.data.X[tokens]), offsets=np.concatenate([[0], np.cumsum(sizes)]))
         weights = None if self.weights is None else self.weights[tokens]
         return self._of(part, self.labels[tokens], weights, self.chosen.l2 * len(rows) / (len(offsets) - 1))
 
@@ -96,19 +95,12 @@ class ChainProblem:
 
     def fingerprint(self, start: FloatArray) -> str:
         """Return a text that another problem, by data or choices, does not have; limits of the run may differ."""
-        chosen, X = self.chosen, self.data.X
-        digest = hashlib.sha256()
-        made = [described(chosen.loss), described(chosen.optimizer), chosen.l2, self.classes]
-        digest.update(repr((made, self.model.parameters, list(self.index.names or ()))).encode())
-        weights = np.zeros(0) if self.weights is None else self.weights
-        arrays = [start, self.labels, weights, X.data, X.indices, X.indptr, self.data.offsets, self.model.forbidden]
-        if self.validation is not None:
-            held, y = self.validation
-            arrays += [held.X.data, held.X.indices, held.X.indptr, held.offsets, y]
-        for array in (*arrays, self.model.features.first, self.model.features.labels):
-            digest.update(f"{array.dtype.str}{array.shape}".encode())
-            digest.update(np.ascontiguousarray(array).tobytes())
-        return digest.hexdigest()
+        chosen, model = self.chosen, self.model
+        made = chosen.loss, chosen.optimizer, chosen.l2, self.classes, repr(list(self.index.names or ()))
+        features = model.forbidden, model.features.first, model.features.labels
+        held = None if self.validation is None else (*self.validation[0].contents(), self.validation[1])
+        data = start, self.labels, self.weights, *self.data.contents()
+        return fingerprint(made, model.parameters, features, data, held)
 
     def _of(self, data: Encoded, labels: IntArray, weights: FloatArray | None, l2: float) -> SequenceObjective:
         sequences = Sequences(self.model.features.compiled(data.X), data.offsets)
