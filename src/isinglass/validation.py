@@ -64,13 +64,37 @@ def number(value: object, argument: str, minimum: float, below: float) -> float:
     return float(value)
 
 
+def array_of(
+    values: Any, argument: str, expected: str, masked: str = "fill in or drop what is masked", ragged: str = ""
+) -> NDArray[Any]:
+    """Convert to an array; lists that form none are refused, and masked values, which would be taken as they are.
+
+    `masked` and `ragged` are the remedies.
+
+    Examples
+    --------
+    >>> array_of([1, 2], "values", "numbers")
+    array([1, 2])
+    >>> array_of(np.ma.masked_equal([1, -1], -1), "Y", "labels", "use .filled(-1)")
+    Traceback (most recent call last):
+    ...
+    isinglass.errors.InputError: Y: expected labels, got a masked array with 1 masked value; use .filled(-1)
+    """
+    parts = values if isinstance(values, list | tuple) else (values,)
+    hidden = sum(int(np.ma.getmaskarray(part).sum()) for part in parts if isinstance(part, np.ma.MaskedArray))
+    if hidden:
+        got = f"a masked array with {hidden} masked value{'s' if hidden > 1 else ''}"
+        raise InputError(argument, expected, got, masked)
+    try:
+        return np.asarray(values)
+    except (ValueError, TypeError, OverflowError):
+        raise InputError(argument, expected, "values that do not form an array", ragged) from None
+
+
 def integers(values: ArrayLike, argument: str, ndim: int) -> IntArray:
     """Convert to an int64 array with `ndim` axes; floats, Booleans and ragged lists are refused."""
     expected = f"integers in an array with {ndim} {'axis' if ndim == 1 else 'axes'}"
-    try:
-        array = np.asarray(values)
-    except (ValueError, TypeError, OverflowError):
-        raise InputError(argument, expected, "values that do not form an array") from None
+    array = array_of(values, argument, expected, "use .filled(...), or drop what is masked")
     if array.size == 0 and array.dtype.kind == "f":
         array = array.astype(np.int64)  # np.asarray([]) is float
     if array.dtype.kind not in "iu":
@@ -85,10 +109,7 @@ def integers(values: ArrayLike, argument: str, ndim: int) -> IntArray:
 def log_values(values: ArrayLike, argument: str) -> NDArray[Any]:
     """Convert to a new float64 (or complex128) array without NaN or +inf; -inf is a hard zero."""
     expected = "real numbers (natural logarithms; -inf forbids)"
-    try:
-        array = np.array(values)
-    except (ValueError, TypeError):
-        raise InputError(argument, expected, "values that do not form an array") from None
+    array = array_of(values, argument, expected, "use .filled(-np.inf) to forbid what is masked")
     if array.dtype.kind not in "iufc":
         raise InputError(argument, expected, f"dtype {array.dtype}")
     array = array.astype(np.complex128 if array.dtype.kind == "c" else np.float64)
