@@ -91,6 +91,41 @@ def array_of(
         raise InputError(argument, expected, "values that do not form an array", ragged) from None
 
 
+def real_numbers(values: Any, argument: str, expected: str, remedy: str = "") -> NDArray[np.float64]:
+    """Convert to a float64 array; text, complex numbers and masked values are refused, inf and nan are not.
+
+    Examples
+    --------
+    >>> real_numbers([1, 2.5], "weights", "numbers")
+    array([1. , 2.5])
+    """
+    array = array_of(values, argument, expected, ragged=remedy)
+    try:
+        if array.dtype.kind in "biufO":
+            return array.astype(np.float64, copy=False)
+    except (TypeError, ValueError, OverflowError):
+        pass
+    raise InputError(argument, expected, f"{values!r:.60}", remedy)
+
+
+def to_integers(array: NDArray[Any], otherwise: str = "number the different values from 0 on") -> str:
+    """Return the remedy that makes integers of an array of something else.
+
+    Examples
+    --------
+    >>> to_integers(np.array(["0", "1"])), to_integers(np.array(["y", "n"]))
+    ('convert it, e.g. with .astype(int)', 'number the different values from 0 on')
+    """
+    try:
+        with np.errstate(invalid="ignore"):
+            whole = array.astype(np.int64)
+        if array.dtype.kind not in "fc" or np.array_equal(whole, array):
+            return "convert it, e.g. with .astype(int)"
+    except (TypeError, ValueError, OverflowError, Warning):
+        pass
+    return otherwise
+
+
 def integers(values: ArrayLike, argument: str, ndim: int) -> IntArray:
     """Convert to an int64 array with `ndim` axes; floats, Booleans and ragged lists are refused."""
     expected = f"integers in an array with {ndim} {'axis' if ndim == 1 else 'axes'}"
@@ -98,7 +133,7 @@ def integers(values: ArrayLike, argument: str, ndim: int) -> IntArray:
     if array.size == 0 and array.dtype.kind == "f":
         array = array.astype(np.int64)  # np.asarray([]) is float
     if array.dtype.kind not in "iu":
-        raise InputError(argument, expected, f"dtype {array.dtype}", "convert it, e.g. with .astype(int)")
+        raise InputError(argument, expected, f"dtype {array.dtype}", to_integers(array))
     if array.ndim != ndim:
         raise InputError(argument, expected, f"shape {array.shape}")
     if array.dtype.kind == "u" and array.size and int(array.max()) > np.iinfo(np.int64).max:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
+from numbers import Number
 from typing import Any
 
 import numpy as np
@@ -310,7 +311,7 @@ def _type(value: object) -> str:
 
 
 def flat_labels(Y: Any, offsets: IntArray, argument: str = "Y") -> list[Any]:
-    """Check that labels have the lengths of their sequences, and return all of them, None where not observed."""
+    """Check that labels have the lengths of their sequences, and return all of them."""
     given = items(Y, argument, "a list of label sequences")
     if len(given) != len(offsets) - 1:
         raise InputError(argument, f"{len(offsets) - 1} sequences, as in X", f"{len(given)}")
@@ -321,17 +322,43 @@ def flat_labels(Y: Any, offsets: IntArray, argument: str = "Y") -> list[Any]:
         i = int(wrong[0])
         remedy = "give each token a label (None: not observed)"
         raise InputError(f"{argument}[{i}]", f"{sizes[i]} labels", f"{len(plain[i])}", remedy)
-    flat = list(chain.from_iterable(plain))
-    kinds = set(map(type, flat))
-    if any(issubclass(kind, np.generic) for kind in kinds):
+    return list(chain.from_iterable(plain))
+
+
+def observed_labels(Y: Any, offsets: IntArray, argument: str = "Y", new: bool = False) -> list[Any]:
+    """Return all labels, None where not observed, which -1 is among numbers; those of several types are refused.
+
+    Labels are `new` where it is not known yet which there are; then -1 and 1 alone are refused, too.
+    """
+    return observed(flat_labels(Y, offsets, argument), argument, new)
+
+
+def observed(flat: list[Any], argument: str = "Y", new: bool = False) -> list[Any]:
+    """Return labels with None for -1 among numbers.
+
+    Examples
+    --------
+    >>> observed([0.0, -1.0, None, 1.0]), observed(["-1", "0"])
+    ([0.0, None, None, 1.0], ['-1', '0'])
+    """
+    if any(issubclass(kind, np.generic) for kind in set(map(type, flat))):
         flat = [label.item() if isinstance(label, np.generic) else label for label in flat]
-        kinds = set(map(type, flat))
+    kinds = {_family(kind) for kind in set(map(type, flat)) if kind is not type(None)}
     if float in kinds and any(label != label for label in flat if isinstance(label, float)):
         raise InputError(argument, "labels", "nan", "None is a label that is not observed")
-    if int in kinds and kinds <= {int, type(None)} and -1 in flat:
-        refuse_spins(np.array([label for label in flat if label is not None], np.int64))
-        flat = [None if label == -1 else label for label in flat]
-    return flat
+    if len(kinds) > 1:
+        remedy = "None is a label that is not observed; convert the others, e.g. with str"
+        raise InputError(argument, "labels of one type", " and ".join(sorted(k.__name__ for k in kinds)), remedy)
+    if not any(issubclass(kind, Number) for kind in kinds) or -1 not in flat:
+        return flat
+    if new:
+        refuse_spins(np.array([label for label in flat if label is not None]))
+    return [None if label == -1 else label for label in flat]
+
+
+def _family(kind: type) -> type:
+    """Return the type that labels of a type count as."""
+    return next((base for base in (bool, int, float, str) if issubclass(kind, base)), kind)
 
 
 def _plain(labels: Any, argument: str) -> Sequence[Any]:
@@ -349,8 +376,8 @@ def classes_of(flat: list[Any]) -> list[Any]:
 
     Examples
     --------
-    >>> classes_of(["O", "B", None, "O"]), classes_of([("N", 1), None, 3])
-    (['B', 'O'], [('N', 1), 3])
+    >>> classes_of(["O", "B", None, "O"]), classes_of([("N", 1), None, (3, "N")])
+    (['B', 'O'], [('N', 1), (3, 'N')])
     """
     try:
         found = list(dict.fromkeys(label for label in flat if label is not None))

@@ -13,9 +13,9 @@ from scipy.sparse import csr_array
 from isinglass import decoding, losses
 from isinglass.errors import InputError
 from isinglass.estimators.chain_constraints import forbidden_table
-from isinglass.estimators.chain_features import Encoded, FeatureIndex, classes_of, codes_of, flat_labels
-from isinglass.estimators.checks import class_weights, example_weights, renamed
-from isinglass.estimators.choices import check_class_weight, check_run
+from isinglass.estimators.chain_features import Encoded, FeatureIndex, classes_of, codes_of, observed, observed_labels
+from isinglass.estimators.checks import class_weights, example_weights, renamed, require_room
+from isinglass.estimators.choices import check_class_weight, check_run, jobs_of
 from isinglass.estimators.fingerprints import fingerprint
 from isinglass.estimators.training import Parts, Told
 from isinglass.learning.optimisers import OPTIMISERS, Optimizer, make_optimizer
@@ -124,8 +124,7 @@ def checked(crf: Any) -> ChainChoices:
         raise InputError("order", "1 or 2", repr(crf.order))
     if crf.order == 2 and isinstance(loss, losses.Pseudolikelihood):
         raise InputError("loss", "one of beliefs, or 'cl', for chains of second order", repr(loss.name), "use order=1")
-    l2, threads = number(crf.l2, "l2", 0, math.inf), whole_number(crf.n_jobs, "n_jobs", 1)
-    return ChainChoices(loss, _optimizer(crf), l2, threads)
+    return ChainChoices(loss, _optimizer(crf), number(crf.l2, "l2", 0, math.inf), jobs_of(crf.n_jobs))
 
 
 def decoder_of(crf: Any) -> str:
@@ -165,12 +164,13 @@ def problem_of(
             raise InputError("classes", "those of the first call", f"{classes!r:.60}", "leave them out")
     else:
         index, data = FeatureIndex.learn(X, crf.bias)
-        labels_known = None if classes is None else classes_of(items(classes, "classes", "a list of labels"))
-    flat = flat_labels(Y, data.offsets)
+        labels_known = None if classes is None else _named(classes)
+    flat = observed_labels(Y, data.offsets, new=labels_known is None)
     names = classes_of(flat) if labels_known is None else labels_known
     if not names:
         raise InputError("Y", "at least one observed label", "none", "None, or -1 for integers, is not observed")
     labels = codes_of(flat, names, remedy="name all classes in the first call of partial_fit, or fit anew")
+    require_room(len(names), len(names) ** (crf.order + 1), 0, chosen.optimizer)
     weights = _weights(crf, sample_weight, labels, names, np.diff(data.offsets))
     if known:
         model = crf.model_
@@ -178,6 +178,14 @@ def problem_of(
         features = _features(crf, data.X, labels, len(names))
         model = SequenceModel(features, bool(crf.boundary), forbidden_table(crf.forbidden, names), crf.order)
     return ChainProblem(chosen, index, names, model, data, labels, weights)
+
+
+def _named(classes: Any) -> list[Any]:
+    """Check the classes that a caller names."""
+    found = observed(items(classes, "classes", "a list of labels"), "classes")
+    if None in found:
+        raise InputError("classes", "labels", "None or -1, which is not observed", "leave it out")
+    return classes_of(found)
 
 
 def with_validation(problem: ChainProblem, validation: Any) -> ChainProblem:
@@ -189,7 +197,7 @@ def with_validation(problem: ChainProblem, validation: Any) -> ChainProblem:
         raise InputError("validation", "a tuple (X, Y)", got, "or leave it out")
     with renamed("X", "validation[0]"), renamed("Y", "validation[1]"):
         data = problem.index.encode(validation[0])
-        labels = codes_of(flat_labels(validation[1], data.offsets), problem.classes)
+        labels = codes_of(observed_labels(validation[1], data.offsets), problem.classes)
     return replace(problem, validation=(data, labels))
 
 
@@ -212,7 +220,11 @@ def _weights(crf: Any, sample_weight: Any, labels: IntArray, classes: list[Any],
         given = crf.class_weight
         if isinstance(given, dict):
             places = {label: i for i, label in enumerate(classes)}
-            given = {places[label]: weight for label, weight in given.items() if label in places}
+            unknown = [label for label in given if label not in places]
+            if unknown:
+                expected, got = f"labels among the {len(classes)} classes as keys", f"{unknown[0]!r:.60}"
+                raise InputError("class_weight", expected, got, "drop it; a label that Y does not have has no weight")
+            given = {places[label]: weight for label, weight in given.items()}
         weights *= class_weights(given, labels, len(classes))[np.maximum(labels, 0)]
     return weights
 

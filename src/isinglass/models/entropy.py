@@ -20,7 +20,7 @@ from isinglass.errors import InputError
 from isinglass.models.checks import flag
 from isinglass.models.model import Model
 from isinglass.models.symmetry import require_symmetric, symmetric_part
-from isinglass.validation import instance
+from isinglass.validation import instance, real_numbers
 
 FloatArray = NDArray[np.float64]
 VARIABLES, FACTORS = "entropy/variables", "entropy/factors"
@@ -149,9 +149,10 @@ class EntropyModel(Model):
             require_symmetric(self.base[1], "factors")
 
     def _add(self, name: str, given: ArrayLike | None, rows: int, shape: tuple[int, ...], kind: Any) -> None:
-        features = np.ones((1, 1)) if given is None else np.asarray(given, np.float64)
+        expected = f"finite numbers ({rows}, features)"
+        features = np.ones((1, 1)) if given is None else real_numbers(given, f"features of {name!r}", expected)
         if features.ndim != 2 or (given is not None and len(features) != rows) or not np.isfinite(features).all():
-            raise InputError(f"features of {name!r}", f"finite numbers ({rows}, features)", f"shape {features.shape}")
+            raise InputError(f"features of {name!r}", expected, f"shape {features.shape}")
         self._features[name] = features
         self.parameters[name] = (features.shape[1], *(shape if self.per == "configuration" else ()))
         self.kinds[name] = kind
@@ -182,10 +183,7 @@ class EntropyModel(Model):
 
 
 def _positive(given: ArrayLike, argument: str) -> FloatArray:
-    try:
-        values = np.array(given, np.float64)
-    except (TypeError, ValueError):
-        raise InputError(argument, "positive weights", f"{given!r:.40}") from None
+    values = real_numbers(given, argument, "positive weights").copy()
     if not (np.isfinite(values).all() and (values > 0).all()):
         raise InputError(argument, "positive weights", f"{given!r:.40}")
     return values

@@ -14,7 +14,7 @@ from isinglass.errors import InputError
 from isinglass.graph.factor_graph import FactorGraph
 from isinglass.models.checks import NUMBERS
 from isinglass.potentials import Potentials
-from isinglass.validation import IntArray, instance
+from isinglass.validation import IntArray, array_of, instance
 
 SPINS = np.array([-1.0, 1.0])
 
@@ -87,7 +87,7 @@ class Ising:
 
 def _numbers(values: ArrayLike, count: int, argument: str, what: str) -> NDArray[np.float64]:
     """Check one number, or `count` numbers."""
-    array = np.asarray(values)
+    array = array_of(values, argument, NUMBERS)
     if array.dtype.kind not in "biuf" or not np.isfinite(array).all():
         raise InputError(argument, NUMBERS, f"{values!r:.60}")
     if array.ndim and array.size != count:

@@ -19,7 +19,7 @@ from isinglass.graph.factor_graph import FactorGraph, FactorGroup, describe
 from isinglass.models.placement import Block, Spread, is_whole, place, selection
 from isinglass.models.terms import Kind, Term
 from isinglass.potentials import Potentials
-from isinglass.validation import Evidence, IntArray, evidence_dict, instance, items
+from isinglass.validation import Evidence, IntArray, array_of, evidence_dict, instance, items
 
 
 class _Part(NamedTuple):
@@ -278,7 +278,8 @@ class Model:
         return flat
 
     def _check_bars(self, bars: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
-        arrays = [np.asarray(b) for b in items(bars, "bars", "one array for each group, in a sequence")]
+        found = items(bars, "bars", "one array for each group, in a sequence")
+        arrays = [array_of(bar, f"bars[{g}]", "derivatives") for g, bar in enumerate(found)]
         shapes = [group.shape for group in self._groups]
         if [a.shape for a in arrays] != shapes:
             raise InputError("bars", f"arrays of the shapes {shapes}", f"{[a.shape for a in arrays]}")
@@ -345,7 +346,7 @@ def _slices(parameters: Mapping[str, tuple[int, ...]]) -> dict[str, slice]:
 
 def _shaped(values: ArrayLike, shape: tuple[int, ...], argument: str) -> NDArray[Any]:
     """Copy to float64, or complex128, of this shape."""
-    array = np.asarray(values)
+    array = array_of(values, argument, "real or complex numbers")
     if array.dtype.kind not in "iufc":
         raise InputError(argument, "real or complex numbers", f"dtype {array.dtype}")
     if array.shape != shape:
