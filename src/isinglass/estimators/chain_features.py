@@ -94,6 +94,10 @@ class Encoded:
         """Return arrays that tell these tokens from others."""
         return self.X.data, self.X.indices, self.X.indptr, self.offsets
 
+    def __repr__(self) -> str:
+        n, (tokens, attributes) = len(self.offsets) - 1, self.X.shape
+        return f"Encoded: {n} sequences, {tokens} tokens, {attributes} attributes"
+
 
 @dataclass(frozen=True, eq=False)
 class FeatureIndex:
@@ -138,6 +142,10 @@ class FeatureIndex:
     def __getstate__(self) -> dict[str, Any]:
         """Leave the table out of pickles."""
         return {name: value for name, value in self.__dict__.items() if name != "table"}
+
+    def __repr__(self) -> str:
+        form = "columns" if self.names is None else "names"
+        return f"FeatureIndex: {self.n_given} {form}{' and a constant' if self.bias else ''}"
 
     @property
     def n_attributes(self) -> int:

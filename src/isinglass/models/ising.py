@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from isinglass.errors import InputError
-from isinglass.graph.factor_graph import FactorGraph
+from isinglass.graph.factor_graph import FactorGraph, describe
 from isinglass.models.checks import NUMBERS
 from isinglass.potentials import Potentials
 from isinglass.validation import IntArray, array_of, instance
@@ -30,6 +30,8 @@ class Ising:
     Examples
     --------
     >>> import isinglass as ig
+    >>> Ising(ig.grid_graph(3, 3, 2))
+    Ising: 9 variables (2 states), 21 factors (arity 1-2)
     >>> p = Ising(ig.grid_graph(3, 3, 2)).potentials(coupling=0.4, field=0.1)
     >>> p.log_score(np.ones(9, int)).round(6)
     np.float64(5.7)
@@ -67,6 +69,9 @@ class Ising:
             groups.append(tables)
             ids.append(_table_ids(len(tables), len(group)))
         return Potentials._build(self.graph, groups, ids, {})
+
+    def __repr__(self) -> str:
+        return f"Ising: {describe(self.graph)}"
 
     def _fields(self, field: ArrayLike) -> NDArray[np.float64]:
         """Return the field of each factor: that of its variable, for the first factor of one variable."""
