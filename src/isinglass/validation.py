@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any, SupportsIndex
@@ -16,6 +17,7 @@ IntArray = NDArray[np.int64]
 Evidence = Mapping[int, int]
 RandomState = int | np.random.Generator | None
 
+MOST_THREADS = 1024
 _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "KI": 2**10, "MI": 2**20, "GI": 2**30, "TI": 2**40}
 
 
@@ -52,6 +54,24 @@ def whole_number(value: object, argument: str, minimum: int = 0) -> int:
     if number < minimum:
         raise InputError(argument, f"a whole number of at least {minimum}", str(number))
     return number
+
+
+def thread_count(value: object, argument: str = "threads", remedy: str = "") -> int:
+    """Check a number of threads; more than `MOST_THREADS`, or than there are processors, would only wait.
+
+    Examples
+    --------
+    >>> thread_count(2)
+    2
+    """
+    most = max(MOST_THREADS, os.cpu_count() or 1)
+    try:
+        count = whole_number(value, argument, 1)
+    except InputError as error:
+        raise InputError(argument, error.expected, error.got, remedy) from None
+    if count > most:
+        raise InputError(argument, f"at most {most} threads", f"{count}", remedy)
+    return count
 
 
 def number(value: object, argument: str, minimum: float, below: float) -> float:

@@ -198,8 +198,9 @@ def test_a_label_that_is_far_too_large(make):
     far = np.where(Y, 10**5, 0) if make is on_grid else [np.where(y, 10**5, 0) for y in L]
     with pytest.raises(ig.MemoryLimitError, match=r"tables of 100001 x 100001 labels need .* np.unique\(Y, return_inv"):
         make(Y=far)()
-    with pytest.raises(ig.MemoryLimitError, match="labels"):
-        make(n_states=10**6)()
+    for states in (10**6, 10**12, 10**18, 2**63, 10**30):
+        with pytest.raises(ig.MemoryLimitError, match="labels"):
+            make(n_states=states, class_weight="balanced")()
     with pytest.raises(ig.MemoryLimitError, match="labels"):
         make(n_states=10**5, loss="pseudo", iterations=None)()
 

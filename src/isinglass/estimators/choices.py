@@ -26,9 +26,7 @@ from isinglass.learning.optimisers.minibatch import MiniBatch
 from isinglass.models import Model
 from isinglass.models.checks import flag
 from isinglass.models.entropy import FACTORS, VARIABLES
-from isinglass.validation import number, whole_number
-
-MOST_JOBS = 1024  # threads; more would only wait for each other
+from isinglass.validation import number, thread_count, whole_number
 
 
 class Penalty(NamedTuple):
@@ -223,19 +221,11 @@ def _own(chosen: Choices) -> int:
 
 def jobs_of(n_jobs: Any) -> int:
     """Return a number of threads: None is one, -1 as many as there are processors."""
-    processors = os.cpu_count() or 1
     if n_jobs is None:
         return 1
     if isinstance(n_jobs, int) and n_jobs == -1:
-        return processors
-    with_all, most = "or -1 for all processors", max(MOST_JOBS, processors)
-    try:
-        jobs = whole_number(n_jobs, "n_jobs", 1)
-    except InputError as error:
-        raise InputError("n_jobs", error.expected, error.got, with_all) from None
-    if jobs > most:
-        raise InputError("n_jobs", f"at most {most} threads", f"{jobs}", with_all)
-    return jobs
+        return os.cpu_count() or 1
+    return thread_count(n_jobs, "n_jobs", "or -1 for all processors")
 
 
 def _check_rest(crf: Any, loss: losses.Loss) -> None:

@@ -223,6 +223,7 @@ class CRF(BaseEstimator):  # type: ignore[misc]
         labels = self._flat_labels(examples, Y)
         refuse_spins(labels)
         n_states = self._states(labels)
+        require_room(n_states, n_states**2, 0, chosen.optimizer)
         sample = None if sample_weight is None else example_weights(sample_weight, len(examples))
         classes = None if self.class_weight is None else class_weights(self.class_weight, labels, n_states)
         data = self._data(examples, labels, n_states, sample, classes)
