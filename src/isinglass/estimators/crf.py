@@ -20,7 +20,7 @@ from isinglass import decoding
 from isinglass.base import BaseEstimator, NotFittedError
 from isinglass.errors import ConvergenceWarning, InputError
 from isinglass.estimators import files
-from isinglass.estimators.checks import class_weights, example_weights, renamed
+from isinglass.estimators.checks import class_weights, example_weights, refuse_spins, renamed, require_room
 from isinglass.estimators.choices import Choices, algorithm_of, entropy_of, fits_entropy, jobs_of, threaded
 from isinglass.estimators.predicting import predicted
 from isinglass.estimators.problem import Data, Problem, cut, sizes_of
@@ -33,15 +33,18 @@ from isinglass.estimators.stages import (
     stages_of,
     train_stages,
 )
-from isinglass.estimators.training import Epoch
+from isinglass.estimators.training import Epoch, warning_of
 from isinglass.inference import Result
 from isinglass.inference.convex_weights import EntropyTable
+from isinglass.inference.result import belief_entries
 from isinglass.io.files import PathLike
 from isinglass.models import EntropyModel, Model
+from isinglass.models.symmetry import require_symmetric
 from isinglass.validation import IntArray, whole_number
 
 FloatArray = NDArray[np.float64]
-_OF_DATA = ("bias", "edge_bias", "edges", "class_weight", "entropy", "inference")  # what the compiled data depend on
+# what the compiled data depend on
+_OF_DATA = ("bias", "edge_bias", "edges", "symmetric", "class_weight", "entropy", "inference")
 
 
 class CRF(BaseEstimator):  # type: ignore[misc]
@@ -194,7 +197,12 @@ class CRF(BaseEstimator):  # type: ignore[misc]
         if not fits_entropy(self):
             return model
         first = algorithm_of(self).weights  # type: ignore[attr-defined]
-        return EntropyModel(model, first.variables, first.factors)
+        return EntropyModel(model, first.variables, first.factors, symmetric=self._is_symmetric())
+
+    def _is_symmetric(self) -> bool:
+        """Tell whether all tables of edges are symmetric in the two labels."""
+        given = getattr(self, "symmetric", False)
+        return isinstance(given, bool | np.bool_) and bool(given)
 
     def _problems(self, stages: list[CRF], X: Any, Y: Any, sample_weight: Any, validation: Any) -> list[Problem]:
         """Check everything, and compile the model of each stage; one that is the same in the next is used again."""
@@ -213,10 +221,14 @@ class CRF(BaseEstimator):  # type: ignore[misc]
         """Check the data, and compile the model."""
         examples = self._examples(X)
         labels = self._flat_labels(examples, Y)
+        refuse_spins(labels)
         n_states = self._states(labels)
+        require_room(n_states, n_states**2, 0, chosen.optimizer)
         sample = None if sample_weight is None else example_weights(sample_weight, len(examples))
         classes = None if self.class_weight is None else class_weights(self.class_weight, labels, n_states)
         data = self._data(examples, labels, n_states, sample, classes)
+        beliefs = 0 if chosen.loss.facts.uses == "potentials" else belief_entries(data.model.graph) // len(examples)
+        require_room(n_states, data.model.size * chosen.own, beliefs, chosen.optimizer)
         self._check_entropy(chosen, data.model)
         held_out = None if validation is None else self._held_out(validation, data.model, n_states, classes)
         return Problem(chosen.for_model(data.model), data, held_out)
@@ -227,6 +239,8 @@ class CRF(BaseEstimator):  # type: ignore[misc]
         if isinstance(weights, EntropyTable):
             with renamed("weights", "entropy"):
                 weights.on(model.graph)
+                if self._is_symmetric() and np.ndim(weights.factors) == 2:
+                    require_symmetric(np.asarray(weights.factors), "weights['factors']")
 
     def _data(
         self, examples: Any, labels: IntArray, n_states: int, sample: FloatArray | None, classes: FloatArray | None
@@ -308,11 +322,7 @@ class CRF(BaseEstimator):  # type: ignore[misc]
         self.n_iter_, self.converged_, self.objective_ = found.iterations, found.converged, found.value
         self.message_ = found.message
         where = "training" if self.stages is None else f"stage {trained.stage} of training"
-        if found.message == "interrupted":
-            text = f"{where} was interrupted after {found.iterations} iterations; the best parameters so far are kept"
-            warnings.warn(text, ConvergenceWarning, stacklevel=3)
-        elif not (found.converged or found.message.startswith(("stopped by the callback", "the validation loss"))):
-            text = f"{where} stopped after {found.iterations} iterations: {found.message}; raise max_iter or tol"
+        if (text := warning_of(found, where)) is not None:
             warnings.warn(text, ConvergenceWarning, stacklevel=3)
 
     def _named(self, model: Model, theta: FloatArray) -> dict[str, FloatArray]:

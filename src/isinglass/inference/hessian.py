@@ -31,7 +31,7 @@ from isinglass.inference.perturb import STEP
 from isinglass.inference.result import Gradients, Result
 from isinglass.inference.sums import sum_tables
 from isinglass.potentials import LogTables, Potentials
-from isinglass.validation import Evidence
+from isinglass.validation import Evidence, real_numbers
 
 Loss = Callable[[Result], tuple[Any, Any, Any]]
 """From a result to the derivatives of a loss by log Z, variable beliefs and factor beliefs (each may be None)."""
@@ -125,7 +125,7 @@ def _direction(potentials: Potentials, given: Any) -> list[NDArray[np.float64]]:
     expected = [g.shape for g in potentials.groups]
     if shapes != expected:
         raise InputError("direction", f"groups of shapes {expected}", f"{shapes}")
-    return [np.asarray(g, np.float64) for g in groups]
+    return [real_numbers(g, "direction", "real numbers") for g in groups]
 
 
 def _from_factors(potentials: Potentials, given: Sequence[ArrayLike]) -> list[NDArray[np.float64]]:
@@ -136,7 +136,7 @@ def _from_factors(potentials: Potentials, given: Sequence[ArrayLike]) -> list[ND
     steps = [np.full(tables.shape, np.nan) for tables in potentials.groups]
     of_group, row = potentials.graph.place
     for a, (g, r, array) in enumerate(zip(of_group.tolist(), row.tolist(), given, strict=True)):
-        t, array = potentials.table_ids[g][r], np.asarray(array, np.float64)
+        t, array = potentials.table_ids[g][r], real_numbers(array, f"direction[{a}]", "real numbers")
         table = steps[g][t]
         if array.shape != table.shape:
             raise InputError(f"direction[{a}]", f"shape {table.shape}", f"shape {array.shape}")
