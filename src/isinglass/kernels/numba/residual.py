@@ -4,8 +4,8 @@ A binary heap holds the links of a component by their pending change, measured b
 grows with exp(osc), the *widest ratio* of `changes`, which is what the heap compares. What every variable sends (n)
 and every link's next messages (`pending`) are kept up to date: after an update, the variables of the link send anew,
 and the links next to it compute their next messages. One iteration makes as many updates as the component has links,
-fewer if the largest pending change falls to the tolerance. The sequence of updates and the messages that they overwrote are
-logged, so that the reverse pass replays them. An iteration depends on the messages at its start alone.
+fewer if the largest pending change falls to the tolerance. The sequence of updates and the messages that they
+overwrote are logged, so that the reverse pass replays them. An iteration depends on the messages at its start alone.
 """
 
 from __future__ import annotations
