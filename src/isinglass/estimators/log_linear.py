@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from isinglass.errors import ConvergenceWarning
+from isinglass.errors import warn_of_convergence
 from isinglass.estimators.chain_training import ChainChoices, ChainProblem, checked, go_on, problem_of, with_validation
 from isinglass.estimators.sequence import SequenceEstimator
 from isinglass.estimators.training import Epoch, train
@@ -93,7 +92,7 @@ class LogLinearSequence(SequenceEstimator):
         """Say where training did not end by itself."""
         if found.message == "interrupted":
             text = f"training was interrupted after {found.iterations} iterations; the best parameters so far are kept"
-            warnings.warn(text, ConvergenceWarning, stacklevel=3)
+            warn_of_convergence(text, stacklevel=3)
         elif not (found.converged or found.message.startswith(("stopped by the callback", "the validation loss"))):
             text = f"training stopped after {found.iterations} iterations: {found.message}; raise max_iter or tol"
-            warnings.warn(text, ConvergenceWarning, stacklevel=3)
+            warn_of_convergence(text, stacklevel=3)
