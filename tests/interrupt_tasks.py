@@ -2,8 +2,8 @@
 
 ``interrupt_tasks.py COUNT SEED FOLDER NAME...`` prints a JSON object for each task: its outcomes and how many seconds
 after the signal they came, the slowest of them. A task is called once to compile and load what it needs, once for the
-answer and the time that it takes, then COUNT times with a signal at a random moment of that time, and at last without one:
-the answer must be as before.
+answer and the time that it takes, then COUNT times with a signal at a random moment of that time, and at last without
+one: the answer must be as before.
 """
 
 from __future__ import annotations
@@ -111,11 +111,12 @@ def commands(folder: Path) -> dict[str, list[str]]:
         "predict": ["predict", str(folder / "g.isg"), train, "--out", str(folder / "p.npz")],
         "evaluate": ["evaluate", str(folder / "g.isg"), train],
         "algorithms": ["algorithms"],
+        "demo": ["demo"],
         "reproduce": ["reproduce", "labelbias", "--quick"],
     }
 
 
-class Refused(Exception):
+class RefusedError(Exception):
     """A command ended with a code that is not documented."""
 
 
@@ -128,7 +129,7 @@ def command(argv: list[str]) -> Any:
         assert "interrupted" in err.getvalue(), err.getvalue()
         raise KeyboardInterrupt
     if code:
-        raise Refused(f"{code}: {err.getvalue()}")
+        raise RefusedError(f"{code}: {err.getvalue()}")
     return "done"
 
 
@@ -140,7 +141,7 @@ def tasks(folder: Path) -> dict[str, Task]:
         "map max-product": lambda: ig.map_assignment(ising(30), "max-product").states.tobytes(),
         "n best": lambda: np.array([a.states for a in ig.n_best(ising(11), 20)]).tobytes(),
         "sample": lambda: ig.sample(ising(11), 500, random_state=0).tobytes(),
-        "elimination order": lambda: ig.elimination_order(ig.grid_graph(15, 15, 2), restarts=100).order.tobytes(),
+        "elimination order": lambda: ig.elimination_order(ig.grid_graph(15, 15, 2), restarts=25).order.tobytes(),
         "backward": lambda: ig.infer(ising(30), "bp", tape=True).backward(log_z=1.0).groups[0].tobytes(),
         "GridCRF": grid_crf,
         "GridCRF, two threads": lambda: grid_crf(n_jobs=2),
