@@ -8,7 +8,6 @@ are those of their own packages.
 from __future__ import annotations
 
 import math
-import warnings
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
 from typing import Any, Self
@@ -18,7 +17,7 @@ from numpy.typing import NDArray
 
 from isinglass import decoding
 from isinglass.base import BaseEstimator, NotFittedError
-from isinglass.errors import ConvergenceWarning, InputError
+from isinglass.errors import InputError, no_convergence_warnings, warn_of_convergence
 from isinglass.estimators import files
 from isinglass.estimators.checks import class_weights, example_weights, refuse_spins, renamed, require_room
 from isinglass.estimators.choices import Choices, algorithm_of, entropy_of, fits_entropy, jobs_of, threaded
@@ -122,8 +121,7 @@ class CRF(BaseEstimator):  # type: ignore[misc]
         self.history_: list[Epoch] = []
         for stage in stages:
             stage.history_ = self.history_
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)  # whether inference converged is in history_
+        with no_convergence_warnings():  # whether inference converged is in history_
             trained = train_stages(stages, problems, known)
         self._keep(stages[trained.stage], trained)
         return self
@@ -323,7 +321,7 @@ class CRF(BaseEstimator):  # type: ignore[misc]
         self.message_ = found.message
         where = "training" if self.stages is None else f"stage {trained.stage} of training"
         if (text := warning_of(found, where)) is not None:
-            warnings.warn(text, ConvergenceWarning, stacklevel=3)
+            warn_of_convergence(text, stacklevel=3)
 
     def _named(self, model: Model, theta: FloatArray) -> dict[str, FloatArray]:
         """Return the named parameters; where each iteration has its own, that is their first axis."""
@@ -353,8 +351,7 @@ class CRF(BaseEstimator):  # type: ignore[misc]
         if len(vectors) > 1 and getattr(algorithm, "iterations", None) != len(vectors):
             expected = f"{len(vectors)}, as many as have parameters"
             raise InputError("iterations", expected, f"{stage.iterations}", "fit anew to change it")
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)
+        with no_convergence_warnings():
             return model, predicted(
                 model, vectors, algorithm, lambda rows: stage._model(_rows(examples, rows), self.n_states_),
                 jobs_of(stage.n_jobs),

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from isinglass.errors import ConvergenceWarning
+from isinglass.errors import warn_of_convergence
 from isinglass.estimators.chain_training import ChainChoices, ChainProblem, checked, go_on, problem_of, with_validation
 from isinglass.estimators.sequence import SequenceEstimator
 from isinglass.estimators.training import Epoch, train, warning_of
@@ -92,4 +91,4 @@ class LogLinearSequence(SequenceEstimator):
     def _warn(self, found: OptimResult) -> None:
         """Say where training did not end by itself."""
         if (text := warning_of(found)) is not None:
-            warnings.warn(text, ConvergenceWarning, stacklevel=3)
+            warn_of_convergence(text, stacklevel=3)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-import warnings
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from isinglass.base import BaseEstimator, NotFittedError
-from isinglass.errors import ConvergenceWarning, InputError
+from isinglass.errors import InputError, no_convergence_warnings, warn_of_convergence
 from isinglass.estimators.checks import example_weights, observed, refuse_spins, renamed
 from isinglass.estimators.training import warning_of
 from isinglass.gradients import rule
@@ -141,8 +140,7 @@ class MRF(BaseEstimator):  # type: ignore[misc]
         objective = MarkovObjective(model, samples, self.method, algorithm, chosen, penalty)
         start = self._start(model)
         self.history_: list[tuple[float, float]] = []
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)
+        with no_convergence_warnings():
             found = optimizer.minimise(objective, start, callback=self._told)
         self.theta_ = found.x
         self.parameters_ = model.split(found.x)
@@ -150,7 +148,7 @@ class MRF(BaseEstimator):  # type: ignore[misc]
         self.n_iter_, self.converged_, self.objective_ = found.iterations, found.converged, found.value
         self.message_ = found.message
         if (text := warning_of(found, remedy="raise max_iter, tol or l2")) is not None:
-            warnings.warn(text, ConvergenceWarning, stacklevel=2)
+            warn_of_convergence(text, stacklevel=2)
         return self
 
     def score_samples(self, X: Any) -> FloatArray:

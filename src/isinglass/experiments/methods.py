@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import re
 import time
-import warnings
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -25,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isinglass import losses
-from isinglass.errors import ConvergenceWarning, InputError
+from isinglass.errors import InputError, no_convergence_warnings
 from isinglass.estimators import GridCRF
 from isinglass.inference import Algorithm, ConvexFreeEnergy, Result, infer
 from isinglass.inference.algorithm import make as make_inference
@@ -150,8 +149,7 @@ def train(name: str, X: FloatArray, Y: NDArray[Any], training: Training, start: 
     crf = _estimator(name, training, Y.size)
     if start is not None:
         crf.theta_, crf.parameters_ = start, grid_model(X[:1], 2).split(start)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # told in the report
+    with no_convergence_warnings():  # told in the report
         crf.fit(X, Y)
     return fitted_of(crf, inference, time.perf_counter() - began, name == "pseudo" or "-" in name)
 
@@ -215,8 +213,7 @@ def optimizer_of(training: Training, n_pixels: int, ftol: float) -> Lbfgs:
 
 def predict(fitted: Fitted, X: FloatArray) -> Result:
     """Run the inference of a method on images, all in one result."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
+    with no_convergence_warnings():
         return infer(grid_model(X, 2).potentials(fitted.theta), fitted.inference)
 
 

@@ -16,14 +16,13 @@ derivative of a loss by the beliefs in the place of the gradient (see `convex_de
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from isinglass.errors import ConvergenceWarning, InputError
+from isinglass.errors import InputError, warn_of_convergence
 from isinglass.graph.edges import edges_of
 from isinglass.graph.factor_graph import iter_groups
 from isinglass.inference.algorithm import Algorithm, Cost, Facts, Progress, Taping, register
@@ -288,10 +287,9 @@ class Minimum:
 
     def _warn_of_what_is_left(self, left: float) -> None:
         if not left <= ENOUGH:
-            warnings.warn(
+            warn_of_convergence(
                 f"the system at the minimum was solved to a relative residual of {left:.1e} only: derivatives are as "
                 "wrong; use system='factorised' or 'multigrid', or larger weights",
-                ConvergenceWarning,
                 stacklevel=4,
             )
 

@@ -151,6 +151,7 @@ class Engine:
 
     def run(self, tape: Literal["full", "sqrt"] | None, progress: Progress | None = None) -> Outcome:
         """Pass messages, with logarithms where linear values underflow; read out the beliefs."""
+        self.abandoned = False
         n, dtype = self.graph.n_components, self.potentials.dtype
         if any((model.constant.real == -np.inf).any() for model in self.models):
             raise ImpossibleEvidenceError(impossible(self.potentials))
@@ -167,7 +168,11 @@ class Engine:
         work = [(part, span) for part in self.plan.parts for span in self._spans(part.wanted)]
         if self.plan.threads > 1:
             with ThreadPoolExecutor(self.plan.threads) as pool:
-                done = list(pool.map(lambda job: self._runs(job[0], job[1], tape, outcome, None), work))
+                try:
+                    done = list(pool.map(lambda job: self._runs(job[0], job[1], tape, outcome, None), work))
+                except BaseException:  # such as Ctrl-C: the other threads end with their next iteration
+                    self.abandoned = True
+                    raise
         else:
             done = [self._runs(part, span, tape, outcome, progress) for part, span in work]
         outcome.runs = [run for runs in done for run in runs]
@@ -343,7 +348,7 @@ class Engine:
         if progress is None and self._all_at_once(run, move, Fate(active, flagged, residual), outcome, tape):
             return
         for t in range(limit):
-            if not active.any():
+            if self.abandoned or not active.any():
                 break
             if tape is not None:
                 tape.before(run, t)

@@ -84,7 +84,7 @@ class GridSweep(PlaneMove):
     general: Follow
     sheets: Sheets
     stages: list[Stage]
-    work: Work
+    room: Work
     bars: _Bars | None = field(default=None, init=False)
 
     @classmethod
@@ -105,16 +105,23 @@ class GridSweep(PlaneMove):
         """How many models there are."""
         return len(self.stages)
 
+    @property
+    def work(self) -> int:
+        """Entries of the tables of a grid, of one direction."""
+        return self.sheets.height * self.sheets.width * self.sheets.card**2
+
     def iterate(self, run: Run, t: int, old: Planes, stack: Planes, iterations: int, fate: Fate) -> bool:
         """Do iterations; return whether no product came near to an underflow."""
         from isinglass.kernels.numba.sweeps import sweep_grids
 
         stage, suspect = self._stage(t), np.zeros(len(fate.active), bool)
-        sweep_grids(
-            stage.phi, stage.turned, old, stack, iterations, self._again(t), stage.across, stage.along, fate.active,
-            suspect, fate.residual, fate.watched, self.work, run.values(t).limit, run.span.first_component,
-            run.span.last_component, stage.own,
-        )  # fmt: skip
+        limit = run.values(t).limit
+        for span in self.pieces(run, iterations):
+            sweep_grids(
+                stage.phi, stage.turned, old, stack, iterations, self._again(t), stage.across, stage.along, fate.active,
+                suspect, fate.residual, fate.watched, self.room, limit, span.first_component, span.last_component,
+                stage.own,
+            )  # fmt: skip
         return not suspect.any()
 
     def backward(self, run: Run, step: Step, moved: Mask, bars: Derivatives) -> None:
@@ -131,11 +138,12 @@ class GridSweep(PlaneMove):
             stack = np.empty((1, *self.sheets.shape))
             self.iterate(run, step.t, step.before, stack, 1, unwatched(moved))
         stage, mine = self._stage(step.t), self.bars.stages[min(step.t, len(self.stages) - 1)]
-        sweep_grids_back(
-            stage.phi, stage.turned, step.before, stack, step.iterations, self._again(step.t), self.bars.m, mine.phi,
-            stage.across, mine.across, stage.along, mine.along, moved, self.work, run.span.first_component,
-            run.span.last_component, stage.own,
-        )  # fmt: skip
+        for span in self.pieces(run, step.iterations):
+            sweep_grids_back(
+                stage.phi, stage.turned, step.before, stack, step.iterations, self._again(step.t), self.bars.m,
+                mine.phi, stage.across, mine.across, stage.along, mine.along, moved, self.room, span.first_component,
+                span.last_component, stage.own,
+            )  # fmt: skip
 
     def _backward_by_links(self, run: Run, step: Step, moved: Mask, bars: Derivatives) -> None:
         """Reverse a step by the loops that know counting numbers, which do it again first."""

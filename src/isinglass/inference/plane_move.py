@@ -2,12 +2,17 @@
 
 They move into planes when the first iteration begins and back when the last has ended. Where a product comes near to an
 underflow, the iteration is done by a move for other graphs, and so are those after it.
+
+A call of a loop does all iterations of some grids, as many as take a fraction of a second: then Ctrl-C is heard. A grid
+that takes longer by itself is done iteration by iteration.
 """
 
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +20,11 @@ from numpy.typing import NDArray
 from isinglass.inference.moves import Fate, Move, Run, Step
 from isinglass.validation import IntArray
 
+if TYPE_CHECKING:
+    from isinglass.kernels.numba.passes import Span
+
 Planes = NDArray[np.float64]
+PIECE = 2**27  # entries of tables that are multiplied between two moments at which Ctrl-C is heard
 
 
 @dataclass(eq=False)
@@ -35,6 +44,11 @@ class PlaneMove(Move):
     @abstractmethod
     def n_stages(self) -> int:
         """How many models there are: one for all iterations, or one for each."""
+
+    @property
+    @abstractmethod
+    def work(self) -> int:
+        """Entries of the tables of a grid, of one direction."""
 
     @abstractmethod
     def into_planes(self, run: Run) -> Planes:
@@ -76,7 +90,7 @@ class PlaneMove(Move):
 
     def forward_all(self, run: Run, iterations: int, fate: Fate, taped: bool) -> Step | None:
         """Do all iterations, grid after grid: a small one stays in the cache."""
-        if self.n_stages > 1 or iterations == 0:
+        if self.n_stages > 1 or iterations == 0 or iterations * self.work > PIECE:
             return None
         start = self.into_planes(run)
         stack = run.pool.take((iterations if taped else 2, *start.shape), start.dtype)
@@ -85,6 +99,12 @@ class PlaneMove(Move):
             return None
         self.inbox = stack[(iterations - 1) % len(stack)]
         return run.step(Step(self, 0, fate.active, start, stack=stack, iterations=iterations), taped)
+
+    def pieces(self, run: Run, iterations: int) -> Iterator[Span]:
+        """Cut the grids of a run into as many as a loop may do at once."""
+        span, step = run.span, max(1, PIECE // max(1, iterations * self.work))
+        for first in range(span.first_component, span.last_component, step):
+            yield span._replace(first_component=first, last_component=min(first + step, span.last_component))
 
     def finish(self, run: Run) -> None:
         """Move the messages back to the edges."""
