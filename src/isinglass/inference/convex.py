@@ -177,11 +177,14 @@ class ConvexFreeEnergy(Algorithm):
         minimum = Minimum(problem, Newton(problem, *_given(init, potentials)), loose=relative == np.inf)
         if self.solver in ("auto", "newton"):
             minimum.newton.minimise(tol, limit, relative, progress)
+            minimum.certify(tol, limit, relative)
             minimum.settle(last_step=True)
         elif self.solver in SOLVERS:
             SOLVERS[self.solver](minimum.newton, tol, limit)
-            minimum.settle()
+            minimum.newton.confirm(np.flatnonzero(minimum.newton.converged), tol)
+            minimum.measure()
             minimum.newton.converged &= minimum.residual <= tol
+            minimum.settle()
         else:
             raise InputError("solver", " or ".join(map(repr, ("auto", "newton", *SOLVERS))), repr(self.solver))
         variables, factors = problem.beliefs(minimum.p, minimum.q)
@@ -209,14 +212,30 @@ class Minimum:
     loose: bool = False  # derivatives may be those of the system that is there
     derivative: Derivative | None = None
 
+    def measure(self) -> None:
+        """Evaluate the conditions at the beliefs."""
+        self.residual = self.newton.violation(np.arange(self.problem.n_components))
+
+    def certify(self, tol: float, max_iter: int, rtol: float) -> None:
+        """Evaluate them; where they leave a doubt, look from the interior, and begin anew where that leads elsewhere."""
+        newton = self.newton
+        self.measure()
+        doubtful = newton.doubtful(tol)
+        if not len(doubtful):
+            return
+        newton.confirm(doubtful, tol)
+        for c in doubtful[~newton.converged[doubtful]].tolist():
+            newton.follow(c, tol, max_iter, rtol)
+            newton.confirm(np.flatnonzero(newton.converged & (np.arange(len(newton.converged)) == c)), tol)
+        self.measure()
+
     def settle(self, last_step: bool = False) -> None:
-        """Evaluate the conditions at the beliefs; read very small ones off the multipliers.
+        """Read very small beliefs off the multipliers.
 
         With a last step, beliefs of components that converged take the step that the conditions imply, and which is
         there anyway; derivatives remain those of the beliefs before it, from which they differ by their residual.
         """
         step, shape = self.newton.step, self.problem.shape
-        self.residual = self.newton.violation(np.arange(self.problem.n_components))
         self.newton.converged &= self.newton.left <= STEP
         self._refuse_what_is_not_convex()
         self.gap = self._gap()
