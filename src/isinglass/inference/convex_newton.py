@@ -194,9 +194,10 @@ class Newton:
                 break
 
     def keep_multipliers(self) -> None:
-        """Take down the multipliers of ties."""
+        """Take down the multipliers of ties; none where a system was not solved, from which it may begin anew."""
         if len(self.multipliers):
-            self.multipliers[:] = self.x[self.problem.shape.layout.ties.unknown]
+            found = self.x[self.problem.shape.layout.ties.unknown]
+            self.multipliers[:] = np.where(np.isfinite(found), found, 0)
 
     def follow(self, c: int, tol: float, max_iter: int, rtol: float = np.inf) -> None:
         """Homotopy: costs so small that beliefs are nearly uniform grow, in steps as long as they succeed."""

@@ -17,6 +17,7 @@ from isinglass.kernels.numba.convex import GENERAL
 
 LARGEST = 650.0  # exponent: what is lacking stays finite
 
+
 @inner
 def moved(b, d, last, floor, cap):
     """Return a belief after its step; the `last` step is linear where that stays positive."""
@@ -46,7 +47,7 @@ def lacks(b, d, least):
 
 @inner
 def measure(b, d, first, last, report, c, column, floor, least):
-    """Take down what a belief lacks at most, and, in a column, the largest relative step of what is not at the floor."""
+    """Take down what a belief lacks at most; in a column, the largest relative step of what is not at the floor."""
     for k in range(first, last):
         size = abs(d[k].real)
         gap = lacks(b[k].real, d[k].real, least) if size > 0.1 * b[k].real else size  # e^rho - 1 is rho up to 5 %
