@@ -282,11 +282,19 @@ class Minimum:
         """Report."""
         newton = self.newton
         return ConvexInfo(
-            name, bool(newton.converged.all()), int(newton.iterations.max(initial=0)),
-            float(self.residual.max(initial=0.0)), bound, 0.0, float(newton.converged.mean()), float(self.gap.sum()),
-            int((newton.rescued & newton.converged).sum()), newton.converged.copy(), newton.iterations.copy(),
-            self.residual,
-        )  # fmt: skip
+            name,
+            bool(newton.converged.all()),
+            int(newton.iterations.max(initial=0)),
+            float(self.residual.max(initial=0.0)),
+            bound,
+            0.0,
+            float(newton.converged.mean()),
+            duality_gap=float(self.gap.sum()),
+            rescued=int((newton.rescued & newton.converged).sum()),
+            component_converged=newton.converged.copy(),
+            component_iterations=newton.iterations.copy(),
+            component_residual=self.residual,
+        )
 
     def backward(self, z_bar: NDArray[Any], variables_bar: NDArray[Any], factors_bar: NDArray[Any]) -> ConvexGradients:
         """Carry derivatives back by one solve with the system at the minimum."""

@@ -87,7 +87,7 @@ class Problem:
         """Return beliefs to begin with: uniform over what is left, or given ones (flat), moved into the interior.
 
         Given ones are left out in components in which some region has most of them on what hard zeros or evidence
-        remove.
+        remove. With complex potentials they are those of a minimum, and stay where they are.
         """
         dtype, blocks = self.potentials.dtype, self.shape.blocks
         sizes = np.diff(blocks.first_entry)
@@ -102,7 +102,7 @@ class Problem:
                 mass = np.add.reduceat(np.clip(b.real, 0, 1), first[:-1])
                 useless[owner[first[:-1]][~(mass >= LEAST_MASS)]] = True
         return tuple(
-            np.where(useless[owner], cold, inside(b)).astype(dtype)
+            np.where(useless[owner], cold, inside(b, INSIDE if dtype.kind == "f" else FLOOR)).astype(dtype)
             for cold, b, owner in zip(start, given, owners, strict=True)
         )  # type: ignore[return-value]
 
@@ -142,9 +142,9 @@ class Problem:
         return parts
 
 
-def inside(b: NDArray[Any]) -> NDArray[Any]:
+def inside(b: NDArray[Any], least: float = INSIDE) -> NDArray[Any]:
     """Move beliefs into the interior."""
-    return np.asarray(np.where(b.real < INSIDE, INSIDE, b))
+    return np.asarray(np.where(b.real < least, least, b))
 
 
 def _log(b: NDArray[Any]) -> NDArray[Any]:

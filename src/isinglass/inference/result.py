@@ -38,6 +38,8 @@ class Info:
     seconds : float
     converged_share : float
         The share of components (examples of a batch) that reached the tolerance.
+    stable : bool or None
+        Whether the fixed point is stable: small changes of the messages die out; None where it was not asked.
     """
 
     algorithm: str
@@ -47,6 +49,7 @@ class Info:
     bound: Bound
     seconds: float
     converged_share: float = field(default=-1.0, repr=False)  # not given: all or none
+    stable: bool | None = None
 
     def __post_init__(self) -> None:
         if self.converged_share < 0:
