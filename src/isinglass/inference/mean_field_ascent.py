@@ -172,8 +172,9 @@ class Ascent(ABC):
 
     def stability(self, random_state: RandomState) -> Leading:
         """Find the leading eigenvalue of the sweeps at the beliefs, for each component."""
-        n, drawn = len(self.residual), seeded(random_state, self.owner, len(self.residual))
-        start = self._coupling(self.spread(drawn))
+        n, edges = len(self.residual), self.edges
+        state = np.arange(len(self.q)) - np.repeat(edges.first_state[:-1], edges.cards)
+        start = self._coupling(self.spread(seeded(random_state, self.owner, state, n)))
         if not start.any():
             return Leading(np.zeros(n), start)
         return leading(self.covariance, self._coupling, start, self.owner, n)

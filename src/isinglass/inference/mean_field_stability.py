@@ -37,13 +37,19 @@ class Leading:
     vector: FloatArray  # (states,)
 
 
-def seeded(random_state: RandomState, owner: IntArray, n: int) -> FloatArray:
-    """Draw a number for each state, by its place inside its component alone."""
+def seeded(random_state: RandomState, owner: IntArray, state: IntArray, n: int) -> FloatArray:
+    """Draw a number for each state, by its place inside its component alone.
+
+    States of equal number have a part in common: where all variables lean to the same side, the ascent need not move
+    borders between parts that lean to different ones.
+    """
     order = np.argsort(owner, kind="stable")
     first = np.searchsorted(owner[order], np.arange(n))
     place = np.empty(len(owner), np.int64)
     place[order] = np.arange(len(owner)) - first[owner[order]]
-    drawn: FloatArray = generator(random_state).standard_normal(int(place.max(initial=-1)) + 1)[place]
+    shared, own = generator(random_state).spawn(2)
+    common = shared.standard_normal(int(state.max(initial=-1)) + 1)[state]
+    drawn: FloatArray = common + 0.1 * own.standard_normal(int(place.max(initial=-1)) + 1)[place]
     return drawn
 
 
