@@ -171,7 +171,7 @@ class _Ascent(Ascent):
 
     def sweep_back(self, active: Flags, bars: Bars) -> None:
         """Reverse a sweep at the fixed point."""
-        self._back(active, self.q.copy(), self.q, bars)
+        self._back(active, self.q, self.q, bars)
 
     def tape_back(self, active: Flags, bars: Bars) -> None:
         """Reverse the sweeps that ran."""

@@ -139,8 +139,8 @@ def update_many(i, near, edges, at, phi, table, q, t, digits):
         ratio = (value.real + LEAST) / (q[first + a].real + LEAST)
         most, least = max(most, ratio), min(least, ratio)
         q[first + a] = value
-    most, least = np.sqrt(most), np.sqrt(least)
-    return (most - least) / (most + least)
+    root = np.sqrt(least / most)
+    return (1 - root) / (1 + root)
 
 
 @compiled
