@@ -30,7 +30,7 @@ from isinglass.inference.convex_blocks import blocks
 from isinglass.inference.convex_derivative import Derivative
 from isinglass.inference.convex_iterative import require_multigrid
 from isinglass.inference.convex_newton import SOUND, Newton
-from isinglass.inference.convex_problem import FLOOR, Problem
+from isinglass.inference.convex_problem import FLOOR, INSIDE, Problem
 from isinglass.inference.convex_solvers import Solver, dual, lbfgs, messages, primal
 from isinglass.inference.convex_system import ENOUGH, STEP, SYSTEMS
 from isinglass.inference.convex_weights import EntropyWeights, WeightGradients, covers, resolved
@@ -59,13 +59,16 @@ class ConvexInfo(Info):
     """How the minimisation of a convex free energy went.
 
     `residual` is the KKT residual of the beliefs: the largest difference between a belief and what the multipliers
-    imply for it (the next Newton step), or between the two sides of a constraint.
+    imply for it, or between the two sides of a constraint. Very small beliefs, of which rounding decides what the
+    multipliers imply, could hide that they are to grow: where they leave a doubt, and for every solver other than
+    Newton's method, a component counts as converged only if Newton steps from its beliefs, moved into the interior,
+    come back to them.
 
     Attributes
     ----------
     duality_gap : float
-        Between the energy and the Lagrange dual at the multipliers; nan where a weight is not positive, and large where
-        rounding decides on beliefs below 1e-13, whose multipliers then say little.
+        Between the energy and the Lagrange dual at the multipliers, with beliefs below 1e-12 counted as that large; nan
+        where a weight is not positive.
     rescued : int
         Components that converged only by the homotopy.
     component_converged, component_iterations, component_residual : arrays (components,)
@@ -112,7 +115,8 @@ class ConvexFreeEnergy(Algorithm):
         Newton steps at most (for each factor of the homotopy, where one is needed); iterations of other solvers.
     solver : {"auto", "newton", "primal", "blocks", "dual", "lbfgs", "messages"}
         "auto" is "newton"; the others, which are slower, stand in `isinglass.inference.convex_solvers` and
-        `convex_blocks`. Whatever the solver, `info.converged` only where the KKT residual is below `tol`.
+        `convex_blocks`. Whatever the solver, `info.converged` only where the KKT residual is below `tol`. Those from
+        "dual" on do not look at `init`.
     reuse : bool
         In training, begin the inference of an example with its beliefs in the evaluation before: about a third of the
         iterations. What is learned then agrees with another run within the tolerance, not in every bit.
@@ -176,11 +180,14 @@ class ConvexFreeEnergy(Algorithm):
         minimum = Minimum(problem, Newton(problem, *_given(init, potentials)), loose=relative == np.inf)
         if self.solver in ("auto", "newton"):
             minimum.newton.minimise(tol, limit, relative, progress)
+            minimum.certify(tol, limit, relative)
             minimum.settle(last_step=True)
         elif self.solver in SOLVERS:
             SOLVERS[self.solver](minimum.newton, tol, limit)
-            minimum.settle()
+            minimum.newton.confirm(np.flatnonzero(minimum.newton.converged), tol)
+            minimum.measure()
             minimum.newton.converged &= minimum.residual <= tol
+            minimum.settle()
         else:
             raise InputError("solver", " or ".join(map(repr, ("auto", "newton", *SOLVERS))), repr(self.solver))
         variables, factors = problem.beliefs(minimum.p, minimum.q)
@@ -208,14 +215,30 @@ class Minimum:
     loose: bool = False  # derivatives may be those of the system that is there
     derivative: Derivative | None = None
 
+    def measure(self) -> None:
+        """Evaluate the conditions at the beliefs."""
+        self.residual = self.newton.violation(np.arange(self.problem.n_components))
+
+    def certify(self, tol: float, max_iter: int, rtol: float) -> None:
+        """Evaluate them; where they leave a doubt, look from the interior; where that leads elsewhere, begin anew."""
+        newton = self.newton
+        self.measure()
+        doubtful = newton.doubtful(tol)
+        if not len(doubtful):
+            return
+        newton.confirm(doubtful, tol)
+        for c in doubtful[~newton.converged[doubtful]].tolist():
+            newton.follow(c, tol, max_iter, rtol)
+            newton.confirm(np.flatnonzero(newton.converged & (np.arange(len(newton.converged)) == c)), tol)
+        self.measure()
+
     def settle(self, last_step: bool = False) -> None:
-        """Evaluate the conditions at the beliefs; read very small ones off the multipliers.
+        """Read very small beliefs off the multipliers.
 
         With a last step, beliefs of components that converged take the step that the conditions imply, and which is
         there anyway; derivatives remain those of the beliefs before it, from which they differ by their residual.
         """
         step, shape = self.newton.step, self.problem.shape
-        self.residual = self.newton.violation(np.arange(self.problem.n_components))
         self.newton.converged &= self.newton.left <= STEP
         self._refuse_what_is_not_convex()
         self.gap = self._gap()
@@ -248,21 +271,29 @@ class Minimum:
             (problem.wp, step.p, step.dp, problem.shape.state_component),
             (problem.wq, step.q, step.dq, problem.shape.entry_component),
         ):
-            rho = d.real / b.real
+            size = np.maximum(b.real, INSIDE)
+            rho = d.real / size
             with np.errstate(over="ignore", invalid="ignore"):
-                total += sum_at(component, w * b.real * (np.expm1(rho) - rho), len(total))
+                total += sum_at(component, w * size * (np.expm1(rho) - rho), len(total))
         return total
 
     def info(self, name: str, bound: Bound) -> ConvexInfo:
         """Report."""
         newton = self.newton
         return ConvexInfo(
-            name, bool(newton.converged.all()), int(newton.iterations.max(initial=0)),
-            float(self.residual.max(initial=0.0)), bound, 0.0, float(newton.converged.mean()),
-            duality_gap=float(self.gap.sum()), rescued=int((newton.rescued & newton.converged).sum()),
-            component_converged=newton.converged.copy(), component_iterations=newton.iterations.copy(),
+            name,
+            bool(newton.converged.all()),
+            int(newton.iterations.max(initial=0)),
+            float(self.residual.max(initial=0.0)),
+            bound,
+            0.0,
+            float(newton.converged.mean()),
+            duality_gap=float(self.gap.sum()),
+            rescued=int((newton.rescued & newton.converged).sum()),
+            component_converged=newton.converged.copy(),
+            component_iterations=newton.iterations.copy(),
             component_residual=self.residual,
-        )  # fmt: skip
+        )
 
     def backward(self, z_bar: NDArray[Any], variables_bar: NDArray[Any], factors_bar: NDArray[Any]) -> ConvexGradients:
         """Carry derivatives back by one solve with the system at the minimum."""

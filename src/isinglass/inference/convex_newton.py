@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isinglass.inference.algorithm import Progress
-from isinglass.inference.convex_problem import FLOOR, LOWEST, Problem
+from isinglass.inference.convex_problem import FLOOR, INSIDE, LOWEST, Problem, inside
 from isinglass.inference.convex_system import STEP, Factor, factor_for
 from isinglass.validation import IntArray
 
@@ -27,6 +27,9 @@ ROUNDING = 1e-12
 CAP, POLISHING_CAP = 5.0, 40.0  # on the fall of a logarithm in one step
 POLISHING = 40  # iterations
 FAILURES = 10  # systems not solved well enough, after which a component is given up
+DOUBT = 1e-7  # of what a belief may lack, where rounding has its share in it
+CHECK = 100  # iterations from the interior at most
+AGREEMENT = 20  # how far from them these may lead, in units of the tolerance
 
 
 @dataclass(eq=False)
@@ -169,7 +172,7 @@ class Newton:
         self.converged[members] = False
         for t in range(max_iter):
             self.direction(members, 1.0, factor)
-            measure_steps(blocks, members, self.step, self.report, floor)
+            measure_steps(blocks, members, self.step, self.report, floor, ROUNDING)
             size, residual = self.report[:, 0], np.maximum(self.report[:, 3], self.tie_residual)
             relative = self.report[:, 1] if polishing else self.report[:, 1:3].max(axis=1)
             members = members[np.isfinite(size[members]) & (self.ridge[members] <= self.most_ridge)]
@@ -191,9 +194,10 @@ class Newton:
                 break
 
     def keep_multipliers(self) -> None:
-        """Take down the multipliers of ties."""
+        """Take down the multipliers of ties; none where a system was not solved, from which it may begin anew."""
         if len(self.multipliers):
-            self.multipliers[:] = self.x[self.problem.shape.layout.ties.unknown]
+            found = self.x[self.problem.shape.layout.ties.unknown]
+            self.multipliers[:] = np.where(np.isfinite(found), found, 0)
 
     def follow(self, c: int, tol: float, max_iter: int, rtol: float = np.inf) -> None:
         """Homotopy: costs so small that beliefs are nearly uniform grow, in steps as long as they succeed."""
@@ -234,17 +238,44 @@ class Newton:
         from isinglass.kernels.numba.convex_steps import measure_steps
 
         self.direction(members)
-        measure_steps(self.problem.shape.blocks, members, self.step, self.report, FLOOR)
+        measure_steps(self.problem.shape.blocks, members, self.step, self.report, FLOOR, ROUNDING)
         found = np.maximum(self.report[:, [0, 3]].max(axis=1), self.tie_residual)
         return np.asarray(np.where(self.left <= STEP, found, np.inf))
 
-    def gaps(self, members: IntArray, scale: float = 1.0) -> NDArray[np.float64]:
-        """Return how far the beliefs of components are from what the last step's multipliers imply; `scale` is h."""
+    def gaps(self, members: IntArray, scale: float = 1.0, least: float = ROUNDING) -> NDArray[np.float64]:
+        """Return how far the beliefs of components are from what the last step's multipliers imply; `scale` is h.
+
+        Smaller beliefs count as `least`.
+        """
         from isinglass.kernels.numba.convex_steps import measure_gaps
 
         found = np.zeros(len(self.residual))
-        measure_gaps(self.problem.shape.blocks, members, self.step, scale, ROUNDING, found)
+        measure_gaps(self.problem.shape.blocks, members, self.step, scale, least, found)
         return found
+
+    def doubtful(self, tol: float) -> IntArray:
+        """Return the converged components in which, by the last step's multipliers, a very small belief is to grow.
+
+        That is so if the beliefs are at a corner where they do not belong, or by rounding.
+        """
+        everything = np.arange(len(self.residual))
+        lacking = self.gaps(everything, least=FLOOR**2)
+        return np.flatnonzero(self.converged & ~(lacking <= max(tol, DOUBT)))
+
+    def confirm(self, members: IntArray, tol: float) -> None:
+        """Take back the claim of components if steps from their beliefs, moved into the interior, lead elsewhere."""
+        step, shape = self.step, self.problem.shape
+        kept = [a.copy() for a in (step.p, step.q, self.iterations, self.residual)]
+        for b, owner in ((step.p, shape.state_component), (step.q, shape.entry_component)):
+            mine = np.isin(owner, members)
+            b[mine] = inside(b[mine])
+        self.iterate(members, tol, CHECK)
+        distance = np.zeros(len(self.residual))
+        for b, before, owner in ((step.p, kept[0], shape.state_component), (step.q, kept[1], shape.entry_component)):
+            np.maximum.at(distance, owner, np.abs(b.real - before.real))
+        self.converged[members] &= distance[members] <= AGREEMENT * max(tol, INSIDE)
+        for a, before in zip((step.p, step.q, self.iterations, self.residual), kept, strict=True):
+            a[:] = before
 
 
 class _Beliefs:

@@ -31,6 +31,8 @@ FloatArray = NDArray[np.float64]
 
 FLOOR = 1e-16  # of beliefs on their way, which bounds how stiff the linear system gets
 LOWEST = 1e-200  # of beliefs that have arrived
+INSIDE = 1e-12  # of beliefs to begin with: large enough for rounding not to hide that they are to grow
+LEAST_MASS = 0.5  # of given beliefs on what is left of a region; with less they are of no use
 
 
 class Shape(NamedTuple):
@@ -82,16 +84,27 @@ class Problem:
         return len(self.shape.blocks.first_variable) - 1
 
     def start(self, variables: NDArray[Any] | None = None, factors: NDArray[Any] | None = None) -> tuple[Any, Any]:
-        """Return beliefs to begin with: uniform over what is left, or given ones (flat)."""
-        dtype = self.potentials.dtype
-        if variables is not None and factors is not None:
-            return tuple(
-                np.where(b.real < FLOOR, FLOOR, b).astype(dtype)
-                for b in (variables[self.shape.state_at], factors[self.shape.entry_at])
-            )  # type: ignore[return-value]
-        blocks = self.shape.blocks
+        """Return beliefs to begin with: uniform over what is left, or given ones (flat), moved into the interior.
+
+        Given ones are left out in components in which some region has most of them on what hard zeros or evidence
+        remove. With complex potentials they are those of a minimum, and stay where they are.
+        """
+        dtype, blocks = self.potentials.dtype, self.shape.blocks
         sizes = np.diff(blocks.first_entry)
-        return (np.repeat(1 / blocks.cards, blocks.cards).astype(dtype), np.repeat(1 / sizes, sizes).astype(dtype))
+        start = [np.repeat(1 / n, n).astype(dtype) for n in (blocks.cards, sizes)]
+        if variables is None or factors is None:
+            return start[0], start[1]
+        given = variables[self.shape.state_at], factors[self.shape.entry_at]
+        owners = self.shape.state_component, self.shape.entry_component
+        firsts, useless = (blocks.first_state, blocks.first_entry), np.zeros(self.n_components, bool)
+        for b, first, owner in zip(given, firsts, owners, strict=True):
+            if len(b):
+                mass = np.add.reduceat(np.clip(b.real, 0, 1), first[:-1])
+                useless[owner[first[:-1]][~(mass >= LEAST_MASS)]] = True
+        return tuple(
+            np.where(useless[owner], cold, inside(b, INSIDE if dtype.kind == "f" else FLOOR)).astype(dtype)
+            for cold, b, owner in zip(start, given, owners, strict=True)
+        )  # type: ignore[return-value]
 
     def energy(self, p: NDArray[Any], q: NDArray[Any]) -> NDArray[Any]:
         """Return the free energy of each component, constants included."""
@@ -127,6 +140,11 @@ class Problem:
             flat = states[layout.own[g].entries] if group.arity == 1 else entries[part]
             parts.append(flat.reshape(len(group), *group.shape))
         return parts
+
+
+def inside(b: NDArray[Any], least: float = INSIDE) -> NDArray[Any]:
+    """Move beliefs into the interior."""
+    return np.asarray(np.where(b.real < least, least, b))
 
 
 def _log(b: NDArray[Any]) -> NDArray[Any]:

@@ -37,6 +37,7 @@ ARMIJO = 1e-4
 SHORTEST = 1e-8
 LARGEST_EXPONENT = 30.0
 LARGEST_LOGARITHM = 300.0
+FASTEST = 1e50  # step of a logarithm, whose square times the lowest belief is nothing
 
 
 def primal(newton: Newton, tol: float, max_iter: int) -> None:
@@ -85,7 +86,8 @@ def dual(newton: Newton, tol: float, max_iter: int) -> None:
         newton.direction(members)
         newton.keep_multipliers()
         change = newton.gaps(members)
-        rho = (step.dp / step.p, step.dq / step.q)
+        members = members[np.isfinite(change[members])]  # else a system was not solved
+        rho = tuple(_log_steps(d, b) for d, b in ((step.dp, step.p), (step.dq, step.q)))
         length = _line_search(problem, (step.p, step.q), rho, owners)
         for b, r, owner in zip((step.p, step.q), rho, owners, strict=True):
             moving = np.isin(owner, members)
@@ -95,6 +97,11 @@ def dual(newton: Newton, tol: float, max_iter: int) -> None:
         members = members[~newton.converged[members]]
         if not len(members):
             break
+
+
+def _log_steps(d: NDArray[Any], b: NDArray[Any]) -> NDArray[Any]:
+    """Return steps of logarithms, none where there is no step."""
+    return np.asarray(np.clip(np.where(np.isfinite(d), d, 0) / b, -FASTEST, FASTEST))
 
 
 def lbfgs(newton: Newton, tol: float, max_iter: int) -> None:

@@ -3,7 +3,7 @@
 The start is uniform over the states that a variable's own potential allows. In a component whose links have hard zeros
 that would put mass on what is forbidden; there it is a possible assignment instead, from max-product messages or, where
 it fits, from exact inference; if neither finds one, the run is refused. From a start of finite bound every iterate has
-one.
+one. Saddle points are left, and derivatives found, as `mean_field_ascent` says.
 """
 
 from __future__ import annotations
@@ -14,23 +14,19 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from isinglass.errors import (
-    ImpossibleEvidenceError,
-    InputError,
-    MemoryLimitError,
-    no_convergence_warnings,
-)
-from isinglass.graph.edges import Edges, edges_of
+from isinglass.errors import ImpossibleEvidenceError, MemoryLimitError, no_convergence_warnings
+from isinglass.graph.edges import edges_of
 from isinglass.graph.neighbours import Neighbours, neighbours_of
 from isinglass.inference.algorithm import Algorithm, Cost, Facts, FixedPoint, Groups, Progress, Taping, register
 from isinglass.inference.bp import BeliefPropagation
 from isinglass.inference.evidence import impossible
 from isinglass.inference.exact import Exact
 from isinglass.inference.link_model import LinkModel
+from isinglass.inference.mean_field_ascent import Ascent, Flags, Stopping, given_beliefs
 from isinglass.inference.mean_field_bound import Bars, MeanFieldBound
-from isinglass.inference.result import FactorBeliefs, Gradients, Info, Result, VariableBeliefs, belief_entries
+from isinglass.inference.result import FactorBeliefs, Result, VariableBeliefs
 from isinglass.potentials import Potentials
-from isinglass.validation import IntArray, bytes_text, number, whole_number
+from isinglass.validation import IntArray, bytes_text
 
 
 @register
@@ -43,8 +39,14 @@ class MeanField(Algorithm):
     iterations : int, optional
         Run exactly so many sweeps over the variables. By default: until `tol`, at most `max_iter`.
     tol : float
-        Stop when no belief changes by more than this.
+        Stop when no belief changes by more than this: by tanh(d / 4), where d is how far apart two states of a variable
+        move in the logarithm. That is the largest change of a probability that such a d can cause.
     max_iter : int
+    check_stability : bool
+        Report in `info.stable` whether the beliefs are a maximum of the bound, to which sweeps come back. (Without
+        `iterations`, saddle points at which a run begins or that symmetry holds it at are left in any case.)
+    random_state : int or Generator
+        For which side a run leaves a saddle point.
 
     Examples
     --------
@@ -58,6 +60,8 @@ class MeanField(Algorithm):
     iterations: int | None = None
     tol: float = 1e-8
     max_iter: int = 1000
+    check_stability: bool = False
+    random_state: Any = 0
 
     name: ClassVar[str] = "mf"
     facts: ClassVar[Facts] = Facts(
@@ -82,14 +86,10 @@ class MeanField(Algorithm):
     ) -> Result:
         """Ascend and read out the bound and the beliefs."""
         ascent = _Ascent(potentials, init)
-        limit, tol = stopping(self.iterations, self.max_iter, self.tol)
-        ascent.run(limit, tol, bool(tape), progress)
+        stop = Stopping.of(self.iterations, self.max_iter, self.tol)
+        ascent.run(stop, bool(tape), progress, may_leave(potentials, init), self.random_state)
         log_z, factors = ascent.read_out()
-        share = float((ascent.residual <= self.tol).mean()) if limit and len(ascent.residual) else float(limit > 0)
-        info = Info(
-            self.name, share == 1, int(ascent.iterations.max(initial=0)), float(ascent.residual.max(initial=0.0)),
-            "lower", 0.0, share,
-        )  # fmt: skip
+        info = ascent.info(self.name, stop, "lower", self.check_stability, self.random_state)
         return Result(
             potentials,
             log_z,
@@ -109,92 +109,87 @@ class _Sweep(FixedPoint):
 
     def __init__(self, result: Result) -> None:
         self.ascent = _Ascent(result.potentials, result)
-        self.start = self.ascent.q.copy()
-        self.ascent.run(1, -1.0, True, None)
 
     def read_out_back(
         self, z_bar: NDArray[Any], variables_bar: NDArray[Any], factors_bar: NDArray[Any]
     ) -> tuple[NDArray[Any], Groups]:
         """Reverse the bound and the beliefs of factors."""
-        bound = self.ascent.bound
-        bars = bound.backward(self.start, np.zeros(0, self.start.dtype), z_bar, variables_bar, factors_bar)
-        return bars.q, bars.gradients(self.ascent.potentials, z_bar).groups
+        ascent = self.ascent
+        bars = ascent.bound.backward(ascent.q, ascent.factors, z_bar, variables_bar, factors_bar)
+        return bars.q, bars.gradients(ascent.potentials, z_bar).groups
 
     def back(self, state_bar: NDArray[Any]) -> tuple[NDArray[Any], Groups]:
         """Reverse the sweep."""
-        model = self.ascent.bound.model
+        model, components = self.ascent.model, self.ascent.potentials.graph.n_components
         bars = Bars(model, state_bar.copy(), np.zeros(0), np.zeros_like(model.phi), np.zeros_like(model.psi))
-        self.ascent.sweeps_back(self.ascent.q.copy(), bars)
-        nothing = np.zeros(self.ascent.potentials.graph.n_components, state_bar.dtype)
-        return bars.q, bars.gradients(self.ascent.potentials, nothing).groups
+        self.ascent.sweep_back(np.ones(components, bool), bars)
+        return bars.q, bars.gradients(self.ascent.potentials, np.zeros(components, state_bar.dtype)).groups
 
 
-class _Ascent:
-    """Coordinate ascent; keeps what the backward pass needs."""
+class _Ascent(Ascent):
+    """Coordinate ascent, one variable after the other."""
 
     def __init__(self, potentials: Potentials, init: Result | None) -> None:
         graph = potentials.graph
-        self.potentials = potentials
-        self.steps: list[tuple[NDArray[np.bool_], NDArray[Any]]] = []
-        self.edges: Edges = edges_of(graph)
-        self.near: Neighbours = graph.cached("neighbours", lambda: neighbours_of(graph))
-        self.bound = MeanFieldBound(potentials, np.zeros(len(self.edges.size), bool))
-        self.q = begin(potentials, self.bound.model, ~self.bound.chosen, init)
-        self.at = self.bound.model.table[self.near.link].astype(np.uint64)
-        self.residual, self.iterations = np.full(graph.n_components, np.inf), np.zeros(graph.n_components, np.int64)
+        near: Neighbours = graph.cached("neighbours", lambda: neighbours_of(graph))
+        bound = MeanFieldBound(potentials, np.zeros(len(edges_of(graph).size), bool))
+        super().__init__(potentials, bound, near, begin(potentials, bound.model, ~bound.chosen, init))
+        self.steps: list[tuple[Flags, NDArray[Any]]] = []
+        self.possible = np.ones(graph.n_components, bool)
 
-    def run(self, limit: int, tol: float, taped: bool, progress: Progress | None) -> None:
-        """Sweep until every component has converged or used up its sweeps."""
+    def sweep(self, active: Flags, residual: NDArray[np.float64], taped: bool) -> None:
+        """Update every variable of the active components."""
         from isinglass.kernels.numba.meanfield import ascend
 
-        active = np.ones(len(self.residual), bool)
-        possible, residual = active.copy(), np.zeros(len(active))
-        for t in range(limit):
-            if not active.any():
-                break
-            if taped:
-                self.steps.append((active.copy(), self.q.copy()))
-            ascend(
-                self.near, self.edges, self.at, self.bound.model.phi, self.bound.model.psi, self.q, active, residual,
-                possible, self.bound.row, self.bound.digits,
-            )  # fmt: skip
-            if not possible.all():
-                raise ImpossibleEvidenceError(impossible(self.potentials))
-            self.residual[active], self.iterations[active] = residual[active], t + 1
-            active = active & (residual > tol)
-            if progress is not None:
-                progress(f"sweep {t + 1}, change {residual.max(initial=0.0):.1e}", (t + 1) / limit)
+        if taped:
+            self.steps.append((active.copy(), self.q.copy()))
+        ascend(
+            self.near, self.edges, self.at, self.model.phi, self.model.psi, self.q, active, residual, self.possible,
+            self.bound.row, self.bound.digits,
+        )  # fmt: skip
+        if not self.possible.all():
+            raise ImpossibleEvidenceError(impossible(self.potentials))
+
+    def forget(self, components: Flags) -> None:
+        """Take sweeps of components off the tape."""
+        self.steps = [(active & ~components, before) for active, before in self.steps]
+
+    def covariance(self, v: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the covariances of each variable times v."""
+        return self.spread(v)
 
     def read_out(self) -> tuple[NDArray[Any], NDArray[Any]]:
         """Return the bound of each component, and the flat beliefs of factors."""
-        factors = np.zeros(belief_entries(self.potentials.graph), self.q.dtype)
-        log_z = self.bound.value(self.q, factors)
+        log_z = self.bound.value(self.q, self.factors)
         if (log_z.real == -np.inf).any():
             raise ImpossibleEvidenceError(impossible(self.potentials))
-        return log_z, factors
+        return log_z, self.factors
 
-    def backward(self, z_bar: NDArray[Any], variables_bar: NDArray[Any], factors_bar: NDArray[Any]) -> Gradients:
-        """Carry derivatives back through the bound and every sweep."""
-        q, factors = self.q.copy(), np.zeros(0, self.q.dtype)
-        bars = self.bound.backward(q, factors, z_bar, variables_bar, factors_bar)
-        self.sweeps_back(q, bars)
-        return bars.gradients(self.potentials, z_bar)
+    def prepare_back(self) -> None:
+        """Keep nothing: the beliefs are all that is needed."""
 
-    def sweeps_back(self, q: NDArray[Any], bars: Bars) -> None:
-        """Carry derivatives by the beliefs back through every sweep; q is brought back to where they began."""
+    def sweep_back(self, active: Flags, bars: Bars) -> None:
+        """Reverse a sweep at the fixed point."""
+        self._back(active, self.q, self.q, bars)
+
+    def tape_back(self, active: Flags, bars: Bars) -> None:
+        """Reverse the sweeps that ran."""
+        q = self.q.copy()
+        for taken, before in reversed(self.steps):
+            self._back(taken & active, q, before, bars)
+
+    def _back(self, active: Flags, q: NDArray[Any], before: NDArray[Any], bars: Bars) -> None:
         from isinglass.kernels.numba.meanfield import ascend_back
 
-        for active, before in reversed(self.steps):
-            ascend_back(
-                self.near, self.edges, self.at, self.bound.model.psi, q, before, active, bars.q, bars.phi, bars.table,
-                self.bound.row, self.bound.digits,
-            )  # fmt: skip
+        ascend_back(
+            self.near, self.edges, self.at, self.model.psi, q, before, active, bars.q, bars.phi, bars.table,
+            self.bound.row, self.bound.digits,
+        )  # fmt: skip
 
 
-def stopping(iterations: int | None, max_iter: int, tol: float) -> tuple[int, float]:
-    """Return how many sweeps to make at most, and the change at which to stop (-1: at none)."""
-    limit, least = whole_number(max_iter, "max_iter", 1), number(tol, "tol", 0, np.inf)
-    return (limit, least) if iterations is None else (whole_number(iterations, "iterations"), -1.0)
+def may_leave(potentials: Potentials, init: Result | None) -> bool:
+    """Tell whether a run may leave a saddle point: not on the way to a derivative of beliefs that were given."""
+    return init is None or potentials.dtype.kind != "c"
 
 
 def begin(
@@ -206,7 +201,7 @@ def begin(
     """
     graph, edges = potentials.graph, edges_of(potentials.graph)
     if init is not None:
-        return _given(init, int(edges.first_state[-1])).astype(potentials.dtype)
+        return given_beliefs(init, int(edges.first_state[-1])).astype(potentials.dtype)
     allowed = model.phi.real > -np.inf
     number_of = np.add.reduceat(allowed, edges.first_state[:-1], dtype=np.int64) if len(allowed) else graph.cards
     if (number_of == 0).any():
@@ -221,14 +216,6 @@ def begin(
         q[np.repeat(of_hard, graph.cards)] = 0
         q[(edges.first_state[:-1] + states)[of_hard]] = 1
     return q
-
-
-def _given(init: Result, size: int) -> NDArray[Any]:
-    if not isinstance(init, Result):
-        raise InputError("init", "an earlier result on this graph", type(init).__name__)
-    if init.variables.flat.size != size:
-        raise InputError("init", f"a result on this graph ({size} states)", f"{init.variables.flat.size} states")
-    return init.variables.flat
 
 
 def _possible(potentials: Potentials) -> IntArray:

@@ -14,8 +14,9 @@ one iteration where all links are chosen, as on a forest.
 The start is uniform. In a component whose crossing links have hard zeros it is a possible assignment instead (as in
 naive mean field); zeros inside the trees need none.
 
-The backward pass goes back through every tree inference that ran. The tape keeps their messages and tables: about one
-belief propagation's worth of memory for each iteration.
+The backward pass goes back through tree inferences: those of one more sweep, again and again, where a run has converged
+(see `mean_field_ascent`), else all that ran. The tape keeps their messages and tables: about one belief propagation's
+worth of memory for each iteration.
 """
 
 from __future__ import annotations
@@ -34,14 +35,16 @@ from isinglass.inference.algorithm import Algorithm, Cost, Facts, Progress, Tapi
 from isinglass.inference.bp import BeliefPropagation
 from isinglass.inference.engine import Engine, Outcome
 from isinglass.inference.evidence import impossible
+from isinglass.inference.mean_field_ascent import DIFFERENCE, Ascent, Flags, Stopping
 from isinglass.inference.mean_field_bound import Bars, MeanFieldBound
-from isinglass.inference.mf import begin, stopping
-from isinglass.inference.result import FactorBeliefs, Gradients, Info, Result, VariableBeliefs, belief_entries
+from isinglass.inference.mean_field_stability import largest, slope
+from isinglass.inference.mf import begin, may_leave
+from isinglass.inference.result import Bound, FactorBeliefs, Gradients, Result, VariableBeliefs
 from isinglass.inference.reverse import Cotangents, gradients
 from isinglass.potentials import Potentials
 from isinglass.validation import IntArray, bytes_text
 
-Flags = NDArray[np.bool_]
+LEAST = 1e-290  # beliefs below are as good as none
 
 
 @register
@@ -54,11 +57,15 @@ class StructuredMeanField(Algorithm):
     iterations : int, optional
         Run exactly so many sweeps over the trees. By default: until `tol`, at most `max_iter`.
     tol : float
-        Stop when no variable's belief changes by more than this.
+        Stop when no variable's belief changes by more than this, measured as by `MeanField`.
     max_iter : int
     forest : sequence of int, optional
         The factors to keep whole: of arity two or more, without a cycle, and such that every other factor has its
         variables in different trees. By default as many as a greedy search in factor order finds.
+    check_stability : bool
+        Report in `info.stable` whether the beliefs are a maximum of the bound.
+    random_state : int or Generator
+        For which side a run leaves a saddle point.
 
     Examples
     --------
@@ -73,6 +80,8 @@ class StructuredMeanField(Algorithm):
     tol: float = 1e-8
     max_iter: int = 1000
     forest: Any = None
+    check_stability: bool = False
+    random_state: Any = 0
 
     name: ClassVar[str] = "smf"
     facts: ClassVar[Facts] = Facts(
@@ -96,21 +105,13 @@ class StructuredMeanField(Algorithm):
         """Ascend tree by tree and read out the bound and the beliefs."""
         clusters = tree_clusters(potentials.graph, self.forest)
         ascent = _TreeAscent(potentials, clusters, init)
-        limit, tol = stopping(self.iterations, self.max_iter, self.tol)
-        ascent.run(limit, tol, bool(tape), progress)
+        stop = Stopping.of(self.iterations, self.max_iter, self.tol)
+        ascent.run(stop, bool(tape), progress, may_leave(potentials, init), self.random_state)
         log_z = ascent.bound.value(ascent.q, ascent.factors)
-        if limit and (log_z.real == -np.inf).any():
+        if stop.limit and (log_z.real == -np.inf).any():
             raise ImpossibleEvidenceError(impossible(potentials))
-        share = float((ascent.residual <= self.tol).mean()) if limit and len(ascent.residual) else float(limit > 0)
-        info = Info(
-            self.name,
-            share == 1,
-            int(ascent.iterations.max(initial=0)),
-            float(ascent.residual.max(initial=0.0)),
-            "exact" if limit and clusters.chosen.all() else "lower",
-            0.0,
-            share,
-        )
+        bound: Bound = "exact" if stop.limit and clusters.chosen.all() else "lower"
+        info = ascent.info(self.name, stop, bound, self.check_stability, self.random_state)
         return Result(
             potentials,
             log_z,
@@ -127,6 +128,7 @@ class _Block:
 
     trees: ColourClass
     states: IntArray  # of the variables, in the flat vector of all states
+    first: IntArray  # where those of each variable begin
     component: IntArray  # of these states
     present: Flags  # (components,) that have such trees
     evidence: dict[int, int]
@@ -158,6 +160,7 @@ class _Block:
         return cls(
             trees,
             states,
+            np.concatenate([[0], np.cumsum(trees.graph.cards)])[:-1].astype(np.int64),
             component,
             _marks(component, trees.graph.n_components),
             {position[i]: s for i, s in potentials.evidence.items() if i in position},
@@ -196,42 +199,69 @@ class _Step:
     outcome: Outcome
 
 
-class _TreeAscent:
-    """Block coordinate ascent; keeps what the backward pass needs."""
+class _TreeAscent(Ascent):
+    """Block coordinate ascent, the trees of one colour after the other."""
 
     def __init__(self, potentials: Potentials, clusters: TreeClusters, init: Result | None) -> None:
         from isinglass.kernels.numba.meanfield import all_products
 
-        graph = potentials.graph
-        self.potentials, self.near = potentials, clusters.crossing
-        self.bound = MeanFieldBound(potentials, clusters.chosen)
-        self.edges, self.model = self.bound.edges, self.bound.model
-        self.q = begin(potentials, self.model, ~clusters.chosen, init)
-        self.factors = np.zeros(belief_entries(graph), self.q.dtype)
-        all_products(self.edges, self.q, self.factors, self.bound.first_belief, self.bound.digits)
-        self.blocks = [_Block.of(trees, self.bound) for trees in clusters.classes]
-        self.at = self.model.table[self.near.link].astype(np.uint64)
+        bound = MeanFieldBound(potentials, clusters.chosen)
+        super().__init__(potentials, bound, clusters.crossing, begin(potentials, bound.model, ~clusters.chosen, init))
+        all_products(self.edges, self.q, self.factors, bound.first_belief, bound.digits)
+        self.blocks = [_Block.of(trees, bound) for trees in clusters.classes]
         self.target = np.zeros_like(self.q)
-        self.alone = ~_marks(self.edges.component[~clusters.chosen], graph.n_components)  # one iteration is exact
-        self.residual, self.iterations = np.full(graph.n_components, np.inf), np.zeros(graph.n_components, np.int64)
+        self.alone = ~_marks(self.edges.component[~clusters.chosen], len(self.residual))  # one iteration is exact
         self.steps: list[_Step] = []
+        self.last: list[_Step] = []  # at the fixed point
 
-    def run(self, limit: int, tol: float, taped: bool, progress: Progress | None) -> None:
-        """Set all trees, colour by colour, until every component has converged or used up its iterations."""
-        active = np.ones(len(self.residual), bool)
-        for t in range(limit):
-            if not active.any():
-                break
-            residual = np.zeros(len(active))
-            for block in self.blocks:
-                moved = active & block.present
-                if moved.any():
-                    self._set(block, moved, residual, taped)
-            residual[self.alone] = 0
-            self.residual[active], self.iterations[active] = residual[active], t + 1
-            active = active & (residual > tol)
-            if progress is not None:
-                progress(f"sweep {t + 1}, change {residual.max(initial=0.0):.1e}", (t + 1) / limit)
+    def sweep(self, active: Flags, residual: NDArray[np.float64], taped: bool) -> None:
+        """Set all trees of the active components, colour by colour."""
+        residual[:] = 0
+        for block in self.blocks:
+            moved = active & block.present
+            if moved.any():
+                self._set(block, moved, residual, taped)
+        residual[self.alone] = 0
+
+    def forget(self, components: Flags) -> None:
+        """Take sweeps of components off the tape."""
+        self.steps = [replace(step, moved=step.moved & ~components) for step in self.steps]
+
+    def covariance(self, v: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the covariances of each tree times v."""
+        target, n = self.expected(self.q), len(self.residual)
+        step = DIFFERENCE / np.maximum(largest(self.owner, v, n), 1e-300)[self.owner]
+        return slope(self._beliefs_at, target, v, step)
+
+    def _beliefs_at(self, target: NDArray[Any]) -> NDArray[Any]:
+        """Return the beliefs of all variables at given effective potentials."""
+        beliefs = np.zeros_like(self.q)
+        for block in self.blocks:
+            beliefs[block.states] = self._infer(block, block.present, False, target)[1].variables
+        return beliefs
+
+    def prepare_back(self) -> None:
+        """Take one more sweep of what has converged, and go back."""
+        kept, steps = (self.q.copy(), self.factors.copy()), self.steps
+        self.steps = []
+        self.sweep(self.settled, np.zeros(len(self.residual)), True)
+        self.last, self.steps = self.steps, steps
+        self.q[:], self.factors[:] = kept
+
+    def sweep_back(self, active: Flags, bars: Bars) -> None:
+        """Reverse a sweep at the fixed point."""
+        self._steps_back(self.last, active, bars)
+
+    def tape_back(self, active: Flags, bars: Bars) -> None:
+        """Reverse the sweeps that ran."""
+        self._steps_back(self.steps, active, bars)
+
+    def _steps_back(self, steps: list[_Step], active: Flags, bars: Bars) -> None:
+        q = self.q.copy()
+        for step in reversed(steps):
+            moved = step.moved & active
+            if moved.any():
+                self._back(replace(step, moved=moved), q, bars)
 
     def _set(self, block: _Block, moved: Flags, residual: NDArray[np.float64], taped: bool) -> None:
         """Set the trees of one colour in the components that move."""
@@ -241,10 +271,10 @@ class _TreeAscent:
             block.trees.variables, moved, self.near, self.edges, self.at, self.model.phi, self.model.psi, self.q,
             self.target, self.bound.row, self.bound.digits,
         )  # fmt: skip
-        engine, outcome = self._infer(block, moved, taped)
+        engine, outcome = self._infer(block, moved, taped, self.target)
         before = self.q[block.states]
         after = np.where(moved[block.component], outcome.variables, before)
-        np.maximum.at(residual, block.component, abs(after.real - before.real))
+        np.maximum.at(residual, block.component, _changes(before.real, after.real, block.first))
         self.q[block.states] = after
         links = moved[block.entry_component]
         of_links = outcome.factors[len(outcome.factors) - len(links) :]
@@ -252,9 +282,9 @@ class _TreeAscent:
         if taped:
             self.steps.append(_Step(block, moved, before, engine, outcome))
 
-    def _infer(self, block: _Block, moved: Flags, taped: bool) -> tuple[Engine, Outcome]:
+    def _infer(self, block: _Block, moved: Flags, taped: bool, target: NDArray[Any]) -> tuple[Engine, Outcome]:
         """Pass messages up and down the trees."""
-        potentials = block.potentials(self.target)
+        potentials = block.potentials(target)
         plan = BeliefPropagation(schedule="tree")._plan(potentials)
         plan = replace(plan, parts=[replace(part, wanted=part.wanted & moved) for part in plan.parts])
         try:
@@ -262,14 +292,6 @@ class _TreeAscent:
             return engine, engine.run("full" if taped else None)
         except ImpossibleEvidenceError:
             raise ImpossibleEvidenceError(impossible(self.potentials)) from None
-
-    def backward(self, z_bar: NDArray[Any], variables_bar: NDArray[Any], factors_bar: NDArray[Any]) -> Gradients:
-        """Carry derivatives back through the bound and every tree inference."""
-        q = self.q.copy()
-        bars = self.bound.backward(q, self.factors, z_bar, variables_bar, factors_bar)
-        for step in reversed(self.steps):
-            self._back(step, q, bars)
-        return bars.gradients(self.potentials, z_bar)
 
     def _back(self, step: _Step, q: NDArray[Any], bars: Bars) -> None:
         """Reverse one tree inference and the expectations that went into it; bring q back."""
@@ -307,6 +329,15 @@ class _TreeAscent:
             else:
                 bars.table[self.model.table[next(link_groups)][:, None] + span] += free
         return of_states
+
+
+def _changes(before: NDArray[np.float64], after: NDArray[np.float64], first: IntArray) -> NDArray[np.float64]:
+    """Return for each state tanh(d / 4), d how far apart states of its variable have moved in the logarithm."""
+    roots = np.sqrt(np.maximum(after, LEAST) / np.maximum(before, LEAST))
+    if not len(roots):
+        return roots
+    most, least = (f.reduceat(roots, first) for f in (np.maximum, np.minimum))
+    return np.repeat((most - least) / (most + least), np.diff(np.append(first, len(roots))))
 
 
 def _marks(members: IntArray, n: int) -> Flags:

@@ -15,6 +15,8 @@ import numpy as np
 from isinglass.compilation import compiled, inner
 from isinglass.kernels.numba.convex import GENERAL
 
+LARGEST = 650.0  # exponent: what is lacking stays finite
+
 
 @inner
 def moved(b, d, last, floor, cap):
@@ -33,11 +35,23 @@ def moved(b, d, last, floor, cap):
 
 
 @inner
-def measure(b, d, first, last, report, c, column, floor):
-    """Take down the largest step, and, in a column, the largest relative step of what is not at the floor."""
+def lacks(b, d, least):
+    """Return how far a belief is from b e^rho: exactly where it grows, at most |d|, which is more, where it falls.
+
+    The step d = b rho would not do: it hardly shows that a belief much too small is to grow by a factor e^rho. Beliefs
+    below `least`, for which rho is rounding, count as that large.
+    """
+    value = max(b, least)
+    return value * np.expm1(min(d / value, LARGEST)) if d > 0 else -d
+
+
+@inner
+def measure(b, d, first, last, report, c, column, floor, least):
+    """Take down what a belief lacks at most; in a column, the largest relative step of what is not at the floor."""
     for k in range(first, last):
         size = abs(d[k].real)
-        report[c, 0] = size if size > report[c, 0] or size != size else report[c, 0]
+        gap = lacks(b[k].real, d[k].real, least) if size > 0.1 * b[k].real else size  # e^rho - 1 is rho up to 5 %
+        report[c, 0] = gap if gap > report[c, 0] or gap != gap else report[c, 0]
         if b[k].real > 2 * floor:
             relative = size / b[k].real
             larger = relative > report[c, column] or relative != relative
@@ -45,15 +59,15 @@ def measure(b, d, first, last, report, c, column, floor):
 
 
 @compiled
-def measure_steps(blocks, members, step, report, floor):
-    """Write, for each component: the largest step; the largest relative one of variables, of links; a residual."""
+def measure_steps(blocks, members, step, report, floor, least):
+    """Write, for each component: what a belief lacks; the largest relative steps of variables, of links; a residual."""
     for c in members:
         v, w = blocks.first_variable[c], blocks.first_variable[c + 1]
         f, g = blocks.first_link[c], blocks.first_link[c + 1]
         for column in range(4):
             report[c, column] = 0
-        measure(step.p, step.dp, blocks.first_state[v], blocks.first_state[w], report, c, 1, floor)
-        measure(step.q, step.dq, blocks.first_entry[f], blocks.first_entry[g], report, c, 2, floor)
+        measure(step.p, step.dp, blocks.first_state[v], blocks.first_state[w], report, c, 1, floor, least)
+        measure(step.q, step.dq, blocks.first_entry[f], blocks.first_entry[g], report, c, 2, floor, least)
         for i in range(v, w):
             report[c, 3] = max(report[c, 3], abs(step.t[i].real))
         slot, end = blocks.first_slot[f], blocks.first_slot[g]
@@ -63,10 +77,9 @@ def measure_steps(blocks, members, step, report, floor):
 
 @inner
 def furthest(b, d, first, last, scale, least, most):
-    """Return how far beliefs are from b e^rho: exactly where they grow, at most |d|, which is more, where they fall."""
+    """Return what a belief lacks at most."""
     for k in range(first, last):
-        value, change = max(b[k].real, least), scale * d[k].real
-        gap = value * np.expm1(change / value) if change > 0 else -change
+        gap = lacks(b[k].real, scale * d[k].real, least)
         most = gap if gap > most or gap != gap else most
     return most
 
@@ -75,8 +88,7 @@ def furthest(b, d, first, last, scale, least, most):
 def measure_gaps(blocks, members, step, scale, least, report):
     """Write, for each component, the largest difference between a belief and what the multipliers imply for it.
 
-    The step d = b rho would not do: it hardly shows that a belief much too small is to grow by a factor e^rho, rho =
-    h d / b for a step found with h = `scale`. Beliefs below `least`, for which rho is rounding, count as that large.
+    rho = h d / b for a step found with h = `scale`.
     """
     for c in members:
         v, w = blocks.first_variable[c], blocks.first_variable[c + 1]

@@ -23,8 +23,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from isinglass.compilation import compiled
+from isinglass.compilation import compiled, inner
 from isinglass.kernels.numba.messages import advance
+
+LEAST = 1e-290  # probabilities below are as good as none
 
 
 @compiled
@@ -87,9 +89,19 @@ def targets(i, near, edges, at, phi, table, q, t, digits):
             link_targets(near.link[e], near.slot[e], edges, table, np.int64(at[e]), q, t, digits)
 
 
+@inner
+def far(one, two, new_one, new_two):
+    """Return tanh(d / 4), where the logarithms of two probabilities have moved apart by d; zeros do not move.
+
+    With x = new_one two and y = one new_two it is |sqrt x - sqrt y| / (sqrt x + sqrt y).
+    """
+    x, y = new_one * two, one * new_two
+    return abs(x - y) / (x + y + 2 * np.sqrt(x * y) + LEAST)
+
+
 @compiled
 def update_two(i, near, at, phi, table, q):
-    """Update a variable of two states; return the largest change, -1 if no state is possible."""
+    """Update a variable of two states; return how far they moved apart, -1 if no state is possible."""
     low, high = two_targets(i, near, at, phi, table, q)
     if max(low.real, high.real) == -np.inf:
         return -1.0
@@ -102,14 +114,14 @@ def update_two(i, near, at, phi, table, q):
         high = 1 / (1 + ratio)
         low = ratio * high
     k = near.first_state[i]
-    change = max(abs(low.real - q[k].real), abs(high.real - q[k + np.uint64(1)].real))
+    change = far(q[k].real, q[k + np.uint64(1)].real, low.real, high.real)
     q[k], q[k + np.uint64(1)] = low, high
     return change
 
 
 @compiled
 def update_many(i, near, edges, at, phi, table, q, t, digits):
-    """Update any variable; return the largest change, -1 if no state is possible."""
+    """Update any variable; return how far its states moved apart, -1 if no state is possible."""
     targets(i, near, edges, at, phi, table, q, t, digits)
     first, card = near.first_state[i], near.cards[i]
     top = t[0].real
@@ -121,12 +133,14 @@ def update_many(i, near, edges, at, phi, table, q, t, digits):
     for a in range(card):
         t[a] = relative(t[a], top)
         total += t[a]
-    change = 0.0
+    most, least = 0.0, np.inf
     for a in range(card):
         value = t[a] / total
-        change = max(change, abs(value.real - q[first + a].real))
+        ratio = (value.real + LEAST) / (q[first + a].real + LEAST)
+        most, least = max(most, ratio), min(least, ratio)
         q[first + a] = value
-    return change
+    root = np.sqrt(least / most)
+    return (1 - root) / (1 + root)
 
 
 @compiled

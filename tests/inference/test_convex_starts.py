@@ -1,0 +1,168 @@
+"""Convex free energies from any start, by any solver: what is called converged is the minimum."""
+
+import warnings
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+import isinglass as ig
+from isinglass import losses
+from isinglass.gradients import rule
+from isinglass.inference.result import VariableBeliefs
+from isinglass.learning import Objective
+from isinglass.potentials import potentials_union
+from isinglass.testing import random_potentials
+
+STARTED = ("newton", "primal", "blocks")  # the solvers that begin with given beliefs
+TRUTH = 2.3154326028  # of the pair, with entropy A
+
+
+def pair():
+    return ig.Potentials(ig.FactorGraph([2, 2], [(0, 1)]), [np.log([[1.0, 2.0], [3.0, 4.0]])])
+
+
+@pytest.mark.parametrize("solver", STARTED)
+def test_a_start_with_zeros_is_left(solver):
+    p = pair()
+    r = ig.infer(p, "convex", solver=solver, init=ig.infer(p, "convex", evidence={0: 0}))
+    assert r.info.converged
+    assert r.info.bound == "upper"
+    assert r.info.duality_gap < 1e-9
+    assert_allclose(r.log_z, TRUTH, rtol=1e-9)
+
+
+@pytest.mark.parametrize("solver", STARTED)
+@pytest.mark.parametrize("depth", [40.0, 800.0, 1e5])
+def test_a_peaked_start_is_left(solver, depth):
+    p = pair()
+    peaked = ig.infer(ig.Potentials(p.graph, [[[0.0, -depth], [-depth, -depth]]]), "convex")
+    assert_allclose(ig.infer(p, "convex", solver=solver, init=peaked).log_z, TRUTH, rtol=1e-9)
+
+
+def test_a_start_from_other_evidence():
+    """What was seen then has no mass on what is left now."""
+    p = random_potentials(ig.grid_graph(3, 3, 3), np.random.default_rng(0), 2.0)
+    for now in ({4: 1}, {4: 1, 0: 2}):
+        r = ig.infer(p, "convex", evidence=now, init=ig.infer(p, "convex", evidence={4: 0}))
+        assert r.info.converged
+        assert_allclose(r.log_z, ig.infer(p, "convex", evidence=now).log_z, rtol=1e-9)
+
+
+def test_beliefs_that_are_no_numbers_are_left_out():
+    p = pair()
+    start = replace(ig.infer(p, "convex"), variables=VariableBeliefs(p.graph, np.full(4, np.nan)))
+    assert_allclose(ig.infer(p, "convex", init=start).log_z, TRUTH, rtol=1e-9)
+
+
+def test_a_component_keeps_a_good_start_beside_a_useless_one():
+    parts = [random_potentials(ig.grid_graph(3, 3, 2), np.random.default_rng(k), 2.0) for k in range(2)]
+    both = potentials_union(parts)
+    start = ig.infer(both, "convex", evidence={9: 0})
+    r = ig.infer(both, "convex", evidence={9: 1}, init=start)
+    alone = ig.infer(parts[0], "convex", init=ig.infer(parts[0], "convex"))
+    assert r.info.component_iterations[0] == alone.info.iterations <= 2
+    assert_allclose(r.component_log_z, ig.infer(both, "convex", evidence={9: 1}).component_log_z, rtol=1e-9)
+
+
+def test_a_corner_is_no_minimum_for_any_solver():
+    """Where two links disagree on a state, a belief of 1e-161 is to be 8e-4, and no step shows it."""
+    tables = [
+        [[53.8, -2.3], [-40.4, -47.9], [-13.7, -43.1]],
+        [[-18.3, 4.3], [-53.7, 22.5], [-58.8, 11.3]],
+        [-53.7, 1.0],
+    ]
+    p = ig.Potentials(ig.FactorGraph([3, 2], [(0, 1), (0, 1), (1,)]), tables)
+    truth = ig.infer(p, "convex", weights="C")
+    assert truth.info.converged
+    for solver in ("dual", "lbfgs", "messages"):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ig.ConvergenceWarning)
+            r = ig.infer(p, "convex", weights="C", solver=solver, max_iter=2000)
+        assert not r.info.converged or abs(r.log_z - truth.log_z) < 1e-6
+
+
+@pytest.mark.parametrize("options", [{}, {"tol": 1e-5, "rtol": np.inf}])
+def test_training_comes_back_from_a_step_too_far(options):
+    """Beliefs that an overshooting line search has left at corners do not hold the next evaluation there."""
+    rng = np.random.default_rng(2)
+    model = ig.models.grid_model(rng.normal(size=(2, 4, 4, 2)), 3)
+    labels = rng.integers(0, 3, 32)
+    cold, warm = (
+        Objective(model, labels, losses.make("uquad"), ig.ConvexFreeEnergy(reuse=reuse, **options), rule("implicit"))
+        for reuse in (False, True)
+    )
+    theta, far = 0.3 * rng.normal(size=model.size), 300 * rng.normal(size=model.size)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        warm(far)
+    value, gradient = cold(theta)
+    same, slope = warm(theta)
+    assert_allclose(same, value, rtol=1e-6)
+    assert_allclose(slope, gradient, atol=1e-5)
+
+
+def attacked(rng):
+    """Return a random forest or graph with loops, potentials N(0, s²), some hard zeros, evidence, and weights."""
+    n, scale, forest = int(rng.integers(2, 6)), float(rng.choice([0.5, 3, 10, 30, 100, 300])), rng.random() < 0.5
+    cards = rng.integers(2, 4, n)
+    scopes = [(int(rng.integers(i)), i) for i in range(1, n)] + [(i,) for i in range(n) if rng.random() < 0.5]
+    if not forest:
+        more = rng.choice([2, min(3, n)], int(rng.integers(1, 4)))
+        scopes += [tuple(rng.choice(n, r, replace=False).tolist()) for r in more]
+    tables, possible = [rng.normal(0, scale, cards[list(s)]) for s in scopes], rng.integers(cards)
+    if rng.random() < 0.4:
+        for scope, table in zip(scopes, tables, strict=True):
+            forbidden = rng.random(table.shape) < 0.25
+            forbidden[tuple(possible[list(scope)])] = False
+            table[forbidden] = -np.inf
+    seen = rng.choice(n, int(rng.integers(n)), replace=False) if rng.random() < 0.5 else []
+    weights = "bethe" if forest and rng.random() < 0.5 else rng.choice(["A", "B", "C"])
+    return ig.Potentials(ig.FactorGraph(cards, scopes), tables), {int(i): int(possible[i]) for i in seen}, str(weights)
+
+
+def starts(p, rng):
+    """Yield results of other potentials and other evidence on the same graph."""
+    yield ig.infer(p)
+    for scale in (1.0, 50.0, 1000.0):
+        tables = [np.where(np.isinf(t), t, rng.normal(0, scale, t.shape)) for t in p.log_tables]
+        yield ig.infer(ig.Potentials(p.graph, tables))
+    i = int(rng.integers(p.graph.n_variables))
+    states = np.flatnonzero(ig.infer(p).variable(i) > 0)
+    yield ig.infer(p, evidence={i: int(rng.choice(states))})
+
+
+@pytest.mark.filterwarnings("ignore::isinglass.errors.ConvergenceWarning")
+@pytest.mark.parametrize("seed", range(40))
+def test_what_is_called_converged_is_the_minimum(seed):
+    rng = np.random.default_rng([12, seed])
+    p, evidence, weights = attacked(rng)
+    truth = ig.infer(p, evidence=evidence)
+    cold = [
+        ig.infer(p, ig.ConvexFreeEnergy(weights, tol=1e-11), evidence=evidence),
+        ig.infer(p, ig.ConvexFreeEnergy(weights), evidence=evidence),
+    ]
+    found = list(cold)
+    for solver in ("dual", "lbfgs", "messages"):
+        try:
+            found.append(ig.infer(p, ig.ConvexFreeEnergy(weights, solver=solver), evidence=evidence))
+        except ig.InputError:  # weights that are not positive, or zeros that tie variables
+            continue
+    for start in starts(p, rng):
+        for solver in STARTED if weights != "bethe" and not seed % 4 else STARTED[:1]:
+            try:
+                algorithm = ig.ConvexFreeEnergy(weights, solver=solver)
+                found.append(ig.infer(p, algorithm, evidence=evidence, init=start))
+            except ig.InputError:
+                continue
+    certain = [r for r in found if r.info.converged]
+    assert len(certain) > 0 or max(float(np.abs(t[np.isfinite(t)]).max(initial=0)) for t in p.log_tables) > 10
+    for r in certain:
+        log_z = truth.log_z if weights == "bethe" else certain[0].log_z
+        assert_allclose(r.log_z, log_z, rtol=1e-4, atol=1e-4)
+        assert_allclose(r.variables.flat, certain[0].variables.flat, atol=1e-4)
+    slack = 1e-6 * max(1.0, abs(truth.log_z))
+    for r in found:
+        assert r.info.bound != "upper" or r.log_z >= truth.log_z - slack
+        assert r.info.bound != "exact" or abs(r.log_z - truth.log_z) <= slack
