@@ -11,6 +11,8 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, wait
 from typing import Any
 
+from isinglass.threads import one_blas_thread
+
 
 class Spreading:
     """Call a function with several tuples of arguments, on some threads; answers come in the order of the tuples.
@@ -44,8 +46,6 @@ class Spreading:
         """Return the same, for a function that calls BLAS or LAPACK: they use no further threads meanwhile."""
         if self.pool is None:
             return self(function, arguments)
-        from isinglass.inference.lapack import one_blas_thread
-
         with one_blas_thread():
             return self(function, arguments)
 

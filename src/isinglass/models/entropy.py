@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from isinglass.errors import InputError
 from isinglass.models.model import Model
+from isinglass.models.products import times
 from isinglass.validation import instance
 
 FloatArray = NDArray[np.float64]
@@ -150,7 +151,7 @@ class EntropyModel(Model):
 
     def _spread(self, parts: Mapping[str, NDArray[Any]], name: str) -> FloatArray:
         """Return G T, one row for each variable or factor."""
-        found = np.tensordot(self._features[name], parts[name], axes=(1, 0))
+        found = times(self._features[name], parts[name])
         rows = self.graph.n_variables if name == VARIABLES else len(self.graph.groups[self._group_of[name]])
         return np.asarray(np.broadcast_to(found, (rows, *found.shape[1:]))) if name == VARIABLES else found
 
@@ -159,7 +160,7 @@ class EntropyModel(Model):
         features = self._features[name]
         if len(features) == 1 and len(slope) != 1:
             slope = slope.sum(axis=0, keepdims=True)
-        return np.asarray(np.tensordot(features, slope, axes=(0, 0))).ravel()
+        return times(features.T, slope).ravel()
 
 
 def _positive(given: ArrayLike, argument: str) -> FloatArray:
