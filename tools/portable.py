@@ -1,4 +1,4 @@
-"""Run the tests as other processors would: with other kernels of OpenBLAS, other numbers of threads, plain compiled code.
+"""Run the tests as other processors would: other kernels of OpenBLAS, other numbers of threads, plain machine code.
 
     python tools/portable.py kernels [pytest's arguments]    # each kernel, and both numbers of threads
     python tools/portable.py all [pytest's arguments]        # each by itself, and loops compiled for any processor
