@@ -149,7 +149,8 @@ def direction(
 ) -> list[NDArray[np.float64]]:
     """Add up derivatives by all beliefs, times 2^shift in each component, in one table for each factor."""
     moved = np.zeros(graph.n_components, np.int64) if shift is None else shift
-    of_variables = np.ldexp(variables_bar, np.repeat(moved[graph.variable_component], graph.cards))
+    by_state = np.repeat(moved[graph.variable_component], graph.cards) if len(moved) > 1 else moved
+    of_variables = np.ldexp(variables_bar, by_state)
     first, steps = first_states(graph), []
     for group, part in iter_groups(graph):
         component = graph.factor_component[group.factors].reshape((-1,) + (1,) * group.arity)
@@ -164,6 +165,8 @@ def direction(
 
 def _largest(graph: FactorGraph, variables_bar: NDArray[Any], factors_bar: NDArray[Any]) -> NDArray[np.float64]:
     """Return the size of the largest derivative in each component."""
+    if graph.n_components == 1:
+        return np.array([max(np.abs(variables_bar).max(initial=0.0), np.abs(factors_bar).max(initial=0.0))])
     largest = np.zeros(graph.n_components)
     np.maximum.at(largest, np.repeat(graph.variable_component, graph.cards), np.abs(variables_bar))
     for group, part in iter_groups(graph):

@@ -96,7 +96,7 @@ def upward(
     tables = _scaled_tables(potentials)
     n_tables = len(tables.log_values)
     values = np.empty(2 * n_tables + program.first_message[-1], potentials.dtype)
-    values[:n_tables] = _exp(tables.log_values)
+    _exp(tables.log_values, values[:n_tables])
     values[n_tables : 2 * n_tables] = tables.log_values
     start_of, low = _inputs(program, tables)
     peak = np.zeros(tree.n_buckets)
@@ -218,15 +218,18 @@ def _steep(potentials: Potentials) -> NDArray[np.bool_]:
     found = np.zeros(graph.n_components, bool)
     if potentials.dtype.kind == "c":
         for group, tables, ids in zip(graph.groups, potentials.groups, potentials.table_ids, strict=True):
-            steep = np.abs(tables.imag).reshape(len(tables), group.table_size).max(axis=1, initial=0.0) > STEEP
-            found[graph.factor_component[group.factors[steep[ids]]]] = True
+            steep = np.abs(tables.imag) > STEEP
+            if steep.any():
+                used = steep.reshape(len(tables), group.table_size).any(axis=1)[ids]
+                found[graph.factor_component[group.factors[used]]] = True
     return found
 
 
-def _exp(x: NDArray[Any]) -> NDArray[Any]:
-    """Return e^x with its derivative."""
-    e: NDArray[np.float64] = np.exp(x.real)
-    return e if x.dtype.kind == "f" else _dual(e, e * x.imag)
+def _exp(x: NDArray[Any], out: NDArray[Any]) -> None:
+    """Write e^x with its derivative."""
+    np.exp(x.real, out=out.real)
+    if x.dtype.kind == "c":
+        np.multiply(out.real, x.imag, out=out.imag)
 
 
 def _log(x: NDArray[Any]) -> NDArray[Any]:
