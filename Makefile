@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 # The data is found through ISINGLASS_DATA; tests that need it skip, visibly, where it is not set.
 
-.PHONY: demo test bench lint docs slow clean
+.PHONY: demo test portable bits bench lint docs slow clean
 
 $(VENV)/.installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
@@ -16,6 +16,13 @@ demo: $(VENV)/.installed
 
 test: lint
 	$(BIN)/python -m pytest -n 2 -q
+
+# The whole suite as other processors would run it (see tools/portable.py); `make bits` only what compares bits.
+portable: $(VENV)/.installed
+	$(BIN)/python tools/portable.py all -n 2 -q
+
+bits: $(VENV)/.installed
+	$(BIN)/python tools/portable.py kernels -n 2 -q -m "bits and not slow" tests
 
 lint: $(VENV)/.installed
 	$(BIN)/ruff check .
@@ -33,4 +40,4 @@ docs: $(VENV)/.installed
 	$(BIN)/mkdocs build --strict
 
 clean:
-	rm -rf $(VENV) site demo-output .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .numba-generic site demo-output .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -36,6 +36,7 @@ from isinglass.learning.optimisers.curvature import Curvature
 from isinglass.learning.sequences import SequenceObjective
 from isinglass.losses import Likelihood, UnivariateLikelihood
 from isinglass.models.attributes import StateFeatures
+from isinglass.models.products import times
 from isinglass.models.sequences import SequenceModel, Sequences
 from isinglass.potentials import Potentials
 
@@ -110,6 +111,7 @@ def _steps() -> Iterator[Step]:
         for algorithm in (BeliefPropagation(iterations=2), TreeReweighted(iterations=2)):
             yield f"max-product {algorithm.name}, {what}", lambda p=p, a=algorithm: map_assignment(p, a)  # type: ignore[misc]
     yield "sequences", _sequences
+    yield "features", _features
     yield "long vectors", _long_vectors
 
 
@@ -129,6 +131,13 @@ def _sequences() -> None:
     draw_labels(found, np.random.default_rng(0))
     best_labels(np.zeros((3, 8)), offsets, table)
     n_best_labels(np.zeros((3, 8)), table, 2)
+
+
+def _features() -> None:
+    """Multiply features with parameters, and back."""
+    features = np.ones((2, 2))
+    times(features, features)
+    times(features.T, features)
 
 
 def _long_vectors() -> None:

@@ -8,7 +8,8 @@ from numpy.testing import assert_allclose
 from scipy.linalg import cholesky_banded, solveh_banded
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from isinglass.inference.lapack import factorise_band, one_blas_thread, solve_band
+from isinglass.inference.lapack import factorise_band, solve_band
+from isinglass.threads import one_blas_thread
 
 
 def blas_threads():

@@ -171,7 +171,7 @@ class MRF(BaseEstimator):  # type: ignore[misc]
         """Return the log-likelihood of samples, summed; with approximate inference, a surrogate of it."""
         each = self.score_samples(X)
         weights = np.ones(len(each)) if sample_weight is None else example_weights(sample_weight, len(each))
-        return float(weights @ each)
+        return float((weights * each).sum())
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Return the mean log-likelihood of a sample."""

@@ -24,6 +24,7 @@ from scipy.ndimage import convolve1d, gaussian_filter, uniform_filter1d
 
 from isinglass.base import BaseEstimator, NotFittedError
 from isinglass.errors import InputError
+from isinglass.threads import one_blas_thread
 from isinglass.validation import array_of, whole_number
 
 FloatArray = NDArray[np.float64]
@@ -66,6 +67,7 @@ class ImageFeatures(BaseEstimator):  # type: ignore[misc]
         self.random_state = random_state
         self.whiten = whiten
 
+    @one_blas_thread()
     def fit(self, X: Any, y: Any = None) -> Self:
         """Find the clusters of patches.
 
@@ -95,6 +97,7 @@ class ImageFeatures(BaseEstimator):  # type: ignore[misc]
             self.whitening_ = self._whitening(images)
         return self
 
+    @one_blas_thread()
     def transform(self, X: Any) -> Any:
         """Return features (images, height, width, features), a list of arrays if X is one."""
         if not hasattr(self, "centres_"):

@@ -23,6 +23,7 @@ from isinglass.errors import InputError, warn_of_convergence
 from isinglass.gradients.rules import Evaluation, GradientRule, Loss, Stages, one_stage, register
 from isinglass.inference import ALGORITHMS, Algorithm, FixedPoint, Result, infer
 from isinglass.inference.result import cotangents
+from isinglass.threads import one_blas_thread
 
 ACCURACY = 1e-11  # of the linear system, relative to its right-hand side
 RESTART, RESTARTS = 60, 20
@@ -85,7 +86,8 @@ def _through(
         return direct
     product = LinearOperator((len(state_bar),) * 2, lambda y: y - equations.back(y.ravel())[0], dtype=np.float64)
     restart = min(len(state_bar), RESTART)
-    y, status = gmres(product, state_bar, rtol=ACCURACY, atol=0.0, restart=restart, maxiter=RESTARTS)
+    with one_blas_thread():
+        y, status = gmres(product, state_bar, rtol=ACCURACY, atol=0.0, restart=restart, maxiter=RESTARTS)
     if status:
         left = float(np.linalg.norm(product @ y - state_bar)) / size
         _warn(f"the implicit system was solved to a relative residual of {left:.1e} only")

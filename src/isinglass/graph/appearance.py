@@ -31,6 +31,7 @@ from numpy.typing import NDArray
 from isinglass.graph.edges import Edges, edges_of
 from isinglass.graph.factor_graph import FactorGraph
 from isinglass.interrupts import interruptible
+from isinglass.threads import one_blas_thread
 from isinglass.validation import IntArray
 
 DENSE = 5000  # variables of a block up to which resistances are computed
@@ -124,7 +125,8 @@ def _resistances(pairs: IntArray, n: int) -> NDArray[np.float64]:
     np.add.at(laplacian, (j, j), 1)
     np.subtract.at(laplacian, (i, j), 1)
     np.subtract.at(laplacian, (j, i), 1)
-    inverse = interruptible(np.linalg.inv, laplacian) if n > LONG else np.linalg.inv(laplacian)
+    with one_blas_thread():
+        inverse = interruptible(np.linalg.inv, laplacian) if n > LONG else np.linalg.inv(laplacian)
     rho: NDArray[np.float64] = inverse[i, i] + inverse[j, j] - 2 * inverse[i, j]
     return np.minimum(rho, (n - 1) / n)
 

@@ -2,6 +2,10 @@
 
     log Z = log sum_x exp(sum_a phi_a(x_a)),   b_i(x_i) = sum_{x: x_i} exp(sum_a phi_a(x_a) - log Z)
 
+A derivative along v, with V(x) = sum_a v_a(x_a), is the covariance with V:
+
+    dp(x) = p(x) (V(x) - E V)
+
 Each component of the graph has a table of its own. Clamped variables keep only their observed state.
 """
 
@@ -21,10 +25,11 @@ from isinglass.graph.factor_graph import iter_groups
 from isinglass.inference.algorithm import Algorithm, Cost, Facts, Progress, Taping, register
 from isinglass.inference.evidence import base_states, impossible
 from isinglass.inference.memory import memory_limit_bytes, require_memory
-from isinglass.inference.perturb import along_beliefs
+from isinglass.inference.perturb import by_tables, direction
 from isinglass.inference.result import (
     Assignment,
     FactorBeliefs,
+    Gradients,
     Info,
     Result,
     VariableBeliefs,
@@ -32,7 +37,7 @@ from isinglass.inference.result import (
     first_states,
     ranked,
 )
-from isinglass.potentials import Potentials
+from isinglass.potentials import LogTables, Potentials
 from isinglass.validation import IntArray, bytes_text
 
 TABLES = 4  # temporary copies of the joint table that the sums below may hold at once
@@ -59,11 +64,28 @@ class JointTable:
         top = self.log_p.real.max()
         return -np.inf if top == -np.inf else top + np.log(np.exp(self.log_p - top).sum())
 
+    @property
+    def masses(self) -> Masses:
+        """The probability of each assignment."""
+        return Masses(self.free, np.exp(self.log_p - self.log_z))
+
+    def along(self, direction: NDArray[np.float64]) -> Masses:
+        """Return the derivative of the probabilities along a direction, given for each assignment."""
+        p = self.masses.values
+        return Masses(self.free, p * (direction - (p * direction).sum()))
+
+
+@dataclass(frozen=True)
+class Masses:
+    """A number for each assignment of a component: its probability, or a derivative of that."""
+
+    free: IntArray
+    values: NDArray[Any]
+
     def marginal(self, variables: IntArray) -> NDArray[Any]:
-        """Sum the normalised table down to free variables, in the given order."""
+        """Sum down to free variables, in the given order."""
         axes = [int(np.flatnonzero(self.free == v)[0]) for v in variables]
-        p = np.exp(self.log_p - self.log_z)
-        summed: NDArray[Any] = p.sum(axis=tuple(i for i in range(p.ndim) if i not in axes))
+        summed: NDArray[Any] = self.values.sum(axis=tuple(i for i in range(self.values.ndim) if i not in axes))
         return summed.transpose(np.argsort(np.argsort(axes))) if axes else summed
 
 
@@ -111,14 +133,15 @@ class Brute(Algorithm):
     ) -> Result:
         """Sum the joint tables."""
         tables = self.tables(potentials)
+        masses = [t.masses for t in tables]
         return Result(
             potentials,
             np.array([t.log_z for t in tables]),
-            VariableBeliefs(potentials.graph, _variables(potentials, tables)),
-            FactorBeliefs(potentials.graph, _factors(potentials, tables)),
+            VariableBeliefs(potentials.graph, _variables(potentials, masses)),
+            FactorBeliefs(potentials.graph, _factors(potentials, masses)),
             Info(self.name, True, 1, 0.0, "exact", 0.0),
-            joint_of=partial(joint, potentials, tables),
-            reverse=partial(along_beliefs, self.run, potentials) if tape else None,
+            joint_of=partial(joint, potentials, masses),
+            reverse=partial(_reverse, potentials, tables) if tape else None,
         )
 
     def maximise(self, potentials: Potentials, n: int = 1, progress: Progress | None = None) -> list[Assignment]:
@@ -161,7 +184,7 @@ class Brute(Algorithm):
         return tables
 
 
-def joint(potentials: Potentials, tables: list[JointTable], wanted: IntArray) -> NDArray[Any]:
+def joint(potentials: Potentials, tables: list[Masses], wanted: IntArray) -> NDArray[Any]:
     """Multiply the joint beliefs of the components, and place them at the clamped states."""
     graph = potentials.graph
     belief = np.zeros(graph.cards[wanted], potentials.dtype)
@@ -196,7 +219,7 @@ def _add(table: JointTable, scope: tuple[int, ...], log_table: NDArray[Any], sta
     table.log_p[...] += part.reshape(shape)
 
 
-def _variables(potentials: Potentials, tables: list[JointTable]) -> NDArray[Any]:
+def _variables(potentials: Potentials, tables: list[Masses]) -> NDArray[Any]:
     first = first_states(potentials.graph)
     flat = np.zeros(first[-1], potentials.dtype)
     flat[first[:-1] + base_states(potentials)] = 1
@@ -206,7 +229,7 @@ def _variables(potentials: Potentials, tables: list[JointTable]) -> NDArray[Any]
     return flat
 
 
-def _factors(potentials: Potentials, tables: list[JointTable]) -> NDArray[Any]:
+def _factors(potentials: Potentials, tables: list[Masses]) -> NDArray[Any]:
     graph = potentials.graph
     beliefs = [
         joint(potentials, [tables[c]], np.array(scope, np.int64)).ravel()
@@ -217,6 +240,26 @@ def _factors(potentials: Potentials, tables: list[JointTable]) -> NDArray[Any]:
         if len(group):
             flat[part] = np.concatenate([beliefs[a] for a in group.factors])
     return flat
+
+
+def _reverse(
+    potentials: Potentials,
+    tables: list[JointTable],
+    z_bar: NDArray[Any],
+    variables_bar: NDArray[Any],
+    factors_bar: NDArray[Any],
+) -> Gradients:
+    """Carry derivatives by log Z and the beliefs back: db/dphi is symmetric, so beliefs are moved along them."""
+    graph, states = potentials.graph, base_states(potentials)
+    moved = LogTables(graph, direction(graph, variables_bar, factors_bar), [np.arange(len(g)) for g in graph.groups])
+    along = [JointTable(table.free, np.zeros(table.log_p.shape)) for table in tables]
+    for a, step in enumerate(moved):
+        _add(along[graph.factor_component[a]], graph.scopes[a], step, states)
+    slopes = [table.along(step.log_p) for table, step in zip(tables, along, strict=True)]
+    beliefs = [table.masses for table in tables]
+    masses = [Masses(b.free, s.values + z * b.values) for s, b, z in zip(slopes, beliefs, z_bar, strict=True)]
+    flat = _factors(potentials, masses)
+    return by_tables(potentials, [flat[part].reshape(len(group), *group.shape) for group, part in iter_groups(graph)])
 
 
 def _states(table: JointTable, entries: IntArray) -> IntArray:

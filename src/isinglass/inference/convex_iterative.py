@@ -28,6 +28,7 @@ from scipy.sparse import csr_matrix
 
 from isinglass.errors import MissingDependencyError
 from isinglass.inference.convex_system import Pattern
+from isinglass.threads import one_blas_thread
 
 FloatArray = NDArray[np.float64]
 Precondition = Callable[[FloatArray], FloatArray]
@@ -67,6 +68,7 @@ class IterativeFactor:
         self.diagonal, self.iterations = np.zeros(n), 0
         self.precondition: Precondition = lambda r: r
 
+    @one_blas_thread()
     def factorise(self, values: NDArray[Any]) -> bool:
         """Set up the preconditioner; tell whether the matrix is positive definite."""
         self.diagonal = values[self.first[1:] - 1].real.copy()
@@ -83,6 +85,7 @@ class IterativeFactor:
         right = np.random.default_rng(0).normal(size=len(self.diagonal)) * np.sqrt(self.diagonal)
         return self._conjugate_gradients(right, TRIAL)[1] <= TRIAL
 
+    @one_blas_thread()
     def solve(self, right: NDArray[Any]) -> float:
         """Solve in place; return what is left of the right-hand side, relatively.
 

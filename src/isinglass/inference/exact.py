@@ -39,6 +39,7 @@ from isinglass.inference.upward import Upward, chunks, evidence_shift, order_of,
 from isinglass.potentials import Potentials, exact_bytes
 from isinglass.validation import IntArray, bytes_text
 
+LARGE, TOP = 50, 300  # derivatives by beliefs from 2^50 on are brought to 2^300, which is done with logarithms
 DRAWS = 1_000_000  # uniform numbers drawn at once; Ctrl-C is heard between
 
 
@@ -99,7 +100,7 @@ class Exact(Algorithm):
             FactorBeliefs(potentials.graph, factors),
             Info(self.name, True, 1, 0.0, "exact", 0.0),
             joint_of=partial(self._joint, potentials),
-            reverse=partial(along_beliefs, self.run, potentials) if tape else None,
+            reverse=partial(along_beliefs, self.run, potentials, shifts=_shifts) if tape else None,
         )
 
     def maximise(self, potentials: Potentials, n: int = 1, progress: Progress | None = None) -> list[Assignment]:
@@ -125,6 +126,12 @@ class Exact(Algorithm):
     def _joint(self, potentials: Potentials, wanted: IntArray) -> NDArray[Any]:
         """Add a constant factor on the wanted variables; its belief is their joint belief."""
         return self.run(_with_factor(potentials, wanted)).factor(potentials.graph.n_factors)
+
+
+def _shifts(largest: NDArray[np.float64]) -> IntArray:
+    """Return the exponents of steps, to one; for large derivatives, of tiny beliefs, to where logarithms are used."""
+    exponent = np.frexp(largest)[1].astype(np.int64)
+    return np.where(exponent < LARGE, 0, TOP) - exponent
 
 
 def _beliefs(potentials: Potentials, up: Upward, progress: Progress | None) -> tuple[NDArray[Any], NDArray[Any]]:

@@ -8,19 +8,15 @@ blocks of 32 columns, too little to share out: on two threads OpenBLAS takes fou
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
 from functools import cache
-from threading import Lock
 from typing import Any
 
 import numpy as np
-import scipy.linalg.cython_lapack  # noqa: F401 (so that its BLAS is there to be limited)
 from numba.extending import get_cython_function_address
 from numpy.typing import NDArray
-from threadpoolctl import ThreadpoolController
 
 from isinglass.interrupts import interruptible
+from isinglass.threads import one_blas_thread
 
 LONG = 1e9  # steps of a factorisation, a tenth of a second, above which Ctrl-C is heard meanwhile
 _INT, _DOUBLE = ctypes.POINTER(ctypes.c_int), ctypes.POINTER(ctypes.c_double)
@@ -28,39 +24,6 @@ _ARGUMENTS = {  # after the letter that says which triangle
     "dpbtrf": (_INT, _INT, _DOUBLE, _INT, _INT),
     "dpbtrs": (_INT, _INT, _INT, _DOUBLE, _INT, _DOUBLE, _INT, _INT),
 }
-
-
-class _Limit:
-    """A limit on the threads of BLAS, which holds for the whole process, and who asked for it."""
-
-    def __init__(self) -> None:
-        self.lock, self.users, self.stack = Lock(), 0, ExitStack()
-
-
-_LIMIT = _Limit()
-
-
-@contextmanager
-def one_blas_thread() -> Iterator[None]:
-    """Meanwhile, let BLAS use one thread; the last of several users that overlap sets it free again."""
-    counted = False
-    try:
-        with _LIMIT.lock:
-            if _LIMIT.users == 0:
-                _LIMIT.stack.enter_context(_libraries().limit(limits=1, user_api="blas"))
-            _LIMIT.users += 1
-            counted = True  # Ctrl-C is not heard between these two
-        yield
-    finally:
-        with _LIMIT.lock:
-            _LIMIT.users -= counted
-            if _LIMIT.users == 0:
-                _LIMIT.stack.close()
-
-
-@cache
-def _libraries() -> ThreadpoolController:
-    return ThreadpoolController()
 
 
 def factorise_band(band: NDArray[np.float64]) -> bool:

@@ -16,7 +16,7 @@ an absolute tolerance means nothing to numbers around h.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import fields, replace
 from functools import partial
 from typing import Any
@@ -34,6 +34,7 @@ from isinglass.potentials import LogTables, Potentials
 from isinglass.validation import Evidence, IntArray
 
 STEP = 1e-20
+EXPONENT = -66  # of a step as a power of two
 BLOCK = 10  # iterations between two looks at the imaginary parts
 ROUNDING = 1e-13  # no smaller relative change is waited for
 NOISE = 1e-15  # nor a smaller one of derivatives along a direction of size one
@@ -86,7 +87,8 @@ def perturbation(
     clamped = checked(potentials, evidence)
     chosen = make(algorithm, options).fixed(clamped)
     _require_stationary(chosen)
-    result = chosen.run(clamped, init=init)
+    exact = chosen.facts.exact == "always"
+    result = chosen.run(clamped, tape=exact, init=init)
     if not result.info.converged:
         raise _refused(
             "an inference that converges",
@@ -94,10 +96,17 @@ def perturbation(
             "raise max_iter or add damping",
         )
     bars = cotangents(result, log_z, variables, factors)
+    if exact and result.reverse is not None:
+        return result.reverse(*bars)
     gradients = along_beliefs(partial(_settled, chosen, result), clamped, *bars)
-    if chosen.facts.exact == "always":
+    if exact:
         return gradients
     return replace(gradients, by_counting=lambda: np.full(clamped.graph.n_factors, np.nan))
+
+
+def small_step(largest: NDArray[np.float64]) -> IntArray:
+    """Return the exponents of steps so small that their squares vanish."""
+    return EXPONENT - np.frexp(largest)[1].astype(np.int64)
 
 
 def along_beliefs(
@@ -106,35 +115,64 @@ def along_beliefs(
     z_bar: NDArray[Any],
     variables_bar: NDArray[Any],
     factors_bar: NDArray[Any],
+    shifts: Callable[[NDArray[np.float64]], IntArray] = small_step,
 ) -> Gradients:
-    """Carry derivatives by log Z and the (flat) beliefs back to the log tables; `run` infers."""
+    """Carry derivatives by log Z and the (flat) beliefs back to the log tables; `run` infers.
+
+    A step is a power of two, of each component its own: so nobody's gradient depends on the others. `shifts` chooses
+    the exponents by the largest derivatives.
+    """
     if potentials.dtype.kind == "c":
         raise InputError("potentials", "real log tables for a gradient by perturbation", "complex ones")
     graph = potentials.graph
-    largest = max(np.abs(variables_bar).max(initial=0.0), np.abs(factors_bar).max(initial=0.0))
-    step = STEP / largest if largest > 0 else STEP
-    beliefs = run(_perturbed(potentials, step * variables_bar, step * factors_bar)).factors.groups
+    shift = shifts(_largest(graph, variables_bar, factors_bar))
+    along = direction(graph, variables_bar, factors_bar, shift)
+    tables = [t[ids] + 1j * step for t, ids, step in zip(potentials.groups, potentials.table_ids, along, strict=True)]
+    ids = [np.arange(len(t)) for t in tables]
+    beliefs = run(Potentials._build(graph, tables, ids, potentials.evidence)).factors.groups
     slopes = []
     for group, belief in zip(graph.groups, beliefs, strict=True):
-        weight = z_bar[graph.factor_component[group.factors]].reshape((-1,) + (1,) * group.arity)
-        slopes.append(belief.imag / step + weight * belief.real)
-    groups = sum_tables(potentials, slopes)
+        component = graph.factor_component[group.factors].reshape((-1,) + (1,) * group.arity)
+        slopes.append(np.ldexp(belief.imag, -shift[component]) + z_bar[component] * belief.real)
+    return by_tables(potentials, slopes)
+
+
+def by_tables(potentials: Potentials, slopes: Sequence[NDArray[Any]]) -> Gradients:
+    """Return gradients of an exact inference, given the derivatives by the table of each factor, group by group."""
+    graph, groups = potentials.graph, sum_tables(potentials, slopes)
     of_factors = LogTables(graph, groups, potentials.table_ids)
     return Gradients(groups, of_factors, np.zeros(0), 0.0, lambda: np.zeros(graph.n_factors))
 
 
-def _perturbed(potentials: Potentials, variables_step: NDArray[Any], factors_step: NDArray[Any]) -> Potentials:
-    """Add imaginary steps by the beliefs to the tables; every factor gets its own table."""
-    graph, first = potentials.graph, first_states(potentials.graph)
-    steps = [factors_step[part].reshape(len(group), *group.shape).copy() for group, part in iter_groups(graph)]
+def direction(
+    graph: FactorGraph, variables_bar: NDArray[Any], factors_bar: NDArray[Any], shift: IntArray | None = None
+) -> list[NDArray[np.float64]]:
+    """Add up derivatives by all beliefs, times 2^shift in each component, in one table for each factor."""
+    moved = np.zeros(graph.n_components, np.int64) if shift is None else shift
+    by_state = np.repeat(moved[graph.variable_component], graph.cards) if len(moved) > 1 else moved
+    of_variables = np.ldexp(variables_bar, by_state)
+    first, steps = first_states(graph), []
+    for group, part in iter_groups(graph):
+        component = graph.factor_component[group.factors].reshape((-1,) + (1,) * group.arity)
+        steps.append(np.ldexp(factors_bar[part].reshape(len(group), *group.shape), moved[component]))
     for g, axis, rows, hosted in _hosts(graph):
         card = graph.groups[g].shape[axis]
-        own = variables_step[first[hosted][:, None] + np.arange(card)]
+        own = of_variables[first[hosted][:, None] + np.arange(card)]
         shape = [len(rows)] + [card if k == axis else 1 for k in range(graph.groups[g].arity)]
         steps[g][rows] += own.reshape(shape)
-    sharing = zip(potentials.groups, potentials.table_ids, steps, strict=True)
-    tables = [shared[ids] + 1j * step for shared, ids, step in sharing]
-    return Potentials._build(graph, tables, [np.arange(len(t)) for t in tables], potentials.evidence)
+    return steps
+
+
+def _largest(graph: FactorGraph, variables_bar: NDArray[Any], factors_bar: NDArray[Any]) -> NDArray[np.float64]:
+    """Return the size of the largest derivative in each component."""
+    if graph.n_components == 1:
+        return np.array([max(np.abs(variables_bar).max(initial=0.0), np.abs(factors_bar).max(initial=0.0))])
+    largest = np.zeros(graph.n_components)
+    np.maximum.at(largest, np.repeat(graph.variable_component, graph.cards), np.abs(variables_bar))
+    for group, part in iter_groups(graph):
+        rows = np.abs(factors_bar[part]).reshape(len(group), group.table_size)
+        np.maximum.at(largest, graph.factor_component[group.factors], rows.max(axis=1, initial=0.0))
+    return largest
 
 
 def _hosts(graph: FactorGraph) -> Iterator[tuple[int, int, IntArray, IntArray]]:

@@ -2,6 +2,9 @@
 
 It prepares the tables (largest entry one), allocates the messages and the scratch memory, and runs the
 compiled kernel over the buckets. Components whose products could underflow are done with logarithms.
+
+The imaginary parts of complex potentials are derivatives (`isinglass.kernels.numba.duals`) of any size. Components with
+large ones are done with logarithms too: linear values of the others would lose theirs beside them.
 """
 
 from __future__ import annotations
@@ -29,6 +32,7 @@ if TYPE_CHECKING:
     from isinglass.kernels.numba.program import Program
 
 MemoryLimit = str | int | float | None
+STEEP = 2.0**100  # a derivative along which linear values cannot be trusted: it may belong to a tiny belief
 CHUNK = 20_000_000  # bucket entries between two reports of progress, where Ctrl-C is heard
 LARGE = 4  # chunks that a single bucket may take before a thread does it
 
@@ -94,13 +98,13 @@ def upward(
     tables = _scaled_tables(potentials)
     n_tables = len(tables.log_values)
     values = np.empty(2 * n_tables + program.first_message[-1], potentials.dtype)
-    np.exp(tables.log_values, out=values[:n_tables])
+    _exp(tables.log_values, values[:n_tables])
     values[n_tables : 2 * n_tables] = tables.log_values
     start_of, low = _inputs(program, tables)
     peak = np.zeros(tree.n_buckets)
     n_components = potentials.graph.n_components
     semiring_of = np.full(n_components, LOG_MAX if maximise else SUM, np.int64)
-    flagged = np.zeros(n_components, bool)
+    flagged = np.zeros(n_components, bool) if maximise else _steep(potentials)
 
     def run(semiring: int, wanted: NDArray[np.bool_]) -> None:
         for first, last, fraction in chunks(tree):
@@ -220,6 +224,40 @@ def _scaled_tables(potentials: Potentials) -> ScaledTables:
     return ScaledTables(np.concatenate(logs), start, top, low)
 
 
+def _steep(potentials: Potentials) -> NDArray[np.bool_]:
+    """Tell which components have large derivatives."""
+    graph = potentials.graph
+    found = np.zeros(graph.n_components, bool)
+    if potentials.dtype.kind == "c":
+        for group, tables, ids in zip(graph.groups, potentials.groups, potentials.table_ids, strict=True):
+            steep = np.abs(tables.imag) > STEEP
+            if steep.any():
+                used = steep.reshape(len(tables), group.table_size).any(axis=1)[ids]
+                found[graph.factor_component[group.factors[used]]] = True
+    return found
+
+
+def _exp(x: NDArray[Any], out: NDArray[Any]) -> None:
+    """Write e^x with its derivative."""
+    np.exp(x.real, out=out.real)
+    if x.dtype.kind == "c":
+        np.multiply(out.real, x.imag, out=out.imag)
+
+
+def _log(x: NDArray[Any]) -> NDArray[Any]:
+    """Return log x with its derivative; that of zero is -inf, without one."""
+    log: NDArray[np.float64] = np.log(x.real)
+    if x.dtype.kind == "f":
+        return log
+    return _dual(log, np.divide(x.imag, x.real, out=np.zeros_like(log), where=x.real != 0))
+
+
+def _dual(value: NDArray[np.float64], derivative: NDArray[np.float64]) -> NDArray[np.complex128]:
+    pair = np.empty(value.shape, np.complex128)
+    pair.real, pair.imag = value, derivative
+    return pair
+
+
 def _inputs(program: Program, tables: ScaledTables) -> tuple[IntArray, NDArray[np.float64]]:
     """Return where each input starts, for each semiring, and its smallest non-zero entry (messages: later)."""
     n = len(tables.log_values)
@@ -259,7 +297,7 @@ def _log_z(
     in_logs, is_root = ~linear[component], program.input_of < 0
     with np.errstate(divide="ignore"):
         log_peak = np.where(in_logs, peak, np.log(np.where(in_logs, 1.0, peak)))
-        log_root = np.where(in_logs[is_root], roots, np.log(np.where(in_logs[is_root], 1.0, roots)))
+        log_root = np.where(in_logs[is_root], roots, _log(np.where(in_logs[is_root], 1.0, roots)))
     log_root[log_peak[is_root] == -np.inf] = 0  # a root of zero mass already counts as -inf by its peak
     constants = tables.log_values[tables.start[tree.constants]]
     log_z: NDArray[Any] = (

@@ -12,6 +12,8 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from contextvars import copy_context
 from typing import Any
 
+from isinglass.threads import one_blas_thread
+
 
 class Spreading:
     """Call a function with several tuples of arguments, on some threads; answers come in the order of the tuples.
@@ -46,8 +48,6 @@ class Spreading:
         """Return the same, for a function that calls BLAS or LAPACK: they use no further threads meanwhile."""
         if self.pool is None:
             return self(function, arguments)
-        from isinglass.inference.lapack import one_blas_thread
-
         with one_blas_thread():
             return self(function, arguments)
 

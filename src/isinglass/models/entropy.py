@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from isinglass.errors import InputError
 from isinglass.models.checks import flag
 from isinglass.models.model import Model
+from isinglass.models.products import times
 from isinglass.models.symmetry import require_symmetric, symmetric_part
 from isinglass.validation import instance, real_numbers
 
@@ -165,7 +166,7 @@ class EntropyModel(Model):
 
     def _spread(self, parts: Mapping[str, NDArray[Any]], name: str) -> FloatArray:
         """Return G T, one row for each variable or factor."""
-        found = np.tensordot(self._features[name], self._symmetric(parts[name], name), axes=(1, 0))
+        found = times(self._features[name], self._symmetric(parts[name], name))
         rows = self.graph.n_variables if name == VARIABLES else len(self.graph.groups[self._group_of[name]])
         return np.asarray(np.broadcast_to(found, (rows, *found.shape[1:]))) if name == VARIABLES else found
 
@@ -174,7 +175,7 @@ class EntropyModel(Model):
         features = self._features[name]
         if len(features) == 1 and len(slope) != 1:
             slope = slope.sum(axis=0, keepdims=True)
-        return self._symmetric(np.tensordot(features, slope, axes=(0, 0)), name).ravel()
+        return self._symmetric(times(features.T, slope), name).ravel()
 
     def _symmetric(self, tables: NDArray[Any], name: str) -> NDArray[Any]:
         """Return the symmetric part of parameters of pairs, where they are to be symmetric, or of derivatives."""

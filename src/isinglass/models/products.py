@@ -3,8 +3,8 @@
 A complex array is two real ones side by side, so A (u + i v) is the product of A with those: the matrix is never
 converted, and a complex step (Hessian-vector products) costs two real products.
 
-Long thin products are done in pieces that BLAS libraries do not share out to threads: where other processes are busy,
-waiting for the threads takes a hundred times as long as the product.
+A row of the product has the same bits whatever other rows there are: SciPy multiplies sparse matrices row by row, and
+dense ones are multiplied by loops of our own (`isinglass.kernels.numba.products`), not by a BLAS.
 """
 
 from __future__ import annotations
@@ -17,10 +17,6 @@ from numpy.typing import NDArray
 
 Matrix = Any
 """A float64 array (m, n), or a scipy.sparse CSR or CSC array of that shape."""
-
-
-SMALL = 2**18  # multiplications that OpenBLAS does in one thread
-PIECE = 2**12  # rows of a piece at least
 
 
 def times(matrix: Matrix, array: NDArray[Any]) -> NDArray[Any]:
@@ -40,15 +36,33 @@ def times(matrix: Matrix, array: NDArray[Any]) -> NDArray[Any]:
 
 
 def _product(matrix: Matrix, flat: NDArray[Any]) -> NDArray[Any]:
-    """Multiply real matrices, in pieces along the long side if the other two are short."""
-    (m, n), columns = matrix.shape, flat.shape[1]
-    step = SMALL // max(min(m, n) * columns, 1)
-    if not isinstance(matrix, np.ndarray) or step < PIECE or max(m, n) <= step:
+    """Multiply real matrices."""
+    if not isinstance(matrix, np.ndarray):
         return np.ascontiguousarray(matrix @ flat)
-    if m < n:
-        pieces = (matrix[:, i : i + step] @ flat[i : i + step] for i in range(0, n, step))
-        return np.ascontiguousarray(sum(pieces, np.zeros((m, columns))))
-    out = np.empty((m, columns))
-    for i in range(0, m, step):
-        np.matmul(matrix[i : i + step], flat, out=out[i : i + step])
-    return out
+    right = np.require(flat, np.float64, ("C", "W"))  # as the loops were compiled for
+    if matrix.flags.f_contiguous and not matrix.flags.c_contiguous:
+        return _transposed(matrix.T, right)
+    return _by_rows(np.ascontiguousarray(matrix), right)
+
+
+def _by_rows(left: NDArray[np.float64], right: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return left · right. The loop takes columns two by two."""
+    from isinglass.kernels.numba.products import rows_times
+
+    columns = right.shape[1]
+    if columns % 2:
+        right = np.concatenate([right, np.zeros((len(right), 1))], axis=1)
+    out = np.empty((len(left), right.shape[1]))
+    rows_times(left, right, out)
+    return np.ascontiguousarray(out[:, :columns])
+
+
+def _transposed(left: NDArray[np.float64], right: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return leftᵀ · right. The inner loop runs over the longer rows."""
+    from isinglass.kernels.numba.products import transposed_times
+
+    if left.shape[1] > right.shape[1]:
+        return np.ascontiguousarray(_transposed(right, left).T)
+    total = np.zeros((left.shape[1], right.shape[1]))
+    transposed_times(left, right, np.empty_like(total), total)
+    return total

@@ -26,6 +26,7 @@ from typing import NamedTuple
 import numpy as np
 
 from isinglass.compilation import compiled
+from isinglass.kernels.numba.duals import log_of, over
 from isinglass.kernels.numba.strided import (
     SUM,
     block_axes,
@@ -169,11 +170,11 @@ def to_ratio(values, first, last, peak, sums, at, semiring):
     if semiring == SUM:
         for i in range(first, last):
             if values[i].real != 0:
-                values[i] = sums[at + i - first] / (values[i] * peak)
+                values[i] = over(sums[at + i - first], values[i] * peak)
     else:
         for i in range(first, last):
             if values[i].real > -np.inf:
-                values[i] = np.log(sums[at + i - first]) - values[i] - peak
+                values[i] = log_of(sums[at + i - first]) - values[i] - peak
 
 
 @compiled

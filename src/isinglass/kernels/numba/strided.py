@@ -4,6 +4,8 @@ A table is read, while the entries of another run in C order over some axes, at 
 strides (zero for an axis that it does not have). `inner_offsets` lists that sum for a block of the last
 axes, by doubling; the axes before them are stepped through. So the inner loops are plain gathers.
 
+Complex values are numbers with a derivative (`duals`).
+
 Cards and strides are flat arrays that hold those of many tables; ``cards[a : a + d]`` and
 ``strides[s : s + d]`` are the ones meant. (A slice would cost an atomic count in a compiled loop.)
 """
@@ -13,6 +15,7 @@ from __future__ import annotations
 import numpy as np
 
 from isinglass.compilation import compiled
+from isinglass.kernels.numba.duals import exp_of, log_of, times
 
 SUM, LOG_SUM, LOG_MAX = 0, 1, 2
 """Semirings: linear values with + and *; their logarithms with log-sum-exp and +; logarithms with max and +."""
@@ -82,10 +85,10 @@ def combine_block(out, start, size, table, base, offsets, contiguous, semiring):
     if semiring == SUM:
         if contiguous:
             for k in range(size):
-                out[start + k] *= table[base + k]
+                out[start + k] = times(out[start + k], table[base + k])
         else:
             for k in range(size):
-                out[start + k] *= table[base + offsets[k]]
+                out[start + k] = times(out[start + k], table[base + offsets[k]])
     elif contiguous:
         for k in range(size):
             out[start + k] += table[base + k]
@@ -156,10 +159,10 @@ def reduce_rows(values, size, row, semiring, out, start):
             if values[k * row + s].real > top.real:
                 top = values[k * row + s]
         if semiring == LOG_SUM and top.real > -np.inf:
-            total = np.exp(values[k * row] - top)
+            total = exp_of(values[k * row] - top)
             for s in range(1, row):
-                total += np.exp(values[k * row + s] - top)
-            top += np.log(total)
+                total += exp_of(values[k * row + s] - top)
+            top += log_of(total)
         out[start + k] = top
 
 
@@ -170,7 +173,7 @@ def combine_rows(values, size, row, semiring, table, start):
         value = table[start + k]
         if semiring == SUM:
             for s in range(k * row, (k + 1) * row):
-                values[s] *= value
+                values[s] = times(values[s], value)
         else:
             for s in range(k * row, (k + 1) * row):
-                values[s] = np.exp(values[s] + value)
+                values[s] = exp_of(values[s] + value)
