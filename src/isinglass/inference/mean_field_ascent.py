@@ -15,7 +15,6 @@ wherever the run began. Complex beliefs have converged if their imaginary parts 
 
 from __future__ import annotations
 
-import warnings
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any
@@ -23,7 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from isinglass.errors import ConvergenceWarning, InputError
+from isinglass.errors import InputError
 from isinglass.graph.factor_graph import iter_groups
 from isinglass.graph.neighbours import Neighbours
 from isinglass.inference.algorithm import Progress
@@ -254,11 +253,11 @@ class Ascent(ABC):
             self.sweep_back(alive, bars)
         left = self.settled & ~(sizes <= died * most).all(axis=0)
         if left.any():
-            warnings.warn(
-                "the derivative of mean field at its fixed point has not converged; raise max_iter, or use iterations= "
-                "for the derivative of so many sweeps",
-                ConvergenceWarning,
-                stacklevel=4,
+            raise InputError(
+                "tape",
+                "a fixed point whose derivative converges",
+                f"one where it has not died out after {self.limit} sweeps",
+                "raise max_iter, or use iterations= for the derivative of so many sweeps",
             )
         bars.q[self.settled[self.owner]] = 0
 
