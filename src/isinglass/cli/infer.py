@@ -108,11 +108,17 @@ def _algorithm(name: str | None, task: str) -> type[Algorithm] | None:
 
     if name is None:
         return None
-    cls = ALGORITHMS[name]
-    if task == "MAP" and not cls.facts.maximises:
-        able = ", ".join(repr(other) for other, c in ALGORITHMS.items() if c.facts.maximises)
-        raise InputError("--algorithm", f"one that finds a most probable assignment ({able})", repr(name))
-    return cls
+    able = [other for other, cls in ALGORITHMS.items() if _serves(cls, task)]
+    if ALGORITHMS[name].name not in able:
+        does = "finds a most probable assignment" if task == "MAP" else "sums over assignments"
+        expected = f"one that {does}, for --task {task} ({', '.join(map(repr, able))})"
+        raise InputError("--algorithm", expected, repr(name))
+    return ALGORITHMS[name]
+
+
+def _serves(cls: type[Algorithm], task: str) -> bool:
+    """Tell whether an algorithm has an answer to the task; max-marginals are neither log Z nor marginals."""
+    return bool(cls.facts.maximises) if task == "MAP" else cls.facts.semiring == "sum"
 
 
 def _memory_options(algorithm: type[Algorithm] | None, limit: int | None, potentials: Potentials) -> dict[str, Any]:

@@ -86,7 +86,7 @@ def emit(text: str, path: str | None) -> None:
 
 
 def json_text(value: Any, indent: int | None = None) -> str:
-    r"""Write strict JSON: what is not finite becomes null.
+    r"""Write strict JSON: what is not finite becomes null, NumPy's arrays and numbers become lists and numbers.
 
     Examples
     --------
@@ -97,6 +97,8 @@ def json_text(value: Any, indent: int | None = None) -> str:
 
 
 def _finite(value: Any) -> Any:
+    if hasattr(value, "tolist"):  # NumPy, which is not imported for this
+        value = value.tolist()
     if isinstance(value, dict):
         return {key: _finite(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
