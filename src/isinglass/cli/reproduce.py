@@ -50,7 +50,8 @@ def add_parser(commands: argparse._SubParsersAction[Any]) -> None:
     parser.add_argument("--noise", metavar="A,B,...", help="noise levels, 0 to 1 (default: those published)")
     parser.add_argument("--rows", metavar="A,B,...", help="methods, such as pixels,trw,ucl-4 (default: all)")
     parser.add_argument("--all-losses", action="store_true", help="the other test losses, too (default: no)")
-    parser.add_argument("--n-jobs", metavar="N", type=int, help="processes; values do not depend on them (default: 2)")
+    text = "processes or threads, -1 for one a processor; values do not depend on them (default: 2)"
+    parser.add_argument("--n-jobs", metavar="N", type=int, help=text)
     text = "folder for the state of long training, from which a further run goes on (default: none)"
     parser.add_argument("--checkpoints", metavar="DIR", help=text)
     add_quiet(parser)

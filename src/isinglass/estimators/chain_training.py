@@ -16,7 +16,7 @@ from isinglass.errors import InputError
 from isinglass.estimators.chain_constraints import forbidden_table
 from isinglass.estimators.chain_features import Encoded, FeatureIndex, classes_of, codes_of, flat_labels
 from isinglass.estimators.checks import class_weights, example_weights, renamed
-from isinglass.estimators.choices import check_class_weight, check_run
+from isinglass.estimators.choices import check_class_weight, check_run, jobs_of
 from isinglass.estimators.problem import described
 from isinglass.estimators.training import Parts, Told
 from isinglass.learning.optimisers import OPTIMISERS, Optimizer, make_optimizer
@@ -132,7 +132,7 @@ def checked(crf: Any) -> ChainChoices:
         raise InputError("order", "1 or 2", repr(crf.order))
     if crf.order == 2 and isinstance(loss, losses.Pseudolikelihood):
         raise InputError("loss", "one of beliefs, or 'cl', for chains of second order", repr(loss.name), "use order=1")
-    l2, threads = number(crf.l2, "l2", 0, math.inf), whole_number(crf.n_jobs, "n_jobs", 1)
+    l2, threads = number(crf.l2, "l2", 0, math.inf), jobs_of(crf.n_jobs)
     return ChainChoices(loss, _optimizer(crf), l2, threads)
 
 

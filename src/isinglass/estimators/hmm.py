@@ -25,11 +25,12 @@ from isinglass.estimators.chain_constraints import forbidden_table
 from isinglass.estimators.chain_features import Encoded, FeatureIndex, classes_of, codes_of, flat_labels
 from isinglass.estimators.chain_training import decoder_of
 from isinglass.estimators.checks import example_weights
+from isinglass.estimators.choices import jobs_of
 from isinglass.estimators.sequence import SequenceEstimator
 from isinglass.estimators.training import Epoch
 from isinglass.models.attributes import StateFeatures
 from isinglass.models.sequences import SequenceModel, ends_of
-from isinglass.validation import IntArray, number, whole_number
+from isinglass.validation import IntArray, number
 
 FloatArray = NDArray[np.float64]
 
@@ -49,7 +50,7 @@ class HMM(SequenceEstimator):
     decoder : "map" or "mpm", default="map"
         The best labelling as a whole, or the best label of each token.
     n_jobs : int, default=1
-        Threads, for predictions.
+        Threads, for predictions; -1: one for each processor.
 
     Attributes
     ----------
@@ -137,7 +138,7 @@ class HMM(SequenceEstimator):
     def _checked(self) -> float:
         """Check every parameter, and return alpha."""
         decoder_of(self)
-        whole_number(self.n_jobs, "n_jobs", 1)
+        jobs_of(self.n_jobs)
         alpha = number(self.alpha, "alpha", 0, math.inf)
         if alpha == 0:
             raise InputError("alpha", "a positive number", "0", "a small one hardly smooths")

@@ -27,6 +27,7 @@ from isinglass.estimators.chain_constraints import Constraints, constraints
 from isinglass.estimators.chain_features import Encoded, FeatureIndex, codes_of, flat_labels
 from isinglass.estimators.chain_training import decoder_of
 from isinglass.estimators.checks import example_weights, renamed
+from isinglass.estimators.choices import jobs_of
 from isinglass.inference.sequences import (
     Transition,
     best_labels,
@@ -237,7 +238,7 @@ class SequenceEstimator(BaseEstimator):  # type: ignore[misc]
                 require_possible(values(found), first)
             return found
 
-        return Spreading(whole_number(self.n_jobs, "n_jobs", 1))(one, list(sequences.pieces()))
+        return Spreading(jobs_of(self.n_jobs))(one, list(sequences.pieces()))
 
 
 def _n_best(
