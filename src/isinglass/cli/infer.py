@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import math
-import sys
 import time
 from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any
@@ -97,7 +96,6 @@ def run(arguments: argparse.Namespace) -> int:
     head = {"model": arguments.model, "task": arguments.task, "n_observed": len(potentials.evidence)}
     emit(json_text(head | answer.fields) if arguments.json else answer.text, arguments.out)
     if not arguments.quiet:
-        sys.stdout.flush()
         say(answer.line)
     return 0
 

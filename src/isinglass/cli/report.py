@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import math
 import os
@@ -11,6 +12,7 @@ import time
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from io import UnsupportedOperation
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress, TaskID
 
+STDOUT = "standard output"  # its name in messages
 _PIPE_WIDTH = 100  # columns of a table that does not go to a terminal
 _REDRAW = 0.1  # seconds between two drawings of a progress bar
 
@@ -40,6 +43,37 @@ def say(text: str) -> None:
     print(f"isinglass: {one_line(text)}", file=sys.stderr, flush=True)
 
 
+def to_stdout(output: str | bytes = "") -> None:
+    """Write to stdout, at once; a failure says that it is stdout that failed.
+
+    Characters that its encoding does not have are written as escapes; bytes go as they are.
+    """
+    encoding = sys.stdout.encoding or "utf-8"
+    try:
+        if isinstance(output, bytes):
+            sys.stdout.flush()
+            sys.stdout.buffer.write(output)
+        else:
+            sys.stdout.write(output.encode(encoding, "backslashreplace").decode(encoding))
+        sys.stdout.flush()
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, STDOUT) from error
+
+
+def require_stdout() -> None:
+    """Refuse to work for a stdout that is closed, or open for reading only."""
+    try:
+        import fcntl
+
+        fine = fcntl.fcntl(sys.stdout.fileno(), fcntl.F_GETFL) & os.O_ACCMODE != os.O_RDONLY
+    except (ImportError, UnsupportedOperation):  # Windows; a stream that is no file
+        return
+    except OSError:
+        fine = False
+    if not fine:
+        raise OSError(errno.EBADF, "closed, there is no place for the result", STDOUT)
+
+
 def error_text(error: BaseException) -> str:
     """Say what went wrong, for a line of its own.
 
@@ -57,8 +91,12 @@ def error_text(error: BaseException) -> str:
 
 
 def check_writable(path: str | None, *sources: str | None) -> None:
-    """Refuse a file that cannot be written, or that is one of the sources, before any work is done for it."""
+    """Refuse a file that cannot be written, or that is one of the sources, before any work is done for it.
+
+    None stands for stdout.
+    """
     if path is None:
+        require_stdout()
         return
     for source in sources:
         if source is not None and os.path.realpath(source) == os.path.realpath(path):
@@ -72,15 +110,18 @@ def check_writable(path: str | None, *sources: str | None) -> None:
         raise PermissionError(13, "Permission denied", folder)
 
 
-def emit(text: str, path: str | None) -> None:
+def emit(output: str | bytes, path: str | None) -> None:
     """Write a result to a file, all or nothing, or to stdout."""
-    from isinglass.io.files import write_text_atomically
+    from isinglass.io.files import write_bytes_atomically, write_text_atomically
 
     if path is None:
-        sys.stdout.write(text)
+        to_stdout(output)
         return
     try:
-        write_text_atomically(path, text)
+        if isinstance(output, bytes):
+            write_bytes_atomically(path, output)
+        else:
+            write_text_atomically(path, output)
     except OSError as error:  # it may name the temporary file, which nobody knows
         raise OSError(error.errno, error.strerror, path) from error
 
@@ -134,7 +175,7 @@ def print_table(
         to.print(table)
         if caption:
             to.print(Text(f"{caption}\n"), soft_wrap=True)
-    sys.stdout.write(captured.get())
+    to_stdout(captured.get())
 
 
 @contextmanager
