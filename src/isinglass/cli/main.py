@@ -1,7 +1,8 @@
 """The entry point: put the parser together, run a command, turn mistakes into one line and an exit code.
 
-Exit codes: 0 done; 2 a mistake in the arguments or files, work that does not fit, or a result that could not be written;
-130 interrupted; 141 whoever read the output has left. Anything else that goes wrong is a bug and shows its traceback.
+Exit codes: 0 done; 2 a mistake in the arguments or files, work that does not fit, or a result that could not be
+written; 130 interrupted; 141 whoever read the output has left. Anything else that goes wrong is a bug and shows its
+traceback.
 """
 
 from __future__ import annotations
