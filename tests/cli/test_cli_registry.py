@@ -2,7 +2,7 @@
 
 import gzip
 import json
-from dataclasses import asdict
+from dataclasses import asdict, fields, replace
 
 import numpy as np
 import pytest
@@ -96,3 +96,31 @@ def test_the_list_of_algorithms_names_them_all(command, file):
     facts = json.loads(command("info", file, "--json").out)
     assert [row["name"] for row in facts["algorithms"]] == list(ALGORITHMS)
     assert all(name in out for name in ALGORITHMS)
+
+
+@pytest.mark.parametrize("task", TASKS)
+@pytest.mark.parametrize("name", ALGORITHMS)
+def test_options_that_an_algorithm_does_not_have_are_refused(command, file, name, task):
+    known = {field.name for field in fields(ALGORITHMS[name])}
+    options = {"--restarts": "1", "--schedule": "flooding", "--damping": "0.1", "--iterations": "2", "--memory": "1GB"}
+    for flag, value in options.items():
+        code, _, err = command("infer", file, "--algorithm", name, "--task", task, flag, value)
+        taken = serves(name, task) and (flag[2:] in known or flag == "--memory")
+        assert code == (0 if taken else 2), (flag, err)
+
+
+@pytest.mark.parametrize("log_z", [np.nan, -np.inf])
+def test_a_log_z_that_is_none_is_no_result(command, file, monkeypatch, log_z):
+    genuine = ig.infer
+
+    def broken(*args, **options):
+        result = genuine(*args, **options)
+        return replace(result, component_log_z=np.full_like(result.component_log_z, log_z))
+
+    monkeypatch.setattr("isinglass.inference.infer", broken)
+    argv = ("infer", file, "--algorithm", "bp", "--task", "PR")
+    code, out, err = command(*argv)
+    if ig.read_uai(file).graph.n_components:
+        assert (code, out) == (2, "")
+        assert f"one that finds log Z of this model, got bp: log Z = {log_z}" in err
+        assert json.loads(command(*argv, "--json").out)["log_z"] is None

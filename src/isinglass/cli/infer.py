@@ -94,6 +94,9 @@ def run(arguments: argparse.Namespace) -> int:
     with progress_on_stderr(arguments.quiet, bounded) as progress:
         answer = answer_to(potentials, algorithm, arguments.task, options, progress)
     head = {"model": arguments.model, "task": arguments.task, "n_observed": len(potentials.evidence)}
+    if not arguments.json and not answer.text:
+        remedy = "name another algorithm, or give --json"
+        raise InputError("--algorithm", "one that finds log Z of this model", answer.line, remedy)
     emit(json_text(head | answer.fields) if arguments.json else answer.text, arguments.out)
     if not arguments.quiet:
         say(answer.line)
@@ -155,7 +158,8 @@ def _beliefs(
     values: dict[str, Any] = {"log_z": result.log_z, "log10_z": result.log_z / _LOG_10}
     values |= asdict(result.info) | _cost(result.info.algorithm, potentials, options)
     if task == "PR":
-        return Answer(pr_text(result.log_z), values, _belief_line(result, options))
+        text = pr_text(result.log_z) if math.isfinite(result.log_z) else ""
+        return Answer(text, values, _belief_line(result, options))
     marginals = [belief.tolist() for belief in result.variables]
     return Answer(mar_text(result.variables), values | {"marginals": marginals}, _belief_line(result, options))
 
@@ -215,13 +219,13 @@ def _score_line(name: str, found: Assignment, cost: str, seconds: float) -> str:
 
 
 def _cost(name: str, potentials: Potentials, options: dict[str, Any]) -> dict[str, Any]:
-    from isinglass.inference import ALGORITHMS
+    from isinglass.inference.algorithm import make
 
-    cost = ALGORITHMS[name](**options).cost(potentials)
+    cost = make(name, options).cost(potentials)
     return {"bytes": cost.bytes, "steps": cost.steps}
 
 
 def _cost_text(name: str, potentials: Potentials, options: dict[str, Any]) -> str:
-    from isinglass.inference import ALGORITHMS
+    from isinglass.inference.algorithm import make
 
-    return ALGORITHMS[name](**options).cost(potentials).text
+    return make(name, options).cost(potentials).text

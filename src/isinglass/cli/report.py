@@ -90,7 +90,7 @@ def error_text(error: BaseException) -> str:
     return str(error) or type(error).__name__
 
 
-def check_writable(path: str | None, *sources: str | None) -> None:
+def check_writable(path: str | None, *sources: str | None, option: str = "--out") -> None:
     """Refuse a file that cannot be written, or that is one of the sources, before any work is done for it.
 
     None stands for stdout.
@@ -100,7 +100,7 @@ def check_writable(path: str | None, *sources: str | None) -> None:
         return
     for source in sources:
         if source is not None and os.path.realpath(source) == os.path.realpath(path):
-            raise InputError("--out", "another file than those that are read", path)
+            raise InputError(option, "another file than those that are read", path)
     folder = os.path.dirname(os.path.realpath(path))
     if os.path.isdir(path):
         raise IsADirectoryError(21, "Is a directory", path)
