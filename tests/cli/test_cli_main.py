@@ -114,6 +114,22 @@ def test_check_writable(tmp_path):
         check_writable(str(tmp_path / "none" / "new"))
 
 
+@pytest.mark.parametrize("locked", ["folder", "file"])
+def test_what_cannot_be_replaced_is_refused_before_the_work(tmp_path, monkeypatch, locked):
+    """A file is replaced by a new one: its folder must be writable; and what was protected stays."""
+    (tmp_path / "old").write_text("x")
+    os.mkfifo(tmp_path / "pipe")
+    refused = str(tmp_path if locked == "folder" else tmp_path / "old")
+    monkeypatch.setattr(os, "access", lambda path, mode: os.fspath(path) != refused)
+    with pytest.raises(PermissionError):
+        check_writable(str(tmp_path / "old"))
+    check_writable(str(tmp_path / "pipe"))
+    check_writable("/dev/stdout")
+    if locked == "folder":
+        with pytest.raises(PermissionError):
+            check_writable(str(tmp_path / "new"))
+
+
 def test_convergence_warning_is_one_line(capsys):
     with plain_warnings():
         warnings.simplefilter("always")

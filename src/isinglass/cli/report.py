@@ -101,12 +101,19 @@ def check_writable(path: str | None, *sources: str | None, option: str = "--out"
     for source in sources:
         if source is not None and os.path.realpath(source) == os.path.realpath(path):
             raise InputError(option, "another file than those that are read", path)
-    folder = os.path.dirname(os.path.realpath(path))
     if os.path.isdir(path):
         raise IsADirectoryError(21, "Is a directory", path)
+    if os.path.exists(path) and not os.access(path, os.W_OK):
+        raise PermissionError(13, "Permission denied", path)
+    if not path.startswith(("/dev/", "/proc/")):  # which may stand for files that are open already
+        _check_folder(os.path.dirname(os.path.realpath(path)), os.path.isfile(path) or not os.path.exists(path))
+
+
+def _check_folder(folder: str, replaced: bool) -> None:
+    """Refuse a folder that does not exist or, where a file in it is to be replaced, cannot be written to."""
     if not os.path.isdir(folder):
         raise FileNotFoundError(2, "No such folder", folder)
-    if not os.access(folder, os.W_OK) and not os.path.exists(path):
+    if replaced and not os.access(folder, os.W_OK):
         raise PermissionError(13, "Permission denied", folder)
 
 
