@@ -111,7 +111,7 @@ class Potentials:
         graph : FactorGraph
         log_tables : sequence of arrays (tables, k_1, ..., k_r)
             As many tables as the group has factors, or one that all of them share, or any number with
-            `table_ids`.
+            `table_ids`. A group without factors uses none: of what is given for it, their number alone is kept.
         table_ids : sequence of (int array (factors,) or None), optional
             Which table each factor of each group uses.
         evidence : mapping of int to int, optional
@@ -139,7 +139,7 @@ class Potentials:
                 expected = f"shape (tables, {', '.join(map(str, group.shape))})"
                 remedy = "write table[None] for one that all share" if array.shape == group.shape else ""
                 raise InputError(f"log_tables[{i}]", expected, f"shape {array.shape}", remedy)
-            groups.append(array)
+            groups.append(array if len(group) else np.zeros((len(array), *group.shape)))
             ids.append(_check_ids(tied, len(array), len(group), i))
         return cls._build(graph, groups, ids, evidence_dict(evidence, graph.cards))
 
@@ -267,6 +267,8 @@ def potentials_union(potentials: Sequence[Potentials]) -> Potentials:
 def _stacked(group: FactorGroup, log_tables: Sequence[ArrayLike]) -> NDArray[Any]:
     """Stack the tables of a group's factors; name the first that has another shape or a bad value."""
     chosen = [log_tables[a] for a in group.factors.tolist()]
+    if not chosen:
+        return np.zeros((0, *group.shape))
     try:
         return _shaped(log_values(chosen, "log_tables"), (len(group), *group.shape))
     except InputError:

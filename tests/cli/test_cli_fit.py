@@ -302,3 +302,30 @@ def test_conll_2000_as_in_python(tmp_path, command):
     data = ig.datasets.load_conll2000(folder.parent)
     crf = ig.ChainCRF(l2=1.0, max_iter=30, n_jobs=2).fit(data.X_train, data.Y_train)
     assert scores["spans"]["all"]["f1"] == span_f1(data.Y_test, crf.predict(data.X_test))
+
+
+@pytest.mark.parametrize(
+    ("argv", "words"),
+    [
+        (["--model", "train.txt"], "--model: expected another file than those that are read"),
+        (["--model", "same.isg", "--checkpoint", "same.isg"], "--model: expected another file"),
+        (["--model", "new.isg", "--checkpoint", "train.txt"], "--checkpoint: expected another file"),
+    ],
+)
+def test_files_that_are_read_are_not_written(chunks, command, monkeypatch, tmp_path, argv, words):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "c.toml").write_text("estimator = 'chain'\n")
+    (tmp_path / "train.txt").write_text("a N B\n\n")
+    code, out, err = command("fit", "c.toml", "train.txt", *argv)
+    assert (code, out) == (2, "")
+    assert words in err
+    assert (tmp_path / "train.txt").read_text() == "a N B\n\n"
+
+
+@pytest.mark.parametrize("recipe", ["estimator = 'chain'\n", "estimator = 'chain'\nseparator = '\\t'\n"])
+def test_one_column_has_no_labels(command, tmp_path, recipe):
+    (tmp_path / "c.toml").write_text(recipe)
+    (tmp_path / "t.txt").write_text("word\n\n" if "separator" not in recipe else "a N B\n\n")
+    code, _, err = command("fit", tmp_path / "c.toml", tmp_path / "t.txt", "--model", tmp_path / "m.isg")
+    assert code == 2
+    assert "expected at least two columns, one of which holds the labels, got 1; is the separator right?" in err

@@ -16,7 +16,7 @@ from isinglass.cli.main import main
 from isinglass.cli.report import check_writable, error_text, one_line, plain_warnings
 
 SCRIPT = Path(sys.executable).with_name("isinglass")
-COMMANDS = ["infer", "info", "convert", "demo", "reproduce", "algorithms", "warmup"]
+COMMANDS = ["infer", "info", "convert", "fit", "predict", "evaluate", "demo", "reproduce", "algorithms", "warmup"]
 
 
 def test_version(command):
@@ -114,6 +114,22 @@ def test_check_writable(tmp_path):
         check_writable(str(tmp_path / "none" / "new"))
 
 
+@pytest.mark.parametrize("locked", ["folder", "file"])
+def test_what_cannot_be_replaced_is_refused_before_the_work(tmp_path, monkeypatch, locked):
+    """A file is replaced by a new one: its folder must be writable; and what was protected stays."""
+    (tmp_path / "old").write_text("x")
+    os.mkfifo(tmp_path / "pipe")
+    refused = str(tmp_path if locked == "folder" else tmp_path / "old")
+    monkeypatch.setattr(os, "access", lambda path, mode: os.fspath(path) != refused)
+    with pytest.raises(PermissionError):
+        check_writable(str(tmp_path / "old"))
+    check_writable(str(tmp_path / "pipe"))
+    check_writable("/dev/stdout")
+    if locked == "folder":
+        with pytest.raises(PermissionError):
+            check_writable(str(tmp_path / "new"))
+
+
 def test_convergence_warning_is_one_line(capsys):
     with plain_warnings():
         warnings.simplefilter("always")
@@ -163,14 +179,68 @@ def test_full_disk(model):
             [SCRIPT, "infer", model, "--quiet"], stdout=full, stderr=subprocess.PIPE, text=True, timeout=120
         )
     assert done.returncode == 2
-    assert done.stderr == "isinglass: No space left on device\n"
+    assert done.stderr == "isinglass: standard output: No space left on device\n"
+    with open("/dev/full", "w") as full:
+        done = subprocess.run([SCRIPT, "--help"], stdout=full, stderr=subprocess.PIPE, text=True, timeout=120)
+    assert (done.returncode, done.stderr) == (2, "isinglass: standard output: No space left on device\n")
 
 
-def test_closed_standard_streams(model):
-    line = f"'{SCRIPT}' infer missing.uai 2>&-; echo $?; '{SCRIPT}' infer '{model}' >&-; echo $?"
-    done = subprocess.run(["bash", "-c", line], capture_output=True, text=True, timeout=120)
-    assert "Traceback" not in done.stderr
-    assert done.stdout.split() == ["2", "0"]
+def shell(line, folder):
+    return subprocess.run(["bash", "-c", line], capture_output=True, text=True, cwd=folder, timeout=120)
+
+
+CLOSED = "isinglass: standard output: closed, there is no place for the result\n"
+
+
+@pytest.mark.parametrize(
+    ("argv", "code", "err"),
+    [
+        ("infer m.uai --algorithm brute --task PR >&-", 2, CLOSED),
+        ("infer m.uai --algorithm brute --task PR <&- >&-", 2, CLOSED),
+        ("demo >&-", 2, CLOSED),
+        ("reproduce digits --quick >&-", 2, CLOSED),
+        ("info m.uai --json >&-", 2, "isinglass: standard output: Bad file descriptor\n"),
+        ("--help >&-", 2, "isinglass: standard output: Bad file descriptor\n"),
+        ("infer m.uai --algorithm brute --out /dev/stdout >&-", 2, "isinglass: /dev/stdout: Bad file descriptor\n"),
+        ("infer m.uai --algorithm brute --out r.MAR --quiet >&-", 0, ""),
+        ("infer m.uai --algorithm brute --out r.MAR --quiet <&- >&- 2>&-", 0, ""),
+        ("infer missing.uai 2>&-", 2, ""),
+        ("infer m.uai --algorithm brute >&- 2>&-", 2, ""),
+    ],
+)
+def test_closed_standard_streams(model, argv, code, err):
+    """What was to go to a closed stdout is not lost without a word."""
+    done = shell(f"'{SCRIPT}' {argv}; echo $?", model.parent)
+    assert done.stdout == f"{code}\n"
+    assert done.stderr == err
+    assert (model.parent / "r.MAR").exists() == (code == 0)
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/stdout"), reason="no /dev/stdout")
+def test_results_to_open_files(model):
+    """A name that stands for an open file, a pipe or a device is written to, not replaced."""
+    infer, folder = f"'{SCRIPT}' infer m.uai --algorithm brute --task PR --quiet --out", model.parent
+    text = shell(f"{infer} /dev/stdout", folder).stdout
+    assert text.startswith("PR\n")
+    shell(
+        f"{{ echo before; {infer} /dev/stdout; echo after; }} > log; echo more > log2; {infer} /dev/stdout >> log2",
+        folder,
+    )
+    assert (folder / "log").read_text() == f"before\n{text}after\n"
+    assert (folder / "log2").read_text() == f"more\n{text}"
+    assert shell(f"{infer} >(sed s/PR/pr/; echo end) | cat", folder).stdout == text.replace("PR", "pr") + "end\n"
+    assert not [name for name in os.listdir(folder) if name.endswith("tmp")]
+
+
+def test_other_encodings(model):
+    """A terminal without the characters of a name or of a help text gets escapes."""
+    name = model.with_name("ünï.uai")
+    name.write_text(model.read_text())
+    environment = os.environ | {"PYTHONIOENCODING": "ascii"}
+    done = run_script("info", name, env=environment)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert r"\xfcn\xef.uai" in done.stdout
+    assert run_script("fit", "--help", env=environment).returncode == 0
 
 
 @pytest.mark.skipif(os.name == "nt", reason="signals")

@@ -1,16 +1,18 @@
 """Threads: the same bits for any number of them."""
 
+import inspect
 from itertools import pairwise
 
 import numpy as np
 import pytest
-from estimator_helpers import KINDS, grid, images
+from estimator_helpers import KINDS, graph, graphs, grid, images
 from numpy.testing import assert_allclose, assert_array_equal
 
 import isinglass as ig
+from isinglass import estimators
 from isinglass.estimators import grid as grid_module
 from isinglass.estimators import predicting, problem
-from isinglass.estimators.choices import choices_of
+from isinglass.estimators.choices import choices_of, jobs_of
 from isinglass.learning.optimisers import Adam
 from isinglass.learning.total import blocks
 from isinglass.models import grid_model
@@ -160,3 +162,42 @@ def test_convex_energies_predict_block_by_block_what_they_predict_at_once(entrop
     assert parts.info.converged
     assert (parts.info.bound, parts.info.converged_share) == (whole.info.bound, 1.0)
     assert_array_equal(crf.predict(X), np.asarray(whole.variables).argmax(axis=1).reshape(Y.shape))
+
+
+def sequences(n):
+    rng = np.random.default_rng(0)
+    Y = [[int(k) for k in rng.integers(0, 2, 3)] for _ in range(n)]
+    return [[[f"w={k}", f"n={rng.integers(3)}"] for k in y] for y in Y], Y
+
+
+ESTIMATORS = {
+    "GridCRF": (grid, images),
+    "GraphCRF": (graph, graphs),
+    "ChainCRF": (ig.ChainCRF, sequences),
+    "HMM": (ig.HMM, sequences),
+    "MEMM": (ig.MEMM, sequences),
+}
+
+
+def test_all_estimators_with_threads_are_named():
+    classes = [getattr(estimators, name) for name in estimators.__all__]
+    found = [cls for cls in classes if isinstance(cls, type) and "n_jobs" in inspect.signature(cls).parameters]
+    assert {cls.__name__ for cls in found} == set(ESTIMATORS)
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_minus_one_is_all_processors(name, monkeypatch):
+    monkeypatch.setattr("os.cpu_count", lambda: 3)
+    make, data = ESTIMATORS[name]
+    X, Y = data(4)
+    for jobs in (-1, np.int64(-1)):
+        assert jobs_of(jobs) == 3
+        crf = make(n_jobs=jobs).fit(X, Y)
+        assert len(crf.predict(X)) == len(X)
+    alone = make(n_jobs=1).fit(X, Y)
+    for one, two in zip(alone.predict(X), crf.predict(X), strict=True):
+        assert_array_equal(one, two)
+    assert alone.theta_.tobytes() == crf.theta_.tobytes()
+    for wrong in (0, -2, 1.5, "all", True):
+        with pytest.raises(ig.InputError, match=r"n_jobs: expected .*or -1 for all processors"):
+            make(n_jobs=wrong).fit(X, Y)

@@ -127,7 +127,6 @@ WRONG = {
     "envelope of beliefs": (on_grid(gradient="envelope"), "gradient", "use 'unrolled'"),
     "truncated fixed point": (on_grid(gradient="perturbation"), "gradient", "leave out iterations, or use 'unrolled'"),
     "max-marginals": (on_grid(inference="max-product"), "gradient", "see ig.combinations()"),
-    "nothing to choose": (on_grid(loss="pseudo", gradient="envelope"), "gradient", "use 'unrolled'"),
     "iterations of exact": (on_grid(inference="exact"), "iterations", "leave it out"),
     "class_weight of cl": (on_grid(loss="cl", class_weight="balanced"), "class_weight", "use a loss such as 'ucl'"),
     "own parameters of what": (on_grid(own_parameters=1), "own_parameters", "True or False"),

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from io_helpers import assert_close, assert_identical, models, one_line
 
+import isinglass as ig
 from isinglass.errors import FileFormatError, InputError
 from isinglass.graph import FactorGraph
 from isinglass.io import read_fg, read_model, write_fg, write_model
@@ -158,3 +159,11 @@ def test_max_entries(tmp_path):
     assert "at most 11 entries in all" in refusal(tmp_path, text, max_entries=11)
     big = "1\n1\n0\n1048577\n0\n"
     assert parse(tmp_path, big, max_entries=2 * 10**6).log_tables[0].shape == (1048577,)
+
+
+def test_no_huge_tables_for_variables_without_factors(tmp_path):
+    p = ig.Potentials(ig.FactorGraph([10**9], []), [])
+    with pytest.raises(ig.InputError, match=r"states of variables without factors.*write \.uai"):
+        ig.write_fg(p, tmp_path / "a.fg")
+    ig.write_uai(p, tmp_path / "a.uai")
+    assert ig.read_uai(tmp_path / "a.uai").graph.cards.tolist() == [10**9]

@@ -128,3 +128,18 @@ def test_pipe_is_written_not_replaced(tmp_path):
         assert os.listdir(tmp_path) == ["pipe"]
     finally:
         os.close(reader)
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/fd/1"), reason="no /dev/fd")
+@pytest.mark.parametrize("place", ["/dev/fd/{}", "/proc/self/fd/{}"])
+def test_open_files_are_written_to_where_they_are(tmp_path, place):
+    """A log that a shell opened keeps what it has: `--out /dev/stdout >> log`."""
+    with open(tmp_path / "log", "ab") as log:
+        log.write(b"before ")
+        log.flush()
+        write_text_atomically(place.format(log.fileno()), "x")
+        log.write(b" after")
+    assert (tmp_path / "log").read_bytes() == b"before x after"
+    assert os.listdir(tmp_path) == ["log"]
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        write_text_atomically(place.format(99_999), "x")

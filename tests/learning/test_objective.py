@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose
 import isinglass as ig
 from isinglass import losses
 from isinglass.errors import ConvergenceWarning
-from isinglass.gradients import rule
+from isinglass.gradients import RULES, rule
 from isinglass.inference import ALGORITHMS
 from isinglass.learning import Objective
 from isinglass.learning.combinations import objection
@@ -83,6 +83,18 @@ def test_the_table_is_the_whole_of_what_is_valid():
     assert {c[2] for c in ALL} == {"unrolled", "perturbation", "implicit", "envelope"}
     assert len({c[:3] for c in ALL}) == len(ALL)
     assert all(objection(losses.make(a), ALGORITHMS[b](), rule(c)) is None for a, b, c, _ in ALL)
+
+
+def test_losses_without_inference_go_with_everything():
+    """Pseudolikelihood needs no inference: the choice of a rule is irrelevant to it, and gives the same bits."""
+    free = [name for name, loss in losses.LOSSES.items() if loss.facts.uses == "potentials"]
+    assert "pseudo" in free
+    for loss in free:
+        found = [c for c in ALL if c.loss == loss]
+        assert {c[1:3] for c in found} == {(a, r) for a in ALGORITHMS for r in RULES}
+        assert {c.guarantee for c in found} == {"the exact derivative, without inference, whatever the gradient rule"}
+        answers = [made(c, OBSERVED["partly"])(theta_for(LOOPY)) for c in found]
+        assert len({(value, gradient.tobytes()) for value, gradient in answers}) == 1
 
 
 @pytest.mark.parametrize("labels", OBSERVED)

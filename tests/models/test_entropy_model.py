@@ -49,6 +49,17 @@ def test_gradients_by_all_parameters(name, loss):
         assert_allclose(gradient @ direction, found, rtol=1e-6, atol=1e-7)
 
 
+@pytest.mark.parametrize("per", ["configuration", "clique"])
+def test_graphs_without_edges(per):
+    rng = np.random.default_rng(0)
+    model = EntropyModel(graph_model([(rng.normal(size=(3, 2)), np.zeros((0, 2), int))], 2), 1.0, per=per)
+    labels, theta = np.array([0, 1, 1]), 0.3 * rng.normal(size=model.size)
+    objective = Objective(model, labels, losses.make("ucl"), ig.ConvexFreeEnergy(tol=1e-12), rule("implicit"))
+    direction = rng.normal(size=model.size)
+    found = slope(lambda x: objective(x)[0], theta, direction)
+    assert_allclose(objective(theta)[1] @ direction, found, rtol=1e-6)
+
+
 @pytest.mark.parametrize("name", MODELS)
 def test_weights_are_positive_and_begin_with_the_given_entropy(name):
     model = MODELS[name]

@@ -32,7 +32,7 @@ def run(arguments: argparse.Namespace) -> int:
     from isinglass.graph.factor_graph import describe
     from isinglass.io import read_model, write_model
 
-    check_writable(arguments.target)
+    check_writable(arguments.target, arguments.evidence, option="OUT")
     potentials = read_model(arguments.source, arguments.evidence)
     if arguments.drop_evidence:
         potentials = potentials.without_evidence()

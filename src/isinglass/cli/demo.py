@@ -7,7 +7,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from isinglass.cli.options import add_command, add_quiet
-from isinglass.cli.report import one_line, print_table, progress_on_stderr
+from isinglass.cli.report import one_line, print_table, progress_on_stderr, require_stdout, to_stdout
 
 if TYPE_CHECKING:
     from isinglass.experiments.demo import Demo
@@ -36,13 +36,14 @@ def run(arguments: argparse.Namespace) -> int:
     """Train, print the table, draw the panel, write the page."""
     from isinglass.experiments.demo import train_demo
 
+    require_stdout()
     os.makedirs(arguments.out, exist_ok=True)
     with progress_on_stderr(arguments.quiet) as progress:
         demo = train_demo(arguments.images, arguments.iterations, progress)
     rows = [[row.method, f"{row.error:.2%}", f"{row.seconds:.1f}"] for row in demo.rows]
     print_table(demo.title, _COLUMNS, rows, caption=demo.note)
     for path in _pictures(demo, arguments.out):
-        print(f"wrote {one_line(path)}")
+        to_stdout(f"wrote {one_line(path)}\n")
     return 0
 
 

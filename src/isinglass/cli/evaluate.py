@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import argparse
 import re
-import sys
 from typing import Any
 
 from isinglass.cli.fit import opened
 from isinglass.cli.options import add_command, add_json
-from isinglass.cli.report import json_text, print_table
+from isinglass.cli.report import json_text, print_table, to_stdout
 from isinglass.errors import InputError
 
 _SUMMARY = "compare the predictions of a model with labels"
@@ -41,7 +40,7 @@ def run(arguments: argparse.Namespace) -> int:
     if recipe.estimator == "chain":
         scores |= _of_sequences(data.Y, predicted)
     if arguments.json:
-        sys.stdout.write(json_text(scores))
+        to_stdout(json_text(scores))
     else:
         _print(scores)
     return 0

@@ -99,6 +99,9 @@ def _sequences(path: PathLike, recipe: Recipe, labelled: bool, trained: int | No
     width = len(rows[0][0]) if rows else trained or 0
     wanted = width if trained is None else trained
     _check_width(width, wanted, recipe, labelled, name)
+    if wanted == 1:
+        remedy = "is the separator right?"
+        raise FileFormatError(name, None, "at least two columns, one of which holds the labels", "1", remedy)
     label = recipe.label + wanted if recipe.label < 0 else recipe.label
     columns = recipe.columns or {f"c{c}": c for c in range(wanted) if c != label}
     for column, c in {**columns, "label": label}.items():

@@ -68,7 +68,10 @@ def run(arguments: argparse.Namespace) -> int:
     from isinglass.cli.recipe import Recipe
 
     recipe = Recipe.read(arguments.config)
-    check_writable(arguments.model, arguments.config, arguments.data)
+    read = (arguments.config, arguments.data, arguments.validation)
+    check_writable(arguments.model, *read, arguments.checkpoint, option="--model")
+    if arguments.checkpoint is not None:
+        check_writable(arguments.checkpoint, *read, option="--checkpoint")
     more = {name: value for name, value in (("n_jobs", arguments.jobs),) if value is not None}
     recipe = Recipe(**{**recipe.to_json(), "options": {**recipe.options, **more}})
     crf = recipe.make(checkpoint=arguments.checkpoint)

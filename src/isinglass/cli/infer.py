@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import math
-import sys
 import time
 from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any
@@ -95,9 +94,11 @@ def run(arguments: argparse.Namespace) -> int:
     with progress_on_stderr(arguments.quiet, bounded) as progress:
         answer = answer_to(potentials, algorithm, arguments.task, options, progress)
     head = {"model": arguments.model, "task": arguments.task, "n_observed": len(potentials.evidence)}
+    if not arguments.json and not answer.text:
+        remedy = "name another algorithm, or give --json"
+        raise InputError("--algorithm", "one that finds log Z of this model", answer.line, remedy)
     emit(json_text(head | answer.fields) if arguments.json else answer.text, arguments.out)
     if not arguments.quiet:
-        sys.stdout.flush()
         say(answer.line)
     return 0
 
@@ -108,11 +109,17 @@ def _algorithm(name: str | None, task: str) -> type[Algorithm] | None:
 
     if name is None:
         return None
-    cls = ALGORITHMS[name]
-    if task == "MAP" and not cls.facts.maximises:
-        able = ", ".join(repr(other) for other, c in ALGORITHMS.items() if c.facts.maximises)
-        raise InputError("--algorithm", f"one that finds a most probable assignment ({able})", repr(name))
-    return cls
+    able = [other for other, cls in ALGORITHMS.items() if _serves(cls, task)]
+    if ALGORITHMS[name].name not in able:
+        does = "finds a most probable assignment" if task == "MAP" else "sums over assignments"
+        expected = f"one that {does}, for --task {task} ({', '.join(map(repr, able))})"
+        raise InputError("--algorithm", expected, repr(name))
+    return ALGORITHMS[name]
+
+
+def _serves(cls: type[Algorithm], task: str) -> bool:
+    """Tell whether an algorithm has an answer to the task; max-marginals are neither log Z nor marginals."""
+    return bool(cls.facts.maximises) if task == "MAP" else cls.facts.semiring == "sum"
 
 
 def _memory_options(algorithm: type[Algorithm] | None, limit: int | None, potentials: Potentials) -> dict[str, Any]:
@@ -151,7 +158,8 @@ def _beliefs(
     values: dict[str, Any] = {"log_z": result.log_z, "log10_z": result.log_z / _LOG_10}
     values |= asdict(result.info) | _cost(result.info.algorithm, potentials, options)
     if task == "PR":
-        return Answer(pr_text(result.log_z), values, _belief_line(result, options))
+        text = pr_text(result.log_z) if math.isfinite(result.log_z) else ""
+        return Answer(text, values, _belief_line(result, options))
     marginals = [belief.tolist() for belief in result.variables]
     return Answer(mar_text(result.variables), values | {"marginals": marginals}, _belief_line(result, options))
 
@@ -211,13 +219,13 @@ def _score_line(name: str, found: Assignment, cost: str, seconds: float) -> str:
 
 
 def _cost(name: str, potentials: Potentials, options: dict[str, Any]) -> dict[str, Any]:
-    from isinglass.inference import ALGORITHMS
+    from isinglass.inference.algorithm import make
 
-    cost = ALGORITHMS[name](**options).cost(potentials)
+    cost = make(name, options).cost(potentials)
     return {"bytes": cost.bytes, "steps": cost.steps}
 
 
 def _cost_text(name: str, potentials: Potentials, options: dict[str, Any]) -> str:
-    from isinglass.inference import ALGORITHMS
+    from isinglass.inference.algorithm import make
 
-    return ALGORITHMS[name](**options).cost(potentials).text
+    return make(name, options).cost(potentials).text

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import argparse
 import math
-import sys
 from typing import TYPE_CHECKING, Any
 
 from isinglass.cli.options import add_command, add_json, add_model
-from isinglass.cli.report import json_text, print_table
+from isinglass.cli.report import json_text, print_table, to_stdout
 
 if TYPE_CHECKING:
     from isinglass.inference import Cost
@@ -35,7 +34,7 @@ def run(arguments: argparse.Namespace) -> int:
     potentials = read_model(arguments.model, arguments.evidence)
     facts = {"model": arguments.model, **describe_model(potentials)}
     if arguments.json:
-        sys.stdout.write(json_text(facts, 2))
+        to_stdout(json_text(facts, 2))
     else:
         _print(facts)
     return 0

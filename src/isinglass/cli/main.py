@@ -1,7 +1,8 @@
 """The entry point: put the parser together, run a command, turn mistakes into one line and an exit code.
 
-Exit codes: 0 done; 2 a mistake in the arguments or files, or work that does not fit; 130 interrupted;
-141 whoever read the output has left. Anything else that goes wrong is a bug and shows its traceback.
+Exit codes: 0 done; 2 a mistake in the arguments or files, work that does not fit, or a result that could not be
+written; 130 interrupted; 141 whoever read the output has left. Anything else that goes wrong is a bug and shows its
+traceback.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import sys
 from isinglass import __version__
 from isinglass.cli import algorithms, convert, demo, evaluate, fit, infer, info, predict, reproduce, warmup
 from isinglass.cli.options import Parser
-from isinglass.cli.report import error_text, plain_warnings, say
+from isinglass.cli.report import error_text, plain_warnings, say, to_stdout
 from isinglass.errors import IsinglassError
 
 MISTAKE, INTERRUPTED, BROKEN_PIPE = 2, 130, 141
@@ -62,7 +63,7 @@ def main(argv: list[str] | None = None) -> int:
     _open_streams()
     try:
         code = _run(argv)
-        sys.stdout.flush()
+        to_stdout()  # what is left in its buffer
         return code
     except BrokenPipeError:
         _silence(sys.stdout, sys.stderr)
@@ -84,10 +85,24 @@ def _run(argv: list[str] | None) -> int:
 
 
 def _open_streams() -> None:
-    """Stand in for a standard stream that was closed before the program began."""
-    for name in ("stdout", "stderr"):
-        if getattr(sys, name) is None:
-            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115
+    """Stand in for standard streams that were closed before the program began.
+
+    What is said to stderr is dropped; what is written to stdout fails, as no result may get lost without a word. Their
+    numbers are taken, so that no other file gets them.
+    """
+    if sys.stdout is None:
+        sys.stdout = open(_taken(1, os.O_RDONLY), "w", closefd=False)  # noqa: SIM115
+    if sys.stderr is None:
+        sys.stderr = open(_taken(2, os.O_WRONLY), "w", closefd=False)  # noqa: SIM115
+
+
+def _taken(descriptor: int, flags: int) -> int:
+    """Open the null device under a number that is not in use."""
+    null = os.open(os.devnull, flags)
+    if null != descriptor:
+        os.dup2(null, descriptor)
+        os.close(null)
+    return descriptor
 
 
 def _fail(text: str, code: int) -> int:

@@ -6,6 +6,7 @@ import argparse
 from collections.abc import Callable
 from typing import Any, NoReturn
 
+from isinglass.cli.report import to_stdout
 from isinglass.errors import InputError, IsinglassError
 
 Run = Callable[[argparse.Namespace], int]
@@ -25,6 +26,10 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Raise instead of printing the usage and leaving the process."""
         raise UsageError(f"{message} (see: {self.prog} --help)")
+
+    def _print_message(self, message: str, file: Any = None) -> None:
+        """Print help and versions, which argparse would drop without a word where that fails."""
+        to_stdout(message)
 
 
 def add_command(

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from typing import Any
 
 from isinglass.cli.fit import opened
 from isinglass.cli.options import UsageError, add_command
-from isinglass.cli.report import check_writable
+from isinglass.cli.report import check_writable, emit
 
 _SUMMARY = "label examples with a fitted model"
 _TEXT = """Label examples. For text, the lines are written with the label as one more column (with --marginals, and its
@@ -31,7 +30,6 @@ def add_parser(commands: argparse._SubParsersAction[Any]) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Read, label, write."""
     from isinglass.cli.examples import read_examples
-    from isinglass.io.files import write_bytes_atomically
 
     check_writable(arguments.out, arguments.model, arguments.data)
     crf, recipe, width = opened(arguments.model)
@@ -40,8 +38,5 @@ def run(arguments: argparse.Namespace) -> int:
     data = read_examples(arguments.data, recipe, labelled=False, width=width)
     marginals = crf.predict_marginals(data.X) if arguments.marginals else None
     text = data.written(crf.predict(data.X), marginals, getattr(crf, "classes_", ()))
-    if arguments.out is None:
-        sys.stdout.write(text.decode())
-    else:
-        write_bytes_atomically(arguments.out, text)
+    emit(text, arguments.out)
     return 0

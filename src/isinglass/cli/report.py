@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import math
 import os
@@ -11,6 +12,7 @@ import time
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from io import UnsupportedOperation
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress, TaskID
 
+STDOUT = "standard output"  # its name in messages
 _PIPE_WIDTH = 100  # columns of a table that does not go to a terminal
 _REDRAW = 0.1  # seconds between two drawings of a progress bar
 
@@ -40,6 +43,37 @@ def say(text: str) -> None:
     print(f"isinglass: {one_line(text)}", file=sys.stderr, flush=True)
 
 
+def to_stdout(output: str | bytes = "") -> None:
+    """Write to stdout, at once; a failure says that it is stdout that failed.
+
+    Characters that its encoding does not have are written as escapes; bytes go as they are.
+    """
+    encoding = sys.stdout.encoding or "utf-8"
+    try:
+        if isinstance(output, bytes):
+            sys.stdout.flush()
+            sys.stdout.buffer.write(output)
+        else:
+            sys.stdout.write(output.encode(encoding, "backslashreplace").decode(encoding))
+        sys.stdout.flush()
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, STDOUT) from error
+
+
+def require_stdout() -> None:
+    """Refuse to work for a stdout that is closed, or open for reading only."""
+    try:
+        import fcntl
+
+        fine = fcntl.fcntl(sys.stdout.fileno(), fcntl.F_GETFL) & os.O_ACCMODE != os.O_RDONLY
+    except (ImportError, UnsupportedOperation):  # Windows; a stream that is no file
+        return
+    except OSError:
+        fine = False
+    if not fine:
+        raise OSError(errno.EBADF, "closed, there is no place for the result", STDOUT)
+
+
 def error_text(error: BaseException) -> str:
     """Say what went wrong, for a line of its own.
 
@@ -56,37 +90,51 @@ def error_text(error: BaseException) -> str:
     return str(error) or type(error).__name__
 
 
-def check_writable(path: str | None, *sources: str | None) -> None:
-    """Refuse a file that cannot be written, or that is one of the sources, before any work is done for it."""
+def check_writable(path: str | None, *sources: str | None, option: str = "--out") -> None:
+    """Refuse a file that cannot be written, or that is one of the sources, before any work is done for it.
+
+    None stands for stdout.
+    """
     if path is None:
+        require_stdout()
         return
     for source in sources:
         if source is not None and os.path.realpath(source) == os.path.realpath(path):
-            raise InputError("--out", "another file than those that are read", path)
-    folder = os.path.dirname(os.path.realpath(path))
+            raise InputError(option, "another file than those that are read", path)
     if os.path.isdir(path):
         raise IsADirectoryError(21, "Is a directory", path)
+    if os.path.exists(path) and not os.access(path, os.W_OK):
+        raise PermissionError(13, "Permission denied", path)
+    if not path.startswith(("/dev/", "/proc/")):  # which may stand for files that are open already
+        _check_folder(os.path.dirname(os.path.realpath(path)), os.path.isfile(path) or not os.path.exists(path))
+
+
+def _check_folder(folder: str, replaced: bool) -> None:
+    """Refuse a folder that does not exist or, where a file in it is to be replaced, cannot be written to."""
     if not os.path.isdir(folder):
         raise FileNotFoundError(2, "No such folder", folder)
-    if not os.access(folder, os.W_OK) and not os.path.exists(path):
+    if replaced and not os.access(folder, os.W_OK):
         raise PermissionError(13, "Permission denied", folder)
 
 
-def emit(text: str, path: str | None) -> None:
+def emit(output: str | bytes, path: str | None) -> None:
     """Write a result to a file, all or nothing, or to stdout."""
-    from isinglass.io.files import write_text_atomically
+    from isinglass.io.files import write_bytes_atomically, write_text_atomically
 
     if path is None:
-        sys.stdout.write(text)
+        to_stdout(output)
         return
     try:
-        write_text_atomically(path, text)
+        if isinstance(output, bytes):
+            write_bytes_atomically(path, output)
+        else:
+            write_text_atomically(path, output)
     except OSError as error:  # it may name the temporary file, which nobody knows
         raise OSError(error.errno, error.strerror, path) from error
 
 
 def json_text(value: Any, indent: int | None = None) -> str:
-    r"""Write strict JSON: what is not finite becomes null.
+    r"""Write strict JSON: what is not finite becomes null, NumPy's arrays and numbers become lists and numbers.
 
     Examples
     --------
@@ -97,6 +145,8 @@ def json_text(value: Any, indent: int | None = None) -> str:
 
 
 def _finite(value: Any) -> Any:
+    if hasattr(value, "tolist"):  # NumPy, which is not imported for this
+        value = value.tolist()
     if isinstance(value, dict):
         return {key: _finite(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
@@ -132,7 +182,7 @@ def print_table(
         to.print(table)
         if caption:
             to.print(Text(f"{caption}\n"), soft_wrap=True)
-    sys.stdout.write(captured.get())
+    to_stdout(captured.get())
 
 
 @contextmanager

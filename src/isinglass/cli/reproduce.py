@@ -8,7 +8,16 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from isinglass.cli.options import add_command, add_quiet
-from isinglass.cli.report import check_writable, emit, json_text, one_line, print_table, progress_on_stderr
+from isinglass.cli.report import (
+    check_writable,
+    emit,
+    json_text,
+    one_line,
+    print_table,
+    progress_on_stderr,
+    require_stdout,
+    to_stdout,
+)
 from isinglass.errors import InputError
 
 if TYPE_CHECKING:
@@ -50,7 +59,8 @@ def add_parser(commands: argparse._SubParsersAction[Any]) -> None:
     parser.add_argument("--noise", metavar="A,B,...", help="noise levels, 0 to 1 (default: those published)")
     parser.add_argument("--rows", metavar="A,B,...", help="methods, such as pixels,trw,ucl-4 (default: all)")
     parser.add_argument("--all-losses", action="store_true", help="the other test losses, too (default: no)")
-    parser.add_argument("--n-jobs", metavar="N", type=int, help="processes; values do not depend on them (default: 2)")
+    text = "processes or threads, -1 for one a processor; values do not depend on them (default: 2)"
+    parser.add_argument("--n-jobs", metavar="N", type=int, help=text)
     text = "folder for the state of long training, from which a further run goes on (default: none)"
     parser.add_argument("--checkpoints", metavar="DIR", help=text)
     add_quiet(parser)
@@ -63,7 +73,9 @@ def run(arguments: argparse.Namespace) -> int:
     experiment = make(arguments.name, **_options(arguments))
     if arguments.out is not None:
         os.makedirs(arguments.out, exist_ok=True)
-    check_writable(arguments.json)
+    require_stdout()
+    if arguments.json is not None:
+        check_writable(arguments.json)
     with progress_on_stderr(arguments.quiet) as progress:
         report = experiment.run(progress)
     print_table(report.title, report.columns, report.rows, caption="\n".join(report.notes))
@@ -107,8 +119,8 @@ def _draw(report: Report, folder: str) -> None:
         path = os.path.join(folder, f"{name}.png")
         images = [pictures for _, pictures in columns]
         panel(images, [title for title, _ in columns], states=_states(images)).savefig(path)
-        print(f"wrote {one_line(path)}")
+        to_stdout(f"wrote {one_line(path)}\n")
     for name, plot in report.plots.items():
         path = os.path.join(folder, f"{name}.png")
         lines(plot.lines, plot.across, plot.upwards, title=report.title, log=plot.log).savefig(path)
-        print(f"wrote {one_line(path)}")
+        to_stdout(f"wrote {one_line(path)}\n")

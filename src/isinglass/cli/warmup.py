@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from typing import TYPE_CHECKING, Any
 
 from isinglass.cli.options import add_command, add_quiet
-from isinglass.cli.report import one_line, progress_on_stderr
+from isinglass.cli.report import one_line, progress_on_stderr, to_stdout
 
 if TYPE_CHECKING:
     from isinglass.warming import Warmth
@@ -32,7 +31,7 @@ def run(arguments: argparse.Namespace) -> int:
     with progress_on_stderr(arguments.quiet) as progress:
         done = warmup(progress)
     if not arguments.quiet:
-        sys.stdout.write(_report(done))
+        to_stdout(_report(done))
     return 0
 
 

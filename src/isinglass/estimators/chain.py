@@ -43,7 +43,7 @@ class ChainCRF(LogLinearSequence):
     patience : int, default=5
         With validation data: how many looks at them without a lower loss end training.
     n_jobs : int, default=1
-        Threads. Results have the same bits for any number.
+        Threads; -1: one for each processor. Results have the same bits for any number.
     warm_start : bool
         Begin a further `fit` with the parameters, attributes and classes of the last.
     checkpoint : str or os.PathLike, optional

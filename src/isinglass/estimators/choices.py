@@ -223,7 +223,7 @@ def jobs_of(n_jobs: Any) -> int:
     """Return a number of threads: None is one, -1 as many as there are processors."""
     if n_jobs is None:
         return 1
-    if isinstance(n_jobs, int) and n_jobs == -1:
+    if isinstance(n_jobs, int | np.integer) and n_jobs == -1:
         return os.cpu_count() or 1
     return thread_count(n_jobs, "n_jobs", "or -1 for all processors")
 

@@ -36,6 +36,7 @@ class GraphCRF(CRF):
         beliefs and unrolled gradients only. With `warm_start`, from a fit with shared ones.
     loss : str or Loss, default="ucl"
     gradient : str or GradientRule, default="unrolled"
+        How derivatives go back through the inference; a loss that needs none ("pseudo") does not use it.
     optimizer : str or Optimizer, default="lbfgs"
     stages : sequence of str or mapping, optional
         Train in stages, each from the parameters of the one before. A stage is a mapping of the parameters that it

@@ -35,6 +35,7 @@ class GridCRF(CRF):
         beliefs and unrolled gradients only. With `warm_start`, from a fit with shared ones.
     loss : str or Loss, default="ucl"
     gradient : str or GradientRule, default="unrolled"
+        How derivatives go back through the inference; a loss that needs none ("pseudo") does not use it.
     schedule : str, default="grid"
         The sweep of Domke (2009), figure 5.2; for inferences that have schedules.
     optimizer : str or Optimizer, default="lbfgs"

@@ -50,7 +50,7 @@ class HMM(SequenceEstimator):
     decoder : "map" or "mpm", default="map"
         The best labelling as a whole, or the best label of each token.
     n_jobs : int, default=1
-        Threads, for predictions.
+        Threads, for predictions; -1: one for each processor.
 
     Attributes
     ----------

@@ -148,7 +148,6 @@ class Digits(Experiment):
             rows = tuple(dict.fromkeys(checked_method(row) for row in self.rows))
         if not rows or not noise:
             raise InputError("rows" if not rows else "noise", "at least one", "none")
-        whole_number(self.n_jobs, "n_jobs", 1)
         training = Training(max_iter=25, tol=1e-4, most=100) if self.quick else Training()
         return Plan(rows, noise, draws, 3 if self.quick else 10, training)
 

@@ -122,7 +122,6 @@ class Entropy(Experiment):
             raise InputError("rows" if not rows else "noise", "at least one", "none")
         for row in rows:
             weights_of(row)
-        whole_number(self.n_jobs, "n_jobs", 1)
         training = Training(max_iter=8) if self.quick else Training()
         return Plan(rows, noise, draws, 1 if self.quick else 10, training)
 

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple
 
+from isinglass.estimators.choices import jobs_of
 from isinglass.registry import Registry, choose
-from isinglass.validation import whole_number
 
 Progress = Callable[[str, float], None]
 """Told what is being done, and the fraction that is done."""
@@ -53,10 +53,18 @@ class Report:
 
 
 class Experiment(ABC):
-    """Base class of experiments; subclasses are frozen dataclasses of their options."""
+    """Base class of experiments; subclasses are frozen dataclasses of their options.
+
+    Every experiment has the options `quick` and `n_jobs`: how many processes or threads share the work (-1: one for
+    each processor). What it finds does not depend on them.
+    """
 
     name: ClassVar[str]
     summary: ClassVar[str]
+    n_jobs: int
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "n_jobs", jobs_of(self.n_jobs))
 
     @abstractmethod
     def run(self, progress: Progress | None = None) -> Report:
@@ -73,7 +81,7 @@ def shared(function: Callable[..., Any], work: Sequence[tuple[Any, ...]], n_jobs
     """
     from sklearn.utils.parallel import Parallel, delayed
 
-    jobs = min(whole_number(n_jobs, "n_jobs", 1), max(1, len(work)))
+    jobs = min(n_jobs, max(1, len(work)))
     yield from Parallel(n_jobs=jobs, return_as="generator")(delayed(function)(*one) for one in work)
 
 

@@ -65,10 +65,13 @@ class Scaling(Experiment):
         Sides of 16 to 128.
     rows : sequence of str, optional
         Methods by their first words, such as bp-4 or convex; by default all of `METHODS`.
+    n_jobs : int
+        Not used: what is timed runs alone, on one thread.
     """
 
     quick: bool = False
     rows: Sequence[str] | None = None
+    n_jobs: int = 1
 
     name: ClassVar[str] = "scaling"
     summary: ClassVar[str] = "time against the number of variables, procedural and implicit (Domke 2009, section 7.2)"
@@ -158,7 +161,7 @@ def _report(found: dict[str, list[dict[str, Any]]], sides: Sequence[int]) -> Rep
     rows = [[f"{side} x {side}", *(_milliseconds(runs, side) for runs in found.values())] for side in sides]
     rows.append(["exponent", *(f"{grown:.2f}" for grown in exponents.values())])
     notes = [
-        "milliseconds of the processor, the least of several runs after one that is not counted (compilation, layout)",
+        "milliseconds on one thread, for any n_jobs, the least of several runs after one that is not counted",
         f"exponent: of the number of variables, over the larger half of sizes; a method ends after {LIMIT:g} s a run",
         "bp-4: four sweeps of the grid; bp, trw: to 1e-9, GMRES; convex: w = (1, .01), Newton's method, direct systems",
     ]

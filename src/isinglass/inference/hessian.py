@@ -173,7 +173,7 @@ def _differences(
     """Differentiate the gradient of a loss by exact inference along a direction."""
     reach = 0.0
     for step, ids in zip(steps, potentials.table_ids, strict=True):
-        reach += float(np.abs(step).reshape(len(step), -1).max(axis=1, initial=0.0)[ids].sum())
+        reach += float(np.abs(step).max(axis=tuple(range(1, step.ndim)), initial=0.0)[ids].sum())
     unit = REACH / reach if reach > 0 else 1.0
     points = [sign * k * unit for k in range(1, len(WEIGHTS) + 1) for sign in (1, -1)]
     weights = [sign * w / unit for w in WEIGHTS for sign in (1, -1)]

@@ -104,7 +104,7 @@ class LinkModel:
             if group.arity == 0:
                 rows = z_bar[graph.factor_component[group.factors]][:, None]
             elif group.arity == 1:
-                rows = phi_bar[layout_of(graph).own[g].entries].reshape(len(group), -1)
+                rows = phi_bar[layout_of(graph).own[g].entries].reshape(len(group), group.table_size)
             elif g in blocks:
                 rows = self._rows(blocks[g], group.shape, psi_bar)
                 if not blocks[g].own:

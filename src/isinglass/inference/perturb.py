@@ -226,7 +226,7 @@ def _complex(result: Result) -> Result:
 
 
 def _imaginary(result: Result) -> list[NDArray[np.float64]]:
-    return [result.variables.flat.imag, *(g.imag.reshape(len(g), -1) for g in result.factors.groups)]
+    return [result.variables.flat.imag, *(g.imag for g in result.factors.groups)]
 
 
 def _relative_change(graph: FactorGraph, before: list[NDArray[Any]], after: list[NDArray[Any]]) -> float:
@@ -235,9 +235,9 @@ def _relative_change(graph: FactorGraph, before: list[NDArray[Any]], after: list
     owners = [np.repeat(graph.variable_component, graph.cards)]
     owners += [graph.factor_component[group.factors] for group in graph.groups]
     for owner, old, new in zip(owners, before, after, strict=True):
-        rows = new.reshape(len(owner), -1)
-        np.maximum.at(change, owner, np.abs(rows - old.reshape(rows.shape)).max(axis=1, initial=0.0))
-        np.maximum.at(size, owner, np.abs(rows).max(axis=1, initial=0.0))
+        inner = tuple(range(1, new.ndim))
+        np.maximum.at(change, owner, np.abs(new - old).max(axis=inner, initial=0.0))
+        np.maximum.at(size, owner, np.abs(new).max(axis=inner, initial=0.0))
     change[change <= NOISE * STEP] = 0  # nothing but rounding is left, where the beliefs do not move
     return float(np.divide(change, size, out=np.zeros_like(change), where=size > 0).max(initial=0.0))
 

@@ -35,6 +35,7 @@ from isinglass.validation import IntArray, instance, whole_number
 
 _FREE_ENTRIES = 2**20
 _ENTRIES_A_TOKEN = 64
+_MOST_ONES = 2**24  # entries of tables that are written for variables without factors
 
 
 class _Blocks(NamedTuple):
@@ -216,7 +217,11 @@ def _entries_text(row: list[float]) -> str:
 
 
 def _uniform_texts(potentials: Potentials) -> list[str]:
+    """Write a table of ones for each variable without a factor, which the format does not know otherwise."""
     graph = potentials.graph
     unused = np.setdiff1d(np.arange(graph.n_variables), graph.flat_scopes.variable)
     cards = graph.cards[unused].tolist()
+    if sum(cards) > _MOST_ONES:
+        expected = f"at most {_MOST_ONES} states of variables without factors, which .fg writes as tables"
+        raise InputError("potentials", expected, f"{sum(cards)}", "write .uai")
     return [f"1\n{v}\n{k}\n{_entries_text([1.0] * k)}" for v, k in zip(unused.tolist(), cards, strict=True)]

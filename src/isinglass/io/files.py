@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import gzip
 import os
-import secrets
-import shutil
+import re
 import zlib
 from collections.abc import Callable
 from typing import BinaryIO
 
 from isinglass.errors import FileFormatError, InputError
+from isinglass.io.atomic import replace_file
 from isinglass.validation import bytes_text
 
 PathLike = str | os.PathLike[str]
@@ -95,8 +95,8 @@ def read_text(path: PathLike, limit: int = SIZE_LIMIT) -> str:
 def write_text_atomically(path: PathLike, text: str) -> None:
     """Write a text file in one step: after a failure the old file is still there, whole.
 
-    The text goes to a temporary file in the same folder, which then takes the place of `path`. A name that
-    ends in .gz is compressed; equal texts give equal bytes.
+    The text goes to a temporary file in the same folder, which then takes the place of `path` (see
+    `isinglass.io.atomic`). A name that ends in .gz is compressed; equal texts give equal bytes.
 
     Examples
     --------
@@ -111,31 +111,28 @@ def write_text_atomically(path: PathLike, text: str) -> None:
 
 
 def write_bytes_atomically(path: PathLike, data: bytes | memoryview) -> None:
-    """Write a file in one step, as `write_text_atomically` does, the bytes as they are."""
-    target = os.path.realpath(checked_path(path))
-    if os.path.exists(target) and not os.path.isfile(target):  # a pipe or a device cannot be replaced
-        with open(target, "wb") as file:
+    """Write a file in one step, as `write_text_atomically` does, the bytes as they are.
+
+    What cannot be replaced is written to as it is: pipes, devices, and the open files of this process (`/dev/stdout`,
+    `/dev/fd/3`), which keep what they have.
+    """
+    name = checked_path(path)
+    descriptor = _descriptor(name)
+    if descriptor is not None:
+        with os.fdopen(os.dup(descriptor), "wb") as file:
             file.write(data)
-        return
-    _replace(target, data)
+    elif os.path.exists(name) and not os.path.isfile(name):
+        with open(name, "wb") as file:
+            file.write(data)
+    else:
+        replace_file(os.path.realpath(name), data)
 
 
-def _replace(target: str, data: bytes | memoryview) -> None:
-    """Write beside the target, then move over it."""
-    folder, base = os.path.split(target)
-    temporary = os.path.join(folder, f".{base[:100]}.{secrets.token_hex(8)}.tmp")
-    try:
-        with open(temporary, "xb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        if os.path.exists(target):
-            shutil.copymode(target, temporary)
-        os.replace(temporary, target)
-    except BaseException:
-        if os.path.exists(temporary):
-            os.remove(temporary)
-        raise
+def _descriptor(name: str) -> int | None:
+    """Return the number of the open file that a name stands for, if it stands for one."""
+    named = {"/dev/stdout": 1, "/dev/stderr": 2}
+    numbered = re.fullmatch(r"(?:/dev|/proc/self)/fd/(\d{1,9})", name)
+    return int(numbered[1]) if numbered else named.get(name)
 
 
 def _gunzipped(file: BinaryIO, name: str, limit: int) -> bytes:

@@ -1,4 +1,8 @@
-"""Which losses, inferences and gradient rules go together, and what each combination guarantees."""
+"""Which losses, inferences and gradient rules go together, and what each combination guarantees.
+
+A loss of the potentials alone (pseudolikelihood) has a derivative of its own, and training with it runs no inference:
+it goes with every inference, which then serves prediction, and with every gradient rule, which then has nothing to do.
+"""
 
 from __future__ import annotations
 
@@ -26,6 +30,8 @@ def combinations() -> list[Combination]:
     --------
     >>> [c.guarantee for c in combinations() if c[:3] == ("ucl", "bp", "unrolled")]
     ['the derivative of what is computed, after any number of iterations']
+    >>> sorted({c.gradient for c in combinations() if c.loss == "pseudo"})
+    ['envelope', 'implicit', 'perturbation', 'unrolled']
     """
     found = []
     for loss in LOSSES.values():
@@ -40,7 +46,7 @@ def combinations() -> list[Combination]:
 def objection(loss: Loss, algorithm: Algorithm, rule: GradientRule) -> str | None:
     """Say why a combination is not valid, or None if it is."""
     if loss.facts.uses == "potentials":
-        return None if rule.name == "unrolled" else "the loss needs no inference: there is nothing to choose"
+        return None
     if algorithm.facts.semiring == "max":
         return f"{algorithm.name!r} gives max-marginals, which are no probabilities of single labels"
     return rule.objection(algorithm, loss.facts.uses == "beliefs")
@@ -49,7 +55,7 @@ def objection(loss: Loss, algorithm: Algorithm, rule: GradientRule) -> str | Non
 def guarantee(loss: Loss, algorithm: Algorithm, rule: GradientRule) -> str:
     """Say what a valid combination gives."""
     if loss.facts.uses == "potentials":
-        return "exact, without inference"
+        return "the exact derivative, without inference, whatever the gradient rule"
     if algorithm.facts.exact == "always":
         return "the exact derivative of the exact loss"
     if rule.name == "unrolled":

@@ -119,7 +119,7 @@ class EntropyModel(Model):
         for name, g in self._group_of.items():
             slope = groups[g] * of_groups[g]
             if self.per == "clique":
-                slope = slope.reshape(len(slope), -1).sum(axis=1)
+                slope = slope.sum(axis=tuple(range(1, slope.ndim)))
             total[self._where[name]] = self._collect(name, slope)
         return total
 
