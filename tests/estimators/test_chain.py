@@ -19,6 +19,7 @@ from sklearn.preprocessing import FunctionTransformer
 import isinglass as ig
 from isinglass.errors import ConvergenceWarning, FileFormatError, ImpossibleEvidenceError, InputError
 from isinglass.estimators.chain_features import Names, NameTable
+from isinglass.estimators.chain_training import checked, problem_of
 from isinglass.io import read_arrays, write_arrays
 from isinglass.learning.optimisers import Adam, Lbfgs
 
@@ -449,6 +450,36 @@ def test_partial_fit():
         crf().partial_fit(X, Y)
     with pytest.raises(InputError, match="classes"):
         fitted.partial_fit(X, [["new"] * len(x) for x in X])
+
+
+@pytest.mark.parametrize("state_features", ["seen", "all"])
+def test_partial_fit_learns_attributes_that_come_later(state_features):
+    X = [[["w=a"], ["w=b"]], [["w=c"], ["w=d"]]]
+    Y = [["A", "B"], ["B", "A"]]
+    made = crf(optimizer=Adam(learning_rate=0.2, random_state=0), l2=0.0, bias=True, state_features=state_features)
+    for _ in range(40):
+        for x, y in zip(X, Y, strict=True):
+            made.partial_fit([x], [y], classes=["A", "B"])
+    assert made.predict(X) == Y
+    assert made.n_iter_ == 80
+    assert made.n_features_in_ == 4
+    assert {attribute for attribute, _ in made.state_features_} == {"w=a", "w=b", "w=c", "w=d", "(bias)"}
+
+
+def test_what_an_optimiser_keeps_moves_with_its_weight():
+    X, Y = [[["w=a"], ["w=b"]]], [["A", "B"]]
+    made = crf(optimizer=Adam(learning_rate=0.2, random_state=0), bias=True, state_features="all").partial_fit(X, Y)
+    weights, memory = made.state_features_, made._optimizer_state.memory[1]
+    moments = dict(zip(weights, memory, strict=False))
+    problem = problem_of(made, checked(made), [[["w=new"]]], [["A"]], None, known=True, grow=True)
+    names, n = [*problem.index.titles()], problem.model.features.size
+    pairs = [(names[a], made.classes_[y]) for a, y in zip(*divmod(problem.model.features.pairs, 2), strict=True)]
+    for old, vector in ((weights, made.theta_), (moments, memory)):
+        new = problem.growth.vector(vector)
+        assert dict(zip(pairs, new[:n], strict=True)) == {pair: old.get(pair, 0.0) for pair in pairs}
+        assert_array_equal(new[n:], vector[len(weights) :])
+    assert ("w=new", "A") in pairs
+    assert pairs[-1] == ("(bias)", "B")
 
 
 def test_partial_fit_once_is_an_epoch_of_fit():

@@ -15,6 +15,7 @@ from numpy.testing import assert_array_equal
 
 import isinglass as ig
 from isinglass.estimators.fingerprints import fingerprint
+from isinglass.learning import checkpoint
 from isinglass.learning.checkpoint import resume
 from isinglass.learning.optimisers import Adam
 
@@ -111,6 +112,28 @@ def test_minibatches_go_on_too(tmp_path):
     with pytest.warns(ig.ConvergenceWarning, match="epochs"):
         whole = graph(optimizer=adam).fit(X, Y)
     assert crf.theta_.tobytes() == whole.theta_.tobytes()
+
+
+def test_minibatches_do_not_write_a_file_at_each_step(tmp_path, monkeypatch):
+    X, Y = graphs()
+    times, sizes = iter(range(10**6)), []
+    monkeypatch.setattr(checkpoint, "monotonic", lambda: next(times) / 50)  # an iteration takes 0.02 s
+    write = checkpoint.write_entries
+    monkeypatch.setattr(checkpoint, "write_entries", lambda path, a: (write(path, a), sizes.append(path_size(path)))[0])
+    adam = Adam(epochs=100, batch_size=1, random_state=0)
+    with pytest.warns(ig.ConvergenceWarning, match="epochs"):
+        whole = graph(checkpoint=tmp_path / "a", optimizer=adam).fit(X, Y)
+    assert whole.n_iter_ == 400
+    assert sum(sizes) < 12 * path_size(tmp_path / "a")
+    assert resume(tmp_path / "a").state.iteration == 400  # the last one is there
+    again = graph(checkpoint=tmp_path / "a", optimizer=adam)
+    with pytest.warns(ig.ConvergenceWarning, match="epochs"):
+        again.fit(X, Y)
+    assert described(again) == described(whole)
+
+
+def path_size(path):
+    return Path(path).stat().st_size
 
 
 def test_a_checkpoint_of_another_problem_is_refused(tmp_path):

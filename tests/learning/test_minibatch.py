@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from optim_helpers import BATCHED, Logistic, same_bits, same_states
 
-from isinglass.errors import InputError
+from isinglass.errors import ConvergenceWarning, ImpossibleLabelError, InputError
 from isinglass.learning.optimisers import AdaGrad, Adam, Lbfgs, Sgd, make_optimizer
 
 F = Logistic(n=50, features=4, l2=2.0)
@@ -173,6 +173,47 @@ def test_not_finite_stops_at_the_last_good_point(name):
     diverging = made("sgd", learning_rate=1e10, epochs=100).minimise(lambda x: (0.0, x), [1.0])
     assert "learning_rate" in diverging.message
     assert np.isfinite(diverging.x).all()
+
+
+@pytest.mark.parametrize("name", BATCHED)
+def test_steps_that_make_a_label_impossible_are_shortened(name):
+    def f(indices, x):
+        if abs(x[0]) > 1.5:
+            raise ImpossibleLabelError("Y", "labels that the model allows", "one of belief zero")
+        return len(indices) * (x[0] - 1) ** 2, len(indices) * 2 * (x - 1)
+
+    optimiser = make_optimizer(name, learning_rate=40.0, epochs=60, random_state=0)
+    with pytest.warns(ConvergenceWarning, match="made a label impossible.*smaller learning_rate"):
+        result = optimiser.minimise_batches(f, 40, [0.0])
+    assert result.message == "ran 60 epochs"
+    assert abs(result.x[0] - 1) < 0.1
+
+
+def test_a_label_that_stays_impossible_ends_the_run_at_the_last_good_point():
+    def f(indices, x):
+        if 1 in indices and x[0] > 0:
+            raise ImpossibleLabelError("Y", "labels that the model allows", "one of belief zero")
+        return -x[0], -np.ones(1)
+
+    optimiser = Sgd(learning_rate=0.1, batch_size=1, random_state=0)
+    order = np.random.default_rng([0, 0]).permutation(4).tolist()
+    result = optimiser.minimise_batches(lambda i, x: f(i == order[2], x), 4, [0.0])
+    assert "a label is impossible" in result.message
+    assert not result.converged
+    assert result.x.tolist() == [0.1]
+    with pytest.raises(ImpossibleLabelError):  # no step led there
+        optimiser.minimise_batches(lambda i, x: f(np.ones(1, int), x), 4, [1.0])
+
+
+def test_by_default_an_epoch_has_about_twenty_steps():
+    def steps(n):
+        sizes = []
+        Sgd(epochs=1, random_state=0).minimise_batches(lambda i, x: (sizes.append(len(i)) or 0.0, 0 * x), n, [0.0])
+        assert sum(sizes) == n
+        return sizes
+
+    assert steps(7) == [1] * 7
+    assert steps(3394) == [170] * 19 + [164]
 
 
 def test_seeds():

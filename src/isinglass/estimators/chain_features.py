@@ -123,16 +123,25 @@ class FeatureIndex:
         if not sequences:
             raise InputError("X", "at least one sequence", "an empty list")
         if _is_named(sequences):
-            names = _Growing()
-            arrays = _named(sequences, names.__getitem__)
-            if not all(type(name) is str for name in names):
-                odd = next(name for name in names if type(name) is not str)
-                raise InputError("X", "attributes that are strings", f"{odd!r:.60}", "convert them with str")
-            index = cls(Names(names), len(names), bias)
-            return index, index._joined(*arrays)
+            return cls(Names(), 0, bias)._with_names_of(sequences)
         rows = _rows(sequences)
         index = cls(None, rows.shape[1], bias)
         return index, index._of_rows(rows, sequences)
+
+    def grown(self, X: Any) -> tuple[FeatureIndex, Encoded]:
+        """Lay out further training data; names that are new get the next numbers, before the constant."""
+        if self.names is None or isinstance(X, Encoded) or not _is_named(sequences := _sequences(X)):
+            return self, self.encode(X)
+        return self._with_names_of(sequences)
+
+    def _with_names_of(self, sequences: list[Any]) -> tuple[FeatureIndex, Encoded]:
+        names = _Growing(self.names or ())
+        arrays = _named(sequences, names.__getitem__)
+        if not all(type(name) is str for name in names):
+            odd = next(name for name in names if type(name) is not str)
+            raise InputError("X", "attributes that are strings", f"{odd!r:.60}", "convert them with str")
+        index = self if self.names and len(names) == self.n_given else FeatureIndex(Names(names), len(names), self.bias)
+        return index, index._joined(*arrays)
 
     @cached_property
     def table(self) -> NameTable:

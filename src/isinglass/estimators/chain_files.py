@@ -21,7 +21,7 @@ from isinglass.io.files import PathLike, shown_path
 from isinglass.models.attributes import StateFeatures
 from isinglass.models.sequences import SequenceModel
 
-VERSION = 1
+VERSION = 2  # 1 wrote tuples as lists
 _DROPPED = ("checkpoint",)
 _FACTS = {"n_features_in": int, "n_iter": int, "converged": bool, "message": str}
 _PLAIN = (str, bool, int, float)
@@ -29,9 +29,8 @@ _PLAIN = (str, bool, int, float)
 
 def save(crf: Any, path: PathLike, notes: Mapping[str, Any] | None = None) -> None:
     """Write a fitted estimator to a file, all or nothing; notes are JSON values for whoever reads it."""
+    crf._checked()  # as `load` does
     given = {name: value for name, value in crf.get_params(deep=False).items() if name not in _DROPPED}
-    if given["forbidden"] is not None:
-        given["forbidden"] = [list(pair) for pair in given["forbidden"]]
     metadata = {
         "parameters": {name: _encoded(value, name) for name, value in given.items()},
         "classes": [_label(label) for label in crf.classes_],
@@ -42,7 +41,7 @@ def save(crf: Any, path: PathLike, notes: Mapping[str, Any] | None = None) -> No
         **{name: kind(getattr(crf, f"{name}_")) for name, kind in _FACTS.items()},
         **({} if notes is None else {"notes": dict(notes)}),
     }
-    names = [name.encode() for name in crf.index_.names or ()]
+    names = [name.encode("utf-8", "surrogatepass") for name in crf.index_.names or ()]
     features = crf.model_.features
     arrays = {
         "theta": crf.theta_,
@@ -85,18 +84,25 @@ def _label(label: Any) -> Any:
     """Return what JSON can hold for a label."""
     if isinstance(label, np.generic):
         label = label.item()
-    if type(label) in _PLAIN:
-        return label
-    if type(label) is tuple and all(type(part) in _PLAIN for part in label):
-        return list(label)
+    if _fits(label):
+        return _encoded(label, "classes_")
     expected = "labels that a safe file can hold: strings, numbers, Booleans, tuples of those"
     raise InputError("classes_", expected, f"{label!r:.60}", "pickle the estimator")
 
 
+def _fits(label: Any) -> bool:
+    """Tell whether a safe file can hold a label."""
+    return all(map(_fits, label)) if type(label) is tuple else type(label) in _PLAIN
+
+
 def _classes(file: ArrayFile, name: str) -> list[Any]:
-    classes = [tuple(one) if type(one) is list else one for one in _entry(file, "classes", list, name)]
-    flat = [part for one in classes for part in (one if type(one) is tuple else (one,))]
-    if not classes or any(type(part) not in _PLAIN for part in flat) or len(set(classes)) != len(classes):
+    given = _entry(file, "classes", list, name)
+    try:
+        classes = [tuple(one) if type(one) is list else _decoded(one, "classes") for one in given]
+        fine = all(map(_fits, classes)) and len(set(classes)) == len(classes) > 0
+    except (IsinglassError, RecursionError, TypeError):
+        fine = False
+    if not fine:
         raise FileFormatError(name, None, "different labels in classes", "something else")
     return classes
 
@@ -113,7 +119,9 @@ def _index(file: ArrayFile, n_given: int, name: str) -> FeatureIndex:
     if (ends < starts).any() or (n_given and (ends[-1] != len(data) or starts[0] != 0)):
         raise FileFormatError(name, None, "names that end one after the other", "others")
     try:
-        names = [data[a:b].decode() for a, b in zip(starts.tolist(), ends.tolist(), strict=True)]
+        names = [
+            data[a:b].decode("utf-8", "surrogatepass") for a, b in zip(starts.tolist(), ends.tolist(), strict=True)
+        ]
     except UnicodeDecodeError:
         raise FileFormatError(name, None, "names in UTF-8", "other bytes") from None
     index = Names((one, i) for i, one in enumerate(names))

@@ -17,6 +17,7 @@ from isinglass.estimators.chain_features import Encoded, FeatureIndex, classes_o
 from isinglass.estimators.checks import class_weights, example_weights, renamed, require_room
 from isinglass.estimators.choices import check_class_weight, check_run, jobs_of
 from isinglass.estimators.fingerprints import fingerprint
+from isinglass.estimators.growing import Growth, grown
 from isinglass.estimators.training import Parts, Told
 from isinglass.learning.optimisers import OPTIMISERS, Optimizer, make_optimizer
 from isinglass.learning.optimisers.base import OptimResult
@@ -55,6 +56,8 @@ class ChainProblem:
     labels : int array (tokens,)
     weights : array (tokens,) or None
     validation : tuple of Encoded and int array (tokens,), or None
+    growth : Growth or None
+        Where the model has weights that the estimator did not have before.
     """
 
     chosen: ChainChoices
@@ -65,6 +68,7 @@ class ChainProblem:
     labels: IntArray
     weights: FloatArray | None
     validation: tuple[Encoded, IntArray] | None = None
+    growth: Growth | None = None
 
     @property
     def optimizer(self) -> Optimizer[Any, Any]:
@@ -154,12 +158,23 @@ def _optimizer(crf: Any) -> Optimizer[Any, Any]:
 
 
 def problem_of(
-    crf: Any, chosen: ChainChoices, X: Any, Y: Any, sample_weight: Any, known: bool, classes: Any = None
+    crf: Any,
+    chosen: ChainChoices,
+    X: Any,
+    Y: Any,
+    sample_weight: Any,
+    known: bool,
+    classes: Any = None,
+    grow: bool = False,
 ) -> ChainProblem:
-    """Check the data; number attributes and labels, or, where they are `known`, use the numbers of the estimator."""
+    """Check the data; number attributes and labels, or, where they are `known`, use the numbers of the estimator.
+
+    With `grow` attributes that the estimator does not know are added to it.
+    """
+    growth = None
     if known:
-        index, labels_known = crf.index_, crf.classes_
-        data = index.encode(X)
+        labels_known = crf.classes_
+        index, data = crf.index_.grown(X) if grow else (crf.index_, crf.index_.encode(X))
         if classes is not None and list(classes) != labels_known:
             raise InputError("classes", "those of the first call", f"{classes!r:.60}", "leave them out")
     else:
@@ -173,11 +188,13 @@ def problem_of(
     require_room(len(names), len(names) ** (crf.order + 1), 0, chosen.optimizer)
     weights = _weights(crf, sample_weight, labels, names, np.diff(data.offsets))
     if known:
-        model = crf.model_
+        more = _features(crf, data.X, labels, len(names)) if grow else None
+        growth = None if more is None else grown(crf.model_, crf.index_, index, more)
+        model = crf.model_ if growth is None else growth.model
     else:
         features = _features(crf, data.X, labels, len(names))
         model = SequenceModel(features, bool(crf.boundary), forbidden_table(crf.forbidden, names), crf.order)
-    return ChainProblem(chosen, index, names, model, data, labels, weights)
+    return ChainProblem(chosen, index, names, model, data, labels, weights, growth=growth)
 
 
 def _named(classes: Any) -> list[Any]:
@@ -229,14 +246,18 @@ def _weights(crf: Any, sample_weight: Any, labels: IntArray, classes: list[Any],
     return weights
 
 
-def go_on(problem: ChainProblem, start: FloatArray, crf: Any) -> OptimResult:
+def go_on(problem: ChainProblem, crf: Any) -> OptimResult:
     """Go once through the sequences with a minibatch optimiser, from where the last call ended."""
     optimizer = problem.chosen.optimizer
     if not isinstance(optimizer, MiniBatch):
         expected, remedy = "one that goes through minibatches", "use 'sgd', 'adagrad' or 'adam'"
         raise InputError("optimizer", expected, repr(optimizer.name), remedy)
     told, n = Told(crf, None), problem.n_examples
+    start = crf.theta_ if hasattr(crf, "theta_") else np.zeros(problem.model.size)
     state = getattr(crf, "_optimizer_state", None)
+    if problem.growth is not None:
+        start = problem.growth.vector(start)
+        state = None if state is None else problem.growth.state(state)
     done = 0
     if state is not None and state.optimiser == optimizer.name and np.array_equal(state.x, start):
         done, state = state.epoch, replace(state, n_examples=n, seen=0)

@@ -1,13 +1,15 @@
 """Fitted estimators in safe files: arrays and JSON (`isinglass.io.arrays`), nothing in which is ever run.
 
-Parameters of the constructor are kept where JSON can hold them. An object such as ``BeliefPropagation(damping=0.1)`` is
-kept as its registered name and its options, and made again from the registry; anything else is refused by `save`. What
+Parameters of the constructor are kept where JSON can hold them; tuples, sets, arrays and infinite numbers are written
+so that they come back as what they were. An object such as ``BeliefPropagation(damping=0.1)`` is kept as its registered
+name and its options, and made again from the registry; anything else is refused by `save`. What
 belongs to one machine or one run, `checkpoint`, is not kept.
 """
 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
@@ -27,7 +29,7 @@ from isinglass.io.files import PathLike, shown_path
 from isinglass.learning.optimisers import OPTIMISERS, Optimizer
 from isinglass.registry import Registry
 
-VERSION = 2  # 1 had no stages
+VERSION = 3  # 1 had no stages, 2 no tuples, sets and infinities
 _DROPPED = ("checkpoint",)
 _KINDS: dict[str, tuple[Any, Registry[Any]]] = {
     "algorithm": (Algorithm, ALGORITHMS),
@@ -36,6 +38,7 @@ _KINDS: dict[str, tuple[Any, Registry[Any]]] = {
     "decoder": (decoding.Decoder, decoding.DECODERS),
     "optimizer": (Optimizer, OPTIMISERS),
 }
+_COLLECTIONS: dict[type, str] = {list: "list", tuple: "tuple", set: "set", frozenset: "frozenset"}
 _FACTS = {"n_states": int, "n_features_in": int, "n_iter": int, "converged": bool, "message": str}
 
 
@@ -49,6 +52,7 @@ def save(crf: Any, path: PathLike, notes: Mapping[str, Any] | None = None) -> No
         "stage": int(crf.stage_),
         **({} if notes is None else {"notes": dict(notes)}),
     }
+    checked_stages(crf, stages_of(crf))  # as `load` does
     arrays = {"theta": crf.theta_, "history": history_rows(crf.history_), "objective": np.float64(crf.objective_)}
     write_arrays(path, arrays, schema=_schema(type(crf)), version=VERSION, metadata=metadata)
 
@@ -106,11 +110,18 @@ def _encoded(value: Any, argument: str) -> Any:
     """Return what JSON can hold for a parameter."""
     if isinstance(value, np.generic):
         value = value.item()
-    if value is None or isinstance(value, bool | str | int) or (isinstance(value, float) and math.isfinite(value)):
+    if value is None or type(value) in (bool, str, int):
         return value
-    if isinstance(value, list | tuple | np.ndarray):
-        return {"list": [_encoded(item, argument) for item in value]}
-    if isinstance(value, dict):
+    if type(value) is float:
+        return value if math.isfinite(value) else {"float": repr(value)}
+    if type(value) in _COLLECTIONS:
+        found = [_encoded(item, argument) for item in value]
+        ordered = found if isinstance(value, list | tuple) else sorted(found, key=repr)  # equal sets, equal bytes
+        return {_COLLECTIONS[type(value)]: ordered}
+    if type(value) is np.ndarray and value.dtype.kind in "biufU":
+        entries = [_encoded(item, argument) for item in value.ravel().tolist()]
+        return {"array": entries, "dtype": value.dtype.newbyteorder("<").str, "shape": list(value.shape)}
+    if type(value) is dict:
         return {"dict": [[_encoded(key, argument), _encoded(item, argument)] for key, item in value.items()]}
     for kind, (base, registry) in _KINDS.items():
         if isinstance(value, base) and _registered(value, registry):
@@ -140,17 +151,47 @@ def _decoded(value: Any, argument: str) -> Any:
         if isinstance(value, list):
             raise InputError(argument, "a plain value", "a list")
         return value
-    if set(value) == {"list"} and isinstance(value["list"], list):
-        return [_decoded(item, argument) for item in value["list"]]
+    if set(value) == {"float"} and value["float"] in ("inf", "-inf", "nan"):
+        return float(value["float"])
+    for made, kind in _COLLECTIONS.items():
+        if set(value) == {kind} and isinstance(value[kind], list):
+            return made(_hashable(item, argument, made) for item in value[kind])
+    if set(value) == {"array", "dtype", "shape"}:
+        return _array_of(value, argument)
     if set(value) == {"dict"} and isinstance(value["dict"], list):
         return {_key(pair, argument): _decoded(pair[1], argument) for pair in value["dict"]}
     return _object(value, argument)
 
 
 def _key(pair: Any, argument: str) -> Any:
-    if not isinstance(pair, list) or len(pair) != 2 or not isinstance(pair[0], str | int | float | bool | None):
+    if not isinstance(pair, list) or len(pair) != 2:
         raise InputError(argument, "pairs of a key and a value", f"{pair!r:.60}")
-    return pair[0]
+    return _hashable(pair[0], argument, dict)
+
+
+def _hashable(item: Any, argument: str, made: type) -> Any:
+    """Return an item, which in a set or as a key must be hashable."""
+    decoded = _decoded(item, argument)
+    if made in (list, tuple):
+        return decoded
+    try:
+        hash(decoded)
+    except TypeError:
+        raise InputError(argument, "keys that are hashable", f"{item!r:.60}") from None
+    return decoded
+
+
+def _array_of(value: dict[str, Any], argument: str) -> Any:
+    """Return an array of numbers."""
+    entries, shape, dtype = value["array"], value["shape"], value["dtype"]
+    plain = isinstance(entries, list) and isinstance(shape, list) and all(type(n) is int and n >= 0 for n in shape)
+    if not plain or not isinstance(dtype, str) or not re.fullmatch("[<|](b1|[iu][1248]|f[248]|U[0-9]{1,6})", dtype):
+        raise InputError(argument, "an array of numbers or text", f"{value!r:.60}")
+    try:
+        decoded = [_decoded(item, argument) for item in entries]
+        return np.array(decoded, dtype).astype(np.dtype(dtype).newbyteorder("=")).reshape(shape)
+    except (ValueError, TypeError, OverflowError):
+        raise InputError(argument, f"an array of numbers of shape {shape}", f"{len(entries)} entries") from None
 
 
 def _object(value: dict[str, Any], argument: str) -> Any:

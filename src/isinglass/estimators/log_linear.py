@@ -58,7 +58,9 @@ class LogLinearSequence(SequenceEstimator):
     def partial_fit(self, X: Any, Y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Go once through some sequences with a minibatch optimiser ("sgd", "adagrad", "adam").
 
-        Attributes are those of the first call; `state_features="all"` gives them weights for labels that come later.
+        Attributes that come later get weights, which begin at zero, as do pairs of attribute and label with
+        `state_features="seen"`; `min_count` is of one call. Columns of arrays stay as many as in the first call, and
+        labels are those of the first call: name all of them there.
 
         Parameters
         ----------
@@ -69,10 +71,10 @@ class LogLinearSequence(SequenceEstimator):
         """
         chosen = self._checked()
         known = hasattr(self, "theta_")
-        problem = problem_of(self, chosen, X, Y, sample_weight, known=known, classes=classes)
+        problem = problem_of(self, chosen, X, Y, sample_weight, known=known, classes=classes, grow=True)
         if not known:
             self.history_ = []
-        found = go_on(problem, self.theta_ if known else np.zeros(problem.model.size), self)
+        found = go_on(problem, self)
         self._keep(problem, found)
         self._optimizer_state = found.state
         return self

@@ -26,6 +26,7 @@ from isinglass.validation import IntArray, whole_number
 
 FloatArray = NDArray[np.float64]
 _KEPT = 256  # compiled minibatches
+_PAUSE = 1.0  # seconds between two checkpoints of minibatches, of which a run may have many thousands
 
 
 @dataclass(frozen=True)
@@ -117,17 +118,27 @@ def train(problem: Trainable, start: FloatArray, crf: Any, stage: int = 0) -> Op
     if crf.checkpoint is not None:
         mark = problem.fingerprint(start)
         state = _resumed(crf.checkpoint, mark, told, len(start))
-        told.journal = Journal(crf.checkpoint, optimizer, extra=lambda: told.entries(mark))
+        pause = _PAUSE if isinstance(optimizer, MiniBatch) else 0.0
+        told.journal = Journal(crf.checkpoint, optimizer, extra=lambda: told.entries(mark), seconds=pause)
     if told.impatient():  # ended before by the validation loss: nothing is left to do
         assert state is not None
         optimizer = _at_its_end(optimizer, state)
+    try:
+        found = _minimised(problem, optimizer, start, told, state)
+    finally:
+        if told.journal is not None:
+            told.journal.finish()
+    return told.best_of(found)
+
+
+def _minimised(
+    problem: Trainable, optimizer: Optimizer[Any, Any], start: FloatArray, told: Told, state: State | None
+) -> OptimResult:
     if isinstance(optimizer, MiniBatch):
         parts = Parts(problem, told)
-        found = optimizer.minimise_batches(parts, problem.n_examples, start, callback=told, state=state)
-    else:
-        told.objective = problem.objective()
-        found = optimizer.minimise(told.objective, start, callback=told, state=state)
-    return told.best_of(found)
+        return optimizer.minimise_batches(parts, problem.n_examples, start, callback=told, state=state)
+    told.objective = problem.objective()
+    return optimizer.minimise(told.objective, start, callback=told, state=state)
 
 
 def warning_of(found: OptimResult, where: str = "training", remedy: str = "raise max_iter or tol") -> str | None:
@@ -212,8 +223,11 @@ class Told:
 
     def entries(self, mark: str) -> dict[str, NDArray[Any]]:
         """Return what goes into a checkpoint beside the state."""
+        assert self.journal is not None
+        assert self.journal.latest is not None
         best = {} if self.best is None else {"best": self.best}
-        return {"problem": np.asarray(mark), "history": history_rows(self.history), **best}
+        done = [epoch for epoch in self.history if epoch.iteration <= self.journal.latest.iteration]
+        return {"problem": np.asarray(mark), "history": history_rows(done), **best}
 
     def _looked(self, progress: Progress) -> float | None:
         """Return the loss on the validation data, at the end of an iteration or epoch."""

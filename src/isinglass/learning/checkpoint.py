@@ -9,8 +9,10 @@ same bits as before; the optimisers do not depend on the number of threads.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import fields
+from time import monotonic
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,7 +22,7 @@ from isinglass.errors import FileFormatError, InputError, IsinglassError
 from isinglass.io.files import PathLike, checked_path, shown_path
 from isinglass.learning.optimisers.base import OPTIMISERS, Callback, Optimizer, Progress
 from isinglass.learning.optimisers.state import State, checked_entry, packed, read_entries, unpacked, write_entries
-from isinglass.validation import whole_number
+from isinglass.validation import number, whole_number
 
 _OPTION = "option."
 _EXTRA = "extra."
@@ -48,6 +50,9 @@ class Journal:
         Called after the file is written; its answer is passed on.
     extra : callable, optional
         Returns further named arrays for the file, which `read_extra` gives back.
+    seconds : float
+        Wait at least so long between two writes. For many short iterations: a file is as large as the whole state,
+        however little an iteration changed. Call `finish` at the end of the run, to write its last iteration.
 
     Examples
     --------
@@ -71,6 +76,7 @@ class Journal:
         every: int = 1,
         callback: Callback | None = None,
         extra: Callable[[], Mapping[str, NDArray[Any]]] | None = None,
+        seconds: float = 0.0,
     ) -> None:
         if not isinstance(optimiser, Optimizer):
             raise InputError("optimiser", "an optimiser such as Lbfgs()", type(optimiser).__name__)
@@ -79,13 +85,27 @@ class Journal:
         self.every = whole_number(every, "every", 1)
         self.callback = callback
         self.extra = extra
+        self.seconds = number(seconds, "seconds", 0, math.inf)
+        self.latest: Progress | None = None
+        self.written: Progress | None = None
+        self._when = -math.inf
 
     def __call__(self, progress: Progress) -> bool:
-        """Write the state and ask the further callback whether to stop."""
-        if progress.iteration % self.every == 0:
-            extra = None if self.extra is None else self.extra()
-            save_checkpoint(self.path, self.optimiser, progress.state, extra)
+        """Write the state, unless it is too early, and ask the further callback whether to stop."""
+        self.latest = progress
+        if progress.iteration % self.every == 0 and monotonic() - self._when >= self.seconds:
+            self._write(progress)
         return self.callback is not None and bool(self.callback(progress))
+
+    def finish(self) -> None:
+        """Write the last iteration, if it was not written yet."""
+        if self.latest is not None and self.latest is not self.written:
+            self._write(self.latest)
+
+    def _write(self, progress: Progress) -> None:
+        extra = None if self.extra is None else self.extra()
+        save_checkpoint(self.path, self.optimiser, progress.state, extra)
+        self.written, self._when = progress, monotonic()
 
 
 def save_checkpoint(

@@ -75,9 +75,18 @@ class StateFeatures:
         y = labels[tokens]
         keys = X.indices[y >= 0].astype(np.int64) * card + y[y >= 0]
         pairs, counts = np.unique(keys, return_counts=True)
-        pairs = pairs[counts >= min_count]
-        first = np.searchsorted(pairs // card, np.arange(X.shape[1] + 1))
+        return cls.of_pairs(pairs[counts >= min_count], X.shape[1], card)
+
+    @classmethod
+    def of_pairs(cls, pairs: IntArray, n_attributes: int, card: int) -> StateFeatures:
+        """Give weights to pairs, each written as attribute · card + label, in order and different."""
+        first = np.searchsorted(pairs // card, np.arange(n_attributes + 1))
         return cls(card, first.astype(np.int64), (pairs % card).astype(np.int32))
+
+    @property
+    def pairs(self) -> IntArray:
+        """The attribute and label of each weight, as attribute · card + label."""
+        return np.asarray(self.attributes * self.card + self.labels)
 
     @property
     def size(self) -> int:

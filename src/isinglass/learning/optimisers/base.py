@@ -93,7 +93,11 @@ class End:
 
 
 class StuckError(Exception):
-    """Raised by a step that finds no next state; the message is for the result."""
+    """Raised by a step that finds no next state; the message is for the result, which may have another state."""
+
+    def __init__(self, message: str, state: State | None = None) -> None:
+        super().__init__(message)
+        self.state = state
 
 
 class Counted:
@@ -185,6 +189,7 @@ class Optimizer(ABC, Generic[S, C]):
             end = End(False, "interrupted")
         except StuckError as error:
             end = End(False, str(error))
+            current = current if error.state is None else error.state  # type: ignore[assignment]
         return self._result(x, current, f.evaluations, end)
 
     def _begin(self, x0: ArrayLike | None, state: State | None) -> tuple[FloatArray, S | None]:

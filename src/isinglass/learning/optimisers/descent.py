@@ -5,7 +5,8 @@ They stop, converged, when
     ||∇f(x)||₂ ≤ tol · max(1, ||x||₂)                       or
     f(x_{k-1}) - f(x_k) ≤ ftol · max(1, |f(x_{k-1})|, |f(x_k)|),
 
-and otherwise after `max_iter` steps or when no step is found. `tol = 0` or `ftol = 0` switches a test off.
+and otherwise after `max_iter` steps or when no step is found. `tol = 0` or `ftol = 0` switches a test off. An optimiser
+may ask for a smaller gradient (`Descent.least_gradient`).
 """
 
 from __future__ import annotations
@@ -80,11 +81,16 @@ class Descent(Optimizer[D, Counted], Generic[D]):
     def steepest(self, state: D) -> FloatArray:
         """Return the gradient to judge the state by (with a penalty: the subgradient of least norm)."""
 
+    def least_gradient(self, state: D) -> float:
+        """Return the norm of the gradient at which a run has converged: the tolerance times the length of x."""
+        return self.tol * max(1.0, norm(state.x))
+
     def ended(self, state: D) -> End | None:
         """Look at gradient, decrease and number of steps, in this order."""
-        length, scale = norm(self.steepest(state)), max(1.0, norm(state.x))
-        if length <= self.tol * scale:
-            times = f" times the length {scale:.3g} of x" if scale > 1 else ""
+        length, least = norm(self.steepest(state)), self.least_gradient(state)
+        if length <= least:
+            scale = least / self.tol if self.tol > 0 else 1.0
+            times = f" times the scale {scale:.3g}" if scale != 1 else ""
             return End(True, f"the gradient norm, {length:.3g}, is within tol = {self.tol:g}{times}")
         if self.ftol > 0 and state.decrease <= self.ftol:
             return End(True, f"the relative decrease, {state.decrease:.3g}, is within ftol = {self.ftol:g}")

@@ -8,11 +8,15 @@ so that a learning rate means the same for any number of examples. A regulariser
 each f_i with weight 1 / n, that is |B| / n in a batch. The order of the examples depends on the seed and on the number
 of the epoch only. With averaging the result is x̄, the mean of the x_t after the first `burn_in` epochs (Polyak and
 Juditsky 1992), updated as x̄ += (x_t - x̄) / count.
+
+A step may be so long that a label has belief zero at x_t, where no gradient leads back. Half the way back to x_{t-1} is
+then tried, a quarter, and so on, and the learning rate stays smaller by the same factor.
 """
 
 from __future__ import annotations
 
 import math
+import warnings
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -21,11 +25,14 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from isinglass.errors import InputError
+from isinglass.errors import ConvergenceWarning, ImpossibleLabelError, InputError
 from isinglass.learning.optimisers.base import Callback, Counted, End, Function, Optimizer, OptimResult, StuckError
 from isinglass.learning.optimisers.rates import RATES
 from isinglass.learning.optimisers.state import FloatArray, State, Vectors
 from isinglass.validation import IntArray, RandomState, generator, number, whole_number
+
+_STEPS = 20  # in an epoch, where no batch size is given
+_MOST_HALVINGS = 30
 
 BatchFunction = Callable[[IntArray, FloatArray], tuple[float, NDArray[Any]]]
 """From indices of examples and x to the value and gradient of the sum over these examples."""
@@ -49,6 +56,10 @@ class MiniBatchState(State):
         Sums over the examples of the epoch so far, each at the x of its time.
     last, previous : float
         The value of the last complete epoch and of the one before.
+    good : array (n,)
+        The last point at which a batch was evaluated.
+    shortened : float
+        The factor of the learning rate, halved whenever a step was too long.
     """
 
     n_examples: int
@@ -62,6 +73,8 @@ class MiniBatchState(State):
     gradient: FloatArray
     last: float
     previous: float
+    good: FloatArray
+    shortened: float
 
 
 class Batches(Counted):
@@ -91,8 +104,9 @@ class MiniBatch(Optimizer[MiniBatchState, Batches]):
         η, for the mean gradient of a batch.
     epochs : int
         How often each example is seen.
-    batch_size : int
-        Examples a step; the last batch of an epoch may be smaller.
+    batch_size : int, optional
+        Examples a step; the last batch of an epoch may be smaller. None: a twentieth of the examples, so that an epoch
+        has about 20 steps and costs a few times as much as one step of an optimiser that looks at all examples.
     schedule : {"constant", "inverse", "sqrt"}
     decay : float
         How the rate falls; see `isinglass.learning.optimisers.rates`.
@@ -108,7 +122,7 @@ class MiniBatch(Optimizer[MiniBatchState, Batches]):
 
     learning_rate: float = 0.1
     epochs: int = 10
-    batch_size: int = 1
+    batch_size: int | None = None
     schedule: str = "constant"
     decay: float = 1.0
     averaging: bool = False
@@ -165,8 +179,10 @@ class MiniBatch(Optimizer[MiniBatchState, Batches]):
     def check(self, size: int) -> None:
         """Check the options."""
         positive(self.learning_rate, "learning_rate")
-        for name, least in {"epochs": 0, "batch_size": 1, "burn_in": 0}.items():
+        for name, least in {"epochs": 0, "burn_in": 0}.items():
             whole_number(getattr(self, name), name, least)
+        if self.batch_size is not None:
+            whole_number(self.batch_size, "batch_size", 1)
         number(self.decay, "decay", 0, math.inf)
         number(self.tol, "tol", 0, math.inf)
         RATES[self.schedule]
@@ -179,20 +195,23 @@ class MiniBatch(Optimizer[MiniBatchState, Batches]):
         unknown = np.full_like(x, np.nan)
         common = {"n_examples": f.n_examples, "seed": seed, "epoch": 0, "seen": 0, "memory": self.fresh(x)}
         values = {"value": math.nan, "gradient": unknown, "last": math.inf, "previous": math.inf}
+        values |= {"good": x, "shortened": 1.0}
         return MiniBatchState(self.name, x, 0, 0, average=x, averaged=0, **common, **values)  # type: ignore[arg-type]
 
     def step(self, f: Batches, state: MiniBatchState) -> MiniBatchState:
         """Follow the gradient of the next batch."""
-        chosen = f.order(state.seed, state.epoch)[state.seen : state.seen + self.batch_size]
-        value, gradient = f(chosen, state.x)
+        size = self.batch_size or -(-state.n_examples // _STEPS)
+        chosen = f.order(state.seed, state.epoch)[state.seen : state.seen + size]
+        state, value, gradient = _evaluated(f, chosen, state)
         time = state.epoch + state.seen / state.n_examples
-        rate = self.learning_rate * RATES[self.schedule](self.decay * time)
+        rate = state.shortened * self.learning_rate * RATES[self.schedule](self.decay * time)
         with np.errstate(over="ignore", invalid="ignore"):
             change, memory = self.update(gradient / len(chosen), rate, state.memory, state.iteration + 1)
             x = state.x + change
         if not (math.isfinite(value) and np.isfinite(x).all()):
             raise StuckError("the function or the next point is not finite; try a smaller learning_rate")
-        moved = replace(state, x=x, memory=memory, iteration=state.iteration + 1, evaluations=f.evaluations)
+        done = {"memory": memory, "iteration": state.iteration + 1, "evaluations": f.evaluations}
+        moved = replace(state, x=x, good=state.x, **done)  # type: ignore[arg-type]
         return _counted(self._averaged(moved), value, gradient, len(chosen))
 
     def _averaged(self, state: MiniBatchState) -> MiniBatchState:
@@ -215,6 +234,26 @@ class MiniBatch(Optimizer[MiniBatchState, Batches]):
         scale = state.n_examples / (state.seen or state.n_examples)
         x = state.average if self.averaging and state.averaged else state.x
         return x, scale * state.value, scale * state.gradient
+
+
+def _evaluated(f: Batches, chosen: IntArray, state: MiniBatchState) -> tuple[MiniBatchState, float, FloatArray]:
+    """Evaluate a batch, after steps back from where a label has belief zero."""
+    back = state
+    for _ in range(_MOST_HALVINGS):
+        try:
+            value, gradient = f(chosen, back.x)
+        except ImpossibleLabelError:
+            if state.iteration == 0:  # the model rules the label out, not a step
+                raise
+            back = replace(back, x=back.good + (back.x - back.good) / 2, shortened=back.shortened / 2)
+            continue
+        if back is not state:
+            text = f"step {state.iteration} made a label impossible: it was shortened, and the learning rate is now "
+            text += f"{back.shortened:g} times the one given; try a smaller learning_rate"
+            warnings.warn(text, ConvergenceWarning, stacklevel=2)
+        return back, value, gradient
+    remedy = "a label is impossible after any step; the last point where none was is kept; try a smaller learning_rate"
+    raise StuckError(remedy, replace(state, x=state.good))
 
 
 def positive(value: float, argument: str) -> None:
