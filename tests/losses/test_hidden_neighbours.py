@@ -72,11 +72,16 @@ def test_it_is_cut_into_chunks(monkeypatch):
     labels = np.where(np.random.default_rng(1).random(25) < 0.3, -1, 1)
     whole = ALL.value_and_grad(p, labels)
     monkeypatch.setattr(hidden, "_CHUNK", 50)
-    parts = ALL.value_and_grad(p, labels)
-    assert len(list(hidden._chunks(ALL.terms(p, labels).summed))) > 5
-    assert_allclose(parts[0], whole[0], rtol=1e-13)
-    for one, two in zip(parts[1], whole[1], strict=True):
-        assert_allclose(one, two, atol=1e-13)
+    for most in (2**23, 0):  # kept, and made anew
+        monkeypatch.setattr(hidden, "_KEPT", most)
+        terms = ALL.terms(p, labels)
+        assert (terms.summed.kept is None) == (most == 0)
+        assert len(list(terms.summed._made())) > 5
+        for _ in range(2):
+            value, slopes = terms.value_and_grad(p, np.ones(25))
+            assert_allclose(value, whole[0], rtol=1e-13)
+            for one, two in zip(slopes, whole[1], strict=True):
+                assert_allclose(one, two, atol=1e-13)
 
 
 def test_hard_zeros_and_large_tables():

@@ -25,6 +25,7 @@ from isinglass.validation import IntArray
 
 FloatArray = NDArray[np.float64]
 _CHUNK = 2**20  # table entries that are looked up at a time
+_KEPT = 2**23  # of which so many at most are found once and kept
 
 
 class HiddenTerms(NamedTuple):
@@ -183,43 +184,68 @@ def _first_entries(potentials: Potentials) -> IntArray:
     return found
 
 
-def evaluate(
-    terms: HiddenTerms, graph: FactorGraph, tables: NDArray[Any], y: IntArray, weight: FloatArray
-) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Return minus the log-conditional of each term, inf where it is impossible, and the derivative of their sum.
+class _Chunk(NamedTuple):
+    """Some terms: their joint states, which of those have the label of i, and the table entries they add up."""
+
+    variable: IntArray  # (terms,)
+    states: IntArray  # (terms,)
+    right: NDArray[np.bool_]  # (joint states,)
+    entries: IntArray  # (entries,)
+    where: IntArray  # (entries,) the joint state of each
+
+
+class HiddenSums:
+    """The terms of a pseudolikelihood that sum over hidden variables, for any log tables.
 
     Parameters
     ----------
     terms : HiddenTerms
     graph : FactorGraph
-    tables : array
-        The log tables of all groups, flat, one after the other; the derivative is like it.
     y : int array (variables,)
-    weight : array (variables,)
-        Of the terms in the derivative.
+        Known states.
     """
-    values, slopes = np.zeros(len(terms.variable), tables.dtype), np.zeros_like(tables)
-    for a, b in _chunks(terms):
-        states, i = terms.states[a:b], terms.variable[a:b]
-        entries, where = _entries(terms, a, b)
-        scores = sum_at(where, tables[entries], int(states.sum()))
-        first = _before(states)
-        digit = (np.arange(len(scores)) - np.repeat(first, states)) % np.repeat(graph.cards[i], states)
-        right = digit == np.repeat(y[i], states)
-        free, free_mass = _log_sums(scores, first, states)
-        known, known_mass = _log_sums(np.where(right, scores, -np.inf), first, states)
-        values[a:b] = free - known
-        bars = np.repeat(weight[i], states) * (free_mass - known_mass)
-        slopes += sum_at(entries, bars[where], len(tables))
-    return values, slopes
 
+    def __init__(self, terms: HiddenTerms, graph: FactorGraph, y: IntArray) -> None:
+        self.terms, self.graph, self.y = terms, graph, y
+        small = int((terms.states * np.diff(terms.first_pair)).sum()) <= _KEPT
+        self.kept = list(self._made()) if small else None
 
-def _chunks(terms: HiddenTerms) -> Iterator[tuple[int, int]]:
-    """Cut the terms into runs that look up about as many entries each."""
-    done = np.cumsum(terms.states * np.diff(terms.first_pair)) // _CHUNK
-    cuts = np.flatnonzero(np.diff(done)) + 1
-    ends = [0, *cuts.tolist(), len(terms.variable)]
-    yield from ((a, b) for a, b in pairwise(ends) if b > a)
+    @property
+    def variable(self) -> IntArray:
+        """The observed variable of each term."""
+        return self.terms.variable
+
+    def evaluate(self, tables: NDArray[Any], weight: FloatArray) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Return minus the log-conditional of each term, inf where it is impossible, and the derivative of their sum.
+
+        Parameters
+        ----------
+        tables : array
+            The log tables of all groups, flat, one after the other; the derivative is like it.
+        weight : array (variables,)
+            Of the terms in the derivative.
+        """
+        values, slopes = [np.zeros(0, tables.dtype)], np.zeros_like(tables)
+        for chunk in self._made() if self.kept is None else self.kept:
+            scores = sum_at(chunk.where, tables[chunk.entries], len(chunk.right))
+            free, free_mass = _log_sums(scores, chunk.states)
+            known, known_mass = _log_sums(np.where(chunk.right, scores, -np.inf), chunk.states)
+            values.append(free - known)
+            bars = np.repeat(weight[chunk.variable], chunk.states) * (free_mass - known_mass)
+            slopes += sum_at(chunk.entries, bars[chunk.where], len(tables))
+        return np.concatenate(values), slopes
+
+    def _made(self) -> Iterator[_Chunk]:
+        """Cut the terms into runs that look up about as many entries each."""
+        terms = self.terms
+        done = np.cumsum(terms.states * np.diff(terms.first_pair)) // _CHUNK
+        ends = [0, *(np.flatnonzero(np.diff(done)) + 1).tolist(), len(terms.variable)]
+        for a, b in pairwise(ends):
+            states, i = terms.states[a:b], terms.variable[a:b]
+            joint = np.arange(states.sum()) - np.repeat(_before(states), states)
+            digit = joint % np.repeat(self.graph.cards[i], states)
+            if b > a:
+                yield _Chunk(i, states, digit == np.repeat(self.y[i], states), *_entries(terms, a, b))
 
 
 def _entries(terms: HiddenTerms, a: int, b: int) -> tuple[IntArray, IntArray]:
@@ -235,8 +261,9 @@ def _entries(terms: HiddenTerms, a: int, b: int) -> tuple[IntArray, IntArray]:
     return entries, np.repeat(_before(states)[of_pair], count) + j
 
 
-def _log_sums(scores: NDArray[Any], first: IntArray, states: IntArray) -> tuple[NDArray[Any], NDArray[Any]]:
+def _log_sums(scores: NDArray[Any], states: IntArray) -> tuple[NDArray[Any], NDArray[Any]]:
     """Return log sum exp of the scores of each term, and the share of each score; nothing where all are -inf."""
+    first = _before(states)
     top = np.maximum.reduceat(scores.real, first)
     top[top == -np.inf] = 0.0
     mass = np.exp(scores - np.repeat(top, states))

@@ -25,7 +25,7 @@ from isinglass.graph.factor_graph import FactorGraph, FactorGroup
 from isinglass.inference.blocks import state_blocks
 from isinglass.inference.result import first_states
 from isinglass.inference.sums import sum_at
-from isinglass.losses.hidden import HiddenTerms, evaluate, hidden_terms
+from isinglass.losses.hidden import HiddenSums, hidden_terms
 from isinglass.losses.loss import Loss, LossFacts, register
 from isinglass.losses.observed import checked_weights, known_states, table_entries, table_strides
 from isinglass.potentials import Potentials
@@ -82,7 +82,8 @@ class Pseudolikelihood(Loss):
         plain, asked = _conditioned(potentials, y), y >= 0
         asked[list(potentials.evidence)] = False
         some = limit > 0 and bool((asked & ~plain).any())
-        return PseudoTerms(y, slots, plain, asked, hidden_terms(potentials, y, asked & ~plain, limit) if some else None)
+        sums = HiddenSums(hidden_terms(potentials, y, asked & ~plain, limit), graph, y) if some else None
+        return PseudoTerms(y, slots, plain, asked, sums)
 
     def value_and_grad(
         self, potentials: Potentials, labels: ArrayLike, weights: ArrayLike | None = None
@@ -120,7 +121,7 @@ class PseudoTerms(NamedTuple):
         Which variables have a term without a sum.
     asked : bool array (variables,)
         Which were observed, and not by evidence: those that should have one.
-    summed : HiddenTerms or None
+    summed : HiddenSums or None
         Terms with a sum over hidden variables.
     """
 
@@ -128,7 +129,7 @@ class PseudoTerms(NamedTuple):
     slots: list[list[_Slot]]
     plain: NDArray[np.bool_]
     asked: NDArray[np.bool_]
-    summed: HiddenTerms | None
+    summed: HiddenSums | None
 
     @property
     def used(self) -> NDArray[np.bool_]:
@@ -149,7 +150,7 @@ class PseudoTerms(NamedTuple):
         if self.summed is None:
             return value, tuple(slopes)
         i, tables = self.summed.variable, np.concatenate([table.ravel() for table in groups])
-        each, flat = evaluate(self.summed, graph, tables, self.labels, weights)
+        each, flat = self.summed.evaluate(tables, weights)
         _require_possible(np.where(weights[i] > 0, -each, 0.0), i, self.labels)
         value = value + sum_at(graph.variable_component[i], weights[i] * each, graph.n_components)
         parts = np.split(flat, np.cumsum([table.size for table in groups])[:-1])
