@@ -1,8 +1,8 @@
 """How strongly each method on the digits is penalised: l2 is chosen by one rule for all of them.
 
 The last third of the training images is held out. A method is trained on the others with each l2 of a grid, and tested
-on the images held out with its own inference. The l2 of the least share of wrong pixels is chosen, the larger one of two
-that tie. With it, the method is trained on all training images. The objective is a sum over images: where fewer are
+on the images held out with its own inference. The l2 of the least share of wrong pixels is chosen, the larger one of
+two that tie. With it, the method is trained on all training images. The objective is a sum over images: where fewer are
 summed, l2 is less in proportion. What a method starts from has been chosen and trained in the same way, on the same
 part of the images.
 """
