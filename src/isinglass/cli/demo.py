@@ -16,8 +16,9 @@ _SUMMARY = "learn to take the noise off handwritten digits"
 _TEXT = """Train conditional random fields on binary digits, half of whose pixels got a random value, and take the noise
 off other digits. Prints the share of wrong pixels for independent pixels, pseudolikelihood, a surrogate likelihood and
 ucl-4, which trains the marginals after the four sweeps of belief propagation that are run in the end. The penalty l2 of
-each is the one with the least error on a third of the training images. Writes panel.png and index.html: truth, input and
-the marginals of each. Fewer images and iterations than in `isinglass reproduce digits`, to take less than a minute."""
+each is the one with the least error on a third of the training images. Writes panel.png and index.html: truth, input
+and the marginals of each. Fewer images and iterations than in `isinglass reproduce digits`, to take less than a
+minute."""
 _COLUMNS = ["method", "pixel error", "l2", "seconds"]
 
 
