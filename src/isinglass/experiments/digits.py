@@ -255,11 +255,11 @@ def _summary(row: str, noise: float, cells: list[Cell]) -> dict[str, Any]:
 def _error_table(plan: Plan, summaries: list[dict[str, Any]]) -> tuple[list[str], list[list[str]]]:
     columns = ["method"]
     for noise in plan.noise:
-        columns += [f"{noise:.0%}", "l2", "publ."]
+        columns += [f"{noise:.0%} (l2)", "publ."]
     rows = []
     for row in plan.rows:
-        cells = [[_number(s), _penalty(s), _known(s)] for s in summaries if s["row"] == row]
-        rows.append([row, *(text for three in cells for text in three)])
+        cells = [[_number(s), _known(s)] for s in summaries if s["row"] == row]
+        rows.append([row, *(text for pair in cells for text in pair)])
     return columns, rows
 
 
@@ -268,21 +268,21 @@ def _loss_table(summaries: list[dict[str, Any]]) -> tuple[list[str], list[list[s
     rows = []
     for s in summaries:
         others = [f"{s['losses'][name]:.4f}" for name in LOSSES]
-        rows.append([s["row"], f"{s['noise']:.0%}", _number(s), _penalty(s), _known(s), *others])
-    return ["method", "noise", "error", "l2", "published", *LOSSES], rows
+        rows.append([s["row"], f"{s['noise']:.0%}", _number(s), _known(s), *others])
+    return ["method", "noise", "error (l2)", "published", *LOSSES], rows
 
 
 def _number(summary: dict[str, Any]) -> str:
-    """Write an error, its standard error if there is one, and a star if something did not converge."""
+    """Write an error, its standard error if there is one, l2, and a star if something did not converge."""
     spread = "" if summary["standard_error"] is None else f" ± {summary['standard_error']:.4f}"
     star = "" if all(draw["converged"] for draw in summary["draws"]) else "*"
-    return f"{summary['error']:.4f}{spread}{star}"
+    return f"{summary['error']:.4f}{spread}{_penalty(summary)}{star}"
 
 
 def _penalty(summary: dict[str, Any]) -> str:
-    """Write the l2 that was chosen, or the least and the largest over draws."""
+    """Write the l2 that was chosen, or the least and the largest over draws, where there is one."""
     chosen = sorted({draw["l2"] for draw in summary["draws"] if draw["l2"] is not None})
-    return " to ".join(f"{l2:g}" for l2 in dict.fromkeys((chosen[0], chosen[-1]))) if chosen else "-"
+    return f" ({' to '.join(f'{l2:g}' for l2 in dict.fromkeys((chosen[0], chosen[-1])))})" if chosen else ""
 
 
 def _known(summary: dict[str, Any]) -> str:
