@@ -9,6 +9,7 @@ import pytest
 
 import isinglass as ig
 from isinglass.errors import InputError, MissingDependencyError
+from isinglass.viz.classes import colours_of, faded
 
 
 def png(figure):
@@ -58,22 +59,71 @@ def drawn(figure, columns):
     return {figure.axes[j].get_title(): pictures[j::columns] for j in range(columns)}
 
 
-def test_panel_of_an_estimator(learned):
+def hatched(ax):
+    """The area of a picture that is hatched, in pixels."""
+    boxes = [path.to_polygons() for path in (patch.get_path() for patch in ax.patches if patch.get_hatch())]
+    return sum(np.prod(np.ptp(box, axis=0)) for found in boxes for box in found)
+
+
+def test_panel_of_an_estimator_has_colours_of_classes(learned):
     X, Y, crf = learned
     truth = Y.copy()
-    truth[0, 0, 0] = -1
-    found = drawn(ig.viz.panel(X, crf, truth, most=3), 4)
+    truth[0, 0, :2] = -1
+    truth[0, 3, 4] = -1
+    figure = ig.viz.panel(X, crf, truth, most=3)
+    found = drawn(figure, 4)
     assert list(found) == ["input", "truth", "marginals", "prediction"]
     np.testing.assert_allclose(found["input"], Y[:3] / 2, atol=1e-12)  # the last feature, from 0 to 1
-    assert found["truth"][0].mask.sum() == 1
-    assert found["truth"][0].mask[0, 0]
-    np.testing.assert_array_equal(found["truth"][1:], Y[1:3] / 2)
+    colours = colours_of(3)
+    assert [hatched(ax) for ax in figure.axes[:4]] == [0, 3, 0, 0]  # in the picture of the truth alone
+    np.testing.assert_array_equal(found["truth"][0][..., 3] == 0, truth[0] < 0)
+    for i in range(3):
+        seen = truth[i] >= 0
+        np.testing.assert_allclose(found["truth"][i][seen][:, :3], colours[truth[i][seen]])
+        np.testing.assert_allclose(found["prediction"][i][..., :3], colours[crf.predict(X[:3])[i]])
     beliefs = crf.predict_marginals(X[:3])
-    np.testing.assert_allclose(found["marginals"], beliefs[..., 1] / 2 + beliefs[..., 2], atol=1e-12)
-    np.testing.assert_array_equal(found["prediction"], crf.predict(X[:3]) / 2)
-    figure = ig.viz.panel(X, crf, Y)
-    assert len(figure.axes) == 4 * 8
+    share = ((beliefs.max(-1) - 1 / 3) / (2 / 3))[..., None]
+    np.testing.assert_allclose(found["marginals"], 1 - share + share * colours[beliefs.argmax(-1)], atol=1e-12)
+    legend = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert legend == ["0", "1", "2", "not observed"]
+    assert len(ig.viz.panel(X, crf, Y).axes) == 4 * 8
     assert png(figure).startswith(b"\x89PNG")
+
+
+def test_confidence_is_saturation():
+    certain, equal, half = np.array([0.0, 1.0, 0.0]), np.full(3, 1 / 3), np.array([1 / 6, 4 / 6, 1 / 6])
+    colours = faded(np.array([[certain, equal, half]]))[0]
+    np.testing.assert_allclose(colours[0], colours_of(3)[1])
+    np.testing.assert_allclose(colours[1], 1.0)
+    np.testing.assert_allclose(colours[2], (colours[0] + 1) / 2)
+
+
+def test_two_labels_are_grey_and_what_is_unlabelled_is_hatched():
+    rng = np.random.default_rng(0)
+    Y = rng.integers(0, 2, (4, 3, 5))
+    X = Y[..., None] + 0.3 * rng.normal(size=(4, 3, 5, 1))
+    crf = ig.GridCRF(iterations=2, bias=True).fit(X, Y)
+    truth = np.where(np.arange(60).reshape(4, 3, 5) % 4 == 1, -1, Y)
+    figure = ig.viz.panel(X, crf, truth)
+    found = drawn(figure, 4)
+    np.testing.assert_allclose(found["marginals"], crf.predict_marginals(X)[..., 1], atol=1e-12)
+    np.testing.assert_array_equal(found["prediction"], crf.predict(X))
+    assert [hatched(ax) for ax in figure.axes[1::4]] == (truth < 0).sum(axis=(1, 2)).tolist()
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["not observed"]
+    assert not ig.viz.panel(X, crf, Y).legends
+
+
+def test_missing_pixels_are_hatched():
+    picture = np.array([[0.0, 1.0], [np.nan, 0.5]])
+    assert hatched(ig.viz.panel([picture]).axes[0]) == 1
+    assert hatched(ig.viz.panel([np.ma.masked_greater([[0.0, 1.0], [2.0, 3.0]], 1.5)]).axes[0]) == 2
+    assert hatched(ig.viz.panel([np.array([[0, -1], [-1, -1]])], states=3).axes[0]) == 3
+
+
+def test_many_classes_differ():
+    for states in (10, 20, 21, 60):
+        assert len(np.unique(colours_of(states), axis=0)) == states
+    assert not ig.viz.panel([np.arange(60).reshape(6, 10)], states=60).legends  # too many to be told apart by name
 
 
 def test_panel_without_truth_or_of_a_list(learned):

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
 __all__ = [
     "CacheWarning",
     "ConvergenceWarning",
@@ -80,3 +85,30 @@ class ConvergenceWarning(UserWarning):
 
 class CacheWarning(UserWarning):
     """Compiled inner loops are not kept beside the source, or nowhere; the first calls take seconds longer."""
+
+
+_UNTOLD: ContextVar[bool] = ContextVar("isinglass_convergence_untold", default=False)
+
+
+def warn_of_convergence(text: str, stacklevel: int) -> None:
+    """Warn, unless the caller looks at the flags of a result itself; levels are counted as by `warnings.warn`."""
+    if not _UNTOLD.get():
+        warnings.warn(text, ConvergenceWarning, stacklevel=stacklevel + 1)
+
+
+@contextmanager
+def no_convergence_warnings() -> Iterator[None]:
+    """Meanwhile, do not warn in this thread (and in those that it gives work to): the caller tells it in another way.
+
+    The filters of `warnings` belong to the whole process, and to the user.
+
+    Examples
+    --------
+    >>> with no_convergence_warnings():
+    ...     warn_of_convergence("not yet converged", stacklevel=1)
+    """
+    before = _UNTOLD.set(True)
+    try:
+        yield
+    finally:
+        _UNTOLD.reset(before)

@@ -36,6 +36,8 @@ class SpanScores:
     >>> one = SpanScores(right=1, predicted=2, true=4)
     >>> one.precision, one.recall, round(one.f1, 4)
     (0.5, 0.25, 0.3333)
+    >>> one
+    SpanScores(right=1, predicted=2, true=4: precision 0.5, recall 0.25, f1 0.3333)
     """
 
     right: int
@@ -57,6 +59,10 @@ class SpanScores:
         """The harmonic mean of both."""
         both = self.predicted + self.true
         return 2 * self.right / both if both else 0.0
+
+    def __repr__(self) -> str:
+        shares = f"precision {self.precision:.4g}, recall {self.recall:.4g}, f1 {self.f1:.4g}"
+        return f"SpanScores(right={self.right}, predicted={self.predicted}, true={self.true}: {shares})"
 
 
 def spans(labels: Sequence[str]) -> list[Span]:
@@ -90,7 +96,7 @@ def span_scores(Y_true: Sequence[Sequence[str]], Y_pred: Sequence[Sequence[str]]
     --------
     >>> scores = span_scores([["B-NP", "I-NP", "B-VP"]], [["B-NP", "O", "B-VP"]])
     >>> scores[None], scores["NP"].f1
-    (SpanScores(right=1, predicted=2, true=2), 0.0)
+    (SpanScores(right=1, predicted=2, true=2: precision 0.5, recall 0.5, f1 0.5), 0.0)
     """
     right: Counter[str | None] = Counter()
     predicted: Counter[str | None] = Counter()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any, SupportsIndex
@@ -16,6 +17,7 @@ IntArray = NDArray[np.int64]
 Evidence = Mapping[int, int]
 RandomState = int | np.random.Generator | None
 
+MOST_THREADS = 1024
 _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "KI": 2**10, "MI": 2**20, "GI": 2**30, "TI": 2**40}
 
 
@@ -54,6 +56,24 @@ def whole_number(value: object, argument: str, minimum: int = 0) -> int:
     return number
 
 
+def thread_count(value: object, argument: str = "threads", remedy: str = "") -> int:
+    """Check a number of threads; more than `MOST_THREADS`, or than there are processors, would only wait.
+
+    Examples
+    --------
+    >>> thread_count(2)
+    2
+    """
+    most = max(MOST_THREADS, os.cpu_count() or 1)
+    try:
+        count = whole_number(value, argument, 1)
+    except InputError as error:
+        raise InputError(argument, error.expected, error.got, remedy) from None
+    if count > most:
+        raise InputError(argument, f"at most {most} threads", f"{count}", remedy)
+    return count
+
+
 def number(value: object, argument: str, minimum: float, below: float) -> float:
     """Check that `value` is a real number of at least `minimum` and less than `below`."""
     expected = f"a number of at least {minimum:g}" + (f" and below {below:g}" if below < math.inf else "")
@@ -64,17 +84,76 @@ def number(value: object, argument: str, minimum: float, below: float) -> float:
     return float(value)
 
 
+def array_of(
+    values: Any, argument: str, expected: str, masked: str = "fill in or drop what is masked", ragged: str = ""
+) -> NDArray[Any]:
+    """Convert to an array; lists that form none are refused, and masked values, which would be taken as they are.
+
+    `masked` and `ragged` are the remedies.
+
+    Examples
+    --------
+    >>> array_of([1, 2], "values", "numbers")
+    array([1, 2])
+    >>> array_of(np.ma.masked_equal([1, -1], -1), "Y", "labels", "use .filled(-1)")
+    Traceback (most recent call last):
+    ...
+    isinglass.errors.InputError: Y: expected labels, got a masked array with 1 masked value; use .filled(-1)
+    """
+    parts = values if isinstance(values, list | tuple) else (values,)
+    hidden = sum(int(np.ma.getmaskarray(part).sum()) for part in parts if isinstance(part, np.ma.MaskedArray))
+    if hidden:
+        got = f"a masked array with {hidden} masked value{'s' if hidden > 1 else ''}"
+        raise InputError(argument, expected, got, masked)
+    try:
+        return np.asarray(values)
+    except (ValueError, TypeError, OverflowError):
+        raise InputError(argument, expected, "values that do not form an array", ragged) from None
+
+
+def real_numbers(values: Any, argument: str, expected: str, remedy: str = "") -> NDArray[np.float64]:
+    """Convert to a float64 array; text, complex numbers and masked values are refused, inf and nan are not.
+
+    Examples
+    --------
+    >>> real_numbers([1, 2.5], "weights", "numbers")
+    array([1. , 2.5])
+    """
+    array = array_of(values, argument, expected, ragged=remedy)
+    try:
+        if array.dtype.kind in "biufO":
+            return array.astype(np.float64, copy=False)
+    except (TypeError, ValueError, OverflowError):
+        pass
+    raise InputError(argument, expected, f"{values!r:.60}", remedy)
+
+
+def to_integers(array: NDArray[Any], otherwise: str = "number the different values from 0 on") -> str:
+    """Return the remedy that makes integers of an array of something else.
+
+    Examples
+    --------
+    >>> to_integers(np.array(["0", "1"])), to_integers(np.array(["y", "n"]))
+    ('convert it, e.g. with .astype(int)', 'number the different values from 0 on')
+    """
+    try:
+        with np.errstate(invalid="ignore"):
+            whole = array.astype(np.int64)
+        if array.dtype.kind not in "fc" or np.array_equal(whole, array):
+            return "convert it, e.g. with .astype(int)"
+    except (TypeError, ValueError, OverflowError, Warning):
+        pass
+    return otherwise
+
+
 def integers(values: ArrayLike, argument: str, ndim: int) -> IntArray:
     """Convert to an int64 array with `ndim` axes; floats, Booleans and ragged lists are refused."""
     expected = f"integers in an array with {ndim} {'axis' if ndim == 1 else 'axes'}"
-    try:
-        array = np.asarray(values)
-    except (ValueError, TypeError, OverflowError):
-        raise InputError(argument, expected, "values that do not form an array") from None
+    array = array_of(values, argument, expected, "use .filled(...), or drop what is masked")
     if array.size == 0 and array.dtype.kind == "f":
         array = array.astype(np.int64)  # np.asarray([]) is float
     if array.dtype.kind not in "iu":
-        raise InputError(argument, expected, f"dtype {array.dtype}", "convert it, e.g. with .astype(int)")
+        raise InputError(argument, expected, f"dtype {array.dtype}", to_integers(array))
     if array.ndim != ndim:
         raise InputError(argument, expected, f"shape {array.shape}")
     if array.dtype.kind == "u" and array.size and int(array.max()) > np.iinfo(np.int64).max:
@@ -85,10 +164,7 @@ def integers(values: ArrayLike, argument: str, ndim: int) -> IntArray:
 def log_values(values: ArrayLike, argument: str) -> NDArray[Any]:
     """Convert to a new float64 (or complex128) array without NaN or +inf; -inf is a hard zero."""
     expected = "real numbers (natural logarithms; -inf forbids)"
-    try:
-        array = np.array(values)
-    except (ValueError, TypeError):
-        raise InputError(argument, expected, "values that do not form an array") from None
+    array = array_of(values, argument, expected, "use .filled(-np.inf) to forbid what is masked")
     if array.dtype.kind not in "iufc":
         raise InputError(argument, expected, f"dtype {array.dtype}")
     array = array.astype(np.complex128 if array.dtype.kind == "c" else np.float64)

@@ -8,14 +8,13 @@ states, complex potentials given by the caller) is compiled when it is first nee
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from isinglass.errors import ConvergenceWarning
+from isinglass.errors import no_convergence_warnings
 from isinglass.graph.builders import chain_graph, grid_graph
 from isinglass.graph.factor_graph import FactorGraph
 from isinglass.graph.schedules import grid_shape
@@ -85,8 +84,7 @@ def warmup(progress: Progress | None = None) -> Warmth:
 
     start, before = time.perf_counter(), _counts()
     steps = list(_steps())
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
+    with no_convergence_warnings():
         for i, (name, run) in enumerate(steps):
             if progress is not None:
                 progress(name, i / len(steps))

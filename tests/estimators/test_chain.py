@@ -2,6 +2,7 @@
 
 import pickle
 import warnings
+from decimal import Decimal
 from itertools import pairwise, product
 
 import numpy as np
@@ -134,6 +135,30 @@ def test_encoded_data():
         crf(bias=True).fit(X, Y).predict(data)
 
 
+def test_encoded_data_know_their_estimator(tmp_path):
+    X, Y = sentences()
+    turned = X[::-1], Y[::-1]  # as many attributes, in another order
+    fitted, other = crf().fit(X, Y), crf().fit(*turned)
+    data = fitted.encode(X)
+    assert other.index_.n_attributes == fitted.index_.n_attributes
+    calls = [
+        other.predict, other.predict_marginals, other.sample, lambda d: other.predict_n_best(d, 2),
+        lambda d: other.score(d, Y), lambda d: other.log_likelihood(d, Y), crf().fit(*turned).predict,
+    ]  # fmt: skip
+    for call in calls:
+        with pytest.raises(InputError, match=r"X: expected an encoding by this estimator's .* encode them again"):
+            call(data)
+    fitted.save(tmp_path / "crf.isg")
+    for same in (pickle.loads(pickle.dumps(fitted)), ig.ChainCRF.load(tmp_path / "crf.isg"), crf().fit(X, Y)):
+        assert same.predict(data) == same.predict(X)
+    fitted.fit(*turned)
+    with pytest.raises(InputError, match="encode them again"):
+        fitted.predict(data)
+    assert ig.HMM().fit(X, Y).predict(data) == ig.HMM().fit(X, Y).predict(X)  # the same attributes
+    rows = arrays(X)
+    assert crf().fit(rows, Y).predict(crf(l2=9.0).fit(rows, Y).encode(rows)) == crf().fit(rows, Y).predict(rows)
+
+
 def test_unknown_attributes_are_ignored():
     X, Y = sentences()
     fitted = crf().fit(X, Y)
@@ -261,7 +286,7 @@ def test_boundary_parameters():
 
 def test_labels_of_any_kind():
     X, Y = sentences()
-    kinds = {"B": ("N", 1), "I": 3, "O": "rest"}
+    kinds = {"B": ("N", 1), "I": (3,), "O": ("rest", None)}
     fitted = crf().fit(X, [[kinds[y] for y in labels] for labels in Y])
     plain = crf().fit(X, Y)
     assert [[kinds[y] for y in labels] for labels in plain.predict(X)] == fitted.predict(X)
@@ -270,6 +295,98 @@ def test_labels_of_any_kind():
     assert ints.classes_ == [10, 20, 30]
     assert ints.score(X, numbers) == plain.score(X, Y)
     assert crf().fit(X, [["x"] * len(x) for x in X]).predict(X) == [["x"] * len(x) for x in X]
+
+
+@pytest.mark.parametrize(
+    ("three", "got"),
+    [
+        ((-1, False, True), "bool and int"),
+        ((-1.0, 0, 1), "float and int"),
+        ((0, 1.0, True), "bool and float and int"),
+        (("N", 3, ("rest", 1)), "int and str and tuple"),
+        ((np.float32(0), np.int8(1), np.int8(2)), "float and int"),
+    ],
+)
+def test_labels_of_several_types_are_refused(three, got):
+    X, Y = sentences()
+    mixed = [[three["BIO".index(y)] for y in labels] for labels in Y]
+    fitted = crf().fit(X, Y)
+    for call in (
+        lambda: crf().fit(X, mixed),
+        lambda: ig.HMM().fit(X, mixed),
+        lambda: fitted.score(X, mixed),
+        lambda: fitted.predict(X, forced=mixed),
+        lambda: crf(optimizer="sgd").partial_fit(X, Y, classes=three),
+    ):
+        with pytest.raises(InputError, match=f"labels of one type, got {got}; None is a label that is not observed"):
+            call()
+
+
+@pytest.mark.parametrize("kind", [int, float, np.float32, np.int8, Decimal, np.longdouble])
+def test_minus_one_is_not_observed_among_numbers_of_any_type(kind):
+    X, Y = sentences(40)
+    holes = [[None if (i + t) % 3 == 0 else y for t, y in enumerate(labels)] for i, labels in enumerate(Y)]
+    numbers = {"B": kind(0), "I": kind(1), "O": kind(2), None: kind(-1)}
+    fitted, found = crf().fit(X, holes), [[numbers[y] for y in labels] for labels in holes]
+    for labels in (found, [np.array(one) for one in found], [[None if y == -1 else y for y in one] for one in found]):
+        numbered = crf().fit(X, labels)
+        assert numbered.classes_ == [0, 1, 2]
+        assert_array_equal(numbered.theta_, fitted.theta_)
+        assert numbered.score(X, labels) == fitted.score(X, holes)
+    spins = [[kind(1) if y == "B" else kind(-1) for y in labels] for labels in Y]
+    with pytest.raises(InputError, match=r"\(Y \+ 1\) // 2"):
+        crf().fit(X, spins)
+    with pytest.raises(InputError, match="classes: expected labels, got None or -1"):
+        crf(optimizer="sgd").partial_fit(X, found, classes=[kind(-1), kind(0), kind(1), kind(2)])
+
+
+def test_masked_labels_are_not_observed():
+    X, Y = sentences(40)
+    numbers = [np.ma.array(["BIO".index(y) for y in labels], dtype=np.uint8) for labels in Y]
+    for i, labels in enumerate(numbers):
+        labels[i % len(labels)] = np.ma.masked
+    masked = crf().fit(X, numbers)
+    filled = crf().fit(X, [labels.astype(int).filled(-1) for labels in numbers])
+    assert masked.classes_ == [0, 1, 2]
+    assert_array_equal(masked.theta_, filled.theta_)
+
+
+def test_one_and_minus_one_may_be_scored_and_forced():
+    """Which labels there are is known by then, so that -1 beside 1 alone is no spin but not observed."""
+    X, Y = sentences(40)
+    numbers = [["BIO".index(y) if t % 2 else -1 for t, y in enumerate(labels)] for labels in Y]
+    fitted = crf().fit(X, numbers)
+    ones = [[1 if y == "I" else -1 for y in labels] for labels in Y]
+    hidden = [[1 if y == "I" else None for y in labels] for labels in Y]
+    assert fitted.score(X, ones) == fitted.score(X, hidden)
+    assert fitted.predict(X, forced=ones) == fitted.predict(X, forced=hidden)
+    assert_array_equal(fitted.log_likelihood(X, ones), fitted.log_likelihood(X, hidden))
+    crf(max_iter=3, tol=1e9).fit(X, numbers, validation=(X, ones))
+    fitted.set_params(warm_start=True, tol=1e9).fit(X, ones)
+
+
+def test_unknown_classes_have_no_weight():
+    X, Y = sentences()
+    for weights in ({"B": 2.0, "b": 1.0}, {None: 2.0}, {0: 1.0}):
+        with pytest.raises(InputError, match="class_weight: expected labels among the 3 classes as keys"):
+            crf(loss="ucl", class_weight=weights).fit(X, Y)
+
+
+def test_too_many_labels_for_memory_are_refused():
+    X, Y = [[["a"]] * 10**5], [list(range(10**5))]
+    with pytest.raises(ig.MemoryLimitError, match="tables of 100000 x 100000 labels need"):
+        crf(bias=False).fit(X, Y)
+
+
+@pytest.mark.parametrize("make", [ig.ChainCRF, ig.HMM, ig.MEMM])
+def test_too_many_threads_are_refused(make):
+    X, Y = sentences()
+    with pytest.raises(InputError, match=r"n_jobs: expected at most [0-9]+ threads, got 1099511627776; or -1"):
+        make(n_jobs=2**40).fit(X, Y)
+    fitted = make().fit(X, Y)
+    with pytest.raises(InputError, match="n_jobs"):
+        fitted.set_params(n_jobs=2**40).predict(X)
+    assert fitted.set_params(n_jobs=-1).predict(X) == fitted.set_params(n_jobs=1).predict(X)
 
 
 def test_unobserved_labels():

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,7 @@ from estimator_helpers import KINDS, graph, graphs
 from numpy.testing import assert_array_equal
 
 import isinglass as ig
+from isinglass.estimators.fingerprints import fingerprint
 from isinglass.learning.checkpoint import resume
 from isinglass.learning.optimisers import Adam
 
@@ -143,6 +145,53 @@ def test_large_arrays_among_the_options_count_too(tmp_path):
     weights[900] = 0.25
     with pytest.raises(ig.InputError, match="a checkpoint of this problem"):
         stopped(tmp_path / "a", X, Y, inference=ig.TreeReweighted(weights=weights))
+
+
+def test_lists_of_large_arrays_among_the_options_count_too(tmp_path):
+    X, Y = graphs(1)
+    edges = [(i, j) for i in range(60) for j in range(i)]
+    X, Y = [(np.tile(X[0][0], (15, 1)), edges)], [np.tile(Y[0], 15)]
+    factors = np.full(len(edges), 1.0)
+
+    def options(factors):
+        weights = ig.EntropyWeights(0.1, [1.0, factors])
+        return {"inference": ig.ConvexFreeEnergy(weights=weights), "gradient": "implicit", "iterations": None}
+
+    stopped(tmp_path / "a", X, Y, **options(factors))
+    stopped(tmp_path / "a", X, Y, **options(factors.copy()))
+    factors[900] = 1.5
+    with pytest.raises(ig.InputError, match="a checkpoint of this problem"):
+        stopped(tmp_path / "a", X, Y, **options(factors))
+
+
+def test_fingerprints_are_of_contents():
+    large = np.arange(5000.0)
+    other = large.copy()
+    other[2500] = 0.0
+    same = [
+        ([large], [large.copy()]),
+        ({"a": 1, "b": 2}, {"b": 2, "a": 1}),
+        (Adam(epochs=3), Adam(epochs=5)),
+        (np.float64(0.5), 0.5),
+        (lambda x: x + 1, lambda x: x + 1),
+    ]
+    different = [
+        ([large], [other]),
+        ({"a": large}, {"a": other}),
+        ((1, (2, 3)), ((1, 2), 3)),
+        ("a", b"a"),
+        (1, True),
+        (Adam(learning_rate=0.1), Adam(learning_rate=0.2)),
+        (ig.BeliefPropagation(), ig.TreeReweighted()),
+        (lambda x: x + 1, lambda x: x + 2),
+        (partial(max, 1), partial(max, 2)),
+        (np.sin, np.cos),
+        (np.zeros((2, 3)), np.zeros((3, 2))),
+        (np.array(["a", None]), np.array(["b", None])),
+    ]
+    assert all(fingerprint(a) == fingerprint(b) for a, b in same)
+    assert all(fingerprint(a) != fingerprint(b) for a, b in different)
+    assert fingerprint([1], [2]) != fingerprint([1, 2])
 
 
 def test_what_is_no_checkpoint_is_refused(tmp_path):

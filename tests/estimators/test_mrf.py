@@ -232,6 +232,38 @@ def test_wrong_input(options, X, words):
         ig.MRF(**{"graph": RING, **options}).fit(X)
 
 
+def test_masked_values_are_missing():
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, RING.cards, (50, 4))
+    hidden = rng.random(X.shape) < 0.2
+    masked, filled = np.ma.array(X.astype(np.uint8), mask=hidden), np.where(hidden, -1, X)
+    one, two = (ig.MRF(RING, l2=0.1).fit(samples) for samples in (masked, filled))
+    assert one.theta_.tobytes() == two.theta_.tobytes()
+    assert_array_equal(one.score_samples(masked), two.score_samples(filled))
+
+
+def test_one_beside_missing_values_may_be_scored():
+    """A sample of ones with missing values is no pair of spins."""
+    X = np.random.default_rng(0).integers(0, RING.cards, (50, 4))
+    mrf = ig.MRF(RING, l2=0.1).fit(X)
+    found = mrf.score_samples([[1, -1, -1, 1]])[0]
+    joint = ig.infer(mrf.potentials_).joint([0, 3])
+    assert_allclose(found, np.log(joint[1, 1]), rtol=1e-10)
+
+
+def test_an_interrupted_fit_says_so_and_nothing_else():
+    def interrupt(progress):
+        if progress.iteration == 2:
+            raise KeyboardInterrupt
+
+    X = np.random.default_rng(0).integers(0, RING.cards, (50, 4))
+    with pytest.warns(ig.ConvergenceWarning) as told:
+        mrf = ig.MRF(RING, l2=0.1, tol=1e-12, callback=interrupt).fit(X)
+    assert mrf.message_ == "interrupted"
+    text = "training was interrupted after 2 iterations; the best parameters so far are kept"
+    assert [str(one.message) for one in told] == [text]
+
+
 def test_wrong_weights_and_calls():
     with pytest.raises(ig.InputError, match="sample_weight"):
         ig.MRF(RING).fit([[0, 0, 0, 0]], sample_weight=[1, 2])

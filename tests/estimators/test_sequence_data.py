@@ -50,9 +50,9 @@ def test_a_label_that_is_nan_is_refused(estimator):
     for nan in (float("nan"), np.float64("nan")):
         with pytest.raises(InputError, match="Y: expected labels, got nan; None is a label that is not observed"):
             estimator.fit(X, [["D", nan], ["D", "N"], ["N", "V"]])
-    estimator.fit(X, [["D", 1.5], [None, 2], ["N", "V"]])
+    estimator.fit(X, [[0.5, 1.5], [None, 2.0], [0.5, 3.0]])
     with pytest.raises(InputError, match="forced: expected labels, got nan"):
-        estimator.predict(X[:1], forced=[["D", float("nan")]])
+        estimator.predict(X[:1], forced=[[0.5, float("nan")]])
 
 
 def test_integers_that_no_float_holds(estimator):

@@ -9,6 +9,7 @@ from isinglass.estimators import crf as base
 from isinglass.learning.optimisers import Lbfgs, OwlQn
 
 X, Y = images()
+MASKED = np.ma.masked_greater(X, 1)
 G, L = graphs()
 HOLES = np.where(np.arange(X.size).reshape(X.shape) == 7, np.nan, X)
 
@@ -37,6 +38,23 @@ WRONG = {
     "spins": (on_grid(Y=2 * Y - 1), "Y", "use (Y + 1) // 2"),
     "float labels": (on_grid(Y=Y * 1.0), "Y", ".astype(int)"),
     "text labels": (on_grid(Y=Y.astype(str)), "Y", ".astype(int)"),
+    "words for labels": (on_grid(Y=np.array(["n", "y"])[Y]), "Y", "np.unique(Y, return_inverse=True)"),
+    "words for labels on graphs": (on_graph(Y=[np.array(["n", "y"])[y] for y in L]), "Y[0]", "np.unique("),
+    "fractions for labels": (on_grid(Y=Y + 0.5), "Y", "np.unique(Y, return_inverse=True)"),
+    "labels that are nan": (on_grid(Y=np.where(Y, np.nan, Y)), "Y", "np.unique(Y, return_inverse=True)"),
+    "labels beyond an int64": (on_grid(Y=np.where(Y, np.uint64(2**64 - 1), np.uint64(0))), "Y", "18446744073709551615"),
+    "masked features": (on_grid(MASKED), "X", "fill in or drop masked values"),
+    "masked features in a list": (on_grid(list(MASKED), list(Y)), "X[0]", "masked"),
+    "masked node features": (
+        on_graph([(np.ma.masked_greater(x, 1), e) for x, e in G]),
+        "X[0]: node_features",
+        "masked",
+    ),
+    "masked edges": (on_graph([(x, np.ma.masked_equal(e, 2)) for x, e in G]), "X[0]: edges", "what is masked"),
+    "masked weights": (on_grid(weights=np.ma.masked_equal([1, 2, 3, 0], 0)), "sample_weight", "what is masked"),
+    "masked class weights": (on_grid(class_weight=np.ma.masked_equal([1, 0], 0)), "class_weight", "what is masked"),
+    "masked labels in a list": (on_grid(Y=[np.ma.masked_equal(y, 1) for y in Y]), "Y", ".filled(-1)"),
+    "too many threads": (on_grid(n_jobs=2**40), "n_jobs", "or -1 for all processors"),
     "one label": (on_grid(Y=0 * Y), "Y", "or give n_states"),
     "no labels": (on_grid(Y=0 * Y - 1, n_states=2), "Y", "-1 is not observed"),
     "missing features": (on_grid(HOLES), "X", "fill in or drop missing values"),
@@ -172,3 +190,40 @@ def test_a_refused_fit_leaves_the_last_one(fitted):
     with pytest.raises(ig.InputError):
         crf.fit(X, Y * 1.0)
     assert (crf.theta_ == theta).all()
+
+
+@pytest.mark.parametrize("make", [on_grid, on_graph])
+def test_a_label_that_is_far_too_large(make):
+    """10^5 as a label means 10^5 + 1 states, whose tables no memory holds; it is said, not tried."""
+    far = np.where(Y, 10**5, 0) if make is on_grid else [np.where(y, 10**5, 0) for y in L]
+    with pytest.raises(ig.MemoryLimitError, match=r"tables of 100001 x 100001 labels need .* np.unique\(Y, return_inv"):
+        make(Y=far)()
+    for states in (10**6, 10**12, 10**18, 2**63, 10**30):
+        with pytest.raises(ig.MemoryLimitError, match="labels"):
+            make(n_states=states, class_weight="balanced")()
+    with pytest.raises(ig.MemoryLimitError, match="labels"):
+        make(n_states=10**5, loss="pseudo", iterations=None)()
+
+
+def test_masked_labels_are_not_observed():
+    hidden = np.arange(Y.size).reshape(Y.shape) % 5 == 2
+    masked = grid().fit(X, np.ma.array(Y.astype(np.uint8), mask=hidden))
+    filled = grid().fit(X, np.where(hidden, -1, Y))
+    assert masked.theta_.tobytes() == filled.theta_.tobytes()
+    assert masked.score(X, np.ma.array(Y, mask=hidden)) == filled.score(X, np.where(hidden, -1, Y))
+    assert grid().fit(np.ma.array(X), np.ma.array(Y)).theta_.tobytes() == grid().fit(X, Y).theta_.tobytes()
+    on_graphs = [np.ma.array(y, mask=np.arange(len(y)) == 1) for y in L]
+    one, two = (graph().fit(G, labels) for labels in (on_graphs, [y.filled(-1) for y in on_graphs]))
+    assert one.theta_.tobytes() == two.theta_.tobytes()
+
+
+def test_one_and_minus_one_may_be_scored():
+    """Which labels there are is known by then: -1 beside 1 alone is not observed, as everywhere."""
+    ones = np.where(Y == 1, 1, -1)
+    crf = grid().fit(X, Y)
+    assert crf.score(X, ones) == (crf.predict(X)[Y == 1] == 1).mean()
+    grid(tol=1e9).fit(X, Y, validation=(X, ones))
+    on_graphs = [np.where(y == 1, 1, -1) for y in L]
+    assert 0 <= graph().fit(G, L).score(G, on_graphs) <= 1
+    with pytest.raises(ig.InputError, match="observed"):
+        crf.score(X, 0 * Y - 1)

@@ -10,7 +10,7 @@ from scipy.sparse import csr_array
 
 import isinglass as ig
 from isinglass.datasets import entity_attributes
-from isinglass.estimators.chain_features import Encoded
+from isinglass.estimators.chain_features import Encoded, FeatureIndex
 from isinglass.experiments import make
 from isinglass.experiments.fatchain import FatChainModel, ladder
 from isinglass.experiments.skipchain import f1_interval, linked_right, links
@@ -50,7 +50,9 @@ def test_interval_of_a_difference():
 
 def test_scores_of_a_fat_chain_are_sums_of_its_tables():
     rng = np.random.default_rng(0)
-    data = Encoded(csr_array(rng.integers(0, 2, (4, 3)).astype(float)), np.array([0, 1, 4]))
+    data = Encoded(
+        csr_array(rng.integers(0, 2, (4, 3)).astype(float)), np.array([0, 1, 4]), FeatureIndex(None, 3, False)
+    )
     fat = FatChainModel((["a", "b", "c"], ["x", "y"]), np.array([0, 2]))
     Z, Y = [["b"], ["a", "c", "b"]], [["x"], ["y", "y", "x"]]
     model = fat.model(data, range(2))

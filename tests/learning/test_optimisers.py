@@ -1,6 +1,7 @@
 """Optimisers that see the whole function: against SciPy, l1 against proximal gradients, stopping and interrupts."""
 
 import dataclasses
+import re
 
 import numpy as np
 import pytest
@@ -19,6 +20,21 @@ TIGHT = {"tol": 1e-9, "ftol": 0.0}
 def tight(name, **options):
     free = {"l1": 0.0} if name == "owlqn" else {}
     return make_optimizer(name, **{**TIGHT, "max_iter": 20000, **free, **options})
+
+
+@pytest.mark.parametrize("name", ["lbfgs", "steepest", "owlqn"])
+def test_the_message_says_what_the_gradient_was_compared_with(name):
+    f = Quadratic(np.geomspace(1, 50, 12))
+    for stretch in (1.0, 1e3):
+        far = f.centre * stretch
+        shifted = lambda x, far=far: f(x - far + f.centre)  # noqa: E731
+        result = make_optimizer(name, tol=1e-3, ftol=0.0, **({"l1": 0.0} if name == "owlqn" else {})).minimise(
+            shifted, np.zeros(12)
+        )
+        numbers = [float(text) for text in re.findall(r"\d\S*\d", result.message)]
+        assert "is within tol = 0.001" in result.message
+        assert numbers[0] <= 1.01 * numbers[1] * (numbers[2] if len(numbers) > 2 else 1.0)
+        assert ("times the length" in result.message) == (np.linalg.norm(result.x) > 1)
 
 
 @pytest.mark.parametrize("n", [2, 5, 20])

@@ -67,7 +67,7 @@ def _checked(parts: list[NDArray[np.generic] | None], labels: int, name: str) ->
     for X, Y in (parts[:2], parts[2:]):
         if X is None or Y is None or X.dtype != np.uint8 or X.shape != (*Y.shape, 3) or Y.dtype.kind not in "iu":
             raise FileFormatError(name, None, "images (n, height, width, 3), uint8, and labels", "something else")
-        if not len(Y) or Y.astype(np.int64).min() < -1 or Y.astype(np.int64).max() >= labels:
+        if not len(Y) or int(Y.min()) < -1 or int(Y.max()) >= labels:
             raise FileFormatError(name, None, f"labels from -1 to {labels - 1}", "others")
     X_train, Y_train, X_test, Y_test = parts
     assert X_train is not None

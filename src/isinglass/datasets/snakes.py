@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from isinglass.datasets.folder import data_file
 from isinglass.errors import FileFormatError, InputError
 from isinglass.io import read_npz
-from isinglass.validation import IntArray, whole_number
+from isinglass.validation import IntArray, array_of, whole_number
 
 Image = NDArray[np.uint8]
 FloatArray = NDArray[np.float64]
@@ -161,7 +161,7 @@ def snake_graph(image: Image, *, window: int = 1) -> GraphExample:
 
 def _colour_codes(image: Image) -> IntArray:
     """Return the number of the colour of each pixel."""
-    pixels = np.asarray(image)
+    pixels = array_of(image, "image", "an array (height, width, 3)")
     if pixels.ndim != 3 or pixels.shape[2] != 3 or not pixels.size:
         raise InputError("image", "an array (height, width, 3)", f"shape {pixels.shape}")
     same = (pixels[:, :, None] == _COLOURS).all(axis=-1)

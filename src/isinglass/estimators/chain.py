@@ -37,7 +37,7 @@ class ChainCRF(LogLinearSequence):
     decoder : "map" or "mpm", default="map"
         The best labelling as a whole, or the best label of each token.
     class_weight : "balanced" or dict, optional
-        For losses that are sums over labels.
+        For losses that are sums over labels. Those that a dict does not name have the weight 1.
     tol, max_iter
         Of an optimiser that is given by name (`max_iter`: epochs, for those that go through minibatches).
     patience : int, default=5

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isinglass.errors import InputError
-from isinglass.estimators.chain_features import codes_of, flat_labels
+from isinglass.estimators.chain_features import codes_of, flat_labels, observed_labels
 from isinglass.models.label_states import LabelStates
 from isinglass.models.sequences import ends_of
 from isinglass.validation import IntArray, items
@@ -75,7 +75,7 @@ def constraints(forced: Any, allowed: Any, forbidden: Any, classes: list[Any], o
     if allowed is not None:
         mask = _allowed(allowed, classes, offsets)
     if forced is not None:
-        codes = codes_of(flat_labels(forced, offsets, "forced"), classes, "forced")
+        codes = codes_of(observed_labels(forced, offsets, "forced"), classes, "forced")
         rows = np.flatnonzero(codes >= 0)
         mask = np.ones((len(codes), len(classes)), np.bool_) if mask is None else mask
         kept = mask[rows, codes[rows]]

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
+from numbers import Number
 from typing import Any
 
 import numpy as np
@@ -80,10 +81,22 @@ def _bytes(names: Iterable[str], count: int) -> NDArray[np.uint8] | None:
 
 @dataclass(frozen=True, eq=False)
 class Encoded:
-    """Tokens of all sequences: attributes (tokens, attributes), and where each sequence begins (`ChainCRF.encode`)."""
+    """Tokens of all sequences: attributes (tokens, attributes), and where each sequence begins (`ChainCRF.encode`).
+
+    It knows what its columns are, so that an estimator with other attributes refuses it.
+    """
 
     X: csr_array
     offsets: IntArray
+    index: FeatureIndex
+
+    def contents(self) -> Iterable[NDArray[Any]]:
+        """Return arrays that tell these tokens from others."""
+        return self.X.data, self.X.indices, self.X.indptr, self.offsets
+
+    def __repr__(self) -> str:
+        n, (tokens, attributes) = len(self.offsets) - 1, self.X.shape
+        return f"Encoded: {n} sequences, {tokens} tokens, {attributes} attributes"
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,6 +143,10 @@ class FeatureIndex:
         """Leave the table out of pickles."""
         return {name: value for name, value in self.__dict__.items() if name != "table"}
 
+    def __repr__(self) -> str:
+        form = "columns" if self.names is None else "names"
+        return f"FeatureIndex: {self.n_given} {form}{' and a constant' if self.bias else ''}"
+
     @property
     def n_attributes(self) -> int:
         """The number of columns."""
@@ -142,8 +159,7 @@ class FeatureIndex:
     def encode(self, X: Any) -> Encoded:
         """Lay out new data by the columns of the training data; what is laid out already stays as it is."""
         if isinstance(X, Encoded):
-            if X.X.shape[1] != self.n_attributes:
-                raise InputError("X", f"{self.n_attributes} attributes, as in fit", f"{X.X.shape[1]}")
+            self._require_own(X)
             return X
         sequences = _sequences(X)
         named = _is_named(sequences)
@@ -157,6 +173,15 @@ class FeatureIndex:
             remedy = "give the same features as to fit, or fit anew"
             raise InputError("X", f"{self.n_given} features, as in fit", f"{rows.shape[1]}", remedy)
         return self._of_rows(rows, sequences)
+
+    def _require_own(self, encoded: Encoded) -> None:
+        """Refuse what was laid out by other columns."""
+        other = encoded.index
+        if other is self or (other.names, other.n_given, other.bias) == (self.names, self.n_given, self.bias):
+            return
+        got = f"one by {other.n_attributes} attributes of another estimator, or of another fit"
+        expected = f"an encoding by this estimator's {self.n_attributes} attributes, as in fit"
+        raise InputError("X", expected, got, "encode them again, or give the sequences themselves")
 
     def _of_rows(self, rows: Any, sequences: list[Any]) -> Encoded:
         X = csr_array(rows)
@@ -178,7 +203,7 @@ class FeatureIndex:
             columns = np.insert(columns, starts[1:], self.n_given)
             data = np.insert(data, starts[1:], 1.0)
             starts = starts + np.arange(len(starts))
-        return Encoded(csr_array((data, columns, starts), shape=(len(counts), self.n_attributes)), offsets)
+        return Encoded(csr_array((data, columns, starts), shape=(len(counts), self.n_attributes)), offsets, self)
 
 
 def _sequences(X: Any) -> list[Any]:
@@ -294,7 +319,7 @@ def _type(value: object) -> str:
 
 
 def flat_labels(Y: Any, offsets: IntArray, argument: str = "Y") -> list[Any]:
-    """Check that labels have the lengths of their sequences, and return all of them, None where not observed."""
+    """Check that labels have the lengths of their sequences, and return all of them."""
     given = items(Y, argument, "a list of label sequences")
     if len(given) != len(offsets) - 1:
         raise InputError(argument, f"{len(offsets) - 1} sequences, as in X", f"{len(given)}")
@@ -305,17 +330,43 @@ def flat_labels(Y: Any, offsets: IntArray, argument: str = "Y") -> list[Any]:
         i = int(wrong[0])
         remedy = "give each token a label (None: not observed)"
         raise InputError(f"{argument}[{i}]", f"{sizes[i]} labels", f"{len(plain[i])}", remedy)
-    flat = list(chain.from_iterable(plain))
-    kinds = set(map(type, flat))
-    if any(issubclass(kind, np.generic) for kind in kinds):
+    return list(chain.from_iterable(plain))
+
+
+def observed_labels(Y: Any, offsets: IntArray, argument: str = "Y", new: bool = False) -> list[Any]:
+    """Return all labels, None where not observed, which -1 is among numbers; those of several types are refused.
+
+    Labels are `new` where it is not known yet which there are; then -1 and 1 alone are refused, too.
+    """
+    return observed(flat_labels(Y, offsets, argument), argument, new)
+
+
+def observed(flat: list[Any], argument: str = "Y", new: bool = False) -> list[Any]:
+    """Return labels with None for -1 among numbers.
+
+    Examples
+    --------
+    >>> observed([0.0, -1.0, None, 1.0]), observed(["-1", "0"])
+    ([0.0, None, None, 1.0], ['-1', '0'])
+    """
+    if any(issubclass(kind, np.generic) for kind in set(map(type, flat))):
         flat = [label.item() if isinstance(label, np.generic) else label for label in flat]
-        kinds = set(map(type, flat))
+    kinds = {_family(kind) for kind in set(map(type, flat)) if kind is not type(None)}
     if float in kinds and any(label != label for label in flat if isinstance(label, float)):
         raise InputError(argument, "labels", "nan", "None is a label that is not observed")
-    if int in kinds and kinds <= {int, type(None)} and -1 in flat:
-        refuse_spins(np.array([label for label in flat if label is not None], np.int64))
-        flat = [None if label == -1 else label for label in flat]
-    return flat
+    if len(kinds) > 1:
+        remedy = "None is a label that is not observed; convert the others, e.g. with str"
+        raise InputError(argument, "labels of one type", " and ".join(sorted(k.__name__ for k in kinds)), remedy)
+    if not any(issubclass(kind, Number) for kind in kinds) or -1 not in flat:
+        return flat
+    if new:
+        refuse_spins(np.array([label for label in flat if label is not None]))
+    return [None if label == -1 else label for label in flat]
+
+
+def _family(kind: type) -> type:
+    """Return the type that labels of a type count as."""
+    return next((base for base in (bool, int, float, str) if issubclass(kind, base)), kind)
 
 
 def _plain(labels: Any, argument: str) -> Sequence[Any]:
@@ -333,8 +384,8 @@ def classes_of(flat: list[Any]) -> list[Any]:
 
     Examples
     --------
-    >>> classes_of(["O", "B", None, "O"]), classes_of([("N", 1), None, 3])
-    (['B', 'O'], [('N', 1), 3])
+    >>> classes_of(["O", "B", None, "O"]), classes_of([("N", 1), None, (3, "N")])
+    (['B', 'O'], [('N', 1), (3, 'N')])
     """
     try:
         found = list(dict.fromkeys(label for label in flat if label is not None))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
 from dataclasses import dataclass, replace
 from typing import Any
@@ -14,10 +13,10 @@ from scipy.sparse import csr_array
 from isinglass import decoding, losses
 from isinglass.errors import InputError
 from isinglass.estimators.chain_constraints import forbidden_table
-from isinglass.estimators.chain_features import Encoded, FeatureIndex, classes_of, codes_of, flat_labels
-from isinglass.estimators.checks import class_weights, example_weights, renamed
-from isinglass.estimators.choices import check_class_weight, check_run
-from isinglass.estimators.problem import described
+from isinglass.estimators.chain_features import Encoded, FeatureIndex, classes_of, codes_of, observed, observed_labels
+from isinglass.estimators.checks import class_weights, example_weights, renamed, require_room
+from isinglass.estimators.choices import check_class_weight, check_run, jobs_of
+from isinglass.estimators.fingerprints import fingerprint
 from isinglass.estimators.training import Parts, Told
 from isinglass.learning.optimisers import OPTIMISERS, Optimizer, make_optimizer
 from isinglass.learning.optimisers.base import OptimResult
@@ -86,7 +85,7 @@ class ChainProblem:
         offsets = self.data.offsets
         tokens = np.concatenate([np.arange(offsets[i], offsets[i + 1]) for i in rows.tolist()])
         sizes = np.diff(offsets)[rows]
-        part = Encoded(csr_array(self.data.X[tokens]), np.concatenate([[0], np.cumsum(sizes)]))
+        part = replace(self.data, X=csr_array(self.data.X[tokens]), offsets=np.concatenate([[0], np.cumsum(sizes)]))
         weights = None if self.weights is None else self.weights[tokens]
         return self._of(part, self.labels[tokens], weights, self.chosen.l2 * len(rows) / (len(offsets) - 1))
 
@@ -96,19 +95,12 @@ class ChainProblem:
 
     def fingerprint(self, start: FloatArray) -> str:
         """Return a text that another problem, by data or choices, does not have; limits of the run may differ."""
-        chosen, X = self.chosen, self.data.X
-        digest = hashlib.sha256()
-        made = [described(chosen.loss), described(chosen.optimizer), chosen.l2, self.classes]
-        digest.update(repr((made, self.model.parameters, list(self.index.names or ()))).encode())
-        weights = np.zeros(0) if self.weights is None else self.weights
-        arrays = [start, self.labels, weights, X.data, X.indices, X.indptr, self.data.offsets, self.model.forbidden]
-        if self.validation is not None:
-            held, y = self.validation
-            arrays += [held.X.data, held.X.indices, held.X.indptr, held.offsets, y]
-        for array in (*arrays, self.model.features.first, self.model.features.labels):
-            digest.update(f"{array.dtype.str}{array.shape}".encode())
-            digest.update(np.ascontiguousarray(array).tobytes())
-        return digest.hexdigest()
+        chosen, model = self.chosen, self.model
+        made = chosen.loss, chosen.optimizer, chosen.l2, self.classes, repr(list(self.index.names or ()))
+        features = model.forbidden, model.features.first, model.features.labels
+        held = None if self.validation is None else (*self.validation[0].contents(), self.validation[1])
+        data = start, self.labels, self.weights, *self.data.contents()
+        return fingerprint(made, model.parameters, features, data, held)
 
     def _of(self, data: Encoded, labels: IntArray, weights: FloatArray | None, l2: float) -> SequenceObjective:
         sequences = Sequences(self.model.features.compiled(data.X), data.offsets)
@@ -134,8 +126,7 @@ def checked(crf: Any) -> ChainChoices:
         raise InputError("loss", "'pseudo' without joint_states, for chains", f"{loss!r}", "use 'cl', which is exact")
     if crf.order == 2 and isinstance(loss, losses.Pseudolikelihood):
         raise InputError("loss", "one of beliefs, or 'cl', for chains of second order", repr(loss.name), "use order=1")
-    l2, threads = number(crf.l2, "l2", 0, math.inf), whole_number(crf.n_jobs, "n_jobs", 1)
-    return ChainChoices(loss, _optimizer(crf), l2, threads)
+    return ChainChoices(loss, _optimizer(crf), number(crf.l2, "l2", 0, math.inf), jobs_of(crf.n_jobs))
 
 
 def decoder_of(crf: Any) -> str:
@@ -175,12 +166,13 @@ def problem_of(
             raise InputError("classes", "those of the first call", f"{classes!r:.60}", "leave them out")
     else:
         index, data = FeatureIndex.learn(X, crf.bias)
-        labels_known = None if classes is None else classes_of(items(classes, "classes", "a list of labels"))
-    flat = flat_labels(Y, data.offsets)
+        labels_known = None if classes is None else _named(classes)
+    flat = observed_labels(Y, data.offsets, new=labels_known is None)
     names = classes_of(flat) if labels_known is None else labels_known
     if not names:
         raise InputError("Y", "at least one observed label", "none", "None, or -1 for integers, is not observed")
     labels = codes_of(flat, names, remedy="name all classes in the first call of partial_fit, or fit anew")
+    require_room(len(names), len(names) ** (crf.order + 1), 0, chosen.optimizer)
     weights = _weights(crf, sample_weight, labels, names, np.diff(data.offsets))
     if known:
         model = crf.model_
@@ -188,6 +180,14 @@ def problem_of(
         features = _features(crf, data.X, labels, len(names))
         model = SequenceModel(features, bool(crf.boundary), forbidden_table(crf.forbidden, names), crf.order)
     return ChainProblem(chosen, index, names, model, data, labels, weights)
+
+
+def _named(classes: Any) -> list[Any]:
+    """Check the classes that a caller names."""
+    found = observed(items(classes, "classes", "a list of labels"), "classes")
+    if None in found:
+        raise InputError("classes", "labels", "None or -1, which is not observed", "leave it out")
+    return classes_of(found)
 
 
 def with_validation(problem: ChainProblem, validation: Any) -> ChainProblem:
@@ -199,7 +199,7 @@ def with_validation(problem: ChainProblem, validation: Any) -> ChainProblem:
         raise InputError("validation", "a tuple (X, Y)", got, "or leave it out")
     with renamed("X", "validation[0]"), renamed("Y", "validation[1]"):
         data = problem.index.encode(validation[0])
-        labels = codes_of(flat_labels(validation[1], data.offsets), problem.classes)
+        labels = codes_of(observed_labels(validation[1], data.offsets), problem.classes)
     return replace(problem, validation=(data, labels))
 
 
@@ -222,7 +222,11 @@ def _weights(crf: Any, sample_weight: Any, labels: IntArray, classes: list[Any],
         given = crf.class_weight
         if isinstance(given, dict):
             places = {label: i for i, label in enumerate(classes)}
-            given = {places[label]: weight for label, weight in given.items() if label in places}
+            unknown = [label for label in given if label not in places]
+            if unknown:
+                expected, got = f"labels among the {len(classes)} classes as keys", f"{unknown[0]!r:.60}"
+                raise InputError("class_weight", expected, got, "drop it; a label that Y does not have has no weight")
+            given = {places[label]: weight for label, weight in given.items()}
         weights *= class_weights(given, labels, len(classes))[np.maximum(labels, 0)]
     return weights
 

@@ -10,9 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isinglass.errors import InputError
-from isinglass.validation import IntArray
+from isinglass.inference.memory import available_memory, require_memory
+from isinglass.learning.optimisers import Optimizer
+from isinglass.validation import IntArray, array_of, bytes_text, real_numbers, to_integers
 
 FloatArray = NDArray[np.float64]
+FILLED = "use .filled(-1): -1 is not observed"
+NUMBERED = "number the labels from 0 on, e.g. with np.unique(Y, return_inverse=True)"
+MOST = int(np.iinfo(np.int64).max)
 
 
 @contextmanager
@@ -37,24 +42,37 @@ def renamed(old: str, new: str) -> Iterator[None]:
 
 
 def checked_labels(values: Any, shape: tuple[int, ...], argument: str) -> IntArray:
-    """Check the integer labels of one example, -1 where not observed, and return them flat."""
-    try:
-        array = np.asarray(values)
-    except ValueError:
-        remedy = "give labels the shape of their example"
-        raise InputError(argument, f"labels of shape {shape}", "values that do not form an array", remedy) from None
+    """Check the integer labels of one example, -1 (or masked) where not observed, and return them flat."""
+    expected, remedy = f"labels of shape {shape}", "give labels the shape of their example"
+    array = array_of(observed(values, argument), argument, expected, FILLED, remedy)
     if array.dtype.kind == "b":
         array = array.astype(np.int64)
     if array.dtype.kind not in "iu" and array.size:
-        raise InputError(argument, "integer labels", f"dtype {array.dtype}", "convert with .astype(int)")
+        raise InputError(argument, "integer labels", f"dtype {array.dtype}", to_integers(array, NUMBERED))
     if array.shape != shape:
         remedy = "give each variable of an example a label (-1: not observed)"
-        raise InputError(argument, f"labels of shape {shape}", f"shape {array.shape}", remedy)
+        raise InputError(argument, expected, f"shape {array.shape}", remedy)
+    if array.dtype.kind == "u" and array.size and int(array.max()) > MOST:
+        raise InputError(argument, f"labels from 0 to {MOST}", f"{array.max()}", NUMBERED)
     labels = array.astype(np.int64)
     if (labels < -1).any():
-        got, remedy = f"{labels.min()}", "number the labels from 0 on, e.g. with np.unique(Y, return_inverse=True)"
-        raise InputError(argument, "labels from 0 on, and -1 for not observed", got, remedy)
+        raise InputError(argument, "labels from 0 on, and -1 for not observed", f"{labels.min()}", NUMBERED)
     return labels.ravel()
+
+
+def observed(values: Any, argument: str) -> Any:
+    """Return integers with -1 for those that are masked, where they come as a masked array; else what came.
+
+    Examples
+    --------
+    >>> observed(np.ma.masked_equal([1, 255, 0], 255), "Y").tolist()
+    [1, -1, 0]
+    """
+    if not isinstance(values, np.ma.MaskedArray) or values.dtype.kind not in "iub":
+        return values
+    if values.dtype.kind == "u" and values.count() and int(values.max()) > MOST:
+        raise InputError(argument, f"numbers up to {MOST}", f"{values.max()}", NUMBERED)
+    return np.ma.filled(values.astype(np.int64), -1)
 
 
 def refuse_spins(labels: IntArray) -> None:
@@ -66,10 +84,7 @@ def refuse_spins(labels: IntArray) -> None:
 def example_weights(given: Any, n_examples: int) -> FloatArray:
     """Check one weight for each example."""
     expected, remedy = f"one number for each of {n_examples} examples", "weights of single labels: class_weight"
-    try:
-        weights = np.asarray(given, np.float64)
-    except (ValueError, TypeError):
-        raise InputError("sample_weight", expected, f"{given!r:.60}", remedy) from None
+    weights = real_numbers(given, "sample_weight", expected, remedy)
     if weights.shape != (n_examples,):
         raise InputError("sample_weight", expected, f"shape {weights.shape}", remedy)
     if not np.isfinite(weights).all() or (weights < 0).any():
@@ -99,12 +114,27 @@ def class_weights(given: Any, labels: IntArray, n_states: int) -> FloatArray:
         if unknown:
             raise InputError("class_weight", f"labels from 0 to {n_states - 1} as keys", repr(unknown[0]), "drop it")
         given = [given.get(k, 1.0) for k in range(n_states)]
-    try:
-        weights = np.asarray(given, np.float64)
-    except (ValueError, TypeError):
-        raise InputError("class_weight", expected, f"{given!r:.60}", "give numbers") from None
+    weights = real_numbers(given, "class_weight", expected, "give numbers")
     if weights.shape != (n_states,):
         raise InputError("class_weight", expected, f"shape {weights.shape}", "or give n_states")
     if not np.isfinite(weights).all() or (weights < 0).any():
         raise InputError("class_weight", "finite numbers that are not negative", f"{weights.tolist()!r:.60}", "clip it")
     return weights
+
+
+def require_room(n_states: int, size: int, beliefs: int, optimizer: Optimizer[Any, Any]) -> None:
+    """Refuse, before any work, labels so large or so many that training would not fit in memory.
+
+    Parameters
+    ----------
+    n_states : int
+    size : int
+        The number of parameters; an optimiser holds several vectors of them.
+    beliefs : int
+        Entries of the beliefs of one example.
+    optimizer : Optimizer
+    """
+    steps = min(getattr(optimizer, "memory", 0), getattr(optimizer, "max_iter", 0))
+    needed = 8.0 * ((4 + 2 * steps) * size + beliefs)
+    what = f"tables of {n_states} x {n_states} labels need {bytes_text(needed)} in training"
+    require_memory(needed, available_memory(), what, f"have fewer labels; if some of them do not occur, {NUMBERED}")

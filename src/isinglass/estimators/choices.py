@@ -26,7 +26,7 @@ from isinglass.learning.optimisers.minibatch import MiniBatch
 from isinglass.models import Model
 from isinglass.models.checks import flag
 from isinglass.models.entropy import FACTORS, VARIABLES
-from isinglass.validation import number, whole_number
+from isinglass.validation import number, thread_count, whole_number
 
 AUTOMATIC = "auto"
 MOST_ITERATIONS = 10  # of an inference by name that training goes back through, unless the user gives a number
@@ -275,11 +275,7 @@ def jobs_of(n_jobs: Any) -> int:
         return 1
     if isinstance(n_jobs, int) and n_jobs == -1:
         return os.cpu_count() or 1
-    with_all = "or -1 for all processors"
-    try:
-        return whole_number(n_jobs, "n_jobs", 1)
-    except InputError as error:
-        raise InputError("n_jobs", error.expected, error.got, with_all) from None
+    return thread_count(n_jobs, "n_jobs", "or -1 for all processors")
 
 
 def _check_rest(crf: Any, loss: losses.Loss) -> None:

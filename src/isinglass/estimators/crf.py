@@ -8,7 +8,6 @@ are those of their own packages.
 from __future__ import annotations
 
 import math
-import warnings
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
 from typing import Any, Self
@@ -18,9 +17,9 @@ from numpy.typing import NDArray
 
 from isinglass import decoding
 from isinglass.base import BaseEstimator, NotFittedError
-from isinglass.errors import ConvergenceWarning, InputError
+from isinglass.errors import InputError, no_convergence_warnings, warn_of_convergence
 from isinglass.estimators import files
-from isinglass.estimators.checks import class_weights, example_weights, renamed
+from isinglass.estimators.checks import class_weights, example_weights, refuse_spins, renamed, require_room
 from isinglass.estimators.choices import (
     Choices,
     algorithm_of,
@@ -43,15 +42,18 @@ from isinglass.estimators.stages import (
     start_loss,
     train_stages,
 )
-from isinglass.estimators.training import Epoch
+from isinglass.estimators.training import Epoch, warning_of
 from isinglass.inference import Result
 from isinglass.inference.convex_weights import EntropyTable
+from isinglass.inference.result import belief_entries
 from isinglass.io.files import PathLike
 from isinglass.models import EntropyModel, Model
+from isinglass.models.symmetry import require_symmetric
 from isinglass.validation import IntArray, whole_number
 
 FloatArray = NDArray[np.float64]
-_OF_DATA = ("bias", "edge_bias", "edges", "class_weight", "entropy", "inference")  # what the compiled data depend on
+# what the compiled data depend on
+_OF_DATA = ("bias", "edge_bias", "edges", "symmetric", "class_weight", "entropy", "inference")
 
 
 class CRF(BaseEstimator):  # type: ignore[misc]
@@ -132,8 +134,7 @@ class CRF(BaseEstimator):  # type: ignore[misc]
         for stage in stages:
             stage.history_ = self.history_
         self._announce(problems)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)  # whether inference converged is in history_
+        with no_convergence_warnings():  # whether inference converged is in history_
             trained = train_stages(stages, problems, known)
         self._keep(stages[trained.stage], trained)
         return self
@@ -219,7 +220,12 @@ class CRF(BaseEstimator):  # type: ignore[misc]
         if not fits_entropy(self):
             return model
         first = algorithm_of(self).weights  # type: ignore[attr-defined]
-        return EntropyModel(model, first.variables, first.factors)
+        return EntropyModel(model, first.variables, first.factors, symmetric=self._is_symmetric())
+
+    def _is_symmetric(self) -> bool:
+        """Tell whether all tables of edges are symmetric in the two labels."""
+        given = getattr(self, "symmetric", False)
+        return isinstance(given, bool | np.bool_) and bool(given)
 
     def _problems(self, stages: list[CRF], X: Any, Y: Any, sample_weight: Any, validation: Any) -> list[Problem]:
         """Check everything, and compile the model of each stage; one that is the same in the next is used again."""
@@ -238,10 +244,14 @@ class CRF(BaseEstimator):  # type: ignore[misc]
         """Check the data, and compile the model."""
         examples = self._examples(X)
         labels = self._flat_labels(examples, Y)
+        refuse_spins(labels)
         n_states = self._states(labels)
+        require_room(n_states, n_states**2, 0, chosen.optimizer)
         sample = None if sample_weight is None else example_weights(sample_weight, len(examples))
         classes = None if self.class_weight is None else class_weights(self.class_weight, labels, n_states)
         data = self._data(examples, labels, n_states, sample, classes)
+        beliefs = 0 if chosen.loss.facts.uses == "potentials" else belief_entries(data.model.graph) // len(examples)
+        require_room(n_states, data.model.size * chosen.own, beliefs, chosen.optimizer)
         self._check_entropy(chosen, data.model)
         held_out = None if validation is None else self._held_out(validation, data.model, n_states, classes)
         return Problem(chosen.for_model(data.model), data, held_out)
@@ -252,6 +262,8 @@ class CRF(BaseEstimator):  # type: ignore[misc]
         if isinstance(weights, EntropyTable):
             with renamed("weights", "entropy"):
                 weights.on(model.graph)
+                if self._is_symmetric() and np.ndim(weights.factors) == 2:
+                    require_symmetric(np.asarray(weights.factors), "weights['factors']")
 
     def _data(
         self, examples: Any, labels: IntArray, n_states: int, sample: FloatArray | None, classes: FloatArray | None
@@ -335,12 +347,8 @@ class CRF(BaseEstimator):  # type: ignore[misc]
         where = "training" if self.stages is None else f"stage {trained.stage} of training"
         if self.started_from_ is not None and trained.stage == 0:
             where = f"the start of training, with loss {self.started_from_!r},"
-        if found.message == "interrupted":
-            text = f"{where} was interrupted after {found.iterations} iterations; the best parameters so far are kept"
-            warnings.warn(text, ConvergenceWarning, stacklevel=3)
-        elif not (found.converged or found.message.startswith(("stopped by the callback", "the validation loss"))):
-            text = f"{where} stopped after {found.iterations} iterations: {found.message}; raise max_iter or tol"
-            warnings.warn(text, ConvergenceWarning, stacklevel=3)
+        if (text := warning_of(found, where)) is not None:
+            warn_of_convergence(text, stacklevel=3)
 
     def _named(self, model: Model, theta: FloatArray) -> dict[str, FloatArray]:
         """Return the named parameters; where each iteration has its own, that is their first axis."""
@@ -373,8 +381,7 @@ class CRF(BaseEstimator):  # type: ignore[misc]
         if len(vectors) > 1 and getattr(algorithm, "iterations", None) != len(vectors):
             expected = f"{len(vectors)}, as many as have parameters"
             raise InputError("iterations", expected, f"{stage.iterations}", "fit anew to change it")
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)
+        with no_convergence_warnings():
             return model, predicted(
                 model, vectors, algorithm, lambda rows: stage._model(_rows(examples, rows), self.n_states_),
                 jobs_of(stage.n_jobs),

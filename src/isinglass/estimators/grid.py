@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isinglass.errors import InputError
-from isinglass.estimators.checks import checked_labels, refuse_spins
+from isinglass.estimators.checks import checked_labels
 from isinglass.estimators.crf import CRF
 from isinglass.models import Model, grid_model
 from isinglass.models.checks import dense
@@ -194,7 +194,6 @@ class GridCRF(CRF):
                 raise InputError("Y", f"labels for each of {len(X)} images", f"{len(found)}", remedy)
             parts = enumerate(zip(X, found, strict=True))
             labels = np.concatenate([checked_labels(y, x.shape[:2], f"Y[{i}]") for i, (x, y) in parts])
-        refuse_spins(labels)
         return labels
 
     def _plain_model(self, X: Images, n_states: int, like: Model | None) -> Model:

@@ -22,14 +22,15 @@ from scipy.sparse import csr_array
 
 from isinglass.errors import InputError
 from isinglass.estimators.chain_constraints import forbidden_table
-from isinglass.estimators.chain_features import Encoded, FeatureIndex, classes_of, codes_of, flat_labels
+from isinglass.estimators.chain_features import Encoded, FeatureIndex, classes_of, codes_of, observed_labels
 from isinglass.estimators.chain_training import decoder_of
 from isinglass.estimators.checks import example_weights
+from isinglass.estimators.choices import jobs_of
 from isinglass.estimators.sequence import SequenceEstimator
 from isinglass.estimators.training import Epoch
 from isinglass.models.attributes import StateFeatures
 from isinglass.models.sequences import SequenceModel, ends_of
-from isinglass.validation import IntArray, number, whole_number
+from isinglass.validation import IntArray, number
 
 FloatArray = NDArray[np.float64]
 
@@ -94,8 +95,8 @@ class HMM(SequenceEstimator):
             Arrays (length, features), dense or scipy.sparse, or lists of tokens: dicts or lists of strings. Values
             must not be negative.
         Y : list of label sequences
-            Labels of any hashable type; None, and -1 where labels are integers, is "not observed": neither the token
-            nor its transitions count.
+            Labels of one type, any that is hashable; None, -1 among numbers, and what is masked, is "not observed":
+            neither the token nor its transitions count.
         sample_weight : array (sequences,), optional
             How often each sequence counts.
         """
@@ -103,7 +104,7 @@ class HMM(SequenceEstimator):
         index, data = FeatureIndex.learn(X, False)
         if (data.X.data < 0).any():
             raise InputError("X", "attributes that are counts", f"{data.X.data.min():g}", "use ChainCRF, or indicators")
-        flat = flat_labels(Y, data.offsets)
+        flat = observed_labels(Y, data.offsets, new=True)
         classes = classes_of(flat)
         if not classes:
             raise InputError("Y", "at least one observed label", "none", "None, or -1 for integers, is not observed")
@@ -137,7 +138,7 @@ class HMM(SequenceEstimator):
     def _checked(self) -> float:
         """Check every parameter, and return alpha."""
         decoder_of(self)
-        whole_number(self.n_jobs, "n_jobs", 1)
+        jobs_of(self.n_jobs)
         alpha = number(self.alpha, "alpha", 0, math.inf)
         if alpha == 0:
             raise InputError("alpha", "a positive number", "0", "a small one hardly smooths")

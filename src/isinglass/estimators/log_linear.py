@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import replace
 from typing import Any, Self
 
@@ -10,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isinglass import losses
-from isinglass.errors import ConvergenceWarning
+from isinglass.errors import warn_of_convergence
 from isinglass.estimators.chain_training import ChainChoices, ChainProblem, checked, go_on, problem_of, with_validation
 from isinglass.estimators.sequence import SequenceEstimator
 from isinglass.estimators.stages import ENDS_ALL, opened, start_line, start_loss
-from isinglass.estimators.training import Epoch, train
+from isinglass.estimators.training import Epoch, train, warning_of
 from isinglass.learning.optimisers.base import OptimResult
 
 FloatArray = NDArray[np.float64]
@@ -41,7 +40,7 @@ class LogLinearSequence(SequenceEstimator):
         X : list of sequences
             Arrays (length, features), dense or scipy.sparse, or lists of tokens: dicts or lists of strings.
         Y : list of label sequences
-            Labels of any hashable type; None, and -1 where labels are integers, is "not observed".
+            Labels of one type, any that is hashable; None, -1 among numbers, and what is masked, is "not observed".
         sample_weight : array (sequences,), optional
             How often each sequence counts.
         validation : tuple (X, Y), optional
@@ -110,9 +109,5 @@ class LogLinearSequence(SequenceEstimator):
 
     def _warn(self, found: OptimResult) -> None:
         """Say where training did not end by itself."""
-        if found.message == "interrupted":
-            text = f"training was interrupted after {found.iterations} iterations; the best parameters so far are kept"
-            warnings.warn(text, ConvergenceWarning, stacklevel=3)
-        elif not (found.converged or found.message.startswith(("stopped by the callback", "the validation loss"))):
-            text = f"training stopped after {found.iterations} iterations: {found.message}; raise max_iter or tol"
-            warnings.warn(text, ConvergenceWarning, stacklevel=3)
+        if (text := warning_of(found)) is not None:
+            warn_of_convergence(text, stacklevel=3)

@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isinglass.base import BaseEstimator, NotFittedError
-from isinglass.errors import ConvergenceWarning, InputError
-from isinglass.estimators.checks import example_weights, refuse_spins, renamed
+from isinglass.errors import InputError, no_convergence_warnings, warn_of_convergence
+from isinglass.estimators.checks import example_weights, observed, refuse_spins, renamed
+from isinglass.estimators.training import warning_of
 from isinglass.gradients import rule
 from isinglass.graph.factor_graph import FactorGraph
 from isinglass.inference import Algorithm, Exact, infer
@@ -124,7 +125,7 @@ class MRF(BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         X : int array (samples, variables)
-            States; -1 where a value is missing.
+            States; -1, or masked in a masked array, where a value is missing.
         y : None
             Ignored; for scikit-learn.
         sample_weight : array (samples,), optional
@@ -145,17 +146,15 @@ class MRF(BaseEstimator):  # type: ignore[misc]
         start = self._start(model)
         self.terms_ = _counted(objective) if self.method == "pseudo" else None
         self.history_: list[tuple[float, float]] = []
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)
+        with no_convergence_warnings():
             found = optimizer.minimise(objective, start, callback=self._told)
         self.theta_ = found.x
         self.parameters_ = model.split(found.x)
         self.potentials_ = model.potentials(found.x)
         self.n_iter_, self.converged_, self.objective_ = found.iterations, found.converged, found.value
         self.message_ = found.message
-        if not found.converged and "callback" not in found.message:
-            text = f"training stopped after {found.iterations} iterations: {found.message}; raise max_iter, tol or l2"
-            warnings.warn(text, ConvergenceWarning, stacklevel=2)
+        if (text := warning_of(found, remedy="raise max_iter, tol or l2")) is not None:
+            warn_of_convergence(text, stacklevel=2)
         return self
 
     def score_samples(self, X: Any) -> FloatArray:
@@ -226,6 +225,8 @@ class MRF(BaseEstimator):  # type: ignore[misc]
 
     def _samples(self, model: Model, X: Any, sample_weight: Any) -> Samples:
         states = _states(X, model.graph)
+        with renamed("Y", "X"):
+            refuse_spins(states)
         weights = np.ones(len(states)) if sample_weight is None else example_weights(sample_weight, len(states))
         samples = Samples.of(states, weights)
         if not (samples.states >= 0).any():
@@ -264,7 +265,7 @@ def _counted(objective: MarkovObjective) -> TermCounts:
 def _states(X: Any, graph: FactorGraph) -> IntArray:
     """Check samples."""
     try:
-        states = integers(X, "X", 2)
+        states = integers(observed(X, "X"), "X", 2)
     except InputError as error:
         remedy = f"{error.remedy}; " * bool(error.remedy) + "-1, not nan or None, is a missing value"
         raise InputError("X", error.expected, error.got, remedy) from None
@@ -277,6 +278,4 @@ def _states(X: Any, graph: FactorGraph) -> IntArray:
         remedy = "states count from 0, -1 is a missing value"
         got = f"{states[n, i]} for variable {i} of sample {n}"
         raise InputError("X", f"states from 0 to {graph.cards[i] - 1}", got, remedy)
-    with renamed("Y", "X"):
-        refuse_spins(states)
     return states

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -13,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isinglass.estimators.choices import Choices
+from isinglass.estimators.fingerprints import fingerprint
 from isinglass.gradients.taping import FULL_BYTES, full_tape_bytes
 from isinglass.inference import Algorithm, EntropyWeights
 from isinglass.learning.objective import Objective
@@ -22,7 +22,6 @@ from isinglass.models import Model
 from isinglass.validation import IntArray
 
 FloatArray = NDArray[np.float64]
-_LIMITS = ("max_iter", "epochs", "tol", "ftol")  # options of an optimiser that may change between two runs
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,16 +130,11 @@ class Problem:
 
     def fingerprint(self, start: FloatArray) -> str:
         """Return a text that another problem, by data or choices, does not have; limits of the run may differ."""
-        chosen = self.chosen
-        digest = hashlib.sha256()
-        made = [described(one) for one in (chosen.algorithm, chosen.loss, chosen.rule, chosen.optimizer)]
-        digest.update(repr((made, chosen.l2, chosen.own, self.data.model.parameters)).encode())
-        validation = () if self.validation is None else self.validation.contents()
-        for array in (start, *self.data.contents(), *validation):
-            plain = np.ascontiguousarray(array)
-            digest.update(f"{plain.dtype.str}{plain.shape}".encode())
-            digest.update(plain.tobytes())
-        return digest.hexdigest()
+        chosen, model = self.chosen, self.data.model
+        made = chosen.algorithm, chosen.loss, chosen.rule, chosen.optimizer, chosen.l2, chosen.own
+        terms = [repr(term) for term in model.terms]
+        held = None if self.validation is None else list(self.validation.contents())
+        return fingerprint(made, terms, model.parameters, start, list(self.data.contents()), held)
 
     def _total(self, data: Data, share: float) -> Total:
         chosen = self.chosen
@@ -178,19 +172,3 @@ def _splits(algorithm: Algorithm) -> bool:
     """Tell whether an inference has no options for single factors, which are those of all examples together."""
     options = vars(algorithm).values()
     return not any(isinstance(option, np.ndarray | list | tuple | EntropyWeights) for option in options)
-
-
-def described(value: Any) -> Any:
-    """Return an option, or an object with its options, as text that tells it from others, whatever the process.
-
-    Options that a run may change on its way are left out.
-    """
-    if isinstance(value, np.ndarray):
-        return (value.dtype.str, value.shape, value.tobytes())
-    if isinstance(value, np.random.Generator):
-        return "a generator"
-    if not hasattr(value, "__dict__"):
-        return repr(value)
-    limits = _LIMITS if isinstance(value, Optimizer) else ()
-    options = {name: described(option) for name, option in vars(value).items() if name not in limits}
-    return (type(value).__qualname__, options)

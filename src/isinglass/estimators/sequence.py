@@ -24,9 +24,10 @@ from isinglass.base import BaseEstimator, NotFittedError
 from isinglass.errors import InputError
 from isinglass.estimators import chain_files
 from isinglass.estimators.chain_constraints import Constraints, constraints
-from isinglass.estimators.chain_features import Encoded, FeatureIndex, codes_of, flat_labels
+from isinglass.estimators.chain_features import Encoded, FeatureIndex, codes_of, observed_labels
 from isinglass.estimators.chain_training import decoder_of
 from isinglass.estimators.checks import example_weights, renamed
+from isinglass.estimators.choices import jobs_of
 from isinglass.inference.sequences import (
     Transition,
     best_labels,
@@ -140,7 +141,7 @@ class SequenceEstimator(BaseEstimator):  # type: ignore[misc]
     def score(self, X: Any, Y: Any, sample_weight: Any = None) -> float:
         """Return the share of observed labels that `predict` gets right."""
         data, rules = self._data(X, None, None, None)
-        labels = codes_of(flat_labels(Y, data.offsets), self.classes_, strict=False)
+        labels = codes_of(observed_labels(Y, data.offsets), self.classes_, strict=False)
         seen = (labels != -1).astype(np.float64)
         if sample_weight is not None:
             sizes = np.diff(data.offsets)
@@ -237,7 +238,7 @@ class SequenceEstimator(BaseEstimator):  # type: ignore[misc]
                 require_possible(values(found), first)
             return found
 
-        return Spreading(whole_number(self.n_jobs, "n_jobs", 1))(one, list(sequences.pieces()))
+        return Spreading(jobs_of(self.n_jobs))(one, list(sequences.pieces()))
 
 
 def _n_best(

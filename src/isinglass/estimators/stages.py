@@ -171,7 +171,7 @@ def start_of(problem: Problem, known: Known, i: int) -> FloatArray:
     if isinstance(model, EntropyModel) and known.entropy is not None:
         with renamed("variables", "warm_start: entropy_['variables']"):
             stacks |= {name: array[None] for name, array in model.parameters_of(**known.entropy).items()}
-    vectors = [model.join({name: stack[t] for name, stack in stacks.items()}) for t in range(own)]
+    vectors = [model.reduced(model.join({name: stack[t] for name, stack in stacks.items()})) for t in range(own)]
     return np.concatenate(vectors)
 
 

@@ -130,6 +130,15 @@ def train(problem: Trainable, start: FloatArray, crf: Any, stage: int = 0) -> Op
     return told.best_of(found)
 
 
+def warning_of(found: OptimResult, where: str = "training", remedy: str = "raise max_iter or tol") -> str | None:
+    """Return what to say of training that did not end by itself; None where there is nothing to say."""
+    if found.message == "interrupted":
+        return f"{where} was interrupted after {found.iterations} iterations; the best parameters so far are kept"
+    if found.converged or found.message.startswith(("stopped by the callback", "the validation loss")):
+        return None
+    return f"{where} stopped after {found.iterations} iterations: {found.message}; {remedy}"
+
+
 class Parts:
     """The objective of minibatches, which are in the order of the data; those that come back are compiled once."""
 

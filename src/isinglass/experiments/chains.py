@@ -14,7 +14,6 @@ anywhere.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -24,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isinglass import losses
-from isinglass.errors import ConvergenceWarning, InputError
+from isinglass.errors import InputError, no_convergence_warnings
 from isinglass.estimators import ChainCRF
 from isinglass.experiments.experiment import Experiment, Plot, Progress, Report, register, shared
 from isinglass.experiments.statistics import holm, p_value
@@ -148,8 +147,7 @@ def trained(rows: Sequence[str], X: list[FloatArray], Y: list[IntArray]) -> dict
     found: dict[str, FloatArray] = {}
     weights = np.append(np.ones(len(X)), 0.0)  # one chain more, of no weight: both labels are there
     X, Y = [*X, np.eye(2)], [*Y, np.arange(2)]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
+    with no_convergence_warnings():
         found["cl"] = crf.fit(X, Y, weights).theta_.copy()
         for row in rows:
             if row != "cl":

@@ -16,7 +16,6 @@ iterations are those of a run with ``max_iter=T``, so that nothing of the solver
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple
@@ -25,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isinglass.datasets.photographs import SCENE_LABELS, Photographs, load_street_scenes
-from isinglass.errors import ConvergenceWarning, InputError
+from isinglass.errors import InputError, no_convergence_warnings
 from isinglass.estimators import GridCRF
 from isinglass.experiments.experiment import Experiment, Plot, Progress, Report, register
 from isinglass.features import ImageFeatures
@@ -132,8 +131,7 @@ def followed(potentials: Potentials, algorithm: ConvexFreeEnergy, counts: Sequen
         chosen = replace(algorithm, tol=0.0, max_iter=count)
         began = time.process_time()
         try:
-            with warnings.catch_warnings(), np.errstate(all="ignore"):
-                warnings.simplefilter("ignore", ConvergenceWarning)
+            with no_convergence_warnings(), np.errstate(all="ignore"):
                 result = infer(potentials, chosen)
         except InputError as refusal:
             if refusal.argument != "solver":
@@ -183,8 +181,7 @@ def _problems(photographs: Photographs, side: int, most: int, jobs: int) -> list
     scene = features.transform(photographs.X_test[:1, ::side, ::side])
     options = {"l2": L2, "n_states": len(SCENE_LABELS), "n_jobs": jobs, "optimizer": Lbfgs(max_iter=most, memory=20)}
     fixed, fit = (GridCRF("convex", loss="uquad", gradient="implicit", entropy=e, **options) for e in ("A", "fit"))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
+    with no_convergence_warnings():
         fixed.fit(X, Y)
         fit.set_params(warm_start=True)
         fit.theta_ = np.zeros(fit._model(X[:1], fit.n_states).size)

@@ -12,7 +12,6 @@ The figures did not survive; at 50 % noise the error of A is .0710 (table 1.1), 
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, ClassVar, NamedTuple
@@ -20,7 +19,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from isinglass.datasets import NoisyDigits, noisy_digits
-from isinglass.errors import ConvergenceWarning, InputError
+from isinglass.errors import InputError, no_convergence_warnings
 from isinglass.estimators import GridCRF
 from isinglass.experiments.experiment import Experiment, Plot, Progress, Report, register, shared
 from isinglass.experiments.methods import (
@@ -159,8 +158,7 @@ def train(row: str, data: NoisyDigits, training: Training) -> dict[str, Fitted]:
     found = {}
     for kind in KINDS:
         began = time.perf_counter()
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)  # told in the report
+        with no_convergence_warnings():  # told in the report
             crf.fit(data.X, data.Y)
         found[kind] = fitted_of(crf, inference, time.perf_counter() - began)
         crf.set_params(stages=None, entropy="fit", warm_start=True)

@@ -17,7 +17,6 @@ chain that sees the first one's guesses, of three words (true parts of speech in
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
@@ -29,7 +28,7 @@ from scipy.sparse import csr_array
 from isinglass import decoding, losses
 from isinglass.datasets import entity_attributes
 from isinglass.datasets.chunking import read_chunking
-from isinglass.errors import ConvergenceWarning
+from isinglass.errors import no_convergence_warnings
 from isinglass.estimators import ChainCRF
 from isinglass.experiments.experiment import Experiment, Progress, Report, register
 from isinglass.experiments.skipchain import f1_interval
@@ -107,8 +106,7 @@ class FatChain(Experiment):
             max_iter=most,
             n_jobs=self.n_jobs,
         )
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)
+        with no_convergence_warnings():
             return chain.fit(X, Y)
 
 
@@ -173,8 +171,7 @@ class FatChainModel:
         found: tuple[list[list[str]], list[list[str]]] = ([], [])
         for block in blocks(2 * np.diff(data.offsets)):
             sentences = range(len(data.offsets) - 1)[block]
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", ConvergenceWarning)
+            with no_convergence_warnings():
                 result = infer(self.model(data, sentences).potentials(self.theta), self.algorithm)
             states = decoding.make("mpm")(result).tolist()
             for s in sentences:

@@ -17,7 +17,6 @@ rule there is: the more probable path under the true model.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -26,7 +25,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from isinglass.errors import ConvergenceWarning, InputError
+from isinglass.errors import InputError, no_convergence_warnings
 from isinglass.estimators import HMM, MEMM, ChainCRF
 from isinglass.experiments.experiment import Experiment, Plot, Progress, Report, register, shared
 from isinglass.metrics import sequence_accuracy
@@ -118,8 +117,7 @@ def errors(noise: float, draw: int, n_train: int, n_test: int) -> dict[str, tupl
     models = (HMM(forbidden=FORBIDDEN), MEMM(**options), ChainCRF(**options))
     found = {}
     for name, model in zip(_MODELS, models, strict=True):
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)
+        with no_convergence_warnings():
             model.fit(X, Y)
         found[name] = (1 - sequence_accuracy(Y_test, model.predict(X_test)), 1 - model.score(X_test, Y_test))
     return found

@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import re
 import time
-import warnings
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -27,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isinglass import losses
-from isinglass.errors import ConvergenceWarning, InputError
+from isinglass.errors import InputError, no_convergence_warnings
 from isinglass.estimators import GridCRF
 from isinglass.inference import Algorithm, ConvexFreeEnergy, Result, infer
 from isinglass.inference.algorithm import make as make_inference
@@ -160,8 +159,7 @@ def train(name: str, X: FloatArray, Y: NDArray[Any], training: Training, start: 
     crf = _estimator(name, training, Y.size)
     if start is not None:
         crf.theta_, crf.parameters_ = start, grid_model(X[:1], 2).split(start)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # told in the report
+    with no_convergence_warnings():  # told in the report
         crf.fit(X, Y)
     fitted = fitted_of(crf, inference, time.perf_counter() - began, name.startswith("pseudo") or "-" in name)
     return replace(fitted, from_picture=name.endswith(START))
@@ -227,8 +225,7 @@ def optimizer_of(training: Training, n_pixels: int, ftol: float) -> Lbfgs:
 def predict(fitted: Fitted, X: FloatArray) -> Result:
     """Run the inference of a method on images, all in one result."""
     model, init = grid_model(X, 2), None
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
+    with no_convergence_warnings():
         if fitted.from_picture:
             named = model.split(fitted.theta)
             held = model.join({**named, "node": named["node"] + _HOLD * np.eye(2)})

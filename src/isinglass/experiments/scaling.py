@@ -18,7 +18,6 @@ what depends on the graph only. A method goes on until a run of it takes more th
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
@@ -26,7 +25,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from isinglass import losses
-from isinglass.errors import ConvergenceWarning, InputError
+from isinglass.errors import InputError, no_convergence_warnings
 from isinglass.experiments.experiment import Experiment, Plot, Progress, Report, register
 from isinglass.gradients import rule
 from isinglass.graph import grid_graph
@@ -114,8 +113,7 @@ def measured(method: Method, side: int) -> dict[str, Any]:
     assert isinstance(loss, BeliefLoss)
     labels = np.random.default_rng(side).integers(0, 2, side * side)
     chosen = rule(method.gradient)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
+    with no_convergence_warnings():
         last = chosen.evaluate(potentials, method.algorithm, lambda result: loss(result, labels))
         times = timed(lambda: chosen.evaluate(potentials, method.algorithm, lambda result: loss(result, labels)))
     return {

@@ -21,7 +21,6 @@ from __future__ import annotations
 import copy
 import os
 import time
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
@@ -30,7 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isinglass.datasets.photographs import Photographs, load_horses, load_street_scenes
-from isinglass.errors import ConvergenceWarning, InputError
+from isinglass.errors import InputError, no_convergence_warnings
 from isinglass.estimators import GridCRF
 from isinglass.experiments.experiment import Experiment, Progress, Report, register
 from isinglass.experiments.statistics import p_value
@@ -191,8 +190,7 @@ class Training:
             crf = copy.copy(start).set_params(**{**crf.get_params(deep=False), "warm_start": True})
             crf.theta_ = scale * start.theta_
         began = time.perf_counter()
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)
+        with no_convergence_warnings():
             if row == "uquad" and not self.quick:
                 self._fit_few(crf, X, Y)
             crf.fit(X, Y)

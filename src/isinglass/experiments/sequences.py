@@ -9,14 +9,13 @@ same attributes (L-BFGS, c2 = 1) is in the notes.
 from __future__ import annotations
 
 import time
-import warnings
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
 from isinglass.datasets import load_conll2000, load_letters
-from isinglass.errors import ConvergenceWarning
+from isinglass.errors import no_convergence_warnings
 from isinglass.estimators import ChainCRF
 from isinglass.experiments.experiment import Experiment, Progress, Report, register
 from isinglass.metrics import sequence_accuracy, span_scores
@@ -126,8 +125,7 @@ class LettersExperiment(Experiment):
 def _trained(crf: ChainCRF, X: Any, Y: Any) -> tuple[ChainCRF, float]:
     """Fit, and return the seconds that it took."""
     began = time.perf_counter()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
+    with no_convergence_warnings():
         crf.fit(X, Y)
     return crf, time.perf_counter() - began
 

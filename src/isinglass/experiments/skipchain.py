@@ -16,7 +16,6 @@ The difference of two F1 has a 95 % interval by resampling test sentences (paire
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -26,7 +25,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from isinglass.datasets import entity_attributes, load_wnut17
-from isinglass.errors import ConvergenceWarning
+from isinglass.errors import no_convergence_warnings
 from isinglass.estimators import ChainCRF, GraphCRF
 from isinglass.experiments.experiment import Experiment, Progress, Report, register
 from isinglass.inference import BeliefPropagation
@@ -172,8 +171,7 @@ def _scores(truth: Words, guess: Words) -> dict[str, float]:
 
 
 def _fit(crf: Any, X: Any, Y: Any) -> Any:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
+    with no_convergence_warnings():
         return crf.fit(X, Y)
 
 

@@ -12,7 +12,6 @@ iterations as a snake has cells.
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -22,7 +21,7 @@ from numpy.typing import NDArray
 
 from isinglass.datasets import load_snakes
 from isinglass.datasets.snakes import N_LABELS
-from isinglass.errors import ConvergenceWarning
+from isinglass.errors import no_convergence_warnings
 from isinglass.estimators import GraphCRF
 from isinglass.experiments.experiment import Experiment, Progress, Report, register
 from isinglass.inference import BeliefPropagation
@@ -80,8 +79,7 @@ def _with_edges(X: Sequence[tuple[Any, ...]], keep: bool) -> list[tuple[Any, ...
 def _trained(X: Sequence[Any], Y: Sequence[Any], max_iter: int) -> GraphCRF:
     inference = BeliefPropagation(schedule="flooding", iterations=CELLS)
     crf = GraphCRF(inference, loss="pseudo", l2=L2, max_iter=max_iter, n_states=N_LABELS)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
+    with no_convergence_warnings():
         crf.fit(X, Y)
     return crf
 

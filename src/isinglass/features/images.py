@@ -24,7 +24,7 @@ from scipy.ndimage import convolve1d, gaussian_filter, uniform_filter1d
 
 from isinglass.base import BaseEstimator, NotFittedError
 from isinglass.errors import InputError
-from isinglass.validation import whole_number
+from isinglass.validation import array_of, whole_number
 
 FloatArray = NDArray[np.float64]
 BINS, REACH, LEAST = 8, 3, 0.01
@@ -203,7 +203,7 @@ def _images(X: Any) -> list[FloatArray]:
         raise InputError("X", "at least one image (height, width, 3), in an array or a list", got)
     found = []
     for i, image in enumerate(X):
-        array = np.asarray(image)
+        array = array_of(image, f"X[{i}]", "an image (height, width, 3)")
         if array.ndim != 3 or array.shape[2] != 3 or 0 in array.shape:
             raise InputError(f"X[{i}]", "an image (height, width, 3)", f"shape {array.shape}")
         if array.dtype == np.uint8:

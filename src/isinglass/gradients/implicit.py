@@ -12,7 +12,6 @@ has a symmetric system of its own, which its backward solves.
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -20,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse.linalg import LinearOperator, gmres
 
-from isinglass.errors import ConvergenceWarning, InputError
+from isinglass.errors import InputError, warn_of_convergence
 from isinglass.gradients.rules import Evaluation, GradientRule, Loss, Stages, one_stage, register
 from isinglass.inference import ALGORITHMS, Algorithm, FixedPoint, Result, infer
 from isinglass.inference.result import cotangents
@@ -96,4 +95,4 @@ def _through(
 
 
 def _warn(what: str) -> None:
-    warnings.warn(f"{what}; {REMEDY}", ConvergenceWarning, stacklevel=3)
+    warn_of_convergence(f"{what}; {REMEDY}", stacklevel=3)

@@ -30,9 +30,11 @@ from numpy.typing import NDArray
 
 from isinglass.graph.edges import Edges, edges_of
 from isinglass.graph.factor_graph import FactorGraph
+from isinglass.interrupts import interruptible
 from isinglass.validation import IntArray
 
 DENSE = 5000  # variables of a block up to which resistances are computed
+LONG = 1000  # variables above which Ctrl-C is heard meanwhile
 DRAWS = 200  # acyclic subsets by random order
 TREES = 100  # by random walks: a share of a hundred has a standard deviation of at most 0.05, which changes the bound
 # by little, as the errors of many links cancel in it, and never makes it invalid
@@ -122,7 +124,7 @@ def _resistances(pairs: IntArray, n: int) -> NDArray[np.float64]:
     np.add.at(laplacian, (j, j), 1)
     np.subtract.at(laplacian, (i, j), 1)
     np.subtract.at(laplacian, (j, i), 1)
-    inverse = np.linalg.inv(laplacian)
+    inverse = interruptible(np.linalg.inv, laplacian) if n > LONG else np.linalg.inv(laplacian)
     rho: NDArray[np.float64] = inverse[i, i] + inverse[j, j] - 2 * inverse[i, j]
     return np.minimum(rho, (n - 1) / n)
 

@@ -10,39 +10,43 @@ from __future__ import annotations
 
 import numpy as np
 
-from isinglass.compilation import allocating
+from isinglass.compilation import cold, compiled
+from isinglass.validation import IntArray
 
 
-@allocating
-def adjacency(pairs, n):
+def adjacency(pairs: IntArray, n: int) -> tuple[IntArray, IntArray, IntArray]:
     """Return where the slots of each vertex begin, and the neighbour and the link of each slot."""
-    first = np.zeros(n + 1, np.int64)
-    for e in range(len(pairs)):
-        first[pairs[e, 0] + 1] += 1
-        first[pairs[e, 1] + 1] += 1
-    for v in range(n):
-        first[v + 1] += first[v]
+    first = np.concatenate([[0], np.cumsum(np.bincount(pairs.ravel(), minlength=n))]).astype(np.int64)
     neighbour, link = np.empty(2 * len(pairs), np.int64), np.empty(2 * len(pairs), np.int64)
-    free = first[:-1].copy()
+    _fill_slots(pairs, first[:-1].copy(), neighbour, link)
+    return first, neighbour, link
+
+
+def link_blocks(first: IntArray, neighbour: IntArray, link: IntArray) -> IntArray:
+    """Return the block of each link, numbered from zero, for the slots that `adjacency` returns."""
+    n, n_links = len(first) - 1, len(link) // 2
+    block, path, open_links = np.empty(n_links, np.int64), np.empty(n, np.int64), np.empty(n_links, np.int64)
+    disc, low, via = np.full(n, -1), np.zeros(n, np.int64), np.full(n, -1)
+    _find_blocks(first, neighbour, link, first[:-1].copy(), disc, low, via, path, open_links, block)
+    return block
+
+
+@compiled
+def _fill_slots(pairs, free, neighbour, link):
+    """Write the slots of each vertex, of which the first free one is known."""
     for e in range(len(pairs)):
         for side in range(2):
             slot = free[pairs[e, side]]
             free[pairs[e, side]] += 1
             neighbour[slot] = pairs[e, 1 - side]
             link[slot] = e
-    return first, neighbour, link
 
 
-@allocating
-def link_blocks(first, neighbour, link):
-    """Return the block of each link, numbered from zero, for the slots that `adjacency` returns."""
-    n, n_links = len(first) - 1, len(link) // 2
-    block = np.empty(n_links, np.int64)
-    disc, low, via = np.full(n, -1), np.zeros(n, np.int64), np.full(n, -1)
-    slot = first[:-1].copy()
-    path, open_links = np.empty(n, np.int64), np.empty(n_links, np.int64)
+@compiled
+def _find_blocks(first, neighbour, link, slot, disc, low, via, path, open_links, block):
+    """Search depth first; `slot` is the next of each vertex."""
     clock = blocks = opened = 0
-    for root in range(n):
+    for root in range(len(disc)):
         if disc[root] >= 0:
             continue
         disc[root] = low[root] = clock
@@ -75,10 +79,9 @@ def link_blocks(first, neighbour, link):
             if low[v] >= disc[p]:
                 opened = _close(open_links, opened, via[v], block, blocks)
                 blocks += 1
-    return block
 
 
-@allocating
+@cold
 def _close(open_links, opened, last, block, number):
     """Give the links opened since `last` their block; return how many stay open."""
     while True:

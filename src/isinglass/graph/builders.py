@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from isinglass.errors import InputError, MissingDependencyError
 from isinglass.graph.factor_graph import FactorGraph
-from isinglass.validation import IntArray, RandomState, generator, instance, integers, items, whole_number
+from isinglass.validation import IntArray, RandomState, array_of, generator, instance, integers, items, whole_number
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -194,7 +194,7 @@ def to_networkx(graph: FactorGraph) -> nx.Graph[Any]:
 def _pairwise(n: int, edge_lists: Sequence[IntArray], cards: ArrayLike) -> FactorGraph:
     """Assemble unary factors and edges, with a Python loop only where cardinalities are mixed."""
     n = whole_number(n, "n")
-    card = np.asarray(cards)
+    card = array_of(cards, "cards", "one number, or one for each variable")
     if card.ndim == 0:
         card = np.full(n, whole_number(card[()], "cards", 1))
     card = integers(card, "cards", 1)

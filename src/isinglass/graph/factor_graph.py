@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from isinglass.caching import Cache
 from isinglass.errors import InputError
 from isinglass.graph.views import View
 from isinglass.validation import IntArray, instance, integers, items, read_only, whole_number
@@ -22,13 +23,6 @@ from isinglass.validation import IntArray, instance, integers, items, read_only,
 T = TypeVar("T")
 
 CACHED = 32  # derived structures that a graph keeps
-
-
-class _Missing:
-    """Marks what is not in the cache (None may be)."""
-
-
-_MISSING = _Missing()
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,7 +118,7 @@ class FactorGraph:
     variable_component: IntArray
     factor_component: IntArray
     n_components: int
-    _cache: dict[Hashable, Any]
+    _cache: Cache
 
     def __init__(self, cards: ArrayLike, scopes: Sequence[Sequence[int]]) -> None:
         checked = _check_cards(cards)
@@ -189,7 +183,7 @@ class FactorGraph:
             ("variable_component", read_only(variable_component)),
             ("factor_component", read_only(factor_component)),
             ("n_components", n_components),
-            ("_cache", {}),
+            ("_cache", Cache(CACHED)),
         ):
             object.__setattr__(self, name, value)
 
@@ -200,18 +194,13 @@ class FactorGraph:
         parts = (self.cards, self.groups, self.variable_component, self.factor_component, self.n_components)
         return (FactorGraph._build, parts)
 
-    def cached(self, key: Hashable, make: Callable[[], T]) -> T:
-        """Return what was derived from this structure under `key`, making it the first time.
+    def cached(self, key: Hashable, make: Callable[[], T], fits: Callable[[T], bool] | None = None) -> T:
+        """Return what was derived from this structure under `key`, making it the first time; see `Cache.get`.
 
-        The oldest of more than CACHED entries goes: what depends on evidence would pile up.
+        The oldest of more than CACHED entries goes: what depends on evidence would pile up. Threads may share a graph;
+        what is kept is never changed.
         """
-        found: T | _Missing = self._cache.get(key, _MISSING)
-        if isinstance(found, _Missing):
-            found = make()
-            while len(self._cache) >= CACHED:
-                self._cache.pop(next(iter(self._cache)), None)
-            self._cache[key] = found
-        return found
+        return self._cache.get(key, make, fits)
 
     @property
     def n_variables(self) -> int:

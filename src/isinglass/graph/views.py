@@ -6,7 +6,10 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from typing import TypeVar, overload
 
+import numpy as np
+
 T = TypeVar("T")
+_SHOWN = 3  # items in a repr
 
 
 class View(Sequence[T]):
@@ -21,7 +24,7 @@ class View(Sequence[T]):
     ...     def item(self, i: int) -> int:
     ...         return i * i
     >>> Squares()[-1], Squares()[1:3], Squares()
-    (9, [1, 4], <Squares of length 4>)
+    (9, [1, 4], Squares of length 4: 0, 1, 4, ...)
     """
 
     @abstractmethod
@@ -40,4 +43,8 @@ class View(Sequence[T]):
         return self.item(int(index) % len(self))
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} of length {len(self)}>"
+        """Show the first items."""
+        with np.printoptions(precision=4, threshold=16, edgeitems=2, suppress=True):
+            shown = [" ".join(str(item).split()) for item in self[:_SHOWN]]
+        shown += ["..."] if len(self) > _SHOWN else []
+        return f"{type(self).__name__} of length {len(self)}" + (": " if shown else "") + ", ".join(shown)

@@ -12,11 +12,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from isinglass.compilation import allocating
+from isinglass.compilation import compiled
+from isinglass.validation import IntArray
+
+DRAWN = 2**14  # uniform numbers at once
 
 
-@allocating
-def spanning_tree(first, neighbour, link, root, rng, budget):
+def spanning_tree(
+    first: IntArray, neighbour: IntArray, link: IntArray, root: int, rng: np.random.Generator, budget: int
+) -> tuple[IntArray, int]:
     """Draw a spanning tree of a connected graph.
 
     Parameters
@@ -25,6 +29,7 @@ def spanning_tree(first, neighbour, link, root, rng, budget):
         The slots of each vertex, as `isinglass.graph.blocks.adjacency` returns them.
     root : int
     rng : numpy.random.Generator
+        One number is drawn for each step.
     budget : int
         The most steps that the walks may take together.
 
@@ -36,23 +41,44 @@ def spanning_tree(first, neighbour, link, root, rng, budget):
         Steps taken.
     """
     n = len(first) - 1
-    left_by = np.full(n, -1)
-    inside = np.zeros(n, np.bool_)
+    links, left_by, inside = np.empty(n - 1, np.int64), np.full(n, -1), np.zeros(n, np.bool_)
     inside[root] = True
-    links = np.empty(n - 1, np.int64)
-    taken = steps = 0
-    for start in range(n):
-        v = start
-        while not inside[v]:
-            if steps >= budget:
-                return links[:0], steps
-            steps += 1
-            left_by[v] = first[v] + np.int64(rng.random() * (first[v + 1] - first[v]))
+    at, steps = np.zeros(3, np.int64), 0
+    while True:
+        before = rng.bit_generator.state
+        uniforms = rng.random(min(DRAWN, budget - steps))
+        used = int(walk(first, neighbour, link, uniforms, left_by, inside, links, at))
+        steps += used
+        if at[0] == n:  # the generator goes on from the last number that was used
+            rng.bit_generator.state = before
+            rng.random(used)
+            return links, steps
+        if steps >= budget:
+            return links[:0], steps
+
+
+@compiled
+def walk(first, neighbour, link, uniforms, left_by, inside, links, at):
+    """Go on as long as there are numbers; return how many were used.
+
+    `at`: the vertex whose walk is under way, where that walk is, and how many links the tree has.
+    """
+    start, v, taken = at[0], at[1], at[2]
+    used = 0
+    while start < len(inside):
+        while not inside[v] and used < len(uniforms):
+            left_by[v] = first[v] + np.int64(uniforms[used] * (first[v + 1] - first[v]))
             v = neighbour[left_by[v]]
+            used += 1
+        if not inside[v]:
+            break
         v = start
         while not inside[v]:
             inside[v] = True
             links[taken] = link[left_by[v]]
             taken += 1
             v = neighbour[left_by[v]]
-    return links, steps
+        start += 1
+        v = start
+    at[0], at[1], at[2] = start, v, taken
+    return used

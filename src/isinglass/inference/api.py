@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Sequence
 from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
 
-from isinglass.errors import ConvergenceWarning, InputError, MemoryLimitError
+from isinglass.errors import InputError, MemoryLimitError, warn_of_convergence
 from isinglass.inference.algorithm import ALGORITHMS, Algorithm, Progress, Taping, make
 from isinglass.inference.evidence import checked
 from isinglass.inference.exact import Exact
@@ -83,11 +82,12 @@ def infer(
     start = time.perf_counter()
     result = chosen.run_stages(stages, progress, tape, init)
     info = replace(result.info, seconds=time.perf_counter() - start)
-    if not info.converged and getattr(chosen, "iterations", None) is None:  # who asks for T iterations gets T
-        warnings.warn(
+    if info.note:
+        warn_of_convergence(f"{info.algorithm}: {info.note}", stacklevel=2)
+    elif not info.converged and getattr(chosen, "iterations", None) is None:  # who asks for T iterations gets T
+        warn_of_convergence(
             f"{info.algorithm} stopped after {info.iterations} iterations with residual {info.residual:.2g}; "
             "raise max_iter, add damping, or try another schedule",
-            ConvergenceWarning,
             stacklevel=2,
         )
     return replace(result, info=info)

@@ -24,10 +24,20 @@ from isinglass.inference.engine import Engine, Outcome, Part, Plan, Schedule
 from isinglass.inference.result import Assignment, Bound, FactorBeliefs, Info, Result, VariableBeliefs
 from isinglass.inference.reverse import Cotangents, gradients, messages_back
 from isinglass.inference.reweighting import WeightSearch, is_bound, search_weights
+from isinglass.inference.stability import noise_of_messages, spectral_radii
 from isinglass.potentials import Potentials
 from isinglass.validation import bytes_text, number, whole_number
 
 SCHEDULES = ("auto", "flooding", "tree", "grid", "sequential", "random", "residual")
+
+RUNAWAY = (
+    "log_z is not that of any beliefs: logarithms of messages grow without end, which hard zeros in loops can cause; "
+    'use "exact", "convex" or "trw", or soften the zeros'
+)
+SADDLE = (
+    "it never left its uniform start, which is a fixed point but not a stable one (a symmetric model); "
+    'start_noise=1e-3 leaves it, best with schedule="residual"; iterations=T runs exactly T iterations from it'
+)
 
 
 @dataclass(frozen=True)
@@ -39,14 +49,21 @@ class MessagePassing(Algorithm):
     iterations : int, optional
         Run exactly so many. By default: until `tol`, at most `max_iter`.
     tol : float
-        Stop when no normalised message changes by more than this.
+        Stop when the change of no message, without damping, can move any probability by more than this: tanh(osc / 4)
+        with osc the oscillation of the change of its logarithm (see `isinglass.kernels.numba.changes`).
     max_iter : int
     damping : float
         In [0, 1): the share of the old message, geometrically.
     schedule : {"auto", "flooding", "tree", "grid", "sequential", "random", "residual"}
-        By default the tree schedule on forests (unless `iterations` or `damping` is given), else flooding.
+        By default flooding; on forests, unless `iterations` is given, one undamped pass up and down, which is exact.
     random_state : int
-        Seed of the random schedule.
+        Seed of the random schedule and of `start_noise`.
+    start_noise : float
+        Standard deviation of the logarithms of the first messages. By default these are uniform, which can be an
+        unstable fixed point of a symmetric model: a little noise, say 1e-3, leaves it.
+    check_stability : bool
+        Report in `info.stable` whether small changes of the messages die out: by the leading eigenvalue of the
+        iteration at the messages it ended with, which takes about 40 iterations in reverse.
     threads : int
         So many threads work side by side on the examples of a batch. Beliefs and log Z are the same bits for any
         number; derivatives by tables that examples share are summed in another order, and agree to rounding.
@@ -58,6 +75,8 @@ class MessagePassing(Algorithm):
     damping: float = 0.0
     schedule: str = "auto"
     random_state: int = 0
+    start_noise: float = 0.0
+    check_stability: bool = False
     threads: int = 1
 
     powers: ClassVar[bool] = True  # whether counting numbers may differ from one
@@ -66,9 +85,9 @@ class MessagePassing(Algorithm):
         """Return the counting number of each link."""
         return np.ones(len(edges_of(potentials.graph).size))
 
-    def bound(self, potentials: Potentials, converged: bool) -> Bound:
+    def bound(self, potentials: Potentials, outcome: Outcome) -> Bound:
         """Say what log Z is guaranteed to be."""
-        return "exact" if converged and potentials.graph.is_forest else None
+        return "exact" if _is_exact(potentials, outcome) else None
 
     def cost(self, potentials: Potentials) -> Cost:
         """Say what the messages take, and one iteration."""
@@ -93,7 +112,15 @@ class MessagePassing(Algorithm):
         if len(stages) > 1 and self.iterations != len(stages):
             expected = f"{self.iterations} of them, one for each iteration" if self.iterations else "iterations=T"
             raise InputError("potentials", expected, f"a list of {len(stages)}", f"use iterations={len(stages)}")
-        return self._result(stages, progress, tape, _initial(stages[-1], init))
+        return self._result(stages, progress, tape, self._start(stages[-1], init))
+
+    def _start(self, potentials: Potentials, init: Result | None) -> NDArray[Any] | None:
+        """Return the logarithms of the first messages; None if they are uniform."""
+        deviation = number(self.start_noise, "start_noise", 0, np.inf)
+        if init is not None or deviation == 0:
+            return _initial(potentials, init)
+        seed = whole_number(self.random_state, "random_state")
+        return deviation * noise_of_messages(edges_of(potentials.graph), seed)
 
     def _result(
         self,
@@ -110,14 +137,17 @@ class MessagePassing(Algorithm):
             outcome.component_log_z,
             VariableBeliefs(potentials.graph, outcome.variables),
             FactorBeliefs(potentials.graph, outcome.factors),
-            self._info(potentials, outcome),
+            self._with_stability(self._info(potentials, outcome), engine, outcome),
             messages_of=lambda: engine.messages(outcome),
             reverse=(lambda *bars: gradients(engine, outcome, Cotangents(*bars))) if tape else None,
         )
 
     def linearised(self, result: Result) -> FixedPoint:
         """Return one iteration of undamped flooding at the messages of a result, in reverse."""
-        return _Flooding(replace(self, iterations=1, schedule="flooding", damping=0.0), result)
+        return self._flooding(result.potentials, result.messages)
+
+    def _flooding(self, potentials: Potentials, messages: NDArray[Any] | None) -> _Flooding:
+        return _Flooding(replace(self, iterations=1, schedule="flooding", damping=0.0), potentials, messages)
 
     def maximise(self, potentials: Potentials, n: int = 1, progress: Progress | None = None) -> list[Assignment]:
         """Pass max-product messages and decode one assignment; `isinglass.inference.decode` says what is proved."""
@@ -129,7 +159,8 @@ class MessagePassing(Algorithm):
         score = float(potentials.log_score(states))
         converged, plain = bool(outcome.converged.all()), bool((plan.counting == 1).all())
         agreed = converged and agrees(potentials, outcome.variables, outcome.factors, states, 100 * self.tol)
-        optimal = (converged and plain and potentials.graph.is_forest) or (agreed and self._mixes_forests())
+        mixture = self._mixes_forests() or (plain and potentials.graph.is_forest)
+        optimal = (plain and _is_exact(potentials, outcome)) or (agreed and mixture)
         return [Assignment(states, score, score if optimal else np.inf, optimal, optimal or (agreed and plain))]
 
     def _mixes_forests(self) -> bool:
@@ -155,14 +186,14 @@ class MessagePassing(Algorithm):
         everything, links = np.ones(graph.n_components, bool), np.arange(len(counting))
         trees = graph.forest_components.copy()
         trees[edges_of(graph).component[counting != 1]] = False
-        one_is_enough = self.iterations is None and self.damping == 0
+        one_is_enough = self.iterations is None
         tree = Part(trees, lambda t: tree_schedule(graph), settled=one_is_enough)
         if self.schedule == "auto":
             return [tree, Part(~trees, "flooding")] if one_is_enough else [Part(everything, "flooding")]
         if self.schedule == "tree":
             if not graph.is_forest:
                 raise InputError("schedule", "a forest for 'tree'", "a graph with cycles", "use 'flooding' or 'auto'")
-            return [Part(everything, tree.schedule, settled=one_is_enough and bool(trees.all()))]
+            return [Part(everything, tree.schedule, settled=one_is_enough and self.damping == 0 and bool(trees.all()))]
         if self.schedule == "grid":
             grid_schedule(graph)  # refuses what is no grid
         choices: dict[str, Schedule] = {
@@ -181,18 +212,40 @@ class MessagePassing(Algorithm):
         return lambda t: np.random.default_rng([seed, t]).permutation(n_links)
 
     def _info(self, potentials: Potentials, outcome: Outcome) -> Info:
-        converged = bool(outcome.converged.all())
-        residual = float(outcome.residual.max(initial=0.0))
-        bound = self.bound(potentials, converged)
-        share = float(outcome.converged.mean()) if len(outcome.converged) else 1.0
-        return Info(self.name, converged, int(outcome.iterations.max(initial=0)), residual, bound, 0.0, share)
+        return Info(
+            self.name,
+            converged=bool(outcome.converged.all()),
+            iterations=int(outcome.iterations.max(initial=0)),
+            residual=float(outcome.residual.max(initial=0.0)),
+            bound=self.bound(potentials, outcome),
+            seconds=0.0,
+            converged_share=float(outcome.converged.mean()) if len(outcome.converged) else 1.0,
+            note=RUNAWAY if outcome.off_domain.any() else "",
+        )
+
+    def _with_stability(self, info: Info, engine: Engine, outcome: Outcome) -> Info:
+        """Check whether the fixed point is stable if that is asked for, or if the run never left its uniform start."""
+        stuck = self._never_left(engine, outcome)
+        if not self.check_stability and not stuck.any():
+            return info
+        equations = self._flooding(engine.potentials, engine.messages(outcome))
+        radius = spectral_radii(equations, engine.edges, engine.graph.n_components, self.damping)
+        unstable = stuck & (radius > 1)
+        stable = bool((radius < 1).all()) if self.check_stability or unstable.any() else None
+        return replace(info, stable=stable, note=info.note or (SADDLE if unstable.any() else ""))
+
+    def _never_left(self, engine: Engine, outcome: Outcome) -> NDArray[np.bool_]:
+        """Tell which components (not forests) converged to the uniform messages that they started with."""
+        never: NDArray[np.bool_] = outcome.converged & (outcome.iterations == 1) & ~engine.graph.forest_components
+        if self.iterations is not None or engine.initial is not None or engine.potentials.dtype.kind == "c":
+            never[:] = False
+        return never
 
 
 class _Flooding(FixedPoint):
     """The fixed-point equations of messages: their logarithms after one iteration of flooding are what they were."""
 
-    def __init__(self, algorithm: MessagePassing, result: Result) -> None:
-        potentials, messages = result.potentials, result.messages
+    def __init__(self, algorithm: MessagePassing, potentials: Potentials, messages: NDArray[Any] | None) -> None:
         self.engine = Engine([potentials], algorithm._plan(potentials), messages)
         self.outcome = self.engine.run("full")
         self.still = Engine([potentials], replace(algorithm, iterations=0)._plan(potentials), messages)
@@ -297,12 +350,13 @@ class TreeReweighted(MessagePassing):
             raise InputError("weights", "probabilities of at most one", f"{weights.max():g}")
         return weights
 
-    def bound(self, potentials: Potentials, converged: bool) -> Bound:
-        """Promise an upper bound at convergence; given weights are taken at their word."""
-        if not converged:
-            return None
-        exact = potentials.graph.is_forest and bool((self.counting(potentials) == 1).all())
-        return "exact" if exact else "upper"
+    def bound(self, potentials: Potentials, outcome: Outcome) -> Bound:
+        """Promise an upper bound at convergence, if the beliefs prove it; given weights are taken at their word."""
+        counting = self.counting(potentials)
+        if (counting == 1).all() and _is_exact(potentials, outcome):
+            return "exact"
+        proved = outcome.converged.all() and is_bound(potentials.graph, counting, outcome).all()
+        return "upper" if proved else None
 
     def run_stages(
         self,
@@ -316,7 +370,7 @@ class TreeReweighted(MessagePassing):
             return super().run_stages(stages, progress, tape, init)
         if len(stages) > 1:
             raise InputError("weights", "given ones, with potentials for each iteration", "'optimised'")
-        initial = _initial(stages[0], init)
+        initial = self._start(stages[0], init)
         found = self.optimise(stages[0], progress)
         if initial is None and self.iterations is None and not tape:
             initial = found.messages
@@ -345,13 +399,6 @@ class TreeReweighted(MessagePassing):
         steps, tol = whole_number(self.weight_steps, "weight_steps"), number(self.weight_tol, "weight_tol", 0, np.inf)
         start = replace(self, weights=None) if self._optimises() else self
         return search_weights(potentials, start._plan(potentials), steps, tol, progress)
-
-    def _info(self, potentials: Potentials, outcome: Outcome) -> Info:
-        """Claim no bound that the beliefs do not prove, even if messages hardly change any more."""
-        info = super()._info(potentials, outcome)
-        if info.bound != "upper" or is_bound(potentials.graph, self.counting(potentials), outcome).all():
-            return info
-        return replace(info, bound=None)
 
     def _optimises(self) -> bool:
         if isinstance(self.weights, str) and self.weights != "optimised":
@@ -394,9 +441,14 @@ class FractionalBeliefPropagation(MessagePassing):
         """Return the given counting numbers."""
         return _of_links(potentials, self.counting_numbers, "counting_numbers")
 
-    def bound(self, potentials: Potentials, converged: bool) -> Bound:
+    def bound(self, potentials: Potentials, outcome: Outcome) -> Bound:
         """Promise nothing."""
         return None
+
+
+def _is_exact(potentials: Potentials, outcome: Outcome) -> bool:
+    """Tell whether beliefs with counting numbers of one are certainly the true ones."""
+    return potentials.graph.is_forest and bool(outcome.exact_on_forests(edges_of(potentials.graph)).all())
 
 
 def _of_links(potentials: Potentials, given: Any, argument: str) -> NDArray[np.float64]:

@@ -16,14 +16,13 @@ derivative of a loss by the beliefs in the place of the gradient (see `convex_de
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from isinglass.errors import ConvergenceWarning, InputError
+from isinglass.errors import InputError, warn_of_convergence
 from isinglass.graph.edges import edges_of
 from isinglass.graph.factor_graph import iter_groups
 from isinglass.inference.algorithm import Algorithm, Cost, Facts, Progress, Taping, register
@@ -259,9 +258,10 @@ class Minimum:
         newton = self.newton
         return ConvexInfo(
             name, bool(newton.converged.all()), int(newton.iterations.max(initial=0)),
-            float(self.residual.max(initial=0.0)), bound, 0.0, float(newton.converged.mean()), float(self.gap.sum()),
-            int((newton.rescued & newton.converged).sum()), newton.converged.copy(), newton.iterations.copy(),
-            self.residual,
+            float(self.residual.max(initial=0.0)), bound, 0.0, float(newton.converged.mean()),
+            duality_gap=float(self.gap.sum()), rescued=int((newton.rescued & newton.converged).sum()),
+            component_converged=newton.converged.copy(), component_iterations=newton.iterations.copy(),
+            component_residual=self.residual,
         )  # fmt: skip
 
     def backward(self, z_bar: NDArray[Any], variables_bar: NDArray[Any], factors_bar: NDArray[Any]) -> ConvexGradients:
@@ -287,10 +287,9 @@ class Minimum:
 
     def _warn_of_what_is_left(self, left: float) -> None:
         if not left <= ENOUGH:
-            warnings.warn(
+            warn_of_convergence(
                 f"the system at the minimum was solved to a relative residual of {left:.1e} only: derivatives are as "
                 "wrong; use system='factorised' or 'multigrid', or larger weights",
-                ConvergenceWarning,
                 stacklevel=4,
             )
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from isinglass.caching import Cache
 from isinglass.inference.convex_system import Local, Pattern, starts
 from isinglass.validation import IntArray
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 
 KEPT = 8
-_LAST: dict[bytes, Pattern] = {}
+_LAST = Cache(KEPT)
 
 
 class Tie(NamedTuple):
@@ -160,13 +161,7 @@ def _places(s: Structure, ties: Ties, banded: bool, system: str) -> _Places:
 def pattern_of(local: Local, key: bytes, banded: bool, system: str) -> Pattern:
     """Return the pattern of a structure; the last ones are kept, for examples of the same shape are seldom alone."""
     digest = hashlib.sha256(key).digest() + bytes([banded]) + system.encode()
-    found = _LAST.get(digest)
-    if found is None:
-        found = local.pattern(banded, system)
-        while len(_LAST) >= KEPT:
-            _LAST.pop(next(iter(_LAST)), None)
-        _LAST[digest] = found
-    return found
+    return _LAST.get(digest, lambda: local.pattern(banded, system))
 
 
 def _local(s: Structure, ties: Ties, variables: slice, links: slice, of_ties: slice) -> Local:

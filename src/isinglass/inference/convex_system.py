@@ -76,10 +76,13 @@ class SparseFactor:
 
     def factorise(self, values: NDArray[Any]) -> bool:
         """Factorise; the number of negative entries of D must be that of ties."""
-        from isinglass.kernels.numba.ldl import factorise
+        from isinglass.kernels.numba.ldl import PIECE, factorise
 
-        negative = factorise(*self.pattern.sparse, values, self.lower, self.where, self.filled, self.diagonal, self.row)
-        return bool(negative == self.pattern.negative)
+        room = (self.lower, self.where, self.filled, self.diagonal, self.row)
+        k = 0
+        while 0 <= k < len(self.diagonal):
+            k = factorise(*self.pattern.sparse, values, *room, k, PIECE)
+        return k >= 0 and int((self.diagonal.real < 0).sum()) == self.pattern.negative
 
     def solve(self, right: NDArray[Any]) -> float:
         """Solve in place."""

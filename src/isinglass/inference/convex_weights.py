@@ -18,6 +18,7 @@ from isinglass.errors import InputError
 from isinglass.graph.edges import edges_of
 from isinglass.graph.factor_graph import FactorGraph, iter_groups
 from isinglass.inference.result import belief_entries, first_states
+from isinglass.validation import real_numbers
 
 FloatArray = NDArray[np.float64]
 
@@ -203,10 +204,7 @@ def covers(graph: FactorGraph, by_state: FloatArray, by_configuration: FloatArra
 
 
 def _numbers(given: Any, argument: str) -> FloatArray:
-    try:
-        values = np.asarray(given, np.float64)
-    except (TypeError, ValueError):
-        raise InputError(argument, "numbers", repr(given)[:60]) from None
+    values = real_numbers(given, argument, "numbers")
     if not np.isfinite(values).all():
         raise InputError(argument, "finite numbers", "inf or nan")
     return values

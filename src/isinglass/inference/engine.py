@@ -21,6 +21,7 @@ from isinglass.graph.edges import Edges, edges_of, partners_of
 from isinglass.graph.factor_graph import FactorGraph
 from isinglass.graph.schedules import grid_schedule
 from isinglass.inference.algorithm import Progress
+from isinglass.inference.convex_support import support_of
 from isinglass.inference.evidence import impossible
 from isinglass.inference.grid_flood import GridFlood
 from isinglass.inference.grid_sweep import GridSweep
@@ -31,7 +32,7 @@ from isinglass.inference.link_model import (
     observed_entries,
     share_unary_beliefs,
 )
-from isinglass.inference.moves import Chase, Fate, Flood, FloodPairs, Follow, Mask, Move, Run
+from isinglass.inference.moves import Chase, Fate, Flood, FloodPairs, Follow, Mask, Move, Run, Step
 from isinglass.inference.pool import pool_of
 from isinglass.inference.result import belief_entries, first_beliefs
 from isinglass.inference.sums import component_sums
@@ -42,6 +43,8 @@ from isinglass.validation import IntArray
 if TYPE_CHECKING:
     from isinglass.kernels.numba.passes import Scratch, Span
     from isinglass.kernels.numba.ring import Ring
+
+EXACT = 1e-9  # how far a belief that is called exact may be off, but for rounding
 
 Schedule = Literal["flooding", "residual", "grid"] | Callable[[int], IntArray]
 """All links at once, by residual, the sweep of a grid, or one after the other: the links of iteration t."""
@@ -56,7 +59,7 @@ class Part:
     wanted : bool array (components,)
     schedule : "flooding", "residual", "grid" or callable
     settled : bool
-        One iteration is known to be a fixed point (a tree schedule on a forest).
+        One undamped iteration is known to be a fixed point (a tree schedule on a forest).
     """
 
     wanted: Mask
@@ -107,6 +110,17 @@ class Outcome:
     iterations: IntArray
     residual: NDArray[np.float64]
     runs: list[tuple[Run, Tape | None]]
+    off_domain: Mask  # whether no beliefs could give such a log Z: the messages run away
+
+    def exact_on_forests(self, edges: Edges) -> Mask:
+        """Tell which components have the true messages, if they are forests with counting numbers of one.
+
+        There a message is off by no more than the residuals of all messages that it depends on add up to: updates
+        never widen a change.
+        """
+        messages = np.bincount(edges.component[edges.edge_link], minlength=len(self.residual))
+        certain: Mask = self.converged & (messages * self.residual <= EXACT)
+        return certain
 
 
 class Engine:
@@ -119,8 +133,9 @@ class Engine:
         initial: NDArray[Any] | None = None,
         own_tables: bool = False,
     ) -> None:
-        self.potentials, self.plan, self.initial = stages[-1], plan, initial
+        self.potentials, self.plan = stages[-1], plan
         self.graph, self.edges = self.potentials.graph, edges_of(self.potentials.graph)
+        self.initial = None if initial is None else without_unproved_zeros(self.potentials, initial)
         self.stages = list(stages)
         self.models = [LinkModel.of(p, plan.counting, own_tables) for p in stages]
         self.low = np.logical_or.reduce([model.low for model in self.models]) | self._low_start()
@@ -136,6 +151,7 @@ class Engine:
 
     def run(self, tape: Literal["full", "sqrt"] | None, progress: Progress | None = None) -> Outcome:
         """Pass messages, with logarithms where linear values underflow; read out the beliefs."""
+        self.abandoned = False
         n, dtype = self.graph.n_components, self.potentials.dtype
         if any((model.constant.real == -np.inf).any() for model in self.models):
             raise ImpossibleEvidenceError(impossible(self.potentials))
@@ -147,11 +163,16 @@ class Engine:
             iterations=np.zeros(n, np.int64),
             residual=np.zeros(n),
             runs=[],
+            off_domain=np.zeros(n, bool),
         )
         work = [(part, span) for part in self.plan.parts for span in self._spans(part.wanted)]
         if self.plan.threads > 1:
             with ThreadPoolExecutor(self.plan.threads) as pool:
-                done = list(pool.map(lambda job: self._runs(job[0], job[1], tape, outcome, None), work))
+                try:
+                    done = list(pool.map(lambda job: self._runs(job[0], job[1], tape, outcome, None), work))
+                except BaseException:  # such as Ctrl-C: the other threads end with their next iteration
+                    self.abandoned = True
+                    raise
         else:
             done = [self._runs(part, span, tape, outcome, progress) for part, span in work]
         outcome.runs = [run for runs in done for run in runs]
@@ -196,7 +217,7 @@ class Engine:
         runs: list[tuple[Run, Tape | None]] = []
         for ring in (LOG_MAX,) if self.plan.maximise else (SUM, LOG_SUM):
             if wanted.any():
-                run = self._prepared(ring, wanted, span)
+                run = self._prepared(ring, wanted, span, 0.0 if part.settled else self.plan.damping)
                 memory = None if tape is None else FullTape() if tape == "full" else MarkedTape()
                 flagged = np.zeros(len(wanted), bool)
                 if not len(ring):
@@ -208,7 +229,7 @@ class Engine:
                 wanted = wanted & flagged
         return runs
 
-    def _prepared(self, ring: Ring, wanted: Mask, span: Span) -> Run:
+    def _prepared(self, ring: Ring, wanted: Mask, span: Span, damping: float) -> Run:
         from isinglass.kernels.numba.ring import units
 
         edges, dtype = self.edges, self.potentials.dtype
@@ -222,7 +243,7 @@ class Engine:
             states=_states(self.graph) if not len(ring) and dtype.kind == "f" else (),
             span=span,
             stages=[model.values(ring, raising) for model in self.models],
-            damping=self.plan.damping,
+            damping=damping,
             tol=self.plan.tol if self.plan.iterations is None else -1.0,
             scratch=self._scratch(),
             wanted=wanted.copy(),
@@ -231,10 +252,23 @@ class Engine:
             log_zi=np.zeros(len(edges.cards), dtype),
             log_za=np.zeros(len(edges.component), dtype),
             pool=pool,
+            steps=self._imaginary_steps(),
             uniform=self.initial is None,
         )
         pool.give_back_with(run, run.n)
         return run
+
+    def _imaginary_steps(self) -> NDArray[np.float64]:
+        """Return the largest imaginary part of a log table of each component; nothing if they are real."""
+        if self.potentials.dtype.kind != "c":
+            return np.zeros(0)
+        steps = np.zeros(self.graph.n_components)
+        for group, tables, ids in zip(
+            self.graph.groups, self.potentials.groups, self.potentials.table_ids, strict=True
+        ):
+            largest = np.abs(tables.imag).reshape(len(tables), -1).max(axis=1, initial=0.0)
+            np.maximum.at(steps, self.graph.factor_component[group.factors], largest[ids])
+        return steps
 
     def _scratch(self) -> Scratch:
         from isinglass.kernels.numba import passes
@@ -279,17 +313,22 @@ class Engine:
     def _move(self, run: Run, schedule: Schedule) -> Move:
         """Choose how to do an iteration."""
         if schedule == "residual":
+            by_tolerance = self.plan.iterations is None
+            if by_tolerance and self.potentials.dtype.kind == "c":  # imaginary parts move where real ones stand still
+                return Follow(lambda t: np.arange(len(self.edges.size)))
             return Chase()
         if schedule == "grid":
             links = Follow(lambda t: grid_schedule(self.graph))
             return GridSweep.of(self.graph, run, links) or links
         if callable(schedule):
             return Follow(schedule)
+        flood = self.flooding(run)
+        return (GridFlood.of(self.graph, run, flood) if isinstance(flood, FloodPairs) else None) or flood
+
+    def flooding(self, run: Run) -> Flood:
+        """Choose how to flood, with messages on edges."""
         partner = partners_of(self.graph)
-        if partner is None or len(run.ring) or not len(partner):
-            return Flood()
-        pairs = FloodPairs(partner)
-        return GridFlood.of(self.graph, run, pairs) or pairs
+        return Flood() if partner is None or len(run.ring) or not len(partner) else FloodPairs(partner)
 
     def _iterate(
         self,
@@ -309,7 +348,7 @@ class Engine:
         if progress is None and self._all_at_once(run, move, Fate(active, flagged, residual), outcome, tape):
             return
         for t in range(limit):
-            if not active.any():
+            if self.abandoned or not active.any():
                 break
             if tape is not None:
                 tape.before(run, t)
@@ -319,9 +358,11 @@ class Engine:
             move = step.move
             if tape is not None:
                 tape.after(step)
-            moved = active & ~flagged
             if part.settled and t == 0:
-                residual[moved] = 0
+                residual[active] = 0
+            elif plan.iterations is None or t == limit - 1:
+                self._look_closely(run, step, fate)
+            moved = active & ~flagged
             outcome.residual[moved] = residual[moved]
             outcome.iterations[moved] = t + 1
             done = moved & (residual <= plan.tol)
@@ -341,10 +382,17 @@ class Engine:
             return False
         if tape is not None:
             tape.after(step)
+        self._look_closely(run, step, fate)
         outcome.residual[fate.active], outcome.iterations[fate.active] = fate.residual[fate.active], limit
         outcome.converged[fate.active] = fate.residual[fate.active] <= self.plan.tol
         move.finish(run)
         return True
+
+    def _look_closely(self, run: Run, step: Step, fate: Fate) -> None:
+        """Where messages seem to stand still, measure what their change can do."""
+        near = fate.active & ~fate.flagged & (fate.residual <= self.plan.tol)
+        if near.any():
+            step.move.effects(run, step, fate._replace(active=near))
 
     def _read_out(self, run: Run, flagged: Mask, outcome: Outcome) -> None:
         from isinglass.kernels.numba import passes
@@ -357,10 +405,23 @@ class Engine:
             run.log_zi, run.log_za, active, flagged, run.scratch, run.states, run.units, run.ring,
         )  # fmt: skip
         fine = active & ~flagged
-        log_z = self._log_z(run)
-        if not np.isfinite(log_z.real[fine]).all():
-            raise ImpossibleEvidenceError(impossible(self.potentials))
-        outcome.component_log_z[fine] += log_z[fine]
+        outcome.component_log_z[fine] += self._log_z(run)[fine]
+        if len(run.ring) or not np.isfinite(outcome.component_log_z.real[fine]).all():
+            self._mark_runaways(fine, outcome)
+
+    def _mark_runaways(self, among: Mask, outcome: Outcome) -> None:
+        """Find components whose log Z no beliefs could give: nothing has converged there, or nothing is possible.
+
+        Hard zeros in loops can let logarithms of messages grow without end, until they are no numbers any more.
+        """
+        low, high = log_z_range(self.potentials, self.plan.counting)
+        log_z = outcome.component_log_z.real
+        off = among & ~(np.isfinite(log_z) if self.plan.maximise else (log_z >= low) & (log_z <= high))
+        if not np.isfinite(log_z[off]).all():
+            support_of(self.potentials)  # raises if every assignment is proved to be impossible
+            outcome.component_log_z[off & ~np.isfinite(log_z)] = np.nan
+        outcome.converged[off], outcome.residual[off] = False, np.maximum(outcome.residual[off], self.plan.tol)
+        outcome.off_domain |= off
 
     def _log_z(self, run: Run) -> NDArray[Any]:
         """Turn the Z of the read-out into logarithms; add them up for each component, without the constants."""
@@ -414,3 +475,43 @@ def entries_of(edges: Edges, wanted: Mask) -> Any:
     if wanted.all():
         return slice(None)
     return np.repeat(wanted[edges.component[edges.edge_link]], np.diff(edges.start))
+
+
+def without_unproved_zeros(potentials: Potentials, messages: NDArray[Any]) -> NDArray[Any]:
+    """Make messages uniform that forbid a state which the potentials, by arc consistency, do not.
+
+    A hard zero in a message stays one, whatever comes: with evidence that is no longer there, it would be wrong.
+    """
+    zero = messages.real == -np.inf
+    if not zero.any():
+        return messages
+    edges, cards = edges_of(potentials.graph), np.diff(edges_of(potentials.graph).start)
+    variable = np.repeat(np.arange(len(edges.cards)), np.diff(edges.first_edge))
+    state = np.arange(len(messages)) - np.repeat(edges.start[:-1], cards)
+    left = support_of(potentials).states[np.repeat(edges.first_state[variable], cards) + state]
+    wrong = np.zeros(len(cards), bool)
+    wrong[np.repeat(np.arange(len(cards)), cards)[zero & left]] = True
+    return np.where(np.repeat(wrong, cards), -np.log(np.repeat(cards, cards)), messages)
+
+
+def log_z_range(potentials: Potentials, counting: NDArray[np.float64]) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return between which numbers log Z of each component is, whatever the beliefs (a little wider for rounding).
+
+    It is an average of log tables, plus entropies H_a of c_a factors and H_i of 1 - sum c_a variables.
+    """
+    graph, edges = potentials.graph, edges_of(potentials.graph)
+    low, high = np.zeros(graph.n_factors), np.zeros(graph.n_factors)
+    for group, tables, ids in zip(graph.groups, potentials.groups, potentials.table_ids, strict=True):
+        rows = tables.real.reshape(len(tables), -1)
+        low[group.factors] = np.where(rows > -np.inf, rows, np.inf).min(axis=1, initial=np.inf)[ids]
+        high[group.factors] = rows.max(axis=1, initial=-np.inf)[ids]
+    n, entropy = graph.n_components, np.log(edges.cards)
+    link = np.repeat(np.arange(len(edges.size)), np.diff(edges.first_slot))
+    own = 1.0 - np.bincount(edges.slot_variable, counting[link], len(edges.cards))
+    of_links = np.bincount(edges.component, counting * np.log(edges.size), n)
+    most = of_links + np.bincount(edges.variable_component, np.maximum(own, 0) * entropy, n)
+    least = np.bincount(edges.variable_component, np.minimum(own, 0) * entropy, n)
+    least += np.bincount(graph.factor_component, low, n)
+    most += np.bincount(graph.factor_component, high, n)
+    slack = 1e-6 * (1 + np.abs(least) + np.abs(most))
+    return least - slack, most + slack

@@ -35,11 +35,11 @@ from isinglass.inference.result import (
     first_states,
     ranked,
 )
-from isinglass.inference.upward import Upward, chunks, evidence_shift, order_of, upward
+from isinglass.inference.upward import Upward, chunks, evidence_shift, order_of, run_chunk, upward
 from isinglass.potentials import Potentials, exact_bytes
 from isinglass.validation import IntArray, bytes_text
 
-DRAWS = 4_000_000  # uniform numbers drawn at once
+DRAWS = 1_000_000  # uniform numbers drawn at once; Ctrl-C is heard between
 
 
 @register
@@ -144,9 +144,9 @@ def _beliefs(potentials: Potentials, up: Upward, progress: Progress | None) -> t
         if not wanted.any():
             continue
         for first, last, fraction in reversed(list(chunks(up.tree))):
-            buckets.down(
-                up.program, first, last, up.values, up.messages, up.start_of[semiring], up.peak, wanted, semiring,
-                variables, first_variable, factors, first_factor, up.scratch,
+            run_chunk(
+                up.tree, buckets.down, up.program, first, last, up.values, up.messages, up.start_of[semiring], up.peak,
+                wanted, semiring, variables, first_variable, factors, first_factor, up.scratch,
             )  # fmt: skip
             if progress is not None:
                 progress("marginals", 1 - fraction if first else 1.0)

@@ -108,6 +108,11 @@ class GridFlood(PlaneMove):
         """How many models there are."""
         return len(self.stages)
 
+    @property
+    def work(self) -> int:
+        """Entries of the tables of a grid, of one direction."""
+        return self.lattice.height * self.lattice.width * self.lattice.card**2
+
     def iterate(
         self,
         run: Run,
@@ -121,11 +126,12 @@ class GridFlood(PlaneMove):
         from isinglass.kernels.numba.grids import flood_grid
 
         numbers, suspect = self.stages[min(t, len(self.stages) - 1)], np.zeros(len(fate.active), bool)
-        flood_grid(
-            numbers.phi, old, stack, iterations, numbers.weights, self.lattice.height, self.lattice.width + 2,
-            self._rows, fate.active, suspect, fate.residual, fate.watched, *self._scratch(), run.values(t).limit,
-            run.span, numbers.own,
-        )  # fmt: skip
+        scratch, limit = self._scratch(), run.values(t).limit
+        for span in self.pieces(run, iterations):
+            flood_grid(
+                numbers.phi, old, stack, iterations, numbers.weights, self.lattice.height, self.lattice.width + 2,
+                self._rows, fate.active, suspect, fate.residual, fate.watched, *scratch, limit, span, numbers.own,
+            )  # fmt: skip
         return not suspect.any()
 
     def backward(self, run: Run, step: Step, moved: Mask, bars: Derivatives) -> None:
@@ -141,11 +147,13 @@ class GridFlood(PlaneMove):
         mine, numbers = self.bars, self.stages[stage]
         strip, message, scale = self._scratch()
         stack = step.before[None] if step.stack is None else step.stack
-        flood_grid_back(
-            numbers.phi, step.before, stack, step.iterations, mine.m, mine.spare, mine.phi[stage], numbers.weights,
-            mine.weights[stage], self.lattice.height, self.lattice.width + 2, self._rows, moved, strip, message,
-            np.empty_like(strip), scale, run.span, numbers.own,
-        )  # fmt: skip
+        back = np.empty_like(strip)
+        for span in self.pieces(run, step.iterations):
+            flood_grid_back(
+                numbers.phi, step.before, stack, step.iterations, mine.m, mine.spare, mine.phi[stage], numbers.weights,
+                mine.weights[stage], self.lattice.height, self.lattice.width + 2, self._rows, moved, strip, message,
+                back, scale, span, numbers.own,
+            )  # fmt: skip
         if step.iterations % 2:
             mine.m, mine.spare = mine.spare, mine.m
 
@@ -160,6 +168,11 @@ class GridFlood(PlaneMove):
         if self.bars is not None:
             self.bars.give(self, run, bars)
         self.bars = None
+
+    def inner(self, planes: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the rows of sites; what lies beyond the first and the last one is never written."""
+        rows = planes.reshape(4, self.lattice.card, -1, self.lattice.height + 2, self.lattice.width + 2)
+        return rows[..., 1:-1, :].transpose(2, 0, 1, 3, 4)
 
     @property
     def _rows(self) -> int:

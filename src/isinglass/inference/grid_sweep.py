@@ -10,7 +10,7 @@ import numpy as np
 from isinglass.graph.edges import edges_of
 from isinglass.graph.factor_graph import FactorGraph
 from isinglass.graph.schedules import grid_shape
-from isinglass.inference.moves import Derivatives, Fate, Follow, Mask, Run, Step
+from isinglass.inference.moves import Derivatives, Fate, Follow, Mask, Run, Step, unwatched
 from isinglass.inference.plane_move import PlaneMove, Planes
 from isinglass.inference.sums import sum_at
 from isinglass.validation import IntArray
@@ -84,7 +84,7 @@ class GridSweep(PlaneMove):
     general: Follow
     sheets: Sheets
     stages: list[Stage]
-    work: Work
+    room: Work
     bars: _Bars | None = field(default=None, init=False)
 
     @classmethod
@@ -105,16 +105,23 @@ class GridSweep(PlaneMove):
         """How many models there are."""
         return len(self.stages)
 
+    @property
+    def work(self) -> int:
+        """Entries of the tables of a grid, of one direction."""
+        return self.sheets.height * self.sheets.width * self.sheets.card**2
+
     def iterate(self, run: Run, t: int, old: Planes, stack: Planes, iterations: int, fate: Fate) -> bool:
         """Do iterations; return whether no product came near to an underflow."""
         from isinglass.kernels.numba.sweeps import sweep_grids
 
         stage, suspect = self._stage(t), np.zeros(len(fate.active), bool)
-        sweep_grids(
-            stage.phi, stage.turned, old, stack, iterations, self._again(t), stage.across, stage.along, fate.active,
-            suspect, fate.residual, fate.watched, self.work, run.values(t).limit, run.span.first_component,
-            run.span.last_component, stage.own,
-        )  # fmt: skip
+        limit = run.values(t).limit
+        for span in self.pieces(run, iterations):
+            sweep_grids(
+                stage.phi, stage.turned, old, stack, iterations, self._again(t), stage.across, stage.along, fate.active,
+                suspect, fate.residual, fate.watched, self.room, limit, span.first_component, span.last_component,
+                stage.own,
+            )  # fmt: skip
         return not suspect.any()
 
     def backward(self, run: Run, step: Step, moved: Mask, bars: Derivatives) -> None:
@@ -129,19 +136,20 @@ class GridSweep(PlaneMove):
         stack = step.stack
         if stack is None:
             stack = np.empty((1, *self.sheets.shape))
-            self.iterate(run, step.t, step.before, stack, 1, _unwatched(moved))
+            self.iterate(run, step.t, step.before, stack, 1, unwatched(moved))
         stage, mine = self._stage(step.t), self.bars.stages[min(step.t, len(self.stages) - 1)]
-        sweep_grids_back(
-            stage.phi, stage.turned, step.before, stack, step.iterations, self._again(step.t), self.bars.m, mine.phi,
-            stage.across, mine.across, stage.along, mine.along, moved, self.work, run.span.first_component,
-            run.span.last_component, stage.own,
-        )  # fmt: skip
+        for span in self.pieces(run, step.iterations):
+            sweep_grids_back(
+                stage.phi, stage.turned, step.before, stack, step.iterations, self._again(step.t), self.bars.m,
+                mine.phi, stage.across, mine.across, stage.along, mine.along, moved, self.room, span.first_component,
+                span.last_component, stage.own,
+            )  # fmt: skip
 
     def _backward_by_links(self, run: Run, step: Step, moved: Mask, bars: Derivatives) -> None:
         """Reverse a step by the loops that know counting numbers, which do it again first."""
         for t in range(step.iterations - 1, -1, -1):
             run.m = self.messages(self.before(step, t))
-            again = self.general.forward(run, step.t + t, _unwatched(moved), True)
+            again = self.general.forward(run, step.t + t, unwatched(moved), True)
             self.general.backward(run, again, moved, bars)
 
     def finish_back(self, run: Run, bars: Derivatives) -> None:
@@ -149,6 +157,10 @@ class GridSweep(PlaneMove):
         if self.bars is not None:
             self.bars.give(self, run, bars)
         self.bars = None
+
+    def inner(self, planes: Planes) -> Planes:
+        """Return the planes themselves."""
+        return planes
 
     def _stage(self, t: int) -> Stage:
         return self.stages[min(t, len(self.stages) - 1)]
@@ -245,7 +257,3 @@ def _work(sheets: Sheets) -> Work:
         down_bar=plane(),
         turned_bar=np.empty((3, card, width, height)),
     )
-
-
-def _unwatched(active: Mask) -> Fate:
-    return Fate(active, np.zeros(len(active), bool), np.zeros(len(active)), watched=False)

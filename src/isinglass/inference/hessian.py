@@ -5,7 +5,8 @@ With g(phi) the gradient of a loss through the inference that ran, and h so smal
     H v  =  d/dt g(phi + t v)  =  Im g(phi + i h v) / h
 
 (Squire and Trapp 1998; Pearlmutter 1994). The kernels are analytic in every value, forward and backward, so the product
-is exact up to rounding and costs about two gradients. It is that of what really ran: of T iterations, if T were run.
+is exact up to rounding and costs about two gradients. It is that of what really ran: of T iterations, if T were run,
+else of the fixed point; to that end a run goes on until the imaginary parts, too, have converged.
 
 Exact inference carries belief losses back by such a step already, and there is no second imaginary unit. There, a loss
 of log Z alone needs none: H v = Im b(phi + i h v) / h. For other losses g is differentiated along v by differences of
@@ -30,7 +31,7 @@ from isinglass.inference.perturb import STEP
 from isinglass.inference.result import Gradients, Result
 from isinglass.inference.sums import sum_tables
 from isinglass.potentials import LogTables, Potentials
-from isinglass.validation import Evidence
+from isinglass.validation import Evidence, real_numbers
 
 Loss = Callable[[Result], tuple[Any, Any, Any]]
 """From a result to the derivatives of a loss by log Z, variable beliefs and factor beliefs (each may be None)."""
@@ -58,7 +59,7 @@ def hessian_vector_product(
     potentials : Potentials
         Real ones.
     algorithm : str or Algorithm
-        A run that stops at a tolerance is differentiated with the iterations that it took.
+        A run that stops at a tolerance is differentiated at its fixed point; ``iterations=T``, through the T that ran.
     direction : sequence of arrays, or Gradients
         One for each factor, in the shape of its table, the same for factors that share a table; or an object whose
         `groups` hold one for each distinct table. Hard zeros do not move.
@@ -124,7 +125,7 @@ def _direction(potentials: Potentials, given: Any) -> list[NDArray[np.float64]]:
     expected = [g.shape for g in potentials.groups]
     if shapes != expected:
         raise InputError("direction", f"groups of shapes {expected}", f"{shapes}")
-    return [np.asarray(g, np.float64) for g in groups]
+    return [real_numbers(g, "direction", "real numbers") for g in groups]
 
 
 def _from_factors(potentials: Potentials, given: Sequence[ArrayLike]) -> list[NDArray[np.float64]]:
@@ -135,7 +136,7 @@ def _from_factors(potentials: Potentials, given: Sequence[ArrayLike]) -> list[ND
     steps = [np.full(tables.shape, np.nan) for tables in potentials.groups]
     of_group, row = potentials.graph.place
     for a, (g, r, array) in enumerate(zip(of_group.tolist(), row.tolist(), given, strict=True)):
-        t, array = potentials.table_ids[g][r], np.asarray(array, np.float64)
+        t, array = potentials.table_ids[g][r], real_numbers(array, f"direction[{a}]", "real numbers")
         table = steps[g][t]
         if array.shape != table.shape:
             raise InputError(f"direction[{a}]", f"shape {table.shape}", f"shape {array.shape}")

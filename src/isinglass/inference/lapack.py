@@ -20,6 +20,9 @@ from numba.extending import get_cython_function_address
 from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController
 
+from isinglass.interrupts import interruptible
+
+LONG = 1e9  # steps of a factorisation, a tenth of a second, above which Ctrl-C is heard meanwhile
 _INT, _DOUBLE = ctypes.POINTER(ctypes.c_int), ctypes.POINTER(ctypes.c_double)
 _ARGUMENTS = {  # after the letter that says which triangle
     "dpbtrf": (_INT, _INT, _DOUBLE, _INT, _INT),
@@ -40,15 +43,17 @@ _LIMIT = _Limit()
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
     """Meanwhile, let BLAS use one thread; the last of several users that overlap sets it free again."""
-    with _LIMIT.lock:
-        if _LIMIT.users == 0:
-            _LIMIT.stack.enter_context(_libraries().limit(limits=1, user_api="blas"))
-        _LIMIT.users += 1
+    counted = False
     try:
+        with _LIMIT.lock:
+            if _LIMIT.users == 0:
+                _LIMIT.stack.enter_context(_libraries().limit(limits=1, user_api="blas"))
+            _LIMIT.users += 1
+            counted = True  # Ctrl-C is not heard between these two
         yield
     finally:
         with _LIMIT.lock:
-            _LIMIT.users -= 1
+            _LIMIT.users -= counted
             if _LIMIT.users == 0:
                 _LIMIT.stack.close()
 
@@ -72,6 +77,12 @@ def factorise_band(band: NDArray[np.float64]) -> bool:
     >>> factorise_band(band), band.tolist()
     (True, [[2.0, 1.0], [2.0, 0.0]])
     """
+    n, width = band.shape
+    long = n * float(width) ** 2 > LONG
+    return interruptible(_factorise_band, band) if long else _factorise_band(band)
+
+
+def _factorise_band(band: NDArray[np.float64]) -> bool:
     n, width = band.shape
     status = ctypes.c_int()
     with one_blas_thread():

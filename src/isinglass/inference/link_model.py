@@ -54,7 +54,7 @@ class LinkModel:
     counting: NDArray[np.float64]
     constant: NDArray[Any]  # (components,) what was taken out
     low: NDArray[np.bool_]  # (components,) whether an entry is too small for a linear value
-    blocks: list[Block]
+    blocks: tuple[Block, ...]
 
     @classmethod
     def of(cls, potentials: Potentials, counting: NDArray[np.float64], own_tables: bool = False) -> LinkModel:
@@ -167,7 +167,7 @@ def _effective_tables(
     counting: NDArray[np.float64],
     taken: NDArray[Any],
     own_tables: bool,
-) -> tuple[NDArray[Any], IntArray, IntArray, list[Block]]:
+) -> tuple[NDArray[Any], IntArray, IntArray, tuple[Block, ...]]:
     """Scale tables to a largest entry of zero and divide by the counting number; keep them shared if all are one."""
     graph = potentials.graph
     places = layout_of(graph).links
@@ -192,19 +192,28 @@ def _effective_tables(
     return psi, *_where(potentials, own)
 
 
-def _where(potentials: Potentials, own: dict[int, bool]) -> tuple[IntArray, IntArray, list[Block]]:
+class _Found(NamedTuple):
+    """Where the tables of links and edges start, and the blocks, for these arrays of table ids."""
+
+    ids: tuple[IntArray, ...]
+    table: IntArray
+    edge_table: IntArray
+    blocks: tuple[Block, ...]
+
+    def fits(self, ids: tuple[IntArray, ...]) -> bool:
+        """Tell whether the ids are the very arrays that it was found for."""
+        return all(a is b for a, b in zip(self.ids, ids, strict=True))
+
+
+def _where(potentials: Potentials, own: dict[int, bool]) -> tuple[IntArray, IntArray, tuple[Block, ...]]:
     """Return where the tables of links and edges start, and the blocks; kept while the ids stay the same arrays."""
-    ids = [potentials.table_ids[g] for g in own]
-    shape = ([len(potentials.groups[g]) for g in own], list(own.values()))
-    last: dict[str, Any] = potentials.graph.cached("tables", dict)
-    kept, same = last.get("ids", ()), last.get("shape") == shape
-    if not same or any(a is not b for a, b in zip(kept, ids, strict=True)):
-        last.update(found=_find(potentials, own), shape=shape, ids=ids)
-    found: tuple[IntArray, IntArray, list[Block]] = last["found"]
-    return found
+    ids = tuple(potentials.table_ids[g] for g in own)
+    key = ("tables", tuple(len(potentials.groups[g]) for g in own), tuple(own.values()))
+    found = potentials.graph.cached(key, lambda: _find(potentials, own, ids), lambda kept: kept.fits(ids))
+    return found[1:]
 
 
-def _find(potentials: Potentials, own: dict[int, bool]) -> tuple[IntArray, IntArray, list[Block]]:
+def _find(potentials: Potentials, own: dict[int, bool], given: tuple[IntArray, ...]) -> _Found:
     graph, edges = potentials.graph, edges_of(potentials.graph)
     table, edge_table = np.zeros(len(edges.link_factor), np.int64), np.zeros(len(edges.edge_link), np.int64)
     blocks: list[Block] = []
@@ -222,7 +231,7 @@ def _find(potentials: Potentials, own: dict[int, bool]) -> tuple[IntArray, IntAr
             edge_table[ends[1]] = starts
             edge_table[ends[0]] = starts + (total - block.first)
             total += block.rows * graph.groups[block.group].table_size
-    return table, edge_table, blocks
+    return _Found(given, table, edge_table, tuple(blocks))
 
 
 def _rows_of(tables: NDArray[Any], ids: IntArray) -> NDArray[Any]:

@@ -15,7 +15,7 @@ from typing import ClassVar
 
 from isinglass.inference.algorithm import Facts, register
 from isinglass.inference.bp import MessagePassing
-from isinglass.inference.engine import Plan
+from isinglass.inference.engine import Outcome, Plan
 from isinglass.inference.result import Bound
 from isinglass.potentials import Potentials
 
@@ -46,7 +46,7 @@ class MaxProduct(MessagePassing):
         semiring="max",
     )
 
-    def bound(self, potentials: Potentials, converged: bool) -> Bound:
+    def bound(self, potentials: Potentials, outcome: Outcome) -> Bound:
         """Promise nothing about log Z."""
         return None
 

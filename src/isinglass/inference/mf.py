@@ -8,14 +8,18 @@ one.
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from isinglass.errors import ConvergenceWarning, ImpossibleEvidenceError, InputError, MemoryLimitError
+from isinglass.errors import (
+    ImpossibleEvidenceError,
+    InputError,
+    MemoryLimitError,
+    no_convergence_warnings,
+)
 from isinglass.graph.edges import Edges, edges_of
 from isinglass.graph.neighbours import Neighbours, neighbours_of
 from isinglass.inference.algorithm import Algorithm, Cost, Facts, FixedPoint, Groups, Progress, Taping, register
@@ -232,8 +236,7 @@ def _possible(potentials: Potentials) -> IntArray:
     real = Potentials._build(
         potentials.graph, [g.real for g in potentials.groups], potentials.table_ids, potentials.evidence
     )
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
+    with no_convergence_warnings():
         states = BeliefPropagation(schedule="sequential", damping=0.1, max_iter=50).maximise(real)[0].states
     forbidden = _forbidden(real, states)[real.graph.variable_component]
     if not forbidden.any():

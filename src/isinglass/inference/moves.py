@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from isinglass.kernels.numba.ring import Ring
 
 Mask = NDArray[np.bool_]
+
+NOISE = 1e-15  # of a derivative along a step of size one
+ROUNDING = 4e-15  # of logarithms
 
 
 @dataclass(eq=False)
@@ -45,6 +48,7 @@ class Run:
     log_zi: NDArray[Any]
     log_za: NDArray[Any]
     pool: Pool
+    steps: NDArray[np.float64]  # (components,) the largest imaginary part of a log table; empty if they are real
     uniform: bool = False  # whether m is, to begin with
     spare: NDArray[Any] | None = None  # a second place for messages, where nothing is taped
 
@@ -77,6 +81,11 @@ class Fate(NamedTuple):
     flagged: Mask
     residual: NDArray[np.float64]
     watched: bool = True
+
+
+def unwatched(active: Mask) -> Fate:
+    """Return the fate of components of which only the messages are wanted."""
+    return Fate(active, np.zeros(len(active), bool), np.zeros(len(active)), watched=False)
 
 
 @dataclass(eq=False)
@@ -128,6 +137,22 @@ class Move(ABC):
         """Do all iterations at once, if that is possible and better; else do nothing."""
         return None
 
+    def effects(self, run: Run, step: Step, fate: Fate) -> None:
+        """Set the residuals of the active components to what a further iteration can do to any probability.
+
+        Residuals of `forward` are changes of normalised messages, which are never larger and cost nothing. This is
+        the measure that convergence is judged by (see `isinglass.kernels.numba.changes`); by default, that of one
+        undamped flooding.
+        """
+        new = np.empty_like(run.m)
+        undamped = replace(run, damping=0.0, stages=run.stages[-1:])
+        Flood().pass_messages(undamped, 0, new, Fate(fate.active, fate.flagged, np.zeros(len(fate.active))))
+        _measure(undamped, run.m, new, fate)
+
+    def at_a_fixed_point(self) -> Move:
+        """Return a move that updates every message, though none would change."""
+        return self
+
     @abstractmethod
     def backward(self, run: Run, step: Step, moved: Mask, bars: Derivatives) -> None:
         """Turn derivatives by the messages after a step into those by the messages before it."""
@@ -145,17 +170,22 @@ class Flood(Move):
     def forward(self, run: Run, t: int, fate: Fate, taped: bool) -> Step:
         """Do iteration t."""
         new, old = run.make_room(taped), run.m
-        self._kernel(run, t, new, fate)
+        self.pass_messages(run, t, new, fate)
         run.m, run.spare = new, None if taped else old
         return run.step(Step(self, t, fate.active, old), taped)
 
-    def _kernel(self, run: Run, t: int, new: NDArray[Any], fate: Fate) -> None:
+    def pass_messages(self, run: Run, t: int, new: NDArray[Any], fate: Fate) -> None:
+        """Write the messages after iteration t to `new`."""
         from isinglass.kernels.numba.passes import flood
 
         flood(
             run.edges, run.span, run.values(t), run.m, new, run.n, run.damping, *fate[:3], run.scratch,
             run.states, run.units, run.ring,
         )  # fmt: skip
+
+    def effects(self, run: Run, step: Step, fate: Fate) -> None:
+        """Compare the messages before and after the step."""
+        _measure(run, step.before, run.m, fate)
 
     def backward(self, run: Run, step: Step, moved: Mask, bars: Derivatives) -> None:
         """Reverse a step."""
@@ -175,7 +205,8 @@ class FloodPairs(Flood):
     partner: IntArray
     spare: NDArray[Any] | None = field(default=None, init=False)
 
-    def _kernel(self, run: Run, t: int, new: NDArray[Any], fate: Fate) -> None:
+    def pass_messages(self, run: Run, t: int, new: NDArray[Any], fate: Fate) -> None:
+        """Write the messages after iteration t to `new`."""
         from isinglass.kernels.numba.pairs import flood_pairs
 
         flood_pairs(
@@ -252,11 +283,42 @@ class Chase(Follow):
         if run.spare is None:
             run.spare = np.empty_like(run.m)
         count, logged = chase(
-            edges, run.span, run.values(t), members, first, run.m, run.n, run.spare, np.zeros(len(edges.edge_link)),
-            log, sequence, np.zeros(links), heap, place, run.tol, run.damping, *fate[:3], run.scratch, run.states,
-            run.units, run.ring,
+            edges, run.span, run.values(t), members, first, run.m, run.n, run.spare, np.ones(len(edges.edge_link)),
+            log, sequence, np.ones(links), heap, place, self._limit(run), run.damping, *fate[:3], run.scratch,
+            run.states, run.units, run.ring,
         )  # fmt: skip
         return Step(self, t, fate.active, log[:logged].copy(), sequence[:count].copy())
+
+    @staticmethod
+    def _limit(run: Run) -> float:
+        """Return exp(osc) of a change, damped, whose effect without damping is just within the tolerance."""
+        if run.tol < 0:
+            return 0.0
+        osc = 4 * np.arctanh(min(run.tol, 0.999)) * (1 - run.damping) - ROUNDING
+        return float(np.exp(max(osc, 0.0)))
+
+    def effects(self, run: Run, step: Step, fate: Fate) -> None:
+        """Leave the residuals alone: they are such effects already."""
+
+    def at_a_fixed_point(self) -> Move:
+        """Return a sequence of all links: nothing has a residual."""
+        return Follow(lambda t: np.arange(len(self.heap[0])))
+
+
+def _measure(run: Run, old: NDArray[Any], new: NDArray[Any], fate: Fate) -> None:
+    """Set residuals by messages before and after an iteration; of complex ones, also by how far imaginary parts moved.
+
+    Those stand for derivatives, which change relative to their size.
+    """
+    from isinglass.kernels.numba.changes import effects, imaginary_effects
+
+    effects(run.edges, run.span, old, new, run.damping, fate.active, fate.residual, run.ring)
+    if run.m.dtype.kind == "c":
+        moved, size = np.zeros(len(fate.active)), np.zeros(len(fate.active))
+        imaginary_effects(run.edges, old, new, run.damping, fate.active, moved, size, run.ring)
+        moved[moved <= NOISE * run.steps] = 0  # nothing but rounding
+        share = np.divide(moved, size, out=np.zeros_like(moved), where=size > 0)
+        np.maximum(fate.residual, share, out=fate.residual, where=fate.active)
 
 
 def _inside(run: Run, sequence: IntArray) -> IntArray:

@@ -2,12 +2,17 @@
 
 They move into planes when the first iteration begins and back when the last has ended. Where a product comes near to an
 underflow, the iteration is done by a move for other graphs, and so are those after it.
+
+A call of a loop does all iterations of some grids, as many as take a fraction of a second: then Ctrl-C is heard. A grid
+that takes longer by itself is done iteration by iteration.
 """
 
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +20,11 @@ from numpy.typing import NDArray
 from isinglass.inference.moves import Fate, Move, Run, Step
 from isinglass.validation import IntArray
 
+if TYPE_CHECKING:
+    from isinglass.kernels.numba.passes import Span
+
 Planes = NDArray[np.float64]
+PIECE = 2**27  # entries of tables that are multiplied between two moments at which Ctrl-C is heard
 
 
 @dataclass(eq=False)
@@ -36,6 +45,11 @@ class PlaneMove(Move):
     def n_stages(self) -> int:
         """How many models there are: one for all iterations, or one for each."""
 
+    @property
+    @abstractmethod
+    def work(self) -> int:
+        """Entries of the tables of a grid, of one direction."""
+
     @abstractmethod
     def into_planes(self, run: Run) -> Planes:
         """Return the messages in planes; take them there before the first iteration."""
@@ -43,6 +57,20 @@ class PlaneMove(Move):
     @abstractmethod
     def iterate(self, run: Run, t: int, old: Planes, stack: Planes, iterations: int, fate: Fate) -> bool:
         """Do iterations from t on, to the planes of a stack in turn. Returns whether no product nearly underflowed."""
+
+    @abstractmethod
+    def inner(self, planes: Planes) -> Planes:
+        """Return a view (components, directions, states, rows, columns) of the messages in planes."""
+
+    def effects(self, run: Run, step: Step, fate: Fate) -> None:
+        """Compare the messages before and after the last iteration."""
+        from isinglass.kernels.numba.changes import effects_in_planes
+
+        assert self.inbox is not None
+        old, new = self.inner(self.before(step, step.iterations - 1)), self.inner(self.inbox)
+        line = np.empty((2, new.shape[-1]))
+        span = run.span
+        effects_in_planes(old, new, fate.active, span.first_component, span.last_component, *line, fate.residual)
 
     @staticmethod
     def serves(run: Run) -> bool:
@@ -62,7 +90,7 @@ class PlaneMove(Move):
 
     def forward_all(self, run: Run, iterations: int, fate: Fate, taped: bool) -> Step | None:
         """Do all iterations, grid after grid: a small one stays in the cache."""
-        if self.n_stages > 1 or iterations == 0:
+        if self.n_stages > 1 or iterations == 0 or iterations * self.work > PIECE:
             return None
         start = self.into_planes(run)
         stack = run.pool.take((iterations if taped else 2, *start.shape), start.dtype)
@@ -72,6 +100,12 @@ class PlaneMove(Move):
         self.inbox = stack[(iterations - 1) % len(stack)]
         return run.step(Step(self, 0, fate.active, start, stack=stack, iterations=iterations), taped)
 
+    def pieces(self, run: Run, iterations: int) -> Iterator[Span]:
+        """Cut the grids of a run into as many as a loop may do at once."""
+        span, step = run.span, max(1, PIECE // max(1, iterations * self.work))
+        for first in range(span.first_component, span.last_component, step):
+            yield span._replace(first_component=first, last_component=min(first + step, span.last_component))
+
     def finish(self, run: Run) -> None:
         """Move the messages back to the edges."""
         if self.inbox is not None:
@@ -80,7 +114,7 @@ class PlaneMove(Move):
 
     def before(self, step: Step, t: int) -> Planes:
         """Return the planes before iteration t of a step."""
-        return step.before if t == 0 or step.stack is None else step.stack[t - 1]
+        return step.before if t == 0 or step.stack is None else step.stack[(t - 1) % len(step.stack)]
 
     def messages(self, planes: Planes) -> NDArray[np.float64]:
         """Return the messages in planes as those of edges."""

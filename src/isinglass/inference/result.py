@@ -32,12 +32,18 @@ class Info:
         Whether it reached its tolerance; true for algorithms that do not iterate.
     iterations : int
     residual : float
-        The largest change of a normalised message (or belief) in the last iteration.
+        How far from a fixed point it is: the largest change of a normalised message (or belief) in the last iteration.
+        Where that is within the tolerance, the most that another iteration can do to any probability, which is never
+        less and also sees what happens to small ones (`isinglass.kernels.numba.changes`).
     bound : {"exact", "upper", "lower"} or None
         What log_z is guaranteed to be of the true log Z; None if nothing is guaranteed.
     seconds : float
     converged_share : float
         The share of components (examples of a batch) that reached the tolerance.
+    stable : bool or None
+        Whether the fixed point is stable: small changes of the messages die out; None where it was not asked.
+    note : str
+        What else there is to know, for instance why log_z is not a number; mostly empty.
     """
 
     algorithm: str
@@ -47,6 +53,8 @@ class Info:
     bound: Bound
     seconds: float
     converged_share: float = field(default=-1.0, repr=False)  # not given: all or none
+    stable: bool | None = field(default=None, repr=False)
+    note: str = field(default="", repr=False)
 
     def __post_init__(self) -> None:
         if self.converged_share < 0:

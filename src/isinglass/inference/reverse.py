@@ -1,21 +1,38 @@
-"""Back through a run of the engine: from derivatives by log Z and the beliefs to those by everything that went in."""
+"""Back through a run of the engine: from derivatives by log Z and the beliefs to those by everything that went in.
+
+The reverse of a run that was to do T iterations is that of these T. A run that stopped at a tolerance stands for its
+fixed point m* = F(m*), which does not depend on where it started or how it was damped; its derivatives are
+
+    dL/dphi  =  sum_k  (dF/dphi)' (J')^k dL/dm,       J = dF/dm at m*.
+
+The iterations that ran give the first terms of that sum, and what is left of the derivative by the first messages
+tells what is missing. It is next to nothing if the run came from afar. If it started close to the fixed point, though,
+as training from zero does, few iterations ran, and the last one is reversed again and again until nothing is left.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from isinglass.errors import InputError
 from isinglass.inference.engine import Engine, Outcome, entries_of
 from isinglass.inference.link_model import move_unary_bars
-from isinglass.inference.moves import Derivatives, Move, Run
+from isinglass.inference.moves import Derivatives, Mask, Move, Run, unwatched
 from isinglass.inference.pool import pool_of
 from isinglass.inference.result import Gradients, is_nothing
 from isinglass.inference.tape import Tape
 from isinglass.potentials import LogTables
+
+LEFT = 1  # times the tolerance: what may be left of a derivative, relative to what there was
+LEAST_STEPS = 100  # that are tried before a derivative is refused
+HOPELESS = 1e12  # times what there was: it is refused at once
+
+Sizes = NDArray[np.float64]  # (parts, components)
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,7 +125,60 @@ def _reverse(engine: Engine, run: Run, tape: Tape, outcome: Outcome, bars: Cotan
         run.log_zi, run.log_za, bars.log_z, bars.variables, factors_bar, by_links, total.bars(last), run.wanted,
         run.scratch, run.states, run.ring,
     )  # fmt: skip
+    sizes = _sizes(engine, total.m) if engine.plan.iterations is None else None
     _steps_back(run, tape, total)
+    if sizes is not None:
+        left = total.m.copy()
+        _go_on(engine, run, tape, outcome, sizes, total)
+        total.m = left
+
+
+def _go_on(engine: Engine, run: Run, tape: Tape, outcome: Outcome, sizes: Sizes, total: Derivatives) -> None:
+    """Reverse the last iteration again, at the last messages, where a run converged, until nothing is left."""
+    converged, first = run.wanted & outcome.converged, sizes.max(initial=0.0)
+    if not _missing(engine, converged, sizes, total).any():
+        return
+    again = replace(run, m=run.m.copy(), spare=None, uniform=False)
+    step = tape.last_move.at_a_fixed_point().forward(again, 0, unwatched(converged), True)
+    step.move.finish(again)
+    after = again.m
+    limit = max(engine.plan.max_iter, LEAST_STEPS)
+    for _ in range(limit):
+        missing = _missing(engine, converged, sizes, total)
+        if not missing.any():
+            return
+        if not (_sizes(engine, total.m) <= HOPELESS * first).all():
+            break
+        total.m[entries_of(engine.edges, ~missing)] = 0
+        again.m = after.copy() if step.move.in_place else after
+        step.move.backward(again, step, missing, total)
+        step.move.finish_back(again, total)
+    raise InputError(
+        "tape",
+        "a fixed point whose derivative converges",
+        f"one where it grows, or has not died out after {limit} iterations",
+        "the fixed point is not stable (start_noise=1e-3 may leave it), or raise max_iter",
+    )
+
+
+def _missing(engine: Engine, converged: Mask, sizes: Sizes, total: Derivatives) -> Mask:
+    """Tell where something is left; `sizes`, the largest that there was, is brought up to date."""
+    now = _sizes(engine, total.m)
+    np.maximum(sizes, now, out=sizes)
+    missing: Mask = converged & ~(now <= LEFT * engine.plan.tol * sizes).all(axis=0)
+    return missing
+
+
+def _sizes(engine: Engine, bars: NDArray[Any]) -> Sizes:
+    """Return the largest derivative by a log message of each component, of real and imaginary parts."""
+    parts = (bars.real, bars.imag) if bars.dtype.kind == "c" else (bars,)
+    if engine.graph.n_components == 1:
+        return np.array([[np.abs(part).max(initial=0.0)] for part in parts])
+    owner = np.repeat(engine.edges.component[engine.edges.edge_link], np.diff(engine.edges.start))
+    sizes = np.zeros((len(parts), engine.graph.n_components))
+    for size, part in zip(sizes, parts, strict=True):
+        np.maximum.at(size, owner, np.abs(part))
+    return sizes
 
 
 def _steps_back(run: Run, tape: Tape, total: Derivatives) -> None:

@@ -32,6 +32,11 @@ class Tape(ABC):
     def after(self, step: Step) -> None:
         """Take down what iteration t did."""
 
+    @property
+    @abstractmethod
+    def last_move(self) -> Move:
+        """The move that did the last iteration."""
+
     @abstractmethod
     def backwards(self, run: Run) -> Iterator[Step]:
         """Give the steps, last first; run.m is free to use."""
@@ -50,6 +55,11 @@ class FullTape(Tape):
     def after(self, step: Step) -> None:
         """Keep it."""
         self.steps.append(step)
+
+    @property
+    def last_move(self) -> Move:
+        """The move of the last step."""
+        return self.steps[-1].move
 
     def backwards(self, run: Run) -> Iterator[Step]:
         """Give them back."""
@@ -84,6 +94,11 @@ class MarkedTape(Tape):
         if self.done and np.array_equal(self.done[-1][1], active):
             active = self.done[-1][1]
         self.done.append((step.move, active))
+
+    @property
+    def last_move(self) -> Move:
+        """The move of the last iteration."""
+        return self.done[-1][0]
 
     def backwards(self, run: Run) -> Iterator[Step]:
         """Do the iterations from each mark again, last mark first."""

@@ -6,7 +6,7 @@ compiled kernel over the buckets. Components whose products could underflow are 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +20,7 @@ from isinglass.graph.factor_graph import FactorGraph
 from isinglass.inference.algorithm import Progress
 from isinglass.inference.evidence import base_states, impossible
 from isinglass.inference.memory import memory_limit_bytes, require_memory
+from isinglass.interrupts import interruptible
 from isinglass.potentials import Potentials, exact_bytes
 from isinglass.validation import IntArray, bytes_text
 
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
 MemoryLimit = str | int | float | None
 CHUNK = 20_000_000  # bucket entries between two reports of progress, where Ctrl-C is heard
+LARGE = 4  # chunks that a single bucket may take before a thread does it
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,9 +104,9 @@ def upward(
 
     def run(semiring: int, wanted: NDArray[np.bool_]) -> None:
         for first, last, fraction in chunks(tree):
-            buckets.up(
-                program, first, last, values, 2 * n_tables, start_of[semiring], peak, low, wanted, flagged, semiring,
-                scratch,
+            run_chunk(
+                tree, buckets.up, program, first, last, values, 2 * n_tables, start_of[semiring], peak, low, wanted,
+                flagged, semiring, scratch,
             )  # fmt: skip
             if progress is not None:
                 progress("maximising" if maximise else "summing out", fraction)
@@ -137,6 +139,16 @@ def chunks(tree: BucketTree) -> Iterator[tuple[int, int, float]]:
         if last > first:
             yield first, last, float(total[last - 1] / total[-1])
         first = last
+
+
+def run_chunk(tree: BucketTree, loop: Callable[..., None], program: Program, first: int, last: int, *more: Any) -> None:
+    """Run a loop over some buckets; a single one that is very large in a way that lets Ctrl-C be heard."""
+    call = interruptible if tree.work[first:last].sum() > LARGE * CHUNK else _plainly
+    call(loop, program, first, last, *more)
+
+
+def _plainly(loop: Callable[..., None], *arguments: Any) -> None:
+    loop(*arguments)
 
 
 def evidence_shift(graph: FactorGraph, states: IntArray) -> IntArray:

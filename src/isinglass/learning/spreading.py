@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, wait
+from contextvars import copy_context
 from typing import Any
 
 
@@ -32,7 +33,8 @@ class Spreading:
         if self.pool is None or len(arguments) < 2:
             return [function(*one) for one in arguments]
         work = _Work(function, arguments)
-        helpers = [self.pool.submit(work.take) for _ in range(min(self.threads, len(arguments)) - 1)]
+        others = range(min(self.threads, len(arguments)) - 1)
+        helpers = [self.pool.submit(copy_context().run, work.take) for _ in others]
         try:
             work.take()
             wait([helper for helper in helpers if not helper.cancel()])  # one that did not start is not waited for

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from isinglass.errors import InputError
 from isinglass.graph.factor_graph import FactorGraph, FactorGroup
 from isinglass.potentials import Potentials
-from isinglass.validation import IntArray, integers
+from isinglass.validation import IntArray, array_of, integers
 
 
 def checked_labels(labels: ArrayLike, graph: FactorGraph) -> IntArray:
@@ -37,10 +37,7 @@ def checked_weights(weights: ArrayLike | None, graph: FactorGraph) -> NDArray[np
     if weights is None:
         return np.ones(graph.n_variables)
     expected = f"{graph.n_variables} finite numbers of at least 0, one for each variable"
-    try:
-        array = np.asarray(weights)
-    except ValueError:
-        raise InputError("weights", expected, "values that do not form an array") from None
+    array = array_of(weights, "weights", expected)
     if array.dtype.kind not in "iuf" or array.shape != (graph.n_variables,):
         raise InputError("weights", expected, f"shape {array.shape} of dtype {array.dtype}")
     bad = ~((array >= 0) & (array < np.inf))

@@ -6,6 +6,7 @@ from isinglass.models.graphs import graph_model
 from isinglass.models.grids import grid_model
 from isinglass.models.ising import Ising
 from isinglass.models.model import Model
+from isinglass.models.symmetry import SymmetricTerm
 from isinglass.models.tables import table_model
 from isinglass.models.terms import (
     CallableTerm,
@@ -27,6 +28,7 @@ __all__ = [
     "Model",
     "NodeTerm",
     "SharedTerm",
+    "SymmetricTerm",
     "Term",
     "chain_model",
     "graph_model",

@@ -11,7 +11,7 @@ from scipy import sparse
 
 from isinglass.errors import InputError
 from isinglass.models.products import Matrix
-from isinglass.validation import IntArray, integers, items, whole_number
+from isinglass.validation import IntArray, array_of, integers, items, whole_number
 
 NUMBERS = "finite real numbers"
 
@@ -19,10 +19,7 @@ NUMBERS = "finite real numbers"
 def dense(values: ArrayLike, argument: str, axes: str) -> NDArray[np.float64]:
     """Convert to a float64 array of finite numbers with the axes that are named, such as "nodes, features"."""
     ndim = axes.count(",") + 1
-    try:
-        array = np.asarray(values)
-    except (ValueError, TypeError):
-        raise InputError(argument, f"an array ({axes})", "values that do not form an array") from None
+    array = array_of(values, argument, f"an array ({axes})", "fill in or drop masked values, e.g. with .filled(0)")
     if array.dtype.kind not in "biuf":
         raise InputError(argument, NUMBERS, f"dtype {array.dtype}", _remedy(array))
     if array.ndim != ndim:

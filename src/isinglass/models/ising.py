@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from isinglass.errors import InputError
-from isinglass.graph.factor_graph import FactorGraph
+from isinglass.graph.factor_graph import FactorGraph, describe
 from isinglass.models.checks import NUMBERS
 from isinglass.potentials import Potentials
-from isinglass.validation import IntArray, instance
+from isinglass.validation import IntArray, array_of, instance
 
 SPINS = np.array([-1.0, 1.0])
 
@@ -30,6 +30,8 @@ class Ising:
     Examples
     --------
     >>> import isinglass as ig
+    >>> Ising(ig.grid_graph(3, 3, 2))
+    Ising: 9 variables (2 states), 21 factors (arity 1-2)
     >>> p = Ising(ig.grid_graph(3, 3, 2)).potentials(coupling=0.4, field=0.1)
     >>> p.log_score(np.ones(9, int)).round(6)
     np.float64(5.7)
@@ -68,6 +70,9 @@ class Ising:
             ids.append(_table_ids(len(tables), len(group)))
         return Potentials._build(self.graph, groups, ids, {})
 
+    def __repr__(self) -> str:
+        return f"Ising: {describe(self.graph)}"
+
     def _fields(self, field: ArrayLike) -> NDArray[np.float64]:
         """Return the field of each factor: that of its variable, for the first factor of one variable."""
         graph = self.graph
@@ -87,7 +92,7 @@ class Ising:
 
 def _numbers(values: ArrayLike, count: int, argument: str, what: str) -> NDArray[np.float64]:
     """Check one number, or `count` numbers."""
-    array = np.asarray(values)
+    array = array_of(values, argument, NUMBERS)
     if array.dtype.kind not in "biuf" or not np.isfinite(array).all():
         raise InputError(argument, NUMBERS, f"{values!r:.60}")
     if array.ndim and array.size != count:

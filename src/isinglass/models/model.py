@@ -19,7 +19,7 @@ from isinglass.graph.factor_graph import FactorGraph, FactorGroup, describe
 from isinglass.models.placement import Block, Spread, is_whole, place, selection
 from isinglass.models.terms import Kind, Term
 from isinglass.potentials import Potentials
-from isinglass.validation import Evidence, IntArray, evidence_dict, instance, items
+from isinglass.validation import Evidence, IntArray, array_of, evidence_dict, instance, items
 
 
 class _Part(NamedTuple):
@@ -109,6 +109,11 @@ class Model:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (Model, (self.graph, self._terms))
+
+    @property
+    def terms(self) -> list[Term]:
+        """The terms of all groups, one group after the other."""
+        return [term for listed in self._terms for term in listed]
 
     def potentials(self, theta: ArrayLike, evidence: Evidence | None = None) -> Potentials:
         """Return the log-potentials for parameters.
@@ -203,6 +208,21 @@ class Model:
         arrays = [_shaped(named[name], shape, f"named[{name!r}]") for name, shape in self.parameters.items()]
         return np.concatenate([np.zeros(0), *(array.ravel() for array in arrays)])
 
+    def reduced(self, theta: ArrayLike) -> NDArray[Any]:
+        """Return the parameters to keep, of all that give the same tables: symmetric ones, for symmetric tables.
+
+        Examples
+        --------
+        >>> from isinglass.models import graph_model
+        >>> model = graph_model([([[1.0], [2.0]], [(0, 1)])], n_states=2, symmetric=True)
+        >>> model.reduced([0, 0, 1, 2, 4, 5]).tolist()
+        [0.0, 0.0, 1.0, 3.0, 3.0, 5.0]
+        """
+        flat = self._checked(theta)
+        for part in (part for group in self._groups for part in group.parts):
+            flat[part.where] = part.term.reduced(flat[part.where].reshape(part.term.shape)).ravel()
+        return flat
+
     def mask(self, kind: Kind) -> NDArray[np.bool_]:
         """Return which entries of theta are parameters of nodes, of edges, or of other cliques.
 
@@ -258,7 +278,8 @@ class Model:
         return flat
 
     def _check_bars(self, bars: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
-        arrays = [np.asarray(b) for b in items(bars, "bars", "one array for each group, in a sequence")]
+        found = items(bars, "bars", "one array for each group, in a sequence")
+        arrays = [array_of(bar, f"bars[{g}]", "derivatives") for g, bar in enumerate(found)]
         shapes = [group.shape for group in self._groups]
         if [a.shape for a in arrays] != shapes:
             raise InputError("bars", f"arrays of the shapes {shapes}", f"{[a.shape for a in arrays]}")
@@ -325,7 +346,7 @@ def _slices(parameters: Mapping[str, tuple[int, ...]]) -> dict[str, slice]:
 
 def _shaped(values: ArrayLike, shape: tuple[int, ...], argument: str) -> NDArray[Any]:
     """Copy to float64, or complex128, of this shape."""
-    array = np.asarray(values)
+    array = array_of(values, argument, "real or complex numbers")
     if array.dtype.kind not in "iufc":
         raise InputError(argument, "real or complex numbers", f"dtype {array.dtype}")
     if array.shape != shape:

@@ -81,6 +81,10 @@ class Term(ABC):
     def transpose(self, bars: NDArray[Any]) -> NDArray[Any]:
         """Return derivatives by the parameters, given those by the tables (n_tables, *cards)."""
 
+    def reduced(self, weights: NDArray[Any]) -> NDArray[Any]:
+        """Return the parameters to keep, of all that give the same tables: these, where no others do."""
+        return weights
+
     def check(self) -> None:
         """Compare the two maps at random w and bars: <bars, tables(w) - tables(0)> = <transpose(bars), w>.
 

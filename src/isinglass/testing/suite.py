@@ -17,7 +17,6 @@ perturbation that agree with those through the run, exact max-marginals on fores
 
 from __future__ import annotations
 
-import warnings
 from abc import ABC, abstractmethod
 from typing import Any
 
@@ -26,7 +25,7 @@ from hypothesis import HealthCheck, assume, currently_in_test_context, given, se
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from isinglass.errors import ConvergenceWarning, ImpossibleEvidenceError, InputError
+from isinglass.errors import ImpossibleEvidenceError, InputError, no_convergence_warnings
 from isinglass.graph.factor_graph import FactorGraph
 from isinglass.inference.algorithm import ALGORITHMS, Algorithm
 from isinglass.inference.api import infer, map_assignment, n_best, sample
@@ -62,8 +61,7 @@ class InferenceSuite(ABC):
         """Infer; a warning about convergence is no failure, `info` is checked instead."""
         if currently_in_test_context():
             assume(self.accepts(p))
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)
+        with no_convergence_warnings():
             return infer(p, self.algorithm())
 
     def is_exact_on(self, p: Potentials) -> bool:

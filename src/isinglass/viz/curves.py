@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isinglass.errors import InputError
-from isinglass.validation import number
+from isinglass.validation import number, real_numbers
 from isinglass.viz.pictures import figure_of
 
 if TYPE_CHECKING:
@@ -144,10 +144,7 @@ def _entry(history: Any, keys: Sequence[str]) -> Any:
 
 
 def _numbers(values: Any, argument: str) -> FloatArray:
-    try:
-        array = np.asarray(values, np.float64)
-    except (TypeError, ValueError):
-        raise InputError(argument, "a sequence of real numbers", type(values).__name__) from None
+    array = real_numbers(values, argument, "a sequence of real numbers")
     if array.ndim != 1:
         raise InputError(argument, "a sequence of real numbers", f"shape {array.shape}")
     return array

@@ -6,6 +6,7 @@ Figures are built without pyplot: there is no global state, no window, and any t
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -13,7 +14,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from isinglass.errors import InputError, MissingDependencyError
 from isinglass.inference import Result
-from isinglass.validation import whole_number
+from isinglass.validation import array_of, whole_number
+from isinglass.viz.classes import add_legend, faded, hatch, picture_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -46,25 +48,27 @@ def panel(
     most: int = 8,
     feature: int = -1,
 ) -> Figure:
-    """Draw grey pictures side by side, all on the same scale; of several examples, one below the other.
+    """Draw grey pictures or maps of labels side by side; of several examples, one below the other.
 
-    ``panel(X, crf, Y)`` draws what a fitted estimator makes of images: input, truth, marginals and prediction.
+    ``panel(X, crf, Y)`` draws what a fitted estimator makes of images: input, truth, marginals and prediction. With two
+    labels they are grey: the probability of label 1. With more each label has a colour, and marginals are drawn in the
+    colour of the most probable label, the paler the less certain it is.
 
     Parameters
     ----------
     images : sequence of arrays (height, width), or of arrays (n, height, width)
         One for each column, such as truth, noisy input and the marginals of two methods. Stacks of n pictures make
-        n rows. With an estimator: its X, (images, height, width, features).
+        n rows. With an estimator: its X, (images, height, width, features). What is nan, or masked, is hatched.
     titles : sequence of str, optional
         One for each column. Or a fitted estimator, such as `GridCRF`.
     labels : int array (images, height, width), optional
-        With an estimator: the truth; -1, not observed, is left blank.
+        With an estimator: the truth; -1, not observed, is hatched.
     rows : sequence of str, optional
         One for each row.
     limits : (float, float)
         The values that are drawn white and black.
     states : int, optional
-        The pictures are labels from 0 to this number, which each has a colour; below 0, not observed, is left blank.
+        The pictures are labels from 0 to this number, which each has a colour; below 0, not observed, is hatched.
     most, feature : int
         With an estimator: how many images are drawn, and which of their features, from its least value to its largest.
 
@@ -91,30 +95,70 @@ def panel(
     ['input', 'truth', 'marginals', 'prediction']
     """
     if hasattr(titles, "predict_marginals"):
-        images, titles = _learned(images, titles, labels, whole_number(most, "most", 1), feature)
+        columns, names = _learned(images, titles, labels, whole_number(most, "most", 1), feature)
     elif labels is not None:
         raise InputError("labels", "None without an estimator", type(labels).__name__, "panel(X, crf, Y)")
-    columns = _stacks(images)  # type: ignore[arg-type]
-    names = _labels(titles, len(columns), "titles", "columns")
-    sides = _labels(rows, len(columns[0]), "rows", "rows")
+    else:
+        columns = _given(images, limits, states)  # type: ignore[arg-type]
+        names = _labels(titles, len(columns), "titles", "columns")
+    return _figure(columns, names, _labels(rows, len(columns[0].stack), "rows", "rows"))
+
+
+@dataclass(frozen=True, eq=False)
+class _Column:
+    """Pictures (n, height, width) one below the other, grey; or labels or beliefs, with so many states."""
+
+    stack: NDArray[Any]
+    limits: tuple[float, float] = (0.0, 1.0)
+    states: int | None = None
+
+    @property
+    def missing(self) -> NDArray[np.bool_]:
+        """The pixels of which nothing is known."""
+        if self.states is None:
+            return np.asarray(np.isnan(self.stack))
+        return np.asarray(self.stack < 0) if self.stack.ndim == 3 else np.zeros(self.stack.shape[:3], bool)
+
+    def draw(self, ax: Axes, i: int, title: str) -> None:
+        """Draw picture i."""
+        picture = self.stack[i]
+        if self.states is not None:
+            picture = picture_of(picture, self.states) if picture.ndim == 2 else faded(picture)
+        _draw(ax, picture, title, self.limits)
+        hatch(ax, self.missing[i])
+
+
+def _figure(columns: list[_Column], titles: list[str], sides: list[str]) -> Figure:
+    """Draw columns of pictures, and the legend of labels if they have colours."""
+    states, missing = max(c.states or 0 for c in columns), any(bool(c.missing.any()) for c in columns)
     height = _HEIGHT if len(sides) == 1 else _SMALL
-    widths = [height * max(c.shape[2] / c.shape[1], 0.5) for c in columns]
-    size = sum(widths) + 0.15 * (len(widths) + 1), len(sides) * (height + 0.1) + 0.35
-    figure = figure_of(size)
+    widths = [height * max(c.stack.shape[2] / c.stack.shape[1], 0.5) for c in columns]
+    below = 0.3 if states or missing else 0.0
+    figure = figure_of((sum(widths) + 0.15 * (len(widths) + 1), len(sides) * (height + 0.1) + 0.35 + below))
     axes = figure.subplots(len(sides), len(columns), squeeze=False, width_ratios=widths)
     for i, side in enumerate(sides):
         for j, column in enumerate(columns):
-            title = names[j] if i == 0 else ""
-            if states is None:
-                _draw(axes[i, j], column[i], title, limits)
-            else:
-                _draw_labels(axes[i, j], column[i], title, whole_number(states, "states", 1))
+            column.draw(axes[i, j], i, titles[j] if i == 0 else "")
         axes[i, 0].set_ylabel(side, fontsize=9)
+    if below:
+        add_legend(figure, states, missing)
     return figure
 
 
-def _learned(X: Any, crf: Any, Y: Any, most: int, feature: int) -> tuple[list[NDArray[Any]], list[str]]:
-    """Return the columns of what an estimator makes of images, each from 0 to 1, and their titles."""
+def _given(images: Sequence[ArrayLike], limits: tuple[float, float], states: int | None) -> list[_Column]:
+    """Return the columns of given pictures, all with as many rows."""
+    card = None if states is None else whole_number(states, "states", 1)
+    stacks = [_stack(image, f"images[{i}]") for i, image in enumerate(images)]
+    if not stacks:
+        raise InputError("images", "at least one picture", "none")
+    counts = [len(stack) for stack in stacks]
+    if len(set(counts)) > 1:
+        raise InputError("images", "as many pictures in every column", str(counts))
+    return [_Column(stack if card is None else np.nan_to_num(stack, nan=-1.0), limits, card) for stack in stacks]
+
+
+def _learned(X: Any, crf: Any, Y: Any, most: int, feature: int) -> tuple[list[_Column], list[str]]:
+    """Return the columns of what an estimator makes of images, and their titles."""
     some = X[:most]
     given = _stack_of(some, "images")
     if given.ndim != 4 or not isinstance(feature, int) or not -given.shape[-1] <= feature < given.shape[-1]:
@@ -122,27 +166,26 @@ def _learned(X: Any, crf: Any, Y: Any, most: int, feature: int) -> tuple[list[ND
         raise InputError("images", "an array (images, height, width, features) with that feature", got)
     drawn = given[..., feature]
     beliefs = _stack_of(crf.predict_marginals(some), "marginals")
-    last = beliefs.shape[-1] - 1
-    columns = {
-        "input": (drawn - drawn.min()) / (np.ptp(drawn) or 1.0),
-        "truth": None if Y is None else _stack_of(Y[:most], "labels"),
-        "marginals": beliefs @ np.arange(last + 1) / last,
-        "prediction": _stack_of(crf.predict(some), "prediction") / last,
-    }
-    if (truth := columns["truth"]) is not None:
+    card = beliefs.shape[-1]
+    columns = {"input": _Column((drawn - drawn.min()) / (np.ptp(drawn) or 1.0))}
+    if Y is not None:
+        truth = _stack_of(Y[:most], "labels")
         if truth.shape != drawn.shape:
             raise InputError("labels", f"shape {drawn.shape}", f"shape {truth.shape}", "give a label to each pixel")
-        columns["truth"] = np.where(truth < 0, np.nan, truth / last)
-    found = {title: column for title, column in columns.items() if column is not None}
-    return list(found.values()), list(found)
+        columns["truth"] = _of_labels(truth, card)
+    columns["marginals"] = _Column(beliefs[..., 1]) if card == 2 else _Column(beliefs, states=card)
+    columns["prediction"] = _of_labels(_stack_of(crf.predict(some), "prediction"), card)
+    return list(columns.values()), list(columns)
+
+
+def _of_labels(labels: NDArray[Any], states: int) -> _Column:
+    """Return a column of labels: grey if there are two, in colours if there are more."""
+    return _Column(np.where(labels < 0, np.nan, labels)) if states == 2 else _Column(labels, states=states)
 
 
 def _stack_of(pictures: Any, argument: str) -> NDArray[Any]:
     """Return pictures of one size, which may be a list, as one array."""
-    try:
-        return np.asarray(pictures)
-    except ValueError:
-        raise InputError(argument, "images of one size", "different sizes", "draw them one by one") from None
+    return array_of(pictures, argument, "images of one size", ragged="draw them one by one")
 
 
 def marginals(result: Result, shape: Sequence[int], *, state: int = 1, title: str = "") -> Figure:
@@ -194,19 +237,10 @@ def figure_of(size: tuple[float, float]) -> Figure:
     return Figure(figsize=size, dpi=_DPI, layout="constrained")
 
 
-def _stacks(images: Sequence[ArrayLike]) -> list[NDArray[Any]]:
-    """Return one stack of pictures (n, height, width) for each column, all with the same n."""
-    stacks = [_stack(image, f"images[{i}]") for i, image in enumerate(images)]
-    if not stacks:
-        raise InputError("images", "at least one picture", "none")
-    counts = [len(stack) for stack in stacks]
-    if len(set(counts)) > 1:
-        raise InputError("images", "as many pictures in every column", str(counts))
-    return stacks
-
-
 def _stack(image: ArrayLike, argument: str) -> NDArray[Any]:
-    array = np.asarray(image)
+    array = (
+        np.ma.filled(image.astype(np.float64), np.nan) if isinstance(image, np.ma.MaskedArray) else np.asarray(image)
+    )
     if array.ndim not in (2, 3) or not array.size or array.dtype.kind not in "biuf":
         expected = "real numbers in an array (height, width) or (n, height, width)"
         raise InputError(argument, expected, f"{array.dtype} {array.shape}")
@@ -220,22 +254,12 @@ def _labels(texts: Sequence[str] | None, count: int, argument: str, what: str) -
     return labels
 
 
-def _draw(ax: Axes, picture: NDArray[Any], title: str, limits: tuple[float, float], colours: Any = "gray_r") -> Any:
+def _draw(ax: Axes, picture: NDArray[Any], title: str, limits: tuple[float, float]) -> Any:
     """Draw one picture without ticks, with a thin grey frame; large values are dark, as ink on paper."""
-    drawn = ax.imshow(picture, cmap=colours, vmin=limits[0], vmax=limits[1], interpolation="nearest")
+    drawn = ax.imshow(picture, cmap="gray_r", vmin=limits[0], vmax=limits[1], interpolation="nearest")
     ax.set_title(title, fontsize=9)
     ax.set_xticks([])
     ax.set_yticks([])
     for spine in ax.spines.values():
         spine.set(color="0.6", linewidth=0.6)
     return drawn
-
-
-def _draw_labels(ax: Axes, labels: NDArray[Any], title: str, states: int) -> Any:
-    """Draw a map of labels, each in a colour of its own: up to twenty differ."""
-    from matplotlib import colormaps
-    from matplotlib.colors import ListedColormap
-
-    base = colormaps["tab10" if states <= 10 else "tab20"]
-    colours = ListedColormap([base(k % base.N) for k in range(states)])
-    return _draw(ax, np.where(labels < 0, np.nan, labels), title, (-0.5, states - 0.5), colours)

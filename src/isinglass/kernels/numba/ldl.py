@@ -9,51 +9,80 @@ from __future__ import annotations
 
 import numpy as np
 
-from isinglass.compilation import allocating, compiled
+from isinglass.compilation import compiled
 from isinglass.kernels.numba.indexing import ix
+from isinglass.validation import IntArray
+
+PIECE = 200_000_000  # multiplications between two moments at which Ctrl-C is heard, about a quarter of a second
 
 
-@allocating
-def row_patterns(first, rows, n):
+def row_patterns(first: IntArray, rows: IntArray, n: int) -> tuple[IntArray, IntArray]:
     """Return the columns of each row of L below the diagonal, rising: (first_of_row, columns).
 
     Column k of the upper triangle of A has the `rows` ``first[k]:first[k + 1]``, the diagonal last.
     """
     parent, mark = np.full(n, -1, np.int64), np.full(n, -1, np.int64)
-    bounds, columns = np.zeros(n + 1, np.int64), np.empty(max(16, 2 * len(rows)), np.int64)
-    total = 0
-    for k in range(n):
+    bounds, columns = np.zeros(n + 1, np.int64), np.empty(2 * len(rows) + n, np.int64)
+    done = find_columns(first, rows, 0, parent, mark, bounds, columns)
+    while done < n:
+        columns = np.concatenate([columns, np.empty_like(columns)])
+        done = find_columns(first, rows, done, parent, mark, bounds, columns)
+    columns = columns[: bounds[-1]].copy()
+    filled = np.concatenate([[0], np.cumsum(np.bincount(columns, minlength=n))[:-1]]).astype(np.int64) if n else mark
+    sort_columns(bounds, bounds[:-1].copy(), filled, np.empty_like(columns), columns)
+    return bounds, columns
+
+
+@compiled
+def find_columns(first, rows, k, parent, mark, bounds, columns):
+    """Write the columns of rows from k on, as long as there is room; return the row that has none."""
+    n, total = len(parent), bounds[k]
+    while k < n and total + k <= len(columns):
         mark[k] = k
-        begin = total
         for at in range(first[k], first[k + 1]):
             i = rows[at]
             while mark[i] != k:
                 mark[i] = k
-                if total == len(columns):
-                    larger = np.empty(2 * total, np.int64)
-                    larger[:total] = columns
-                    columns = larger
                 columns[total] = i
                 total += 1
                 if parent[i] < 0:
                     parent[i] = k
                     break
                 i = parent[i]
-        columns[begin:total].sort()
-        bounds[k + 1] = total
-    return bounds, columns[:total].copy()
+        k += 1
+        bounds[k] = total
+    return k
 
 
 @compiled
-def factorise(first, rows, bounds, columns, starts, values, lower, where, filled, diagonal, row):
-    """Write L (`lower`, column by column, at the rows `where`) and D; return how many entries of D are negative.
+def sort_columns(bounds, next_in_row, next_in_column, row_of, columns):
+    """Sort the columns of each row, by going over the rows of each column; `next_in_x` are the first places of x."""
+    for k in range(len(next_in_row)):
+        for at in range(bounds[k], bounds[k + 1]):
+            j = columns[at]
+            row_of[next_in_column[j]] = k
+            next_in_column[j] += 1
+    at = 0
+    for j in range(len(next_in_row)):
+        while at < next_in_column[j]:
+            k = row_of[at]
+            columns[next_in_row[k]] = j
+            next_in_row[k] += 1
+            at += 1
 
-    A zero or a number that is not finite ends it with -1. `starts` is where the columns of L begin.
+
+@compiled
+def factorise(first, rows, bounds, columns, starts, values, lower, where, filled, diagonal, row, k, work):
+    """Write rows of L from k on (`lower`, column by column, at the rows `where`) and D; return the row that is next.
+
+    It goes on for about `work` multiplications. A zero in D, or a number that is not finite, ends it with -1. `starts`
+    is where the columns of L begin, `filled` where they end so far.
     """
-    n, negative = len(diagonal), 0
-    for k in range(n):
-        filled[k] = starts[k]
-    for k in range(n):
+    n = len(diagonal)
+    if k == 0:
+        for j in range(n):
+            filled[j] = starts[j]
+    while k < n and work > 0:
         for at in range(first[k], first[k + 1]):
             row[rows[at]] = values[at]
         d = row[k]
@@ -62,6 +91,7 @@ def factorise(first, rows, bounds, columns, starts, values, lower, where, filled
             j = columns[t]
             value = row[j]
             row[j] = value * 0
+            work -= filled[j] - starts[j]
             for at in range(starts[j], filled[j]):
                 row[ix(where[ix(at)])] -= lower[ix(at)] * value
             scaled = value / diagonal[j]
@@ -74,8 +104,8 @@ def factorise(first, rows, bounds, columns, starts, values, lower, where, filled
                 row[j] = row[j] * 0
             return -1
         diagonal[k] = d
-        negative += 1 if d.real < 0 else 0
-    return negative
+        k += 1
+    return k
 
 
 @compiled

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from isinglass.compilation import allocating, compiled
+from isinglass.compilation import compiled
 from isinglass.kernels.numba.strided import BLOCK
 from isinglass.validation import IntArray
 
@@ -64,25 +64,14 @@ def growth_of(first, last, variables, axis_of, mentioned, cards, a):
     return growth
 
 
-@allocating
-def write_program(tree, axis_of, mentioned, is_large):
-    """Return the arrays of the program of a bucket tree, and the most entries of one bucket's messages.
+@compiled
+def write_program(tree, axis_of, mentioned, is_large, cards, local_cards, local_strides, local_size, first_input,
+                  first_child, first_large, source, first_stride, strides, input_of):  # fmt: skip
+    """Write the arrays of the program of a bucket tree; return the most entries of one bucket's messages.
 
     Scratch: `axis_of` (variables,) all -1, `mentioned` (axes of a bucket,), `is_large` (children,) all false.
     """
     n = len(tree.parent)
-    n_inputs = len(tree.factor) + len(tree.child)
-    cards = tree.cards[tree.axis]
-    local_cards = np.ones(len(cards), np.int64)
-    local_strides = np.zeros(len(cards), np.int64)
-    local_size = np.ones(n, np.int64)
-    first_input = np.zeros(n + 1, np.int64)
-    first_child = np.zeros(n, np.int64)
-    first_large = np.zeros(n, np.int64)
-    source = np.zeros(n_inputs, np.int64)
-    first_stride = np.zeros(n_inputs + 1, np.int64)
-    strides = np.zeros(_count_strides(tree), np.int64)
-    input_of = np.full(n, -1, np.int64)
     most = 1
     i = 0
     for b in range(n):
@@ -130,14 +119,11 @@ def write_program(tree, axis_of, mentioned, is_large):
                 step *= cards[a + axis]
         for axis in range(d):
             axis_of[tree.axis[a + axis]] = -1
-    return (
-        cards, local_cards, local_strides, local_size, first_input, first_child, first_large, source, first_stride,
-        strides, input_of, most,
-    )  # fmt: skip
+    return most
 
 
 @compiled
-def _count_strides(tree):
+def count_strides(tree):
     """Strides of all inputs: for each, as many as its bucket has axes."""
     total = 0
     for b in range(len(tree.parent)):
@@ -178,15 +164,29 @@ def _message_strides(tree, c, axis_of, strides, s):
 
 def make_program(tree) -> tuple[Program, int]:
     """Return the program of a bucket tree (`TreeArrays`) and the most entries of one bucket's inputs."""
-    (cards, local_cards, local_strides, local_size, first_input, first_child, first_large, source, first_stride,
-     strides, input_of, most) = write_program(
+    n, n_inputs, axes = len(tree.parent), len(tree.factor) + len(tree.child), len(tree.axis)
+    program = Program(
+        first_axis=tree.first_axis,
+        variable=tree.axis,
+        cards=tree.cards[tree.axis],
+        local_cards=np.ones(axes, np.int64),
+        local_strides=np.zeros(axes, np.int64),
+        local_size=np.ones(n, np.int64),
+        first_input=np.zeros(n + 1, np.int64),
+        first_child=np.zeros(n, np.int64),
+        first_large=np.zeros(n, np.int64),
+        source=np.zeros(n_inputs, np.int64),
+        first_stride=np.zeros(n_inputs + 1, np.int64),
+        strides=np.zeros(count_strides(tree), np.int64),
+        input_of=np.full(n, -1, np.int64),
+        first_message=tree.first_message,
+        component=tree.component,
+    )
+    most = write_program(
         tree,
         np.full(len(tree.cards), -1, np.int64),
         np.zeros(int(np.diff(tree.first_axis).max(initial=1)), np.bool_),
-        np.zeros(len(tree.parent), np.bool_),
-    )  # fmt: skip
-    program = Program(
-        tree.first_axis, tree.axis, cards, local_cards, local_strides, local_size, first_input, first_child,
-        first_large, source, first_stride, strides, input_of, tree.first_message, tree.component,
-    )  # fmt: skip
+        np.zeros(n, np.bool_),
+        *program[2:13],
+    )
     return program, int(most)

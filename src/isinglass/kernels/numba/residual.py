@@ -1,19 +1,20 @@
 """The residual schedule: always update the link whose messages would change most (Elidan, McGraw and Koller 2006).
 
-A binary heap holds the links of a component by their pending change. What every variable sends (n) and every link's
-next messages (`pending`) are kept up to date: after an update, the variables of the link send anew, and the links next
-to it compute their next messages. One iteration makes as many updates as the component has links, fewer if the largest
-pending change falls to the tolerance. The sequence of updates and the messages that they overwrote are logged, so that
-the reverse pass replays them. An iteration depends on the messages at its start alone.
+A binary heap holds the links of a component by their pending change, measured by what it can do to a probability; that
+grows with exp(osc), the *widest ratio* of `changes`, which is what the heap compares. What every variable sends (n)
+and every link's next messages (`pending`) are kept up to date: after an update, the variables of the link send anew,
+and the links next to it compute their next messages. One iteration makes as many updates as the component has links,
+fewer if the largest pending change falls to the tolerance. The sequence of updates and the messages that they
+overwrote are logged, so that the reverse pass replays them. An iteration depends on the messages at its start alone.
 """
 
 from __future__ import annotations
 
 from isinglass.compilation import compiled, inner
+from isinglass.kernels.numba.changes import effect, widest_ratio
 from isinglass.kernels.numba.indexing import first_of, ix
 from isinglass.kernels.numba.messages import (
     damp_row,
-    distance,
     divide_row,
     edge_card,
     raise_messages,
@@ -78,7 +79,7 @@ def look_ahead(f, edges, values, m, n, pending, change, damping, scratch, states
         s, card = first_of(e, edges.start, states), edge_card(edges.start, e, states)
         for k in range(card):
             pending[ix(s + k)] = scratch.out[ix(place + k)]
-        change[ix(e)] = distance_of(m, pending, s, card, ring)
+        change[ix(e)] = widest_ratio(m, s, pending, s, card, ring)
         place += card
     return low
 
@@ -92,33 +93,25 @@ def look_across(e, other, edges, values, m, n, pending, change, damping, states,
     divide_row(pending, to, outer, total, ring)
     if damping != 0:
         damp_row(m, to, pending, to, outer, damping, ring)
-    change[ix(other)] = distance_of(m, pending, to, outer, ring)
-
-
-@inner
-def distance_of(m, pending, at, card, ring):
-    """Return the largest difference of two messages."""
-    change = 0.0
-    for k in range(at, at + card):
-        change = max(change, distance(m[ix(k)], pending[ix(k)], ring))
-    return change
+    change[ix(other)] = widest_ratio(m, to, pending, to, outer, ring)
 
 
 @inner
 def largest_change(f, edges, change):
     """Return the largest pending change of a link."""
-    largest = 0.0
+    largest = 1.0
     for slot in range(edges.first_slot[ix(f)], edges.first_slot[ix(f + 1)]):
         largest = max(largest, change[ix(edges.slot_edge[ix(slot)])])
     return largest
 
 
 @compiled
-def chase(edges, span, values, members, first_member, m, n, pending, change, log, sequence, priority, heap, place, tol,
-          damping, active, flagged, residual, scratch, states, units, ring):  # fmt: skip
+def chase(edges, span, values, members, first_member, m, n, pending, change, log, sequence, priority, heap, place,
+          limit, damping, active, flagged, residual, scratch, states, units, ring):  # fmt: skip
     """One iteration of every active component. Returns the number of updates and of logged message entries.
 
     ``members[first_member[c] : first_member[c + 1]]`` are the links of component c; `log` is empty or long enough.
+    Links whose widest ratio is at most `limit` are left alone.
     """
     for i in range(span.first_variable, span.last_variable):
         c = edges.variable_component[i]
@@ -138,7 +131,7 @@ def chase(edges, span, values, members, first_member, m, n, pending, change, log
             sift(heap, place, priority, j, j + 1)
         for _ in range(size):
             f = heap[0]
-            if priority[f] <= tol:
+            if priority[f] <= limit:
                 break
             if len(log) > 0:
                 logged = keep(m, edges.first_slot[f], edges.first_slot[f + 1], edges.slot_edge, edges.start, log,
@@ -147,7 +140,7 @@ def chase(edges, span, values, members, first_member, m, n, pending, change, log
             count += 1
             flagged[c] |= update(f, edges, values, m, n, pending, change, priority, heap, place, size, damping, scratch,
                                  states, units, ring)  # fmt: skip
-        residual[c] = priority[heap[0]] if size > 0 else 0.0
+        residual[c] = effect(priority[heap[0]], damping) if size > 0 else 0.0
     return count, logged
 
 

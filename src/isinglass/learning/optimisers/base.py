@@ -19,7 +19,7 @@ from isinglass.errors import InputError
 from isinglass.learning.optimisers.state import FloatArray, S, State
 from isinglass.learning.optimisers.vectors import copied, norm, threads_of
 from isinglass.registry import Registry
-from isinglass.validation import read_only
+from isinglass.validation import array_of, read_only
 
 Function = Callable[[FloatArray], tuple[float, NDArray[Any]]]
 """A function to minimise: x to its value and gradient. It must give the same bits for the same x."""
@@ -251,10 +251,7 @@ def _vector(x0: ArrayLike | None) -> FloatArray:
     expected = "a vector of finite real numbers"
     if x0 is None:
         raise InputError("x0", expected, "None", "only with state= may it be left out")
-    try:
-        x = np.array(x0)
-    except (ValueError, TypeError):
-        raise InputError("x0", expected, "values that do not form an array") from None
+    x = array_of(x0, "x0", expected)
     if x.dtype.kind not in "iuf" or x.ndim != 1:
         raise InputError("x0", expected, f"dtype {x.dtype} of shape {x.shape}")
     if not np.isfinite(x).all():

@@ -82,9 +82,10 @@ class Descent(Optimizer[D, Counted], Generic[D]):
 
     def ended(self, state: D) -> End | None:
         """Look at gradient, decrease and number of steps, in this order."""
-        length = norm(self.steepest(state))
-        if length <= self.tol * max(1.0, norm(state.x)):
-            return End(True, f"the gradient norm, {length:.3g}, is within tol = {self.tol:g}")
+        length, scale = norm(self.steepest(state)), max(1.0, norm(state.x))
+        if length <= self.tol * scale:
+            times = f" times the length {scale:.3g} of x" if scale > 1 else ""
+            return End(True, f"the gradient norm, {length:.3g}, is within tol = {self.tol:g}{times}")
         if self.ftol > 0 and state.decrease <= self.ftol:
             return End(True, f"the relative decrease, {state.decrease:.3g}, is within ftol = {self.ftol:g}")
         if state.iteration >= self.max_iter:

@@ -32,6 +32,7 @@ from isinglass.learning.optimisers.lbfgs import Lbfgs, LbfgsState, first_step
 from isinglass.learning.optimisers.line_search import ROUNDING, Trial, attempt
 from isinglass.learning.optimisers.state import FloatArray
 from isinglass.learning.optimisers.vectors import dot, moved
+from isinglass.validation import array_of
 
 _SHORTER, _OFF_DOMAIN, _MOST_TRIALS = 0.5, 0.1, 60
 
@@ -85,10 +86,7 @@ class OwlQn(Lbfgs):
         if self.align not in {"zeros", "all"}:
             raise InputError("align", "'zeros' or 'all'", repr(self.align))
         expected = f"finite numbers of at least 0, one or {size}"
-        try:
-            l1 = np.asarray(self.l1)
-        except (ValueError, TypeError):
-            raise InputError("l1", expected, "values that do not form an array") from None
+        l1 = array_of(self.l1, "l1", expected)
         if l1.dtype.kind not in "iuf" or l1.shape not in {(), (size,)}:
             raise InputError("l1", expected, f"dtype {l1.dtype} of shape {l1.shape}")
         if not ((l1 >= 0) & (l1 < np.inf)).all():

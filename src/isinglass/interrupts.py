@@ -1,0 +1,42 @@
+"""Ctrl-C during long calculations.
+
+Python looks for signals between its own instructions, so a compiled loop hears nothing before it returns. Loops that
+could run for more than about a second are therefore cut into pieces (elimination orders, exact inference,
+factorisations, iterations on grids). What cannot be cut, such as one call of LAPACK, is done by a thread, for which the
+caller waits: waiting can be interrupted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import Future
+from threading import Thread, current_thread, main_thread
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+def interruptible(function: Callable[..., T], *arguments: Any) -> T:
+    """Call a function that leaves the interpreter's lock to others, so that Ctrl-C is heard meanwhile.
+
+    After a Ctrl-C the function goes on in the background until it returns, and nobody looks at what it finds; so it
+    must not write to anything that others use afterwards. Starting the thread takes some 0.1 ms. Only the main thread
+    hears Ctrl-C: in others the function is called as it is.
+
+    Examples
+    --------
+    >>> interruptible(pow, 2, 10)
+    1024
+    """
+    if current_thread() is not main_thread():
+        return function(*arguments)
+    answer: Future[T] = Future()
+    Thread(target=_answer, args=(answer, function, arguments), daemon=True).start()
+    return answer.result()
+
+
+def _answer(answer: Future[T], function: Callable[..., T], arguments: tuple[Any, ...]) -> None:
+    try:
+        answer.set_result(function(*arguments))
+    except BaseException as error:
+        answer.set_exception(error)

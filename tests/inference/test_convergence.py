@@ -1,0 +1,239 @@
+"""What "converged", "exact" and a derivative at a tolerance stop mean for message passing."""
+
+import os
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+
+import isinglass as ig
+
+SCHEDULES = ["auto", "flooding", "sequential", "random", "residual"]
+COUPLING = np.array([[1.0, -1.0], [-1.0, 1.0]])
+
+
+def quietly(potentials, algorithm, **options):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ig.ConvergenceWarning)
+        return ig.infer(potentials, algorithm, **options)
+
+
+def torus(n, coupling):
+    site = np.arange(n * n).reshape(n, n)
+    scopes = [np.stack([site, np.roll(site, -1, axis)], -1).reshape(-1, 2) for axis in (0, 1)]
+    graph = ig.FactorGraph.from_groups(np.full(n * n, 2), [np.concatenate(scopes)])
+    return ig.Potentials.from_groups(graph, [coupling * COUPLING[None]])
+
+
+def star():
+    graph = ig.FactorGraph([2] * 3, [(0,), (1,), (2,), (0, 1), (0, 2)])
+    return ig.Potentials(graph, [[7, 5], [-11, 10], [4, -9], [[-3, -4], [22, -7]], [[-3, 7], [-6, 1]]])
+
+
+def steep_chain():
+    tables = [[[19, -52], [-41, -244]], [[180, 114], [-33, 77]], [[28, -55], [98, -31]]]
+    return ig.Potentials(ig.FactorGraph([2] * 4, [(0, 1), (1, 2), (2, 3)]), tables)
+
+
+def steep_loop():
+    tables = [[[-35, 40], [4, -17]], [[2, 4], [81, -22]], [[-60, 5], [41, -20]]]
+    return ig.Potentials(ig.FactorGraph([2] * 3, [(0, 1), (1, 2), (2, 0)]), tables)
+
+
+def ring(tables=None):
+    graph = ig.FactorGraph([2] * 4, [(0, 1), (1, 2), (2, 3), (3, 0)])
+    return ig.Potentials(graph, [np.zeros((2, 2))] * 4 if tables is None else tables)
+
+
+def pair():
+    return ig.Potentials(ig.FactorGraph([2, 2], [(0, 1)]), [np.log([[1.0, 2.0], [3.0, 4.0]])])
+
+
+@pytest.mark.parametrize("damping", [0.0, 0.5])
+@pytest.mark.parametrize("schedule", [*SCHEDULES, "tree"])
+@pytest.mark.parametrize("model", [star, steep_chain])
+def test_forests_with_steep_tables(model, schedule, damping):
+    p = model()
+    truth = ig.infer(p, "brute")
+    r = ig.infer(p, ig.BeliefPropagation(schedule=schedule, damping=damping))
+    assert r.info.converged
+    assert_allclose(r.variables.flat, truth.variables.flat, atol=1e-6)
+    assert_allclose(r.log_z, truth.log_z, rtol=1e-9)
+
+
+def test_exact_is_said_after_an_undamped_pass_up_and_down():
+    for algorithm in (ig.BeliefPropagation(damping=0.5), ig.TreeReweighted(), ig.BeliefPropagation(schedule="tree")):
+        r = ig.infer(steep_chain(), algorithm)
+        assert (r.info.bound, r.info.iterations) == ("exact", 1)
+    loose = ig.infer(steep_chain(), ig.BeliefPropagation(schedule="flooding", damping=0.5))
+    assert loose.info.converged
+    assert loose.info.bound is None
+
+
+def test_tree_reweighting_on_a_steep_loop():
+    found, far = ig.infer(steep_loop(), "trw"), quietly(steep_loop(), "trw", iterations=2000)
+    assert_allclose(found.log_z, far.log_z, atol=1e-5)
+    assert found.info.bound == "upper"
+    assert found.log_z >= ig.infer(steep_loop()).log_z
+
+
+@settings(max_examples=100, deadline=None)
+@given(seed=st.integers(0, 2**31))
+def test_the_residual_is_the_most_that_a_change_can_do(seed):
+    """No belief moves by more than tanh(osc / 4), and one does."""
+    rng = np.random.default_rng(seed)
+    change = rng.normal(0, 10 ** rng.uniform(-3, 1), 3)
+    most = np.tanh(np.ptp(change) / 4)
+    for logs in rng.normal(0, 3, (50, 3)):
+        assert np.abs(softmax(logs + change) - softmax(logs)).max() <= most + 1e-15
+    worst = np.full(3, -np.inf)
+    worst[[change.argmax(), change.argmin()]] = -change[[change.argmax(), change.argmin()]] / 2
+    assert_allclose(np.abs(softmax(worst + change) - softmax(worst)).max(), most, atol=1e-12)
+
+
+def softmax(logs):
+    weights = np.exp(logs - logs.max())
+    return weights / weights.sum()
+
+
+@pytest.mark.parametrize("damping", [0.0, 0.4])
+@pytest.mark.parametrize("schedule", SCHEDULES)
+@pytest.mark.parametrize("kind", [ig.BeliefPropagation, ig.TreeReweighted, ig.MaxProduct])
+def test_the_residual_is_that_of_an_undamped_flooding(kind, schedule, damping):
+    p = ring(np.random.default_rng(3).normal(0, 2, (4, 2, 2)))
+    r = ig.infer(p, kind(schedule=schedule, damping=damping, tol=1e-5))
+    after = quietly(p, kind(schedule="flooding", damping=0.0, iterations=1), init=r)
+    change = (after.messages - r.messages).reshape(-1, 2)
+    flooded = np.tanh(np.ptp(change, axis=1).max() / 4)
+    assert r.info.converged
+    assert flooded <= 1e-5
+    if schedule == "flooding" and damping:  # measured before the last, damped iteration
+        assert r.info.residual >= flooded
+    elif schedule not in ("auto", "flooding"):
+        assert_allclose(r.info.residual, flooded, rtol=1e-4, atol=1e-12)
+
+
+def test_a_run_that_damping_freezes_has_not_converged():
+    p = ring(np.random.default_rng(0).normal(size=(4, 2, 2)))
+    m = ig.map_assignment(p, "max-product", damping=1 - 1e-9)
+    assert not m.optimal
+    assert m.bound == np.inf
+    assert not quietly(p, "bp", damping=1 - 1e-9).info.converged
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+@pytest.mark.parametrize("damping", [0.0, 0.3])
+@pytest.mark.parametrize("kind", [ig.BeliefPropagation, ig.TreeReweighted, ig.FractionalBeliefPropagation])
+def test_warm_starts_forget_hard_zeros_of_other_evidence(kind, damping, schedule):
+    algorithm = kind(damping=damping, schedule=schedule)
+    r = ig.infer(pair(), algorithm, init=ig.infer(pair(), algorithm, evidence={0: 0}))
+    assert_allclose(r.log_z, np.log(10.0), atol=1e-6)
+    assert_allclose(r.variable(0), [0.3, 0.7], atol=1e-6)
+
+
+def test_warm_starts_keep_hard_zeros_that_are_proved():
+    p = ig.Potentials(
+        ig.FactorGraph([2] * 3, [(0, 1), (1, 2), (2, 0), (0,)]), [*[np.log(np.eye(2) + 1e-3)] * 3, [0, 0]]
+    )
+    hard = p.with_evidence({0: 1})
+    first = ig.infer(hard, "trw")
+    again = ig.infer(hard, "trw", init=first)
+    assert again.info.iterations == 1
+    assert_allclose(again.variables.flat, first.variables.flat, atol=1e-7)
+
+
+def test_a_log_z_off_its_domain_is_said():
+    if not os.environ.get("ISINGLASS_DATA"):
+        pytest.skip("ISINGLASS_DATA is not set")
+    p = ig.read_uai(Path(os.environ["ISINGLASS_DATA"]) / "uai" / "linkage_21.uai.gz")
+    for options in ({"iterations": 100}, {}, {"max_iter": 2000}):
+        with pytest.warns(ig.ConvergenceWarning, match="not that of any beliefs"):
+            r = ig.infer(p, "bp", **options)
+        assert not r.info.converged
+        assert r.info.bound is None
+        assert "grow without end" in r.info.note
+
+
+def test_impossible_is_said_where_arc_consistency_proves_it():
+    never = np.array([[0.0, -np.inf], [-np.inf, 0.0]])
+    p = ring([never, never, never, never]).with_evidence({0: 0, 2: 1})
+    for algorithm in ("bp", "trw", "max-product"):
+        with pytest.raises(ig.ImpossibleEvidenceError):
+            ig.infer(p, algorithm)
+
+
+def test_an_unstable_start_is_said():
+    with pytest.warns(ig.ConvergenceWarning, match="start_noise"):
+        r = ig.infer(torus(12, 1.0), "bp")
+    assert r.info.stable is False
+    assert_allclose(r.variables.flat, 0.5)
+    moved = ig.infer(torus(12, 1.0), ig.BeliefPropagation(start_noise=1e-3, schedule="residual", check_stability=True))
+    assert moved.info.converged
+    assert moved.info.stable
+    assert moved.log_z > r.log_z
+    assert np.abs(np.asarray(moved.variables)[:, 1] - 0.5).min() > 0.49
+
+
+def test_a_stable_start_is_left_alone():
+    r = ig.infer(torus(12, 0.1), "bp")
+    assert (r.info.stable, r.info.note, r.info.iterations) == (None, "", 1)
+    assert ig.infer(torus(12, 0.1), "bp", check_stability=True).info.stable
+    exact = ig.infer(torus(12, 1.0), "bp", iterations=3, check_stability=True)  # no warning: three were asked for
+    assert exact.info.stable is False
+
+
+def test_stability_is_that_of_the_power_method():
+    """The leading eigenvalue of a uniform Ising model is (degree - 1) tanh K."""
+    critical = np.arctanh(1 / 3)
+    assert ig.infer(torus(12, critical - 0.02), "bp", check_stability=True).info.stable
+    assert quietly(torus(12, critical + 0.02), "bp", check_stability=True).info.stable is False
+
+
+def test_noise_does_not_depend_on_the_batch():
+    p = torus(4, 0.2)
+    one = quietly(p, "bp", start_noise=0.1, iterations=2)
+    three = quietly(p.repeat(3), "bp", start_noise=0.1, iterations=2)
+    assert_array_equal(three.variables.flat, np.tile(one.variables.flat, 3))
+    other = quietly(p, "bp", start_noise=0.1, iterations=2, random_state=1)
+    assert np.abs(other.variables.flat - one.variables.flat).max() > 0
+
+
+@pytest.mark.parametrize("schedule", ["auto", "flooding", "sequential", "residual"])
+@pytest.mark.parametrize("damping", [0.0, 0.3, 0.8])
+@pytest.mark.parametrize("kind", [ig.BeliefPropagation, ig.TreeReweighted])
+def test_derivatives_where_a_run_starts_at_its_fixed_point(kind, damping, schedule):
+    loss = [[1.0, 0.0], [0.0, 0.0], [0.0, 0.0], [0.0, 0.0]]
+    algorithm = kind(damping=damping, schedule=schedule)
+    found = ig.infer(ring(), algorithm, tape=True).backward(variables=loss)
+    truth = ig.infer(ring(), "brute", tape=True).backward(variables=loss)
+    for mine, true in zip(found.groups, truth.groups, strict=True):
+        assert_allclose(mine, true, atol=1e-7)
+    warm = ig.infer(ring(np.random.default_rng(1).normal(size=(4, 2, 2))), algorithm)
+    again = ig.infer(warm.potentials, algorithm, init=warm, tape=True).backward(variables=loss)
+    cold = ig.perturbation(warm.potentials, algorithm, variables=loss)
+    for mine, true in zip(again.groups, cold.groups, strict=True):
+        assert_allclose(mine, true, atol=1e-6)
+
+
+@pytest.mark.parametrize("tape", [True, "sqrt"])
+def test_a_derivative_at_an_unstable_point_is_refused(tape):
+    r = quietly(torus(6, 1.0), "bp", tape=tape)
+    loss = np.zeros((36, 2))
+    loss[0, 0] = 1.0
+    with pytest.raises(ig.InputError, match="start_noise"):
+        r.backward(variables=loss)
+
+
+@pytest.mark.parametrize("schedule", ["flooding", "grid", "sequential", "residual"])
+def test_hessians_do_not_stop_with_the_values(schedule):
+    graph, site = ig.grid_graph(16, 16, 2), 8 * 16 + 8
+    p = ig.Potentials.from_groups(graph, [np.zeros((256, 2)), 0.3 * COUPLING[None]])
+    direction = [np.zeros_like(table) for table in p.log_tables]
+    direction[site] = np.array([-1.0, 1.0])
+    product = ig.hessian_vector_product(p, ig.BeliefPropagation(schedule=schedule), direction, log_z=1.0)
+    covariances = [product.log_tables[site + k] @ [-1.0, 1.0] for k in range(1, 5)]
+    assert_allclose(covariances, [0.4294188, 0.1877491, 0.0895506, 0.0448970], atol=1e-6)

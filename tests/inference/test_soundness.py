@@ -1,0 +1,136 @@
+"""Random trees and loops, tables of up to hundreds of nats: nothing that is flagged as converged or bounded is wrong.
+
+``python tests/inference/test_soundness.py FIRST LAST`` checks the models of these seeds and prints what is wrong.
+"""
+
+import sys
+import warnings
+
+import numpy as np
+import pytest
+
+import isinglass as ig
+from isinglass.testing.suite import max_marginals
+
+OFF = 1e-4  # that a belief of a run flagged as converged may be off its fixed point
+SCHEDULES = ("auto", "flooding", "sequential", "random", "residual", "tree")
+DAMPINGS = (0.0, 0.3, 0.5, 0.9)
+
+
+def random_graph(rng):
+    """Draw a tree, a loop or a tree with some more factors, of up to seven variables."""
+    n = int(rng.integers(2, 8))
+    cards = rng.integers(2, 4, n).tolist()
+    scopes = [(int(rng.integers(0, i)), i) for i in range(1, n)]
+    kind = rng.integers(3)
+    if kind == 1 and n > 2:
+        scopes = [(i, (i + 1) % n) for i in range(n)]
+    if kind == 2 and n > 2:
+        for _ in range(int(rng.integers(1, 4))):
+            arity = int(rng.integers(2, min(n, 3) + 1))
+            scopes.append(tuple(rng.choice(n, arity, replace=False).tolist()))
+    scopes += [(int(i),) for i in np.flatnonzero(rng.random(n) < 0.5)]
+    return ig.FactorGraph(cards, scopes)
+
+
+def random_model(rng):
+    """Draw potentials N(0, s²), s up to 300; some with hard zeros, some with evidence; None if nothing is possible."""
+    graph, scale = random_graph(rng), 10 ** rng.uniform(-1, np.log10(300))
+    zeros = rng.choice([0.0, 0.0, 0.15, 0.4])
+    tables = []
+    for scope in graph.scopes:
+        table = rng.normal(0, scale, graph.cards[list(scope)])
+        table[rng.random(table.shape) < zeros] = -np.inf
+        tables.append(table)
+    seen = np.flatnonzero(rng.random(graph.n_variables) < 0.1 * (rng.random() < 0.5))
+    potentials = ig.Potentials(graph, tables, {int(i): int(rng.integers(graph.cards[i])) for i in seen})
+    try:
+        return potentials, ig.infer(potentials, "brute")
+    except ig.ImpossibleEvidenceError:
+        return None
+
+
+def random_algorithm(rng, forest):
+    schedule, damping = rng.choice(SCHEDULES if forest else SCHEDULES[:-1]), float(rng.choice(DAMPINGS))
+    options = {"schedule": str(schedule), "damping": damping}
+    kinds = [
+        ig.BeliefPropagation(**options),
+        ig.BeliefPropagation(**options),
+        ig.TreeReweighted(**options),
+        ig.FractionalBeliefPropagation(counting_numbers=0.7, **options),
+        ig.MaxProduct(**options),
+        ig.MeanField(),
+        ig.StructuredMeanField(),
+        ig.ConvexFreeEnergy(),
+    ]
+    return kinds[rng.integers(len(kinds))]
+
+
+def continued(p, algorithm, result):
+    """Go on from a result, to a tolerance that is much smaller."""
+    if isinstance(algorithm, ig.ConvexFreeEnergy):
+        return ig.infer(p, ig.ConvexFreeEnergy(tol=1e-12))
+    return ig.infer(p, algorithm, init=result, tol=1e-14, max_iter=3000)
+
+
+def wrong(seed):
+    """Return what is wrong with one run on one random model, or None."""
+    rng = np.random.default_rng(seed)
+    drawn = random_model(rng)
+    if drawn is None:
+        return None
+    p, truth = drawn
+    algorithm = random_algorithm(rng, p.graph.is_forest)
+    start = None
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ig.ConvergenceWarning)
+        if rng.random() < 0.2 and not isinstance(algorithm, ig.MeanField | ig.StructuredMeanField):
+            start = other_start(p, algorithm, rng)
+        result = ig.infer(p, algorithm, init=start)
+        return fault(p, truth, algorithm, result)
+
+
+def other_start(p, algorithm, rng):
+    """Return a result of the same graph with other evidence or other tables."""
+    free = [i for i in range(p.graph.n_variables) if i not in p.evidence]
+    try:
+        if free and rng.random() < 0.5:
+            i = int(rng.choice(free))
+            return ig.infer(p, algorithm, evidence={i: int(rng.integers(p.graph.cards[i]))})
+        tables = [rng.normal(0, 30, t.shape) for t in p.log_tables]
+        return ig.infer(ig.Potentials(p.graph, tables), algorithm)
+    except ig.ImpossibleEvidenceError:
+        return None
+
+
+def fault(p, truth, algorithm, result):
+    info, slack = result.info, 1e-6 * max(1.0, abs(truth.log_z))
+    if info.bound in ("exact", "upper") and result.log_z < truth.log_z - slack:
+        return f"{algorithm} {info}: log_z = {result.log_z}, truth {truth.log_z}"
+    if info.bound in ("exact", "lower") and result.log_z > truth.log_z + slack:
+        return f"{algorithm} {info}: log_z = {result.log_z}, truth {truth.log_z}"
+    if not info.converged:
+        return None
+    exact = p.graph.is_forest and algorithm.facts.exact == "forests"
+    if exact:
+        target = truth.variables.flat
+    elif p.graph.is_forest and isinstance(algorithm, ig.MaxProduct):
+        target = max_marginals(p)
+    else:
+        target = continued(p, algorithm, result).variables.flat
+    off = np.abs(target - result.variables.flat).max(initial=0.0)
+    if info.bound == "exact":
+        off = max(off, np.abs(truth.variables.flat - result.variables.flat).max(initial=0.0))
+    return f"{algorithm} {info}: a belief is off by {off:.2g}" if not off <= OFF else None
+
+
+@pytest.mark.parametrize("first", range(0, 1200, 100))
+def test_no_wrong_answer_is_flagged_as_right(first):
+    found = {seed: wrong(seed) for seed in range(first, first + 100)}
+    assert not {seed: fault for seed, fault in found.items() if fault}
+
+
+if __name__ == "__main__":
+    for seed in range(int(sys.argv[1]), int(sys.argv[2])):
+        if found := wrong(seed):
+            print(seed, found, flush=True)

@@ -1,0 +1,108 @@
+"""Caches that threads share, and the pool of arrays."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from isinglass.caching import Cache
+from isinglass.graph import FactorGraph
+from isinglass.inference import pool
+from isinglass.inference.pool import Pool
+
+
+@pytest.fixture
+def hasty() -> Iterator[None]:
+    """Let threads take turns as often as possible."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(before)
+
+
+def in_threads(n: int, work: Callable[[int], None]) -> None:
+    """Run some threads; raise what one of them raised."""
+    errors: list[BaseException] = []
+
+    def guarded(i: int) -> None:
+        try:
+            work(i)
+        except BaseException as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=guarded, args=(i,)) for i in range(n)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if errors:
+        raise errors[0]
+
+
+def test_a_value_is_made_once_and_the_oldest_goes() -> None:
+    cache, made = Cache(2), []
+    for key in (1, 2, 1, 3, 1):
+        assert cache.get(key, lambda key=key: made.append(key) or 10 * key) == 10 * key  # type: ignore[func-returns-value,misc]
+    assert made == [1, 2, 3, 1]
+    assert len(cache) == 2
+
+
+def test_none_is_a_value() -> None:
+    cache = Cache(2)
+    assert cache.get("a", lambda: None) is None
+    assert cache.get("a", lambda: 1) is None  # type: ignore[arg-type, return-value]
+
+
+def test_what_does_not_fit_is_replaced() -> None:
+    cache = Cache(2)
+    assert cache.get("a", lambda: 1) == 1
+    assert cache.get("a", lambda: 2, lambda kept: kept > 1) == 2
+    assert cache.get("a", lambda: 3, lambda kept: kept > 1) == 2
+    assert len(cache) == 1
+
+
+def test_whoever_makes_the_same_value_gets_the_same_one(hasty: None) -> None:
+    cache, found, barrier = Cache(4), [], threading.Barrier(8)
+
+    def work(i: int) -> None:
+        barrier.wait()
+        found.append(cache.get("a", object))
+
+    in_threads(8, work)
+    assert len(set(map(id, found))) == 1
+
+
+def test_evictions_do_not_disturb_each_other(hasty: None) -> None:
+    graph = FactorGraph([2], [(0,)])
+
+    def work(i: int) -> None:
+        for k in range(3000):
+            assert graph.cached((i, k), lambda k=k: k) == k  # type: ignore[misc]
+
+    in_threads(8, work)
+
+
+def test_a_pool_hands_no_array_to_two_threads(hasty: None, monkeypatch: Any) -> None:
+    monkeypatch.setattr(pool, "LIMIT", 10 * 80)
+    shared = Pool()
+
+    class Owner:
+        pass
+
+    def work(i: int) -> None:
+        for k in range(1000):
+            owner, array = Owner(), shared.take((10,), np.dtype(float))
+            shared.give_back_with(owner, array)
+            array[:] = 1000 * i + k
+            for _ in range(3):
+                assert (array == 1000 * i + k).all()
+            del owner
+
+    in_threads(8, work)
+    assert shared.bytes <= 10 * 80
+    assert shared.bytes == sum(array.nbytes for some in shared.free.values() for array in some)
