@@ -3,6 +3,8 @@
 import builtins
 import re
 
+from isinglass.experiments.demo import train_demo
+
 SMALL = ("--images", 1, "--iterations", 12, "--quiet")
 
 
@@ -17,11 +19,21 @@ def test_demo(command, tmp_path):
     assert ucl < 0.6 * pixels
     assert surrogate < 0.6 * pixels
     assert max(pixels, pseudo) <= noisy
+    assert all(re.search(rf"{name}.*?%\s+(100|10|1|0\.1|0\.01|0\.001)\s", out) for name in names[2:])  # the l2 chosen
     text = page.read_text()
     assert "data:image/png;base64," in text
     assert all(name in text for name in names)
     assert "http://" not in text
     assert "https://" not in text
+
+
+def test_every_method_finds_ink():
+    """Without a penalty that fits, the pictures of the pseudolikelihood would be blank."""
+    demo = train_demo(2, 12)
+    shares = {title: float((images > 0.5).mean()) for title, images in demo.columns}
+    assert set(shares) == {"truth", "input", "pixels", "pseudo", "trw", "ucl-4"}
+    assert min(shares["pseudo"], shares["trw"], shares["ucl-4"]) > 0.3 * shares["truth"]
+    assert {row.method: row.l2 is None for row in demo.rows}["pseudolikelihood"] is False
 
 
 def test_folder_in_the_way(command, tmp_path):

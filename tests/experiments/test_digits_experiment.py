@@ -1,6 +1,8 @@
 """The digits of Domke (2009), section 6.2, on tiny subsets."""
 
+import re
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -21,9 +23,10 @@ from isinglass.experiments.methods import (
     start_of,
     train,
 )
+from isinglass.experiments.selection import select
 from isinglass.experiments.statistics import mean_and_error
 
-TINY = Training(max_iter=4, tol=1e-3, most=20)
+TINY = Training(max_iter=4, tol=1e-3, most=20, grid=(1.0, 0.01))
 
 
 @pytest.fixture(scope="module")
@@ -72,8 +75,9 @@ def test_wrong_options(options, words):
 
 
 def test_methods_of_the_issue():
-    assert len(METHODS) == 5 + 4 + 1 + 4 * 4
-    assert {name for name in METHODS if start_of(name) is None} == {"pixels", "pseudo", "trw", "convex"}
+    assert len(METHODS) == 6 + 4 + 1 + 4 * 4
+    cold = {"pixels", "pseudo", "pseudo + start", "trw", "convex"}
+    assert {name for name in METHODS if start_of(name) is None} == cold
     assert {start_of(name) for name in ("lbp", "ucl-1", "cquad-4")} == {"trw"}
     assert start_of("ccl") == "convex"
     assert set(METHODS) == {checked_method(name) for name in METHODS}
@@ -108,6 +112,42 @@ def test_marginal_losses_start_from_trw(data):
     assert not np.array_equal(cold.theta, again.theta)
 
 
+def test_l2_is_chosen_on_images_held_out(data):
+    """By hand: train on two thirds with each l2, in proportion; the least error on the last third wins."""
+    grid = (10.0, 1.0, 0.1)
+    training = replace(TINY, grid=grid)
+    trw = select("trw", data.X, data.Y, training)
+    for name, start in (("pseudo", None), ("ucl-1", trw)):
+        found = select(name, data.X, data.Y, training, start)
+        theta, wrong = None if start is None else start.part.theta, {}
+        for l2 in grid:
+            part = train(name, data.X[:6], data.Y[:6], replace(training, l2=l2 * 6 / 9), theta)
+            wrong[l2] = error(predict(part, data.X[6:]), data.Y[6:])
+            if l2 == found.l2:
+                assert np.array_equal(part.theta, found.part.theta)
+            theta = part.theta if start is None else theta
+        assert found.errors == wrong
+        assert found.l2 == max(l2 for l2 in grid if wrong[l2] == min(wrong.values()))
+        first = None if start is None else start.whole.theta
+        again = train(name, data.X, data.Y, replace(training, l2=found.l2), first)
+        assert np.array_equal(found.whole.theta, again.theta)
+    assert len(set(trw.errors.values())) > 1
+
+
+def test_pseudolikelihood_has_several_fixed_points():
+    """With little penalty belief propagation from uniform messages finds no ink, from the noisy picture it does."""
+    data = ig.datasets.noisy_digits(0.3, 3, 1)
+    little = Training(max_iter=60, l2=1e-3, tol=1e-5, most=100, grid=(10.0, 1.0, 1e-3))
+    plain, started = (train(name, data.X, data.Y, little) for name in ("pseudo", "pseudo + start"))
+    assert np.array_equal(plain.theta, started.theta)
+    assert (plain.from_picture, started.from_picture) == (False, True)
+    assert not (ink(predict(plain, data.X_test), data.Y_test) > 0.5).any()
+    assert error(predict(started, data.X_test), data.Y_test) < 0.08
+    best = select("pseudo", data.X, data.Y, little)
+    assert best.l2 > 1e-2
+    assert error(predict(best.whole, data.X_test), data.Y_test) < 0.08
+
+
 def test_losses_of_a_convex_energy(data):
     few = Training(max_iter=2)
     found = dict(trained(["convex", "uquad + entropy", "uquad"], data, few))
@@ -127,9 +167,9 @@ def test_losses_of_a_convex_energy(data):
 
 @pytest.mark.usefixtures("tiny")
 def test_rows_that_others_start_from_are_trained_once(monkeypatch):
-    counts, genuine = [], digits.train
-    monkeypatch.setattr(digits, "train", lambda name, *rest: (counts.append(name), genuine(name, *rest))[1])
-    monkeypatch.setattr(sys.modules[__name__], "TINY", Training(max_iter=1))
+    counts, genuine = [], digits.select
+    monkeypatch.setattr(digits, "select", lambda name, *rest: (counts.append(name), genuine(name, *rest))[1])
+    monkeypatch.setattr(sys.modules[__name__], "TINY", Training(max_iter=1, grid=(1.0, 0.1)))
     report = make("digits", rows=["ucl + entropy", "ucl", "ucl-1", "pixels"], noise=[0.5], n_jobs=1).run()
     assert sorted(counts) == ["convex", "pixels", "trw", "ucl", "ucl + entropy", "ucl-1"]
     assert [row[0] for row in report.rows] == ["ucl + entropy", "ucl", "ucl-1", "pixels"]
@@ -166,9 +206,17 @@ def test_report():
     report = make("digits", rows=["pixels", "ucl-4"], noise=[0.1, 0.5], draws=2, n_jobs=1).run(
         lambda *told: seen.append(told)
     )
-    assert report.columns == ["method", "10%", "publ.", "50%", "publ."]
+    assert report.columns == ["method", "10% (l2)", "publ.", "50% (l2)", "publ."]
     assert [row[0] for row in report.rows] == ["pixels", "ucl-4"]
     assert report.rows[1][2::2] == ["0.0087", "0.0599"]
+    assert all("(" not in text for text in report.rows[0])  # a table of counts has no penalty
+    assert all(re.search(r" \((1|0\.01|0\.01 to 1)\)\*?$", text) for text in report.rows[1][1::2])
+    for row in report.data["rows"]:
+        for draw in row["draws"]:
+            errors = {float(l2): wrong for l2, wrong in draw["validation"].items()}
+            assert set(errors) == (set(TINY.grid) if row["row"] == "ucl-4" else set())
+            assert draw["l2"] == (min(TINY.grid, key=errors.get) if errors else None)
+    assert "the one with the least error on the last third of the training images" in report.notes[0]
     assert all("±" in row[1] for row in report.rows)
     assert seen[-1][1] == 1.0
     assert len(seen) == 1 + 2 * 2 * 2

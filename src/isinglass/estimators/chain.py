@@ -16,7 +16,7 @@ class ChainCRF(LogLinearSequence):
     Parameters
     ----------
     loss : str or Loss, default="cl"
-        "cl", "pseudo", "ucl", "ccl", "uquad", "cquad", "suclass", "scclass".
+        "cl", "pseudo", "ucl", "ccl", "uquad", "cquad", "suclass", "scclass". The last two start from "ucl" and "ccl".
     optimizer : str or Optimizer, default="lbfgs"
     l2, l1 : float
         With `l1` the optimiser is OWL-QN, and many parameters are zero.
@@ -63,6 +63,8 @@ class ChainCRF(LogLinearSequence):
         From (attribute, label) to weight.
     theta_ : array
     history_ : list of Epoch
+    started_from_ : str or None
+        The loss that was minimised first, as `loss` declares it: stage 0 in `history_`. None after a warm start.
     n_iter_, converged_, objective_, message_, n_features_in_
 
     Examples

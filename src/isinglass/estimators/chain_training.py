@@ -126,6 +126,8 @@ def checked(crf: Any) -> ChainChoices:
     check_class_weight(crf.class_weight, loss)
     if crf.order not in (1, 2) or isinstance(crf.order, bool | float):
         raise InputError("order", "1 or 2", repr(crf.order))
+    if isinstance(loss, losses.Pseudolikelihood) and loss.joint_states:
+        raise InputError("loss", "'pseudo' without joint_states, for chains", f"{loss!r}", "use 'cl', which is exact")
     if crf.order == 2 and isinstance(loss, losses.Pseudolikelihood):
         raise InputError("loss", "one of beliefs, or 'cl', for chains of second order", repr(loss.name), "use order=1")
     return ChainChoices(loss, _optimizer(crf), number(crf.l2, "l2", 0, math.inf), jobs_of(crf.n_jobs))

@@ -28,6 +28,9 @@ from isinglass.models.checks import flag
 from isinglass.models.entropy import FACTORS, VARIABLES
 from isinglass.validation import number, thread_count, whole_number
 
+AUTOMATIC = "auto"
+MOST_ITERATIONS = 10  # of an inference by name that training goes back through, unless the user gives a number
+
 
 class Penalty(NamedTuple):
     """A number for node parameters, and one for edge parameters."""
@@ -45,7 +48,7 @@ class Choices:
     """What an estimator's parameters stand for.
 
     `l1` is None where the optimiser has its own, or none; `own` is how many iterations have parameters of their own:
-    one, where all share them.
+    one, where all share them. `limited`: inference is to end after `MOST_ITERATIONS`, unless the graph makes it exact.
     """
 
     algorithm: Algorithm
@@ -57,13 +60,25 @@ class Choices:
     l1: Penalty | None
     own: int
     jobs: int
+    limited: bool = False
 
     def for_model(self, model: Model) -> Choices:
-        """Return the choices with an optimiser that has the l1 penalty of each parameter."""
-        if self.l1 is None:
-            return self
-        assert isinstance(self.optimizer, OwlQn)
-        return replace(self, optimizer=replace(self.optimizer, l1=np.tile(self.l1.of(model), self.own)))
+        """Return the choices with the l1 penalty of each parameter, and with an inference that ends soon enough."""
+        chosen = self
+        if self.l1 is not None:
+            assert isinstance(self.optimizer, OwlQn)
+            chosen = replace(self, optimizer=replace(self.optimizer, l1=np.tile(self.l1.of(model), self.own)))
+        if not self.limited:
+            return chosen
+        if self.algorithm.facts.exact == "forests" and model.graph.is_forest:
+            return replace(chosen, limited=False)
+        return replace(chosen, algorithm=with_limit(self.algorithm, MOST_ITERATIONS))
+
+    @property
+    def iterations(self) -> int | None:
+        """How many iterations inference has at most, by the user's choice or, where it is limited, ours; or None."""
+        found: int | None = getattr(self.algorithm, "max_iter" if self.limited else "iterations", None)
+        return found
 
 
 def choices_of(crf: Any) -> Choices:
@@ -86,14 +101,15 @@ def choices_of(crf: Any) -> Choices:
         got = f"{crf.gradient!r} with loss {chosen.loss.name!r}"
         raise InputError("gradient", "'implicit', and a loss of an inference, for entropy='fit'", got)
     _check_rest(crf, chosen.loss)
+    chosen = replace(chosen, limited=_is_automatic(crf) and isinstance(crf.inference, str) and _goes_back(chosen))
     return replace(chosen, own=_own(chosen)) if flag(crf.own_parameters, "own_parameters") else chosen
 
 
 def algorithm_of(crf: Any) -> Algorithm:
     """Return the inference that will be run."""
     options: dict[str, Any] = {}
-    if crf.iterations is not None:
-        options["iterations"] = whole_number(crf.iterations, "iterations", 1)
+    if crf.iterations is not None and not _is_automatic(crf):
+        options["iterations"] = _number_of_iterations(crf.iterations)
     if getattr(crf, "schedule", None) is not None:
         if crf.schedule not in SCHEDULES:
             expected = f"one of {', '.join(map(repr, SCHEDULES))}"
@@ -111,6 +127,40 @@ def algorithm_of(crf: Any) -> Algorithm:
         with renamed("weights", "inference.weights"):
             return replace(algorithm, weights=EntropyTable.of(algorithm.weights))
     return algorithm
+
+
+def with_limit(algorithm: Algorithm, most: int | None) -> Algorithm:
+    """Return an inference by its tolerance that ends after so many iterations at the latest."""
+    if most is None or not hasattr(algorithm, "max_iter"):
+        return algorithm
+    return replace(algorithm, max_iter=most)  # type: ignore[type-var]
+
+
+def predicting_of(crf: Any, most: int | None) -> Algorithm:
+    """Return the inference of predictions; `most`: the iterations that were chosen in training, where it chose them."""
+    algorithm = algorithm_of(crf)
+    return with_limit(algorithm, most) if _is_automatic(crf) and isinstance(crf.inference, str) else algorithm
+
+
+def _number_of_iterations(given: Any) -> int:
+    if isinstance(given, str):
+        raise InputError("iterations", f"a whole number, None or {AUTOMATIC!r}", f"{given!r:.40}")
+    return whole_number(given, "iterations", 1)
+
+
+def _is_automatic(crf: Any) -> bool:
+    return isinstance(crf.iterations, str) and crf.iterations == AUTOMATIC
+
+
+def _goes_back(chosen: Choices) -> bool:
+    """Tell whether training goes back through the iterations of an inference that runs until a tolerance."""
+    algorithm = chosen.algorithm
+    return (
+        chosen.rule.name == "unrolled"
+        and chosen.loss.facts.uses == "beliefs"
+        and algorithm.facts.iterative
+        and hasattr(algorithm, "max_iter")
+    )
 
 
 def fits_entropy(crf: Any) -> bool:

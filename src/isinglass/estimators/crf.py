@@ -20,7 +20,15 @@ from isinglass.base import BaseEstimator, NotFittedError
 from isinglass.errors import InputError, no_convergence_warnings, warn_of_convergence
 from isinglass.estimators import files
 from isinglass.estimators.checks import class_weights, example_weights, refuse_spins, renamed, require_room
-from isinglass.estimators.choices import Choices, algorithm_of, entropy_of, fits_entropy, jobs_of, threaded
+from isinglass.estimators.choices import (
+    Choices,
+    algorithm_of,
+    entropy_of,
+    fits_entropy,
+    jobs_of,
+    predicting_of,
+    threaded,
+)
 from isinglass.estimators.predicting import predicted
 from isinglass.estimators.problem import Data, Problem, cut, sizes_of
 from isinglass.estimators.stages import (
@@ -30,6 +38,8 @@ from isinglass.estimators.stages import (
     checked_stages,
     in_stage,
     stages_of,
+    start_line,
+    start_loss,
     train_stages,
 )
 from isinglass.estimators.training import Epoch, warning_of
@@ -114,17 +124,32 @@ class CRF(BaseEstimator):  # type: ignore[misc]
         -------
         self
         """
-        stages = stages_of(self)
+        warm = bool(self.warm_start) and hasattr(self, "theta_")
+        stages = stages_of(self, from_zero=not warm)
         problems = self._problems(stages, X, Y, sample_weight, validation)
         known = self._known(problems[0].data.model)
         check_starts(stages, problems, known)
         self.history_: list[Epoch] = []
+        self.started_from_ = None if warm else start_loss(self)
         for stage in stages:
             stage.history_ = self.history_
+        self._announce(problems)
         with no_convergence_warnings():  # whether inference converged is in history_
             trained = train_stages(stages, problems, known)
         self._keep(stages[trained.stage], trained)
         return self
+
+    def _announce(self, problems: list[Problem]) -> None:
+        """Keep, and print where the user wants to see progress, what was chosen in their place."""
+        last = problems[-1]
+        self.iterations_, self.tape_ = last.chosen.iterations, last.tape()
+        lines = [
+            (self.started_from_, start_line(last.chosen.loss)),
+            (last.chosen.limited, f"inference: at most {self.iterations_} iterations; see the parameter iterations"),
+            (self.tape_ == "sqrt", "inference: tape='sqrt', as a full one might take too much memory"),
+        ]
+        if self.verbose:
+            print("".join(f"{line}\n" for said, line in lines if said), end="", flush=True)
 
     def infer(self, X: Any) -> Result:
         """Return the inference on new examples, all of them in one result."""
@@ -313,13 +338,15 @@ class CRF(BaseEstimator):  # type: ignore[misc]
         model, found = trained.problem.data.model, trained.found
         self.theta_: FloatArray = found.x
         self.parameters_ = stage._named(model, found.x)
-        self.stage_ = trained.stage
+        self.stage_, self.iterations_ = trained.stage, trained.problem.chosen.iterations
         self.n_states_ = int(model.graph.cards[0])
         self.entropy_ = entropy_of(stage, self.parameters_, self.n_states_)
         self.n_features_in_ = model.parameters["node"][0] - bool(stage.bias)
         self.n_iter_, self.converged_, self.objective_ = found.iterations, found.converged, found.value
         self.message_ = found.message
         where = "training" if self.stages is None else f"stage {trained.stage} of training"
+        if self.started_from_ is not None and trained.stage == 0:
+            where = f"the start of training, with loss {self.started_from_!r},"
         if (text := warning_of(found, where)) is not None:
             warn_of_convergence(text, stacklevel=3)
 
@@ -336,6 +363,8 @@ class CRF(BaseEstimator):  # type: ignore[misc]
 
     def _stage(self) -> CRF:
         """Return the estimator of the stage that the parameters are of: the last, unless training was interrupted."""
+        if self.stages is None:
+            return self
         stages: list[CRF] = stages_of(self)
         return stages[min(getattr(self, "stage_", len(stages)), len(stages) - 1)]
 
@@ -347,7 +376,8 @@ class CRF(BaseEstimator):  # type: ignore[misc]
         stage, examples = self._stage(), self._examples(X)
         model = stage._model(examples, self.n_states_)
         stage._require_same(model)
-        algorithm, vectors = threaded(algorithm_of(stage), stage.n_jobs), self.theta_.reshape(-1, model.size)
+        chosen = predicting_of(stage, getattr(self, "iterations_", None))
+        algorithm, vectors = threaded(chosen, stage.n_jobs), self.theta_.reshape(-1, model.size)
         if len(vectors) > 1 and getattr(algorithm, "iterations", None) != len(vectors):
             expected = f"{len(vectors)}, as many as have parameters"
             raise InputError("iterations", expected, f"{stage.iterations}", "fit anew to change it")

@@ -40,6 +40,7 @@ _KINDS: dict[str, tuple[Any, Registry[Any]]] = {
 }
 _COLLECTIONS: dict[type, str] = {list: "list", tuple: "tuple", set: "set", frozenset: "frozenset"}
 _FACTS = {"n_states": int, "n_features_in": int, "n_iter": int, "converged": bool, "message": str}
+_OPTIONAL = {"iterations": int, "tape": str, "started_from": str}  # or None, as in older files
 
 
 def save(crf: Any, path: PathLike, notes: Mapping[str, Any] | None = None) -> None:
@@ -50,6 +51,7 @@ def save(crf: Any, path: PathLike, notes: Mapping[str, Any] | None = None) -> No
         "shapes": {name: list(array.shape) for name, array in crf.parameters_.items()},
         **{name: kind(getattr(crf, f"{name}_")) for name, kind in _FACTS.items()},
         "stage": int(crf.stage_),
+        **{name: getattr(crf, f"{name}_") for name in _OPTIONAL},
         **({} if notes is None else {"notes": dict(notes)}),
     }
     checked_stages(crf, stages_of(crf))  # as `load` does
@@ -79,6 +81,10 @@ def _restore(crf: Any, file: ArrayFile, name: str) -> None:
     for key, kind in _FACTS.items():
         setattr(crf, f"{key}_", _entry(file, key, kind, name))
     crf.stage_ = _entry(file, "stage", int, name) if file.version > 1 else 0
+    for key, kind in _OPTIONAL.items():
+        setattr(crf, f"{key}_", None if file.metadata.get(key) is None else _entry(file, key, kind, name))
+    if crf.iterations_ is not None and not 1 <= crf.iterations_ < 2**40:
+        raise FileFormatError(name, None, "a number of iterations of inference", f"{crf.iterations_}")
     if not 0 <= crf.stage_ < len(stages_of(crf)):
         raise FileFormatError(name, None, "the number of a stage", f"{crf.stage_}")
     shapes = {key: _shape(shape, name) for key, shape in _entry(file, "shapes", dict, name).items()}

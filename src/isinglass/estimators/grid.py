@@ -28,12 +28,15 @@ class GridCRF(CRF):
     ----------
     inference : str or Algorithm, default="bp"
         The inference that will be run, in training and in prediction.
-    iterations : int, optional
-        Of the inference: exactly so many. By default until its tolerance.
+    iterations : int, None or "auto", default="auto"
+        Of the inference: exactly so many; None: until its tolerance. "auto": until its tolerance, but at most 10 where
+        training goes back through them (an inference by name, a loss of beliefs, unrolled gradients), unless all graphs
+        are forests and it is exact. Belief propagation is exact on every example that is a forest. See `iterations_`.
     own_parameters : bool, default=False
         Give each of the `iterations` parameters of its own (Domke 2009, section 5.4): message passing, a loss of
         beliefs and unrolled gradients only. With `warm_start`, from a fit with shared ones.
     loss : str or Loss, default="ucl"
+        Some start from another, see `started_from_`.
     gradient : str or GradientRule, default="unrolled"
         How derivatives go back through the inference; a loss that needs none ("pseudo") does not use it.
     schedule : str, default="grid"
@@ -89,6 +92,14 @@ class GridCRF(CRF):
     history_ : list of Epoch
     theta_ : array
         All parameters in one vector.
+    iterations_ : int or None
+        The most iterations that inference has, given or chosen; None: it runs until its tolerance.
+    tape_ : "full", "sqrt" or None
+        How training goes back through inference. "sqrt", which needs less memory and one more forward pass for the same
+        derivatives, is chosen where a full tape might take more than 512 MiB; None: it need not.
+    started_from_ : str or None
+        The loss that was minimised first, as `loss` declares it (``facts.starts_from``): "ucl" for "suclass". In
+        `history_` that is stage 0. Not with `stages`, which say what comes first, nor after a warm start.
     stage_ : int
         Which of the `stages` the parameters are of: the last, unless training was interrupted.
     n_states_, n_features_in_, n_iter_, converged_, objective_, message_
@@ -109,7 +120,7 @@ class GridCRF(CRF):
     def __init__(
         self,
         inference: Any = "bp",
-        iterations: Any = None,
+        iterations: Any = "auto",
         own_parameters: Any = False,
         loss: Any = "ucl",
         gradient: Any = "unrolled",

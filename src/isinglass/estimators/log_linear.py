@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from isinglass import losses
 from isinglass.errors import warn_of_convergence
 from isinglass.estimators.chain_training import ChainChoices, ChainProblem, checked, go_on, problem_of, with_validation
 from isinglass.estimators.sequence import SequenceEstimator
+from isinglass.estimators.stages import ENDS_ALL, opened, start_line, start_loss
 from isinglass.estimators.training import Epoch, train, warning_of
 from isinglass.learning.optimisers.base import OptimResult
 
@@ -22,6 +25,7 @@ class LogLinearSequence(SequenceEstimator):
     loss: Any
     order: Any = 1
     warm_start: Any
+    started_from_: str | None = None
 
     def _checked(self) -> ChainChoices:
         return checked(self)
@@ -50,14 +54,29 @@ class LogLinearSequence(SequenceEstimator):
         start = self.theta_.copy() if again else np.zeros(problem.model.size)
         problem.chosen.optimizer.check(len(start))
         self.history_: list[Epoch] = []
-        found = train(problem, start, self)
+        self.started_from_ = None if again else start_loss(self)
+        found = self._train(problem, start)
         self._keep(problem, found)
         self._warn(found)
         return self
 
+    def _train(self, problem: ChainProblem, start: FloatArray) -> OptimResult:
+        """Minimise the loss, after the one that it starts from if there is such a loss."""
+        if self.started_from_ is None:
+            return train(problem, start, self)
+        first = replace(problem, chosen=replace(problem.chosen, loss=losses.make(self.started_from_)))
+        before, after = opened(self)
+        if before.verbose:
+            print(start_line(problem.chosen.loss), flush=True)
+        found = train(first, start, before)
+        if found.message in ENDS_ALL:
+            return found
+        return train(problem, found.x, after, 1)
+
     def partial_fit(self, X: Any, Y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Go once through some sequences with a minibatch optimiser ("sgd", "adagrad", "adam").
 
+        A loss that `fit` starts from another one is minimised from the first call on: call it with that one first.
         Attributes that come later get weights, which begin at zero, as do pairs of attribute and label with
         `state_features="seen"`; `min_count` is of one call. Columns of arrays stay as many as in the first call, and
         labels are those of the first call: name all of them there.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from typing import Any, Self
 
 import numpy as np
@@ -18,7 +19,7 @@ from isinglass.inference import Algorithm, Exact, infer
 from isinglass.inference import sample as draw
 from isinglass.inference.algorithm import make as make_algorithm
 from isinglass.learning.combinations import require_valid
-from isinglass.learning.markov import Copies, MarkovObjective, Samples
+from isinglass.learning.markov import JOINT_STATES, Copies, MarkovObjective, Samples, TermCounts
 from isinglass.learning.optimisers import Optimizer, make_optimizer
 from isinglass.learning.optimisers.base import Progress
 from isinglass.learning.optimisers.minibatch import MiniBatch
@@ -41,7 +42,8 @@ class MRF(BaseEstimator):  # type: ignore[misc]
         parameters that it has.
     method : "ml" or "pseudo", default="ml"
         Maximum likelihood, with the log Z of `inference` (a surrogate, where that is approximate), or
-        pseudolikelihood, which needs no inference.
+        pseudolikelihood, which needs no inference. Missing values are summed over, by the pseudolikelihood where the
+        sum for a value has at most 256 joint states; other values are left out, with a warning, see `terms_`.
     inference : str or Algorithm, default="exact"
         Also what `log_likelihood` uses.
     iterations : int, optional
@@ -68,6 +70,9 @@ class MRF(BaseEstimator):  # type: ignore[misc]
     theta_ : array
         All parameters in one vector.
     history_ : list of tuple (value, gradient norm)
+    terms_ : TermCounts or None
+        For "pseudo": how many values are observed, how many have a term (`given_neighbours` and `summed`), and how many
+        are `left_out`.
     n_iter_, converged_, objective_, message_
 
     Examples
@@ -139,6 +144,7 @@ class MRF(BaseEstimator):  # type: ignore[misc]
         penalty = number(self.l2, "l2", 0, math.inf)
         objective = MarkovObjective(model, samples, self.method, algorithm, chosen, penalty)
         start = self._start(model)
+        self.terms_ = _counted(objective) if self.method == "pseudo" else None
         self.history_: list[tuple[float, float]] = []
         with no_convergence_warnings():
             found = optimizer.minimise(objective, start, callback=self._told)
@@ -238,6 +244,22 @@ class MRF(BaseEstimator):  # type: ignore[misc]
     def _require_fitted(self) -> None:
         if not hasattr(self, "theta_"):
             raise NotFittedError("this MRF is not fitted yet; call fit first")
+
+
+def _counted(objective: MarkovObjective) -> TermCounts:
+    """Count the terms of a pseudolikelihood; warn of values that have none."""
+    found = objective.term_counts()
+    reason = f"with the missing values that they hang on, they have more than {JOINT_STATES} joint states"
+    if found.left_out == found.observed:
+        got = f"{found.observed} observed values, none of which can be used: {reason}"
+        raise InputError("X", "fewer missing values for method='pseudo'", got, "use method='ml'")
+    if found.left_out:
+        rows = f"; nothing is used of {found.samples_left_out} of {found.samples} samples" * bool(
+            found.samples_left_out
+        )
+        text = f"the pseudolikelihood leaves out {found.left_out} of {found.observed} observed values: {reason}{rows}"
+        warnings.warn(f"{text}; method='ml' uses all", UserWarning, stacklevel=3)
+    return found
 
 
 def _states(X: Any, graph: FactorGraph) -> IntArray:

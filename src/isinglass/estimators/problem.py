@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from isinglass.estimators.choices import Choices
 from isinglass.estimators.fingerprints import fingerprint
+from isinglass.gradients.taping import FULL_BYTES, full_tape_bytes
 from isinglass.inference import Algorithm, EntropyWeights
 from isinglass.learning.objective import Objective
 from isinglass.learning.optimisers import Optimizer
@@ -112,6 +113,16 @@ class Problem:
     def validation_objective(self) -> Total | None:
         """Return the loss of the validation data, without penalties."""
         return None if self.validation is None else self._total(self.validation, 0.0)
+
+    def tape(self) -> str | None:
+        """Return the tape of an inference that training goes back through, "full" or "sqrt"; None: there is none."""
+        algorithm, graph = self.chosen.algorithm, self.data.model.graph
+        needs_none = self.chosen.loss.facts.uses == "potentials" or not algorithm.facts.iterative
+        if needs_none or self.chosen.rule.name != "unrolled":
+            return None
+        each = full_tape_bytes(graph, algorithm)
+        parts = blocks(self.data.sizes) if _splits(algorithm) else [slice(None)]
+        return "sqrt" if max(each[part].sum() for part in parts) > FULL_BYTES else "full"
 
     def with_choices(self, chosen: Choices) -> Problem:
         """Return other choices for the same data."""

@@ -2,7 +2,8 @@
 
 The losses that a task is judged by have many local minima. A smoother one finds the region to start from: Domke (2009,
 section 6.2) begins every loss of beliefs with a convex likelihood, Stoyanov et al. (2011, "staged training") every task
-loss with a few iterations of the approximate likelihood.
+loss with a few iterations of the approximate likelihood. A loss may declare which one it starts from; that is then a
+first stage, unless there are parameters or stages to begin with.
 
 A stage is an estimator: a copy with the parameters that its stage changes. What has the same name in two stages is
 carried over, what is new starts at zero, what is no longer there is dropped. A further `fit` with `warm_start` does the
@@ -31,6 +32,7 @@ from isinglass.models import EntropyModel
 from isinglass.validation import items
 
 FloatArray = NDArray[np.float64]
+ENDS_ALL = ("interrupted", "stopped by the callback")  # not one stage alone
 _FIXED = ("stages", "warm_start", "checkpoint", "n_states")  # of the whole training
 
 
@@ -49,10 +51,23 @@ class Trained(NamedTuple):
     found: OptimResult
 
 
-def stages_of(crf: Any) -> list[Any]:
-    """Return the estimator of each stage; the estimator itself, where it has no stages."""
+def start_loss(crf: Any) -> str | None:
+    """Return the name of the loss that training from zero minimises first; None where there is none, or stages."""
+    return None if getattr(crf, "stages", None) is not None else losses.make(crf.loss).facts.starts_from
+
+
+def start_line(loss: losses.Loss) -> str:
+    """Say which loss another one starts from."""
+    return f"loss {loss.name!r} starts from {loss.facts.starts_from!r}, which is stage 0"
+
+
+def stages_of(crf: Any, *, from_zero: bool = True) -> list[Any]:
+    """Return the estimator of each stage; the estimator itself, where it has no stages.
+
+    Training `from_zero` with a loss that starts from another has a stage for that one.
+    """
     if crf.stages is None:
-        return [crf]
+        return opened(crf) if from_zero else [crf]
     given = items(crf.stages, "stages", "a list, of names of losses or of mappings of parameters")
     if not given:
         raise InputError("stages", "at least one stage", "none", "leave it out")
@@ -62,6 +77,16 @@ def stages_of(crf: Any) -> list[Any]:
         found.append(copy.copy(crf))
         vars(found[-1]).update(changed, stages=None, checkpoint=stage_file(crf.checkpoint, i), _before=before)
     return found
+
+
+def opened(crf: Any) -> list[Any]:
+    """Return the estimator, after a copy with the loss that its own starts from, if there is such a loss."""
+    first = start_loss(crf)
+    if first is None:
+        return [crf]
+    before, after = copy.copy(crf), copy.copy(crf)
+    before.loss, after.checkpoint = first, stage_file(crf.checkpoint, 1)
+    return [before, after]
 
 
 def _changed(crf: Any, given: Any, i: int) -> dict[str, Any]:
@@ -126,7 +151,7 @@ def train_stages(stages: Sequence[Any], problems: Sequence[Problem], known: Know
         if stage.verbose and len(stages) > 1:
             print(f"stage {i}", flush=True)
         found = train(problem, start_of(problem, known, i), stage, i)
-        if found.message in ("interrupted", "stopped by the callback"):
+        if found.message in ENDS_ALL:
             break
         known = after(stage, problem, found.x)
     return Trained(i, problem, found)

@@ -2,6 +2,8 @@
 
     pixels       each pixel by itself: p(y_i | x_i) is a table of counts, edge parameters are zero
     pseudo       pseudolikelihood; tested with belief propagation run to a tolerance
+    + start      the same, with messages that start from the noisy picture in place of uniform ones: where neighbours
+                 are strongly coupled, belief propagation has several fixed points, and one of them is without ink
     lbp          surrogate likelihood of belief propagation run to a tolerance
     trw          surrogate likelihood of tree-reweighted belief propagation; where lbp and LOSS-K start from
     convex       surrogate likelihood of the convex energy with entropy A
@@ -36,7 +38,9 @@ from isinglass.models.entropy import VARIABLES
 FloatArray = NDArray[np.float64]
 
 LOSSES = ("ucl", "ccl", "uquad", "cquad")
-BASELINES = ("pixels", "pseudo", "lbp", "trw", "convex")
+START = " + start"
+BASELINES = ("pixels", "pseudo", f"pseudo{START}", "lbp", "trw", "convex")
+_HOLD = 20.0  # nats that hold pixels to the noisy picture, while messages settle to start from
 SWEEPS = (1, 2, 3, 4)
 ENTROPY = " + entropy"
 METHODS = (*BASELINES, *LOSSES, f"ucl{ENTROPY}", *(f"{loss}-{k}" for loss in LOSSES for k in SWEEPS))
@@ -52,6 +56,8 @@ class Training:
     ----------
     l2 : float
         Weight of the squared parameters against the sum of the losses of all images.
+    grid : tuple of float
+        What l2 is chosen from, largest first, where that is asked for (`isinglass.experiments.selection`).
     max_iter : int
         Of L-BFGS.
     tol : float
@@ -64,6 +70,7 @@ class Training:
     max_iter: int = 100
     tol: float = 1e-7
     most: int = 300
+    grid: tuple[float, ...] = (100.0, 10.0, 1.0, 0.1, 0.01, 0.001)
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,6 +91,8 @@ class Fitted:
         Whether the gradient is below `RELATIVE` and the last inference in training converged.
     entropy : dict of str to list, or None
         Entropy weights, where they were fitted.
+    from_picture : bool
+        Whether inference starts from the noisy picture.
     """
 
     theta: FloatArray
@@ -93,6 +102,7 @@ class Fitted:
     gradient: float
     converged: bool
     entropy: dict[str, Any] | None = None
+    from_picture: bool = False
 
 
 def checked_method(name: str) -> str:
@@ -151,7 +161,8 @@ def train(name: str, X: FloatArray, Y: NDArray[Any], training: Training, start: 
         crf.theta_, crf.parameters_ = start, grid_model(X[:1], 2).split(start)
     with no_convergence_warnings():  # told in the report
         crf.fit(X, Y)
-    return fitted_of(crf, inference, time.perf_counter() - began, name == "pseudo" or "-" in name)
+    fitted = fitted_of(crf, inference, time.perf_counter() - began, name.startswith("pseudo") or "-" in name)
+    return replace(fitted, from_picture=name.endswith(START))
 
 
 def fitted_of(crf: GridCRF, inference: Algorithm, seconds: float, settled: bool = False) -> Fitted:
@@ -191,7 +202,7 @@ def inference_of(name: str, training: Training) -> Algorithm:
 def _estimator(name: str, training: Training, n_pixels: int) -> GridCRF:
     """Return an untrained estimator; its objective is a sum over pixels, and so is the gradient that must vanish."""
     likelihoods = ("lbp", "trw", "convex")
-    loss = "cl" if name in likelihoods else name.removesuffix(ENTROPY).split("-")[0]
+    loss = "cl" if name in likelihoods else name.removesuffix(ENTROPY).removesuffix(START).split("-")[0]
     gradient = "envelope" if loss == "cl" else "implicit" if is_convex(name) else "unrolled"
     ftol = 1e-8 if loss == "cl" else 1e-10  # a surrogate likelihood is as smooth as the tolerance of its inference
     return GridCRF(
@@ -213,8 +224,13 @@ def optimizer_of(training: Training, n_pixels: int, ftol: float) -> Lbfgs:
 
 def predict(fitted: Fitted, X: FloatArray) -> Result:
     """Run the inference of a method on images, all in one result."""
+    model, init = grid_model(X, 2), None
     with no_convergence_warnings():
-        return infer(grid_model(X, 2).potentials(fitted.theta), fitted.inference)
+        if fitted.from_picture:
+            named = model.split(fitted.theta)
+            held = model.join({**named, "node": named["node"] + _HOLD * np.eye(2)})
+            init = infer(model.potentials(held), fitted.inference)
+        return infer(model.potentials(fitted.theta), fitted.inference, init=init)
 
 
 def ink(result: Result, Y: NDArray[Any]) -> FloatArray:

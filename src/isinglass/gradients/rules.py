@@ -20,6 +20,7 @@ from typing import Any, ClassVar, NamedTuple
 from numpy.typing import NDArray
 
 from isinglass.errors import InputError
+from isinglass.gradients.taping import taping
 from isinglass.inference import Algorithm, Info, Result, infer, perturbation
 from isinglass.inference.convex_weights import WeightGradients
 from isinglass.inference.sums import sum_tables
@@ -90,7 +91,8 @@ class Unrolled(GradientRule):
 
     def evaluate(self, potentials: Stages, algorithm: Algorithm, loss: Loss, init: Result | None = None) -> Evaluation:
         """Infer with a tape, and go back."""
-        result = infer(potentials, algorithm, tape=True, init=init)
+        last = potentials if isinstance(potentials, Potentials) else potentials[-1]
+        result = infer(potentials, algorithm, tape=taping(last, algorithm), init=init)
         bars = loss(result)
         gradients = result.backward(bars.log_z, bars.variables, bars.factors)
         return Evaluation(bars.value, gradients.groups, result.info)

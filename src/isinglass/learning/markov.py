@@ -1,18 +1,19 @@
 """What a Markov random field without inputs minimises, given samples x_n with weights w_n.
 
     ml        f(theta) = sum_n w_n ( log Z(theta) - log Z(theta; x_n) ) + sum_j l2_j theta_j²
-    pseudo    f(theta) = - sum_n w_n sum_i log p(x_ni | the others) + sum_j l2_j theta_j²
+    pseudo    f(theta) = - sum_n w_n sum_i log p(x_ni | what else is observed of x_n) + sum_j l2_j theta_j²
 
 Z(theta; x) is the sum over what is missing in x. For whole samples it is one term, and only how often each table entry
 was seen matters: one inference for all of them, whatever their number. Those with missing values are copies of the
-graph side by side, each with its evidence (Murphy 2012, section 19.5.1 and 19.5.2).
+graph side by side, each with its evidence (Murphy 2012, section 19.5.1 and 19.5.2). The terms of a pseudolikelihood sum
+over the missing values that they hang on, where those have few joint states; others are left out, and counted.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,12 +21,39 @@ from numpy.typing import NDArray
 from isinglass.gradients import Evaluation, GradientRule, log_z_loss
 from isinglass.inference import Algorithm, Info
 from isinglass.losses import Likelihood, Pseudolikelihood
+from isinglass.losses.pseudo import PseudoTerms
 from isinglass.models import Model
 from isinglass.potentials import Potentials
 from isinglass.validation import IntArray
 
 FloatArray = NDArray[np.float64]
 Groups = tuple[NDArray[Any], ...]
+JOINT_STATES = 256  # the most that a term of a pseudolikelihood sums over
+
+
+class TermCounts(NamedTuple):
+    """What a pseudolikelihood uses of some samples.
+
+    Attributes
+    ----------
+    observed : int
+        Values that are not missing: each should have a term.
+    given_neighbours : int
+        Terms of values all of whose neighbours are observed.
+    summed : int
+        Terms with an exact sum over missing neighbours.
+    left_out : int
+        Values without a term, as it would be a sum over too many joint states.
+    samples, samples_left_out : int
+        Samples with observed values, and those of them without any term.
+    """
+
+    observed: int
+    given_neighbours: int
+    summed: int
+    left_out: int
+    samples: int
+    samples_left_out: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,10 +65,13 @@ class Samples:
     states : int array (samples, variables)
         -1 where a value is missing.
     weights : array (samples,)
+    counts : int array (samples,), optional
+        How many of the user's samples each stands for; by default one.
     """
 
     states: IntArray
     weights: FloatArray
+    counts: IntArray | None = None
 
     @classmethod
     def of(cls, states: IntArray, weights: FloatArray) -> Samples:
@@ -54,7 +85,8 @@ class Samples:
         """
         distinct, where = np.unique(states, axis=0, return_inverse=True)
         total = np.asarray(np.bincount(where.ravel(), weights, len(distinct)), np.float64)
-        return cls(distinct[total > 0], total[total > 0])
+        counts = np.bincount(where.ravel()[weights > 0], minlength=len(distinct))
+        return cls(distinct[total > 0], total[total > 0], counts[total > 0])
 
     @property
     def whole(self) -> NDArray[np.bool_]:
@@ -116,10 +148,19 @@ class MarkovObjective:
 
     def _pseudo(self, potentials: Potentials) -> tuple[float, Groups]:
         copies = self._all
-        value, groups = Pseudolikelihood().value_and_grad(
-            copies.potentials(potentials), copies.labels, copies.variable_weights
-        )
+        value, groups = self._terms.value_and_grad(copies.potentials(potentials), copies.variable_weights)
         return float(value.sum()), groups
+
+    def term_counts(self) -> TermCounts:
+        """Count what the pseudolikelihood uses."""
+        samples, terms = self.samples, self._terms
+        counts = np.ones(len(samples.weights), np.int64) if samples.counts is None else samples.counts
+        asked, used, plain = (mask.reshape(len(counts), -1) for mask in (terms.asked, terms.used, terms.plain))
+        observed, kept, direct = (int(mask.sum(axis=1) @ counts) for mask in (asked, used, plain))
+        seen, lost = asked.any(axis=1), asked.any(axis=1) & ~used.any(axis=1)
+        return TermCounts(
+            observed, direct, kept - direct, observed - kept, int(counts[seen].sum()), int(counts[lost].sum())
+        )
 
     def _likelihood(self, potentials: Potentials) -> tuple[float, Groups]:
         every = np.full(self.model.graph.n_components, self.samples.weights.sum())
@@ -143,6 +184,11 @@ class MarkovObjective:
     @cached_property
     def _all(self) -> Copies:
         return Copies(self.model, self.samples)
+
+    @cached_property
+    def _terms(self) -> PseudoTerms:
+        zeros = self.model.potentials(np.zeros(self.model.size))
+        return Pseudolikelihood(JOINT_STATES).terms(self._all.potentials(zeros), self._all.labels)
 
     @cached_property
     def _partial(self) -> Copies | None:

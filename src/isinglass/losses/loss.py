@@ -42,6 +42,9 @@ class LossFacts:
         What it is a function of.
     note : str
         What else to know.
+    starts_from : str or None
+        The name of the loss that training minimises first, where one from zero ends in a poor minimum. It must go with
+        every inference, gradient rule and option that this loss goes with, and start from no other.
     """
 
     formula: str
@@ -49,6 +52,7 @@ class LossFacts:
     consistent: bool
     uses: Literal["beliefs", "log_z", "potentials"]
     note: str
+    starts_from: str | None = None
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,9 +5,11 @@
     s_i(x)  =  sum_{a at i} phi_a(x, y_{a less i}),        dL / ds_i(x)  =  p(x | y_rest) - [x = y_i]
 
 Only the neighbours of i, the variables that share a factor with it, matter to its term. The sum is over the variables
-that are observed and all of whose neighbours are observed: the conditional of any other needs a sum over what is not
-known, and its term is left out. The evidence of the potentials counts as observed: it stands among the neighbours, and
-a variable with evidence has no term of its own, as its conditional is certain.
+that are observed and all of whose neighbours are observed. The conditional of any other, given all that is observed,
+needs a sum over what is hidden (see `isinglass.losses.hidden`): it has a term if that is asked for (`joint_states`) and
+short enough, and is left out otherwise; `Pseudolikelihood.terms` counts. The evidence of the potentials counts as
+observed: it stands among the neighbours, and a variable with evidence has no term of its own, as its conditional is
+certain.
 """
 
 from __future__ import annotations
@@ -23,16 +25,23 @@ from isinglass.graph.factor_graph import FactorGraph, FactorGroup
 from isinglass.inference.blocks import state_blocks
 from isinglass.inference.result import first_states
 from isinglass.inference.sums import sum_at
+from isinglass.losses.hidden import HiddenSums, hidden_terms
 from isinglass.losses.loss import Loss, LossFacts, register
 from isinglass.losses.observed import checked_weights, known_states, table_entries, table_strides
 from isinglass.potentials import Potentials
-from isinglass.validation import IntArray, instance
+from isinglass.validation import IntArray, instance, whole_number
 
 
 @register
 @dataclass(frozen=True)
 class Pseudolikelihood(Loss):
     """Minus the log-probability of each label given those of all other variables: ``"pseudo"``.
+
+    Parameters
+    ----------
+    joint_states : int, default=0
+        A variable with hidden neighbours has a term, too, an exact sum, if it and the hidden variables that it reaches
+        through hidden ones have at most so many joint states together. By default such terms are left out.
 
     Examples
     --------
@@ -45,6 +54,8 @@ class Pseudolikelihood(Loss):
     [[[-0.65, 0.25], [0.4, 0.0]]]
     """
 
+    joint_states: int = 0
+
     name: ClassVar[str] = "pseudo"
     facts: ClassVar[LossFacts] = LossFacts(
         "- sum_i log p(y_i | y_rest)",
@@ -53,6 +64,26 @@ class Pseudolikelihood(Loss):
         uses="potentials",
         note="needs no inference; over observed variables with observed neighbours; poor where the model is wrong",
     )
+
+    def terms(self, potentials: Potentials, labels: ArrayLike) -> PseudoTerms:
+        """Tell which observed variables have a term, and lay out what does not change with the log tables.
+
+        Parameters
+        ----------
+        potentials : Potentials
+            Their tables are not looked at.
+        labels : int array (variables,)
+            -1 where a variable was not observed.
+        """
+        instance(potentials, Potentials, "potentials")
+        limit = whole_number(self.joint_states, "joint_states")
+        graph, y = potentials.graph, known_states(labels, potentials)
+        slots = [_slots(graph, g, ids, y) for g, ids in zip(graph.groups, potentials.table_ids, strict=True)]
+        plain, asked = _conditioned(potentials, y), y >= 0
+        asked[list(potentials.evidence)] = False
+        some = limit > 0 and bool((asked & ~plain).any())
+        sums = HiddenSums(hidden_terms(potentials, y, asked & ~plain, limit), graph, y) if some else None
+        return PseudoTerms(y, slots, plain, asked, sums)
 
     def value_and_grad(
         self, potentials: Potentials, labels: ArrayLike, weights: ArrayLike | None = None
@@ -74,13 +105,57 @@ class Pseudolikelihood(Loss):
         slopes : tuple of arrays (tables, k_1, ..., k_r)
             Like ``potentials.groups``.
         """
-        instance(potentials, Potentials, "potentials")
-        graph, y = potentials.graph, known_states(labels, potentials)
-        weight = np.where(_conditioned(potentials, y), checked_weights(weights, graph), 0.0)
-        slots = [_slots(graph, g, ids, y) for g, ids in zip(graph.groups, potentials.table_ids, strict=True)]
-        value, bars = _terms(graph, _scores(potentials, slots), y, weight)
-        pairs = zip(potentials.groups, slots, strict=True)
-        return value, tuple(_carried(bars, tables, of_group) for tables, of_group in pairs)
+        terms = self.terms(potentials, labels)
+        return terms.value_and_grad(potentials, checked_weights(weights, potentials.graph))
+
+
+class PseudoTerms(NamedTuple):
+    """The terms of a pseudolikelihood, for any log tables on one graph.
+
+    Attributes
+    ----------
+    labels : int array (variables,)
+        With the evidence; -1 is hidden.
+    slots : list, for each group, of lists of `_Slot`
+    plain : bool array (variables,)
+        Which variables have a term without a sum.
+    asked : bool array (variables,)
+        Which were observed, and not by evidence: those that should have one.
+    summed : HiddenSums or None
+        Terms with a sum over hidden variables.
+    """
+
+    labels: IntArray
+    slots: list[list[_Slot]]
+    plain: NDArray[np.bool_]
+    asked: NDArray[np.bool_]
+    summed: HiddenSums | None
+
+    @property
+    def used(self) -> NDArray[np.bool_]:
+        """Which variables have a term."""
+        used = self.plain.copy()
+        if self.summed is not None:
+            used[self.summed.variable] = True
+        return used
+
+    def value_and_grad(
+        self, potentials: Potentials, weights: NDArray[np.float64]
+    ) -> tuple[NDArray[Any], tuple[NDArray[Any], ...]]:
+        """Return the loss of each component, and the derivative of their sum by the log tables."""
+        graph, groups = potentials.graph, potentials.groups
+        weight = np.where(self.plain, weights, 0.0)
+        value, bars = _terms(graph, _scores(potentials, self.slots), self.labels, weight)
+        slopes = [_carried(bars, tables, slots) for tables, slots in zip(groups, self.slots, strict=True)]
+        if self.summed is None:
+            return value, tuple(slopes)
+        i, tables = self.summed.variable, np.concatenate([table.ravel() for table in groups])
+        each, flat = self.summed.evaluate(tables, weights)
+        _require_possible(np.where(weights[i] > 0, -each, 0.0), i, self.labels)
+        value = value + sum_at(graph.variable_component[i], weights[i] * each, graph.n_components)
+        parts = np.split(flat, np.cumsum([table.size for table in groups])[:-1])
+        added = zip(slopes, parts, groups, strict=True)
+        return value, tuple(slope + part.reshape(table.shape) for slope, part, table in added)
 
 
 class _Slot(NamedTuple):

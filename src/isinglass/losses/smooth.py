@@ -9,6 +9,11 @@ over observed variables, and over factors of arity two or more whose variables a
 Do and Batzoglou 2007; Domke 2009, sections 3.5.3 and 3.6.3). As lam grows they tend to the number of wrong decisions by
 maximum posterior marginals, and get more local minima. The derivative is that of the state that attains the maximum
 (table 4.1): the lowest one at a tie, where the loss has a kink. A belief over one state cannot be wrong: its term is 0.
+
+A variable that is wrong by far hardly changes the loss. From zero, where all labels tie, the way down is to give all
+variables the most frequent label, and from there nothing leads on. The thesis starts from the likelihood (sections 3.7
+and 6.2), exact or convex. Here it is that of single labels, or cliques, under the same inference, exact or not: ucl and
+ccl, which go with all that these losses go with.
 """
 
 from __future__ import annotations
@@ -86,6 +91,7 @@ class SmoothedUnivariate(UnivariateLoss):
         consistent=False,
         uses="beliefs",
         note="fits decisions by maximum posterior marginals; steeper with lam, with more local minima",
+        starts_from="ucl",
     )
 
     def terms(self, beliefs: NDArray[Any], labels: IntArray) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -120,6 +126,7 @@ class SmoothedClique(CliqueLoss):
         consistent=False,
         uses="beliefs",
         note="cliques are decided one by one: no assignment need attain it; the proof for ccl does not cover it",
+        starts_from="ccl",
     )
 
     def terms(self, beliefs: NDArray[Any], labels: IntArray) -> tuple[NDArray[Any], NDArray[Any]]:
