@@ -13,8 +13,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import types
-from numba.extending import overload
+
+from isinglass.errors import MissingDependencyError
+
+try:
+    from numba import types
+    from numba.extending import overload
+except ImportError as error:
+    raise MissingDependencyError("this calculation needs Numba, which is not installed: pip install numba") from error
 
 PLAIN: Any = {"error_model": "numpy", "forceinline": True}
 
