@@ -667,3 +667,13 @@ def test_validation_ends_training_and_keeps_the_best():
         crf.fit(X, Y, validation=(X_val, [y + 5 for y in Y_val]))
     with pytest.raises(ig.InputError, match="a tuple"):
         crf.fit(X, Y, validation=3)
+
+
+def test_a_rate_that_is_much_too_large_does_not_lose_the_fit():
+    X, Y = sentences(40)
+    made = crf(optimizer=Adam(learning_rate=1e5, epochs=3, random_state=0), loss="ucl")
+    with pytest.warns(ConvergenceWarning, match="smaller learning_rate"):
+        made.fit(X, Y)
+    assert np.isfinite(made.theta_).all()
+    assert made.n_iter_ > 0
+    assert len(made.predict(X)) == 40

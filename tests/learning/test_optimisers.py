@@ -324,7 +324,7 @@ def test_registry():
         (lambda f: Lbfgs(sufficient=0.95).minimise(f, [0.0]), "sufficient: expected 0 < sufficient < curvature"),
         (lambda f: SteepestDescent(curvature=0).minimise(f, [0.0]), "curvature: expected"),
         (lambda f: OwlQn(l1=-1).minimise(f, [0.0]), "l1: expected finite numbers of at least 0, one or 1, got -1"),
-        (lambda f: OwlQn(align="none").minimise(f, [0.0]), "align: expected 'zeros' or 'all', got 'none'"),
+        (lambda f: OwlQn(align="none").minimise(f, [0.0]), "align: expected 'auto', 'zeros' or 'all', got 'none'"),
         (lambda f: OwlQn(l1=[1, 2]).minimise(f, [0.0]), r"l1: expected .* got dtype int64 of shape \(2,\)"),
         (lambda f: OwlQn(l1=[[1], [1, 2]]).minimise(f, [0.0]), "l1: expected .* do not form an array"),
         (lambda f: Lbfgs().minimise(f), "x0: expected a vector .* got None; only with state="),
