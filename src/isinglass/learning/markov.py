@@ -22,7 +22,7 @@ from isinglass.inference import Algorithm, Info
 from isinglass.losses import Likelihood, Pseudolikelihood
 from isinglass.models import Model
 from isinglass.potentials import Potentials
-from isinglass.validation import IntArray
+from isinglass.validation import IntArray, distinct_rows
 
 FloatArray = NDArray[np.float64]
 Groups = tuple[NDArray[Any], ...]
@@ -52,8 +52,8 @@ class Samples:
         >>> s.states.tolist(), s.weights.tolist()
         ([[0, 1], [1, 1]], [2.0, 1.0])
         """
-        distinct, where = np.unique(states, axis=0, return_inverse=True)
-        total = np.asarray(np.bincount(where.ravel(), weights, len(distinct)), np.float64)
+        distinct, where = distinct_rows(states)
+        total = np.asarray(np.bincount(where, weights, len(distinct)), np.float64)
         return cls(distinct[total > 0], total[total > 0])
 
     @property
