@@ -156,7 +156,7 @@ def tasks(folder: Path) -> dict[str, Task]:
 
 def interrupted(task: Task, moment: float) -> tuple[str, float]:
     """Call a task, with a signal after some seconds; return what came of it, and how long after the signal."""
-    outcome, began = "", time.perf_counter()
+    outcome, late, began = "", 0.0, time.perf_counter()
     try:
         try:
             signal.setitimer(signal.ITIMER_REAL, max(moment, 1e-6))

@@ -13,7 +13,7 @@ import isinglass as ig
 from isinglass import compilation
 
 LOOPS = """
-from isinglass.compilation import allocating, compiled
+from isinglass.compilation import compiled
 
 @compiled
 def double(x):

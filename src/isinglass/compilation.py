@@ -2,6 +2,11 @@
 
 No fast-math: a sum is the same to the last bit however a loop was compiled, and a hard zero's -inf keeps its meaning.
 
+No loop that Python calls returns arrays, or tuples with names, or takes a random generator: to turn these into objects
+and back, Numba runs Python code that it does not expect to fail. A Ctrl-C that came while the loop ran is heard in this
+code, and raises KeyboardInterrupt there: a SystemError or a segmentation fault. So loops fill arrays of their callers
+and return numbers; as none of them allocates, none needs Numba's reference counts either.
+
 Only modules that hold inner loops import this one, and they are imported when first needed, so that
 ``import isinglass`` neither waits for Numba nor needs it.
 
@@ -20,7 +25,6 @@ import warnings
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from threading import RLock
 from typing import Any
 
 from isinglass.errors import CacheWarning, MissingDependencyError
@@ -31,9 +35,10 @@ _KERNELS: list[Any] = []
 
 
 def compiled(function: Function) -> Function:
-    """Compile a loop that allocates no arrays; later processes find it in the cache.
+    """Compile a loop; later processes find it in the cache.
 
-    It runs without Numba's reference counts, whose atomic operations at every call would take most of the time.
+    It allocates no arrays, and runs without Numba's reference counts, whose atomic operations at every call would take
+    most of the time.
     """
     return _jit(function, _nrt=False)
 
@@ -47,8 +52,17 @@ def unrolled(function: Function) -> Function:
     compile_plainly = kernel.compile
 
     def compile_joined(signature: Any) -> Any:
-        with _STRAIGHT_LINES:
-            return compile_plainly(signature)
+        import numba
+        from numba.core.compiler_lock import global_compiler_lock
+
+        config: Any = numba.config
+        with global_compiler_lock:  # no other thread compiles meanwhile
+            before = config.SLP_VECTORIZE
+            try:
+                config.SLP_VECTORIZE = 1
+                return compile_plainly(signature)
+            finally:
+                config.SLP_VECTORIZE = before
 
     kernel.compile = compile_joined
     return kernel  # type: ignore[no-any-return]
@@ -62,11 +76,6 @@ def inner(function: Function) -> Function:
 def cold(function: Function) -> Function:
     """Compile a function that others call, but seldom."""
     return _jit(function, _nrt=False, no_cpython_wrapper=True, no_cfunc_wrapper=True)
-
-
-def allocating(function: Function) -> Function:
-    """Compile a loop that allocates arrays."""
-    return _jit(function)
 
 
 def kernels() -> tuple[Any, ...]:
@@ -104,32 +113,6 @@ def _has_cache(kernel: Any) -> bool:
     except RuntimeError:  # Numba found no place for the file
         return False
     return True
-
-
-class _StraightLines:
-    """Switch LLVM's vectors for straight-line code on, for the kernels compiled meanwhile; one thread at a time."""
-
-    def __init__(self) -> None:
-        self.lock = RLock()
-        self.before: list[int] = []
-
-    def __enter__(self) -> None:
-        import numba
-
-        self.lock.acquire()
-        config: Any = numba.config
-        self.before.append(config.SLP_VECTORIZE)
-        config.SLP_VECTORIZE = 1
-
-    def __exit__(self, *_: object) -> None:
-        import numba
-
-        config: Any = numba.config
-        config.SLP_VECTORIZE = self.before.pop()
-        self.lock.release()
-
-
-_STRAIGHT_LINES = _StraightLines()
 
 
 @cache

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from isinglass.caching import Cache
 from isinglass.errors import InputError
 from isinglass.graph.views import View
-from isinglass.validation import IntArray, instance, integers, items, read_only, whole_number
+from isinglass.validation import IntArray, distinct_rows, instance, integers, items, read_only, whole_number
 
 T = TypeVar("T")
 
@@ -378,9 +378,9 @@ def _group_scopes(cards: IntArray, scopes: Sequence[Sequence[int]]) -> list[Fact
     for arity in np.unique(lengths).tolist():
         factors = np.flatnonzero(lengths == arity)
         array = _check_scopes(flat[starts[factors][:, None] + np.arange(arity)], cards, "scopes")
-        shapes, which = np.unique(cards[array], axis=0, return_inverse=True)
-        by_shape = np.argsort(which.ravel(), kind="stable")
-        cuts = np.cumsum(np.bincount(which.ravel(), minlength=len(shapes)))[:-1]
+        shapes, which = distinct_rows(cards[array])
+        by_shape = np.argsort(which, kind="stable")
+        cuts = np.cumsum(np.bincount(which, minlength=len(shapes)))[:-1]
         for shape, rows in zip(shapes.tolist(), np.split(by_shape, cuts), strict=True):
             groups.append(FactorGroup(array[rows], tuple(shape), factors[rows]))
     return sorted(groups, key=lambda g: int(g.factors[0]))

@@ -24,7 +24,7 @@ from isinglass.losses import Likelihood, Pseudolikelihood
 from isinglass.losses.pseudo import PseudoTerms
 from isinglass.models import Model
 from isinglass.potentials import Potentials
-from isinglass.validation import IntArray
+from isinglass.validation import IntArray, distinct_rows
 
 FloatArray = NDArray[np.float64]
 Groups = tuple[NDArray[Any], ...]
@@ -83,9 +83,9 @@ class Samples:
         >>> s.states.tolist(), s.weights.tolist()
         ([[0, 1], [1, 1]], [2.0, 1.0])
         """
-        distinct, where = np.unique(states, axis=0, return_inverse=True)
-        total = np.asarray(np.bincount(where.ravel(), weights, len(distinct)), np.float64)
-        counts = np.bincount(where.ravel()[weights > 0], minlength=len(distinct))
+        distinct, where = distinct_rows(states)
+        total = np.asarray(np.bincount(where, weights, len(distinct)), np.float64)
+        counts = np.bincount(where[weights > 0], minlength=len(distinct))
         return cls(distinct[total > 0], total[total > 0], counts[total > 0])
 
     @property
