@@ -56,3 +56,21 @@ def test_masked_values_are_refused(name):
 def test_arrays_without_masked_values_are_arrays():
     plain = ig.Potentials(ig.FactorGraph([2, 2], [(0, 1)]), [np.ma.array([[0.0, 1.0], [2.0, 3.0]])])
     assert plain.log_score([1, 1]) == 3.0
+
+
+def test_masked_derivatives_and_weights_are_refused():
+    p = ig.Potentials(ig.FactorGraph([2, 2], [(0, 1)]), [np.zeros((2, 2))])
+    r = ig.infer(p, "bp", tape=True)
+    masked = np.ma.masked_equal([1.0, -1.0], -1.0)
+    tables = [np.ma.masked_equal(np.eye(2), 1)]
+    for bars in ({"log_z": masked}, {"variables": [masked, [0.0, 0.0]]}, {"factors": tables}):
+        with pytest.raises(ig.InputError, match="masked"):
+            r.backward(**bars)
+    with pytest.raises(ig.InputError, match="masked"):
+        ig.infer(p, "fbp", counting_numbers=np.ma.masked_equal([1.0], 1.0))
+
+
+def test_absurd_numbers_of_threads_are_refused():
+    p = ig.Potentials(ig.FactorGraph([2, 2], [(0, 1)]), [np.zeros((2, 2))]).repeat(3)
+    with pytest.raises(ig.InputError, match="threads"):
+        ig.infer(p, "bp", threads=2**40)

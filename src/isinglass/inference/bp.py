@@ -26,7 +26,7 @@ from isinglass.inference.reverse import Cotangents, gradients, messages_back
 from isinglass.inference.reweighting import WeightSearch, is_bound, search_weights
 from isinglass.inference.stability import noise_of_messages, spectral_radii
 from isinglass.potentials import Potentials
-from isinglass.validation import bytes_text, number, whole_number
+from isinglass.validation import bytes_text, number, real_numbers, thread_count, whole_number
 
 SCHEDULES = ("auto", "flooding", "tree", "grid", "sequential", "random", "residual")
 
@@ -90,10 +90,11 @@ class MessagePassing(Algorithm):
         return "exact" if _is_exact(potentials, outcome) else None
 
     def cost(self, potentials: Potentials) -> Cost:
-        """Say what the messages take, and one iteration."""
+        """Say what messages and beliefs take, and one iteration."""
         edges = edges_of(potentials.graph)
-        entries = float(edges.start[-1] * 3 + edges.size.sum())
-        return Cost(8 * entries, entries, f"{bytes_text(8 * entries)}, {entries:.3g} steps an iteration")
+        steps = float(edges.start[-1] * 3 + edges.size.sum())
+        memory = 8.0 * (steps + 2 * float(edges.first_state[-1]))
+        return Cost(memory, steps, f"{bytes_text(memory)}, {steps:.3g} steps an iteration")
 
     def run(
         self, potentials: Potentials, progress: Progress | None = None, tape: Taping = False, init: Result | None = None
@@ -178,7 +179,7 @@ class MessagePassing(Algorithm):
             iterations=iterations,
             tol=number(self.tol, "tol", 0, np.inf),
             max_iter=whole_number(self.max_iter, "max_iter", 1),
-            threads=whole_number(self.threads, "threads", 1),
+            threads=thread_count(self.threads),
         )
 
     def _parts(self, graph: FactorGraph, counting: NDArray[np.float64]) -> list[Part]:
@@ -454,10 +455,11 @@ def _is_exact(potentials: Potentials, outcome: Outcome) -> bool:
 def _of_links(potentials: Potentials, given: Any, argument: str) -> NDArray[np.float64]:
     """Check positive numbers, one for all factors or one for each; keep those of links."""
     n = potentials.graph.n_factors
-    try:
-        numbers = np.broadcast_to(np.asarray(given, np.float64), n)
-    except (TypeError, ValueError):
-        raise InputError(argument, f"a number, or one for each of {n} factors", repr(given)[:60]) from None
+    expected = f"a number, or one for each of {n} factors"
+    array = real_numbers(given, argument, expected)
+    if array.shape not in {(), (1,), (n,)}:
+        raise InputError(argument, expected, f"shape {array.shape}")
+    numbers = np.broadcast_to(array, n)
     chosen = numbers[edges_of(potentials.graph).link_factor].copy()
     if not (np.isfinite(chosen).all() and (chosen > 0).all()):
         raise InputError(argument, "positive numbers", f"{chosen.min():g}", "leave a factor out by a table of zeros")

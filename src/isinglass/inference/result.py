@@ -16,7 +16,7 @@ from isinglass.graph.factor_graph import FactorGraph, iter_groups
 from isinglass.graph.views import View
 from isinglass.inference.memory import memory_limit_bytes, require_memory
 from isinglass.potentials import Potentials
-from isinglass.validation import IntArray, bytes_text, read_only, variables_of, whole_number
+from isinglass.validation import IntArray, array_of, bytes_text, read_only, variables_of, whole_number
 
 Bound = Literal["exact", "upper", "lower"] | None
 
@@ -295,7 +295,8 @@ def cotangents(
 ) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
     """Lay out derivatives by log Z (for each component), variable beliefs and factor beliefs as flat arrays."""
     graph = result.potentials.graph
-    z_bar = np.broadcast_to(np.asarray(log_z, result.variables.flat.dtype), graph.n_components).copy()
+    given = array_of(log_z, "log_z", "a number, or one for each component")
+    z_bar = np.broadcast_to(given.astype(result.variables.flat.dtype), graph.n_components).copy()
     return z_bar, _flat_cotangent(result.variables, variables), _factor_cotangent(graph, result, factors)
 
 
@@ -321,7 +322,8 @@ def _flat_cotangent(beliefs: VariableBeliefs, given: Any) -> NDArray[Any]:
     if given is None:
         return np.zeros_like(beliefs.flat)
     if not isinstance(given, np.ndarray):
-        given = np.concatenate([np.zeros(0), *(np.asarray(g).ravel() for g in given)])
+        given = np.concatenate([np.zeros(0), *(array_of(g, "variables", "numbers").ravel() for g in given)])
+    given = array_of(given, "variables", "numbers")
     if given.size != beliefs.flat.size:
         raise InputError("variables", f"{beliefs.flat.size} numbers, one for each state", str(given.size))
     bars: NDArray[Any] = given.reshape(-1).astype(beliefs.flat.dtype, copy=False)
@@ -343,8 +345,9 @@ def _factor_cotangent(graph: FactorGraph, result: Result, given: Any) -> NDArray
         bars = np.zeros(beliefs.shape, dtype)
         for row, a in enumerate(group.factors.tolist()):
             if given[a] is not None:
-                if np.shape(given[a]) != group.shape:
-                    raise InputError(f"factors[{a}]", f"shape {group.shape}", f"shape {np.shape(given[a])}")
-                bars[row] = given[a]
+                bar = array_of(given[a], f"factors[{a}]", f"numbers of shape {group.shape}")
+                if bar.shape != group.shape:
+                    raise InputError(f"factors[{a}]", f"shape {group.shape}", f"shape {bar.shape}")
+                bars[row] = bar
         parts.append(bars.ravel())
     return np.concatenate(parts)
