@@ -159,3 +159,41 @@ def test_warmup_command(warm):
     done = python(code, warm[0], NUMBA_CACHE_DIR=str(warm[0]))
     assert re.match(r"compiled 0 loops in \S+ s; \d+ were in the cache\n", done.stdout)
     assert f"cache: {warm[0]}" in done.stdout
+
+
+class CacheFile:
+    """What `compilation._save` needs of Numba's cache files; keeps what was done, in order."""
+
+    def __init__(self, folder, stamp):
+        self._cache_path, self._index_name, self._source_stamp = folder, "loops.sum-1.py311.nbi", stamp
+        self.index, self.done = {}, []
+
+    def _save_data(self, name, data):
+        (self._cache_path / name).write_text(data)
+        self.done.append("data")
+
+    def _load_index(self):
+        return dict(self.index)
+
+    def _save_index(self, overloads):
+        self.index = overloads
+        self.done.append("index")
+
+
+def test_processes_that_compile_at_once_do_not_find_each_others_loops(tmp_path):
+    one, two = CacheFile(tmp_path, "source"), CacheFile(tmp_path, "source")  # neither has seen the index of the other
+    compilation._save(one, "float", "for floats")
+    two.index = dict(one.index)
+    compilation._save(one, "complex", "for complex numbers")
+    compilation._save(two, "int", "for integers")
+    assert (tmp_path / one.index["float"]).read_text() == "for floats"
+    assert (tmp_path / one.index["complex"]).read_text() == "for complex numbers"
+    assert (tmp_path / two.index["int"]).read_text() == "for integers"
+    assert one.done == ["data", "index", "data", "index"]  # no index points to what is not there yet
+
+
+def test_loops_of_an_older_source_are_removed(tmp_path):
+    compilation._save(CacheFile(tmp_path, "old"), "float", "old")
+    new = CacheFile(tmp_path, "new")
+    compilation._save(new, "float", "new")
+    assert [path.name for path in tmp_path.iterdir()] == [new.index["float"]]

@@ -23,7 +23,8 @@ import re
 import sys
 import warnings
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
+from glob import escape
 from pathlib import Path
 from typing import Any
 
@@ -100,6 +101,7 @@ def _jit(function: Function, **options: bool) -> Function:
     if _has_cache(kernel):
         file = kernel._cache._cache_file
         file._source_stamp = (file._source_stamp, _stamp(function.__module__))
+        file.save = partial(_save, file)
     if not _KERNELS:
         _announce_first_compilation()
     _KERNELS.append(kernel)
@@ -113,6 +115,23 @@ def _has_cache(kernel: Any) -> bool:
     except RuntimeError:  # Numba found no place for the file
         return False
     return True
+
+
+def _save(file: Any, key: Any, data: Any) -> None:
+    """Keep a compiled loop: its file, named after source and types, before the index that points to it.
+
+    Numba counts its files from one, and writes the index first. Of two processes that compile at the same time, one
+    could then find what the other had compiled from other types, or from a source that has changed since.
+    """
+    base = file._index_name.removesuffix(".nbi")
+    name = f"{base}.{hashlib.sha256(repr((file._source_stamp, key)).encode()).hexdigest()[:16]}.nbc"
+    file._save_data(name, data)
+    known = file._load_index()
+    if not known:  # what is left was compiled from another source
+        for path in Path(file._cache_path).glob(f"{escape(base)}.*.nbc"):
+            if path.name != name:
+                path.unlink(missing_ok=True)
+    file._save_index({**known, key: name})
 
 
 @cache

@@ -229,7 +229,7 @@ def test_files_of_version_1_are_read(tmp_path):
     crf = grid().fit(X, Y)
     crf.save(tmp_path / "a")
     file = read_arrays(tmp_path / "a")
-    assert file.version == 2
+    assert file.version == 3
     metadata = {key: value for key, value in file.metadata.items() if key != "stage"}
     del metadata["parameters"]["stages"]
     assert file.arrays["history"].shape[1] == 6

@@ -508,10 +508,13 @@ def log_z_range(potentials: Potentials, counting: NDArray[np.float64]) -> tuple[
     n, entropy = graph.n_components, np.log(edges.cards)
     link = np.repeat(np.arange(len(edges.size)), np.diff(edges.first_slot))
     own = 1.0 - np.bincount(edges.slot_variable, counting[link], len(edges.cards))
-    of_links = np.bincount(edges.component, counting * np.log(edges.size), n)
-    most = of_links + np.bincount(edges.variable_component, np.maximum(own, 0) * entropy, n)
-    least = np.bincount(edges.variable_component, np.minimum(own, 0) * entropy, n)
-    least += np.bincount(graph.factor_component, low, n)
-    most += np.bincount(graph.factor_component, high, n)
+    least = np.bincount(graph.factor_component, low, n) + _sums(edges, np.minimum(own, 0) * entropy, n)
+    most = np.bincount(graph.factor_component, high, n) + _sums(edges, np.maximum(own, 0) * entropy, n)
+    most = most + np.bincount(edges.component, counting * np.log(edges.size), n)
     slack = 1e-6 * (1 + np.abs(least) + np.abs(most))
     return least - slack, most + slack
+
+
+def _sums(edges: Edges, values: NDArray[np.float64], n: int) -> NDArray[np.float64]:
+    """Sum numbers of variables over each of n components."""
+    return np.bincount(edges.variable_component, values, n).astype(np.float64, copy=False)

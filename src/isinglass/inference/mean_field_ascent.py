@@ -38,6 +38,7 @@ SADDLES = 5  # that a run leaves at most
 AWAY = 1e-3  # change of a logarithm with which it does
 SURELY = 1e-9  # above one, of an eigenvalue
 DIFFERENCE = 1e-4
+LEAST = 1e-290  # of a change of beliefs: less is none
 ROUNDING = 1e-14  # of derivatives: no less is waited for
 
 
@@ -187,7 +188,7 @@ class Ascent(ABC):
     def _coupling(self, change: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return W times a change of the beliefs."""
         top = largest(self.owner, change, len(self.residual))
-        step = DIFFERENCE / np.where(top > 0, top, 1)[self.owner]
+        step = DIFFERENCE / np.where(top > LEAST, top, 1)[self.owner]
         return np.where(self.q.real > 0, slope(self.expected, self.q, change, step), 0)
 
     def expected(self, q: NDArray[Any]) -> NDArray[Any]:
