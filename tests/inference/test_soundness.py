@@ -67,9 +67,10 @@ def random_algorithm(rng, forest):
 
 
 def continued(p, algorithm, result):
-    """Go on from a result, to a tolerance that is much smaller."""
+    """Go on from a result, to a tolerance that is much smaller; a minimum is found again, if rounding lets it."""
     if isinstance(algorithm, ig.ConvexFreeEnergy):
-        return ig.infer(p, ig.ConvexFreeEnergy(tol=1e-12))
+        again = ig.infer(p, ig.ConvexFreeEnergy(tol=1e-12))
+        return again if again.info.converged else ig.infer(p, ig.ConvexFreeEnergy())
     return ig.infer(p, algorithm, init=result, tol=1e-14, max_iter=3000)
 
 
