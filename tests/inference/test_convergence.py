@@ -237,3 +237,92 @@ def test_hessians_do_not_stop_with_the_values(schedule):
     product = ig.hessian_vector_product(p, ig.BeliefPropagation(schedule=schedule), direction, log_z=1.0)
     covariances = [product.log_tables[site + k] @ [-1.0, 1.0] for k in range(1, 5)]
     assert_allclose(covariances, [0.4294188, 0.1877491, 0.0895506, 0.0448970], atol=1e-6)
+
+
+def test_derivatives_do_not_depend_on_the_way_to_the_fixed_point():
+    """A link that is updated once, before what it receives is known, is differentiated at the fixed point."""
+    tables = [np.eye(2), [[0.0, 3.0], [0.0, 3.0]], [0.0, 1.0]]
+    p = ig.Potentials(ig.FactorGraph([2, 2, 2], [(0, 1), (1, 2), (0,)]), tables)
+    loss = [np.zeros(2), np.zeros(2), np.array([0.0, 1.0])]
+    truth = ig.infer(p, "brute", tape=True).backward(variables=loss)
+    for tape in (True, "sqrt"):
+        found = ig.infer(p, "bp", schedule="residual", tape=tape).backward(variables=loss)
+        for mine, true in zip(found.groups, truth.groups, strict=True):
+            assert_allclose(mine, true, atol=1e-8)
+
+
+@pytest.mark.parametrize("options", [{}, {"schedule": "sequential"}, {"damping": 0.3}, {"schedule": "residual"}])
+def test_derivatives_that_early_iterations_do_not_see(options):
+    """Messages start on a state that leaves mute the couplings which matter at the fixed point."""
+    n, far = 4, 40.0
+    coupling = np.zeros((3, 3))
+    coupling[:2, :2] = COUPLING
+    leaf = np.array([[0.0, 0.0], [0.0, 0.0], [-2 * far, -2 * far]])
+    scopes = [(i, (i + 1) % n) for i in range(n)] + [(i, n + i) for i in range(n)] + [(i,) for i in range(n)]
+    own = [np.array([0.0, 0.0, far])] * n
+    p = ig.Potentials(ig.FactorGraph([3] * n + [2] * n, scopes), [coupling] * n + [leaf] * n + own)
+    loss = [np.array([1.0, 0.0, 0.0]), *[np.zeros(3)] * (n - 1), *[np.zeros(2)] * n]
+    found = ig.infer(p, "bp", tape=True, **options).backward(variables=loss)
+    assert_allclose(found.log_tables[2 * n][0], 0.5034997, atol=1e-6)
+
+
+def test_perturbations_and_hessians_stay_at_the_fixed_point():
+    grid = ig.grid_graph(8, 8, 2)
+    p = ig.Potentials.from_groups(grid, [np.zeros((64, 2)), 0.6 * COUPLING[None]])
+    loss = np.zeros((64, 2))
+    loss[0, 0] = 1
+    field = [np.array([0.0, 1.0]) if t.ndim == 1 else np.zeros((2, 2)) for t in p.log_tables]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ig.ConvergenceWarning)
+        with pytest.raises(ig.InputError, match="a stable fixed point"):
+            ig.perturbation(p, "bp", variables=list(loss))
+        with pytest.raises(ig.InputError, match="fixed point"):
+            ig.hessian_vector_product(p, "bp", field, log_z=1.0)
+    strong = ig.Potentials.from_groups(grid, [np.zeros((64, 2)), 2.0 * COUPLING[None]])
+    product = ig.hessian_vector_product(strong, "mf", field, log_z=1.0)
+    assert np.abs(product.groups[0]).max() < 1e-3  # at the magnetised point that mean field ends at
+
+
+@pytest.mark.parametrize("radius", [0.99, 1.01])
+def test_stability_of_larger_models(radius):
+    r = quietly(torus(24, np.arctanh(radius / 3)), "bp", check_stability=True)
+    assert r.info.stable == (radius < 1)
+
+
+@pytest.mark.parametrize("tol", [1e-3, 1e-8])
+def test_small_residuals_of_many_messages_are_no_proof(tol):
+    """Each message is within the tolerance; together they hide that the other state is better."""
+    length, arms = 300, 3
+    n = 1 + arms * length
+    scopes = [(0 if k == 0 else a * length + k, 1 + a * length + k) for a in range(arms) for k in range(length)]
+    weak, root = 0.2 * tol, (0.2 * length + 60) * tol
+    own = [np.array([-root, root]), *[np.array([weak, -weak])] * (n - 1)]
+    p = ig.Potentials(ig.FactorGraph([2] * n, scopes + [(i,) for i in range(n)]), [3 * COUPLING] * len(scopes) + own)
+    best = ig.map_assignment(p).score
+    for algorithm in ("bp", "max-product"):
+        found = ig.map_assignment(p, algorithm, schedule="sequential", tol=tol)
+        assert not found.optimal or found.score >= best - 1e-9
+
+
+def test_the_grid_schedule_stops_at_the_same_iteration_beside_hard_zeros():
+    rng, graph = np.random.default_rng(4), ig.grid_graph(2, 2, 2)
+    one = ig.Potentials(graph, [1.5 * rng.normal(size=graph.cards[list(s)]) for s in graph.scopes])
+    zeros = [np.zeros((2,) * len(s)) for s in graph.scopes]
+    zeros[-1] = np.array([[-np.inf, 0.0], [0.0, 0.0]])
+    alone = ig.infer(one, "bp", schedule="grid")
+    both = ig.infer(ig.potentials_union([one, ig.Potentials(graph, zeros)]), "bp", schedule="grid")
+    assert_array_equal(both.variables.flat[:8], alone.variables.flat)
+
+
+def test_mean_field_from_a_start_that_gives_a_probability_to_what_is_forbidden():
+    other = np.array([[-np.inf, 0.0], [0.0, -np.inf]])
+    p = ig.Potentials(ig.FactorGraph([2, 2], [(0, 1), (0,)]), [other, [0.0, 0.3]])
+    for algorithm in ("mf", "smf"):
+        cold, warm = ig.infer(p, algorithm), ig.infer(p, algorithm, init=ig.infer(p, "exact"))
+        assert_allclose(warm.log_z, cold.log_z)
+
+
+def test_derivatives_that_are_not_finite_are_refused():
+    r = ig.infer(pair().with_evidence({0: 0}), "bp", tape=True)
+    with np.errstate(divide="ignore"), pytest.raises(ig.InputError, match="variables: expected finite derivatives"):
+        r.backward(variables=-1 / r.variables.flat)

@@ -185,7 +185,7 @@ def problem_of(
     flat = observed_labels(Y, data.offsets, new=labels_known is None)
     names = classes_of(flat) if labels_known is None else labels_known
     if not names:
-        raise InputError("Y", "at least one observed label", "none", "None, or -1 for integers, is not observed")
+        raise InputError("Y", "at least one observed label", "none", "None, or -1 among numbers, is not observed")
     labels = codes_of(flat, names, remedy="name all classes in the first call of partial_fit, or fit anew")
     require_room(len(names), len(names) ** (crf.order + 1), 0, chosen.optimizer)
     weights = _weights(crf, sample_weight, labels, names, np.diff(data.offsets))

@@ -107,7 +107,7 @@ class HMM(SequenceEstimator):
         flat = observed_labels(Y, data.offsets, new=True)
         classes = classes_of(flat)
         if not classes:
-            raise InputError("Y", "at least one observed label", "none", "None, or -1 for integers, is not observed")
+            raise InputError("Y", "at least one observed label", "none", "None, or -1 among numbers, is not observed")
         sizes = np.diff(data.offsets)
         weights = np.ones(len(sizes)) if sample_weight is None else example_weights(sample_weight, len(sizes))
         emissions, moves = _counts(data, codes_of(flat, classes), np.repeat(weights, sizes), len(classes))

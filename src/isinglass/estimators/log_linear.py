@@ -96,6 +96,8 @@ class LogLinearSequence(SequenceEstimator):
         found = go_on(problem, self)
         self._keep(problem, found)
         self._optimizer_state = found.state
+        if not found.converged and "finite" in found.message:
+            warn_of_convergence(f"partial_fit stopped: {found.message}; fit anew with a smaller learning rate", 2)
         return self
 
     def _keep(self, problem: ChainProblem, found: OptimResult) -> None:

@@ -147,7 +147,7 @@ class SequenceEstimator(BaseEstimator):  # type: ignore[misc]
             sizes = np.diff(data.offsets)
             seen *= np.repeat(example_weights(sample_weight, len(sizes)), sizes)
         if seen.sum() == 0:
-            raise InputError("Y", "at least one observed label", "none", "None, or -1 for integers, is not observed")
+            raise InputError("Y", "at least one observed label", "none", "None, or -1 among numbers, is not observed")
         return float(((self._codes(data, rules) == labels) * seen).sum() / seen.sum())
 
     @property

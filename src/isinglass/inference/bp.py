@@ -63,7 +63,7 @@ class MessagePassing(Algorithm):
         unstable fixed point of a symmetric model: a little noise, say 1e-3, leaves it.
     check_stability : bool
         Report in `info.stable` whether small changes of the messages die out: by the leading eigenvalue of the
-        iteration at the messages it ended with, which takes about 40 iterations in reverse.
+        iteration at the messages it ended with, which takes up to 80 iterations in reverse.
     threads : int
         So many threads work side by side on the examples of a batch. Beliefs and log Z are the same bits for any
         number; derivatives by tables that examples share are summed in another order, and agree to rounding.
@@ -159,7 +159,8 @@ class MessagePassing(Algorithm):
         states = decode(potentials, outcome.variables, outcome.factors)
         score = float(potentials.log_score(states))
         converged, plain = bool(outcome.converged.all()), bool((plan.counting == 1).all())
-        agreed = converged and agrees(potentials, outcome.variables, outcome.factors, states, 100 * self.tol)
+        margin = max(100 * self.tol, _margin(potentials, outcome))
+        agreed = converged and agrees(potentials, outcome.variables, outcome.factors, states, margin)
         mixture = self._mixes_forests() or (plain and potentials.graph.is_forest)
         optimal = (plain and _is_exact(potentials, outcome)) or (agreed and mixture)
         return [Assignment(states, score, score if optimal else np.inf, optimal, optimal or (agreed and plain))]
@@ -450,6 +451,13 @@ class FractionalBeliefPropagation(MessagePassing):
 def _is_exact(potentials: Potentials, outcome: Outcome) -> bool:
     """Tell whether beliefs with counting numbers of one are certainly the true ones."""
     return potentials.graph.is_forest and bool(outcome.exact_on_forests(edges_of(potentials.graph)).all())
+
+
+def _margin(potentials: Potentials, outcome: Outcome) -> float:
+    """Return the relative lead of a maximum that outweighs the residuals of all messages together."""
+    with np.errstate(divide="ignore"):
+        osc = 4 * np.arctanh(np.minimum(outcome.residual, 1.0))
+    return float(-np.expm1(-(outcome.messages(edges_of(potentials.graph)) * osc).max(initial=0.0)))
 
 
 def _of_links(potentials: Potentials, given: Any, argument: str) -> NDArray[np.float64]:

@@ -20,7 +20,8 @@ S, and r_i = b_i(x_i) / b_i(x*_i) < 1 there. A factor a at S has b_a(x_a) / b_a(
 - c_a the probability that a is in a random forest: s is the expectation of such scores on forests, each of which x*
   maximises: x* is optimal (Wainwright, Jaakkola and Willsky 2005).
 
-Both hold up to the tolerance of the run; a maximum is unique if it is larger by a margin far above that.
+Messages that are not quite at a fixed point shift each comparison of b_a with b_i by no more than the oscillation that
+the residual stands for; a maximum counts as unique only if its lead is larger than all of these shifts together.
 """
 
 from __future__ import annotations

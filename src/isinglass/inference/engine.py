@@ -118,9 +118,12 @@ class Outcome:
         There a message is off by no more than the residuals of all messages that it depends on add up to: updates
         never widen a change.
         """
-        messages = np.bincount(edges.component[edges.edge_link], minlength=len(self.residual))
-        certain: Mask = self.converged & (messages * self.residual <= EXACT)
+        certain: Mask = self.converged & (self.messages(edges) * self.residual <= EXACT)
         return certain
+
+    def messages(self, edges: Edges) -> IntArray:
+        """Return the number of messages of each component."""
+        return np.bincount(edges.component[edges.edge_link], minlength=len(self.residual))
 
 
 class Engine:
@@ -266,7 +269,7 @@ class Engine:
         for group, tables, ids in zip(
             self.graph.groups, self.potentials.groups, self.potentials.table_ids, strict=True
         ):
-            largest = np.abs(tables.imag).reshape(len(tables), -1).max(axis=1, initial=0.0)
+            largest = np.abs(tables.imag).reshape(len(tables), group.table_size).max(axis=1, initial=0.0)
             np.maximum.at(steps, self.graph.factor_component[group.factors], largest[ids])
         return steps
 
@@ -502,7 +505,7 @@ def log_z_range(potentials: Potentials, counting: NDArray[np.float64]) -> tuple[
     graph, edges = potentials.graph, edges_of(potentials.graph)
     low, high = np.zeros(graph.n_factors), np.zeros(graph.n_factors)
     for group, tables, ids in zip(graph.groups, potentials.groups, potentials.table_ids, strict=True):
-        rows = tables.real.reshape(len(tables), -1)
+        rows = tables.real.reshape(len(tables), group.table_size)
         low[group.factors] = np.where(rows > -np.inf, rows, np.inf).min(axis=1, initial=np.inf)[ids]
         high[group.factors] = rows.max(axis=1, initial=-np.inf)[ids]
     n, entropy = graph.n_components, np.log(edges.cards)

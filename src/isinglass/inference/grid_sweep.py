@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -158,9 +158,10 @@ class GridSweep(PlaneMove):
             self.bars.give(self, run, bars)
         self.bars = None
 
-    def inner(self, planes: Planes) -> Planes:
-        """Return the planes themselves."""
-        return planes
+    def effects(self, run: Run, step: Step, fate: Fate) -> None:
+        """Measure one undamped flooding, as for other sequences, so that a residual does not depend on the batch."""
+        assert self.inbox is not None
+        self.general.effects(replace(run, m=self.messages(self.inbox)), step, fate)
 
     def _stage(self, t: int) -> Stage:
         return self.stages[min(t, len(self.stages) - 1)]

@@ -23,11 +23,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from isinglass.errors import InputError
+from isinglass.errors import InputError, no_convergence_warnings
 from isinglass.inference.algorithm import Algorithm, make
 from isinglass.inference.api import infer
 from isinglass.inference.evidence import checked
-from isinglass.inference.perturb import STEP
+from isinglass.inference.perturb import STEP, complex_start, require_same_point
 from isinglass.inference.result import Gradients, Result
 from isinglass.inference.sums import sum_tables
 from isinglass.potentials import LogTables, Potentials
@@ -107,7 +107,13 @@ def hessian_vector_product(
     moved = _moved(clamped, steps, 1j * STEP)
     if chosen.facts.exact == "always":
         return _covariances(infer(moved, chosen), log_z)
-    result = infer(moved, chosen, tape=True)
+    if getattr(chosen, "iterations", 0) is not None:  # as many as were asked for, from their own start
+        result = infer(moved, chosen, tape=True)
+    else:
+        with no_convergence_warnings():
+            start = infer(clamped, chosen)
+        result = infer(moved, chosen, tape=True, init=complex_start(start))
+        require_same_point(start, result, chosen.tol)  # type: ignore[attr-defined]
     return _map(lambda x: x.imag / STEP, clamped, [_carried_back(result, loss, log_z, variables, factors)])
 
 

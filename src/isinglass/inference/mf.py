@@ -197,12 +197,17 @@ def begin(
 ) -> NDArray[Any]:
     """Return the flat beliefs to start from: those of `init`, or uniform ones over what a variable's potential allows.
 
-    In components in which some of the `links` have hard zeros, a possible assignment.
+    In components in which some of the `links` have hard zeros, a possible assignment. Components in which `init` gives
+    a probability to what is forbidden start as if it were not there.
     """
     graph, edges = potentials.graph, edges_of(potentials.graph)
-    if init is not None:
-        return given_beliefs(init, int(edges.first_state[-1])).astype(potentials.dtype)
     allowed = model.phi.real > -np.inf
+    given, usable = np.zeros(0), np.zeros(graph.n_components, bool)
+    if init is not None:
+        given = given_beliefs(init, int(edges.first_state[-1])).astype(potentials.dtype)
+        usable = ~_components_with_forbidden(potentials, given.real, allowed)
+        if usable.all():
+            return given
     number_of = np.add.reduceat(allowed, edges.first_state[:-1], dtype=np.int64) if len(allowed) else graph.cards
     if (number_of == 0).any():
         raise ImpossibleEvidenceError(impossible(potentials))
@@ -210,12 +215,32 @@ def begin(
     zeros = np.concatenate([[0], np.cumsum(model.psi.real == -np.inf)])
     hard = np.zeros(graph.n_components, bool)
     hard[edges.component[links & (zeros[model.table + edges.size] > zeros[model.table])]] = True
+    hard &= ~usable
     if hard.any():
         states = _possible(potentials)
         of_hard = hard[graph.variable_component]
         q[np.repeat(of_hard, graph.cards)] = 0
         q[(edges.first_state[:-1] + states)[of_hard]] = 1
-    return q
+    return np.where(np.repeat(usable[graph.variable_component], graph.cards), given, q) if len(given) else q
+
+
+def _components_with_forbidden(
+    potentials: Potentials, q: NDArray[np.float64], allowed: NDArray[np.bool_]
+) -> NDArray[np.bool_]:
+    """Tell in which components a product of beliefs gives a probability to a forbidden state or configuration."""
+    graph, first = potentials.graph, edges_of(potentials.graph).first_state
+    found = np.zeros(graph.n_components, bool)
+    found[np.repeat(graph.variable_component, graph.cards)[(q > 0) & ~allowed]] = True
+    for group, tables, ids in zip(graph.groups, potentials.groups, potentials.table_ids, strict=True):
+        zeros = tables.real == -np.inf
+        if group.arity < 2 or not zeros.any():
+            continue
+        reached = zeros[ids]
+        for slot, card in enumerate(group.shape):
+            shape = [len(group)] + [card if k == slot else 1 for k in range(group.arity)]
+            reached = reached & (q[first[group.scopes[:, slot]][:, None] + np.arange(card)] > 0).reshape(shape)
+        found[graph.factor_component[group.factors[reached.reshape(len(group), -1).any(axis=1)]]] = True
+    return found
 
 
 def _possible(potentials: Potentials) -> IntArray:

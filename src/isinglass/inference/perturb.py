@@ -37,6 +37,7 @@ STEP = 1e-20
 EXPONENT = -66  # of a step as a power of two
 BLOCK = 10  # iterations between two looks at the imaginary parts
 ROUNDING = 1e-13  # no smaller relative change is waited for
+LEFT = 1e-5  # the movement of a belief that shows that a run has left its fixed point
 NOISE = 1e-15  # nor a smaller one of derivatives along a direction of size one
 
 
@@ -194,10 +195,11 @@ def _settled(algorithm: Algorithm, start: Result, perturbed: Potentials) -> Resu
         return start
     block = _in_blocks(algorithm)
     tol, limit = max(algorithm.tol, ROUNDING), algorithm.max_iter  # type: ignore[attr-defined]
-    now, done, change = _complex(start), 0, np.inf
+    now, done, change = complex_start(start), 0, np.inf
     before = _imaginary(now)
     while done < max(limit, BLOCK):
         now = block.run(perturbed, init=now)
+        require_same_point(start, now, tol)
         done += max(1, now.info.iterations)
         after = _imaginary(now)
         change = _relative_change(perturbed.graph, before, after)
@@ -211,6 +213,13 @@ def _settled(algorithm: Algorithm, start: Result, perturbed: Potentials) -> Resu
     )
 
 
+def require_same_point(start: Result, now: Result, tol: float) -> None:
+    """Refuse a run on complex potentials whose real parts went elsewhere, or are no numbers: it left a saddle."""
+    moved = np.abs(now.variables.flat.real - start.variables.flat.real).max(initial=0.0)
+    if not moved <= max(LEFT, 100 * tol) or not np.isfinite(now.variables.flat.imag).all():
+        raise _refused("a stable fixed point", "one that small changes lead away from", "leave it by start_noise=1e-3")
+
+
 def _in_blocks(algorithm: Algorithm) -> Algorithm:
     """Return the algorithm for a few iterations; the residual schedule, which sees only real parts, is replaced."""
     changes: dict[str, Any] = {"tol": 0.0, "max_iter": BLOCK}
@@ -219,7 +228,7 @@ def _in_blocks(algorithm: Algorithm) -> Algorithm:
     return replace(algorithm, **changes)  # type: ignore[type-var]
 
 
-def _complex(result: Result) -> Result:
+def complex_start(result: Result) -> Result:
     """Return a result whose beliefs, which some algorithms start from, are complex."""
     flat = result.variables.flat.astype(np.complex128)
     return replace(result, variables=VariableBeliefs(result.potentials.graph, flat))
@@ -239,7 +248,8 @@ def _relative_change(graph: FactorGraph, before: list[NDArray[Any]], after: list
         np.maximum.at(change, owner, np.abs(new - old).max(axis=inner, initial=0.0))
         np.maximum.at(size, owner, np.abs(new).max(axis=inner, initial=0.0))
     change[change <= NOISE * STEP] = 0  # nothing but rounding is left, where the beliefs do not move
-    return float(np.divide(change, size, out=np.zeros_like(change), where=size > 0).max(initial=0.0))
+    share = np.divide(change, size, out=np.zeros_like(change), where=size != 0)
+    return float(np.where(np.isnan(share), np.inf, share).max(initial=0.0))
 
 
 def _require_stationary(algorithm: Algorithm) -> None:

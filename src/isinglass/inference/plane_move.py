@@ -58,20 +58,6 @@ class PlaneMove(Move):
     def iterate(self, run: Run, t: int, old: Planes, stack: Planes, iterations: int, fate: Fate) -> bool:
         """Do iterations from t on, to the planes of a stack in turn. Returns whether no product nearly underflowed."""
 
-    @abstractmethod
-    def inner(self, planes: Planes) -> Planes:
-        """Return a view (components, directions, states, rows, columns) of the messages in planes."""
-
-    def effects(self, run: Run, step: Step, fate: Fate) -> None:
-        """Compare the messages before and after the last iteration."""
-        from isinglass.kernels.numba.changes import effects_in_planes
-
-        assert self.inbox is not None
-        old, new = self.inner(self.before(step, step.iterations - 1)), self.inner(self.inbox)
-        line = np.empty((2, new.shape[-1]))
-        span = run.span
-        effects_in_planes(old, new, fate.active, span.first_component, span.last_component, *line, fate.residual)
-
     @staticmethod
     def serves(run: Run) -> bool:
         """Tell whether a run has what the loops in planes expect."""

@@ -297,7 +297,11 @@ def cotangents(
     graph = result.potentials.graph
     given = array_of(log_z, "log_z", "a number, or one for each component")
     z_bar = np.broadcast_to(given.astype(result.variables.flat.dtype), graph.n_components).copy()
-    return z_bar, _flat_cotangent(result.variables, variables), _factor_cotangent(graph, result, factors)
+    bars = z_bar, _flat_cotangent(result.variables, variables), _factor_cotangent(graph, result, factors)
+    for argument, bar in zip(("log_z", "variables", "factors"), bars, strict=True):
+        if not np.isfinite(bar if bar.strides != (0,) else bar[:1]).all():
+            raise InputError(argument, "finite derivatives", "inf or nan", "does the loss divide by a belief of zero?")
+    return bars
 
 
 def nothing(length: int, dtype: Any) -> NDArray[Any]:

@@ -1,13 +1,13 @@
 """Back through a run of the engine: from derivatives by log Z and the beliefs to those by everything that went in.
 
-The reverse of a run that was to do T iterations is that of these T. A run that stopped at a tolerance stands for its
-fixed point m* = F(m*), which does not depend on where it started or how it was damped; its derivatives are
+The reverse of a run that was to do T iterations is that of these T, and so is that of a run which did not converge. A
+run that converged at its tolerance stands for its fixed point m* = F(m*), which does not depend on where it started:
 
-    dL/dphi  =  sum_k  (dF/dphi)' (J')^k dL/dm,       J = dF/dm at m*.
+    dL/dphi  =  sum_k  (dF/dphi)' (J')^k dL/dm,       dF/dphi, J = dF/dm at m*.
 
-The iterations that ran give the first terms of that sum, and what is left of the derivative by the first messages
-tells what is missing. It is next to nothing if the run came from afar. If it started close to the fixed point, though,
-as training from zero does, few iterations ran, and the last one is reversed again and again until nothing is left.
+F is one iteration as it was run, damped or not; it is reversed at the last messages again and again, until nothing is
+left of the derivative. Iterations on the way to m* would not do: a run that starts close to its fixed point, as
+training from zero does, has too few of them, and others may see a J that is nothing like that at m*.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ def messages_back(
     for run, tape in outcome.runs:
         assert tape is not None
         total.m = messages_bar.copy()
-        _steps_back(run, tape, total)
+        _steps_back(run, tape, total, run.wanted)
         entries = entries_of(engine.edges, run.wanted)
         initial[entries] = total.m[entries]
     return initial, _by_tables(engine, total, np.zeros(engine.graph.n_components, messages_bar.dtype))
@@ -125,29 +125,30 @@ def _reverse(engine: Engine, run: Run, tape: Tape, outcome: Outcome, bars: Cotan
         run.log_zi, run.log_za, bars.log_z, bars.variables, factors_bar, by_links, total.bars(last), run.wanted,
         run.scratch, run.states, run.ring,
     )  # fmt: skip
-    sizes = _sizes(engine, total.m) if engine.plan.iterations is None else None
-    _steps_back(run, tape, total)
-    if sizes is not None:
-        left = total.m.copy()
-        _go_on(engine, run, tape, outcome, sizes, total)
-        total.m = left
-
-
-def _go_on(engine: Engine, run: Run, tape: Tape, outcome: Outcome, sizes: Sizes, total: Derivatives) -> None:
-    """Reverse the last iteration again, at the last messages, where a run converged, until nothing is left."""
-    converged, first = run.wanted & outcome.converged, sizes.max(initial=0.0)
-    if not _missing(engine, converged, sizes, total).any():
+    converged = run.wanted & outcome.converged
+    if engine.plan.iterations is not None or not converged.any():
+        _steps_back(run, tape, total, run.wanted)
         return
+    if (run.wanted & ~converged).any():
+        _steps_back(run, tape, total, run.wanted & ~converged)
+    started = total.m.copy()
+    started[entries_of(engine.edges, converged)] = 0  # a fixed point does not depend on the first messages
+    _fixed_point_back(engine, run, tape, converged, total)
+    total.m = started
+
+
+def _fixed_point_back(engine: Engine, run: Run, tape: Tape, converged: Mask, total: Derivatives) -> None:
+    """Reverse the last iteration at the last messages of the converged components until nothing is left."""
     again = replace(run, m=run.m.copy(), spare=None, uniform=False)
     step = tape.last_move.at_a_fixed_point().forward(again, 0, unwatched(converged), True)
     step.move.finish(again)
-    after = again.m
-    limit = max(engine.plan.max_iter, LEAST_STEPS)
-    for _ in range(limit):
-        missing = _missing(engine, converged, sizes, total)
+    after, sizes, limit = again.m, _sizes(engine, total.m), max(engine.plan.max_iter, LEAST_STEPS)
+    first = sizes.max(initial=0.0)
+    for t in range(limit + 1):
+        missing = _missing(engine, converged, sizes, total) if t else converged
         if not missing.any():
             return
-        if not (_sizes(engine, total.m) <= HOPELESS * first).all():
+        if t == limit or not (_sizes(engine, total.m) <= HOPELESS * first).all():
             break
         total.m[entries_of(engine.edges, ~missing)] = 0
         again.m = after.copy() if step.move.in_place else after
@@ -181,8 +182,8 @@ def _sizes(engine: Engine, bars: NDArray[Any]) -> Sizes:
     return sizes
 
 
-def _steps_back(run: Run, tape: Tape, total: Derivatives) -> None:
-    """Reverse the iterations of one run; its messages are restored afterwards."""
+def _steps_back(run: Run, tape: Tape, total: Derivatives, among: Mask) -> None:
+    """Reverse the iterations of some components of a run; its messages are restored afterwards."""
     final = run.m
     previous: Move | None = None
     for step in tape.backwards(run):
@@ -190,7 +191,7 @@ def _steps_back(run: Run, tape: Tape, total: Derivatives) -> None:
             previous.finish_back(run, total)
         if step.move.in_place and run.m is final:
             run.m = final.copy()
-        step.move.backward(run, step, step.active & run.wanted, total)
+        step.move.backward(run, step, step.active & among, total)
         previous = step.move
     if previous is not None:
         previous.finish_back(run, total)
