@@ -142,7 +142,10 @@ def _iterative_options(algorithm: type[Algorithm] | None, arguments: argparse.Na
     chosen = {flag: value for flag, value in given.items() if value is not None}
     if chosen and (algorithm is None or not algorithm.facts.iterative):
         name = "the default, exact" if algorithm is None else repr(algorithm.name)
-        raise InputError(next(iter(chosen)), "an iterative algorithm (--algorithm bp, trw, fbp, mf, smf, max-product)", name)
+        from isinglass.inference import ALGORITHMS
+
+        able = ", ".join(key for key, cls in ALGORITHMS.items() if cls.facts.iterative)
+        raise InputError(next(iter(chosen)), f"an iterative algorithm (--algorithm {able})", name)
     return {flag[2:].replace("-", "_"): value for flag, value in chosen.items()}
 
 
