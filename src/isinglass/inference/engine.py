@@ -255,6 +255,7 @@ class Engine:
             log_zi=np.zeros(len(edges.cards), dtype),
             log_za=np.zeros(len(edges.component), dtype),
             pool=pool,
+            partner=None if len(ring) else self._partner(),
             steps=self._imaginary_steps(),
             uniform=self.initial is None,
         )
@@ -330,8 +331,11 @@ class Engine:
 
     def flooding(self, run: Run) -> Flood:
         """Choose how to flood, with messages on edges."""
+        return Flood() if run.partner is None else FloodPairs(run.partner)
+
+    def _partner(self) -> IntArray | None:
         partner = partners_of(self.graph)
-        return Flood() if partner is None or len(run.ring) or not len(partner) else FloodPairs(partner)
+        return None if partner is None or not len(partner) else partner
 
     def _iterate(
         self,

@@ -174,14 +174,11 @@ class GridFlood(PlaneMove):
         from isinglass.kernels.numba.changes import effects_in_planes
 
         assert self.inbox is not None
-        old, new = self._inner(self.before(step, step.iterations - 1)), self._inner(self.inbox)
-        line, span = np.empty((2, new.shape[-1])), run.span
-        effects_in_planes(old, new, fate.active, span.first_component, span.last_component, *line, fate.residual)
-
-    def _inner(self, planes: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return a view (components, directions, states, rows, columns); what lies beyond the rows is never written."""
-        rows = planes.reshape(4, self.lattice.card, -1, self.lattice.height + 2, self.lattice.width + 2)
-        return rows[..., 1:-1, :].transpose(2, 0, 1, 3, 4)
+        pitch, span = self.lattice.width + 2, run.span
+        effects_in_planes(
+            self.before(step, step.iterations - 1), self.inbox, (self.lattice.height + 2) * pitch, pitch, fate.active,
+            span.first_component, span.last_component, *np.empty((2, STRIP)), fate.residual,
+        )  # fmt: skip
 
     @property
     def _rows(self) -> int:

@@ -48,6 +48,7 @@ class Run:
     log_zi: NDArray[Any]
     log_za: NDArray[Any]
     pool: Pool
+    partner: IntArray | None  # for loops that go by pairs: the edge at the other end; None if they cannot
     steps: NDArray[np.float64]  # (components,) the largest imaginary part of a log table; empty if they are real
     uniform: bool = False  # whether m is, to begin with
     spare: NDArray[Any] | None = None  # a second place for messages, where nothing is taped
@@ -146,7 +147,8 @@ class Move(ABC):
         """
         new = np.empty_like(run.m)
         undamped = replace(run, damping=0.0, stages=run.stages[-1:])
-        Flood().pass_messages(undamped, 0, new, Fate(fate.active, fate.flagged, np.zeros(len(fate.active))))
+        flood = Flood() if run.partner is None else FloodPairs(run.partner)
+        flood.pass_messages(undamped, 0, new, Fate(fate.active, fate.flagged, np.zeros(len(fate.active)), False))
         _measure(undamped, run.m, new, fate)
 
     def at_a_fixed_point(self) -> Move:

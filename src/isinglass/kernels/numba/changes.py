@@ -91,28 +91,37 @@ def imaginary_effects(edges, old, new, damping, active, moved, size, ring):
 
 
 @inner
-def widest_in_line(old, new, c, d, y, high, low):
-    """Return the largest ratio of ratios of the messages of a line of sites; `high` and `low` are scratch."""
-    for k in range(old.shape[2]):
-        before, after = old[c, d, k, y], new[c, d, k, y]
-        for x in range(len(before)):
-            ratio = after[ix(x)] / before[ix(x)]
-            high[ix(x)] = ratio if k == 0 or ratio > high[ix(x)] else high[ix(x)]
-            low[ix(x)] = ratio if k == 0 or ratio < low[ix(x)] else low[ix(x)]
+def widest_of_sites(old, new, d, start, stop, high, low):
+    """Return the largest ratio of ratios of positive messages from a direction to some sites."""
+    for k in range(old.shape[1]):
+        before, after = old[d, k, start:stop], new[d, k, start:stop]
+        if k == 0:
+            for x in range(len(before)):
+                high[ix(x)] = after[ix(x)] / before[ix(x)]
+                low[ix(x)] = high[ix(x)]
+        else:
+            for x in range(len(before)):
+                ratio = after[ix(x)] / before[ix(x)]
+                high[ix(x)] = ratio if ratio > high[ix(x)] else high[ix(x)]
+                low[ix(x)] = ratio if ratio < low[ix(x)] else low[ix(x)]
     widest = 1.0
-    for x in range(old.shape[4]):
+    for x in range(stop - start):
         ratio = high[ix(x)] / low[ix(x)]
         widest = ratio if ratio > widest else widest
     return widest
 
 
 @compiled
-def effects_in_planes(old, new, active, first, last, high, low, out):
-    """Write the same for positive messages (components, directions, states, rows, columns), without damping."""
+def effects_in_planes(old, new, plane, pitch, active, first, last, high, low, out):
+    """Write the same for the planes of `grids`, without damping; `high` and `low` are scratch, for so many sites.
+
+    What lies beyond the first and the last row of a grid is never written, and not looked at.
+    """
     for c in range(first, last):
         if active[c]:
-            widest = 1.0
-            for d in range(old.shape[1]):
-                for y in range(old.shape[3]):
-                    widest = max(widest, widest_in_line(old, new, c, d, y, high, low))
+            widest, end = 1.0, (c + 1) * plane - pitch
+            for d in range(old.shape[0]):
+                for start in range(c * plane + pitch, end, len(high)):
+                    stop = min(start + len(high), end)
+                    widest = max(widest, widest_of_sites(old, new, d, start, stop, high, low))
             out[c] = effect(widest, 0.0)
