@@ -51,7 +51,7 @@ so that compilation is not counted.
   have 6 digits; where the exact log10 Z was computed again, that is used.
 - *bound*: what the result itself claims about its log Z. Tree-reweighting claims an upper bound only when it has
   converged; mean field's bound holds at every iterate.
-- *residual*: the largest change in the last iteration.
+- *residual*: the most that another iteration can do to a probability (of runs that did not converge: at least).
 """
 AFTER = """
 Mean field starts, where a model has hard zeros, from a possible assignment. Where max-product messages find none and
