@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 import isinglass as ig
+from isinglass.graph.edges import edges_of
 
 SCHEDULES = ["auto", "flooding", "sequential", "random", "residual"]
 COUPLING = np.array([[1.0, -1.0], [-1.0, 1.0]])
@@ -82,17 +83,47 @@ def test_tree_reweighting_on_a_steep_loop():
 
 
 @settings(max_examples=100, deadline=None)
-@given(seed=st.integers(0, 2**31))
-def test_the_residual_is_the_most_that_a_change_can_do(seed):
-    """No belief moves by more than tanh(osc / 4), and one does."""
-    rng = np.random.default_rng(seed)
-    change = rng.normal(0, 10 ** rng.uniform(-3, 1), 3)
-    most = np.tanh(np.ptp(change) / 4)
-    for logs in rng.normal(0, 3, (50, 3)):
-        assert np.abs(softmax(logs + change) - softmax(logs)).max() <= most + 1e-15
-    worst = np.full(3, -np.inf)
-    worst[[change.argmax(), change.argmin()]] = -change[[change.argmax(), change.argmin()]] / 2
-    assert_allclose(np.abs(softmax(worst + change) - softmax(worst)).max(), most, atol=1e-12)
+@given(seed=st.integers(0, 2**31), damping=st.sampled_from([0.0, 0.3]), ring=st.sampled_from([(), (0,), (0, 0)]))
+def test_the_measure_is_the_most_that_a_change_can_do(seed, damping, ring):
+    """No belief moves by more than the undamped change of a message can make it, and one does; zeros stand apart."""
+    from isinglass.kernels.numba.changes import effects
+    from isinglass.kernels.numba.passes import Span
+
+    rng, edges = np.random.default_rng(seed), edges_of(ig.FactorGraph([3, 2], [(0, 1)]))
+    change, old = rng.normal(0, 10 ** rng.uniform(-3, 1), 3), rng.normal(0, 3, 5)
+    new = old + np.concatenate([(1 - damping) * change, [0.0, 0.0]])
+    if rng.random() < 0.3:
+        change[1], old[1], new[1] = np.nan, -np.inf, -np.inf
+    found, linear = np.zeros(1), (lambda x: x) if ring else np.exp
+    effects(edges, Span(0, 2, 0, 1, 0, 1), linear(old), linear(new), damping, np.ones(1, bool), found, ring)
+    kept = change[~np.isnan(change)]
+    for logs in rng.normal(0, 3, (20, len(kept))):
+        assert np.abs(softmax(logs + kept) - softmax(logs)).max() <= found[0] + 1e-12
+    worst = np.full(len(kept), -np.inf)
+    worst[[kept.argmax(), kept.argmin()]] = -kept[[kept.argmax(), kept.argmin()]] / 2
+    assert_allclose(np.abs(softmax(worst + kept) - softmax(worst)).max(), found[0], atol=1e-12)
+
+
+def test_a_zero_that_comes_or_goes_is_the_largest_change():
+    from isinglass.kernels.numba.changes import effects
+    from isinglass.kernels.numba.passes import Span
+
+    edges, found = edges_of(ig.FactorGraph([2, 2], [(0, 1)])), np.zeros(1)
+    some, zero = np.array([0.5, 0.5, 0.5, 0.5]), np.array([0.0, 1.0, 0.5, 0.5])
+    for old, new in ((some, zero), (zero, some)):
+        effects(edges, Span(0, 2, 0, 1, 0, 1), old, new, 0.0, np.ones(1, bool), found, ())
+        assert found[0] == 1
+
+
+@pytest.mark.parametrize("schedule", ["flooding", "sequential"])
+def test_derivatives_at_a_tolerance_of_zero(schedule):
+    p = ring(np.random.default_rng(1).normal(size=(4, 2, 2)))
+    loss = [[1.0, 0.0], [0.0, 0.0], [0.0, 0.0], [0.0, 0.0]]
+    r = quietly(p, "bp", schedule=schedule, tol=0.0, tape=True)
+    assert r.info.converged == (r.info.residual == 0)
+    other = ig.perturbation(p, "bp", variables=loss, tol=1e-13)
+    for mine, true in zip(r.backward(variables=loss).groups, other.groups, strict=True):
+        assert_allclose(mine, true, atol=1e-9)
 
 
 def softmax(logs):

@@ -87,6 +87,18 @@ def _table_sizes(graph: FactorGraph) -> IntArray:
     return sizes
 
 
+def entry_components(edges: Edges) -> IntArray:
+    """Return the component of each entry of a message.
+
+    Examples
+    --------
+    >>> from isinglass.graph.builders import chain_graph
+    >>> entry_components(edges_of(chain_graph(2, 2).repeat(2))).tolist()
+    [0, 0, 0, 0, 1, 1, 1, 1]
+    """
+    return np.repeat(edges.component[edges.edge_link], np.diff(edges.start))
+
+
 def partners_of(graph: FactorGraph) -> IntArray | None:
     """Return, for each edge, the one at the other end of its link; None unless every link has two slots.
 

@@ -17,11 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isinglass.errors import ImpossibleEvidenceError
-from isinglass.graph.edges import Edges, edges_of, partners_of
+from isinglass.graph.edges import Edges, edges_of, entry_components, partners_of
 from isinglass.graph.factor_graph import FactorGraph
 from isinglass.graph.schedules import grid_schedule
 from isinglass.inference.algorithm import Progress
 from isinglass.inference.convex_support import support_of
+from isinglass.inference.domain import imaginary_steps, log_z_range, without_unproved_zeros
 from isinglass.inference.evidence import impossible
 from isinglass.inference.grid_flood import GridFlood
 from isinglass.inference.grid_sweep import GridSweep
@@ -149,7 +150,7 @@ class Engine:
         low = np.zeros(self.graph.n_components, bool)
         if self.initial is not None:
             tiny = (self.initial.real < np.log(SAFE)) & (self.initial.real > -np.inf)
-            low[np.repeat(self.edges.component[self.edges.edge_link], np.diff(self.edges.start))[tiny]] = True
+            low[entry_components(self.edges)[tiny]] = True
         return low
 
     def run(self, tape: Literal["full", "sqrt"] | None, progress: Progress | None = None) -> Outcome:
@@ -256,23 +257,11 @@ class Engine:
             log_za=np.zeros(len(edges.component), dtype),
             pool=pool,
             partner=None if len(ring) else self._partner(),
-            steps=self._imaginary_steps(),
+            steps=imaginary_steps(self.potentials),
             uniform=self.initial is None,
         )
         pool.give_back_with(run, run.n)
         return run
-
-    def _imaginary_steps(self) -> NDArray[np.float64]:
-        """Return the largest imaginary part of a log table of each component; nothing if they are real."""
-        if self.potentials.dtype.kind != "c":
-            return np.zeros(0)
-        steps = np.zeros(self.graph.n_components)
-        for group, tables, ids in zip(
-            self.graph.groups, self.potentials.groups, self.potentials.table_ids, strict=True
-        ):
-            largest = np.abs(tables.imag).reshape(len(tables), group.table_size).max(axis=1, initial=0.0)
-            np.maximum.at(steps, self.graph.factor_component[group.factors], largest[ids])
-        return steps
 
     def _scratch(self) -> Scratch:
         from isinglass.kernels.numba import passes
@@ -421,9 +410,9 @@ class Engine:
 
         Hard zeros in loops can let logarithms of messages grow without end, until they are no numbers any more.
         """
-        low, high = log_z_range(self.potentials, self.plan.counting)
         log_z = outcome.component_log_z.real
-        off = among & ~(np.isfinite(log_z) if self.plan.maximise else (log_z >= low) & (log_z <= high))
+        low, high = (-np.inf, np.inf) if self.plan.maximise else log_z_range(self.potentials, self.plan.counting)
+        off = among & ~(np.isfinite(log_z) & (log_z >= low) & (log_z <= high))
         if not np.isfinite(log_z[off]).all():
             support_of(self.potentials)  # raises if every assignment is proved to be impossible
             outcome.component_log_z[off & ~np.isfinite(log_z)] = np.nan
@@ -482,46 +471,3 @@ def entries_of(edges: Edges, wanted: Mask) -> Any:
     if wanted.all():
         return slice(None)
     return np.repeat(wanted[edges.component[edges.edge_link]], np.diff(edges.start))
-
-
-def without_unproved_zeros(potentials: Potentials, messages: NDArray[Any]) -> NDArray[Any]:
-    """Make messages uniform that forbid a state which the potentials, by arc consistency, do not.
-
-    A hard zero in a message stays one, whatever comes: with evidence that is no longer there, it would be wrong.
-    """
-    zero = messages.real == -np.inf
-    if not zero.any():
-        return messages
-    edges, cards = edges_of(potentials.graph), np.diff(edges_of(potentials.graph).start)
-    variable = np.repeat(np.arange(len(edges.cards)), np.diff(edges.first_edge))
-    state = np.arange(len(messages)) - np.repeat(edges.start[:-1], cards)
-    left = support_of(potentials).states[np.repeat(edges.first_state[variable], cards) + state]
-    wrong = np.zeros(len(cards), bool)
-    wrong[np.repeat(np.arange(len(cards)), cards)[zero & left]] = True
-    return np.where(np.repeat(wrong, cards), -np.log(np.repeat(cards, cards)), messages)
-
-
-def log_z_range(potentials: Potentials, counting: NDArray[np.float64]) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Return between which numbers log Z of each component is, whatever the beliefs (a little wider for rounding).
-
-    It is an average of log tables, plus entropies H_a of c_a factors and H_i of 1 - sum c_a variables.
-    """
-    graph, edges = potentials.graph, edges_of(potentials.graph)
-    low, high = np.zeros(graph.n_factors), np.zeros(graph.n_factors)
-    for group, tables, ids in zip(graph.groups, potentials.groups, potentials.table_ids, strict=True):
-        rows = tables.real.reshape(len(tables), group.table_size)
-        low[group.factors] = np.where(rows > -np.inf, rows, np.inf).min(axis=1, initial=np.inf)[ids]
-        high[group.factors] = rows.max(axis=1, initial=-np.inf)[ids]
-    n, entropy = graph.n_components, np.log(edges.cards)
-    link = np.repeat(np.arange(len(edges.size)), np.diff(edges.first_slot))
-    own = 1.0 - np.bincount(edges.slot_variable, counting[link], len(edges.cards))
-    least = np.bincount(graph.factor_component, low, n) + _sums(edges, np.minimum(own, 0) * entropy, n)
-    most = np.bincount(graph.factor_component, high, n) + _sums(edges, np.maximum(own, 0) * entropy, n)
-    most = most + np.bincount(edges.component, counting * np.log(edges.size), n)
-    slack = 1e-6 * (1 + np.abs(least) + np.abs(most))
-    return least - slack, most + slack
-
-
-def _sums(edges: Edges, values: NDArray[np.float64], n: int) -> NDArray[np.float64]:
-    """Sum numbers of variables over each of n components."""
-    return np.bincount(edges.variable_component, values, n).astype(np.float64, copy=False)

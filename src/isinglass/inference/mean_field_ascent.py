@@ -27,8 +27,9 @@ from isinglass.graph.factor_graph import iter_groups
 from isinglass.graph.neighbours import Neighbours
 from isinglass.inference.algorithm import Progress
 from isinglass.inference.mean_field_bound import Bars, MeanFieldBound
-from isinglass.inference.mean_field_stability import Leading, largest, leading, seeded, slope
+from isinglass.inference.mean_field_stability import Leading, leading, seeded, slope
 from isinglass.inference.result import Bound, Gradients, Info, Result, belief_entries
+from isinglass.inference.sums import largest, largest_parts
 from isinglass.potentials import Potentials
 from isinglass.validation import IntArray, RandomState, number, whole_number
 
@@ -174,7 +175,7 @@ class Ascent(ABC):
         """Find the leading eigenvalue of the sweeps at the beliefs, for each component."""
         n, edges = len(self.residual), self.edges
         state = np.arange(len(self.q)) - np.repeat(edges.first_state[:-1], edges.cards)
-        start = self._coupling(self.spread(seeded(random_state, self.owner, state, n)))
+        start = self._coupling(self.spread(seeded(random_state, self.owner, state)))
         if not start.any():
             return Leading(np.zeros(n), start)
         return leading(self.covariance, self._coupling, start, self.owner, n)
@@ -245,7 +246,7 @@ class Ascent(ABC):
     def _fixed_point_back(self, bars: Bars) -> None:
         alive, died, most = self.settled.copy(), max(self.tol, ROUNDING), np.zeros(len(self.settled))
         for t in range(self.limit + 1):
-            sizes = _sizes(self.owner, bars.q, len(alive))
+            sizes = largest_parts(self.owner, bars.q, len(alive))
             most = np.maximum(most, sizes)
             again = t == 0 or (sizes > died * most).any(axis=0)
             alive = alive & again & np.isfinite(sizes).all(axis=0)
@@ -261,12 +262,6 @@ class Ascent(ABC):
                 "raise max_iter, or use iterations= for the derivative of so many sweeps",
             )
         bars.q[self.settled[self.owner]] = 0
-
-
-def _sizes(owner: IntArray, bars: NDArray[Any], n: int) -> NDArray[np.float64]:
-    """Return the largest derivative of each component, of real and imaginary parts apart."""
-    parts = (bars.real, bars.imag) if bars.dtype.kind == "c" else (bars,)
-    return np.array([largest(owner, part, n) for part in parts])
 
 
 def _entry_components(potentials: Potentials) -> IntArray:

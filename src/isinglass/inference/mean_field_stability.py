@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from isinglass.inference.sums import sum_at
+from isinglass.inference.sums import largest, place_in, sum_at
 from isinglass.validation import IntArray, RandomState, generator
 
 PRODUCTS = 30
@@ -37,34 +37,17 @@ class Leading:
     vector: FloatArray  # (states,)
 
 
-def seeded(random_state: RandomState, owner: IntArray, state: IntArray, n: int) -> FloatArray:
+def seeded(random_state: RandomState, owner: IntArray, state: IntArray) -> FloatArray:
     """Draw a number for each state, by its place inside its component alone.
 
     States of equal number have a part in common: where all variables lean to the same side, the ascent need not move
     borders between parts that lean to different ones.
     """
-    order = np.argsort(owner, kind="stable")
-    first = np.searchsorted(owner[order], np.arange(n))
-    place = np.empty(len(owner), np.int64)
-    place[order] = np.arange(len(owner)) - first[owner[order]]
+    place = place_in(owner)
     shared, own = generator(random_state).spawn(2)
     common = shared.standard_normal(int(state.max(initial=-1)) + 1)[state]
     drawn: FloatArray = common + 0.1 * own.standard_normal(int(place.max(initial=-1)) + 1)[place]
     return drawn
-
-
-def largest(owner: IntArray, values: FloatArray, n: int) -> FloatArray:
-    """Return the largest size of a value in each component."""
-    sizes = np.abs(values)
-    if n == 1:
-        return np.array([sizes.max(initial=0.0)])
-    found = np.zeros(n)
-    if len(owner) and (owner[1:] >= owner[:-1]).all():  # much faster than one by one
-        first = np.flatnonzero(np.diff(owner, prepend=-1))
-        found[owner[first]] = np.maximum.reduceat(sizes, first)
-    else:
-        np.maximum.at(found, owner, sizes)
-    return found
 
 
 def leading(covariance: Product, coupling: Product, start: FloatArray, owner: IntArray, n: int) -> Leading:

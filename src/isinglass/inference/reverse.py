@@ -20,15 +20,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isinglass.errors import InputError
+from isinglass.graph.edges import entry_components
 from isinglass.inference.engine import Engine, Outcome, entries_of
 from isinglass.inference.link_model import move_unary_bars
 from isinglass.inference.moves import Derivatives, Mask, Move, Run, unwatched
 from isinglass.inference.pool import pool_of
 from isinglass.inference.result import Gradients, is_nothing
+from isinglass.inference.sums import largest_parts
 from isinglass.inference.tape import Tape
 from isinglass.potentials import LogTables
 
-LEFT = 1  # times the tolerance: what may be left of a derivative, relative to what there was
+ROUNDING = 1e-15  # of what there was of a derivative: no less is waited for
 LEAST_STEPS = 100  # that are tried before a derivative is refused
 HOPELESS = 1e12  # times what there was: it is refused at once
 
@@ -166,20 +168,13 @@ def _missing(engine: Engine, converged: Mask, sizes: Sizes, total: Derivatives) 
     """Tell where something is left; `sizes`, the largest that there was, is brought up to date."""
     now = _sizes(engine, total.m)
     np.maximum(sizes, now, out=sizes)
-    missing: Mask = converged & ~(now <= LEFT * engine.plan.tol * sizes).all(axis=0)
+    missing: Mask = converged & ~(now <= max(engine.plan.tol, ROUNDING) * sizes).all(axis=0)
     return missing
 
 
 def _sizes(engine: Engine, bars: NDArray[Any]) -> Sizes:
     """Return the largest derivative by a log message of each component, of real and imaginary parts."""
-    parts = (bars.real, bars.imag) if bars.dtype.kind == "c" else (bars,)
-    if engine.graph.n_components == 1:
-        return np.array([[np.abs(part).max(initial=0.0)] for part in parts])
-    owner = np.repeat(engine.edges.component[engine.edges.edge_link], np.diff(engine.edges.start))
-    sizes = np.zeros((len(parts), engine.graph.n_components))
-    for size, part in zip(sizes, parts, strict=True):
-        np.maximum.at(size, owner, np.abs(part))
-    return sizes
+    return largest_parts(entry_components(engine.edges), bars, engine.graph.n_components)
 
 
 def _steps_back(run: Run, tape: Tape, total: Derivatives, among: Mask) -> None:

@@ -39,7 +39,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from isinglass.graph.edges import Edges, edges_of
+from isinglass.graph.edges import Edges, edges_of, entry_components
 from isinglass.graph.factor_graph import FactorGraph, iter_groups
 from isinglass.inference.algorithm import Progress
 from isinglass.inference.engine import Engine, Outcome, Plan
@@ -201,7 +201,7 @@ class _Search:
         self.edges = edges_of(potentials.graph)
         cards = np.diff(self.edges.start)
         self.uniform: Numbers = -np.log(np.repeat(cards, cards))
-        self.component_of_entry = np.repeat(self.edges.component[self.edges.edge_link], cards)
+        self.component_of_entry = entry_components(self.edges)
 
     def sums(self, values: Numbers) -> Numbers:
         """Sum numbers of links over each component."""

@@ -37,10 +37,11 @@ from isinglass.inference.engine import Engine, Outcome
 from isinglass.inference.evidence import impossible
 from isinglass.inference.mean_field_ascent import DIFFERENCE, Ascent, Flags, Stopping
 from isinglass.inference.mean_field_bound import Bars, MeanFieldBound
-from isinglass.inference.mean_field_stability import largest, slope
+from isinglass.inference.mean_field_stability import slope
 from isinglass.inference.mf import begin, may_leave
 from isinglass.inference.result import Bound, FactorBeliefs, Gradients, Result, VariableBeliefs
 from isinglass.inference.reverse import Cotangents, gradients
+from isinglass.inference.sums import largest
 from isinglass.potentials import Potentials
 from isinglass.validation import IntArray, bytes_text
 

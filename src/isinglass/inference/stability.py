@@ -15,8 +15,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from isinglass.graph.edges import Edges
+from isinglass.graph.edges import Edges, entry_components
 from isinglass.inference.algorithm import FixedPoint
+from isinglass.inference.sums import place_in
 
 PRODUCTS, ROOM = 80, 2**28  # at most so many, and bytes for the vectors that they give
 NOTHING = 1e-10  # of a vector of length one: what is left of it lies in the space
@@ -26,7 +27,7 @@ Numbers = NDArray[np.float64]
 
 def spectral_radii(equations: FixedPoint, edges: Edges, n_components: int, damping: float) -> Numbers:
     """Estimate the spectral radius of the damped iteration of each component."""
-    space = _Space(_component_of_entry(edges), n_components)
+    space = _Space(entry_components(edges), n_components)
     products = min(PRODUCTS, max(20, ROOM // (8 * max(1, len(space.owner)))))
     change = space.normalised(noise_of_messages(edges, 0))
     basis, restricted = [change], np.zeros((n_components, products, products))
@@ -72,15 +73,6 @@ class _Space:
 
 def noise_of_messages(edges: Edges, seed: int) -> Numbers:
     """Draw a normal number for each entry of a message, by its place in its component alone."""
-    owner = _component_of_entry(edges)
-    order = np.argsort(owner, kind="stable")
-    counts = np.bincount(owner) if len(owner) else np.zeros(1, np.int64)
-    place = np.arange(len(owner)) - np.repeat(np.cumsum(counts) - counts, counts)
-    noise = np.empty(len(owner))
-    noise[order] = np.random.default_rng(seed).normal(size=int(counts.max(initial=0)))[place]
+    place = place_in(entry_components(edges))
+    noise: Numbers = np.random.default_rng(seed).normal(size=int(place.max(initial=-1)) + 1)[place]
     return noise
-
-
-def _component_of_entry(edges: Edges) -> NDArray[np.int64]:
-    """Return the component of each entry of a message."""
-    return np.repeat(edges.component[edges.edge_link], np.diff(edges.start))
