@@ -159,11 +159,16 @@ def test_a_run_that_damping_freezes_has_not_converged():
 @pytest.mark.parametrize("schedule", SCHEDULES)
 @pytest.mark.parametrize("damping", [0.0, 0.3])
 @pytest.mark.parametrize("kind", [ig.BeliefPropagation, ig.TreeReweighted, ig.FractionalBeliefPropagation])
-def test_warm_starts_forget_hard_zeros_of_other_evidence(kind, damping, schedule):
+def test_warm_starts_forget_hard_zeros_of_other_models(kind, damping, schedule):
     algorithm = kind(damping=damping, schedule=schedule)
-    r = ig.infer(pair(), algorithm, init=ig.infer(pair(), algorithm, evidence={0: 0}))
-    assert_allclose(r.log_z, np.log(10.0), atol=1e-6)
-    assert_allclose(r.variable(0), [0.3, 0.7], atol=1e-6)
+    with np.errstate(divide="ignore"):
+        equal = ig.Potentials(pair().graph, [np.log(np.eye(2))])
+    certain = ig.infer(equal, algorithm, evidence={0: 0})  # so is the other one: a message has a hard zero
+    assert np.isneginf(certain.messages).any()
+    for start in (certain, ig.infer(pair(), algorithm, evidence={0: 0})):
+        r = ig.infer(pair(), algorithm, init=start)
+        assert_allclose(r.log_z, np.log(10.0), atol=1e-6)
+        assert_allclose(r.variable(0), [0.3, 0.7], atol=1e-6)
 
 
 def test_warm_starts_keep_hard_zeros_that_are_proved():
