@@ -96,6 +96,13 @@ def thread_count(value: object, argument: str = "threads", remedy: str = "") -> 
     return count
 
 
+def flag(value: object, argument: str) -> bool:
+    """Check a choice of yes or no."""
+    if not isinstance(value, bool | np.bool_):
+        raise InputError(argument, "True or False", repr(value))
+    return bool(value)
+
+
 def number(value: object, argument: str, minimum: float, below: float) -> float:
     """Check that `value` is a real number of at least `minimum` and less than `below`."""
     expected = f"a number of at least {minimum:g}" + (f" and below {below:g}" if below < math.inf else "")

@@ -362,3 +362,9 @@ def test_derivatives_that_are_not_finite_are_refused():
     r = ig.infer(pair().with_evidence({0: 0}), "bp", tape=True)
     with np.errstate(divide="ignore"), pytest.raises(ig.InputError, match="variables: expected finite derivatives"):
         r.backward(variables=-1 / r.variables.flat)
+
+
+@pytest.mark.parametrize("algorithm", ["bp", "trw", "mf", "smf"])
+def test_whether_to_check_stability_is_yes_or_no(algorithm):
+    with pytest.raises(ig.InputError, match="check_stability: expected True or False"):
+        ig.infer(ring(), algorithm, check_stability="yes")

@@ -25,9 +25,8 @@ from isinglass.learning.optimisers.minibatch import MiniBatch
 from isinglass.learning.optimisers.owlqn import OwlQn
 from isinglass.learning.sequences import SequenceObjective, piece_loss
 from isinglass.models.attributes import StateFeatures
-from isinglass.models.checks import flag
 from isinglass.models.sequences import SequenceModel, Sequences
-from isinglass.validation import IntArray, items, number, whole_number
+from isinglass.validation import IntArray, flag, items, number, whole_number
 
 FloatArray = NDArray[np.float64]
 

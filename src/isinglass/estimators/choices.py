@@ -24,9 +24,8 @@ from isinglass.learning.combinations import require_valid
 from isinglass.learning.optimisers import OPTIMISERS, Lbfgs, Optimizer, OwlQn, make_optimizer
 from isinglass.learning.optimisers.minibatch import MiniBatch
 from isinglass.models import Model
-from isinglass.models.checks import flag
 from isinglass.models.entropy import FACTORS, VARIABLES
-from isinglass.validation import number, thread_count, whole_number
+from isinglass.validation import flag, number, thread_count, whole_number
 
 AUTOMATIC = "auto"
 MOST_ITERATIONS = 10  # of an inference by name that training goes back through, unless the user gives a number

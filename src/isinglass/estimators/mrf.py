@@ -25,8 +25,7 @@ from isinglass.learning.optimisers.base import Progress
 from isinglass.learning.optimisers.minibatch import MiniBatch
 from isinglass.losses import Likelihood
 from isinglass.models import Model, table_model
-from isinglass.models.checks import flag
-from isinglass.validation import IntArray, integers, number, whole_number
+from isinglass.validation import IntArray, flag, integers, number, whole_number
 
 FloatArray = NDArray[np.float64]
 METHODS = ("ml", "pseudo")

@@ -26,7 +26,7 @@ from isinglass.inference.reverse import Cotangents, gradients, messages_back
 from isinglass.inference.reweighting import WeightSearch, is_bound, search_weights
 from isinglass.inference.stability import noise_of_messages, spectral_radii
 from isinglass.potentials import Potentials
-from isinglass.validation import bytes_text, number, real_numbers, thread_count, whole_number
+from isinglass.validation import bytes_text, flag, number, real_numbers, thread_count, whole_number
 
 SCHEDULES = ("auto", "flooding", "tree", "grid", "sequential", "random", "residual")
 
@@ -117,6 +117,7 @@ class MessagePassing(Algorithm):
 
     def _start(self, potentials: Potentials, init: Result | None) -> NDArray[Any] | None:
         """Return the logarithms of the first messages; None if they are uniform."""
+        flag(self.check_stability, "check_stability")
         deviation = number(self.start_noise, "start_noise", 0, np.inf)
         if init is not None or deviation == 0:
             return _initial(potentials, init)

@@ -26,7 +26,7 @@ from isinglass.inference.mean_field_ascent import Ascent, Flags, Stopping, given
 from isinglass.inference.mean_field_bound import Bars, MeanFieldBound
 from isinglass.inference.result import FactorBeliefs, Result, VariableBeliefs
 from isinglass.potentials import Potentials
-from isinglass.validation import IntArray, bytes_text
+from isinglass.validation import IntArray, bytes_text, flag
 
 
 @register
@@ -86,10 +86,11 @@ class MeanField(Algorithm):
     ) -> Result:
         """Ascend and read out the bound and the beliefs."""
         ascent = _Ascent(potentials, init)
+        check = flag(self.check_stability, "check_stability")
         stop = Stopping.of(self.iterations, self.max_iter, self.tol)
         ascent.run(stop, bool(tape), progress, may_leave(potentials, init), self.random_state)
         log_z, factors = ascent.read_out()
-        info = ascent.info(self.name, stop, "lower", self.check_stability, self.random_state)
+        info = ascent.info(self.name, stop, "lower", check, self.random_state)
         return Result(
             potentials,
             log_z,

@@ -43,7 +43,7 @@ from isinglass.inference.result import Bound, FactorBeliefs, Gradients, Result, 
 from isinglass.inference.reverse import Cotangents, gradients
 from isinglass.inference.sums import largest
 from isinglass.potentials import Potentials
-from isinglass.validation import IntArray, bytes_text
+from isinglass.validation import IntArray, bytes_text, flag
 
 LEAST = 1e-290  # beliefs below are as good as none
 
@@ -106,13 +106,14 @@ class StructuredMeanField(Algorithm):
         """Ascend tree by tree and read out the bound and the beliefs."""
         clusters = tree_clusters(potentials.graph, self.forest)
         ascent = _TreeAscent(potentials, clusters, init)
+        check = flag(self.check_stability, "check_stability")
         stop = Stopping.of(self.iterations, self.max_iter, self.tol)
         ascent.run(stop, bool(tape), progress, may_leave(potentials, init), self.random_state)
         log_z = ascent.bound.value(ascent.q, ascent.factors)
         if stop.limit and (log_z.real == -np.inf).any():
             raise ImpossibleEvidenceError(impossible(potentials))
         bound: Bound = "exact" if stop.limit and clusters.chosen.all() else "lower"
-        info = ascent.info(self.name, stop, bound, self.check_stability, self.random_state)
+        info = ascent.info(self.name, stop, bound, check, self.random_state)
         return Result(
             potentials,
             log_z,

@@ -13,10 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from isinglass.models.checks import examples_of, flag, matrix, stacked, states
+from isinglass.models.checks import examples_of, matrix, stacked, states
 from isinglass.models.graphs import union_of_pairs
 from isinglass.models.model import Model
 from isinglass.models.terms import NodeTerm, SharedTerm
+from isinglass.validation import flag
 
 
 def chain_model(sequences: Sequence[Any], n_states: int, *, bias: bool = False) -> Model:

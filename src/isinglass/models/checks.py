@@ -108,12 +108,5 @@ def cards_of(cards: object, argument: str = "cards") -> tuple[int, ...]:
     return tuple(whole_number(k, f"{argument}[{i}]", 1) for i, k in enumerate(found))
 
 
-def flag(value: object, argument: str) -> bool:
-    """Check a choice of yes or no."""
-    if not isinstance(value, bool | np.bool_):
-        raise InputError(argument, "True or False", repr(value))
-    return bool(value)
-
-
 def _remedy(array: Any) -> str:
     return "convert it, e.g. with .astype(float)" if array.dtype.kind == "O" else ""

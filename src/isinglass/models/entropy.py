@@ -17,11 +17,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from isinglass.errors import InputError
-from isinglass.models.checks import flag
 from isinglass.models.model import Model
 from isinglass.models.products import times
 from isinglass.models.symmetry import require_symmetric, symmetric_part
-from isinglass.validation import instance, real_numbers
+from isinglass.validation import flag, instance, real_numbers
 
 FloatArray = NDArray[np.float64]
 VARIABLES, FACTORS = "entropy/variables", "entropy/factors"

@@ -18,12 +18,12 @@ import numpy as np
 
 from isinglass.errors import InputError
 from isinglass.graph.factor_graph import FactorGraph, FactorGroup
-from isinglass.models.checks import edge_list, examples_of, flag, matrix, stacked, states
+from isinglass.models.checks import edge_list, examples_of, matrix, stacked, states
 from isinglass.models.model import Model
 from isinglass.models.products import Matrix
 from isinglass.models.symmetry import SymmetricTerm, feature_numbers
 from isinglass.models.terms import EdgeTerm, NodeTerm, SharedTerm, Term
-from isinglass.validation import IntArray
+from isinglass.validation import IntArray, flag
 
 FORM = "(node_features, edges) or (node_features, edges, edge_features)"
 

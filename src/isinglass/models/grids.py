@@ -18,11 +18,11 @@ from scipy import sparse
 from isinglass.errors import InputError
 from isinglass.graph.builders import grid_graph
 from isinglass.graph.factor_graph import FactorGraph, FactorGroup, disjoint_union
-from isinglass.models.checks import dense, examples_of, flag, stacked, states
+from isinglass.models.checks import dense, examples_of, stacked, states
 from isinglass.models.model import Model
 from isinglass.models.products import Matrix
 from isinglass.models.terms import EdgeTerm, NodeTerm, SharedTerm, Term
-from isinglass.validation import IntArray
+from isinglass.validation import IntArray, flag
 
 Sides = list[tuple[int, int]]
 """Height and width of each image."""
