@@ -17,13 +17,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isinglass.errors import ImpossibleEvidenceError
-from isinglass.graph.edges import Edges, edges_of, entry_components, partners_of
+from isinglass.graph.edges import Edges, edges_of, entry_components, pairwise_components, partners_of
 from isinglass.graph.factor_graph import FactorGraph
 from isinglass.graph.schedules import grid_schedule
 from isinglass.inference.algorithm import Progress
 from isinglass.inference.convex_support import support_of
 from isinglass.inference.domain import imaginary_steps, log_z_range, without_unproved_zeros
 from isinglass.inference.evidence import impossible
+from isinglass.inference.flood_back import FloodBack
 from isinglass.inference.grid_flood import GridFlood
 from isinglass.inference.grid_sweep import GridSweep
 from isinglass.inference.link_model import (
@@ -141,7 +142,7 @@ class Engine:
         self.graph, self.edges = self.potentials.graph, edges_of(self.potentials.graph)
         self.initial = None if initial is None else without_unproved_zeros(self.potentials, initial)
         self.stages = list(stages)
-        self.models = [LinkModel.of(p, plan.counting, own_tables) for p in stages]
+        self.models = [LinkModel.of(p, plan.counting, own_tables or plan.powers) for p in stages]
         self.low = np.logical_or.reduce([model.low for model in self.models]) | self._low_start()
         self.first_belief = first_beliefs(self.graph)[self.edges.link_factor]
 
@@ -258,6 +259,7 @@ class Engine:
             pool=pool,
             partner=None if len(ring) else self._partner(),
             steps=imaginary_steps(self.potentials),
+            back=FloodBack(self.graph, self.initial),
             uniform=self.initial is None,
         )
         pool.give_back_with(run, run.n)
@@ -324,7 +326,7 @@ class Engine:
 
     def _partner(self) -> IntArray | None:
         partner = partners_of(self.graph)
-        return None if partner is None or not len(partner) else partner
+        return partner if len(partner) and pairwise_components(self.graph).all() else None
 
     def _iterate(
         self,

@@ -19,6 +19,7 @@ from isinglass.inference.pool import Pool
 from isinglass.validation import IntArray
 
 if TYPE_CHECKING:
+    from isinglass.inference.flood_back import FloodBack
     from isinglass.kernels.numba.adjoints import Bars
     from isinglass.kernels.numba.passes import Scratch, Span, Values
     from isinglass.kernels.numba.ring import Ring
@@ -50,6 +51,7 @@ class Run:
     pool: Pool
     partner: IntArray | None  # for loops that go by pairs: the edge at the other end; None if they cannot
     steps: NDArray[np.float64]  # (components,) the largest imaginary part of a log table; empty if they are real
+    back: FloodBack  # the reverse of flooding
     uniform: bool = False  # whether m is, to begin with
     spare: NDArray[Any] | None = None  # a second place for messages, where nothing is taped
 
@@ -129,6 +131,7 @@ class Move(ABC):
     """One way to do an iteration."""
 
     in_place: ClassVar[bool] = False  # whether it writes new messages over the old ones
+    floods: ClassVar[bool] = False  # whether its reverse is that of flooding, which is one for all steps of a run
 
     @abstractmethod
     def forward(self, run: Run, t: int, fate: Fate, taped: bool) -> Step:
@@ -159,6 +162,14 @@ class Move(ABC):
     def backward(self, run: Run, step: Step, moved: Mask, bars: Derivatives) -> None:
         """Turn derivatives by the messages after a step into those by the messages before it."""
 
+    def messages_before(self, step: Step, t: int) -> NDArray[Any]:
+        """Return the messages before iteration t of a step, on edges, if it keeps all of them."""
+        return step.before
+
+    def planes_of(self, step: Step) -> tuple[NDArray[Any], NDArray[Any]] | None:
+        """Return the messages before a step and after each of its iterations, where they are kept in planes."""
+        return None
+
     def finish(self, run: Run) -> None:  # noqa: B027
         """Leave the messages in run.m; most moves never take them elsewhere."""
 
@@ -168,6 +179,8 @@ class Move(ABC):
 
 class Flood(Move):
     """All links at once, on any graph."""
+
+    floods: ClassVar[bool] = True
 
     def forward(self, run: Run, t: int, fate: Fate, taped: bool) -> Step:
         """Do iteration t."""
@@ -191,13 +204,11 @@ class Flood(Move):
 
     def backward(self, run: Run, step: Step, moved: Mask, bars: Derivatives) -> None:
         """Reverse a step."""
-        from isinglass.kernels.numba.adjoints import flood_back
+        run.back.backward(run, step, moved, bars)
 
-        run.m = step.before
-        flood_back(
-            run.edges, run.span, run.values(step.t), run.m, run.n, bars.bars(step.t), run.damping, moved, bars.flagged,
-            run.scratch, run.states, run.units, run.ring,
-        )  # fmt: skip
+    def finish_back(self, run: Run, bars: Derivatives) -> None:
+        """Leave the derivatives in bars.m."""
+        run.back.finish(run, bars)
 
 
 @dataclass(eq=False)
@@ -205,7 +216,6 @@ class FloodPairs(Flood):
     """All links at once, variable by variable: pairwise graphs and linear values."""
 
     partner: IntArray
-    spare: NDArray[Any] | None = field(default=None, init=False)
 
     def pass_messages(self, run: Run, t: int, new: NDArray[Any], fate: Fate) -> None:
         """Write the messages after iteration t to `new`."""
@@ -215,22 +225,6 @@ class FloodPairs(Flood):
             run.edges, self.partner, run.span, run.values(t), run.m, new, run.damping, *fate, run.scratch,
             run.states, run.units,
         )  # fmt: skip
-
-    def backward(self, run: Run, step: Step, moved: Mask, bars: Derivatives) -> None:
-        """Reverse a step; with damping, counting numbers or their derivatives by the general loops."""
-        from isinglass.kernels.numba.pairs import flood_pairs_back
-
-        if run.damping != 0 or len(run.scratch.own) or len(bars.counting):
-            super().backward(run, step, moved, bars)
-            return
-        run.m = step.before
-        new = np.empty_like(bars.m) if self.spare is None else self.spare
-        of = bars.bars(step.t)
-        flood_pairs_back(
-            run.edges, self.partner, run.span, run.values(step.t), run.m, bars.m, new, of.phi, of.psi, moved,
-            run.scratch, run.states, run.units,
-        )  # fmt: skip
-        bars.m, self.spare = new, bars.m
 
 
 @dataclass(eq=False)

@@ -145,12 +145,12 @@ def _fixed_point_back(engine: Engine, run: Run, tape: Tape, converged: Mask, tot
     step = tape.last_move.at_a_fixed_point().forward(again, 0, unwatched(converged), True)
     step.move.finish(again)
     after, sizes, limit = again.m, _sizes(engine, total.m), max(engine.plan.max_iter, LEAST_STEPS)
-    first = sizes.max(initial=0.0)
+    first = sizes.max(axis=0)
     for t in range(limit + 1):
         missing = _missing(engine, converged, sizes, total) if t else converged
         if not missing.any():
             return
-        if t == limit or not (_sizes(engine, total.m) <= HOPELESS * first).all():
+        if t == limit or not (_sizes(engine, total.m) <= HOPELESS * first)[:, missing].all():
             break
         total.m[entries_of(engine.edges, ~missing)] = 0
         again.m = after.copy() if step.move.in_place else after
@@ -182,7 +182,7 @@ def _steps_back(run: Run, tape: Tape, total: Derivatives, among: Mask) -> None:
     final = run.m
     previous: Move | None = None
     for step in tape.backwards(run):
-        if previous is not None and step.move is not previous:
+        if previous is not None and step.move is not previous and not (step.move.floods and previous.floods):
             previous.finish_back(run, total)
         if step.move.in_place and run.m is final:
             run.m = final.copy()
