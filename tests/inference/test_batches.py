@@ -1,4 +1,4 @@
-"""Gradients of message passing in batches of different structures: every example's is the same alone, to the last bit."""
+"""Gradients of message passing in batches of different structures: every example has those that it has alone."""
 
 import warnings
 

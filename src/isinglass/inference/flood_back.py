@@ -38,6 +38,7 @@ class FloodBack:
 
     graph: FactorGraph
     start: NDArray[Any] | None
+    without_zeros: Mask | None = field(default=None, init=False)
     laid_out: list[Grids] | None = field(default=None, init=False)
     bars: dict[int, GridBars] = field(default_factory=dict, init=False)  # for each member of `laid_out`
     spare: NDArray[Any] | None = field(default=None, init=False)
@@ -47,9 +48,8 @@ class FloodBack:
         if self.laid_out is None:
             self.laid_out = []
             lattices = lattices_of(self.graph) if run.m.dtype.kind == "f" else ()
-            positive = self._positive(run) if lattices else np.zeros(0, bool)
             for lattice in lattices:
-                mine = positive[lattice.members]
+                mine = self.positive(run)[lattice.members]
                 if mine.any():
                     self.laid_out.append(Grids.of(part_of(self.graph, lattice, mine), run))
         return self.laid_out
@@ -70,7 +70,7 @@ class FloodBack:
             if active.any():
                 if number not in self.bars:
                     self.bars[number] = GridBars.of(grids, bars, run.pool)
-                grids.backward(run, step, *_planes(grids, step), active, self.bars[number])
+                grids.backward(run, step, active, self.bars[number])
         self._on_edges(run, step, rest, self.pairwise(), bars)
 
     def _on_edges(self, run: Run, step: Step, moved: Mask, pairwise: Mask, bars: Derivatives) -> None:
@@ -102,8 +102,13 @@ class FloodBack:
             mine.give(self.grids(run)[number].lattice, [values.table for values in run.stages], bars)
         self.bars = {}
 
-    def _positive(self, run: Run) -> Mask:
+    def positive(self, run: Run) -> Mask:
         """Tell which components have no hard zeros, in potentials, tables and the messages that they start with."""
+        if self.without_zeros is None:
+            self.without_zeros = self._without_zeros(run)
+        return self.without_zeros
+
+    def _without_zeros(self, run: Run) -> Mask:
         edges = run.edges
         positive = np.ones(len(run.wanted), bool)
         if self.start is not None and not (self.start.real > -np.inf).all():
@@ -114,16 +119,6 @@ class FloodBack:
             if not values.psi.all():
                 positive[_links_with_zeros(edges, values.psi, values.table)] = False
         return positive
-
-
-def _planes(grids: Grids, step: Step) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Return the planes before a step, and after each of its iterations but the last."""
-    found = step.move.planes_of(step)
-    if found is not None:
-        return found
-    source = np.ones(grids.lattice.shape)
-    grids.lattice.spread(step.move.messages_before(step, 0), source)
-    return source, source[None]
 
 
 def _links_back(run: Run, t: int, moved: Mask, bars: Derivatives) -> None:

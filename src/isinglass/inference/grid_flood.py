@@ -28,8 +28,8 @@ class Stage(NamedTuple):
     """The numbers of one stage."""
 
     phi: Array  # (states, sites)
-    own: Array  # (2, states, states, sites) the table of each link; no sites if no grid needs them
-    shared: Array  # (2, states, states, grids) the table of the first link of each axis
+    own: Array  # (2, states, states, sites) the table of each link; empty if no grid needs them
+    shared: Array  # (2, states, states, grids) the table of the first link of each axis; empty likewise
     alike: Mask  # (grids,) whether all links of an axis share it
 
     def tables(self, grid: int) -> tuple[Array, tuple[int, ...]]:
@@ -88,11 +88,15 @@ class Grids:
             yield first, first + size
             first += size
 
-    def backward(self, run: Run, step: Step, source: Array, stack: Array, active: Mask, bars: GridBars) -> None:
-        """Reverse a step on the active grids, from the planes before it and after each iteration but the last."""
+    def backward(self, run: Run, step: Step, active: Mask, bars: GridBars) -> None:
+        """Reverse a step on the active grids."""
         from isinglass.kernels.numba.grids import flood_grid_back
 
-        at = self.stage(step.t)
+        at, kept = self.stage(step.t), step.move.planes_of(step)
+        if kept is None:
+            source = bars.planes_of(self.lattice, step.move.messages_before(step, 0), run.pool)
+            kept = source, source[None]
+        source, stack = kept
         stage, (strip, message, scale) = self.stages[at], self.scratch()
         back = np.empty_like(strip)
         for first, last in self.pieces(run.span, step.iterations, stage.alike):
@@ -201,6 +205,7 @@ class GridBars:
     m: Array
     spare: Array
     stages: list[Stage]
+    source: Array | None = None
 
     @classmethod
     def of(cls, grids: Grids, bars: Derivatives, pool: Pool) -> GridBars:
@@ -215,6 +220,15 @@ class GridBars:
         pool.give_back_with(mine, spare)
         return mine
 
+    def planes_of(self, lattice: Lattice, m: Array, pool: Pool) -> Array:
+        """Return the messages of edges in planes, which the next call overwrites."""
+        if self.source is None:
+            self.source = pool.take(lattice.shape, m.dtype)
+            self.source.fill(1)
+            pool.give_back_with(self, self.source)
+        lattice.spread(m, self.source)
+        return self.source
+
     def give(self, lattice: Lattice, tables: list[IntArray], bars: Derivatives) -> None:
         """Move them to edges, and add those by potentials and by tables, which begin at `tables`."""
         lattice.collect(self.m, bars.m)
@@ -228,10 +242,12 @@ def _add_tables(mine: Stage, lattice: Lattice, table: IntArray, psi: Array) -> N
     from isinglass.kernels.numba.grids import add_tables
 
     alike, card = mine.alike, lattice.card
-    if alike.any():
-        firsts = table[alike][:, [lattice.first_link(axis) for axis in range(2)]]
-        found = mine.shared[..., alike].reshape(2, card * card, -1)
-        np.add.at(psi, firsts[..., None] + np.arange(card * card), np.moveaxis(found, -1, 0))
+    if not alike.any():
+        add_tables(mine.own, psi, table.ravel(), lattice.link_axis, lattice.link_site)
+        return
+    firsts = table[alike][:, [lattice.first_link(axis) for axis in range(2)]]
+    found = mine.shared[..., alike].reshape(2, card * card, -1)
+    np.add.at(psi, firsts[..., None] + np.arange(card * card), np.moveaxis(found, -1, 0))
     if not alike.all():
         links = np.repeat(~alike, table.shape[1])
         add_tables(mine.own, psi, table.ravel()[links], lattice.link_axis[links], lattice.link_site[links])
@@ -247,9 +263,11 @@ def _stage(lattice: Lattice, values: Values) -> Stage:
     table = values.table[lattice.links].reshape(len(lattice.members), -1)
     cut = lattice.first_link(1)
     alike: Mask = (table[:, :cut] == table[:, :1]).all(axis=1) & (table[:, cut:] == table[:, cut : cut + 1]).all(axis=1)
-    places = table[:, [0, cut]].T[..., None] + np.arange(card * card)
-    shared = np.moveaxis(values.psi[places].reshape(2, -1, card, card), 1, -1)
-    own = np.ones((2, card, card, 0 if alike.all() else lattice.sites))
+    shared = own = np.empty((2, card, card, 0))
+    if alike.any():
+        places = table[:, [0, cut]].T[..., None] + np.arange(card * card)
+        shared = np.ascontiguousarray(np.moveaxis(values.psi[places].reshape(2, -1, card, card), 1, -1))
     if not alike.all():
+        own = np.ones((2, card, card, lattice.sites))
         spread_tables(values.psi, own, table.ravel(), lattice.link_axis, lattice.link_site)
-    return Stage(phi, own, np.ascontiguousarray(shared), alike)
+    return Stage(phi, own, shared, alike)

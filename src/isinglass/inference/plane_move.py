@@ -62,7 +62,7 @@ class PlaneMove(Move):
     def serves(run: Run) -> bool:
         """Tell whether a run has what the loops in planes expect."""
         plain = not len(run.ring) and run.damping == 0 and not len(run.scratch.own) and run.m.dtype.kind == "f"
-        return bool(plain and run.m.all() and all(values.phi.all() and values.psi.all() for values in run.stages))
+        return bool(plain and run.back.positive(run).all())
 
     def forward(self, run: Run, t: int, fate: Fate, taped: bool) -> Step:
         """Do iteration t."""
