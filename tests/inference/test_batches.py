@@ -205,3 +205,28 @@ def test_the_short_tape_gives_the_same_bits_where_loops_change(name):
     long, short = (differentiated(p, cotangents(p), algorithm, tape) for tape in (True, "sqrt"))
     for a, b in zip([*long[0], long[1]], [*short[0], short[1]], strict=True):
         assert_array_equal(a, b)
+
+
+SHARED = {
+    "grid": ig.grid_graph(5, 6, 2),
+    "chain": ig.chain_graph(9, 2),
+    "triples": ig.FactorGraph([2] * 5, [*((i,) for i in range(5)), (0, 1, 2), (2, 3, 4), (1, 3, 4)]),
+}
+
+
+@pytest.mark.bits
+@pytest.mark.parametrize("options", [{"iterations": 5}, {"tol": 1e-9}, {"iterations": 4, "damping": 0.2}], ids=repr)
+@pytest.mark.parametrize("name", SHARED)
+def test_threads_change_no_gradient_by_a_table_that_all_examples_share(name, options):
+    """Each example adds up its own part; these are added up in their order."""
+    graph, rng = SHARED[name].repeat(7), np.random.default_rng(0)
+    tables = 0.5 * rng.normal(size=(1, *graph.groups[1].shape))
+    p = ig.Potentials.from_groups(graph, [rng.normal(size=(graph.n_variables, 2)), tables])
+    bars = cotangents(p)
+    found = []
+    for threads in (1, 2, 3):
+        r = ig.infer(p, ig.BeliefPropagation(schedule="flooding", threads=threads, **options), tape=True)
+        found.append(r.backward(*bars).groups)
+    for other in found[1:]:
+        for a, b in zip(found[0], other, strict=True):
+            assert_array_equal(a, b)

@@ -89,17 +89,16 @@ class FloodBack:
         from isinglass.kernels.numba.pairs import flood_pairs_back
 
         new = np.zeros_like(bars.m) if self.spare is None else self.spare
-        of = bars.bars(t)
         flood_pairs_back(
-            run.edges, partners_of(self.graph), run.span, run.values(t), run.m, bars.m, new, of.phi, of.psi, moved,
-            run.scratch, run.states, run.units,
+            run.edges, partners_of(self.graph), run.span, run.values(t), run.m, new, bars.bars(t), moved, run.scratch,
+            run.states, run.units,
         )  # fmt: skip
         bars.m, self.spare = new, bars.m
 
     def finish(self, run: Run, bars: Derivatives) -> None:
         """Leave all derivatives in `bars`."""
         for number, mine in self.bars.items():
-            mine.give(self.grids(run)[number].lattice, [values.table for values in run.stages], bars)
+            mine.give(self.grids(run)[number].lattice, bars)
         self.bars = {}
 
     def positive(self, run: Run) -> Mask:

@@ -83,8 +83,8 @@ class Grids:
         first, last = np.searchsorted(self.lattice.members, [span.first_component, span.last_component]).tolist()
         most = max(1, PIECE // max(1, iterations * self.work))
         while first < last:
-            piece = alike[first : min(first + most, last)]
-            size = len(piece) if (piece == piece[0]).all() else int(np.argmax(piece != piece[0]))
+            others = np.flatnonzero(alike[first : min(first + most, last)] != alike[first])
+            size = int(others[0]) if len(others) else min(most, last - first)
             yield first, first + size
             first += size
 
@@ -229,12 +229,12 @@ class GridBars:
         lattice.spread(m, self.source)
         return self.source
 
-    def give(self, lattice: Lattice, tables: list[IntArray], bars: Derivatives) -> None:
-        """Move them to edges, and add those by potentials and by tables, which begin at `tables`."""
+    def give(self, lattice: Lattice, bars: Derivatives) -> None:
+        """Move them to edges, and add those by potentials and by tables."""
         lattice.collect(self.m, bars.m)
-        for mine, phi, psi, table in zip(self.stages, bars.phi, bars.psi, tables, strict=True):
+        for mine, phi, psi, places in zip(self.stages, bars.phi, bars.psi, bars.places, strict=True):
             phi[lattice.entries] += np.moveaxis(lattice.inside(mine.phi), 0, -1).ravel()
-            _add_tables(mine, lattice, table[lattice.links].reshape(len(lattice.members), -1), psi)
+            _add_tables(mine, lattice, places.table[lattice.links].reshape(len(lattice.members), -1), psi)
 
 
 def _add_tables(mine: Stage, lattice: Lattice, table: IntArray, psi: Array) -> None:

@@ -211,7 +211,7 @@ class _Bars:
         for t, mine in enumerate(self.stages):
             bars.phi[t] += np.moveaxis(mine.phi, 1, -1).ravel()
             psi = bars.psi[t]
-            for links, found in zip(move.sheets.links(run.stages[t].table), (mine.along, mine.across), strict=True):
+            for links, found in zip(move.sheets.links(bars.places[t].table), (mine.along, mine.across), strict=True):
                 if not len(mine.own):
                     first = links.ravel()[0]
                     psi[first : first + found.size] += found.ravel()

@@ -1,7 +1,8 @@
 """The ways in which one iteration can be done, each with its reverse: flooding, a sequence of links, by residual.
 
 A move takes a run from the messages of iteration t to those of t + 1, and hands out a `Step`, from which it can go
-back. Which move serves a schedule best depends on the structure only; where two can, both give the same bits.
+back. Where several moves can serve a schedule, all give the same messages, to the last bit. Their reverses would differ
+in the last bits: which one serves a component depends on that component only (see `flood_back`).
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isinglass.graph.edges import Edges
+from isinglass.inference.link_model import TablePlaces
 from isinglass.inference.pool import Pool
 from isinglass.validation import IntArray
 
@@ -99,6 +101,7 @@ class Derivatives:
     n: NDArray[Any]
     phi: list[NDArray[Any]]  # for each stage
     psi: list[NDArray[Any]]
+    places: list[TablePlaces]  # of those by psi
     counting: NDArray[Any]
     damping: NDArray[Any]
     flagged: Mask  # scratch
@@ -108,7 +111,8 @@ class Derivatives:
         from isinglass.kernels.numba.adjoints import Bars
 
         stage = min(t, len(self.phi) - 1)
-        return Bars(self.m, self.n, self.phi[stage], self.psi[stage], self.counting, self.damping)
+        phi, psi, places = self.phi[stage], self.psi[stage], self.places[stage]
+        return Bars(self.m, self.n, phi, psi, places.table, places.edge_table, self.counting, self.damping)
 
 
 @dataclass(frozen=True, eq=False)

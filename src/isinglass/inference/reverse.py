@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from isinglass.errors import InputError
 from isinglass.graph.edges import entry_components
 from isinglass.inference.engine import Engine, Outcome, entries_of
-from isinglass.inference.link_model import move_unary_bars
+from isinglass.inference.link_model import move_unary_bars, table_places
 from isinglass.inference.moves import Derivatives, Mask, Move, Run, unwatched
 from isinglass.inference.pool import pool_of
 from isinglass.inference.result import Gradients, is_nothing
@@ -88,11 +88,13 @@ def _derivatives(
 def _nothing_yet(engine: Engine, counting: bool) -> Derivatives:
     """Return derivatives that are zero so far."""
     dtype, pool = engine.potentials.dtype, pool_of(engine.graph)
+    places = [table_places(p, model) for p, model in zip(engine.stages, engine.models, strict=True)]
     total = Derivatives(
         np.empty(0, dtype),
         pool.take((int(engine.edges.start[-1]),), dtype),
         [np.zeros_like(model.phi) for model in engine.models],
-        [np.zeros_like(model.psi) for model in engine.models],
+        [np.zeros(of.size, dtype) for of in places],
+        places,
         np.zeros(len(engine.edges.size) if counting else 0, dtype),
         np.zeros(1, dtype),
         np.zeros(engine.graph.n_components, bool),
@@ -198,7 +200,8 @@ def _by_tables(engine: Engine, total: Derivatives, z_bar: NDArray[Any]) -> tuple
     by_stage = []
     for t, (potentials, model) in enumerate(zip(engine.stages, engine.models, strict=True)):
         constant = z_bar if t == len(engine.stages) - 1 else np.zeros_like(z_bar)
-        by_stage.append(model.gradients(potentials, total.phi[t], total.psi[t], constant))
+        psi_bar = total.places[t].sums(total.psi[t], len(model.psi))
+        by_stage.append(model.gradients(potentials, total.phi[t], psi_bar, constant))
     if len(by_stage) == 1:
         return by_stage[0]
     return tuple(np.stack(group) for group in zip(*by_stage, strict=True))
