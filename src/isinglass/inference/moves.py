@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isinglass.graph.edges import Edges
-from isinglass.inference.link_model import TablePlaces
 from isinglass.inference.pool import Pool
+from isinglass.inference.table_places import TablePlaces
 from isinglass.validation import IntArray
 
 if TYPE_CHECKING:

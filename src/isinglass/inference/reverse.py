@@ -22,11 +22,12 @@ from numpy.typing import NDArray
 from isinglass.errors import InputError
 from isinglass.graph.edges import entry_components
 from isinglass.inference.engine import Engine, Outcome, entries_of
-from isinglass.inference.link_model import move_unary_bars, table_places
+from isinglass.inference.link_model import move_unary_bars
 from isinglass.inference.moves import Derivatives, Mask, Move, Run, unwatched
 from isinglass.inference.pool import pool_of
 from isinglass.inference.result import Gradients, is_nothing
 from isinglass.inference.sums import largest_parts
+from isinglass.inference.table_places import table_places
 from isinglass.inference.tape import Tape
 from isinglass.potentials import LogTables
 
