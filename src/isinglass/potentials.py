@@ -14,9 +14,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from isinglass.errors import InputError, MissingDependencyError
-from isinglass.graph.elimination import EliminationOrder, elimination_order
+from isinglass.graph.elimination.order import EliminationOrder, elimination_order
 from isinglass.graph.factor_graph import FactorGraph, FactorGroup, describe, disjoint_union, union_groups
 from isinglass.graph.views import View
+from isinglass.segments import sum_rows
 from isinglass.validation import (
     Evidence,
     IntArray,
@@ -316,3 +317,20 @@ def _price(potentials: Potentials) -> str:
         return "width unknown (Numba is not installed)"
     more = "" if order.complete else "more than "
     return f"width {more}{order.width}: exact needs {more}{bytes_text(exact_bytes(potentials, order))}"
+
+
+def sum_tables(potentials: Potentials, of_factors: Sequence[NDArray[Any]]) -> tuple[NDArray[Any], ...]:
+    """Add up arrays (factors, k_1, ..., k_r) of each group over the factors that share a table.
+
+    Examples
+    --------
+    >>> import isinglass as ig
+    >>> p = ig.Potentials.from_groups(ig.chain_graph(3, 2), [np.zeros((3, 2)), np.zeros((1, 2, 2))])
+    >>> [a.tolist() for a in sum_tables(p, ig.infer(p).factors.groups)][1]
+    [[[0.5, 0.5], [0.5, 0.5]]]
+    """
+    totals = []
+    for tables, ids, values in zip(potentials.groups, potentials.table_ids, of_factors, strict=True):
+        rows = values.reshape(len(ids), int(np.prod(tables.shape[1:])))
+        totals.append(sum_rows(ids, rows, len(tables)).reshape(tables.shape))
+    return tuple(totals)

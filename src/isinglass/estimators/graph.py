@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from isinglass.errors import InputError
-from isinglass.estimators.checks import checked_labels, renamed
-from isinglass.estimators.crf import CRF
+from isinglass.estimators.base import CRF
+from isinglass.learning.training.checks import checked_labels, renamed
 from isinglass.models import Model, graph_model
 from isinglass.models.checks import examples_of, matrix
 from isinglass.models.graphs import FORM

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isinglass.errors import InputError
-from isinglass.estimators.checks import checked_labels
-from isinglass.estimators.crf import CRF
+from isinglass.estimators.base import CRF
+from isinglass.learning.training.checks import checked_labels
 from isinglass.models import Model, grid_model
 from isinglass.models.checks import dense
 from isinglass.validation import IntArray, items

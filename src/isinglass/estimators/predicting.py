@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from isinglass.inference import Algorithm, ConvexFreeEnergy, Info, Result, infer
 from isinglass.inference.result import FactorBeliefs, VariableBeliefs
 from isinglass.learning.objective import with_entropy
-from isinglass.learning.spreading import Spreading
 from isinglass.learning.total import blocks
 from isinglass.models import Model
 from isinglass.potentials import Potentials
+from isinglass.runtime.threads import Spreading
 from isinglass.validation import IntArray
 
 

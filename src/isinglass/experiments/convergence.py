@@ -29,9 +29,9 @@ from isinglass.estimators import GridCRF
 from isinglass.experiments.experiment import Experiment, Plot, Progress, Report, register
 from isinglass.features import ImageFeatures
 from isinglass.inference import ConvexFreeEnergy, infer
-from isinglass.inference.convex import SOLVERS
+from isinglass.inference.free_energy.algorithm import SOLVERS
 from isinglass.learning.objective import with_entropy
-from isinglass.learning.optimisers import Lbfgs
+from isinglass.learning.optimizers import Lbfgs
 from isinglass.potentials import Potentials
 
 FloatArray = NDArray[np.float64]

@@ -36,7 +36,7 @@ from isinglass.gradients import rule
 from isinglass.graph import FactorGraph, disjoint_union
 from isinglass.inference import BeliefPropagation, infer
 from isinglass.learning.objective import Objective
-from isinglass.learning.optimisers import Lbfgs
+from isinglass.learning.optimizers import Lbfgs
 from isinglass.learning.total import Total, blocks
 from isinglass.metrics import span_f1
 from isinglass.models import Model, NodeTerm, SharedTerm

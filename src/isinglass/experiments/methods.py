@@ -30,7 +30,7 @@ from isinglass.errors import InputError, no_convergence_warnings
 from isinglass.estimators import GridCRF
 from isinglass.inference import Algorithm, ConvexFreeEnergy, Result, infer
 from isinglass.inference.algorithm import make as make_inference
-from isinglass.learning.optimisers import Lbfgs
+from isinglass.learning.optimizers import Lbfgs
 from isinglass.losses import BeliefLoss
 from isinglass.models import grid_model
 from isinglass.models.entropy import VARIABLES

@@ -35,7 +35,7 @@ from isinglass.experiments.experiment import Experiment, Progress, Report, regis
 from isinglass.experiments.statistics import p_value
 from isinglass.features import ImageFeatures
 from isinglass.inference import BeliefPropagation, ConvexFreeEnergy
-from isinglass.learning.optimisers import Lbfgs
+from isinglass.learning.optimizers import Lbfgs
 
 FloatArray = NDArray[np.float64]
 ROWS = ("pseudo", "baseline", "uquad", "uquad + entropy", "uquad-1", "uquad-2", "ucl", "ucl-1", "ucl-2")

@@ -22,9 +22,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.ndimage import convolve1d, gaussian_filter, uniform_filter1d
 
-from isinglass.base import BaseEstimator, NotFittedError
 from isinglass.errors import InputError
-from isinglass.threads import one_blas_thread
+from isinglass.runtime.blas import one_blas_thread
+from isinglass.runtime.sklearn_base import BaseEstimator, NotFittedError
 from isinglass.validation import array_of, whole_number
 
 FloatArray = NDArray[np.float64]

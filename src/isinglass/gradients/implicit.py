@@ -20,10 +20,10 @@ from numpy.typing import NDArray
 from scipy.sparse.linalg import LinearOperator, gmres
 
 from isinglass.errors import InputError, warn_of_convergence
-from isinglass.gradients.rules import Evaluation, GradientRule, Loss, Stages, one_stage, register
+from isinglass.gradients.rule import Evaluation, GradientRule, Loss, Stages, one_stage, register
 from isinglass.inference import ALGORITHMS, Algorithm, FixedPoint, Result, infer
 from isinglass.inference.result import cotangents
-from isinglass.threads import one_blas_thread
+from isinglass.runtime.blas import one_blas_thread
 
 ACCURACY = 1e-11  # of the linear system, relative to its right-hand side
 RESTART, RESTARTS = 60, 20

@@ -15,9 +15,9 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from isinglass.caching import Cache
 from isinglass.errors import InputError
 from isinglass.graph.views import View
+from isinglass.runtime.caching import Cache
 from isinglass.validation import IntArray, distinct_rows, instance, integers, items, read_only, whole_number
 
 T = TypeVar("T")

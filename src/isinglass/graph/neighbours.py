@@ -14,8 +14,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from isinglass.graph.edges import edges_of
 from isinglass.graph.factor_graph import FactorGraph
+from isinglass.graph.message_graph import edges_of
 from isinglass.validation import IntArray
 
 Unsigned = NDArray[np.uint64]

@@ -22,22 +22,13 @@ from numpy.typing import NDArray
 
 from isinglass.errors import ImpossibleEvidenceError
 from isinglass.graph.factor_graph import iter_groups
+from isinglass.graph.layout import belief_entries, first_states
 from isinglass.inference.algorithm import Algorithm, Cost, Facts, Progress, Taping, register
+from isinglass.inference.complex_step import by_tables, direction
 from isinglass.inference.evidence import base_states, impossible
-from isinglass.inference.memory import memory_limit_bytes, require_memory
-from isinglass.inference.perturb import by_tables, direction
-from isinglass.inference.result import (
-    Assignment,
-    FactorBeliefs,
-    Gradients,
-    Info,
-    Result,
-    VariableBeliefs,
-    belief_entries,
-    first_states,
-    ranked,
-)
+from isinglass.inference.result import Assignment, FactorBeliefs, Gradients, Info, Result, VariableBeliefs, ranked
 from isinglass.potentials import LogTables, Potentials
+from isinglass.runtime.memory import memory_limit_bytes, require_memory
 from isinglass.validation import IntArray, bytes_text
 
 TABLES = 4  # temporary copies of the joint table that the sums below may hold at once

@@ -13,9 +13,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from isinglass.errors import InputError
 from isinglass.graph.factor_graph import FactorGraph, iter_groups
+from isinglass.graph.layout import belief_entries, first_states
 from isinglass.graph.views import View
-from isinglass.inference.memory import memory_limit_bytes, require_memory
 from isinglass.potentials import Potentials
+from isinglass.runtime.memory import memory_limit_bytes, require_memory
 from isinglass.validation import IntArray, array_of, bytes_text, read_only, variables_of, whole_number
 
 Bound = Literal["exact", "upper", "lower"] | None
@@ -34,7 +35,7 @@ class Info:
     residual : float
         How far from a fixed point it is: the largest change of a normalised message (or belief) in the last iteration.
         Where that is within the tolerance, the most that another iteration can do to any probability, which is never
-        less and also sees what happens to small ones (`isinglass.kernels.numba.changes`).
+        less and also sees what happens to small ones (`isinglass.kernels.numba.messages.changes`).
     bound : {"exact", "upper", "lower"} or None
         What log_z is guaranteed to be of the true log Z; None if nothing is guaranteed.
     seconds : float
@@ -266,28 +267,6 @@ def ranked(states: IntArray, scores: NDArray[Any]) -> list[Assignment]:
         optimal = bool(scores[i] >= top - slack)
         found.append(Assignment(states[i], float(scores[i]), top, optimal, optimal))
     return found
-
-
-def first_states(graph: FactorGraph) -> IntArray:
-    """Return the start of each variable in a flat vector of all variables' states, and its length."""
-    return graph.cached("first_states", lambda: np.concatenate([[0], np.cumsum(graph.cards)]).astype(np.int64))
-
-
-def first_beliefs(graph: FactorGraph) -> IntArray:
-    """Return the start of each factor's belief in a flat vector that holds them group by group."""
-    return graph.cached("first_beliefs", lambda: _first_beliefs(graph))
-
-
-def _first_beliefs(graph: FactorGraph) -> IntArray:
-    first = np.zeros(graph.n_factors, np.int64)
-    for group, part in iter_groups(graph):
-        first[group.factors] = part.start + np.arange(len(group)) * group.table_size
-    return first
-
-
-def belief_entries(graph: FactorGraph) -> int:
-    """Return the length of a flat vector of all factors' beliefs."""
-    return sum(len(group) * group.table_size for group in graph.groups)
 
 
 def cotangents(

@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 
 from isinglass.errors import FileFormatError, InputError, IsinglassError
 from isinglass.io.files import PathLike, checked_path, shown_path
-from isinglass.learning.optimisers.base import OPTIMISERS, Callback, Optimizer, Progress
-from isinglass.learning.optimisers.state import State, checked_entry, packed, read_entries, unpacked, write_entries
+from isinglass.learning.optimizers.base import OPTIMISERS, Callback, Optimizer, Progress
+from isinglass.learning.optimizers.state import State, checked_entry, packed, read_entries, unpacked, write_entries
 from isinglass.validation import number, whole_number
 
 _OPTION = "option."
@@ -57,7 +57,7 @@ class Journal:
     Examples
     --------
     >>> from tempfile import TemporaryDirectory
-    >>> from isinglass.learning.optimisers import Lbfgs
+    >>> from isinglass.learning.optimizers import Lbfgs
     >>> f = lambda x: (float(np.cosh(x).sum()), np.sinh(x))
     >>> optimiser = Lbfgs(tol=1e-12)
     >>> with TemporaryDirectory() as folder:
@@ -122,7 +122,7 @@ def read_extra(path: PathLike) -> dict[str, NDArray[Any]]:
     Examples
     --------
     >>> from tempfile import TemporaryDirectory
-    >>> from isinglass.learning.optimisers import Lbfgs
+    >>> from isinglass.learning.optimizers import Lbfgs
     >>> found = Lbfgs().minimise(lambda x: (float(x @ x), 2 * x), [1.0])
     >>> with TemporaryDirectory() as folder:
     ...     save_checkpoint(f"{folder}/run.npz", Lbfgs(), found.state, {"seconds": np.array([0.5])})

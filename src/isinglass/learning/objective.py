@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from isinglass.errors import InputError
 from isinglass.gradients import Evaluation, GradientRule, log_z_loss
 from isinglass.inference import Algorithm, ConvexFreeEnergy, EntropyWeights, Info, Result, infer
-from isinglass.inference.convex_weights import WeightGradients
+from isinglass.inference.free_energy.weights import WeightGradients
 from isinglass.losses import BeliefLoss, Likelihood, Loss, LossValue, Pseudolikelihood
 from isinglass.losses.observed import component_weights
 from isinglass.models import EntropyModel, Model

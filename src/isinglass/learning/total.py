@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isinglass.learning.objective import Objective
-from isinglass.learning.spreading import Spreading
+from isinglass.runtime.threads import Spreading
 from isinglass.validation import IntArray
 
 FloatArray = NDArray[np.float64]

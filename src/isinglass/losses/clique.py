@@ -20,12 +20,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from isinglass.errors import ImpossibleLabelError
 from isinglass.graph.factor_graph import FactorGroup, iter_groups
-from isinglass.inference.result import Result, belief_entries
-from isinglass.inference.sums import sum_at
+from isinglass.graph.layout import belief_entries
+from isinglass.inference.result import Result
 from isinglass.losses.loss import BeliefLoss, LossFacts, LossValue, register
 from isinglass.losses.observed import checked_labels, checked_weights, chosen, table_entries
 from isinglass.losses.rules import log_rule, quadratic_rule
 from isinglass.losses.univariate import REMEDY
+from isinglass.segments import sum_at
 from isinglass.validation import IntArray
 
 

@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isinglass.graph.factor_graph import FactorGraph
-from isinglass.inference.sums import sum_at
 from isinglass.potentials import Potentials
+from isinglass.segments import sum_at
 from isinglass.validation import IntArray
 
 FloatArray = NDArray[np.float64]

@@ -22,10 +22,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from isinglass.errors import InputError
 from isinglass.graph.factor_graph import FactorGroup
-from isinglass.inference.sums import sum_at
 from isinglass.losses.loss import Loss, LossFacts, register
 from isinglass.losses.observed import component_weights, known_states, table_entries
 from isinglass.potentials import Potentials
+from isinglass.segments import sum_at
 from isinglass.validation import IntArray
 
 

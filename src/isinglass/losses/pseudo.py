@@ -22,13 +22,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from isinglass.errors import InputError
 from isinglass.graph.factor_graph import FactorGraph, FactorGroup
-from isinglass.inference.blocks import state_blocks
-from isinglass.inference.result import first_states
-from isinglass.inference.sums import sum_at
+from isinglass.graph.layout import first_states, state_blocks
 from isinglass.losses.hidden import HiddenSums, hidden_terms
 from isinglass.losses.loss import Loss, LossFacts, register
 from isinglass.losses.observed import checked_weights, known_states, table_entries, table_strides
 from isinglass.potentials import Potentials
+from isinglass.segments import sum_at
 from isinglass.validation import IntArray, instance, whole_number
 
 

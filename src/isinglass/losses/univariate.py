@@ -19,12 +19,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from isinglass.errors import ImpossibleLabelError
-from isinglass.inference.blocks import state_blocks
+from isinglass.graph.layout import state_blocks
 from isinglass.inference.result import Result
-from isinglass.inference.sums import sum_at
 from isinglass.losses.loss import BeliefLoss, LossFacts, LossValue, register
 from isinglass.losses.observed import checked_labels, checked_weights
 from isinglass.losses.rules import log_rule, quadratic_rule
+from isinglass.segments import sum_at
 from isinglass.validation import IntArray
 
 REMEDY = "a hard zero (-inf) or evidence forbids it, or it underflows; use -1 there, or a loss without logarithms"

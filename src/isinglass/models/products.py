@@ -4,7 +4,7 @@ A complex array is two real ones side by side, so A (u + i v) is the product of 
 converted, and a complex step (Hessian-vector products) costs two real products.
 
 A row of the product has the same bits whatever other rows there are: SciPy multiplies sparse matrices row by row, and
-dense ones are multiplied by loops of our own (`isinglass.kernels.numba.products`), not by a BLAS.
+dense ones are multiplied by loops of our own (`isinglass.kernels.numba.arithmetic.products`), not by a BLAS.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def _product(matrix: Matrix, flat: NDArray[Any]) -> NDArray[Any]:
 
 def _by_rows(left: NDArray[np.float64], right: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return left · right. The loop takes columns two by two."""
-    from isinglass.kernels.numba.products import rows_times
+    from isinglass.kernels.numba.arithmetic.products import rows_times
 
     columns = right.shape[1]
     if columns % 2:
@@ -59,7 +59,7 @@ def _by_rows(left: NDArray[np.float64], right: NDArray[np.float64]) -> NDArray[n
 
 def _transposed(left: NDArray[np.float64], right: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return leftᵀ · right. The inner loop runs over the longer rows."""
-    from isinglass.kernels.numba.products import transposed_times
+    from isinglass.kernels.numba.arithmetic.products import transposed_times
 
     if left.shape[1] > right.shape[1]:
         return np.ascontiguousarray(_transposed(right, left).T)
