@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
-from isinglass.validation import IntArray
+from isinglass.typing import Array, FloatArray, IntArray
 
 
-def sum_at(places: IntArray, values: NDArray[Any], length: int) -> NDArray[Any]:
+def sum_at(places: IntArray, values: Array, length: int) -> Array:
     """Add up real or complex values that share a place, in their order.
 
     Examples
@@ -19,13 +16,13 @@ def sum_at(places: IntArray, values: NDArray[Any], length: int) -> NDArray[Any]:
     [4.0, 0.0, 2.0]
     """
     where = places.ravel()
-    total: NDArray[Any] = np.bincount(where, values.real.ravel(), length)
+    total: Array = np.bincount(where, values.real.ravel(), length)
     if values.dtype.kind == "c":
         total = total + 1j * np.bincount(where, values.imag.ravel(), length)
     return total
 
 
-def largest(owner: IntArray, values: NDArray[np.float64], n: int) -> NDArray[np.float64]:
+def largest(owner: IntArray, values: FloatArray, n: int) -> FloatArray:
     """Return the largest size of a value in each of n components.
 
     Examples
@@ -45,7 +42,7 @@ def largest(owner: IntArray, values: NDArray[np.float64], n: int) -> NDArray[np.
     return found
 
 
-def largest_parts(owner: IntArray, values: NDArray[Any], n: int) -> NDArray[np.float64]:
+def largest_parts(owner: IntArray, values: Array, n: int) -> FloatArray:
     """Return the same of the real and, if there are any, of the imaginary parts, (parts, n)."""
     parts = (values.real, values.imag) if values.dtype.kind == "c" else (values,)
     return np.array([largest(owner, part, n) for part in parts])
@@ -66,7 +63,7 @@ def place_in(owner: IntArray) -> IntArray:
     return place
 
 
-def sum_rows(places: IntArray, rows: NDArray[Any], length: int) -> NDArray[Any]:
+def sum_rows(places: IntArray, rows: Array, length: int) -> Array:
     """Add up rows that share a place; rows that are all in their places are returned as they are.
 
     Examples
@@ -79,7 +76,7 @@ def sum_rows(places: IntArray, rows: NDArray[Any], length: int) -> NDArray[Any]:
     return np.stack([sum_at(places, column, length) for column in rows.T], axis=1)
 
 
-def component_sums(component: IntArray, starts: IntArray | None, values: NDArray[Any], n: int) -> NDArray[Any]:
+def component_sums(component: IntArray, starts: IntArray | None, values: Array, n: int) -> Array:
     """Sum values of variables or factors for each component, faster where a component's are side by side (`starts`).
 
     What other components hold changes no bit of a sum.
@@ -87,7 +84,7 @@ def component_sums(component: IntArray, starts: IntArray | None, values: NDArray
     if starts is None:
         with np.errstate(invalid="ignore"):
             return sum_at(component, values, n)
-    total: NDArray[Any] = np.zeros(n, values.dtype)
+    total: Array = np.zeros(n, values.dtype)
     if len(starts):
         total[component[starts]] = np.add.reduceat(values, starts)
     return total

@@ -17,7 +17,7 @@ from isinglass.errors import InputError
 from isinglass.graph.layout import state_blocks
 from isinglass.inference.result import Result
 from isinglass.potentials import Potentials
-from isinglass.validation import IntArray
+from isinglass.typing import IntArray
 
 
 @register

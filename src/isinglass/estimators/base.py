@@ -13,7 +13,6 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from isinglass import decoding
 from isinglass.errors import InputError, no_convergence_warnings, warn_of_convergence
@@ -49,9 +48,9 @@ from isinglass.learning.training.stages import (
 from isinglass.models import EntropyModel, Model
 from isinglass.models.symmetry import require_symmetric
 from isinglass.runtime.sklearn_base import BaseEstimator, NotFittedError
-from isinglass.validation import IntArray, whole_number
+from isinglass.typing import Array, FloatArray, IntArray
+from isinglass.validation import whole_number
 
-FloatArray = NDArray[np.float64]
 # what the compiled data depend on
 _OF_DATA = ("bias", "edge_bias", "edges", "symmetric", "class_weight", "entropy", "inference")
 
@@ -97,11 +96,11 @@ class CRF(BaseEstimator):  # type: ignore[misc]
         """Check examples and compile their log-potentials; the structure of a `like` model may be used again."""
 
     @abstractmethod
-    def _arrays(self, X: Any) -> Iterator[NDArray[Any]]:
+    def _arrays(self, X: Any) -> Iterator[Array]:
         """Return what X is made of, one array after the other."""
 
     @abstractmethod
-    def _shaped(self, X: Any, flat: NDArray[Any], sizes: IntArray) -> Any:
+    def _shaped(self, X: Any, flat: Array, sizes: IntArray) -> Any:
         """Hand out one row for each variable in the shape of the data."""
 
     def fit(self, X: Any, Y: Any, sample_weight: Any = None, validation: Any = None) -> Self:
@@ -368,7 +367,7 @@ class CRF(BaseEstimator):  # type: ignore[misc]
         stages: list[CRF] = stages_of(self)
         return stages[min(getattr(self, "stage_", len(stages)), len(stages) - 1)]
 
-    def _decoded(self, result: Result) -> NDArray[Any]:
+    def _decoded(self, result: Result) -> Array:
         return decoding.make(self._stage().decoder)(result)
 
     def _infer(self, X: Any) -> tuple[Model, Result]:

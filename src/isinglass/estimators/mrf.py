@@ -7,7 +7,6 @@ import warnings
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from isinglass.errors import InputError, no_convergence_warnings, warn_of_convergence
 from isinglass.gradients import rule
@@ -25,9 +24,9 @@ from isinglass.learning.training.loop import warning_of
 from isinglass.losses import Likelihood
 from isinglass.models import Model, table_model
 from isinglass.runtime.sklearn_base import BaseEstimator, NotFittedError
-from isinglass.validation import IntArray, flag, integers, number, whole_number
+from isinglass.typing import FloatArray, IntArray
+from isinglass.validation import flag, integers, number, whole_number
 
-FloatArray = NDArray[np.float64]
 METHODS = ("ml", "pseudo")
 
 

@@ -21,7 +21,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from isinglass.errors import InputError, no_convergence_warnings
 from isinglass.gradients.perturbation import STEP, complex_start, require_same_point
@@ -30,6 +30,7 @@ from isinglass.inference.api import infer
 from isinglass.inference.evidence import checked
 from isinglass.inference.result import Gradients, Result
 from isinglass.potentials import LogTables, Potentials, sum_tables
+from isinglass.typing import FloatArray
 from isinglass.validation import Evidence, real_numbers
 
 Loss = Callable[[Result], tuple[Any, Any, Any]]
@@ -121,7 +122,7 @@ def _carried_back(result: Result, loss: Loss | None, log_z: Any, variables: Any,
     return result.backward(0.0 if bars[0] is None else bars[0], bars[1], bars[2])
 
 
-def _direction(potentials: Potentials, given: Any) -> list[NDArray[np.float64]]:
+def _direction(potentials: Potentials, given: Any) -> list[FloatArray]:
     """Lay out a direction like `Potentials.groups`."""
     groups = getattr(given, "groups", None)
     if groups is None:
@@ -133,7 +134,7 @@ def _direction(potentials: Potentials, given: Any) -> list[NDArray[np.float64]]:
     return [real_numbers(g, "direction", "real numbers") for g in groups]
 
 
-def _from_factors(potentials: Potentials, given: Sequence[ArrayLike]) -> list[NDArray[np.float64]]:
+def _from_factors(potentials: Potentials, given: Sequence[ArrayLike]) -> list[FloatArray]:
     n = potentials.graph.n_factors
     if not isinstance(given, Sequence | np.ndarray) or len(given) != n:
         got = f"{len(given)}" if hasattr(given, "__len__") else type(given).__name__
@@ -154,7 +155,7 @@ def _from_factors(potentials: Potentials, given: Sequence[ArrayLike]) -> list[ND
     return [np.where(np.isnan(s), 0.0, s) for s in steps]  # tables that no factor uses
 
 
-def _moved(potentials: Potentials, steps: list[NDArray[np.float64]], by: complex) -> Potentials:
+def _moved(potentials: Potentials, steps: list[FloatArray], by: complex) -> Potentials:
     tables = [t + by * s for t, s in zip(potentials.groups, steps, strict=True)]
     return Potentials._build(potentials.graph, tables, potentials.table_ids, potentials.evidence)
 
@@ -172,9 +173,7 @@ def _covariances(result: Result, log_z: ArrayLike) -> Gradients:
     return Gradients(groups, of_factors, np.zeros(0), 0.0, lambda: np.zeros(graph.n_factors))
 
 
-def _differences(
-    potentials: Potentials, algorithm: Algorithm, steps: list[NDArray[np.float64]], loss: Loss
-) -> Gradients:
+def _differences(potentials: Potentials, algorithm: Algorithm, steps: list[FloatArray], loss: Loss) -> Gradients:
     """Differentiate the gradient of a loss by exact inference along a direction."""
     reach = 0.0
     for step, ids in zip(steps, potentials.table_ids, strict=True):

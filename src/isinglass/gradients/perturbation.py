@@ -21,7 +21,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from isinglass.errors import InputError
 from isinglass.graph.factor_graph import FactorGraph
@@ -30,6 +30,7 @@ from isinglass.inference.complex_step import along_beliefs
 from isinglass.inference.evidence import checked
 from isinglass.inference.result import Gradients, Result, VariableBeliefs, cotangents
 from isinglass.potentials import Potentials
+from isinglass.typing import Array, FloatArray
 from isinglass.validation import Evidence
 
 STEP = 1e-20
@@ -150,11 +151,11 @@ def complex_start(result: Result) -> Result:
     return replace(result, variables=VariableBeliefs(result.potentials.graph, flat))
 
 
-def _imaginary(result: Result) -> list[NDArray[np.float64]]:
+def _imaginary(result: Result) -> list[FloatArray]:
     return [result.variables.flat.imag, *(g.imag for g in result.factors.groups)]
 
 
-def _relative_change(graph: FactorGraph, before: list[NDArray[Any]], after: list[NDArray[Any]]) -> float:
+def _relative_change(graph: FactorGraph, before: list[Array], after: list[Array]) -> float:
     """Return the largest change of an imaginary part in a component, relative to the component's largest."""
     change, size = np.zeros(graph.n_components), np.zeros(graph.n_components)
     owners = [np.repeat(graph.variable_component, graph.cards)]

@@ -15,9 +15,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
-
-from numpy.typing import NDArray
+from typing import ClassVar, NamedTuple
 
 from isinglass.errors import InputError
 from isinglass.gradients.perturbation import perturbation
@@ -27,6 +25,7 @@ from isinglass.inference.free_energy.weights import WeightGradients
 from isinglass.losses import LossValue
 from isinglass.potentials import Potentials, sum_tables
 from isinglass.registry import Registry
+from isinglass.typing import Array
 
 
 class Evaluation(NamedTuple):
@@ -35,8 +34,8 @@ class Evaluation(NamedTuple):
     `weights` are derivatives by the entropy weights of a convex free energy, from the rule "implicit".
     """
 
-    value: NDArray[Any]
-    groups: tuple[NDArray[Any], ...]
+    value: Array
+    groups: tuple[Array, ...]
     info: Info
     weights: WeightGradients | None = None
 
@@ -167,7 +166,7 @@ def _no_fixed_point(algorithm: Algorithm) -> str | None:
     return None
 
 
-def belief_sums(result: Result, weights: NDArray[Any]) -> tuple[NDArray[Any], ...]:
+def belief_sums(result: Result, weights: Array) -> tuple[Array, ...]:
     """Sum the beliefs of factors, times their component's weight, over the factors that share a table."""
     graph = result.potentials.graph
     weighted = []
@@ -177,6 +176,6 @@ def belief_sums(result: Result, weights: NDArray[Any]) -> tuple[NDArray[Any], ..
     return sum_tables(result.potentials, weighted)
 
 
-def log_z_loss(weights: NDArray[Any]) -> Loss:
+def log_z_loss(weights: Array) -> Loss:
     """Return log Z of each component, times its weight, as a loss."""
     return lambda result: LossValue(weights * result.component_log_z, weights.copy(), None, None)

@@ -8,7 +8,6 @@ and going back costs one more forward pass. Derivatives are the same to the last
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from isinglass.graph.factor_graph import FactorGraph
 from isinglass.graph.message_graph import edges_of
@@ -16,11 +15,12 @@ from isinglass.inference import Algorithm
 from isinglass.inference.algorithm import Taping
 from isinglass.inference.message_passing.algorithms import MessagePassing
 from isinglass.potentials import Potentials
+from isinglass.typing import FloatArray
 
 FULL_BYTES = 2**29
 
 
-def full_tape_bytes(graph: FactorGraph, algorithm: Algorithm, item: int = 8) -> NDArray[np.float64]:
+def full_tape_bytes(graph: FactorGraph, algorithm: Algorithm, item: int = 8) -> FloatArray:
     """Return the most bytes that a full tape of message passing takes for each component; 0 for other inferences.
 
     Examples

@@ -7,7 +7,7 @@ import numpy as np
 from isinglass.graph.builders import grid_graph
 from isinglass.graph.factor_graph import FactorGraph
 from isinglass.graph.message_graph import edges_of
-from isinglass.validation import IntArray
+from isinglass.typing import IntArray
 
 
 def grid_shape(graph: FactorGraph) -> tuple[int, int] | None:

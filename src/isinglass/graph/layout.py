@@ -7,7 +7,8 @@ from typing import NamedTuple
 import numpy as np
 
 from isinglass.graph.factor_graph import FactorGraph, iter_groups
-from isinglass.validation import IntArray, read_only
+from isinglass.typing import IntArray
+from isinglass.validation import read_only
 
 
 class StateBlock(NamedTuple):

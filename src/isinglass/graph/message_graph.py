@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from isinglass.graph.factor_graph import FactorGraph
-from isinglass.validation import IntArray
+from isinglass.typing import IntArray
 
 
 class Edges(NamedTuple):

@@ -17,7 +17,7 @@ from isinglass.errors import InputError
 from isinglass.graph.factor_graph import FactorGraph
 from isinglass.graph.grids import grid_shapes
 from isinglass.graph.message_graph import edges_of
-from isinglass.validation import IntArray
+from isinglass.typing import IntArray
 
 
 def tree_schedule(graph: FactorGraph) -> IntArray:

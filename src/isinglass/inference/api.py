@@ -16,7 +16,8 @@ from isinglass.inference.junction_tree.algorithm import Exact
 from isinglass.inference.result import Assignment, Result
 from isinglass.potentials import Potentials
 from isinglass.runtime.memory import memory_limit_bytes
-from isinglass.validation import Evidence, IntArray, RandomState, bytes_text, generator, whole_number
+from isinglass.typing import IntArray
+from isinglass.validation import Evidence, RandomState, bytes_text, generator, whole_number
 
 
 def infer(

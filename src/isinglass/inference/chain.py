@@ -8,17 +8,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from isinglass.errors import ImpossibleEvidenceError
 from isinglass.models.chain.attributes import aligned, width_of
 from isinglass.models.chain.model import ends_of
-from isinglass.validation import IntArray
-
-FloatArray = NDArray[np.float64]
+from isinglass.typing import Array, FloatArray, IntArray, Mask
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,7 +78,7 @@ class Posterior:
     nodes: FloatArray
     alpha: FloatArray
     v: FloatArray
-    flagged: NDArray[np.bool_]
+    flagged: Mask
     logs: dict[int, tuple[FloatArray, FloatArray]]
 
     def rows(self, s: int) -> slice:
@@ -243,7 +239,7 @@ def _log_sums(rows: FloatArray) -> FloatArray:
         return np.asarray(np.log(np.exp(rows - top[:, None]).sum(axis=1)) + top)
 
 
-def best_labels(scores: FloatArray, offsets: IntArray, transition: Transition) -> tuple[NDArray[np.int64], FloatArray]:
+def best_labels(scores: FloatArray, offsets: IntArray, transition: Transition) -> tuple[IntArray, FloatArray]:
     """Return the best labels of all tokens and the score of each sequence; `scores` are overwritten."""
     from isinglass.kernels.numba.chains.paths import viterbi
 
@@ -296,6 +292,6 @@ def derivative(found: Posterior, node_bars: FloatArray, pair_bars: FloatArray | 
 
 def _padded(table: FloatArray, fill: float) -> FloatArray:
     width = width_of(len(table))
-    padded: NDArray[Any] = np.full((width, width), fill)
+    padded: Array = np.full((width, width), fill)
     padded[: len(table), : len(table)] = table
     return padded

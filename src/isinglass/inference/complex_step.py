@@ -12,22 +12,20 @@ tables, so a loss of a variable's belief perturbs the smallest factor that holds
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from isinglass.errors import InputError
 from isinglass.graph.factor_graph import FactorGraph, iter_groups
 from isinglass.graph.layout import first_states
 from isinglass.inference.result import Gradients, Result
 from isinglass.potentials import LogTables, Potentials, sum_tables
-from isinglass.validation import IntArray
+from isinglass.typing import Array, FloatArray, IntArray
 
 EXPONENT = -66  # of a step as a power of two
 
 
-def small_step(largest: NDArray[np.float64]) -> IntArray:
+def small_step(largest: FloatArray) -> IntArray:
     """Return the exponents of steps so small that their squares vanish."""
     return EXPONENT - np.frexp(largest)[1].astype(np.int64)
 
@@ -35,10 +33,10 @@ def small_step(largest: NDArray[np.float64]) -> IntArray:
 def along_beliefs(
     run: Callable[[Potentials], Result],
     potentials: Potentials,
-    z_bar: NDArray[Any],
-    variables_bar: NDArray[Any],
-    factors_bar: NDArray[Any],
-    shifts: Callable[[NDArray[np.float64]], IntArray] = small_step,
+    z_bar: Array,
+    variables_bar: Array,
+    factors_bar: Array,
+    shifts: Callable[[FloatArray], IntArray] = small_step,
 ) -> Gradients:
     """Carry derivatives by log Z and the (flat) beliefs back to the log tables; `run` infers.
 
@@ -60,7 +58,7 @@ def along_beliefs(
     return by_tables(potentials, slopes)
 
 
-def by_tables(potentials: Potentials, slopes: Sequence[NDArray[Any]]) -> Gradients:
+def by_tables(potentials: Potentials, slopes: Sequence[Array]) -> Gradients:
     """Return gradients of an exact inference, given the derivatives by the table of each factor, group by group."""
     graph, groups = potentials.graph, sum_tables(potentials, slopes)
     of_factors = LogTables(graph, groups, potentials.table_ids)
@@ -68,8 +66,8 @@ def by_tables(potentials: Potentials, slopes: Sequence[NDArray[Any]]) -> Gradien
 
 
 def direction(
-    graph: FactorGraph, variables_bar: NDArray[Any], factors_bar: NDArray[Any], shift: IntArray | None = None
-) -> list[NDArray[np.float64]]:
+    graph: FactorGraph, variables_bar: Array, factors_bar: Array, shift: IntArray | None = None
+) -> list[FloatArray]:
     """Add up derivatives by all beliefs, times 2^shift in each component, in one table for each factor."""
     moved = np.zeros(graph.n_components, np.int64) if shift is None else shift
     by_state = np.repeat(moved[graph.variable_component], graph.cards) if len(moved) > 1 else moved
@@ -86,7 +84,7 @@ def direction(
     return steps
 
 
-def _largest(graph: FactorGraph, variables_bar: NDArray[Any], factors_bar: NDArray[Any]) -> NDArray[np.float64]:
+def _largest(graph: FactorGraph, variables_bar: Array, factors_bar: Array) -> FloatArray:
     """Return the size of the largest derivative in each component."""
     if graph.n_components == 1:
         return np.array([max(np.abs(variables_bar).max(initial=0.0), np.abs(factors_bar).max(initial=0.0))])

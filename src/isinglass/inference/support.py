@@ -12,7 +12,6 @@ from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import null_space
 
 from isinglass.errors import ImpossibleEvidenceError
@@ -20,9 +19,7 @@ from isinglass.graph.factor_graph import FactorGroup, iter_groups
 from isinglass.graph.layout import belief_entries, first_states
 from isinglass.inference.evidence import impossible
 from isinglass.potentials import Potentials
-from isinglass.validation import IntArray
-
-Mask = NDArray[np.bool_]
+from isinglass.typing import FloatArray, IntArray, Mask
 
 
 class Support(NamedTuple):
@@ -87,7 +84,7 @@ def _along(group: FactorGroup, slot: int, length: int) -> list[int]:
     return [length] + [k if a == slot else 1 for a, k in enumerate(group.shape)]
 
 
-def ties_of(digits: IntArray, cards: tuple[int, ...]) -> NDArray[np.float64]:
+def ties_of(digits: IntArray, cards: tuple[int, ...]) -> FloatArray:
     """Return the ties of a link, (ties, states of its slots), from the configurations that are left.
 
     Examples
@@ -101,7 +98,7 @@ def ties_of(digits: IntArray, cards: tuple[int, ...]) -> NDArray[np.float64]:
 
 
 @lru_cache(maxsize=4096)
-def _ties(digits: bytes, shape: tuple[int, int], cards: tuple[int, ...]) -> NDArray[np.float64]:
+def _ties(digits: bytes, shape: tuple[int, int], cards: tuple[int, ...]) -> FloatArray:
     states = np.frombuffer(digits, np.int64).reshape(shape)
     starts = np.concatenate([[0], np.cumsum(cards)])
     marginals = np.zeros((len(states), starts[-1]))
@@ -111,6 +108,6 @@ def _ties(digits: bytes, shape: tuple[int, int], cards: tuple[int, ...]) -> NDAr
     for slot in range(1, len(cards)):
         trivial[slot - 1, : starts[1]] = 1
         trivial[slot - 1, starts[slot] : starts[slot + 1]] = -1
-    found: NDArray[np.float64] = null_space(np.concatenate([marginals, trivial])).T
+    found: FloatArray = null_space(np.concatenate([marginals, trivial])).T
     found[np.abs(found) < 1e-12] = 0
     return found

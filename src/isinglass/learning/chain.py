@@ -20,7 +20,6 @@ from threading import local
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from isinglass.errors import ImpossibleLabelError, InputError
 from isinglass.inference.chain import Posterior, Room, Transition, derivative, posterior, require_possible
@@ -31,9 +30,8 @@ from isinglass.models.chain.attributes import aligned, width_of
 from isinglass.models.chain.label_states import LabelStates
 from isinglass.models.chain.model import PIECE, SequenceModel, Sequences, Tables, ends_of
 from isinglass.runtime.threads import Spreading
-from isinglass.validation import IntArray
+from isinglass.typing import FloatArray, IntArray, Mask
 
-FloatArray = NDArray[np.float64]
 _FEWEST, _MOST_PAIRS = 64, 2**20
 _REMEDY = "a forbidden transition rules it out, or it underflows; use None (not observed) there"
 
@@ -72,7 +70,7 @@ class Piece:
         return np.where(none, 0.0, np.append(self.weights, 0.0)[self.offsets[:-1]])
 
     @cached_property
-    def every(self) -> NDArray[np.bool_]:
+    def every(self) -> Mask:
         """Whether all labels of a sequence are known, and count."""
         return self._whole(self.labels >= 0) & (self.sequence_weights > 0)
 
@@ -88,7 +86,7 @@ class Piece:
         inside[ends_of(self.offsets)[0]] = False
         return np.flatnonzero(inside)
 
-    def _whole(self, what: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    def _whole(self, what: Mask) -> Mask:
         """Tell for which sequences something is true of all tokens."""
         wrong = np.concatenate([[0], np.cumsum(~what)])
         return np.asarray(wrong[self.offsets[1:]] == wrong[self.offsets[:-1]])
@@ -333,7 +331,7 @@ def clique(
     return float((weights * values).sum()), totals
 
 
-def _require_believed(bad: NDArray[np.bool_], rows: IntArray, piece: Piece) -> None:
+def _require_believed(bad: Mask, rows: IntArray, piece: Piece) -> None:
     """Refuse labels that the model forbids."""
     if bad.any():
         piece.refuse(int(rows[np.argmax(bad)]), "one of belief zero")

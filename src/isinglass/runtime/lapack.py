@@ -11,12 +11,11 @@ import ctypes
 from functools import cache
 from typing import Any
 
-import numpy as np
 from numba.extending import get_cython_function_address
-from numpy.typing import NDArray
 
 from isinglass.runtime.blas import one_blas_thread
 from isinglass.runtime.interrupts import interruptible
+from isinglass.typing import FloatArray
 
 LONG = 1e9  # steps of a factorisation, a tenth of a second, above which Ctrl-C is heard meanwhile
 _INT, _DOUBLE = ctypes.POINTER(ctypes.c_int), ctypes.POINTER(ctypes.c_double)
@@ -26,7 +25,7 @@ _ARGUMENTS = {  # after the letter that says which triangle
 }
 
 
-def factorise_band(band: NDArray[np.float64]) -> bool:
+def factorise_band(band: FloatArray) -> bool:
     """Replace a positive definite matrix by its lower Cholesky factor; tell whether it was one.
 
     Parameters
@@ -45,7 +44,7 @@ def factorise_band(band: NDArray[np.float64]) -> bool:
     return interruptible(_factorise_band, band) if long else _factorise_band(band)
 
 
-def _factorise_band(band: NDArray[np.float64]) -> bool:
+def _factorise_band(band: FloatArray) -> bool:
     n, width = band.shape
     status = ctypes.c_int()
     with one_blas_thread():
@@ -53,7 +52,7 @@ def _factorise_band(band: NDArray[np.float64]) -> bool:
     return status.value == 0
 
 
-def solve_band(factor: NDArray[np.float64], x: NDArray[np.float64]) -> None:
+def solve_band(factor: FloatArray, x: FloatArray) -> None:
     """Solve with a factor in place.
 
     Examples
@@ -81,5 +80,5 @@ def _int(value: int) -> Any:
     return ctypes.c_int(value)
 
 
-def _address(array: NDArray[np.float64]) -> Any:
+def _address(array: FloatArray) -> Any:
     return array.ctypes.data_as(_DOUBLE)

@@ -18,7 +18,6 @@ from operator import attrgetter, itemgetter
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from isinglass.errors import InputError
 from isinglass.estimators.sequence import persistence as chain_files
@@ -40,9 +39,9 @@ from isinglass.models.chain.attributes import width_of
 from isinglass.models.chain.model import SequenceModel, Sequences
 from isinglass.runtime.sklearn_base import BaseEstimator, NotFittedError
 from isinglass.runtime.threads import Spreading
+from isinglass.typing import FloatArray, IntArray
 from isinglass.validation import RandomState, generator, whole_number
 
-FloatArray = NDArray[np.float64]
 _log_z = attrgetter("log_z")
 
 
@@ -62,7 +61,7 @@ class SequenceEstimator(BaseEstimator):  # type: ignore[misc]
     def _checked(self) -> Any:
         """Check every parameter of the estimator."""
 
-    def _normalise(self, scores: FloatArray, offsets: NDArray[np.int64], transition: Transition) -> None:
+    def _normalise(self, scores: FloatArray, offsets: IntArray, transition: Transition) -> None:
         """Change scores so that p(y | X) is proportional to the exponential of their sum; a CRF's are so already."""
 
     def encode(self, X: Any) -> Encoded:
@@ -193,7 +192,7 @@ class SequenceEstimator(BaseEstimator):  # type: ignore[misc]
         data = self.index_.encode(X)
         return data, constraints(forced, allowed, forbidden, self.classes_, data.offsets)
 
-    def _codes(self, data: Encoded, rules: Constraints) -> NDArray[np.int64]:
+    def _codes(self, data: Encoded, rules: Constraints) -> IntArray:
         """Decode, and return the numbers of the labels."""
         if decoder_of(self) == "mpm":
             return np.asarray(self._beliefs(data, rules).argmax(axis=1))
@@ -209,7 +208,7 @@ class SequenceEstimator(BaseEstimator):  # type: ignore[misc]
             [np.zeros((0, states.card)), *(states.collect(one.nodes[:, : states.count]) for one in found)]
         )
 
-    def _spelt(self, codes: NDArray[np.int64], data: Encoded) -> list[list[Any]]:
+    def _spelt(self, codes: IntArray, data: Encoded) -> list[list[Any]]:
         """Return labels for numbers, sequence by sequence."""
         names = list(map(self.classes_.__getitem__, codes.tolist()))
         ends = data.offsets.tolist()
@@ -219,7 +218,7 @@ class SequenceEstimator(BaseEstimator):  # type: ignore[misc]
         self,
         data: Encoded,
         rules: Constraints,
-        work: Callable[[FloatArray, NDArray[np.int64], Transition], Any],
+        work: Callable[[FloatArray, IntArray, Transition], Any],
         values: Callable[[Any], FloatArray] | None = None,
     ) -> list[Any]:
         """Do some work on every piece of the data, side by side; `values` of it must be finite for each sequence."""
@@ -241,9 +240,7 @@ class SequenceEstimator(BaseEstimator):  # type: ignore[misc]
         return Spreading(jobs_of(self.n_jobs))(one, list(sequences.pieces()))
 
 
-def _n_best(
-    scores: FloatArray, offsets: NDArray[np.int64], transition: Transition, n: int
-) -> list[tuple[NDArray[np.int64], FloatArray]]:
+def _n_best(scores: FloatArray, offsets: IntArray, transition: Transition, n: int) -> list[tuple[IntArray, FloatArray]]:
     """Return the n best labellings of each sequence, with log-probabilities."""
     found = []
     log_z = posterior(scores.copy(), offsets, transition, back=False).log_z

@@ -6,18 +6,16 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from isinglass.errors import InputError
 from isinglass.estimators.sequence.features import codes_of, flat_labels, observed_labels
 from isinglass.models.chain.label_states import LabelStates
 from isinglass.models.chain.model import ends_of
-from isinglass.validation import IntArray, items
+from isinglass.typing import FloatArray, IntArray, Mask
+from isinglass.validation import items
 
-BoolArray = NDArray[np.bool_]
 
-
-def forbidden_table(pairs: Any, classes: list[Any], argument: str = "forbidden") -> BoolArray:
+def forbidden_table(pairs: Any, classes: list[Any], argument: str = "forbidden") -> Mask:
     """Return a table (labels + 1, labels + 1) of neighbours that may not be.
 
     Parameters
@@ -51,14 +49,14 @@ def forbidden_table(pairs: Any, classes: list[Any], argument: str = "forbidden")
 class Constraints:
     """Labels that tokens may have (tokens, labels), None for any; and neighbours that may not be."""
 
-    allowed: BoolArray | None
-    forbidden: BoolArray
+    allowed: Mask | None
+    forbidden: Mask
 
-    def ruled(self, transition: NDArray[np.float64], states: LabelStates) -> NDArray[np.float64]:
+    def ruled(self, transition: FloatArray, states: LabelStates) -> FloatArray:
         """Return transitions of states with -inf for neighbours that may not be."""
         return np.where(self.forbidden[np.ix_(states.label_of, states.label_of)], -np.inf, transition)
 
-    def rule_out(self, scores: NDArray[np.float64], first: int, offsets: IntArray, states: LabelStates) -> None:
+    def rule_out(self, scores: FloatArray, first: int, offsets: IntArray, states: LabelStates) -> None:
         """Give the score -inf to states that may not be, in sequences with these offsets from token `first` on."""
         k, labels = states.card, states.label_of
         begins, ends = ends_of(offsets)
@@ -71,7 +69,7 @@ class Constraints:
 def constraints(forced: Any, allowed: Any, forbidden: Any, classes: list[Any], offsets: IntArray) -> Constraints:
     """Check what a caller rules out."""
     table = forbidden_table(forbidden, classes)
-    mask: BoolArray | None = None
+    mask: Mask | None = None
     if allowed is not None:
         mask = _allowed(allowed, classes, offsets)
     if forced is not None:
@@ -84,7 +82,7 @@ def constraints(forced: Any, allowed: Any, forbidden: Any, classes: list[Any], o
     return Constraints(mask, table)
 
 
-def _allowed(allowed: Any, classes: list[Any], offsets: IntArray) -> BoolArray:
+def _allowed(allowed: Any, classes: list[Any], offsets: IntArray) -> Mask:
     """Return which labels each token may have."""
     places = {label: i for i, label in enumerate(classes)}
     flat = flat_labels(allowed, offsets, "allowed")

@@ -21,7 +21,8 @@ from scipy.sparse import csr_array, csr_matrix, issparse
 from isinglass.errors import InputError
 from isinglass.learning.training.checks import refuse_spins
 from isinglass.models.checks import matrix, stacked
-from isinglass.validation import IntArray, items
+from isinglass.typing import Array, FloatArray, IntArray
+from isinglass.validation import items
 
 _FORM = "a list of sequences: arrays (length, features), or lists of dicts or of lists of strings"
 _NUMBERS = (bool, int, float, np.bool_, np.integer, np.floating)
@@ -90,7 +91,7 @@ class Encoded:
     offsets: IntArray
     index: FeatureIndex
 
-    def contents(self) -> Iterable[NDArray[Any]]:
+    def contents(self) -> Iterable[Array]:
         """Return arrays that tell these tokens from others."""
         return self.X.data, self.X.indices, self.X.indptr, self.offsets
 
@@ -198,9 +199,7 @@ class FeatureIndex:
         counts = np.diff(X.indptr)
         return self._joined(X.indices, X.data, counts, _offsets(map(_length, sequences)))
 
-    def _joined(
-        self, columns: NDArray[Any], values: NDArray[np.float64] | None, counts: IntArray, offsets: IntArray
-    ) -> Encoded:
+    def _joined(self, columns: Array, values: FloatArray | None, counts: IntArray, offsets: IntArray) -> Encoded:
         """Drop what is unknown or zero, and append the constant."""
         starts = _offsets(counts)
         kept = columns >= 0 if values is None else (columns >= 0) & (values != 0)
@@ -271,7 +270,7 @@ def _joined_rows(sequences: list[Any]) -> Any:
 
 def _named(
     sequences: list[Any], number: Callable[[str], int], table: NameTable | None = None
-) -> tuple[NDArray[Any], Any, IntArray, IntArray]:
+) -> tuple[Array, Any, IntArray, IntArray]:
     """Return the numbers, values (None: all 1) of all attributes, how many a token has, and the offsets.
 
     A `table` does what `number` does, faster, where it can.
@@ -298,7 +297,7 @@ def _named(
     return columns, values, counts, _offsets(map(len, sequences))
 
 
-def _pairs(keys: list[Any], given: list[Any]) -> tuple[list[str], NDArray[np.float64]]:
+def _pairs(keys: list[Any], given: list[Any]) -> tuple[list[str], FloatArray]:
     """Turn keys and values of dicts into names and numbers."""
     kinds = set(map(type, given))
     odd = [kind for kind in kinds if not issubclass(kind, (str, *_NUMBERS))]

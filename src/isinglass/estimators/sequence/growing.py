@@ -10,15 +10,12 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from isinglass.estimators.sequence.features import FeatureIndex
 from isinglass.learning.optimizers.state import State
 from isinglass.models.chain.attributes import StateFeatures
 from isinglass.models.chain.model import SequenceModel
-from isinglass.validation import IntArray
-
-FloatArray = NDArray[np.float64]
+from isinglass.typing import FloatArray, IntArray
 
 
 @dataclass(frozen=True, eq=False)

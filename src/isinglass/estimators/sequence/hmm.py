@@ -17,7 +17,6 @@ import math
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from isinglass.errors import InputError
@@ -30,9 +29,8 @@ from isinglass.learning.training.choices import jobs_of
 from isinglass.learning.training.loop import Epoch
 from isinglass.models.chain.attributes import StateFeatures
 from isinglass.models.chain.model import SequenceModel, ends_of
-from isinglass.validation import IntArray, number
-
-FloatArray = NDArray[np.float64]
+from isinglass.typing import FloatArray, IntArray
+from isinglass.validation import number
 
 
 class HMM(SequenceEstimator):

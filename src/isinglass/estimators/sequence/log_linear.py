@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from isinglass import losses
 from isinglass.errors import warn_of_convergence
@@ -22,8 +21,7 @@ from isinglass.estimators.sequence.training import (
 from isinglass.learning.optimizers.base import OptimResult
 from isinglass.learning.training.loop import Epoch, train, warning_of
 from isinglass.learning.training.stages import ENDS_ALL, opened, start_line, start_loss
-
-FloatArray = NDArray[np.float64]
+from isinglass.typing import FloatArray
 
 
 class LogLinearSequence(SequenceEstimator):

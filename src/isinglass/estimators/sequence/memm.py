@@ -11,12 +11,10 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-import numpy as np
-from numpy.typing import NDArray
-
 from isinglass.estimators.sequence.log_linear import LogLinearSequence
 from isinglass.inference.chain import Transition, subtract_local
 from isinglass.learning.chain import LocalLikelihood
+from isinglass.typing import FloatArray, IntArray
 
 
 class MEMM(LogLinearSequence):
@@ -128,5 +126,5 @@ class MEMM(LogLinearSequence):
         self.callback = callback
         self.verbose = verbose
 
-    def _normalise(self, scores: NDArray[np.float64], offsets: NDArray[np.int64], transition: Transition) -> None:
+    def _normalise(self, scores: FloatArray, offsets: IntArray, transition: Transition) -> None:
         subtract_local(scores, offsets, transition)

@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from isinglass.errors import FileFormatError, InputError, IsinglassError
 from isinglass.estimators.persistence import _decoded, _encoded, _entry
@@ -20,6 +19,7 @@ from isinglass.io.files import PathLike, shown_path
 from isinglass.learning.training.loop import history_of, history_rows
 from isinglass.models.chain.attributes import StateFeatures
 from isinglass.models.chain.model import SequenceModel
+from isinglass.typing import Array
 
 VERSION = 2  # 1 wrote tuples as lists
 _DROPPED = ("checkpoint",)
@@ -145,7 +145,7 @@ def _model(file: ArrayFile, card: int, n_attributes: int, name: str) -> Sequence
     return SequenceModel(StateFeatures(card, first, labels), _entry(file, "boundary", bool, name), forbidden, order)
 
 
-def _array(file: ArrayFile, key: str, kind: str, shape: tuple[int, ...], name: str) -> NDArray[Any]:
+def _array(file: ArrayFile, key: str, kind: str, shape: tuple[int, ...], name: str) -> Array:
     """Return an array of a kind and shape (-1: any length), finite."""
     array = file.arrays.get(key)
     fits = array is not None and array.dtype.kind == kind and array.ndim == len(shape)

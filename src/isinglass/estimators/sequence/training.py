@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from isinglass import decoding, losses
@@ -33,9 +32,8 @@ from isinglass.learning.training.fingerprints import fingerprint
 from isinglass.learning.training.loop import Parts, Told
 from isinglass.models.chain.attributes import StateFeatures
 from isinglass.models.chain.model import SequenceModel, Sequences
-from isinglass.validation import IntArray, flag, items, number, whole_number
-
-FloatArray = NDArray[np.float64]
+from isinglass.typing import FloatArray, IntArray
+from isinglass.validation import flag, items, number, whole_number
 
 
 @dataclass(frozen=True)

@@ -15,11 +15,10 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from isinglass.graph.elimination.order import EliminationOrder, elimination_order
 from isinglass.graph.factor_graph import FactorGraph
-from isinglass.validation import IntArray
+from isinglass.typing import IntArray, Mask
 
 
 class TreeArrays(NamedTuple):
@@ -35,7 +34,7 @@ class TreeArrays(NamedTuple):
     first_message: IntArray  # into one flat vector of all messages
     component: IntArray
     cards: IntArray  # of all variables
-    has_bucket: NDArray[np.bool_]  # for all variables
+    has_bucket: Mask  # for all variables
     first_slot: IntArray
     slot_variable: IntArray
     slot_stride: IntArray

@@ -17,7 +17,6 @@ which the loops fill but never allocate (see `isinglass.runtime.jit`).
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from isinglass.kernels.numba.structure.elimination import (
     DONE,
@@ -31,7 +30,7 @@ from isinglass.kernels.numba.structure.elimination import (
     search_on,
     strip,
 )
-from isinglass.validation import IntArray
+from isinglass.typing import FloatArray, IntArray
 
 PIECE = 20_000_000  # inner steps, about a tenth of a second
 
@@ -39,9 +38,9 @@ PIECE = 20_000_000  # inner steps, about a tenth of a second
 def eliminate(
     first: IntArray,
     neighbours: IntArray,
-    log_cards: NDArray[np.float64],
-    fill_weights: NDArray[np.float64],
-    tie_break: NDArray[np.float64],
+    log_cards: FloatArray,
+    fill_weights: FloatArray,
+    tie_break: FloatArray,
     use_fill: bool,
     max_log2: float,
     max_work: int,
@@ -82,9 +81,9 @@ def eliminate(
 def _opened(
     first: IntArray,
     neighbours: IntArray,
-    log_cards: NDArray[np.float64],
-    fill_weights: NDArray[np.float64],
-    tie_break: NDArray[np.float64],
+    log_cards: FloatArray,
+    fill_weights: FloatArray,
+    tie_break: FloatArray,
 ) -> Search:
     """Eliminate vertices with at most one neighbour left; copy the adjacency of the others, with room to grow."""
     n = len(first) - 1

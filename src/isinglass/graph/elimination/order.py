@@ -17,11 +17,11 @@ from itertools import islice
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from isinglass.errors import InputError
 from isinglass.graph.factor_graph import FactorGraph
-from isinglass.validation import IntArray, bytes_text, instance, read_only, variables_of, whole_number
+from isinglass.typing import FloatArray, IntArray, Mask
+from isinglass.validation import bytes_text, instance, read_only, variables_of, whole_number
 
 Method = Literal["auto", "min_weight", "min_fill", "weighted_min_fill"]
 METHODS: tuple[Method, ...] = ("auto", "min_weight", "min_fill", "weighted_min_fill")
@@ -125,7 +125,7 @@ class _Part:
 
     first: IntArray
     neighbours: IntArray
-    log_cards: NDArray[np.float64]
+    log_cards: FloatArray
 
     def __len__(self) -> int:
         return len(self.log_cards)
@@ -138,7 +138,7 @@ class _Attempt:
     order: IntArray
     first: IntArray
     separators: IntArray
-    sizes: NDArray[np.float64]  # entries of the buckets
+    sizes: FloatArray  # entries of the buckets
     stuck: int  # degree of the vertex that it stopped at
     work: int
 
@@ -180,7 +180,7 @@ def _search(
     return _priced(attempt, kept, graph.cards)
 
 
-def _greedy(part: _Part, rule: Method, noise: NDArray[np.float64] | None = None) -> _Attempt:
+def _greedy(part: _Part, rule: Method, noise: FloatArray | None = None) -> _Attempt:
     from isinglass.graph.elimination.greedy import eliminate
 
     weights = np.exp2(part.log_cards) if rule == "weighted_min_fill" else np.ones(len(part))
@@ -278,7 +278,7 @@ def _subpart(part: _Part, members: IntArray, number: IntArray) -> _Part:
     return _Part(first.astype(np.int64), neighbours, part.log_cards[members])
 
 
-def _selected(attempt: _Attempt, keep: NDArray[np.bool_]) -> _Attempt:
+def _selected(attempt: _Attempt, keep: Mask) -> _Attempt:
     counts = np.diff(attempt.first)
     separators = attempt.separators[np.repeat(keep, counts)]
     first = np.concatenate([[0], np.cumsum(counts[keep])]).astype(np.int64)
@@ -312,9 +312,7 @@ def _priced(attempt: _Attempt, kept: IntArray, cards: IntArray) -> EliminationOr
     )
 
 
-def _most_inputs(
-    order: IntArray, first: IntArray, separators: IntArray, messages: NDArray[np.float64], n: int
-) -> float:
+def _most_inputs(order: IntArray, first: IntArray, separators: IntArray, messages: FloatArray, n: int) -> float:
     """Return the most entries of the messages into one bucket, that of the separator's first eliminated variable."""
     has_parent = np.diff(first) > 0
     if not has_parent.any():

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from isinglass.kernels.numba.structure.acyclic import take_acyclic
-from isinglass.validation import IntArray
+from isinglass.typing import IntArray, Mask
 
 
-def acyclic_subset(first: IntArray, variables: IntArray, order: IntArray, n: int) -> NDArray[np.bool_]:
+def acyclic_subset(first: IntArray, variables: IntArray, order: IntArray, n: int) -> Mask:
     """Take scopes in this order, each if its variables lie in different trees so far. Returns which were taken."""
     taken = np.zeros(len(order), np.bool_)
     take_acyclic(first, variables, order, np.arange(n), taken)

@@ -26,13 +26,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
 from isinglass.graph.factor_graph import FactorGraph
 from isinglass.graph.message_graph import Edges, edges_of
 from isinglass.runtime.blas import one_blas_thread
 from isinglass.runtime.interrupts import interruptible
-from isinglass.validation import IntArray
+from isinglass.typing import FloatArray, IntArray
 
 DENSE = 5000  # variables of a block up to which resistances are computed
 LONG = 1000  # variables above which Ctrl-C is heard meanwhile
@@ -43,7 +42,7 @@ VISITS = 10  # or as many as draw each link so many times on average, which in d
 STEPS = 200_000_000  # of random walks in one block, some five seconds; fewer trees are drawn where they do not suffice
 
 
-def appearance_probabilities(graph: FactorGraph, random_state: int = 0) -> NDArray[np.float64]:
+def appearance_probabilities(graph: FactorGraph, random_state: int = 0) -> FloatArray:
     """Return the appearance probability of each link.
 
     Examples
@@ -56,7 +55,7 @@ def appearance_probabilities(graph: FactorGraph, random_state: int = 0) -> NDArr
     return graph.cached(key, lambda: _probabilities(graph, edges_of(graph), random_state))
 
 
-def _probabilities(graph: FactorGraph, edges: Edges, seed: int) -> NDArray[np.float64]:
+def _probabilities(graph: FactorGraph, edges: Edges, seed: int) -> FloatArray:
     """Treat each connected part by itself, so that its weights do not depend on its neighbours."""
     rho = np.ones(len(edges.size))
     if graph.is_forest or not len(rho):
@@ -68,7 +67,7 @@ def _probabilities(graph: FactorGraph, edges: Edges, seed: int) -> NDArray[np.fl
         rho[links] = _of_subsets(*_local_scopes(edges, links), np.random.default_rng(seed))
     plain = np.flatnonzero(all_pairs)
     pairs = edges.slot_variable[edges.first_slot[plain][:, None] + np.arange(2)]
-    known: dict[bytes, NDArray[np.float64]] = {}  # the examples of a batch often have the same shape
+    known: dict[bytes, FloatArray] = {}  # the examples of a batch often have the same shape
     for links in _classes(_blocks(pairs, graph.n_variables), np.arange(len(plain))):
         rho[plain[links]] = _of_block(*_local_pairs(pairs[links]), seed, known)
     return rho
@@ -103,7 +102,7 @@ def _local_pairs(pairs: IntArray) -> tuple[IntArray, int]:
     return local.reshape(-1, 2).astype(np.int64), len(variables)
 
 
-def _of_block(pairs: IntArray, n: int, seed: int, known: dict[bytes, NDArray[np.float64]]) -> NDArray[np.float64]:
+def _of_block(pairs: IntArray, n: int, seed: int, known: dict[bytes, FloatArray]) -> FloatArray:
     """Return the probabilities of the links of one block with a cycle; those of equal blocks are known."""
     if len(pairs) == n:
         return np.full(n, (n - 1) / n)
@@ -113,7 +112,7 @@ def _of_block(pairs: IntArray, n: int, seed: int, known: dict[bytes, NDArray[np.
     return known[key]
 
 
-def _resistances(pairs: IntArray, n: int) -> NDArray[np.float64]:
+def _resistances(pairs: IntArray, n: int) -> FloatArray:
     """Return the effective resistances of the links of one block (parallel links allowed).
 
     A link of a block lies on a cycle of at most n links, whose others make a detour of resistance n - 1 or less. So
@@ -127,11 +126,11 @@ def _resistances(pairs: IntArray, n: int) -> NDArray[np.float64]:
     np.subtract.at(laplacian, (j, i), 1)
     with one_blas_thread():
         inverse = interruptible(np.linalg.inv, laplacian) if n > LONG else np.linalg.inv(laplacian)
-    rho: NDArray[np.float64] = inverse[i, i] + inverse[j, j] - 2 * inverse[i, j]
+    rho: FloatArray = inverse[i, i] + inverse[j, j] - 2 * inverse[i, j]
     return np.minimum(rho, (n - 1) / n)
 
 
-def _of_trees(pairs: IntArray, n: int, rng: np.random.Generator) -> NDArray[np.float64]:
+def _of_trees(pairs: IntArray, n: int, rng: np.random.Generator) -> FloatArray:
     """Return shares of uniform spanning trees; the root of each is a random end of a random link."""
     from isinglass.graph.forests.blocks import adjacency
     from isinglass.graph.forests.wilson import spanning_tree
@@ -150,7 +149,7 @@ def _of_trees(pairs: IntArray, n: int, rng: np.random.Generator) -> NDArray[np.f
     return _covered(count, draws, *scopes, rng) if draws else _of_subsets(*scopes, rng)
 
 
-def _of_subsets(first: IntArray, flat: IntArray, n: int, rng: np.random.Generator) -> NDArray[np.float64]:
+def _of_subsets(first: IntArray, flat: IntArray, n: int, rng: np.random.Generator) -> FloatArray:
     """Return shares of maximal acyclic subsets, each by a random order of the links."""
     from isinglass.graph.forests.acyclic import acyclic_subset
 
@@ -162,7 +161,7 @@ def _of_subsets(first: IntArray, flat: IntArray, n: int, rng: np.random.Generato
 
 def _covered(
     count: IntArray, draws: int, first: IntArray, flat: IntArray, n: int, rng: np.random.Generator
-) -> NDArray[np.float64]:
+) -> FloatArray:
     """Add maximal acyclic subsets that take links of count zero first, until there are none; return the shares."""
     from isinglass.graph.forests.acyclic import acyclic_subset
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from isinglass.kernels.numba.structure.blocks import fill_slots, find_blocks
-from isinglass.validation import IntArray
+from isinglass.typing import IntArray
 
 
 def adjacency(pairs: IntArray, n: int) -> tuple[IntArray, IntArray, IntArray]:

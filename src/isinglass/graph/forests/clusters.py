@@ -20,13 +20,14 @@ from dataclasses import dataclass
 from itertools import combinations, pairwise
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from isinglass.errors import InputError
 from isinglass.graph.factor_graph import FactorGraph, FactorGroup
 from isinglass.graph.message_graph import edges_of
 from isinglass.graph.neighbours import Neighbours, neighbours_of
-from isinglass.validation import IntArray, integers
+from isinglass.typing import IntArray, Mask
+from isinglass.validation import integers
 
 Scopes = list[list[int]]
 
@@ -57,7 +58,7 @@ class ColourClass:
 class TreeClusters:
     """A choice of links, the cluster of each variable, the crossing links around it, and the colour classes."""
 
-    chosen: NDArray[np.bool_]  # (links,)
+    chosen: Mask  # (links,)
     cluster: IntArray  # (variables,) numbered by first variable
     crossing: Neighbours
     classes: list[ColourClass]
@@ -180,7 +181,7 @@ def _colours(n: int, meetings: list[set[int]]) -> IntArray:
     return np.array(colour, np.int64)
 
 
-def _class(graph: FactorGraph, chosen: NDArray[np.bool_], inside: NDArray[np.bool_]) -> ColourClass:
+def _class(graph: FactorGraph, chosen: Mask, inside: Mask) -> ColourClass:
     """Make a forest of some variables and the chosen links among them."""
     edges = edges_of(graph)
     variables = np.flatnonzero(inside)

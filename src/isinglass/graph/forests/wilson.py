@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from isinglass.kernels.numba.structure.wilson import walk
-from isinglass.validation import IntArray
+from isinglass.typing import IntArray
 
 DRAWN = 2**14  # uniform numbers at once
 

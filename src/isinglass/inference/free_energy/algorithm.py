@@ -20,7 +20,6 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from isinglass.errors import InputError, warn_of_convergence
 from isinglass.graph.factor_graph import iter_groups
@@ -38,6 +37,7 @@ from isinglass.inference.free_energy.weights import EntropyWeights, WeightGradie
 from isinglass.inference.result import Bound, FactorBeliefs, Gradients, Info, Result, VariableBeliefs
 from isinglass.potentials import LogTables, Potentials, sum_tables
 from isinglass.segments import sum_at
+from isinglass.typing import Array, FloatArray, Mask
 from isinglass.validation import bytes_text, number, whole_number
 
 __all__ = ["SOLVERS", "ConvexFreeEnergy", "ConvexGradients", "ConvexInfo", "EntropyWeights", "WeightGradients"]
@@ -253,7 +253,7 @@ class Minimum:
                 "raise the weights of variables: the Bethe weights are convex on forests, positive ones everywhere",
             )
 
-    def _gap(self) -> NDArray[np.float64]:
+    def _gap(self) -> FloatArray:
         """Return sum w b (e^rho - 1 - rho), the energy minus the dual, for each component."""
         problem, step = self.problem, self.newton.step
         if not ((problem.wp > 0).all() and (problem.wq > 0).all()):
@@ -287,7 +287,7 @@ class Minimum:
             component_residual=self.residual,
         )
 
-    def backward(self, z_bar: NDArray[Any], variables_bar: NDArray[Any], factors_bar: NDArray[Any]) -> ConvexGradients:
+    def backward(self, z_bar: Array, variables_bar: Array, factors_bar: Array) -> ConvexGradients:
         """Carry derivatives back by one solve with the system at the minimum."""
         problem, shape = self.problem, self.problem.shape
         if self.derivative is None:
@@ -316,7 +316,7 @@ class Minimum:
                 stacklevel=4,
             )
 
-    def _by_weights(self, of_states: NDArray[Any], of_entries: NDArray[Any]) -> WeightGradients:
+    def _by_weights(self, of_states: Array, of_entries: Array) -> WeightGradients:
         graph, shape = self.problem.potentials.graph, self.problem.shape
         states = np.zeros(int(first_states(graph)[-1]), of_states.dtype)
         entries = np.zeros(belief_entries(graph), of_states.dtype)
@@ -325,7 +325,7 @@ class Minimum:
         return WeightGradients(states, groups)
 
 
-def _low(b: NDArray[Any]) -> NDArray[np.bool_]:
+def _low(b: Array) -> Mask:
     """Tell which beliefs are at the floor of the minimisation."""
     return np.asarray(b.real <= 2 * FLOOR)
 

@@ -16,14 +16,11 @@ Ties (see `convex_support`) are not refined.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
 from isinglass.inference.free_energy.newton import Newton
 from isinglass.inference.free_energy.problem import LOWEST
-from isinglass.validation import IntArray
+from isinglass.typing import Array, FloatArray, IntArray
 
 LEAST_SHARE = 1e-9  # of a link's belief in its variables', in the system
 PASSES = 4
@@ -43,7 +40,7 @@ class Derivative:
         Take the system that was factorised last, and do not refine.
     """
 
-    def __init__(self, newton: Newton, p: NDArray[Any], q: NDArray[Any], loose: bool = False) -> None:
+    def __init__(self, newton: Newton, p: Array, q: Array, loose: bool = False) -> None:
         from isinglass.kernels.numba.free_energy.newton import prepare
         from isinglass.kernels.numba.free_energy.steps import soften
 
@@ -59,7 +56,7 @@ class Derivative:
             prepare(blocks, everything, problem.wp, problem.wq, problem.vp, problem.vq, 1.0, step)
             newton.factorise(everything)
 
-    def along(self, by_p: NDArray[Any], by_q: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+    def along(self, by_p: Array, by_q: Array) -> tuple[Array, Array]:
         """Return m for derivatives g of a loss; `left` is then what may be wrong with it, relatively."""
         newton, step, problem = self.newton, self.newton.step, self.newton.problem
         inverse, members = self.q / problem.wq, np.arange(problem.n_components)
@@ -80,13 +77,13 @@ class Derivative:
                 break
         return m, inverse * (u - by_q)
 
-    def _lay_down(self, members: IntArray, m: NDArray[Any], of_links: NDArray[Any]) -> None:
+    def _lay_down(self, members: IntArray, m: Array, of_links: Array) -> None:
         """Write how far steps of variables and links are from fitting together, as residuals."""
         from isinglass.kernels.numba.free_energy.newton import residuals
 
         residuals(self.newton.problem.shape.blocks, members, self.newton.step._replace(p=m, q=of_links), 0.0)
 
-    def _shares(self, m: NDArray[Any]) -> NDArray[np.float64]:
+    def _shares(self, m: Array) -> FloatArray:
         """Return how large the last correction of each component is, relatively, real and imaginary parts apart."""
         owner, n = self.newton.problem.shape.state_component, self.newton.problem.n_components
         shares, dp = np.zeros(n), self.newton.step.dp

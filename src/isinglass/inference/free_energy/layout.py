@@ -6,11 +6,10 @@ import hashlib
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from isinglass.inference.free_energy.linear.system import Local, Pattern, starts
 from isinglass.runtime.caching import Cache
-from isinglass.validation import IntArray
+from isinglass.typing import FloatArray, IntArray, Mask
 
 if TYPE_CHECKING:
     from isinglass.kernels.numba.free_energy.newton import Blocks
@@ -25,7 +24,7 @@ class Tie(NamedTuple):
     """A linear equation between the beliefs of a link's variables: coefficients of all their states."""
 
     link: int
-    row: NDArray[np.float64]
+    row: FloatArray
 
 
 class Structure(NamedTuple):
@@ -36,7 +35,7 @@ class Structure(NamedTuple):
     slot_variable: IntArray
     arity: IntArray  # (links,)
     sizes: IntArray
-    general: NDArray[np.bool_]
+    general: Mask
     digits: list[IntArray]  # (configurations, arity), of general links
     link_component: IntArray
     ties: list[Tie]

@@ -11,12 +11,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from isinglass.inference.algorithm import Progress
 from isinglass.inference.free_energy.linear.system import STEP, Factor, factor_for
 from isinglass.inference.free_energy.problem import FLOOR, INSIDE, LOWEST, Problem, inside
-from isinglass.validation import IntArray
+from isinglass.typing import Array, FloatArray, IntArray
 
 RIDGES = (0.0, *(10.0**k for k in range(-14, 1)))
 SOUND = 1e-6  # a larger ridge means that the matrix is not positive definite
@@ -50,8 +49,8 @@ class Newton:
     """
 
     problem: Problem
-    variables: NDArray[Any] | None = None
-    factors: NDArray[Any] | None = None
+    variables: Array | None = None
+    factors: Array | None = None
     factor_of: list[Factor] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -233,7 +232,7 @@ class Newton:
                 beliefs.put(*kept)
                 self.residual[c], self.converged[c] = residual, True
 
-    def violation(self, members: IntArray) -> NDArray[np.float64]:
+    def violation(self, members: IntArray) -> FloatArray:
         """Return the KKT residual of components at their beliefs; the system is left factorised there."""
         from isinglass.kernels.numba.free_energy.steps import measure_steps
 
@@ -242,7 +241,7 @@ class Newton:
         found = np.maximum(self.report[:, [0, 3]].max(axis=1), self.tie_residual)
         return np.asarray(np.where(self.left <= STEP, found, np.inf))
 
-    def gaps(self, members: IntArray, scale: float = 1.0, least: float = ROUNDING) -> NDArray[np.float64]:
+    def gaps(self, members: IntArray, scale: float = 1.0, least: float = ROUNDING) -> FloatArray:
         """Return how far the beliefs of components are from what the last step's multipliers imply; `scale` is h.
 
         Smaller beliefs count as `least`.
@@ -286,11 +285,11 @@ class _Beliefs:
         self.newton = newton
         self.states, self.entries = (np.flatnonzero(a == c) for a in (shape.state_component, shape.entry_component))
 
-    def take(self) -> tuple[NDArray[Any], NDArray[Any]]:
+    def take(self) -> tuple[Array, Array]:
         """Return copies."""
         return self.newton.step.p[self.states], self.newton.step.q[self.entries]
 
-    def put(self, p: NDArray[Any], q: NDArray[Any]) -> None:
+    def put(self, p: Array, q: Array) -> None:
         """Set them."""
         self.newton.step.p[self.states], self.newton.step.q[self.entries] = p, q
 

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from isinglass.graph.factor_graph import FactorGraph, iter_groups
 from isinglass.graph.layout import belief_entries, first_beliefs, first_states
@@ -22,12 +21,11 @@ from isinglass.inference.message_passing.log_model import layout_of, move_unary_
 from isinglass.inference.support import Support, support_of, ties_of
 from isinglass.potentials import Potentials
 from isinglass.segments import sum_at
-from isinglass.validation import IntArray
+from isinglass.typing import Array, FloatArray, IntArray, Mask
 
 if TYPE_CHECKING:
     from isinglass.kernels.numba.free_energy.newton import Blocks
 
-FloatArray = NDArray[np.float64]
 
 FLOOR = 1e-16  # of beliefs on their way, which bounds how stiff the linear system gets
 LOWEST = 1e-200  # of beliefs that have arrived
@@ -52,11 +50,11 @@ class Problem:
 
     potentials: Potentials
     shape: Shape
-    vp: NDArray[Any]
-    vq: NDArray[Any]
+    vp: Array
+    vq: Array
     wp: FloatArray
     wq: FloatArray
-    constant: NDArray[Any]  # (components,)
+    constant: Array  # (components,)
 
     @classmethod
     def of(cls, potentials: Potentials, wp: FloatArray, wq: FloatArray, system: str = "auto") -> Problem:
@@ -83,7 +81,7 @@ class Problem:
         """Number of components."""
         return len(self.shape.blocks.first_variable) - 1
 
-    def start(self, variables: NDArray[Any] | None = None, factors: NDArray[Any] | None = None) -> tuple[Any, Any]:
+    def start(self, variables: Array | None = None, factors: Array | None = None) -> tuple[Any, Any]:
         """Return beliefs to begin with: uniform over what is left, or given ones (flat), moved into the interior.
 
         Given ones are left out in components in which some region has most of them on what hard zeros or evidence
@@ -106,7 +104,7 @@ class Problem:
             for cold, b, owner in zip(start, given, owners, strict=True)
         )  # type: ignore[return-value]
 
-    def energy(self, p: NDArray[Any], q: NDArray[Any]) -> NDArray[Any]:
+    def energy(self, p: Array, q: Array) -> Array:
         """Return the free energy of each component, constants included."""
         n, shape = self.n_components, self.shape
         of_states = p * (self.wp * _log(p) + self.vp)
@@ -114,7 +112,7 @@ class Problem:
         total = sum_at(shape.state_component, of_states, n) + sum_at(shape.entry_component, of_entries, n)
         return np.asarray(total - self.constant)
 
-    def beliefs(self, p: NDArray[Any], q: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+    def beliefs(self, p: Array, q: Array) -> tuple[Array, Array]:
         """Spread beliefs over the flat arrays of results; what was removed has none."""
         graph = self.potentials.graph
         variables = np.zeros(int(first_states(graph)[-1]), p.dtype)
@@ -123,13 +121,13 @@ class Problem:
         share_unary_beliefs(graph, variables, factors)
         return variables, factors
 
-    def gathered(self, variables_bar: NDArray[Any], factors_bar: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+    def gathered(self, variables_bar: Array, factors_bar: Array) -> tuple[Array, Array]:
         """Return derivatives by the beliefs of results as ones by p and q."""
         variables = variables_bar.copy()
         move_unary_bars(self.potentials.graph, factors_bar, variables)
         return variables[self.shape.state_at], factors_bar[self.shape.entry_at]
 
-    def spread(self, by_p: NDArray[Any], by_q: NDArray[Any]) -> list[NDArray[Any]]:
+    def spread(self, by_p: Array, by_q: Array) -> list[Array]:
         """Spread derivatives by v over the tables of factors, (factors, k_1, ..., k_r) for each group."""
         graph, layout = self.potentials.graph, layout_of(self.potentials.graph)
         states = np.zeros(int(first_states(graph)[-1]), by_p.dtype)
@@ -142,12 +140,12 @@ class Problem:
         return parts
 
 
-def inside(b: NDArray[Any], least: float = INSIDE) -> NDArray[Any]:
+def inside(b: Array, least: float = INSIDE) -> Array:
     """Move beliefs into the interior."""
     return np.asarray(np.where(b.real < least, least, b))
 
 
-def _log(b: NDArray[Any]) -> NDArray[Any]:
+def _log(b: Array) -> Array:
     """Return logarithms; zero where a belief has underflowed, which then counts nothing."""
     return np.log(np.where(b.real > 0, b, 1))
 
@@ -180,7 +178,7 @@ class _Links(NamedTuple):
     """Links in their new order: how many configurations are left, where, and the states of general ones."""
 
     sizes: IntArray
-    general: NDArray[np.bool_]
+    general: Mask
     entry_at: IntArray
     digits: list[IntArray]  # (configurations, arity), for general links
     ties: list[Tie]
@@ -213,7 +211,7 @@ def _links(graph: FactorGraph, support: Support, links: IntArray, rank: IntArray
     return _Links(sizes, ~dense, entries[left], digits, ties)
 
 
-def _ranks(kept: NDArray[np.bool_], first: IntArray) -> IntArray:
+def _ranks(kept: Mask, first: IntArray) -> IntArray:
     """Return the number of each kept state among those of its variable."""
     before = np.concatenate([[0], np.cumsum(kept)])
     ranks: IntArray = before[:-1] - np.repeat(before[first[:-1]], np.diff(first))

@@ -12,15 +12,13 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from isinglass.errors import InputError
 from isinglass.graph.factor_graph import FactorGraph, iter_groups
 from isinglass.graph.layout import belief_entries, first_states
 from isinglass.graph.message_graph import edges_of
+from isinglass.typing import Array, FloatArray, Mask
 from isinglass.validation import real_numbers
-
-FloatArray = NDArray[np.float64]
 
 NAMED = {"A": 0.01, "B": 0.1, "C": 1.0}
 _CHOICES = "'A', 'B', 'C', 'bethe', a mapping of 'variables' and 'factors', or EntropyWeights(...)"
@@ -29,8 +27,8 @@ _CHOICES = "'A', 'B', 'C', 'bethe', a mapping of 'variables' and 'factors', or E
 class WeightGradients(NamedTuple):
     """Derivatives by entropy weights: flat by variable and state, and (factors, k_1, ..., k_r) for each group."""
 
-    variables: NDArray[Any]
-    groups: tuple[NDArray[Any], ...]
+    variables: Array
+    groups: tuple[Array, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -184,7 +182,7 @@ def resolved(weights: Any, graph: FactorGraph) -> tuple[FloatArray, FloatArray]:
     return weights.on(graph)
 
 
-def covers(graph: FactorGraph, by_state: FloatArray, by_configuration: FloatArray) -> NDArray[np.bool_]:
+def covers(graph: FactorGraph, by_state: FloatArray, by_configuration: FloatArray) -> Mask:
     """Tell for which components the entropy is at least the true one, so that log Z is an upper bound.
 
     It is if no weight is negative and those around every variable add up to one or more: joint entropy is at most a

@@ -15,10 +15,9 @@ from __future__ import annotations
 import heapq
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from isinglass.graph.factor_graph import FactorGraph, FactorGroup
 from isinglass.graph.layout import belief_entries, first_beliefs, first_states
@@ -28,7 +27,8 @@ from isinglass.inference.evidence import base_states
 from isinglass.inference.junction_tree.upward import Upward, chunks, evidence_shift, order_of, run_chunk, upward
 from isinglass.inference.result import Assignment, FactorBeliefs, Info, Result, VariableBeliefs, ranked
 from isinglass.potentials import Potentials, exact_bytes
-from isinglass.validation import IntArray, bytes_text
+from isinglass.typing import Array, FloatArray, IntArray
+from isinglass.validation import bytes_text
 
 LARGE, TOP = 50, 300  # derivatives by beliefs from 2^50 on are brought to 2^300, which is done with logarithms
 DRAWS = 1_000_000  # uniform numbers drawn at once; Ctrl-C is heard between
@@ -114,18 +114,18 @@ class Exact(Algorithm):
             descent.sample(up.program, up.values, up.start_of, up.semiring_of, uniforms, some, row)
         return states
 
-    def _joint(self, potentials: Potentials, wanted: IntArray) -> NDArray[Any]:
+    def _joint(self, potentials: Potentials, wanted: IntArray) -> Array:
         """Add a constant factor on the wanted variables; its belief is their joint belief."""
         return self.run(_with_factor(potentials, wanted)).factor(potentials.graph.n_factors)
 
 
-def _shifts(largest: NDArray[np.float64]) -> IntArray:
+def _shifts(largest: FloatArray) -> IntArray:
     """Return the exponents of steps, to one; for large derivatives, of tiny beliefs, to where logarithms are used."""
     exponent = np.frexp(largest)[1].astype(np.int64)
     return np.where(exponent < LARGE, 0, TOP) - exponent
 
 
-def _beliefs(potentials: Potentials, up: Upward, progress: Progress | None) -> tuple[NDArray[Any], NDArray[Any]]:
+def _beliefs(potentials: Potentials, up: Upward, progress: Progress | None) -> tuple[Array, Array]:
     """Pass beliefs down. Returns the flat beliefs of variables and factors."""
     from isinglass.kernels.numba.junction_tree import buckets
     from isinglass.kernels.numba.junction_tree.strided import LOG_SUM, SUM
@@ -196,7 +196,7 @@ def _n_best(potentials: Potentials, up: Upward, n: int) -> list[IntArray]:
     return found
 
 
-def _largest(values: NDArray[np.float64], most: int) -> list[int]:
+def _largest(values: FloatArray, most: int) -> list[int]:
     """Return the entries of the largest values, at most so many; -inf does not count."""
     entries = np.argpartition(-values, most - 1)[:most] if most < len(values) else np.arange(len(values))
     chosen: list[int] = entries[values[entries] > -np.inf].tolist()

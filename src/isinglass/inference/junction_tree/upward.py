@@ -25,7 +25,8 @@ from isinglass.inference.evidence import base_states, impossible
 from isinglass.potentials import Potentials, exact_bytes
 from isinglass.runtime.interrupts import interruptible
 from isinglass.runtime.memory import memory_limit_bytes, require_memory
-from isinglass.validation import IntArray, bytes_text
+from isinglass.typing import Array, FloatArray, IntArray, Mask
+from isinglass.validation import bytes_text
 
 if TYPE_CHECKING:
     from isinglass.kernels.numba.junction_tree.buckets import Scratch
@@ -59,12 +60,12 @@ class Upward:
 
     tree: BucketTree
     program: Program
-    values: NDArray[Any]
+    values: Array
     messages: int
     start_of: IntArray
-    peak: NDArray[np.float64]
+    peak: FloatArray
     semiring_of: IntArray
-    component_log_z: NDArray[Any]
+    component_log_z: Array
     scratch: Scratch
 
 
@@ -76,10 +77,10 @@ class ScaledTables:
     was subtracted from it, and the exponential of its smallest finite entry.
     """
 
-    log_values: NDArray[Any]
+    log_values: Array
     start: IntArray
-    top: NDArray[np.float64]
-    low: NDArray[np.float64]
+    top: FloatArray
+    low: FloatArray
 
 
 def upward(
@@ -106,7 +107,7 @@ def upward(
     semiring_of = np.full(n_components, LOG_MAX if maximise else SUM, np.int64)
     flagged = np.zeros(n_components, bool) if maximise else _steep(potentials)
 
-    def run(semiring: int, wanted: NDArray[np.bool_]) -> None:
+    def run(semiring: int, wanted: Mask) -> None:
         for first, last, fraction in chunks(tree):
             run_chunk(
                 tree, buckets.up, program, first, last, values, 2 * n_tables, start_of[semiring], peak, low, wanted,
@@ -207,7 +208,7 @@ def _program(tree: BucketTree, potentials: Potentials, restarts: int | None) -> 
 def _scaled_tables(potentials: Potentials) -> ScaledTables:
     graph = potentials.graph
     start, top, low = np.zeros(graph.n_factors, np.int64), np.zeros(graph.n_factors), np.ones(graph.n_factors)
-    logs: list[NDArray[Any]] = [np.zeros(0, potentials.dtype)]
+    logs: list[Array] = [np.zeros(0, potentials.dtype)]
     offset = 0
     for group, tables, ids in zip(graph.groups, potentials.groups, potentials.table_ids, strict=True):
         size = group.table_size
@@ -224,7 +225,7 @@ def _scaled_tables(potentials: Potentials) -> ScaledTables:
     return ScaledTables(np.concatenate(logs), start, top, low)
 
 
-def _steep(potentials: Potentials) -> NDArray[np.bool_]:
+def _steep(potentials: Potentials) -> Mask:
     """Tell which components have large derivatives."""
     graph = potentials.graph
     found = np.zeros(graph.n_components, bool)
@@ -237,28 +238,28 @@ def _steep(potentials: Potentials) -> NDArray[np.bool_]:
     return found
 
 
-def _exp(x: NDArray[Any], out: NDArray[Any]) -> None:
+def _exp(x: Array, out: Array) -> None:
     """Write e^x with its derivative."""
     np.exp(x.real, out=out.real)
     if x.dtype.kind == "c":
         np.multiply(out.real, x.imag, out=out.imag)
 
 
-def _log(x: NDArray[Any]) -> NDArray[Any]:
+def _log(x: Array) -> Array:
     """Return log x with its derivative; that of zero is -inf, without one."""
-    log: NDArray[np.float64] = np.log(x.real)
+    log: FloatArray = np.log(x.real)
     if x.dtype.kind == "f":
         return log
     return _dual(log, np.divide(x.imag, x.real, out=np.zeros_like(log), where=x.real != 0))
 
 
-def _dual(value: NDArray[np.float64], derivative: NDArray[np.float64]) -> NDArray[np.complex128]:
+def _dual(value: FloatArray, derivative: FloatArray) -> NDArray[np.complex128]:
     pair = np.empty(value.shape, np.complex128)
     pair.real, pair.imag = value, derivative
     return pair
 
 
-def _inputs(program: Program, tables: ScaledTables) -> tuple[IntArray, NDArray[np.float64]]:
+def _inputs(program: Program, tables: ScaledTables) -> tuple[IntArray, FloatArray]:
     """Return where each input starts, for each semiring, and its smallest non-zero entry (messages: later)."""
     n = len(tables.log_values)
     n_inputs = len(program.source)
@@ -278,14 +279,14 @@ def _log_z(
     tree: BucketTree,
     program: Program,
     tables: ScaledTables,
-    roots: NDArray[Any],
-    peak: NDArray[np.float64],
-    linear: NDArray[np.bool_],
-) -> NDArray[Any]:
+    roots: Array,
+    peak: FloatArray,
+    linear: Mask,
+) -> Array:
     """Add up the log peaks, the tables' tops, the constants and the roots, component by component."""
     graph, component = potentials.graph, program.component
 
-    def by_component(values: NDArray[Any], component: IntArray) -> NDArray[Any]:
+    def by_component(values: Array, component: IntArray) -> Array:
         """Sum pairwise (for accuracy) within each component, in an order that no other component changes."""
         total = np.zeros(graph.n_components, potentials.dtype)
         by = np.argsort(component, kind="stable")
@@ -300,7 +301,7 @@ def _log_z(
         log_root = np.where(in_logs[is_root], roots, _log(np.where(in_logs[is_root], 1.0, roots)))
     log_root[log_peak[is_root] == -np.inf] = 0  # a root of zero mass already counts as -inf by its peak
     constants = tables.log_values[tables.start[tree.constants]]
-    log_z: NDArray[Any] = (
+    log_z: Array = (
         by_component(log_peak, component)
         + by_component(tables.top, graph.factor_component)
         + by_component(constants, graph.factor_component[tree.constants])

@@ -32,7 +32,8 @@ from isinglass.inference.mean_field.stability import Leading, leading, seeded, s
 from isinglass.inference.result import Bound, Gradients, Info, Result
 from isinglass.potentials import Potentials
 from isinglass.segments import largest, largest_parts
-from isinglass.validation import IntArray, RandomState, number, whole_number
+from isinglass.typing import IntArray
+from isinglass.validation import RandomState, number, whole_number
 
 Flags = NDArray[np.bool_]
 

@@ -26,7 +26,8 @@ from isinglass.inference.message_passing.algorithms import BeliefPropagation
 from isinglass.inference.message_passing.log_model import LinkModel
 from isinglass.inference.result import FactorBeliefs, Result, VariableBeliefs
 from isinglass.potentials import Potentials
-from isinglass.validation import IntArray, bytes_text, flag
+from isinglass.typing import IntArray
+from isinglass.validation import bytes_text, flag
 
 
 @register

@@ -21,7 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isinglass.segments import largest, place_in, sum_at
-from isinglass.validation import IntArray, RandomState, generator
+from isinglass.typing import IntArray
+from isinglass.validation import RandomState, generator
 
 PRODUCTS = 30
 NOTHING = 1e-13  # of the first vector's size: what is left is rounding

@@ -43,7 +43,8 @@ from isinglass.inference.message_passing.reverse import Cotangents, gradients
 from isinglass.inference.result import Bound, FactorBeliefs, Gradients, Result, VariableBeliefs
 from isinglass.potentials import Potentials
 from isinglass.segments import largest
-from isinglass.validation import IntArray, bytes_text, flag
+from isinglass.typing import IntArray
+from isinglass.validation import bytes_text, flag
 
 LEAST = 1e-290  # beliefs below are as good as none
 

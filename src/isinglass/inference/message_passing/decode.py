@@ -36,7 +36,7 @@ from isinglass.graph.layout import first_beliefs
 from isinglass.graph.message_graph import Edges, edges_of
 from isinglass.graph.schedules import tree_schedule
 from isinglass.potentials import Potentials
-from isinglass.validation import IntArray
+from isinglass.typing import IntArray
 
 MARGIN = 1e-6  # the least relative lead of a maximum that counts as unique
 

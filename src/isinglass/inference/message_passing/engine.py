@@ -33,13 +33,13 @@ from isinglass.inference.message_passing.log_model import (
 )
 from isinglass.inference.message_passing.moves.grid_flood import GridFlood
 from isinglass.inference.message_passing.moves.grid_sweep import GridSweep
-from isinglass.inference.message_passing.moves.move import Chase, Fate, Flood, FloodPairs, Follow, Mask, Move, Run, Step
+from isinglass.inference.message_passing.moves.move import Chase, Fate, Flood, FloodPairs, Follow, Move, Run, Step
 from isinglass.inference.message_passing.tape import FullTape, MarkedTape, Tape
 from isinglass.inference.support import support_of
 from isinglass.potentials import Potentials
 from isinglass.runtime.array_pool import Pool
 from isinglass.segments import component_sums
-from isinglass.validation import IntArray
+from isinglass.typing import IntArray, Mask
 
 if TYPE_CHECKING:
     from isinglass.kernels.numba.arithmetic.semiring import Ring

@@ -17,7 +17,8 @@ from isinglass.graph.layout import first_states
 from isinglass.graph.message_graph import Edges, edges_of
 from isinglass.potentials import Potentials
 from isinglass.segments import component_sums, sum_at, sum_rows
-from isinglass.validation import Evidence, IntArray
+from isinglass.typing import IntArray
+from isinglass.validation import Evidence
 
 if TYPE_CHECKING:
     from isinglass.kernels.numba.arithmetic.semiring import Ring

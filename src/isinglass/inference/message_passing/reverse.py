@@ -23,11 +23,12 @@ from isinglass.errors import InputError
 from isinglass.graph.message_graph import entry_components
 from isinglass.inference.message_passing.engine import Engine, Outcome, entries_of, pool_of
 from isinglass.inference.message_passing.log_model import move_unary_bars
-from isinglass.inference.message_passing.moves.move import Derivatives, Mask, Move, Run, unwatched
+from isinglass.inference.message_passing.moves.move import Derivatives, Move, Run, unwatched
 from isinglass.inference.message_passing.tape import Tape
 from isinglass.inference.result import Gradients, is_nothing
 from isinglass.potentials import LogTables
 from isinglass.segments import largest_parts
+from isinglass.typing import Mask
 
 ROUNDING = 1e-15  # of what there was of a derivative: no less is waited for
 LEAST_STEPS = 100  # that are tried before a derivative is refused

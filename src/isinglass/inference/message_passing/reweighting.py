@@ -45,7 +45,7 @@ from isinglass.graph.message_graph import Edges, edges_of, entry_components
 from isinglass.inference.algorithm import Progress
 from isinglass.inference.message_passing.engine import Engine, Outcome, Plan
 from isinglass.potentials import Potentials
-from isinglass.validation import IntArray
+from isinglass.typing import IntArray
 
 LONGEST = 0.5  # step
 FIRST = 0.2  # step tried

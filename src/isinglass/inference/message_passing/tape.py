@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from isinglass.inference.message_passing.moves.move import Fate, Mask, Move, Run, Step
+from isinglass.inference.message_passing.moves.move import Fate, Move, Run, Step
+from isinglass.typing import Mask
 
 
 class Tape(ABC):

@@ -14,7 +14,8 @@ import numpy as np
 
 from isinglass.learning.optimizers.base import register
 from isinglass.learning.optimizers.minibatch import MiniBatch, positive
-from isinglass.learning.optimizers.state import FloatArray, Vectors
+from isinglass.learning.optimizers.state import Vectors
+from isinglass.typing import FloatArray
 from isinglass.validation import number
 
 

@@ -13,15 +13,16 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from isinglass.errors import InputError
-from isinglass.learning.optimizers.state import FloatArray, S, State
+from isinglass.learning.optimizers.state import S, State
 from isinglass.learning.optimizers.vectors import copied, norm, threads_of
 from isinglass.registry import Registry
+from isinglass.typing import Array, FloatArray
 from isinglass.validation import array_of, read_only
 
-Function = Callable[[FloatArray], tuple[float, NDArray[Any]]]
+Function = Callable[[FloatArray], tuple[float, Array]]
 """A function to minimise: x to its value and gradient. It must give the same bits for the same x."""
 
 
@@ -103,7 +104,7 @@ class StuckError(Exception):
 class Counted:
     """A function that counts its calls, keeps the caller's hands off the state and checks what comes back."""
 
-    def __init__(self, f: Callable[..., tuple[float, NDArray[Any]]]) -> None:
+    def __init__(self, f: Callable[..., tuple[float, Array]]) -> None:
         self.f = f
         self.evaluations = 0
 

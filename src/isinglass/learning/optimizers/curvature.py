@@ -12,8 +12,9 @@ from functools import cached_property
 
 import numpy as np
 
-from isinglass.learning.optimizers.state import FloatArray, Vectors
+from isinglass.learning.optimizers.state import Vectors
 from isinglass.learning.optimizers.vectors import add_and_dot, dot, entrywise, scaled
+from isinglass.typing import FloatArray
 
 _LEAST_CURVATURE = float(np.finfo(float).eps)
 

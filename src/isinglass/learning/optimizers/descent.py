@@ -21,8 +21,9 @@ from numpy.typing import ArrayLike
 from isinglass.errors import InputError
 from isinglass.learning.optimizers.base import Callback, Counted, End, Function, Optimizer, OptimResult
 from isinglass.learning.optimizers.line_search import Trial, evaluate
-from isinglass.learning.optimizers.state import FloatArray, State
+from isinglass.learning.optimizers.state import State
 from isinglass.learning.optimizers.vectors import norm
+from isinglass.typing import FloatArray
 from isinglass.validation import number, whole_number
 
 NO_STEP = "the line search found no better point; is the gradient right, the function smooth and bounded below?"

@@ -19,8 +19,9 @@ from isinglass.learning.optimizers.base import Counted, StuckError, register
 from isinglass.learning.optimizers.curvature import Curvature
 from isinglass.learning.optimizers.descent import NO_STEP, Descent, DescentState, first_values, next_fields
 from isinglass.learning.optimizers.line_search import Trial, WolfeSearch
-from isinglass.learning.optimizers.state import FloatArray, State, Vectors
+from isinglass.learning.optimizers.state import State, Vectors
 from isinglass.learning.optimizers.vectors import difference, dot, norm
+from isinglass.typing import FloatArray
 from isinglass.validation import number, whole_number
 
 

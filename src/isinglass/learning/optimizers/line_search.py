@@ -22,8 +22,8 @@ import numpy as np
 
 from isinglass.errors import ImpossibleLabelError
 from isinglass.learning.optimizers.base import Counted
-from isinglass.learning.optimizers.state import FloatArray
 from isinglass.learning.optimizers.vectors import dot, finite, moved
+from isinglass.typing import FloatArray
 
 ROUNDING = 16 * float(np.finfo(float).eps)
 _BISECT_EVERY = 3  # zoom halves the interval at least so often, whatever the interpolation says

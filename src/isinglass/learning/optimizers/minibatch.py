@@ -20,21 +20,22 @@ import warnings
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from isinglass.errors import ConvergenceWarning, ImpossibleLabelError, InputError
 from isinglass.learning.optimizers.base import Callback, Counted, End, Function, Optimizer, OptimResult, StuckError
 from isinglass.learning.optimizers.rates import RATES
-from isinglass.learning.optimizers.state import FloatArray, State, Vectors
-from isinglass.validation import IntArray, RandomState, generator, number, whole_number
+from isinglass.learning.optimizers.state import State, Vectors
+from isinglass.typing import Array, FloatArray, IntArray
+from isinglass.validation import RandomState, generator, number, whole_number
 
 _STEPS = 20  # in an epoch, where no batch size is given
 _MOST_HALVINGS = 30
 
-BatchFunction = Callable[[IntArray, FloatArray], tuple[float, NDArray[Any]]]
+BatchFunction = Callable[[IntArray, FloatArray], tuple[float, Array]]
 """From indices of examples and x to the value and gradient of the sum over these examples."""
 
 

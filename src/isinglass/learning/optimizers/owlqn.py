@@ -35,15 +35,15 @@ from dataclasses import dataclass, fields, replace
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from isinglass.errors import InputError
 from isinglass.learning.optimizers.base import Counted, register
 from isinglass.learning.optimizers.curvature import Curvature
 from isinglass.learning.optimizers.lbfgs import Lbfgs, LbfgsState, first_step
 from isinglass.learning.optimizers.line_search import ROUNDING, Trial, attempt
-from isinglass.learning.optimizers.state import FloatArray
 from isinglass.learning.optimizers.vectors import dot, moved, norm
+from isinglass.typing import FloatArray, Mask
 from isinglass.validation import array_of
 
 _SHORTEST, _LONGEST, _MOST_TRIALS = 0.1, 0.5, 60  # of the step before; the number of trials in one search
@@ -183,6 +183,6 @@ def _shorter(change: float, expected: float) -> float:
     return min(max(-expected / (2 * excess), _SHORTEST), _LONGEST) if excess > 0 else _LONGEST
 
 
-def _same_sign(a: FloatArray, b: FloatArray, where: NDArray[np.bool_]) -> FloatArray:
+def _same_sign(a: FloatArray, b: FloatArray, where: Mask) -> FloatArray:
     """Return `a` with zeros where its sign is not that of `b` (π), in the coordinates `where`."""
     return np.where(where & (np.sign(a) != np.sign(b)), 0.0, a)

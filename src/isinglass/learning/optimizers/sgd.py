@@ -7,7 +7,8 @@ from typing import ClassVar
 
 from isinglass.learning.optimizers.base import register
 from isinglass.learning.optimizers.minibatch import MiniBatch
-from isinglass.learning.optimizers.state import FloatArray, Vectors
+from isinglass.learning.optimizers.state import Vectors
+from isinglass.typing import FloatArray
 
 
 @register

@@ -14,13 +14,12 @@ from dataclasses import dataclass, fields
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from isinglass.errors import FileFormatError
 from isinglass.io.arrays import read_arrays, write_arrays
 from isinglass.io.files import SIZE_LIMIT, PathLike, checked_path, shown_path
+from isinglass.typing import Array, FloatArray
 
-FloatArray = NDArray[np.float64]
 Vectors = tuple[FloatArray, ...]
 S = TypeVar("S", bound="State")
 
@@ -63,20 +62,20 @@ class State:
         return unpacked(cls, read_entries(path), path)
 
 
-def write_entries(path: PathLike, arrays: Mapping[str, NDArray[Any]]) -> None:
+def write_entries(path: PathLike, arrays: Mapping[str, Array]) -> None:
     """Write the arrays of a state, and others beside them, however many bytes they have."""
     write_arrays(path, arrays, schema=SCHEMA, version=VERSION, limit=sys.maxsize, compress=False)
 
 
-def read_entries(path: PathLike) -> dict[str, NDArray[Any]]:
+def read_entries(path: PathLike) -> dict[str, Array]:
     """Read them; what is unpacked may be as large as the file, as nothing in it is compressed."""
     limit = max(SIZE_LIMIT, os.path.getsize(checked_path(path)))
     return read_arrays(path, schema=SCHEMA, version=VERSION, limit=limit).arrays
 
 
-def packed(state: State) -> dict[str, NDArray[Any]]:
+def packed(state: State) -> dict[str, Array]:
     """Return the state as named arrays."""
-    arrays: dict[str, NDArray[Any]] = {}
+    arrays: dict[str, Array] = {}
     for field in fields(state):
         value = getattr(state, field.name)
         if isinstance(value, tuple):
@@ -85,7 +84,7 @@ def packed(state: State) -> dict[str, NDArray[Any]]:
     return arrays
 
 
-def unpacked(cls: type[S], arrays: Mapping[str, NDArray[Any]], path: PathLike) -> S:
+def unpacked(cls: type[S], arrays: Mapping[str, Array], path: PathLike) -> S:
     """Build a state from named arrays; each is checked for its kind and length."""
     file = shown_path(path)
     size = len(checked_entry(arrays, "state.x", "FloatArray", file))
@@ -100,7 +99,7 @@ def unpacked(cls: type[S], arrays: Mapping[str, NDArray[Any]], path: PathLike) -
     return cls(**values)
 
 
-def checked_entry(arrays: Mapping[str, NDArray[Any]], name: str, kind: str, file: str) -> NDArray[Any]:
+def checked_entry(arrays: Mapping[str, Array], name: str, kind: str, file: str) -> Array:
     """Return an entry of a file that must hold a given kind of value."""
     letter, ndim, words = _KINDS[kind]
     array = arrays.get(name)
@@ -112,7 +111,7 @@ def checked_entry(arrays: Mapping[str, NDArray[Any]], name: str, kind: str, file
     return array
 
 
-def _value(array: NDArray[Any], kind: str) -> Any:
+def _value(array: Array, kind: str) -> Any:
     if kind == "Vectors":
         return tuple(np.array(row, np.float64) for row in array)  # vectors of their own, as in a run
     return np.array(array, np.float64) if kind == "FloatArray" else array.item()

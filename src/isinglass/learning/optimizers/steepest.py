@@ -17,8 +17,9 @@ from typing import ClassVar
 from isinglass.learning.optimizers.base import Counted, StuckError, register
 from isinglass.learning.optimizers.descent import NO_STEP, Descent, DescentState, first_values, next_fields
 from isinglass.learning.optimizers.line_search import Trial, WolfeSearch
-from isinglass.learning.optimizers.state import FloatArray, State
+from isinglass.learning.optimizers.state import State
 from isinglass.learning.optimizers.vectors import dot, norm
+from isinglass.typing import FloatArray
 from isinglass.validation import number
 
 

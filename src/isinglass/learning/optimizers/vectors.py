@@ -19,8 +19,8 @@ from typing import Any
 
 import numpy as np
 
-from isinglass.learning.optimizers.state import FloatArray
 from isinglass.runtime.threads import Spreading
+from isinglass.typing import FloatArray
 
 _PIECE = 2**15
 _ALONE = Spreading(1)

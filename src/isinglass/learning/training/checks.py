@@ -7,14 +7,13 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from isinglass.errors import InputError
 from isinglass.learning.optimizers import Optimizer
 from isinglass.runtime.memory import available_memory, require_memory
-from isinglass.validation import IntArray, array_of, bytes_text, real_numbers, to_integers
+from isinglass.typing import FloatArray, IntArray
+from isinglass.validation import array_of, bytes_text, real_numbers, to_integers
 
-FloatArray = NDArray[np.float64]
 FILLED = "use .filled(-1): -1 is not observed"
 NUMBERED = "number the labels from 0 on, e.g. with np.unique(Y, return_inverse=True)"
 MOST = int(np.iinfo(np.int64).max)

@@ -9,7 +9,6 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from isinglass import decoding, losses
 from isinglass.errors import InputError
@@ -25,6 +24,7 @@ from isinglass.learning.optimizers.minibatch import MiniBatch
 from isinglass.learning.training.checks import renamed
 from isinglass.models import Model
 from isinglass.models.entropy import FACTORS, VARIABLES
+from isinglass.typing import Array, FloatArray
 from isinglass.validation import flag, number, thread_count, whole_number
 
 AUTOMATIC = "auto"
@@ -37,7 +37,7 @@ class Penalty(NamedTuple):
     node: float
     edge: float
 
-    def of(self, model: Model) -> NDArray[np.float64]:
+    def of(self, model: Model) -> FloatArray:
         """Return the penalty of each parameter."""
         return np.where(model.mask("node"), self.node, self.edge)
 
@@ -196,7 +196,7 @@ def _entropy_before(crf: Any, algorithm: ConvexFreeEnergy) -> Any:
     return algorithm.weights
 
 
-def entropy_of(crf: Any, named: Mapping[str, NDArray[Any]], n_states: int) -> dict[str, NDArray[np.float64]] | None:
+def entropy_of(crf: Any, named: Mapping[str, Array], n_states: int) -> dict[str, FloatArray] | None:
     """Return the entropy weights of states and of pairs of states; None where an inference has no such tables."""
     algorithm = algorithm_of(crf)
     if not isinstance(algorithm, ConvexFreeEnergy):

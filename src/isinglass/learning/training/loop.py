@@ -13,7 +13,6 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from isinglass.errors import FileFormatError, InputError
 from isinglass.io.files import shown_path
@@ -22,9 +21,9 @@ from isinglass.learning.optimizers import Optimizer
 from isinglass.learning.optimizers.base import OptimResult, Progress
 from isinglass.learning.optimizers.minibatch import MiniBatch, MiniBatchState
 from isinglass.learning.optimizers.state import State
-from isinglass.validation import IntArray, whole_number
+from isinglass.typing import Array, FloatArray, IntArray
+from isinglass.validation import whole_number
 
-FloatArray = NDArray[np.float64]
 _KEPT = 256  # compiled minibatches
 _PAUSE = 1.0  # seconds between two checkpoints of minibatches, of which a run may have many thousands
 
@@ -221,7 +220,7 @@ class Told:
         text = f"the validation loss has not fallen for {self._since_best()} iterations"
         return replace(result, converged=False, message=text)
 
-    def entries(self, mark: str) -> dict[str, NDArray[Any]]:
+    def entries(self, mark: str) -> dict[str, Array]:
         """Return what goes into a checkpoint beside the state."""
         assert self.journal is not None
         assert self.journal.latest is not None
@@ -265,7 +264,7 @@ def history_rows(history: list[Epoch]) -> FloatArray:
     return np.asarray(rows, np.float64).reshape(-1, len(names))
 
 
-def history_of(rows: NDArray[Any] | None, file: str) -> list[Epoch]:
+def history_of(rows: Array | None, file: str) -> list[Epoch]:
     """Return the history that `history_rows` made an array of, once it is checked."""
     width = len(fields(Epoch))
     if rows is None or rows.dtype != np.float64 or rows.ndim != 2 or rows.shape[1] not in (width - 1, width):

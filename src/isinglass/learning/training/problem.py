@@ -9,7 +9,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from isinglass.gradients.taping import FULL_BYTES, full_tape_bytes
 from isinglass.inference import Algorithm, EntropyWeights
@@ -19,9 +18,7 @@ from isinglass.learning.total import Total, blocks
 from isinglass.learning.training.choices import Choices
 from isinglass.learning.training.fingerprints import fingerprint
 from isinglass.models import Model
-from isinglass.validation import IntArray
-
-FloatArray = NDArray[np.float64]
+from isinglass.typing import Array, FloatArray, IntArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +42,7 @@ class Data:
     labels: IntArray
     weights: FloatArray | None
     part: Callable[[IntArray, Model | None], Model]
-    arrays: Callable[[], Iterable[NDArray[Any]]]
+    arrays: Callable[[], Iterable[Array]]
 
     @cached_property
     def sizes(self) -> IntArray:
@@ -72,7 +69,7 @@ class Data:
         examples = np.arange(len(self.sizes))
         return [self] if len(found) == 1 else [self.rows(examples[block]) for block in found]
 
-    def contents(self) -> Iterable[NDArray[Any]]:
+    def contents(self) -> Iterable[Array]:
         """Return arrays that tell these data from others."""
         yield self.labels
         yield np.zeros(0) if self.weights is None else self.weights

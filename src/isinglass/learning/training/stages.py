@@ -19,7 +19,6 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from isinglass import losses
 from isinglass.errors import InputError
@@ -29,9 +28,9 @@ from isinglass.learning.training.choices import Choices, choices_of, entropy_of
 from isinglass.learning.training.loop import train
 from isinglass.learning.training.problem import Problem
 from isinglass.models import EntropyModel
+from isinglass.typing import FloatArray
 from isinglass.validation import items
 
-FloatArray = NDArray[np.float64]
 ENDS_ALL = ("interrupted", "stopped by the callback")  # not one stage alone
 _FIXED = ("stages", "warm_start", "checkpoint", "n_states")  # of the whole training
 

@@ -21,9 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csc_array, csr_array
 
-from isinglass.validation import IntArray
+from isinglass.typing import FloatArray, IntArray, Mask
 
-FloatArray = NDArray[np.float64]
 Spread = Callable[[Callable[..., object], list[tuple[Any, ...]]], object]
 """Calls a function with each of several tuples of arguments, maybe side by side."""
 
@@ -62,7 +61,7 @@ class StateFeatures:
     labels: NDArray[np.int32]
 
     @classmethod
-    def all_pairs(cls, n_attributes: int, card: int, kept: NDArray[np.bool_] | None = None) -> StateFeatures:
+    def all_pairs(cls, n_attributes: int, card: int, kept: Mask | None = None) -> StateFeatures:
         """Give every attribute, or those that are `kept`, a weight for every label."""
         counts = np.full(n_attributes, card) if kept is None else np.where(kept, card, 0)
         first = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
@@ -128,7 +127,7 @@ class _Parts:
     Of each kind: its weights in theta, where those of an attribute begin, and their places in rows or their labels.
     """
 
-    rich: NDArray[np.bool_]
+    rich: Mask
     number: IntArray
     row_weights: IntArray
     first_row: IntArray

@@ -11,14 +11,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from isinglass.validation import IntArray
-
-FloatArray = NDArray[np.float64]
+from isinglass.typing import Array, FloatArray, IntArray, Mask
 
 
 @dataclass(frozen=True)
@@ -54,7 +50,7 @@ class LabelStates:
         return np.arange(self.count) % self.card
 
     @cached_property
-    def first(self) -> NDArray[np.bool_]:
+    def first(self) -> Mask:
         """Whether a sequence may begin with a state."""
         return np.arange(self.count) >= self.count - self.card
 
@@ -66,7 +62,7 @@ class LabelStates:
         before[offsets[:-1][offsets[:-1] < len(labels)]] = self.card
         return np.where((labels >= 0) & (before >= 0), before * self.card + labels, -1)
 
-    def spread(self, values: NDArray[Any]) -> NDArray[Any]:
+    def spread(self, values: Array) -> Array:
         """Give each state what its label has; labels are the last axis."""
         return values if self.order == 1 else values[..., self.label_of]
 

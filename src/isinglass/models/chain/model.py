@@ -17,13 +17,11 @@ from functools import cached_property
 from math import prod
 
 import numpy as np
-from numpy.typing import NDArray
 
 from isinglass.models.chain.attributes import StateFeatures, Tokens, Weights, width_of
 from isinglass.models.chain.label_states import LabelStates
-from isinglass.validation import IntArray
+from isinglass.typing import FloatArray, IntArray, Mask
 
-FloatArray = NDArray[np.float64]
 PIECE = 4096  # tokens whose scores stay in the second cache
 
 
@@ -53,7 +51,7 @@ class SequenceModel:
 
     features: StateFeatures
     boundary: bool
-    forbidden: NDArray[np.bool_]
+    forbidden: Mask
     order: int = 1
 
     @cached_property

@@ -23,14 +23,13 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
 from isinglass.errors import MissingDependencyError
 from isinglass.inference.free_energy.linear.system import Pattern
 from isinglass.runtime.blas import one_blas_thread
+from isinglass.typing import Array, FloatArray
 
-FloatArray = NDArray[np.float64]
 Precondition = Callable[[FloatArray], FloatArray]
 
 ACCURACY = 1e-12  # of a solution: the residual, relative to the right-hand side, in the norm of the preconditioner
@@ -69,7 +68,7 @@ class IterativeFactor:
         self.precondition: Precondition = lambda r: r
 
     @one_blas_thread()
-    def factorise(self, values: NDArray[Any]) -> bool:
+    def factorise(self, values: Array) -> bool:
         """Set up the preconditioner; tell whether the matrix is positive definite."""
         self.diagonal = values[self.first[1:] - 1].real.copy()
         if not (np.isfinite(values).all() and (self.diagonal > 0).all()):
@@ -86,7 +85,7 @@ class IterativeFactor:
         return self._conjugate_gradients(right, TRIAL)[1] <= TRIAL
 
     @one_blas_thread()
-    def solve(self, right: NDArray[Any]) -> float:
+    def solve(self, right: Array) -> float:
         """Solve in place; return what is left of the right-hand side, relatively.
 
         Again and again for what is truly left: recurrences drift away from it.

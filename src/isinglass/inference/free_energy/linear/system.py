@@ -16,11 +16,10 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import reverse_cuthill_mckee
 
-from isinglass.validation import IntArray
+from isinglass.typing import Array, FloatArray, IntArray
 
 SMALL = 3e6  # steps of a banded factorisation below which the sparse one is as fast
 ADVANTAGE = 8  # of a step of LAPACK over one of the sparse factorisation
@@ -57,10 +56,10 @@ class Pattern:
 class Factor(Protocol):
     """A factorised matrix, or what serves as one."""
 
-    def factorise(self, values: NDArray[Any]) -> bool:
+    def factorise(self, values: Array) -> bool:
         """Factorise; tell whether the matrix has the signs that it should."""
 
-    def solve(self, right: NDArray[Any]) -> float:
+    def solve(self, right: Array) -> float:
         """Solve in place; return what is left of the right-hand side, relatively."""
 
 
@@ -74,7 +73,7 @@ class SparseFactor:
         self.filled, self.diagonal = np.empty(n, np.int64), np.empty(n, dtype)
         self.row, self.x = np.zeros(n, dtype), np.empty(n, dtype)
 
-    def factorise(self, values: NDArray[Any]) -> bool:
+    def factorise(self, values: Array) -> bool:
         """Factorise; the number of negative entries of D must be that of ties."""
         from isinglass.kernels.numba.free_energy.ldl import PIECE, factorise
 
@@ -84,7 +83,7 @@ class SparseFactor:
             k = factorise(*self.pattern.sparse, values, *room, k, PIECE)
         return k >= 0 and int((self.diagonal.real < 0).sum()) == self.pattern.negative
 
-    def solve(self, right: NDArray[Any]) -> float:
+    def solve(self, right: Array) -> float:
         """Solve in place."""
         from isinglass.kernels.numba.free_energy.ldl import substitute
 
@@ -100,14 +99,14 @@ class BandedFactor:
         self.pattern = pattern
         self.factor = np.empty((len(pattern.order), pattern.bandwidth + 1))
 
-    def factorise(self, values: NDArray[np.float64]) -> bool:
+    def factorise(self, values: FloatArray) -> bool:
         """Factorise; fails unless positive definite."""
         from isinglass.runtime.lapack import factorise_band
 
         self.factor[:] = values.reshape(self.factor.shape)
         return factorise_band(self.factor)
 
-    def solve(self, right: NDArray[np.float64]) -> float:
+    def solve(self, right: FloatArray) -> float:
         """Solve in place."""
         from isinglass.runtime.lapack import solve_band
 

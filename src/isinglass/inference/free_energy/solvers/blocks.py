@@ -21,7 +21,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import reverse_cuthill_mckee
 
@@ -30,7 +29,7 @@ from isinglass.inference.free_energy.linear.system import ranges
 from isinglass.inference.free_energy.newton import Newton
 from isinglass.inference.free_energy.problem import Problem, Shape
 from isinglass.inference.free_energy.solvers.others import kept_positive, require_positive
-from isinglass.validation import IntArray
+from isinglass.typing import Array, IntArray, Mask
 
 SIZE, OVERLAP = 55 * 55, 5
 ONE = np.zeros(1, np.int64)  # the only component of a block
@@ -74,7 +73,7 @@ class _Part(Newton):
         part.hold(component, ~np.isin(variables, inside))
         return part
 
-    def hold(self, component: int, held: NDArray[np.bool_]) -> None:
+    def hold(self, component: int, held: Mask) -> None:
         """Say of which component it is part, and which variables do not move."""
         blocks, pattern = self.problem.shape.blocks, self.problem.shape.layout.patterns[0]
         self.component, self.held, fixed = component, held, np.repeat(held, blocks.cards - 1)
@@ -94,7 +93,7 @@ class _Part(Newton):
         super().right_sides(members, feasible)
         self.x[self.fixed] = 0
 
-    def move(self, whole: Newton, counts: tuple[NDArray[Any], NDArray[Any]]) -> float:
+    def move(self, whole: Newton, counts: tuple[Array, Array]) -> float:
         """Take one step; return how far the beliefs were from what its multipliers imply, or were set."""
         step, shape = self.step, self.problem.shape
         places = ((whole.step.p, shape.state_at), (whole.step.q, shape.entry_at))

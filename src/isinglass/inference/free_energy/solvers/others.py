@@ -20,7 +20,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.sparse import coo_array
 
@@ -29,7 +28,7 @@ from isinglass.inference.free_energy.linear.system import ranges
 from isinglass.inference.free_energy.newton import Newton
 from isinglass.inference.free_energy.problem import FLOOR, LOWEST, Problem
 from isinglass.segments import sum_at
-from isinglass.validation import IntArray
+from isinglass.typing import Array, FloatArray, IntArray
 
 Solver = Callable[[Newton, float, int], None]  # sets `converged` where it is done; the KKT residual is looked at after
 
@@ -66,7 +65,7 @@ def primal(newton: Newton, tol: float, max_iter: int) -> None:
             break
 
 
-def kept_positive(new: NDArray[Any], count: NDArray[np.float64], at: IntArray) -> tuple[NDArray[Any], IntArray]:
+def kept_positive(new: Array, count: FloatArray, at: IntArray) -> tuple[Array, IntArray]:
     """Return beliefs with those that are not positive set to (10 c)^-2, and where; their counts, at `at`, go up."""
     low = at[~(new > 0)]
     new[~(new > 0)] = 1 / (10 * count[low]) ** 2
@@ -99,7 +98,7 @@ def dual(newton: Newton, tol: float, max_iter: int) -> None:
             break
 
 
-def _log_steps(d: NDArray[Any], b: NDArray[Any]) -> NDArray[Any]:
+def _log_steps(d: Array, b: Array) -> Array:
     """Return steps of logarithms, none where there is no step."""
     return np.asarray(np.clip(np.where(np.isfinite(d), d, 0) / b, -FASTEST, FASTEST))
 
@@ -127,7 +126,7 @@ def lbfgs(newton: Newton, tol: float, max_iter: int) -> None:
         if np.abs(slack).max(initial=0.0) <= tol / 100:
             break
 
-        def fall(delta: NDArray[np.float64], b: Any = b, slack: Any = slack) -> tuple[float, NDArray[np.float64]]:
+        def fall(delta: FloatArray, b: Any = b, slack: Any = slack) -> tuple[float, FloatArray]:
             r = np.minimum(-(constraints.T @ delta) / w, LARGEST_LOGARITHM)
             growth = np.expm1(r)
             return float(w @ (b * (growth - r)) + delta @ slack), slack - constraints @ (b * growth)
@@ -171,7 +170,7 @@ def messages(newton: Newton, tol: float, max_iter: int) -> None:
     newton.converged[:] = True
 
 
-def _line_search(problem: Problem, beliefs: Any, rho: Any, owners: Any) -> NDArray[np.float64]:
+def _line_search(problem: Problem, beliefs: Any, rho: Any, owners: Any) -> FloatArray:
     """Halve the steps of components until the dual grows enough."""
     n, weights = problem.n_components, (problem.wp, problem.wq)
     steepest = np.full(n, 1e-300)
@@ -189,7 +188,7 @@ def _line_search(problem: Problem, beliefs: Any, rho: Any, owners: Any) -> NDArr
         length[short] /= 2
 
 
-def _dual_start(problem: Problem) -> NDArray[np.float64]:
+def _dual_start(problem: Problem) -> FloatArray:
     """Return lambda with uniform beliefs of variables, and links that take over their costs, normalised."""
     blocks = problem.shape.blocks
     n, links = len(blocks.cards), len(blocks.kind)
@@ -211,13 +210,13 @@ def _dual_start(problem: Problem) -> NDArray[np.float64]:
     return np.concatenate([of_variables, -of_slots])
 
 
-def _exponents(problem: Problem, constraints: Any, multipliers: NDArray[np.float64]) -> NDArray[np.float64]:
+def _exponents(problem: Problem, constraints: Any, multipliers: FloatArray) -> FloatArray:
     """Return log b(lambda) = -(v + A'lambda) / w - 1."""
     cost, w = np.concatenate([problem.vp, problem.vq]), np.concatenate([problem.wp, problem.wq])
     return np.asarray(np.minimum(-(cost + constraints.T @ multipliers) / w - 1, LARGEST_LOGARITHM))
 
 
-def _normalising(cost: Any, w: Any, owner: Any, n: int) -> NDArray[np.float64]:
+def _normalising(cost: Any, w: Any, owner: Any, n: int) -> FloatArray:
     """Return a constant k for each owner for which exp(-(cost + k) / w - 1) adds up to one, by bisection."""
     low, high = np.full(n, np.inf), np.full(n, -np.inf)
     np.minimum.at(low, owner, -cost - 100 * w)
@@ -251,7 +250,7 @@ def _constraints(problem: Problem) -> Any:
     return coo_array((values, (rows, columns)), shape).tocsr()
 
 
-def _all_digits(problem: Problem) -> tuple[NDArray[np.int64], Any]:
+def _all_digits(problem: Problem) -> tuple[IntArray, Any]:
     """Return the states of every configuration of every link, and blocks that say where they begin."""
     from isinglass.kernels.numba.free_energy.newton import GENERAL
 

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from isinglass.graph.factor_graph import FactorGraph
 from isinglass.graph.grids import grid_shape
 from isinglass.graph.message_graph import edges_of
-from isinglass.inference.message_passing.moves.move import Derivatives, Fate, FloodPairs, Mask, Run, Step
+from isinglass.inference.message_passing.moves.move import Derivatives, Fate, FloodPairs, Run, Step
 from isinglass.inference.message_passing.moves.planes import PlaneMove
 from isinglass.runtime.array_pool import Pool
-from isinglass.validation import IntArray
+from isinglass.typing import IntArray, Mask
 
 if TYPE_CHECKING:
     from isinglass.kernels.numba.messages.passes import Values

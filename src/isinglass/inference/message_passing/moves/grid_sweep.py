@@ -10,10 +10,10 @@ import numpy as np
 from isinglass.graph.factor_graph import FactorGraph
 from isinglass.graph.grids import grid_shape
 from isinglass.graph.message_graph import edges_of
-from isinglass.inference.message_passing.moves.move import Derivatives, Fate, Follow, Mask, Run, Step, unwatched
+from isinglass.inference.message_passing.moves.move import Derivatives, Fate, Follow, Run, Step, unwatched
 from isinglass.inference.message_passing.moves.planes import PlaneMove, Planes
 from isinglass.segments import sum_at
-from isinglass.validation import IntArray
+from isinglass.typing import IntArray, Mask
 
 if TYPE_CHECKING:
     from isinglass.kernels.numba.grids.sweeps import Work

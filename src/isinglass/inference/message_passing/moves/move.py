@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from isinglass.graph.message_graph import Edges
 from isinglass.runtime.array_pool import Pool
-from isinglass.validation import IntArray
+from isinglass.typing import IntArray
 
 if TYPE_CHECKING:
     from isinglass.kernels.numba.arithmetic.semiring import Ring

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isinglass.inference.message_passing.moves.move import Fate, Move, Run, Step
-from isinglass.validation import IntArray
+from isinglass.typing import IntArray
 
 if TYPE_CHECKING:
     from isinglass.kernels.numba.messages.passes import Span

@@ -11,7 +11,7 @@ import numpy as np
 
 from isinglass.kernels.numba.arithmetic.indexing import ix
 from isinglass.runtime.jit import compiled
-from isinglass.validation import IntArray
+from isinglass.typing import IntArray
 
 PIECE = 200_000_000  # multiplications between two moments at which Ctrl-C is heard, about a quarter of a second
 

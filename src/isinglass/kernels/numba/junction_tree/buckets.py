@@ -41,7 +41,7 @@ from isinglass.kernels.numba.junction_tree.strided import (
     scatter_block,
 )
 from isinglass.runtime.jit import compiled
-from isinglass.validation import IntArray
+from isinglass.typing import IntArray
 
 SAFE = 1e-290
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from isinglass.kernels.numba.junction_tree.strided import BLOCK
 from isinglass.runtime.jit import compiled
-from isinglass.validation import IntArray
+from isinglass.typing import IntArray
 
 SMALL_SHARE = 16  # of a large bucket, the local table is at most this fraction, if the factors allow it
 

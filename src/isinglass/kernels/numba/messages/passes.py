@@ -35,7 +35,7 @@ from isinglass.kernels.numba.messages.updates import (
     to_one_link,
 )
 from isinglass.runtime.jit import compiled, inner
-from isinglass.validation import IntArray
+from isinglass.typing import IntArray
 
 
 class Values(NamedTuple):

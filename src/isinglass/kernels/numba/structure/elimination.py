@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isinglass.runtime.jit import cold, compiled, inner
-from isinglass.validation import IntArray
+from isinglass.typing import IntArray
 
 LARGE_DEGREE = 256  # above it a score is brought up to date when its vertex comes up, not at every change
 FINISHED, MORE, FULL = 0, 1, 2  # how a piece of the search ended: for good, for a pause, for want of room
