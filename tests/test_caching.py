@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from isinglass.caching import Cache
 from isinglass.graph import FactorGraph
-from isinglass.inference import pool
-from isinglass.inference.pool import Pool
+from isinglass.runtime import array_pool as pool
+from isinglass.runtime.array_pool import Pool
+from isinglass.runtime.caching import Cache
 
 
 @pytest.fixture

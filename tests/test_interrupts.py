@@ -21,17 +21,19 @@ import numpy as np
 import pytest
 
 import interrupt_tasks
-from isinglass import interrupts
-from isinglass.compilation import kernels
-from isinglass.graph import greedy, wilson
-from isinglass.graph.blocks import adjacency
 from isinglass.graph.builders import grid_graph
-from isinglass.graph.elimination import elimination_order
-from isinglass.inference import ConvexFreeEnergy, infer, lapack, plane_move
-from isinglass.inference.bp import BeliefPropagation
+from isinglass.graph.elimination import greedy
+from isinglass.graph.elimination.order import elimination_order
+from isinglass.graph.forests import wilson
+from isinglass.graph.forests.blocks import adjacency
+from isinglass.inference import ConvexFreeEnergy, infer
+from isinglass.inference.message_passing.algorithms import BeliefPropagation
+from isinglass.inference.message_passing.moves import planes as plane_move
 from isinglass.io import write_uai
-from isinglass.kernels.numba import ldl
+from isinglass.kernels.numba.free_energy import ldl
 from isinglass.potentials import Potentials
+from isinglass.runtime import interrupts, lapack
+from isinglass.runtime.jit import kernels
 
 pytestmark = pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timers here")
 

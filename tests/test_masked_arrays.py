@@ -6,7 +6,7 @@ import pytest
 import isinglass as ig
 from isinglass import losses
 from isinglass.features.images import ImageFeatures
-from isinglass.learning.optimisers import Lbfgs, OwlQn
+from isinglass.learning.optimizers import Lbfgs, OwlQn
 from isinglass.models import EntropyModel, NodeTerm, SharedTerm, graph_model
 
 GRAPH = ig.chain_graph(3, 2)

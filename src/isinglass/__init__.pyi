@@ -54,6 +54,12 @@ from .estimators import (
 from .estimators import (
     GridCRF as GridCRF,
 )
+from .gradients import (
+    hessian_vector_product as hessian_vector_product,
+)
+from .gradients import (
+    perturbation as perturbation,
+)
 from .graph import (
     EliminationOrder as EliminationOrder,
 )
@@ -139,9 +145,6 @@ from .inference import (
     algorithms as algorithms,
 )
 from .inference import (
-    hessian_vector_product as hessian_vector_product,
-)
-from .inference import (
     infer as infer,
 )
 from .inference import (
@@ -149,9 +152,6 @@ from .inference import (
 )
 from .inference import (
     n_best as n_best,
-)
-from .inference import (
-    perturbation as perturbation,
 )
 from .inference import (
     sample as sample,

@@ -11,15 +11,16 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from isinglass.errors import InputError, MissingDependencyError
-from isinglass.graph.elimination import EliminationOrder, elimination_order
+from isinglass.graph.elimination.order import EliminationOrder, elimination_order
 from isinglass.graph.factor_graph import FactorGraph, FactorGroup, describe, disjoint_union, union_groups
 from isinglass.graph.views import View
+from isinglass.segments import sum_rows
+from isinglass.typing import Array, IntArray
 from isinglass.validation import (
     Evidence,
-    IntArray,
     assignments,
     bytes_text,
     evidence_dict,
@@ -34,19 +35,19 @@ TABLE_COPIES = 5  # of all log tables, that preparing them takes at most
 STRUCTURE_BYTES = 160  # index arrays, for each variable, factor and slot
 
 
-class LogTables(View[NDArray[Any]]):
+class LogTables(View[Array]):
     """The table of each factor, in factor order: views into arrays (tables, k_1, ..., k_r), one for each group."""
 
-    def __init__(self, graph: FactorGraph, groups: Sequence[NDArray[Any]], table_ids: Sequence[IntArray]) -> None:
+    def __init__(self, graph: FactorGraph, groups: Sequence[Array], table_ids: Sequence[IntArray]) -> None:
         self._place, self._groups, self._table_ids = graph.place, groups, table_ids
 
     def __len__(self) -> int:
         return len(self._place[0])
 
-    def item(self, i: int) -> NDArray[Any]:
+    def item(self, i: int) -> Array:
         """Return the table of factor i."""
         group, row = (int(array[i]) for array in self._place)
-        table: NDArray[Any] = self._groups[group][self._table_ids[group][row]]
+        table: Array = self._groups[group][self._table_ids[group][row]]
         return table
 
 
@@ -83,7 +84,7 @@ class Potentials:
     __slots__ = ("evidence", "graph", "groups", "table_ids")
 
     graph: FactorGraph
-    groups: tuple[NDArray[Any], ...]
+    groups: tuple[Array, ...]
     table_ids: tuple[IntArray, ...]
     evidence: Evidence
 
@@ -145,7 +146,7 @@ class Potentials:
 
     @classmethod
     def _build(
-        cls, graph: FactorGraph, groups: Sequence[NDArray[Any]], table_ids: Sequence[IntArray], evidence: Evidence
+        cls, graph: FactorGraph, groups: Sequence[Array], table_ids: Sequence[IntArray], evidence: Evidence
     ) -> Potentials:
         """Wrap arrays that are known to be valid."""
         potentials = cls.__new__(cls)
@@ -153,7 +154,7 @@ class Potentials:
         return potentials
 
     def _set(
-        self, graph: FactorGraph, groups: Sequence[NDArray[Any]], table_ids: Sequence[IntArray], evidence: Evidence
+        self, graph: FactorGraph, groups: Sequence[Array], table_ids: Sequence[IntArray], evidence: Evidence
     ) -> None:
         dtype = np.result_type(np.float64, *(g.dtype for g in groups))
         for name, value in (
@@ -176,7 +177,7 @@ class Potentials:
         return np.result_type(np.float64, *(g.dtype for g in self.groups))
 
     @property
-    def log_tables(self) -> Sequence[NDArray[Any]]:
+    def log_tables(self) -> Sequence[Array]:
         """The log table of each factor, in factor order."""
         return LogTables(self.graph, self.groups, self.table_ids)
 
@@ -202,7 +203,7 @@ class Potentials:
         """Return the same potentials with nothing observed."""
         return Potentials._build(self.graph, self.groups, self.table_ids, {})
 
-    def log_score(self, states: ArrayLike) -> NDArray[Any]:
+    def log_score(self, states: ArrayLike) -> Array:
         """Return the log of the unnormalised probability, sum_a phi_a(x_a), of complete assignments.
 
         Parameters
@@ -224,7 +225,7 @@ class Potentials:
             total = np.where(x[..., variable] == state, total, -np.inf)
         return total
 
-    def energy(self, states: ArrayLike) -> NDArray[Any]:
+    def energy(self, states: ArrayLike) -> Array:
         """Return minus the log-score: the energy of complete assignments, shape (...)."""
         return -self.log_score(states)
 
@@ -264,7 +265,7 @@ def potentials_union(potentials: Sequence[Potentials]) -> Potentials:
     return Potentials._build(disjoint_union(graphs), groups, ids, evidence)
 
 
-def _stacked(group: FactorGroup, log_tables: Sequence[ArrayLike]) -> NDArray[Any]:
+def _stacked(group: FactorGroup, log_tables: Sequence[ArrayLike]) -> Array:
     """Stack the tables of a group's factors; name the first that has another shape or a bad value."""
     chosen = [log_tables[a] for a in group.factors.tolist()]
     if not chosen:
@@ -277,7 +278,7 @@ def _stacked(group: FactorGroup, log_tables: Sequence[ArrayLike]) -> NDArray[Any
         raise
 
 
-def _shaped(array: NDArray[Any], shape: tuple[int, ...], argument: str = "log_tables") -> NDArray[Any]:
+def _shaped(array: Array, shape: tuple[int, ...], argument: str = "log_tables") -> Array:
     if array.shape != shape:
         raise InputError(argument, f"shape {shape}", f"shape {array.shape}")
     return array
@@ -316,3 +317,20 @@ def _price(potentials: Potentials) -> str:
         return "width unknown (Numba is not installed)"
     more = "" if order.complete else "more than "
     return f"width {more}{order.width}: exact needs {more}{bytes_text(exact_bytes(potentials, order))}"
+
+
+def sum_tables(potentials: Potentials, of_factors: Sequence[Array]) -> tuple[Array, ...]:
+    """Add up arrays (factors, k_1, ..., k_r) of each group over the factors that share a table.
+
+    Examples
+    --------
+    >>> import isinglass as ig
+    >>> p = ig.Potentials.from_groups(ig.chain_graph(3, 2), [np.zeros((3, 2)), np.zeros((1, 2, 2))])
+    >>> [a.tolist() for a in sum_tables(p, ig.infer(p).factors.groups)][1]
+    [[[0.5, 0.5], [0.5, 0.5]]]
+    """
+    totals = []
+    for tables, ids, values in zip(potentials.groups, potentials.table_ids, of_factors, strict=True):
+        rows = values.reshape(len(ids), int(np.prod(tables.shape[1:])))
+        totals.append(sum_rows(ids, rows, len(tables)).reshape(tables.shape))
+    return tuple(totals)

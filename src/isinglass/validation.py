@@ -9,11 +9,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any, SupportsIndex
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from isinglass.errors import InputError
+from isinglass.typing import Array, FloatArray, IntArray
 
-IntArray = NDArray[np.int64]
 Evidence = Mapping[int, int]
 RandomState = int | np.random.Generator | None
 
@@ -43,7 +43,7 @@ def distinct_rows(rows: IntArray) -> tuple[IntArray, IntArray]:
     return ordered[new], which
 
 
-def read_only(array: NDArray[Any]) -> NDArray[Any]:
+def read_only(array: Array) -> Array:
     """Return a view of `array` that cannot be written to; the array itself, if that is one already."""
     if not array.flags.writeable:
         return array
@@ -115,7 +115,7 @@ def number(value: object, argument: str, minimum: float, below: float) -> float:
 
 def array_of(
     values: Any, argument: str, expected: str, masked: str = "fill in or drop what is masked", ragged: str = ""
-) -> NDArray[Any]:
+) -> Array:
     """Convert to an array; lists that form none are refused, and masked values, which would be taken as they are.
 
     `masked` and `ragged` are the remedies.
@@ -140,7 +140,7 @@ def array_of(
         raise InputError(argument, expected, "values that do not form an array", ragged) from None
 
 
-def real_numbers(values: Any, argument: str, expected: str, remedy: str = "") -> NDArray[np.float64]:
+def real_numbers(values: Any, argument: str, expected: str, remedy: str = "") -> FloatArray:
     """Convert to a float64 array; text, complex numbers and masked values are refused, inf and nan are not.
 
     Examples
@@ -157,7 +157,7 @@ def real_numbers(values: Any, argument: str, expected: str, remedy: str = "") ->
     raise InputError(argument, expected, f"{values!r:.60}", remedy)
 
 
-def to_integers(array: NDArray[Any], otherwise: str = "number the different values from 0 on") -> str:
+def to_integers(array: Array, otherwise: str = "number the different values from 0 on") -> str:
     """Return the remedy that makes integers of an array of something else.
 
     Examples
@@ -190,7 +190,7 @@ def integers(values: ArrayLike, argument: str, ndim: int) -> IntArray:
     return array.astype(np.int64)
 
 
-def log_values(values: ArrayLike, argument: str) -> NDArray[Any]:
+def log_values(values: ArrayLike, argument: str) -> Array:
     """Convert to a new float64 (or complex128) array without NaN or +inf; -inf is a hard zero."""
     expected = "real numbers (natural logarithms; -inf forbids)"
     array = array_of(values, argument, expected, "use .filled(-np.inf) to forbid what is masked")

@@ -17,7 +17,7 @@ import numpy as np
 from isinglass.errors import no_convergence_warnings
 from isinglass.graph.builders import chain_graph, grid_graph
 from isinglass.graph.factor_graph import FactorGraph
-from isinglass.graph.schedules import grid_shape
+from isinglass.graph.grids import grid_shape
 from isinglass.inference import (
     Algorithm,
     BeliefPropagation,
@@ -31,13 +31,13 @@ from isinglass.inference import (
     sample,
 )
 from isinglass.inference.algorithm import Progress
-from isinglass.inference.sequences import Transition, best_labels, draw_labels, n_best_labels, posterior
-from isinglass.learning.optimisers.curvature import Curvature
-from isinglass.learning.sequences import SequenceObjective
+from isinglass.inference.chain import Transition, best_labels, draw_labels, n_best_labels, posterior
+from isinglass.learning.chain import SequenceObjective
+from isinglass.learning.optimizers.curvature import Curvature
 from isinglass.losses import Likelihood, UnivariateLikelihood
-from isinglass.models.attributes import StateFeatures
+from isinglass.models.chain.attributes import StateFeatures
+from isinglass.models.chain.model import SequenceModel, Sequences
 from isinglass.models.products import times
-from isinglass.models.sequences import SequenceModel, Sequences
 from isinglass.potentials import Potentials
 
 Step = tuple[str, Callable[[], object]]
@@ -81,7 +81,7 @@ def warmup(progress: Progress | None = None) -> Warmth:
     >>> ig.warmup().compiled  # doctest: +SKIP
     0
     """
-    from isinglass.compilation import cache_folders
+    from isinglass.runtime.jit import cache_folders
 
     start, before = time.perf_counter(), _counts()
     steps = list(_steps())
@@ -96,7 +96,7 @@ def warmup(progress: Progress | None = None) -> Warmth:
 
 def _counts() -> tuple[int, int]:
     """Return how many loops this process compiled and loaded so far, each for its types of arguments."""
-    from isinglass.compilation import kernels
+    from isinglass.runtime.jit import kernels
 
     stats = [k.stats for k in kernels()]
     return sum(sum(s.cache_misses.values()) for s in stats), sum(sum(s.cache_hits.values()) for s in stats)

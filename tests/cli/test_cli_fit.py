@@ -19,7 +19,7 @@ from isinglass.datasets.chunking import WORDS as WINDOWS
 from isinglass.datasets.chunking import chunk_attributes
 from isinglass.estimators import load, notes_of
 from isinglass.features import window_attributes
-from isinglass.learning.optimisers import Lbfgs
+from isinglass.learning.optimizers import Lbfgs
 from isinglass.metrics import span_f1
 
 pytestmark = pytest.mark.filterwarnings("ignore:training stopped after")

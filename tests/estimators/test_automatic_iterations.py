@@ -6,9 +6,9 @@ from estimator_helpers import graphs
 from numpy.testing import assert_allclose
 
 import isinglass as ig
-from isinglass.estimators import choices
 from isinglass.gradients import taping
 from isinglass.inference.algorithm import Taping
+from isinglass.learning.training import choices
 
 
 def trees(n=4, seed=1, length=30):
@@ -134,7 +134,7 @@ def test_a_large_tape_is_not_kept(monkeypatch, capsys):
     graph = choices_graph(X)
     bytes_of_all = float(taping.full_tape_bytes(graph, ig.BeliefPropagation()).sum())
     assert bytes_of_all == 8 * 2 * 2 * sum(len(edges) for _, edges in X) * 1000
-    for module in (taping, __import__("isinglass.estimators.problem", fromlist=["_"])):
+    for module in (taping, __import__("isinglass.learning.training.problem", fromlist=["_"])):
         monkeypatch.setattr(module, "FULL_BYTES", bytes_of_all - 1)
     crf = ig.GraphCRF(iterations=None, l2=0.1, verbose=True).fit(X, Y)
     assert crf.tape_ == "sqrt"

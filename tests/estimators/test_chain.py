@@ -18,10 +18,10 @@ from sklearn.preprocessing import FunctionTransformer
 
 import isinglass as ig
 from isinglass.errors import ConvergenceWarning, FileFormatError, ImpossibleEvidenceError, InputError
-from isinglass.estimators.chain_features import Names, NameTable
-from isinglass.estimators.chain_training import checked, problem_of
+from isinglass.estimators.sequence.features import Names, NameTable
+from isinglass.estimators.sequence.training import checked, problem_of
 from isinglass.io import read_arrays, write_arrays
-from isinglass.learning.optimisers import Adam, Lbfgs
+from isinglass.learning.optimizers import Adam, Lbfgs
 
 
 def sentences(n=12, seed=0, labels=("B", "I", "O")):

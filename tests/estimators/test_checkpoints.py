@@ -14,10 +14,10 @@ from estimator_helpers import KINDS, graph, graphs
 from numpy.testing import assert_array_equal
 
 import isinglass as ig
-from isinglass.estimators.fingerprints import fingerprint
 from isinglass.learning import checkpoint
 from isinglass.learning.checkpoint import resume
-from isinglass.learning.optimisers import Adam
+from isinglass.learning.optimizers import Adam
+from isinglass.learning.training.fingerprints import fingerprint
 
 SCRIPT = """
 import sys, time

@@ -8,7 +8,7 @@ from scipy import sparse
 from sklearn.exceptions import NotFittedError
 
 import isinglass as ig
-from isinglass.learning.optimisers import Adam, Lbfgs, OwlQn
+from isinglass.learning.optimizers import Adam, Lbfgs, OwlQn
 
 pytestmark = pytest.mark.parametrize("kind", KINDS)
 TIGHT = {"tol": 1e-8, "optimizer": Lbfgs(tol=1e-8, ftol=0.0)}

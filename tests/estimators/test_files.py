@@ -12,9 +12,9 @@ from estimator_helpers import KINDS, grid, images
 from numpy.testing import assert_array_equal
 
 import isinglass as ig
-from isinglass.estimators import files
+from isinglass.estimators import persistence as files
 from isinglass.io.arrays import read_arrays, write_arrays
-from isinglass.learning.optimisers import OwlQn
+from isinglass.learning.optimizers import OwlQn
 
 OBJECTS = {
     "inference": ig.BeliefPropagation(damping=0.1, schedule="sequential"),

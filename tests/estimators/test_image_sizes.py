@@ -6,8 +6,9 @@ from estimator_helpers import graph, grid, images
 from numpy.testing import assert_allclose, assert_array_equal
 
 import isinglass as ig
-from isinglass.graph.schedules import grid_schedule, grid_shape, grid_shapes
-from isinglass.learning.optimisers import Adam
+from isinglass.graph.grids import grid_shape, grid_shapes
+from isinglass.graph.schedules import grid_schedule
+from isinglass.learning.optimizers import Adam
 
 SIDES = [(3, 4), (5, 2), (1, 6), (3, 4), (4, 1), (1, 1)]
 

@@ -11,10 +11,11 @@ from numpy.testing import assert_allclose, assert_array_equal
 import isinglass as ig
 from isinglass import estimators
 from isinglass.estimators import grid as grid_module
-from isinglass.estimators import predicting, problem
-from isinglass.estimators.choices import choices_of, jobs_of
-from isinglass.learning.optimisers import Adam
+from isinglass.estimators import predicting
+from isinglass.learning.optimizers import Adam
 from isinglass.learning.total import blocks
+from isinglass.learning.training import problem
+from isinglass.learning.training.choices import choices_of, jobs_of
 from isinglass.models import grid_model
 
 CHOICES = {

@@ -13,9 +13,9 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 
 import isinglass as ig
 from isinglass.errors import FileFormatError, InputError
-from isinglass.learning.sequences import LocalLikelihood, SequenceObjective
-from isinglass.models.attributes import StateFeatures
-from isinglass.models.sequences import SequenceModel, Sequences
+from isinglass.learning.chain import LocalLikelihood, SequenceObjective
+from isinglass.models.chain.attributes import StateFeatures
+from isinglass.models.chain.model import SequenceModel, Sequences
 
 NONE_AFTER_C = [("c", "a"), ("c", "b"), ("c", "c")]
 

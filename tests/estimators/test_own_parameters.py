@@ -6,8 +6,8 @@ from estimator_helpers import KINDS
 from numpy.testing import assert_allclose, assert_array_equal
 
 import isinglass as ig
-from isinglass.estimators.choices import algorithm_of, choices_of
-from isinglass.estimators.stages import start_of
+from isinglass.learning.training.choices import algorithm_of, choices_of
+from isinglass.learning.training.stages import start_of
 from isinglass.models import graph_model, grid_model
 
 pytestmark = pytest.mark.parametrize("kind", KINDS)

@@ -10,7 +10,7 @@ import isinglass as ig
 from isinglass import losses
 from isinglass.gradients import rule
 from isinglass.learning import Objective
-from isinglass.learning.optimisers import Adam, Lbfgs, OwlQn
+from isinglass.learning.optimizers import Adam, Lbfgs, OwlQn
 from isinglass.models import graph_model, grid_model
 
 TIGHT = OwlQn(tol=1e-9, ftol=0.0, max_iter=2000)

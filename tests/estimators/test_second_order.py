@@ -10,9 +10,9 @@ from scipy.sparse import csr_array
 import isinglass as ig
 from isinglass import losses
 from isinglass.errors import InputError
-from isinglass.learning.sequences import SequenceObjective
-from isinglass.models.attributes import StateFeatures
-from isinglass.models.sequences import SequenceModel, Sequences
+from isinglass.learning.chain import SequenceObjective
+from isinglass.models.chain.attributes import StateFeatures
+from isinglass.models.chain.model import SequenceModel, Sequences
 
 K = 3
 OFFSETS = np.array([0, 4, 5, 5, 8])

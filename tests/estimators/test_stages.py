@@ -11,10 +11,10 @@ from sklearn.model_selection import GridSearchCV
 
 import isinglass as ig
 from isinglass.estimators import Epoch
-from isinglass.estimators.stages import stage_file, stages_of
 from isinglass.io.arrays import read_arrays, write_arrays
 from isinglass.learning.checkpoint import resume
-from isinglass.learning.optimisers import Adam
+from isinglass.learning.optimizers import Adam
+from isinglass.learning.training.stages import stage_file, stages_of
 
 SHORT = {"loss": "cl", "max_iter": 2}
 both = pytest.mark.parametrize("kind", KINDS)

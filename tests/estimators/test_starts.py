@@ -5,7 +5,7 @@ import pytest
 from estimator_helpers import KINDS, graph, graphs, grid, images
 
 import isinglass as ig
-from isinglass.estimators.stages import stages_of, start_loss
+from isinglass.learning.training.stages import stages_of, start_loss
 from isinglass.losses import LOSSES
 from isinglass.losses.smooth import SmoothedUnivariate
 

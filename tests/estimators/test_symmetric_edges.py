@@ -6,7 +6,7 @@ from estimator_helpers import graph
 from numpy.testing import assert_allclose, assert_array_equal
 
 import isinglass as ig
-from isinglass.learning.optimisers import Lbfgs
+from isinglass.learning.optimizers import Lbfgs
 
 
 def directed_data(n=6, seed=0, edge_features=False):

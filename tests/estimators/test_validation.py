@@ -6,8 +6,8 @@ from estimator_helpers import KINDS, graph, graphs, grid
 from numpy.testing import assert_allclose
 
 import isinglass as ig
-from isinglass.estimators.choices import choices_of
-from isinglass.learning.optimisers import Adam
+from isinglass.learning.optimizers import Adam
+from isinglass.learning.training.choices import choices_of
 
 LOSSES = ["ucl", "cl", "pseudo", "cquad"]
 

@@ -5,8 +5,8 @@ import pytest
 from estimator_helpers import graph, graphs, grid, images
 
 import isinglass as ig
-from isinglass.estimators import crf as base
-from isinglass.learning.optimisers import Lbfgs, OwlQn
+from isinglass.estimators import base
+from isinglass.learning.optimizers import Lbfgs, OwlQn
 
 X, Y = images()
 MASKED = np.ma.masked_greater(X, 1)

@@ -11,7 +11,7 @@ from isinglass.cli.main import main
 from isinglass.datasets import Photographs
 from isinglass.experiments import convergence, make
 from isinglass.experiments.convergence import Curve, Iterate, distances, followed, reached
-from isinglass.inference.convex import SOLVERS
+from isinglass.inference.free_energy.algorithm import SOLVERS
 
 
 def photographs(_folder=None):

@@ -10,7 +10,7 @@ from scipy.sparse import csr_array
 
 import isinglass as ig
 from isinglass.datasets import entity_attributes
-from isinglass.estimators.chain_features import Encoded, FeatureIndex
+from isinglass.estimators.sequence.features import Encoded, FeatureIndex
 from isinglass.experiments import make
 from isinglass.experiments.fatchain import FatChainModel, ladder
 from isinglass.experiments.skipchain import f1_interval, linked_right, links

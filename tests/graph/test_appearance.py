@@ -6,10 +6,10 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import isinglass as ig
-from isinglass.graph import appearance
-from isinglass.graph.appearance import appearance_probabilities
-from isinglass.graph.blocks import adjacency, link_blocks
-from isinglass.graph.wilson import spanning_tree
+from isinglass.graph.forests import appearance
+from isinglass.graph.forests.appearance import appearance_probabilities
+from isinglass.graph.forests.blocks import adjacency, link_blocks
+from isinglass.graph.forests.wilson import spanning_tree
 
 PLENTY = 10**9
 

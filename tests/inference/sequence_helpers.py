@@ -6,8 +6,8 @@ import numpy as np
 from hypothesis import strategies as st
 
 import isinglass as ig
-from isinglass.inference.sequences import Transition
-from isinglass.models.attributes import width_of
+from isinglass.inference.chain import Transition
+from isinglass.models.chain.attributes import width_of
 
 
 @st.composite

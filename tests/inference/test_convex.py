@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose
 
 import isinglass as ig
 from isinglass import losses
-from isinglass.inference.convex_support import support_of, ties_of
+from isinglass.inference.support import support_of, ties_of
 from isinglass.testing import random_potentials
 from isinglass.testing.suite import random_cotangents
 
@@ -89,8 +89,8 @@ def test_five_hundred_random_problems(capsys):
 
 
 def test_the_homotopy_finds_the_same_minimum():
-    from isinglass.inference.convex_newton import Newton
-    from isinglass.inference.convex_problem import Problem
+    from isinglass.inference.free_energy.newton import Newton
+    from isinglass.inference.free_energy.problem import Problem
 
     rng = np.random.default_rng(1)
     p = random_potentials(GRAPHS["triples"], rng, 10.0)
@@ -321,7 +321,7 @@ def test_wrong_tolerances(option, value):
 
 
 def test_graphs_of_one_structure_share_their_pattern():
-    from isinglass.inference.convex_problem import Problem
+    from isinglass.inference.free_energy.problem import Problem
 
     def pattern(side):
         p = random_potentials(ig.grid_graph(side, 5, 2), np.random.default_rng(0), 1.0)

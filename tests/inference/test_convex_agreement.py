@@ -6,8 +6,8 @@ from conic import Programme, beliefs_of, random_problem
 from numpy.testing import assert_allclose
 
 import isinglass as ig
-from isinglass.inference.convex_newton import Newton
-from isinglass.inference.convex_problem import Problem
+from isinglass.inference.free_energy.newton import Newton
+from isinglass.inference.free_energy.problem import Problem
 from isinglass.testing import random_potentials
 
 AGREEMENT, KKT = 1e-7, 1e-9

@@ -6,10 +6,10 @@ from conic import Programme, beliefs_of, random_problem
 from numpy.testing import assert_allclose
 
 import isinglass as ig
-from isinglass.inference.convex_blocks import ONE, _Part, _parts, blocks
-from isinglass.inference.convex_newton import Newton
-from isinglass.inference.convex_problem import Problem
-from isinglass.inference.convex_solvers import primal
+from isinglass.inference.free_energy.newton import Newton
+from isinglass.inference.free_energy.problem import Problem
+from isinglass.inference.free_energy.solvers.blocks import ONE, _Part, _parts, blocks
+from isinglass.inference.free_energy.solvers.others import primal
 from isinglass.testing import random_potentials
 
 MIXED = ig.FactorGraph([2, 3, 4, 2, 3], [(0, 1), (1, 2), (2, 3), (3, 0), (1,), (4, 1), (0, 2, 3)])

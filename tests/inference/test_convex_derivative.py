@@ -6,7 +6,7 @@ from conic import Programme, beliefs_of
 from numpy.testing import assert_allclose
 
 import isinglass as ig
-from isinglass.inference import convex_derivative
+from isinglass.inference.free_energy import derivative as convex_derivative
 from isinglass.testing import random_potentials
 
 ACCURACY = 1e-10

@@ -10,10 +10,12 @@ from scipy.sparse import csr_matrix, tril
 
 import isinglass as ig
 from isinglass.gradients import rule
-from isinglass.inference import convex_iterative, convex_layout, convex_system
-from isinglass.inference.convex_iterative import IterativeFactor
-from isinglass.inference.convex_problem import Problem
-from isinglass.inference.convex_system import Pattern
+from isinglass.inference.free_energy import layout as convex_layout
+from isinglass.inference.free_energy.linear import iterative as convex_iterative
+from isinglass.inference.free_energy.linear import system as convex_system
+from isinglass.inference.free_energy.linear.iterative import IterativeFactor
+from isinglass.inference.free_energy.linear.system import Pattern
+from isinglass.inference.free_energy.problem import Problem
 from isinglass.losses import LossValue
 from isinglass.testing import random_potentials
 from isinglass.testing.suite import random_cotangents
@@ -90,7 +92,7 @@ def test_complex_systems(system):
 
 def test_the_incomplete_factor_has_the_entries_of_the_matrix():
     """L L' equals A where A has entries, and on a tree, in an order without fill, everywhere."""
-    from isinglass.kernels.numba.incomplete import apply_incomplete, incomplete
+    from isinglass.kernels.numba.free_energy.incomplete import apply_incomplete, incomplete
 
     for matrix, whole in ((laplacian(6), False), (np.diag(np.full(9, 2.0)) + 0.9 * np.eye(9, k=1).T, True)):
         matrix = np.tril(matrix) + np.tril(matrix, -1).T
@@ -197,7 +199,7 @@ def test_large_factors_are_replaced(monkeypatch):
 
 
 def test_the_predicted_size_is_that_of_the_factor():
-    from isinglass.inference.convex_system import Local, _fill_order
+    from isinglass.inference.free_energy.linear.system import Local, _fill_order
 
     graph = ig.grid_graph(7, 8, 3)
     scopes = np.concatenate([g.scopes.ravel() for g in graph.groups if g.arity == 2])

@@ -20,7 +20,7 @@ from numpy.testing import assert_allclose
 from scipy.optimize import linprog
 
 import isinglass as ig
-from isinglass.graph.appearance import appearance_probabilities
+from isinglass.graph.forests.appearance import appearance_probabilities
 from isinglass.testing import random_potentials
 
 cp = pytest.importorskip("cvxpy", reason="the convex reference needs CVXPY with Clarabel")

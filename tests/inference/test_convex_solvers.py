@@ -60,8 +60,8 @@ def test_quasi_newton_with_entropy_a():
 
 def test_the_bound_takes_half_newton_steps():
     """From consistent beliefs, with H = 2 w / b, a step is half of that with H = w / b."""
-    from isinglass.inference.convex_newton import Newton
-    from isinglass.inference.convex_problem import Problem
+    from isinglass.inference.free_energy.newton import Newton
+    from isinglass.inference.free_energy.problem import Problem
 
     p = random_potentials(GRAPHS["mixed"], np.random.default_rng(0))
     newton, everything = Newton(Problem.of(p, *ig.EntropyWeights().on(p.graph))), np.arange(1)

@@ -7,8 +7,8 @@ from numpy.testing import assert_allclose
 import isinglass as ig
 from isinglass.graph import disjoint_union
 from isinglass.inference import ALGORITHMS
-from isinglass.inference.bp import SCHEDULES
-from isinglass.inference.convex import SOLVERS
+from isinglass.inference.free_energy.algorithm import SOLVERS
+from isinglass.inference.message_passing.algorithms import SCHEDULES
 from isinglass.testing import random_potentials
 
 NONE = [np.zeros((0, r), int) for r in range(4)]

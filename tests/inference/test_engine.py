@@ -8,9 +8,10 @@ from benchmarks.problems import problem
 from numpy.testing import assert_allclose, assert_array_equal
 
 import isinglass as ig
-from isinglass.graph.appearance import appearance_probabilities
-from isinglass.graph.edges import edges_of
-from isinglass.graph.schedules import grid_schedule, grid_shape, tree_schedule
+from isinglass.graph.forests.appearance import appearance_probabilities
+from isinglass.graph.grids import grid_shape
+from isinglass.graph.message_graph import edges_of
+from isinglass.graph.schedules import grid_schedule, tree_schedule
 from isinglass.testing import random_potentials
 
 

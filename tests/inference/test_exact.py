@@ -329,7 +329,7 @@ def test_n_best_with_one_variable_of_many_states_stays_small():
 
 
 def test_passes_may_be_cut_into_chunks(monkeypatch):
-    from isinglass.inference import upward
+    from isinglass.inference.junction_tree import upward
 
     p = random_potentials(ig.grid_graph(4, 4, 2), np.random.default_rng(0))
     whole = ig.infer(p, "exact")
@@ -347,7 +347,7 @@ def test_a_variable_with_more_states_than_a_block():
 
 
 def test_samples_may_be_drawn_in_parts(monkeypatch):
-    from isinglass.inference import exact
+    from isinglass.inference.junction_tree import algorithm as exact
 
     p = random_potentials(ig.grid_graph(3, 3, 2), np.random.default_rng(0))
     monkeypatch.setattr(exact, "DRAWS", 20)
@@ -364,7 +364,7 @@ def test_products_that_would_underflow_are_done_with_logarithms():
 
 def test_rounding_never_draws_an_impossible_state():
     """Zeros before, between and after the possible states, at the least and the largest uniform number."""
-    from isinglass.kernels.numba.descent import pick
+    from isinglass.kernels.numba.junction_tree.descent import pick
 
     rng = np.random.default_rng(0)
     for _ in range(2000):

@@ -8,8 +8,8 @@ import pytest
 from numpy.testing import assert_allclose
 
 import isinglass as ig
-from isinglass.graph.edges import edges_of
-from isinglass.inference.bp import MessagePassing
+from isinglass.graph.message_graph import edges_of
+from isinglass.inference.message_passing.algorithms import MessagePassing
 from isinglass.testing import random_potentials
 
 GRAPHS = {

@@ -8,8 +8,8 @@ from numpy.testing import assert_allclose
 from scipy.linalg import cholesky_banded, solveh_banded
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from isinglass.inference.lapack import factorise_band, solve_band
-from isinglass.threads import one_blas_thread
+from isinglass.runtime.blas import one_blas_thread
+from isinglass.runtime.lapack import factorise_band, solve_band
 
 
 def blas_threads():

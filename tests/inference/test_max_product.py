@@ -10,9 +10,9 @@ from numpy.testing import assert_allclose
 from test_gradients import GRAPHS, Loss, along, moved, richardson, run
 
 import isinglass as ig
-from isinglass.graph.edges import edges_of
-from isinglass.inference.decode import agrees
-from isinglass.inference.max_product import MaxProduct
+from isinglass.graph.message_graph import edges_of
+from isinglass.inference.message_passing.decode import agrees
+from isinglass.inference.message_passing.max_product import MaxProduct
 from isinglass.testing import random_potentials
 
 

@@ -72,7 +72,7 @@ def test_stability_is_that_of_small_changes(name):
 
 def test_the_leading_eigenvalue():
     """On a torus without field the covariances are one, and the couplings 4 K at most, times two for spins."""
-    from isinglass.inference.mf import _Ascent
+    from isinglass.inference.mean_field.naive import _Ascent
 
     for coupling in (0.2, 0.3):
         ascent = _Ascent(torus(8, coupling), None)

@@ -8,10 +8,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import isinglass as ig
 from isinglass.graph.schedules import grid_schedule
-from isinglass.inference.engine import Engine
-from isinglass.inference.grid_flood import GridFlood
-from isinglass.inference.grid_sweep import GridSweep
-from isinglass.inference.moves import Flood, FloodPairs, Follow
+from isinglass.inference.message_passing.engine import Engine
+from isinglass.inference.message_passing.moves.grid_flood import GridFlood
+from isinglass.inference.message_passing.moves.grid_sweep import GridSweep
+from isinglass.inference.message_passing.moves.move import Flood, FloodPairs, Follow
 from isinglass.testing import random_potentials
 
 
@@ -23,7 +23,7 @@ def only(monkeypatch):
         calls = []
 
         def move(self, run, schedule):
-            from isinglass.graph.edges import partners_of
+            from isinglass.graph.message_graph import partners_of
 
             calls.append(kind)
             if kind in (Flood, FloodPairs):  # also back
@@ -229,8 +229,8 @@ def test_the_short_tape_gives_the_same_bits(schedule, graph):
 
 
 def test_the_short_tape_grows_with_the_root():
-    from isinglass.inference.moves import Run
-    from isinglass.inference.tape import MarkedTape
+    from isinglass.inference.message_passing.moves.move import Run
+    from isinglass.inference.message_passing.tape import MarkedTape
 
     p = random_potentials(ig.grid_graph(3, 3, 2), np.random.default_rng(0))
     seen = {}

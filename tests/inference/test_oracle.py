@@ -7,8 +7,8 @@ from numpy.testing import assert_allclose
 from test_gradients import GRAPHS, Loss, run
 
 import isinglass as ig
-from isinglass.graph.appearance import appearance_probabilities
-from isinglass.graph.edges import edges_of
+from isinglass.graph.forests.appearance import appearance_probabilities
+from isinglass.graph.message_graph import edges_of
 from isinglass.testing import random_potentials
 
 KINDS = ["bp", "trw", "fbp"]

@@ -6,8 +6,8 @@ import pytest
 from numpy.testing import assert_array_equal
 
 import isinglass as ig
-from isinglass.compilation import compiled
-from isinglass.kernels.numba.powers import is_strange, raise_run
+from isinglass.kernels.numba.arithmetic.powers import is_strange, raise_run
+from isinglass.runtime.jit import compiled
 from isinglass.testing import random_potentials
 
 

@@ -11,7 +11,7 @@ from sequence_helpers import chains, labellings, padded, potentials, split, tran
 
 import isinglass as ig
 from isinglass.errors import ImpossibleEvidenceError
-from isinglass.inference.sequences import (
+from isinglass.inference.chain import (
     best_labels,
     derivative,
     draw_labels,

@@ -8,9 +8,9 @@ from benchmarks.problems import problem
 from numpy.testing import assert_allclose, assert_array_equal
 
 import isinglass as ig
-from isinglass.graph.clusters import tree_clusters
-from isinglass.graph.edges import edges_of
-from isinglass.inference.mf import _possible
+from isinglass.graph.forests.clusters import tree_clusters
+from isinglass.graph.message_graph import edges_of
+from isinglass.inference.mean_field.naive import _possible
 from isinglass.testing import random_potentials
 
 

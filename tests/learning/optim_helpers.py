@@ -64,7 +64,7 @@ def same_bits(a, b):
 
 def same_states(a, b):
     """Whether two states agree in every bit of every field."""
-    from isinglass.learning.optimisers.state import packed
+    from isinglass.learning.optimizers.state import packed
 
     a, b = packed(a), packed(b)
     return list(a) == list(b) and all(a[k].dtype == b[k].dtype and same_bits(a[k], b[k]) for k in a)

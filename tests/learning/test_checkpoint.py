@@ -19,8 +19,8 @@ from optim_helpers import BATCHED, WHOLE, Logistic, rosenbrock, same_bits, same_
 from isinglass.errors import FileFormatError, InputError
 from isinglass.io.arrays import read_arrays, write_arrays
 from isinglass.learning.checkpoint import Journal, resume, save_checkpoint
-from isinglass.learning.optimisers import OPTIMISERS, Adam, Lbfgs, LbfgsState, OwlQn, Sgd, make_optimizer
-from isinglass.learning.optimisers import state as state_module
+from isinglass.learning.optimizers import OPTIMISERS, Adam, Lbfgs, LbfgsState, OwlQn, Sgd, make_optimizer
+from isinglass.learning.optimizers import state as state_module
 
 F = Logistic(n=33, features=7)
 OPTIONS = {
@@ -109,7 +109,7 @@ sys.path.insert(0, {helpers!r})
 import numpy as np
 from optim_helpers import Logistic
 from isinglass.learning.checkpoint import Journal, resume
-from isinglass.learning.optimisers import make_optimizer
+from isinglass.learning.optimizers import make_optimizer
 
 F, path, name, mode = Logistic(n=33, features=7), *sys.argv[1:]
 pause = 0.03 if mode == "slow" else 0.0

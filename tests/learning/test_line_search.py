@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from optim_helpers import rosenbrock
 
-from isinglass.learning.optimisers import Lbfgs, SteepestDescent
-from isinglass.learning.optimisers.base import Counted
-from isinglass.learning.optimisers.line_search import ROUNDING, Trial, WolfeSearch, cubic_minimum
+from isinglass.learning.optimizers import Lbfgs, SteepestDescent
+from isinglass.learning.optimizers.base import Counted
+from isinglass.learning.optimizers.line_search import ROUNDING, Trial, WolfeSearch, cubic_minimum
 
 
 class Smooth:

@@ -7,7 +7,7 @@ import pytest
 from optim_helpers import BATCHED, Logistic, same_bits, same_states
 
 from isinglass.errors import ConvergenceWarning, ImpossibleLabelError, InputError
-from isinglass.learning.optimisers import AdaGrad, Adam, Lbfgs, Sgd, make_optimizer
+from isinglass.learning.optimizers import AdaGrad, Adam, Lbfgs, Sgd, make_optimizer
 
 F = Logistic(n=50, features=4, l2=2.0)
 RATES = {"sgd": 0.5, "adagrad": 0.3, "adam": 0.1}

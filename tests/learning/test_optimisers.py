@@ -11,8 +11,8 @@ from optim_helpers import WHOLE, Logistic, Quadratic, proximal_gradient, rosenbr
 from scipy.optimize import minimize
 
 from isinglass.errors import InputError
-from isinglass.learning.optimisers import OPTIMISERS, Adam, Lbfgs, OwlQn, SteepestDescent, make_optimizer
-from isinglass.learning.optimisers.curvature import Curvature
+from isinglass.learning.optimizers import OPTIMISERS, Adam, Lbfgs, OwlQn, SteepestDescent, make_optimizer
+from isinglass.learning.optimizers.curvature import Curvature
 
 TIGHT = {"tol": 1e-9, "ftol": 0.0}
 

@@ -12,10 +12,10 @@ from isinglass.errors import InputError
 from isinglass.gradients import rule
 from isinglass.inference import Exact
 from isinglass.learning import Objective
-from isinglass.learning.sequences import SequenceObjective
+from isinglass.learning.chain import SequenceObjective
 from isinglass.models import chain_model
-from isinglass.models.attributes import StateFeatures
-from isinglass.models.sequences import PIECE, SequenceModel, Sequences
+from isinglass.models.chain.attributes import StateFeatures
+from isinglass.models.chain.model import PIECE, SequenceModel, Sequences
 
 NAMES = ["cl", "pseudo", "ucl", "ccl", "uquad", "cquad", "suclass", "scclass"]
 LENGTHS = (4, 1, 5, 0, 2)

@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from isinglass.learning.spreading import Spreading
+from isinglass.runtime.threads import Spreading
 
 
 @pytest.mark.parametrize("threads", [1, 2, 5])

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from optim_helpers import same_bits, same_states
 
-from isinglass.learning.optimisers import Lbfgs, LbfgsState, OwlQn
-from isinglass.learning.optimisers.base import Counted
-from isinglass.learning.optimisers.curvature import Curvature
-from isinglass.learning.optimisers.line_search import evaluate
-from isinglass.learning.optimisers.vectors import (
+from isinglass.learning.optimizers import Lbfgs, LbfgsState, OwlQn
+from isinglass.learning.optimizers.base import Counted
+from isinglass.learning.optimizers.curvature import Curvature
+from isinglass.learning.optimizers.line_search import evaluate
+from isinglass.learning.optimizers.vectors import (
     add_and_dot,
     copied,
     difference,
@@ -22,7 +22,7 @@ from isinglass.learning.optimisers.vectors import (
     scaled,
     threads_of,
 )
-from isinglass.learning.spreading import Spreading
+from isinglass.runtime.threads import Spreading
 
 PIECE = 2**15
 SIZES = [0, 1, 1000, PIECE, PIECE + 1, 3 * PIECE, 5 * PIECE + 777]

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import isinglass as ig
-from isinglass.inference.sums import sum_at
 from isinglass.losses import LOSSES, BeliefLoss, LossFacts, LossValue, UnivariateLoss
+from isinglass.segments import sum_at
 
 FACTS = LossFacts("a test", convex=False, consistent=False, uses="beliefs", note="")
 

@@ -7,7 +7,7 @@ from scipy.sparse import csr_array
 from threadpoolctl import threadpool_limits
 
 import isinglass as ig
-from isinglass.estimators.choices import choices_of
+from isinglass.learning.training.choices import choices_of
 from isinglass.models.products import times
 
 SHAPES = [(1, 1, 1), (5, 3, 2), (9, 4, 8), (13, 50, 10), (7, 2, 19), (1100, 6, 3), (0, 3, 2), (3, 0, 2), (3, 2, 0)]

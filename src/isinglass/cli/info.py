@@ -94,7 +94,7 @@ def _elimination(potentials: Potentials) -> dict[str, Any]:
 
 def _algorithms(potentials: Potentials) -> dict[str, Any]:
     from isinglass.inference import ALGORITHMS
-    from isinglass.inference.memory import available_memory, memory_limit_bytes
+    from isinglass.runtime.memory import available_memory, memory_limit_bytes
 
     limit = memory_limit_bytes(None)
     rows = []

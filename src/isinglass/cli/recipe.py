@@ -137,7 +137,7 @@ def _chosen(name: str, value: Any) -> Any:
         return value
     from isinglass import losses
     from isinglass.inference.algorithm import make as make_inference
-    from isinglass.learning.optimisers import make_optimizer
+    from isinglass.learning.optimizers import make_optimizer
 
     options = dict(value)
     kind = options.pop("name", None)

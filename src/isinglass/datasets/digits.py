@@ -15,7 +15,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,9 +22,8 @@ from numpy.typing import NDArray
 from isinglass.datasets.noise import set_at_random, share_of
 from isinglass.errors import FileFormatError, InputError
 from isinglass.io import read_arrays
-from isinglass.validation import IntArray, RandomState, generator, whole_number
-
-FloatArray = NDArray[np.float64]
+from isinglass.typing import Array, FloatArray, IntArray
+from isinglass.validation import RandomState, generator, whole_number
 
 SIDE = 28
 SCHEMA = "binary-digits"
@@ -58,7 +56,7 @@ class NoisyDigits:
     digits_test: IntArray = field(repr=False)
     noise: float
 
-    def __iter__(self) -> Iterator[NDArray[Any]]:
+    def __iter__(self) -> Iterator[Array]:
         return iter((self.X, self.Y, self.X_test, self.Y_test))
 
 

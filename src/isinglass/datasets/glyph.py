@@ -15,7 +15,8 @@ from isinglass.datasets.noise import share_of
 from isinglass.errors import InputError
 from isinglass.graph import grid_graph
 from isinglass.potentials import Potentials
-from isinglass.validation import IntArray, RandomState, generator, integers
+from isinglass.typing import IntArray
+from isinglass.validation import RandomState, generator, integers
 
 _FISH = """
 ........................

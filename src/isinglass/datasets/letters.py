@@ -10,12 +10,11 @@ import os
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
 from isinglass.datasets.folder import data_file
 from isinglass.errors import FileFormatError
 from isinglass.io import read_npz
-from isinglass.validation import IntArray
+from isinglass.typing import FloatArray, IntArray
 
 HEIGHT, WIDTH = 16, 8
 
@@ -34,11 +33,11 @@ class Letters:
         For cross-validation, from 0 on.
     """
 
-    X: list[NDArray[np.float64]] = field(repr=False)
+    X: list[FloatArray] = field(repr=False)
     Y: list[IntArray] = field(repr=False)
     fold: IntArray = field(repr=False)
 
-    def part(self, *folds: int) -> tuple[list[NDArray[np.float64]], list[IntArray]]:
+    def part(self, *folds: int) -> tuple[list[FloatArray], list[IntArray]]:
         """Return the words of some folds."""
         rows = np.flatnonzero(np.isin(self.fold, folds)).tolist()
         return [self.X[i] for i in rows], [self.Y[i] for i in rows]

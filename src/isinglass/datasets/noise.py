@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from isinglass.errors import InputError
-from isinglass.validation import IntArray
+from isinglass.typing import IntArray
 
 
 def share_of(noise: float) -> float:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from isinglass.datasets.folder import data_file
 from isinglass.errors import FileFormatError
 from isinglass.io import read_npz
-from isinglass.validation import IntArray
+from isinglass.typing import IntArray
 
 SCENE_LABELS = ("building", "sky", "car", "road", "tree")
 

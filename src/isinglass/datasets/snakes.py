@@ -20,10 +20,10 @@ from numpy.typing import NDArray
 from isinglass.datasets.folder import data_file
 from isinglass.errors import FileFormatError, InputError
 from isinglass.io import read_npz
-from isinglass.validation import IntArray, array_of, whole_number
+from isinglass.typing import Array, FloatArray, IntArray
+from isinglass.validation import array_of, whole_number
 
 Image = NDArray[np.uint8]
-FloatArray = NDArray[np.float64]
 GraphExample = tuple[FloatArray, IntArray, FloatArray]
 
 N_LABELS = 11
@@ -179,7 +179,7 @@ def _window_features(codes: IntArray, window: int) -> FloatArray:
     return np.eye(len(_COLOURS))[views].reshape(codes.size, -1)
 
 
-def _check(arrays: dict[str, NDArray[Any]], part: str, name: str) -> None:
+def _check(arrays: dict[str, Array], part: str, name: str) -> None:
     """Refuse arrays that do not fit together."""
     missing = {f"X_{part}", f"Y_{part}", f"shape_{part}"} - set(arrays)
     if missing:
@@ -193,11 +193,11 @@ def _check(arrays: dict[str, NDArray[Any]], part: str, name: str) -> None:
         raise FileFormatError(name, None, f"sizes inside the images and labels below {N_LABELS} ({part})", "others")
 
 
-def _shapes(*arrays: NDArray[Any]) -> str:
+def _shapes(*arrays: Array) -> str:
     return ", ".join(f"{a.dtype} {a.shape}" for a in arrays)
 
 
-def _padded(examples: Sequence[NDArray[Any]], fill: int) -> NDArray[Any]:
+def _padded(examples: Sequence[Array], fill: int) -> Array:
     """Return arrays (height, width, ...) of different sizes in one, the rest filled."""
     height, width = (max(a.shape[axis] for a in examples) for axis in (0, 1))
     grid = np.full((len(examples), height, width, *examples[0].shape[2:]), fill, examples[0].dtype)

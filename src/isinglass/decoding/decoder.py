@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal
 from isinglass.inference.result import Result
 from isinglass.potentials import Potentials
 from isinglass.registry import Registry, choose
-from isinglass.validation import IntArray
+from isinglass.typing import IntArray
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from isinglass.inference.algorithm import Algorithm
 from isinglass.inference.api import map_assignment
 from isinglass.inference.result import Result
 from isinglass.potentials import Potentials
-from isinglass.validation import IntArray
+from isinglass.typing import IntArray
 
 
 @register

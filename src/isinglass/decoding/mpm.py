@@ -14,10 +14,10 @@ import numpy as np
 
 from isinglass.decoding.decoder import Decoder, DecoderFacts, register
 from isinglass.errors import InputError
-from isinglass.inference.blocks import state_blocks
+from isinglass.graph.layout import state_blocks
 from isinglass.inference.result import Result
 from isinglass.potentials import Potentials
-from isinglass.validation import IntArray
+from isinglass.typing import IntArray
 
 
 @register

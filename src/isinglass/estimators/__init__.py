@@ -1,13 +1,13 @@
 """Estimators with scikit-learn's interface."""
 
-from isinglass.estimators.chain import ChainCRF
-from isinglass.estimators.crf import CRF
+from isinglass.estimators.base import CRF
 from isinglass.estimators.graph import GraphCRF
 from isinglass.estimators.grid import GridCRF
-from isinglass.estimators.hmm import HMM
-from isinglass.estimators.memm import MEMM
+from isinglass.estimators.loading import load, notes_of
 from isinglass.estimators.mrf import MRF
-from isinglass.estimators.opening import load, notes_of
-from isinglass.estimators.training import Epoch
+from isinglass.estimators.sequence.crf import ChainCRF
+from isinglass.estimators.sequence.hmm import HMM
+from isinglass.estimators.sequence.memm import MEMM
+from isinglass.learning.training.loop import Epoch
 
 __all__ = ["CRF", "HMM", "MEMM", "MRF", "ChainCRF", "Epoch", "GraphCRF", "GridCRF", "load", "notes_of"]

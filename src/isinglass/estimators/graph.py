@@ -6,16 +6,16 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
 from isinglass.errors import InputError
-from isinglass.estimators.checks import checked_labels, renamed
-from isinglass.estimators.crf import CRF
+from isinglass.estimators.base import CRF
+from isinglass.learning.training.checks import checked_labels, renamed
 from isinglass.models import Model, graph_model
 from isinglass.models.checks import examples_of, matrix
 from isinglass.models.graphs import FORM
-from isinglass.validation import IntArray, items
+from isinglass.typing import Array, IntArray
+from isinglass.validation import items
 
 
 class GraphCRF(CRF):
@@ -190,7 +190,7 @@ class GraphCRF(CRF):
         with renamed("examples", "X"), renamed("node_features", "X"), renamed("edge_features", "X"):
             return graph_model(X, n_states, bias=self.bias, edge_bias=self.edge_bias, symmetric=self.symmetric)
 
-    def _arrays(self, X: list[Any]) -> Iterator[NDArray[Any]]:
+    def _arrays(self, X: list[Any]) -> Iterator[Array]:
         for example in X:
             for part in example:
                 if sparse.issparse(part):
@@ -199,7 +199,7 @@ class GraphCRF(CRF):
                 else:
                     yield np.asarray(part)
 
-    def _shaped(self, X: Any, flat: NDArray[Any], sizes: IntArray) -> list[NDArray[Any]]:
+    def _shaped(self, X: Any, flat: Array, sizes: IntArray) -> list[Array]:
         return np.split(flat, np.cumsum(sizes)[:-1])
 
 

@@ -6,16 +6,16 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from isinglass.errors import InputError
-from isinglass.estimators.checks import checked_labels
-from isinglass.estimators.crf import CRF
+from isinglass.estimators.base import CRF
+from isinglass.learning.training.checks import checked_labels
 from isinglass.models import Model, grid_model
 from isinglass.models.checks import dense
-from isinglass.validation import IntArray, items
+from isinglass.typing import Array, FloatArray, IntArray
+from isinglass.validation import items
 
-Images = NDArray[np.float64] | list[NDArray[np.float64]]
+Images = FloatArray | list[FloatArray]
 
 
 class GridCRF(CRF):
@@ -200,10 +200,10 @@ class GridCRF(CRF):
     def _plain_model(self, X: Images, n_states: int, like: Model | None) -> Model:
         return grid_model(X, n_states, edges=self.edges, bias=self.bias, like=like)
 
-    def _arrays(self, X: Images) -> Iterator[NDArray[Any]]:
+    def _arrays(self, X: Images) -> Iterator[Array]:
         yield from [X] if isinstance(X, np.ndarray) else X
 
-    def _shaped(self, X: Any, flat: NDArray[Any], sizes: IntArray) -> Any:
+    def _shaped(self, X: Any, flat: Array, sizes: IntArray) -> Any:
         if not isinstance(X, list | tuple):
             return flat.reshape(*np.shape(X)[:3], *flat.shape[1:])
         parts = zip(X, np.split(flat, np.cumsum(sizes)[:-1]), strict=True)

@@ -7,12 +7,8 @@ import warnings
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
-from isinglass.base import BaseEstimator, NotFittedError
 from isinglass.errors import InputError, no_convergence_warnings, warn_of_convergence
-from isinglass.estimators.checks import example_weights, observed, refuse_spins, renamed
-from isinglass.estimators.training import warning_of
 from isinglass.gradients import rule
 from isinglass.graph.factor_graph import FactorGraph
 from isinglass.inference import Algorithm, Exact, infer
@@ -20,14 +16,17 @@ from isinglass.inference import sample as draw
 from isinglass.inference.algorithm import make as make_algorithm
 from isinglass.learning.combinations import require_valid
 from isinglass.learning.markov import JOINT_STATES, Copies, MarkovObjective, Samples, TermCounts
-from isinglass.learning.optimisers import Optimizer, make_optimizer
-from isinglass.learning.optimisers.base import Progress
-from isinglass.learning.optimisers.minibatch import MiniBatch
+from isinglass.learning.optimizers import Optimizer, make_optimizer
+from isinglass.learning.optimizers.base import Progress
+from isinglass.learning.optimizers.minibatch import MiniBatch
+from isinglass.learning.training.checks import example_weights, observed, refuse_spins, renamed
+from isinglass.learning.training.loop import warning_of
 from isinglass.losses import Likelihood
 from isinglass.models import Model, table_model
-from isinglass.validation import IntArray, flag, integers, number, whole_number
+from isinglass.runtime.sklearn_base import BaseEstimator, NotFittedError
+from isinglass.typing import FloatArray, IntArray
+from isinglass.validation import flag, integers, number, whole_number
 
-FloatArray = NDArray[np.float64]
 METHODS = ("ml", "pseudo")
 
 

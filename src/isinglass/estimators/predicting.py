@@ -6,21 +6,20 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from isinglass.inference import Algorithm, ConvexFreeEnergy, Info, Result, infer
 from isinglass.inference.result import FactorBeliefs, VariableBeliefs
 from isinglass.learning.objective import with_entropy
-from isinglass.learning.spreading import Spreading
 from isinglass.learning.total import blocks
 from isinglass.models import Model
 from isinglass.potentials import Potentials
-from isinglass.validation import IntArray
+from isinglass.runtime.threads import Spreading
+from isinglass.typing import FloatArray, IntArray
 
 
 def predicted(
     model: Model,
-    theta: NDArray[np.float64],
+    theta: FloatArray,
     algorithm: Algorithm,
     part: Callable[[IntArray], Model],
     jobs: int,
@@ -48,7 +47,7 @@ def predicted(
     return _joined(model.potentials(theta[-1]), results)
 
 
-def _inferred(model: Model, theta: NDArray[np.float64], algorithm: Algorithm) -> Result:
+def _inferred(model: Model, theta: FloatArray, algorithm: Algorithm) -> Result:
     stages = [model.potentials(vector) for vector in theta]
     return infer(stages if len(stages) > 1 else stages[0], with_entropy(algorithm, model, theta[-1]))
 

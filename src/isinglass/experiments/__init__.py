@@ -9,9 +9,9 @@ from isinglass.experiments import iterations as _iterations  # noqa: F401
 from isinglass.experiments import labelbias as _labelbias  # noqa: F401
 from isinglass.experiments import scaling as _scaling  # noqa: F401
 from isinglass.experiments import scenes as _scenes  # noqa: F401
-from isinglass.experiments import sequences as _sequences  # noqa: F401
 from isinglass.experiments import skipchain as _skipchain  # noqa: F401
 from isinglass.experiments import snakes as _snakes  # noqa: F401
+from isinglass.experiments import tagging as _sequences  # noqa: F401
 from isinglass.experiments.experiment import EXPERIMENTS, Experiment, Report, make
 
 __all__ = ["EXPERIMENTS", "Experiment", "Report", "make"]

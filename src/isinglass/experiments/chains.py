@@ -20,7 +20,6 @@ from itertools import combinations
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from isinglass import losses
 from isinglass.errors import InputError, no_convergence_warnings
@@ -30,9 +29,8 @@ from isinglass.experiments.statistics import holm, p_value
 from isinglass.inference import infer
 from isinglass.losses import BeliefLoss
 from isinglass.models import chain_model
-from isinglass.validation import IntArray, whole_number
-
-FloatArray = NDArray[np.float64]
+from isinglass.typing import FloatArray, IntArray
+from isinglass.validation import whole_number
 
 LENGTH, GROUP, CHANGED = 50, 10, 5
 WORLDS = ("well", "semi", "misspecified")

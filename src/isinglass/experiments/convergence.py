@@ -21,7 +21,6 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from isinglass.datasets.photographs import SCENE_LABELS, Photographs, load_street_scenes
 from isinglass.errors import InputError, no_convergence_warnings
@@ -29,12 +28,11 @@ from isinglass.estimators import GridCRF
 from isinglass.experiments.experiment import Experiment, Plot, Progress, Report, register
 from isinglass.features import ImageFeatures
 from isinglass.inference import ConvexFreeEnergy, infer
-from isinglass.inference.convex import SOLVERS
+from isinglass.inference.free_energy.algorithm import SOLVERS
 from isinglass.learning.objective import with_entropy
-from isinglass.learning.optimisers import Lbfgs
+from isinglass.learning.optimizers import Lbfgs
 from isinglass.potentials import Potentials
-
-FloatArray = NDArray[np.float64]
+from isinglass.typing import FloatArray
 
 COUNTS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 64, 128)
 QUICK_MOST = 64

@@ -12,9 +12,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
 from isinglass.datasets import NoisyDigits, noisy_digits
 from isinglass.errors import InputError
 from isinglass.experiments.experiment import Experiment, Progress, Report, register, shared
@@ -36,7 +33,6 @@ from isinglass.experiments.selection import MOST, Selected, select
 from isinglass.experiments.statistics import mean_and_error
 from isinglass.validation import number, whole_number
 
-FloatArray = NDArray[np.float64]
 NOISE = (0.1, 0.3, 0.5, 0.7)
 QUICK_ROWS = ("pixels", "pseudo", "trw", "ucl-1", "ucl-4")
 PUBLISHED = {  # table 1.1, and chapter 1 and section 6.2 (where .0134, .0158 and .0106 are misprints of .134, ...)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple
 
-from isinglass.estimators.choices import jobs_of
+from isinglass.learning.training.choices import jobs_of
 from isinglass.registry import Registry, choose
 
 Progress = Callable[[str, float], None]

@@ -22,7 +22,6 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from isinglass import decoding, losses
@@ -36,11 +35,11 @@ from isinglass.gradients import rule
 from isinglass.graph import FactorGraph, disjoint_union
 from isinglass.inference import BeliefPropagation, infer
 from isinglass.learning.objective import Objective
-from isinglass.learning.optimisers import Lbfgs
+from isinglass.learning.optimizers import Lbfgs
 from isinglass.learning.total import Total, blocks
 from isinglass.metrics import span_f1
 from isinglass.models import Model, NodeTerm, SharedTerm
-from isinglass.validation import IntArray
+from isinglass.typing import FloatArray, IntArray
 
 Labels = Sequence[Sequence[str]]
 L2, MIN_COUNT, ITERATIONS = 0.1, 2, 5
@@ -126,7 +125,7 @@ class FatChainModel:
 
     classes: tuple[list[str], list[str]]
     columns: IntArray
-    theta: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
+    theta: FloatArray = field(default_factory=lambda: np.zeros(0))
     objective: float = float("nan")
     algorithm: ClassVar[BeliefPropagation] = BeliefPropagation(iterations=ITERATIONS, schedule="flooding")
 

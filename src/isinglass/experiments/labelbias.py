@@ -23,12 +23,12 @@ from itertools import product
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from isinglass.errors import InputError, no_convergence_warnings
 from isinglass.estimators import HMM, MEMM, ChainCRF
 from isinglass.experiments.experiment import Experiment, Plot, Progress, Report, register, shared
 from isinglass.metrics import sequence_accuracy
+from isinglass.typing import FloatArray
 from isinglass.validation import number, whole_number
 
 LETTERS = "ribo"
@@ -142,7 +142,7 @@ def _probability(word: Sequence[str], path: Sequence[str], noise: float) -> floa
     return float(np.prod(np.where(right, 1 - noise, noise / (len(LETTERS) - 1))))
 
 
-def _report(values: NDArray[np.float64], levels: list[float], n_train: int, n_test: int) -> Report:
+def _report(values: FloatArray, levels: list[float], n_train: int, n_test: int) -> Report:
     """Make a table of errors (levels, draws, models, words or labels)."""
     draws, least = values.shape[1], [least_error(level) for level in levels]
     mean, spread = values.mean(axis=1), values.std(axis=1, ddof=min(1, draws - 1)) / np.sqrt(draws)

@@ -23,19 +23,17 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from isinglass import losses
 from isinglass.errors import InputError, no_convergence_warnings
 from isinglass.estimators import GridCRF
 from isinglass.inference import Algorithm, ConvexFreeEnergy, Result, infer
 from isinglass.inference.algorithm import make as make_inference
-from isinglass.learning.optimisers import Lbfgs
+from isinglass.learning.optimizers import Lbfgs
 from isinglass.losses import BeliefLoss
 from isinglass.models import grid_model
 from isinglass.models.entropy import VARIABLES
-
-FloatArray = NDArray[np.float64]
+from isinglass.typing import Array, FloatArray
 
 LOSSES = ("ucl", "ccl", "uquad", "cquad")
 START = " + start"
@@ -140,7 +138,7 @@ def is_convex(name: str) -> bool:
     return name == "convex" or name.removesuffix(ENTROPY) in LOSSES
 
 
-def train(name: str, X: FloatArray, Y: NDArray[Any], training: Training, start: FloatArray | None = None) -> Fitted:
+def train(name: str, X: FloatArray, Y: Array, training: Training, start: FloatArray | None = None) -> Fitted:
     """Train a method.
 
     Parameters
@@ -179,7 +177,7 @@ def fitted_of(crf: GridCRF, inference: Algorithm, seconds: float, settled: bool 
     return Fitted(theta, inference, seconds, crf.n_iter_, float(gradient), bool(converged), entropy)
 
 
-def pixel_table(X: FloatArray, Y: NDArray[Any]) -> FloatArray:
+def pixel_table(X: FloatArray, Y: Array) -> FloatArray:
     """Return the parameters of the model without edges: log p(y_i | x_i), from counts with one added to each."""
     counts = 1 + np.stack([X[label == Y].sum(axis=0) for label in (0, 1)], axis=1)
     model = grid_model(X[:1], 2)
@@ -233,17 +231,17 @@ def predict(fitted: Fitted, X: FloatArray) -> Result:
         return infer(model.potentials(fitted.theta), fitted.inference, init=init)
 
 
-def ink(result: Result, Y: NDArray[Any]) -> FloatArray:
+def ink(result: Result, Y: Array) -> FloatArray:
     """Return the belief of state 1 at each pixel."""
     return np.asarray(result.variables)[:, 1].reshape(Y.shape)
 
 
-def error(result: Result, Y: NDArray[Any]) -> float:
+def error(result: Result, Y: Array) -> float:
     """Return the univariate classification error: the share of pixels whose most probable label is wrong."""
     return float(((ink(result, Y) > 0.5) != (Y == 1)).mean())
 
 
-def mean_losses(result: Result, Y: NDArray[Any]) -> dict[str, float]:
+def mean_losses(result: Result, Y: Array) -> dict[str, float]:
     """Return each test loss per pixel, or per edge for losses of cliques; inf where a true label has belief zero."""
     found = {}
     for name in LOSSES:

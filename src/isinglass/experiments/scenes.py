@@ -26,7 +26,6 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from isinglass.datasets.photographs import Photographs, load_horses, load_street_scenes
 from isinglass.errors import InputError, no_convergence_warnings
@@ -35,9 +34,9 @@ from isinglass.experiments.experiment import Experiment, Progress, Report, regis
 from isinglass.experiments.statistics import p_value
 from isinglass.features import ImageFeatures
 from isinglass.inference import BeliefPropagation, ConvexFreeEnergy
-from isinglass.learning.optimisers import Lbfgs
+from isinglass.learning.optimizers import Lbfgs
+from isinglass.typing import Array, FloatArray
 
-FloatArray = NDArray[np.float64]
 ROWS = ("pseudo", "baseline", "uquad", "uquad + entropy", "uquad-1", "uquad-2", "ucl", "ucl-1", "ucl-2")
 QUICK_ROWS = ("pseudo", "baseline", "uquad-1", "ucl-1")
 PUBLISHED = {"pseudo": 0.847, "baseline": 0.333, "uquad": 0.287, "uquad + entropy": 0.239, "uquad-1": 0.252}
@@ -179,7 +178,7 @@ class Training:
     n_jobs: int
     checkpoints: str | None
 
-    def fit(self, row: str, X: FloatArray, Y: NDArray[Any], fitted: dict[str, Fitted]) -> Fitted:
+    def fit(self, row: str, X: FloatArray, Y: Array, fitted: dict[str, Fitted]) -> Fitted:
         """Train a method, and first what it starts from."""
         if row in fitted:
             return fitted[row]
@@ -199,7 +198,7 @@ class Training:
         fitted[row] = Fitted(crf, time.perf_counter() - began, float(gradient))
         return fitted[row]
 
-    def _fit_few(self, crf: GridCRF, X: FloatArray, Y: NDArray[Any]) -> None:
+    def _fit_few(self, crf: GridCRF, X: FloatArray, Y: Array) -> None:
         """Train on some of the images."""
         whole = crf.get_params(deep=False)
         file = None if crf.checkpoint is None else crf.checkpoint.replace(".npz", ".few.npz")
@@ -207,7 +206,7 @@ class Training:
         crf.fit(X[::EVERY], Y[::EVERY])
         crf.set_params(**whole)
 
-    def estimator(self, row: str, Y: NDArray[Any]) -> GridCRF:
+    def estimator(self, row: str, Y: Array) -> GridCRF:
         """Return the untrained estimator of a method; its objective is a sum over pixels, and so is its gradient."""
         most = 20 if self.quick else MOST.get(row, 100)
         optimizer = Lbfgs(max_iter=most, tol=1e-6 * Y.size, ftol=1e-8, memory=20)
@@ -234,7 +233,7 @@ def _first(row: str) -> tuple[str | None, float]:
     return "baseline", 1.0 if "-" in row else INNER
 
 
-def _tested(row: str, fitted: Fitted, X: FloatArray, Y: NDArray[Any]) -> dict[str, Any]:
+def _tested(row: str, fitted: Fitted, X: FloatArray, Y: Array) -> dict[str, Any]:
     """Return what is measured on test images, over labelled pixels, and the predicted labels."""
     beliefs = fitted.crf.predict_marginals(X)
     labels, seen = beliefs.argmax(axis=-1), Y >= 0

@@ -11,14 +11,11 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
-from typing import Any, NamedTuple
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import NamedTuple
 
 from isinglass.experiments.methods import Fitted, Training, error, predict, train
+from isinglass.typing import Array, FloatArray
 
-FloatArray = NDArray[np.float64]
 HELD = 3  # one image of so many is held out
 MOST = 50  # iterations of training on a part of the images
 
@@ -45,7 +42,7 @@ class Selected(NamedTuple):
     seconds: float
 
 
-def select(name: str, X: FloatArray, Y: NDArray[Any], training: Training, start: Selected | None = None) -> Selected:
+def select(name: str, X: FloatArray, Y: Array, training: Training, start: Selected | None = None) -> Selected:
     """Choose the l2 of a method, and train it.
 
     Parameters

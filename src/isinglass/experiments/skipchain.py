@@ -21,7 +21,6 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from isinglass.datasets import entity_attributes, load_wnut17
@@ -30,7 +29,7 @@ from isinglass.estimators import ChainCRF, GraphCRF
 from isinglass.experiments.experiment import Experiment, Progress, Report, register
 from isinglass.inference import BeliefPropagation
 from isinglass.metrics import SpanScores, span_scores, spans
-from isinglass.validation import IntArray
+from isinglass.typing import Array, IntArray
 
 Words = Sequence[Sequence[str]]
 L2, MIN_COUNT = 0.1, 2
@@ -151,7 +150,7 @@ def _attributes(words: Words) -> list[list[list[str]]]:
     return [entity_attributes(one) for one in words]
 
 
-def _graphs(chain: ChainCRF, words: Words, X: Any, skip: bool) -> list[tuple[csr_array, IntArray, NDArray[Any]]]:
+def _graphs(chain: ChainCRF, words: Words, X: Any, skip: bool) -> list[tuple[csr_array, IntArray, Array]]:
     """Lay sentences out as graphs, with the attributes that the chain has weights for; edges are of two types."""
     data, features = chain.encode(X), chain.model_.features
     columns = data.X[:, np.flatnonzero(np.diff(features.first))]

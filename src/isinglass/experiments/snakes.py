@@ -17,7 +17,6 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from isinglass.datasets import load_snakes
 from isinglass.datasets.snakes import N_LABELS
@@ -25,6 +24,7 @@ from isinglass.errors import no_convergence_warnings
 from isinglass.estimators import GraphCRF
 from isinglass.experiments.experiment import Experiment, Progress, Report, register
 from isinglass.inference import BeliefPropagation
+from isinglass.typing import Array
 
 GOAL = 0.95
 CELLS = 10
@@ -87,7 +87,7 @@ def _trained(X: Sequence[Any], Y: Sequence[Any], max_iter: int, n_jobs: int) -> 
     return crf
 
 
-def accuracies(labels: NDArray[Any], truth: NDArray[Any]) -> dict[str, float]:
+def accuracies(labels: Array, truth: Array) -> dict[str, float]:
     """Return the share of right labels, over snakes and over all pixels.
 
     Examples

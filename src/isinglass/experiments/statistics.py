@@ -6,9 +6,8 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
-FloatArray = NDArray[np.float64]
+from isinglass.typing import FloatArray
 
 
 def mean_and_error(values: Sequence[float]) -> tuple[float, float | None]:

@@ -19,15 +19,14 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.ndimage import convolve1d, gaussian_filter, uniform_filter1d
 
-from isinglass.base import BaseEstimator, NotFittedError
 from isinglass.errors import InputError
-from isinglass.threads import one_blas_thread
+from isinglass.runtime.blas import one_blas_thread
+from isinglass.runtime.sklearn_base import BaseEstimator, NotFittedError
+from isinglass.typing import FloatArray, IntArray
 from isinglass.validation import array_of, whole_number
 
-FloatArray = NDArray[np.float64]
 BINS, REACH, LEAST = 8, 3, 0.01
 RIDGE = 1e-3  # in the whitening: some features add up to one
 PATCH = 5
@@ -192,7 +191,7 @@ def _patch_sum(values: FloatArray, scale: int) -> FloatArray:
     return np.asarray(convolve1d(rows, weights, axis=1, mode="mirror"))
 
 
-def _mirrored(places: NDArray[np.int64], n: int) -> NDArray[np.int64]:
+def _mirrored(places: IntArray, n: int) -> IntArray:
     """Fold places beyond a border back, as in a mirror: -1 is 1, n is n - 2."""
     period = max(2 * n - 2, 1)
     folded = np.abs(places) % period

@@ -13,17 +13,17 @@ has a symmetric system of its own, which its backward solves.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse.linalg import LinearOperator, gmres
 
 from isinglass.errors import InputError, warn_of_convergence
-from isinglass.gradients.rules import Evaluation, GradientRule, Loss, Stages, one_stage, register
+from isinglass.gradients.rule import Evaluation, GradientRule, Loss, Stages, one_stage, register
 from isinglass.inference import ALGORITHMS, Algorithm, FixedPoint, Result, infer
 from isinglass.inference.result import cotangents
-from isinglass.threads import one_blas_thread
+from isinglass.runtime.blas import one_blas_thread
+from isinglass.typing import Array
 
 ACCURACY = 1e-11  # of the linear system, relative to its right-hand side
 RESTART, RESTARTS = 60, 20
@@ -73,10 +73,10 @@ class Implicit(GradientRule):
 def _through(
     equations: FixedPoint,
     result: Result,
-    z_bar: NDArray[Any],
-    variables_bar: NDArray[Any],
-    factors_bar: NDArray[Any],
-) -> tuple[NDArray[Any], ...]:
+    z_bar: Array,
+    variables_bar: Array,
+    factors_bar: Array,
+) -> tuple[Array, ...]:
     """Add what goes through the state to the direct derivatives."""
     if result.potentials.dtype.kind == "c":
         raise InputError("potentials", "real log tables for an implicit gradient", "complex ones")

@@ -1,26 +1,26 @@
 """How much of a run is kept to go back through it: all of its iterations, or, where those take much memory, a few.
 
 A full tape keeps the messages of each iteration: their bytes times the iterations that may be run. Beyond `FULL_BYTES`
-the tape is "sqrt" (see `isinglass.inference.tape`): T iterations leave about 2 sqrt(T) copies of the messages, and
-going back costs one more forward pass. Derivatives are the same to the last bit.
+the tape is "sqrt" (see `inference.message_passing.tape`): T iterations leave about 2 sqrt(T) copies of the messages,
+and going back costs one more forward pass. Derivatives are the same to the last bit.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from isinglass.graph.edges import edges_of
 from isinglass.graph.factor_graph import FactorGraph
+from isinglass.graph.message_graph import edges_of
 from isinglass.inference import Algorithm
 from isinglass.inference.algorithm import Taping
-from isinglass.inference.bp import MessagePassing
+from isinglass.inference.message_passing.algorithms import MessagePassing
 from isinglass.potentials import Potentials
+from isinglass.typing import FloatArray
 
 FULL_BYTES = 2**29
 
 
-def full_tape_bytes(graph: FactorGraph, algorithm: Algorithm, item: int = 8) -> NDArray[np.float64]:
+def full_tape_bytes(graph: FactorGraph, algorithm: Algorithm, item: int = 8) -> FloatArray:
     """Return the most bytes that a full tape of message passing takes for each component; 0 for other inferences.
 
     Examples

@@ -11,7 +11,7 @@ from isinglass.graph.builders import (
     to_networkx,
     tree_graph,
 )
-from isinglass.graph.elimination import EliminationOrder, elimination_order
+from isinglass.graph.elimination.order import EliminationOrder, elimination_order
 from isinglass.graph.factor_graph import FactorGraph, FactorGroup, disjoint_union
 
 __all__ = [

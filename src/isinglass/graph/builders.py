@@ -15,7 +15,8 @@ from numpy.typing import ArrayLike
 
 from isinglass.errors import InputError, MissingDependencyError
 from isinglass.graph.factor_graph import FactorGraph
-from isinglass.validation import IntArray, RandomState, array_of, generator, instance, integers, items, whole_number
+from isinglass.typing import IntArray
+from isinglass.validation import RandomState, array_of, generator, instance, integers, items, whole_number
 
 if TYPE_CHECKING:
     import networkx as nx

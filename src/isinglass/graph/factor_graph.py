@@ -13,12 +13,13 @@ from itertools import chain
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from isinglass.caching import Cache
 from isinglass.errors import InputError
 from isinglass.graph.views import View
-from isinglass.validation import IntArray, distinct_rows, instance, integers, items, read_only, whole_number
+from isinglass.runtime.caching import Cache
+from isinglass.typing import IntArray, Mask
+from isinglass.validation import distinct_rows, instance, integers, items, read_only, whole_number
 
 T = TypeVar("T")
 
@@ -233,7 +234,7 @@ class FactorGraph:
         return bool(self.forest_components.all())
 
     @property
-    def forest_components(self) -> NDArray[np.bool_]:
+    def forest_components(self) -> Mask:
         """For each component (example), whether it is a forest."""
         return self.cached("forest_components", lambda: _forest_components(self))
 
@@ -434,7 +435,7 @@ def _connected_parts(graph: FactorGraph) -> IntArray:
     return read_only(rank[inverse.ravel()])
 
 
-def _forest_components(graph: FactorGraph) -> NDArray[np.bool_]:
+def _forest_components(graph: FactorGraph) -> Mask:
     """A graph is a forest if it has as many edges as nodes, less its connected parts."""
     n = graph.n_components
     component = np.concatenate([graph.variable_component, graph.factor_component])

@@ -14,9 +14,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from isinglass.graph.edges import edges_of
 from isinglass.graph.factor_graph import FactorGraph
-from isinglass.validation import IntArray
+from isinglass.graph.message_graph import edges_of
+from isinglass.typing import IntArray, Mask
 
 Unsigned = NDArray[np.uint64]
 
@@ -27,7 +27,7 @@ class Neighbours(NamedTuple):
     cards: Unsigned  # (variables,)
     first_state: Unsigned  # (variables,)
     first: Unsigned  # (variables + 1,)
-    pairs: NDArray[np.bool_]  # (variables,) whether all links around it have two variables
+    pairs: Mask  # (variables,) whether all links around it have two variables
     link: IntArray
     slot: IntArray
     states: Unsigned  # of the other variable; zero if the link has more than two
@@ -36,7 +36,7 @@ class Neighbours(NamedTuple):
     step: Unsigned
 
 
-def neighbours_of(graph: FactorGraph, kept: NDArray[np.bool_] | None = None) -> Neighbours:
+def neighbours_of(graph: FactorGraph, kept: Mask | None = None) -> Neighbours:
     """Return the links around each variable: all of them, or those that are `kept`.
 
     Examples

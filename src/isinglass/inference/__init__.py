@@ -2,16 +2,18 @@
 
 from isinglass.inference.algorithm import ALGORITHMS, Algorithm, Cost, Facts, FixedPoint
 from isinglass.inference.api import algorithms, infer, map_assignment, n_best, sample
-from isinglass.inference.bp import BeliefPropagation, FractionalBeliefPropagation, TreeReweighted
 from isinglass.inference.brute import Brute
-from isinglass.inference.convex import ConvexFreeEnergy, EntropyWeights
-from isinglass.inference.exact import Exact
-from isinglass.inference.hessian import hessian_vector_product
-from isinglass.inference.max_product import MaxProduct
-from isinglass.inference.mf import MeanField
-from isinglass.inference.perturb import perturbation
+from isinglass.inference.free_energy.algorithm import ConvexFreeEnergy, EntropyWeights
+from isinglass.inference.junction_tree.algorithm import Exact
+from isinglass.inference.mean_field.naive import MeanField
+from isinglass.inference.mean_field.structured import StructuredMeanField
+from isinglass.inference.message_passing.algorithms import (
+    BeliefPropagation,
+    FractionalBeliefPropagation,
+    TreeReweighted,
+)
+from isinglass.inference.message_passing.max_product import MaxProduct
 from isinglass.inference.result import Assignment, Gradients, Info, Result
-from isinglass.inference.smf import StructuredMeanField
 
 __all__ = [
     "ALGORITHMS",
@@ -34,10 +36,8 @@ __all__ = [
     "StructuredMeanField",
     "TreeReweighted",
     "algorithms",
-    "hessian_vector_product",
     "infer",
     "map_assignment",
     "n_best",
-    "perturbation",
     "sample",
 ]

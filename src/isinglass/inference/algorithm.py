@@ -13,13 +13,12 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from isinglass.errors import InputError
 from isinglass.inference.result import Assignment, Bound, Result
 from isinglass.potentials import Potentials
 from isinglass.registry import Registry, choose
-from isinglass.validation import IntArray
+from isinglass.typing import Array, IntArray
 
 Progress = Callable[[str, float], None]
 """Called with the name of a stage and the fraction of it that is done."""
@@ -80,19 +79,17 @@ class Cost:
     text: str
 
 
-Groups = tuple[NDArray[Any], ...]
+Groups = tuple[Array, ...]
 """Derivatives like `Potentials.groups`."""
 
 
 class FixedPoint(Protocol):
     """The equations s = F(s, phi) of a fixed point, of which beliefs and log Z are functions, both in reverse."""
 
-    def read_out_back(
-        self, z_bar: NDArray[Any], variables_bar: NDArray[Any], factors_bar: NDArray[Any]
-    ) -> tuple[NDArray[Any], Groups]:
+    def read_out_back(self, z_bar: Array, variables_bar: Array, factors_bar: Array) -> tuple[Array, Groups]:
         """Turn derivatives by log Z and the (flat) beliefs into those by s and, with s held fixed, by phi."""
 
-    def back(self, state_bar: NDArray[Any]) -> tuple[NDArray[Any], Groups]:
+    def back(self, state_bar: Array) -> tuple[Array, Groups]:
         """Turn derivatives by F into those by s and phi."""
 
 

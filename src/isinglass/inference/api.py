@@ -12,11 +12,12 @@ import numpy as np
 from isinglass.errors import InputError, MemoryLimitError, warn_of_convergence
 from isinglass.inference.algorithm import ALGORITHMS, Algorithm, Progress, Taping, make
 from isinglass.inference.evidence import checked
-from isinglass.inference.exact import Exact
-from isinglass.inference.memory import memory_limit_bytes
+from isinglass.inference.junction_tree.algorithm import Exact
 from isinglass.inference.result import Assignment, Result
 from isinglass.potentials import Potentials
-from isinglass.validation import Evidence, IntArray, RandomState, bytes_text, generator, whole_number
+from isinglass.runtime.memory import memory_limit_bytes
+from isinglass.typing import IntArray
+from isinglass.validation import Evidence, RandomState, bytes_text, generator, whole_number
 
 
 def infer(

@@ -18,27 +18,18 @@ from itertools import product
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from isinglass.errors import ImpossibleEvidenceError
 from isinglass.graph.factor_graph import iter_groups
+from isinglass.graph.layout import belief_entries, first_states
 from isinglass.inference.algorithm import Algorithm, Cost, Facts, Progress, Taping, register
+from isinglass.inference.complex_step import by_tables, direction
 from isinglass.inference.evidence import base_states, impossible
-from isinglass.inference.memory import memory_limit_bytes, require_memory
-from isinglass.inference.perturb import by_tables, direction
-from isinglass.inference.result import (
-    Assignment,
-    FactorBeliefs,
-    Gradients,
-    Info,
-    Result,
-    VariableBeliefs,
-    belief_entries,
-    first_states,
-    ranked,
-)
+from isinglass.inference.result import Assignment, FactorBeliefs, Gradients, Info, Result, VariableBeliefs, ranked
 from isinglass.potentials import LogTables, Potentials
-from isinglass.validation import IntArray, bytes_text
+from isinglass.runtime.memory import memory_limit_bytes, require_memory
+from isinglass.typing import Array, FloatArray, IntArray
+from isinglass.validation import bytes_text
 
 TABLES = 4  # temporary copies of the joint table that the sums below may hold at once
 
@@ -56,7 +47,7 @@ class JointTable:
     """
 
     free: IntArray
-    log_p: NDArray[Any]
+    log_p: Array
 
     @property
     def log_z(self) -> Any:
@@ -69,7 +60,7 @@ class JointTable:
         """The probability of each assignment."""
         return Masses(self.free, np.exp(self.log_p - self.log_z))
 
-    def along(self, direction: NDArray[np.float64]) -> Masses:
+    def along(self, direction: FloatArray) -> Masses:
         """Return the derivative of the probabilities along a direction, given for each assignment."""
         p = self.masses.values
         return Masses(self.free, p * (direction - (p * direction).sum()))
@@ -80,12 +71,12 @@ class Masses:
     """A number for each assignment of a component: its probability, or a derivative of that."""
 
     free: IntArray
-    values: NDArray[Any]
+    values: Array
 
-    def marginal(self, variables: IntArray) -> NDArray[Any]:
+    def marginal(self, variables: IntArray) -> Array:
         """Sum down to free variables, in the given order."""
         axes = [int(np.flatnonzero(self.free == v)[0]) for v in variables]
-        summed: NDArray[Any] = self.values.sum(axis=tuple(i for i in range(self.values.ndim) if i not in axes))
+        summed: Array = self.values.sum(axis=tuple(i for i in range(self.values.ndim) if i not in axes))
         return summed.transpose(np.argsort(np.argsort(axes))) if axes else summed
 
 
@@ -184,7 +175,7 @@ class Brute(Algorithm):
         return tables
 
 
-def joint(potentials: Potentials, tables: list[Masses], wanted: IntArray) -> NDArray[Any]:
+def joint(potentials: Potentials, tables: list[Masses], wanted: IntArray) -> Array:
     """Multiply the joint beliefs of the components, and place them at the clamped states."""
     graph = potentials.graph
     belief = np.zeros(graph.cards[wanted], potentials.dtype)
@@ -207,7 +198,7 @@ def _free(potentials: Potentials) -> list[IntArray]:
     return [np.flatnonzero(mask & (graph.variable_component == c)) for c in range(graph.n_components)]
 
 
-def _add(table: JointTable, scope: tuple[int, ...], log_table: NDArray[Any], states: IntArray) -> None:
+def _add(table: JointTable, scope: tuple[int, ...], log_table: Array, states: IntArray) -> None:
     """Add a factor to the joint table, at the clamped states, by broadcasting."""
     axes = {v: int(np.flatnonzero(table.free == v)[0]) for v in scope if (table.free == v).any()}
     part = log_table[tuple(slice(None) if v in axes else int(states[v]) for v in scope)]
@@ -219,7 +210,7 @@ def _add(table: JointTable, scope: tuple[int, ...], log_table: NDArray[Any], sta
     table.log_p[...] += part.reshape(shape)
 
 
-def _variables(potentials: Potentials, tables: list[Masses]) -> NDArray[Any]:
+def _variables(potentials: Potentials, tables: list[Masses]) -> Array:
     first = first_states(potentials.graph)
     flat = np.zeros(first[-1], potentials.dtype)
     flat[first[:-1] + base_states(potentials)] = 1
@@ -229,7 +220,7 @@ def _variables(potentials: Potentials, tables: list[Masses]) -> NDArray[Any]:
     return flat
 
 
-def _factors(potentials: Potentials, tables: list[Masses]) -> NDArray[Any]:
+def _factors(potentials: Potentials, tables: list[Masses]) -> Array:
     graph = potentials.graph
     beliefs = [
         joint(potentials, [tables[c]], np.array(scope, np.int64)).ravel()
@@ -245,9 +236,9 @@ def _factors(potentials: Potentials, tables: list[Masses]) -> NDArray[Any]:
 def _reverse(
     potentials: Potentials,
     tables: list[JointTable],
-    z_bar: NDArray[Any],
-    variables_bar: NDArray[Any],
-    factors_bar: NDArray[Any],
+    z_bar: Array,
+    variables_bar: Array,
+    factors_bar: Array,
 ) -> Gradients:
     """Carry derivatives by log Z and the beliefs back: db/dphi is symmetric, so beliefs are moved along them."""
     graph, states = potentials.graph, base_states(potentials)

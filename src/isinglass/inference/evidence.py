@@ -6,7 +6,8 @@ import numpy as np
 
 from isinglass.errors import InputError
 from isinglass.potentials import Potentials
-from isinglass.validation import Evidence, IntArray
+from isinglass.typing import IntArray
+from isinglass.validation import Evidence
 
 
 def checked(potentials: Potentials, evidence: Evidence | None) -> Potentials:

@@ -9,14 +9,16 @@ from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from isinglass.errors import InputError
 from isinglass.graph.factor_graph import FactorGraph, iter_groups
+from isinglass.graph.layout import belief_entries, first_states
 from isinglass.graph.views import View
-from isinglass.inference.memory import memory_limit_bytes, require_memory
 from isinglass.potentials import Potentials
-from isinglass.validation import IntArray, array_of, bytes_text, read_only, variables_of, whole_number
+from isinglass.runtime.memory import memory_limit_bytes, require_memory
+from isinglass.typing import Array, IntArray
+from isinglass.validation import array_of, bytes_text, read_only, variables_of, whole_number
 
 Bound = Literal["exact", "upper", "lower"] | None
 
@@ -34,7 +36,7 @@ class Info:
     residual : float
         How far from a fixed point it is: the largest change of a normalised message (or belief) in the last iteration.
         Where that is within the tolerance, the most that another iteration can do to any probability, which is never
-        less and also sees what happens to small ones (`isinglass.kernels.numba.changes`).
+        less and also sees what happens to small ones (`isinglass.kernels.numba.messages.changes`).
     bound : {"exact", "upper", "lower"} or None
         What log_z is guaranteed to be of the true log Z; None if nothing is guaranteed.
     seconds : float
@@ -61,31 +63,31 @@ class Info:
             object.__setattr__(self, "converged_share", float(self.converged))
 
 
-class VariableBeliefs(View[NDArray[Any]]):
+class VariableBeliefs(View[Array]):
     """The belief of each variable, an array (states,); all of them in `flat`, one after the other."""
 
-    def __init__(self, graph: FactorGraph, flat: NDArray[Any]) -> None:
+    def __init__(self, graph: FactorGraph, flat: Array) -> None:
         self.flat = read_only(flat)
         self._first = first_states(graph)
 
     def __len__(self) -> int:
         return len(self._first) - 1
 
-    def item(self, i: int) -> NDArray[Any]:
+    def item(self, i: int) -> Array:
         """Return the belief of variable i."""
         return self.flat[self._first[i] : self._first[i + 1]]
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         if len(np.unique(np.diff(self._first))) > 1:
             raise InputError("variables", "equal cardinalities", "mixed ones", "index it, or use .flat")
         table = self.flat.reshape(len(self), int(self._first[1]) if len(self) else 0)
         return np.array(table, dtype=dtype, copy=copy)
 
 
-class FactorBeliefs(View[NDArray[Any]]):
+class FactorBeliefs(View[Array]):
     """The belief of each factor, shaped like its table; `groups` holds them as (factors, k_1, ..., k_r)."""
 
-    def __init__(self, graph: FactorGraph, flat: NDArray[Any]) -> None:
+    def __init__(self, graph: FactorGraph, flat: Array) -> None:
         self._place = graph.place
         frozen = read_only(flat)
         self.groups = tuple(frozen[part].reshape(len(group), *group.shape) for group, part in iter_groups(graph))
@@ -93,9 +95,9 @@ class FactorBeliefs(View[NDArray[Any]]):
     def __len__(self) -> int:
         return len(self._place[0])
 
-    def item(self, i: int) -> NDArray[Any]:
+    def item(self, i: int) -> Array:
         """Return the belief of factor i."""
-        belief: NDArray[Any] = self.groups[self._place[0][i]][self._place[1][i]]
+        belief: Array = self.groups[self._place[0][i]][self._place[1][i]]
         return belief
 
 
@@ -117,14 +119,14 @@ class Gradients:
         By the counting number of each factor of arity two or more; zero for the others. Found when first asked for.
     """
 
-    groups: tuple[NDArray[Any], ...]
+    groups: tuple[Array, ...]
     log_tables: Sequence[Any]
-    initial_messages: NDArray[Any]
+    initial_messages: Array
     damping: Any
-    by_counting: Callable[[], NDArray[Any]]
+    by_counting: Callable[[], Array]
 
     @cached_property
-    def counting_numbers(self) -> NDArray[Any]:
+    def counting_numbers(self) -> Array:
         """Derivatives by the counting numbers."""
         return self.by_counting()
 
@@ -147,16 +149,16 @@ class Result:
     """
 
     potentials: Potentials
-    component_log_z: NDArray[Any]
+    component_log_z: Array
     variables: VariableBeliefs
     factors: FactorBeliefs
     info: Info
-    joint_of: Callable[[IntArray], NDArray[Any]] | None = None
-    messages_of: Callable[[], NDArray[Any]] | None = None
-    reverse: Callable[[NDArray[Any], NDArray[Any], NDArray[Any]], Gradients] | None = None
+    joint_of: Callable[[IntArray], Array] | None = None
+    messages_of: Callable[[], Array] | None = None
+    reverse: Callable[[Array, Array, Array], Gradients] | None = None
 
     @cached_property
-    def messages(self) -> NDArray[Any] | None:
+    def messages(self) -> Array | None:
         """The logarithms of the messages that message passing ended with, flat; None for other algorithms."""
         return None if self.messages_of is None else self.messages_of()
 
@@ -165,15 +167,15 @@ class Result:
         """The natural logarithm of the partition function, of all components together."""
         return self.component_log_z.sum().item()
 
-    def variable(self, i: int) -> NDArray[Any]:
+    def variable(self, i: int) -> Array:
         """Return the belief of variable i, an array (states,)."""
         return self.variables[_index(i, "i", len(self.variables), "variables")]
 
-    def factor(self, a: int) -> NDArray[Any]:
+    def factor(self, a: int) -> Array:
         """Return the belief of factor a, shaped like its table."""
         return self.factors[_index(a, "a", len(self.factors), "factors")]
 
-    def joint(self, variables: ArrayLike) -> NDArray[Any]:
+    def joint(self, variables: ArrayLike) -> Array:
         """Return the joint belief of any variables, one axis for each, in the given order.
 
         Only algorithms that hold the whole distribution can give it ("exact" and "brute").
@@ -190,7 +192,7 @@ class Result:
         self,
         log_z: ArrayLike = 0.0,
         variables: Sequence[ArrayLike] | ArrayLike | None = None,
-        factors: Sequence[ArrayLike | None] | NDArray[Any] | None = None,
+        factors: Sequence[ArrayLike | None] | Array | None = None,
     ) -> Gradients:
         """Carry derivatives by log Z and the beliefs back to the log tables, through what really ran.
 
@@ -225,7 +227,7 @@ class Result:
 class _Kept:
     """A function that returns what it was made with."""
 
-    value: NDArray[Any] | None
+    value: Array | None
 
     def __call__(self) -> Any:
         return self.value
@@ -256,7 +258,7 @@ class Assignment:
     locally_optimal: bool = False
 
 
-def ranked(states: IntArray, scores: NDArray[Any]) -> list[Assignment]:
+def ranked(states: IntArray, scores: Array) -> list[Assignment]:
     """Return assignments of which the best is a best one at all, by falling score; equal up to rounding is optimal."""
     order = np.argsort(-scores, kind="stable")
     top = float(scores[order[0]])
@@ -268,31 +270,7 @@ def ranked(states: IntArray, scores: NDArray[Any]) -> list[Assignment]:
     return found
 
 
-def first_states(graph: FactorGraph) -> IntArray:
-    """Return the start of each variable in a flat vector of all variables' states, and its length."""
-    return graph.cached("first_states", lambda: np.concatenate([[0], np.cumsum(graph.cards)]).astype(np.int64))
-
-
-def first_beliefs(graph: FactorGraph) -> IntArray:
-    """Return the start of each factor's belief in a flat vector that holds them group by group."""
-    return graph.cached("first_beliefs", lambda: _first_beliefs(graph))
-
-
-def _first_beliefs(graph: FactorGraph) -> IntArray:
-    first = np.zeros(graph.n_factors, np.int64)
-    for group, part in iter_groups(graph):
-        first[group.factors] = part.start + np.arange(len(group)) * group.table_size
-    return first
-
-
-def belief_entries(graph: FactorGraph) -> int:
-    """Return the length of a flat vector of all factors' beliefs."""
-    return sum(len(group) * group.table_size for group in graph.groups)
-
-
-def cotangents(
-    result: Result, log_z: ArrayLike, variables: Any, factors: Any
-) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+def cotangents(result: Result, log_z: ArrayLike, variables: Any, factors: Any) -> tuple[Array, Array, Array]:
     """Lay out derivatives by log Z (for each component), variable beliefs and factor beliefs as flat arrays."""
     graph = result.potentials.graph
     given = array_of(log_z, "log_z", "a number, or one for each component")
@@ -304,12 +282,12 @@ def cotangents(
     return bars
 
 
-def nothing(length: int, dtype: Any) -> NDArray[Any]:
+def nothing(length: int, dtype: Any) -> Array:
     """Return zeros that take no room, and that `is_nothing` knows."""
     return np.broadcast_to(np.zeros((), dtype), (length,))
 
 
-def is_nothing(values: NDArray[Any]) -> bool:
+def is_nothing(values: Array) -> bool:
     """Tell whether all values are zero."""
     return values.strides == (0,) or not values.any()
 
@@ -321,7 +299,7 @@ def _index(value: int, argument: str, length: int, what: str) -> int:
     return index
 
 
-def _flat_cotangent(beliefs: VariableBeliefs, given: Any) -> NDArray[Any]:
+def _flat_cotangent(beliefs: VariableBeliefs, given: Any) -> Array:
     """Lay out derivatives by variable beliefs like the flat beliefs."""
     if given is None:
         return np.zeros_like(beliefs.flat)
@@ -330,17 +308,17 @@ def _flat_cotangent(beliefs: VariableBeliefs, given: Any) -> NDArray[Any]:
     given = array_of(given, "variables", "numbers")
     if given.size != beliefs.flat.size:
         raise InputError("variables", f"{beliefs.flat.size} numbers, one for each state", str(given.size))
-    bars: NDArray[Any] = given.reshape(-1).astype(beliefs.flat.dtype, copy=False)
+    bars: Array = given.reshape(-1).astype(beliefs.flat.dtype, copy=False)
     return bars
 
 
-def _factor_cotangent(graph: FactorGraph, result: Result, given: Any) -> NDArray[Any]:
+def _factor_cotangent(graph: FactorGraph, result: Result, given: Any) -> Array:
     """Lay out derivatives by factor beliefs group by group."""
     dtype = result.variables.flat.dtype
     if given is None:
         return nothing(belief_entries(graph), dtype)
     if isinstance(given, np.ndarray) and given.ndim == 1 and given.size == belief_entries(graph):
-        flat: NDArray[Any] = given.astype(dtype, copy=False)
+        flat: Array = given.astype(dtype, copy=False)
         return flat
     if len(given) != graph.n_factors:
         raise InputError("factors", f"one entry for each of {graph.n_factors} factors", str(len(given)))

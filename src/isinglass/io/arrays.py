@@ -23,7 +23,8 @@ from numpy.typing import ArrayLike
 from isinglass.errors import FileFormatError, InputError
 from isinglass.io.archive import MEMBER_LIMIT, NAME, NAME_LIMIT, pack, unpack
 from isinglass.io.files import SIZE_LIMIT, PathLike, checked_path, shown_path, write_bytes_atomically
-from isinglass.io.npy import Array, NpyError, decode, encode, plain_array
+from isinglass.io.npy import NpyError, decode, encode, plain_array
+from isinglass.typing import Array
 from isinglass.validation import bytes_text, whole_number
 
 __all__ = ["ArrayFile", "read_arrays", "read_npz", "write_arrays"]

@@ -19,7 +19,8 @@ from isinglass.io.files import PathLike, checked_path, write_text_atomically
 from isinglass.io.tables import MAX_CARD
 from isinglass.io.tokens import TokenReader
 from isinglass.potentials import Potentials
-from isinglass.validation import Evidence, IntArray, integers, whole_number
+from isinglass.typing import IntArray
+from isinglass.validation import Evidence, integers, whole_number
 
 EvidenceSource = Evidence | PathLike | None
 

@@ -29,9 +29,10 @@ from isinglass.io.tables import (
     starts,
     table_sizes,
 )
-from isinglass.io.tokens import FloatArray, TokenReader, spans
+from isinglass.io.tokens import TokenReader, spans
 from isinglass.potentials import Potentials
-from isinglass.validation import IntArray, instance, whole_number
+from isinglass.typing import FloatArray, IntArray
+from isinglass.validation import instance, whole_number
 
 _FREE_ENTRIES = 2**20
 _ENTRIES_A_TOKEN = 64

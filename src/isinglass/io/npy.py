@@ -15,11 +15,10 @@ import re
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from isinglass.errors import InputError
-
-Array = NDArray[Any]
+from isinglass.typing import Array
 
 _MAGIC = b"\x93NUMPY"
 _DTYPE = r"[<>|](?:b1|[iu][1248]|f[248]|c8|c16|U[1-9][0-9]{0,8})"

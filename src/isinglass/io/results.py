@@ -18,8 +18,9 @@ from numpy.typing import ArrayLike
 from isinglass.errors import InputError
 from isinglass.io.files import PathLike
 from isinglass.io.tables import MAX_CARD, starts
-from isinglass.io.tokens import FloatArray, TokenReader, spans
-from isinglass.validation import IntArray, integers
+from isinglass.io.tokens import TokenReader, spans
+from isinglass.typing import FloatArray, IntArray
+from isinglass.validation import integers
 
 _LOG_10 = math.log(10.0)
 

@@ -12,13 +12,12 @@ from itertools import pairwise
 from typing import Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from isinglass.errors import InputError
 from isinglass.graph.factor_graph import FactorGraph, FactorGroup
-from isinglass.io.tokens import FloatArray, spans
+from isinglass.io.tokens import spans
 from isinglass.potentials import Potentials
-from isinglass.validation import IntArray
+from isinglass.typing import FloatArray, IntArray
 
 MAX_CARD = 2**31 - 1
 MAX_ARITY = 63  # NumPy arrays have at most 64 axes; one numbers the tables
@@ -119,7 +118,7 @@ def group_values(potentials: Potentials) -> list[FloatArray]:
     return [flat.reshape(tables.shape) for flat, tables in zip(values, potentials.groups, strict=True)]
 
 
-def exp_of_logs(logs: NDArray[np.float64]) -> FloatArray:
+def exp_of_logs(logs: FloatArray) -> FloatArray:
     """Return doubles whose np.log is `logs`, to the bit where there are such doubles, else the nearest.
 
     Examples

@@ -17,13 +17,11 @@ from collections.abc import Callable, Sequence
 from typing import NoReturn
 
 import numpy as np
-from numpy.typing import NDArray
 
 from isinglass.errors import FileFormatError
 from isinglass.io.files import PathLike, read_text, shown_path
-from isinglass.validation import IntArray
+from isinglass.typing import FloatArray, IntArray
 
-FloatArray = NDArray[np.float64]
 Naming = Callable[[int], str]
 Bound = int | IntArray
 

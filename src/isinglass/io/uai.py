@@ -28,9 +28,10 @@ from isinglass.io.tables import (
     starts,
     table_sizes,
 )
-from isinglass.io.tokens import FloatArray, TokenReader, spans
+from isinglass.io.tokens import TokenReader, spans
 from isinglass.potentials import Potentials
-from isinglass.validation import IntArray, instance
+from isinglass.typing import FloatArray, IntArray
+from isinglass.validation import instance
 
 
 def read_uai(path: PathLike, evidence: EvidenceSource = None) -> Potentials:

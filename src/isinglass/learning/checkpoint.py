@@ -16,12 +16,12 @@ from time import monotonic
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from isinglass.errors import FileFormatError, InputError, IsinglassError
 from isinglass.io.files import PathLike, checked_path, shown_path
-from isinglass.learning.optimisers.base import OPTIMISERS, Callback, Optimizer, Progress
-from isinglass.learning.optimisers.state import State, checked_entry, packed, read_entries, unpacked, write_entries
+from isinglass.learning.optimizers.base import OPTIMISERS, Callback, Optimizer, Progress
+from isinglass.learning.optimizers.state import State, checked_entry, packed, read_entries, unpacked, write_entries
+from isinglass.typing import Array
 from isinglass.validation import number, whole_number
 
 _OPTION = "option."
@@ -57,7 +57,7 @@ class Journal:
     Examples
     --------
     >>> from tempfile import TemporaryDirectory
-    >>> from isinglass.learning.optimisers import Lbfgs
+    >>> from isinglass.learning.optimizers import Lbfgs
     >>> f = lambda x: (float(np.cosh(x).sum()), np.sinh(x))
     >>> optimiser = Lbfgs(tol=1e-12)
     >>> with TemporaryDirectory() as folder:
@@ -75,7 +75,7 @@ class Journal:
         optimiser: Optimizer[Any, Any],
         every: int = 1,
         callback: Callback | None = None,
-        extra: Callable[[], Mapping[str, NDArray[Any]]] | None = None,
+        extra: Callable[[], Mapping[str, Array]] | None = None,
         seconds: float = 0.0,
     ) -> None:
         if not isinstance(optimiser, Optimizer):
@@ -109,20 +109,20 @@ class Journal:
 
 
 def save_checkpoint(
-    path: PathLike, optimiser: Optimizer[Any, Any], state: State, extra: Mapping[str, NDArray[Any]] | None = None
+    path: PathLike, optimiser: Optimizer[Any, Any], state: State, extra: Mapping[str, Array] | None = None
 ) -> None:
     """Write optimiser and state, and further named arrays, to a file, all or nothing."""
     further = {_EXTRA + name: array for name, array in (extra or {}).items()}
     write_entries(path, packed(state) | _packed_options(optimiser) | further)
 
 
-def read_extra(path: PathLike) -> dict[str, NDArray[Any]]:
+def read_extra(path: PathLike) -> dict[str, Array]:
     """Read the further arrays of a checkpoint; a file without such has none.
 
     Examples
     --------
     >>> from tempfile import TemporaryDirectory
-    >>> from isinglass.learning.optimisers import Lbfgs
+    >>> from isinglass.learning.optimizers import Lbfgs
     >>> found = Lbfgs().minimise(lambda x: (float(x @ x), 2 * x), [1.0])
     >>> with TemporaryDirectory() as folder:
     ...     save_checkpoint(f"{folder}/run.npz", Lbfgs(), found.state, {"seconds": np.array([0.5])})
@@ -163,9 +163,9 @@ def resume(path: PathLike) -> Checkpoint:
     return Checkpoint(optimiser, state)
 
 
-def _packed_options(optimiser: Optimizer[Any, Any]) -> dict[str, NDArray[Any]]:
+def _packed_options(optimiser: Optimizer[Any, Any]) -> dict[str, Array]:
     """Write options as JSON, arrays as they are; a generator was turned into the seed of the state."""
-    arrays: dict[str, NDArray[Any]] = {}
+    arrays: dict[str, Array] = {}
     for field in fields(optimiser):  # type: ignore[arg-type]
         value = getattr(optimiser, field.name)
         if isinstance(value, np.random.Generator):
@@ -177,7 +177,7 @@ def _packed_options(optimiser: Optimizer[Any, Any]) -> dict[str, NDArray[Any]]:
     return arrays
 
 
-def _options(cls: type[Optimizer[Any, Any]], arrays: Mapping[str, NDArray[Any]], file: str) -> dict[str, Any]:
+def _options(cls: type[Optimizer[Any, Any]], arrays: Mapping[str, Array], file: str) -> dict[str, Any]:
     """Read the options; those that the file does not have keep their defaults."""
     known = {_OPTION + field.name for field in fields(cls)}  # type: ignore[arg-type]
     entries = {name: array for name, array in arrays.items() if name.startswith(_OPTION)}
@@ -188,7 +188,7 @@ def _options(cls: type[Optimizer[Any, Any]], arrays: Mapping[str, NDArray[Any]],
     return {name.removeprefix(_OPTION): _option(name, array, file) for name, array in entries.items()}
 
 
-def _option(name: str, array: NDArray[Any], file: str) -> Any:
+def _option(name: str, array: Array, file: str) -> Any:
     if array.dtype.kind != "U":
         return array
     try:

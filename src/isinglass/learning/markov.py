@@ -13,10 +13,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from isinglass.gradients import Evaluation, GradientRule, log_z_loss
 from isinglass.inference import Algorithm, Info
@@ -24,10 +23,10 @@ from isinglass.losses import Likelihood, Pseudolikelihood
 from isinglass.losses.pseudo import PseudoTerms
 from isinglass.models import Model
 from isinglass.potentials import Potentials
-from isinglass.validation import IntArray, distinct_rows
+from isinglass.typing import Array, FloatArray, IntArray, Mask
+from isinglass.validation import distinct_rows
 
-FloatArray = NDArray[np.float64]
-Groups = tuple[NDArray[Any], ...]
+Groups = tuple[Array, ...]
 JOINT_STATES = 256  # the most that a term of a pseudolikelihood sums over
 
 
@@ -89,11 +88,11 @@ class Samples:
         return cls(distinct[total > 0], total[total > 0], counts[total > 0])
 
     @property
-    def whole(self) -> NDArray[np.bool_]:
+    def whole(self) -> Mask:
         """Which samples miss nothing."""
         return np.asarray((self.states >= 0).all(axis=1))
 
-    def only(self, chosen: NDArray[np.bool_]) -> Samples:
+    def only(self, chosen: Mask) -> Samples:
         """Return some of them."""
         return Samples(self.states[chosen], self.weights[chosen])
 

@@ -10,22 +10,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from isinglass.errors import InputError
 from isinglass.gradients import Evaluation, GradientRule, log_z_loss
 from isinglass.inference import Algorithm, ConvexFreeEnergy, EntropyWeights, Info, Result, infer
-from isinglass.inference.convex_weights import WeightGradients
+from isinglass.inference.free_energy.weights import WeightGradients
 from isinglass.losses import BeliefLoss, Likelihood, Loss, LossValue, Pseudolikelihood
 from isinglass.losses.observed import component_weights
 from isinglass.models import EntropyModel, Model
 from isinglass.potentials import Potentials
-from isinglass.validation import IntArray, whole_number
-
-FloatArray = NDArray[np.float64]
+from isinglass.typing import Array, FloatArray, IntArray
+from isinglass.validation import whole_number
 
 
 @dataclass(eq=False)
@@ -84,7 +81,7 @@ class Objective:
         penalty = np.broadcast_to(self.l2, self.size) if np.ndim(self.l2) == 0 else np.tile(self.l2, self.stages)
         return float(values.sum() + (penalty * theta**2).sum()), gradient + 2 * penalty * theta
 
-    def parts(self, theta: FloatArray) -> tuple[NDArray[Any], FloatArray]:
+    def parts(self, theta: FloatArray) -> tuple[Array, FloatArray]:
         """Return the loss of each component, and the gradient of their sum, without penalties."""
         vectors = np.reshape(theta, (self.stages, self.model.size))
         stages = [self.model.potentials(vector) for vector in vectors]
@@ -94,7 +91,7 @@ class Objective:
         by_stage = [self.model.transpose([group[t] for group in found.groups]) for t in range(self.stages)]
         return found.value, np.concatenate(by_stage)
 
-    def losses(self, theta: FloatArray) -> NDArray[Any]:
+    def losses(self, theta: FloatArray) -> Array:
         """Return the loss of each component alone: inference without the way back."""
         vectors = np.reshape(theta, (self.stages, self.model.size))
         stages = [self.model.potentials(vector) for vector in vectors]

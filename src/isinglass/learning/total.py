@@ -13,13 +13,11 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from isinglass.learning.objective import Objective
-from isinglass.learning.spreading import Spreading
-from isinglass.validation import IntArray
+from isinglass.runtime.threads import Spreading
+from isinglass.typing import FloatArray, IntArray
 
-FloatArray = NDArray[np.float64]
 BLOCK = 8192  # variables in a block: 10 images of 28 x 28, whose messages fit in a cache
 T = TypeVar("T")
 

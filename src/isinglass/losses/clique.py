@@ -13,27 +13,28 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from isinglass.errors import ImpossibleLabelError
 from isinglass.graph.factor_graph import FactorGroup, iter_groups
-from isinglass.inference.result import Result, belief_entries
-from isinglass.inference.sums import sum_at
+from isinglass.graph.layout import belief_entries
+from isinglass.inference.result import Result
 from isinglass.losses.loss import BeliefLoss, LossFacts, LossValue, register
 from isinglass.losses.observed import checked_labels, checked_weights, chosen, table_entries
 from isinglass.losses.rules import log_rule, quadratic_rule
 from isinglass.losses.univariate import REMEDY
-from isinglass.validation import IntArray
+from isinglass.segments import sum_at
+from isinglass.typing import Array, IntArray
 
 
 class CliqueLoss(BeliefLoss):
     """A sum over observed factors of arity two or more; subclasses supply the term of one belief, `terms`."""
 
     @abstractmethod
-    def terms(self, beliefs: NDArray[Any], labels: IntArray) -> tuple[NDArray[Any], NDArray[Any]]:
+    def terms(self, beliefs: Array, labels: IntArray) -> tuple[Array, Array]:
         """Return the terms (n,) of beliefs (n, table entries) at labels (n,), and their derivatives.
 
         Beliefs are flat tables in C order, and a label is the entry of the clique's labels. A term that is inf says
@@ -61,7 +62,7 @@ class CliqueLoss(BeliefLoss):
 
 
 def _require_possible(
-    values: NDArray[Any], group: FactorGroup, rows: IntArray | slice, labels: IntArray, result: Result
+    values: Array, group: FactorGroup, rows: IntArray | slice, labels: IntArray, result: Result
 ) -> None:
     """Refuse labels that the model forbids."""
     bad = ~np.isfinite(values)
@@ -98,7 +99,7 @@ class CliqueLikelihood(CliqueLoss):
         note="over factors of arity two or more whose variables are all observed",
     )
 
-    def terms(self, beliefs: NDArray[Any], labels: IntArray) -> tuple[NDArray[Any], NDArray[Any]]:
+    def terms(self, beliefs: Array, labels: IntArray) -> tuple[Array, Array]:
         """Return minus the logarithm of each clique's belief at its labels."""
         return log_rule(beliefs, labels)
 
@@ -125,6 +126,6 @@ class CliqueQuadratic(CliqueLoss):
         note="the squared distance from the indicator of the labels, less 1 for each observed clique",
     )
 
-    def terms(self, beliefs: NDArray[Any], labels: IntArray) -> tuple[NDArray[Any], NDArray[Any]]:
+    def terms(self, beliefs: Array, labels: IntArray) -> tuple[Array, Array]:
         """Return the quadratic score of each belief."""
         return quadratic_rule(beliefs, labels)

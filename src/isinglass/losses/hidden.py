@@ -13,17 +13,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from isinglass.graph.factor_graph import FactorGraph
-from isinglass.inference.sums import sum_at
 from isinglass.potentials import Potentials
-from isinglass.validation import IntArray
+from isinglass.segments import sum_at
+from isinglass.typing import Array, FloatArray, IntArray, Mask
 
-FloatArray = NDArray[np.float64]
 _CHUNK = 2**20  # table entries that are looked up at a time
 _KEPT = 2**23  # of which so many at most are found once and kept
 
@@ -63,7 +61,7 @@ class _Members(NamedTuple):
     place: IntArray
 
 
-def hidden_terms(potentials: Potentials, y: IntArray, asked: NDArray[np.bool_], limit: int) -> HiddenTerms:
+def hidden_terms(potentials: Potentials, y: IntArray, asked: Mask, limit: int) -> HiddenTerms:
     """Lay out the terms of variables that have hidden neighbours, but not too many.
 
     Parameters
@@ -100,7 +98,7 @@ def _parts(graph: FactorGraph, factor: IntArray, y: IntArray) -> IntArray:
 
 
 def _members(
-    graph: FactorGraph, factor: IntArray, part: IntArray, asked: NDArray[np.bool_], limit: int
+    graph: FactorGraph, factor: IntArray, part: IntArray, asked: Mask, limit: int
 ) -> tuple[IntArray, _Members]:
     """Return the variable of each term, and all variables that it runs through."""
     slots, cards = graph.flat_scopes.variable, graph.cards
@@ -189,7 +187,7 @@ class _Chunk(NamedTuple):
 
     variable: IntArray  # (terms,)
     states: IntArray  # (terms,)
-    right: NDArray[np.bool_]  # (joint states,)
+    right: Mask  # (joint states,)
     entries: IntArray  # (entries,)
     where: IntArray  # (entries,) the joint state of each
 
@@ -215,7 +213,7 @@ class HiddenSums:
         """The observed variable of each term."""
         return self.terms.variable
 
-    def evaluate(self, tables: NDArray[Any], weight: FloatArray) -> tuple[NDArray[Any], NDArray[Any]]:
+    def evaluate(self, tables: Array, weight: FloatArray) -> tuple[Array, Array]:
         """Return minus the log-conditional of each term, inf where it is impossible, and the derivative of their sum.
 
         Parameters
@@ -261,7 +259,7 @@ def _entries(terms: HiddenTerms, a: int, b: int) -> tuple[IntArray, IntArray]:
     return entries, np.repeat(_before(states)[of_pair], count) + j
 
 
-def _log_sums(scores: NDArray[Any], states: IntArray) -> tuple[NDArray[Any], NDArray[Any]]:
+def _log_sums(scores: Array, states: IntArray) -> tuple[Array, Array]:
     """Return log sum exp of the scores of each term, and the share of each score; nothing where all are -inf."""
     first = _before(states)
     top = np.maximum.reduceat(scores.real, first)

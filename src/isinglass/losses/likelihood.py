@@ -15,18 +15,18 @@ moments. Inference belongs to the layers above; here are the parts that need non
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from isinglass.errors import InputError
 from isinglass.graph.factor_graph import FactorGroup
-from isinglass.inference.sums import sum_at
 from isinglass.losses.loss import Loss, LossFacts, register
 from isinglass.losses.observed import component_weights, known_states, table_entries
 from isinglass.potentials import Potentials
-from isinglass.validation import IntArray
+from isinglass.segments import sum_at
+from isinglass.typing import Array, IntArray
 
 
 @register
@@ -69,7 +69,7 @@ class Likelihood(Loss):
 
     def score(
         self, potentials: Potentials, labels: ArrayLike, weights: ArrayLike | None = None
-    ) -> tuple[NDArray[Any], tuple[NDArray[Any], ...]]:
+    ) -> tuple[Array, tuple[Array, ...]]:
         """Return sum_a phi_a(y_a) of each component, and the derivative of their sum by the log tables.
 
         Parameters
@@ -107,7 +107,7 @@ def _complete(y: IntArray) -> IntArray:
     return y
 
 
-def _require_possible(values: NDArray[Any], group: FactorGroup, y: IntArray) -> None:
+def _require_possible(values: Array, group: FactorGroup, y: IntArray) -> None:
     """Refuse labels that a hard zero forbids."""
     bad = values.real == -np.inf
     if bad.any():

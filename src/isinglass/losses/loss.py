@@ -19,10 +19,11 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from isinglass.inference.result import Result
 from isinglass.registry import Registry, choose
+from isinglass.typing import Array
 
 
 @dataclass(frozen=True)
@@ -68,10 +69,10 @@ class LossValue:
         Derivatives by the beliefs of variables, and of factors, group after group; None stands for zeros.
     """
 
-    value: NDArray[Any]
-    log_z: NDArray[Any]
-    variables: NDArray[Any] | None
-    factors: NDArray[Any] | None
+    value: Array
+    log_z: Array
+    variables: Array | None
+    factors: Array | None
 
 
 class Loss(ABC):

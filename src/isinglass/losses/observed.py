@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from isinglass.errors import InputError
 from isinglass.graph.factor_graph import FactorGraph, FactorGroup
 from isinglass.potentials import Potentials
-from isinglass.validation import IntArray, array_of, integers
+from isinglass.typing import FloatArray, IntArray, Mask
+from isinglass.validation import array_of, integers
 
 
 def checked_labels(labels: ArrayLike, graph: FactorGraph) -> IntArray:
@@ -32,7 +33,7 @@ def checked_labels(labels: ArrayLike, graph: FactorGraph) -> IntArray:
     return array
 
 
-def checked_weights(weights: ArrayLike | None, graph: FactorGraph) -> NDArray[np.float64]:
+def checked_weights(weights: ArrayLike | None, graph: FactorGraph) -> FloatArray:
     """Check the weights of the variables; None is one for each."""
     if weights is None:
         return np.ones(graph.n_variables)
@@ -47,7 +48,7 @@ def checked_weights(weights: ArrayLike | None, graph: FactorGraph) -> NDArray[np
     return array.astype(np.float64)
 
 
-def component_weights(weights: ArrayLike | None, graph: FactorGraph) -> NDArray[np.float64]:
+def component_weights(weights: ArrayLike | None, graph: FactorGraph) -> FloatArray:
     """Return the weight of each component, for a loss that is no sum over variables.
 
     All variables of a component must have one weight; a component without variables has weight one.
@@ -87,7 +88,7 @@ def known_states(labels: ArrayLike, potentials: Potentials) -> IntArray:
     return states
 
 
-def chosen(mask: NDArray[np.bool_]) -> IntArray | slice:
+def chosen(mask: Mask) -> IntArray | slice:
     """Return the rows that a mask chooses; all of them as a slice, which copies nothing."""
     return slice(None) if mask.all() else np.flatnonzero(mask)
 

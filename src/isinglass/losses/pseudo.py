@@ -15,21 +15,21 @@ certain.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from isinglass.errors import InputError
 from isinglass.graph.factor_graph import FactorGraph, FactorGroup
-from isinglass.inference.blocks import state_blocks
-from isinglass.inference.result import first_states
-from isinglass.inference.sums import sum_at
+from isinglass.graph.layout import first_states, state_blocks
 from isinglass.losses.hidden import HiddenSums, hidden_terms
 from isinglass.losses.loss import Loss, LossFacts, register
 from isinglass.losses.observed import checked_weights, known_states, table_entries, table_strides
 from isinglass.potentials import Potentials
-from isinglass.validation import IntArray, instance, whole_number
+from isinglass.segments import sum_at
+from isinglass.typing import Array, FloatArray, IntArray, Mask
+from isinglass.validation import instance, whole_number
 
 
 @register
@@ -87,7 +87,7 @@ class Pseudolikelihood(Loss):
 
     def value_and_grad(
         self, potentials: Potentials, labels: ArrayLike, weights: ArrayLike | None = None
-    ) -> tuple[NDArray[Any], tuple[NDArray[Any], ...]]:
+    ) -> tuple[Array, tuple[Array, ...]]:
         """Return the loss of each component, and the derivative of their sum by the log tables.
 
         Parameters
@@ -127,21 +127,19 @@ class PseudoTerms(NamedTuple):
 
     labels: IntArray
     slots: list[list[_Slot]]
-    plain: NDArray[np.bool_]
-    asked: NDArray[np.bool_]
+    plain: Mask
+    asked: Mask
     summed: HiddenSums | None
 
     @property
-    def used(self) -> NDArray[np.bool_]:
+    def used(self) -> Mask:
         """Which variables have a term."""
         used = self.plain.copy()
         if self.summed is not None:
             used[self.summed.variable] = True
         return used
 
-    def value_and_grad(
-        self, potentials: Potentials, weights: NDArray[np.float64]
-    ) -> tuple[NDArray[Any], tuple[NDArray[Any], ...]]:
+    def value_and_grad(self, potentials: Potentials, weights: FloatArray) -> tuple[Array, tuple[Array, ...]]:
         """Return the loss of each component, and the derivative of their sum by the log tables."""
         graph, groups = potentials.graph, potentials.groups
         weight = np.where(self.plain, weights, 0.0)
@@ -185,7 +183,7 @@ def _slots(graph: FactorGraph, group: FactorGroup, table_ids: IntArray, y: IntAr
     return found
 
 
-def _scores(potentials: Potentials, slots: list[list[_Slot]]) -> NDArray[Any]:
+def _scores(potentials: Potentials, slots: list[list[_Slot]]) -> Array:
     """Return s_i(x) for all variables, flat."""
     n_states = int(first_states(potentials.graph)[-1])
     scores = np.zeros(n_states, potentials.dtype)
@@ -195,7 +193,7 @@ def _scores(potentials: Potentials, slots: list[list[_Slot]]) -> NDArray[Any]:
     return scores
 
 
-def _conditioned(potentials: Potentials, y: IntArray) -> NDArray[np.bool_]:
+def _conditioned(potentials: Potentials, y: IntArray) -> Mask:
     """Tell which variables have a term: known, not by evidence, with known neighbours."""
     found = y >= 0
     found[list(potentials.evidence)] = False
@@ -205,9 +203,7 @@ def _conditioned(potentials: Potentials, y: IntArray) -> NDArray[np.bool_]:
     return found
 
 
-def _terms(
-    graph: FactorGraph, scores: NDArray[Any], y: IntArray, weight: NDArray[np.float64]
-) -> tuple[NDArray[Any], NDArray[Any]]:
+def _terms(graph: FactorGraph, scores: Array, y: IntArray, weight: FloatArray) -> tuple[Array, Array]:
     """Return the loss of each component, and its derivative by the flat scores."""
     total, bars = np.zeros(graph.n_components, scores.dtype), np.zeros_like(scores)
     for variables, entries in state_blocks(graph):
@@ -226,7 +222,7 @@ def _terms(
     return total, bars
 
 
-def _carried(bars: NDArray[Any], tables: NDArray[Any], slots: list[_Slot]) -> NDArray[Any]:
+def _carried(bars: Array, tables: Array, slots: list[_Slot]) -> Array:
     """Carry derivatives by the scores back to the tables of a group."""
     total = np.zeros(tables.size, bars.dtype)
     for slot in slots:
@@ -234,7 +230,7 @@ def _carried(bars: NDArray[Any], tables: NDArray[Any], slots: list[_Slot]) -> ND
     return total.reshape(tables.shape)
 
 
-def _require_possible(right: NDArray[Any], variables: IntArray, y: IntArray) -> None:
+def _require_possible(right: Array, variables: IntArray, y: IntArray) -> None:
     """Refuse a label that a hard zero forbids."""
     bad = right.real == -np.inf
     if bad.any():

@@ -11,17 +11,14 @@ A rule takes beliefs (n, states) and labels (n,), real or complex, and returns v
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
-from isinglass.validation import IntArray
+from isinglass.typing import Array, IntArray
 
 TINY = float(np.finfo(np.float64).tiny)  # below it, 1 / b may overflow
 
 
-def log_rule(beliefs: NDArray[Any], labels: IntArray) -> tuple[NDArray[Any], NDArray[Any]]:
+def log_rule(beliefs: Array, labels: IntArray) -> tuple[Array, Array]:
     """Return minus the logarithm of the label's belief; inf where that is zero.
 
     Examples
@@ -39,7 +36,7 @@ def log_rule(beliefs: NDArray[Any], labels: IntArray) -> tuple[NDArray[Any], NDA
     return np.where(possible, -np.log(safe), np.inf), bars
 
 
-def quadratic_rule(beliefs: NDArray[Any], labels: IntArray) -> tuple[NDArray[Any], NDArray[Any]]:
+def quadratic_rule(beliefs: Array, labels: IntArray) -> tuple[Array, Array]:
     """Return the squared distance from the label's indicator, less 1.
 
     Examples

@@ -20,19 +20,19 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from isinglass.errors import InputError
 from isinglass.losses.clique import CliqueLoss
 from isinglass.losses.loss import LossFacts, register
 from isinglass.losses.univariate import UnivariateLoss
-from isinglass.validation import IntArray, number
+from isinglass.typing import Array, IntArray
+from isinglass.validation import number
 
 
-def smooth_rule(beliefs: NDArray[Any], labels: IntArray, lam: float) -> tuple[NDArray[Any], NDArray[Any]]:
+def smooth_rule(beliefs: Array, labels: IntArray, lam: float) -> tuple[Array, Array]:
     """Return the smoothed 0-1 error of beliefs (n, states) at labels (n,), and its derivatives.
 
     Examples
@@ -57,7 +57,7 @@ def smooth_rule(beliefs: NDArray[Any], labels: IntArray, lam: float) -> tuple[ND
     return values, bars
 
 
-def _sigmoid(t: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+def _sigmoid(t: Array) -> tuple[Array, Array]:
     """Return 1 / (1 + exp(-t)) and its derivative, without overflow."""
     right = t.real < 0
     small = np.exp(np.where(right, t, -t))
@@ -94,7 +94,7 @@ class SmoothedUnivariate(UnivariateLoss):
         starts_from="ucl",
     )
 
-    def terms(self, beliefs: NDArray[Any], labels: IntArray) -> tuple[NDArray[Any], NDArray[Any]]:
+    def terms(self, beliefs: Array, labels: IntArray) -> tuple[Array, Array]:
         """Return the smoothed error of each variable."""
         return smooth_rule(beliefs, labels, self.lam)
 
@@ -129,6 +129,6 @@ class SmoothedClique(CliqueLoss):
         starts_from="ccl",
     )
 
-    def terms(self, beliefs: NDArray[Any], labels: IntArray) -> tuple[NDArray[Any], NDArray[Any]]:
+    def terms(self, beliefs: Array, labels: IntArray) -> tuple[Array, Array]:
         """Return the smoothed error of each clique."""
         return smooth_rule(beliefs, labels, self.lam)

@@ -13,19 +13,19 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from isinglass.errors import ImpossibleLabelError
-from isinglass.inference.blocks import state_blocks
+from isinglass.graph.layout import state_blocks
 from isinglass.inference.result import Result
-from isinglass.inference.sums import sum_at
 from isinglass.losses.loss import BeliefLoss, LossFacts, LossValue, register
 from isinglass.losses.observed import checked_labels, checked_weights
 from isinglass.losses.rules import log_rule, quadratic_rule
-from isinglass.validation import IntArray
+from isinglass.segments import sum_at
+from isinglass.typing import Array, IntArray
 
 REMEDY = "a hard zero (-inf) or evidence forbids it, or it underflows; use -1 there, or a loss without logarithms"
 
@@ -34,7 +34,7 @@ class UnivariateLoss(BeliefLoss):
     """A sum over observed variables; subclasses supply the term of one belief, `terms`."""
 
     @abstractmethod
-    def terms(self, beliefs: NDArray[Any], labels: IntArray) -> tuple[NDArray[Any], NDArray[Any]]:
+    def terms(self, beliefs: Array, labels: IntArray) -> tuple[Array, Array]:
         """Return the terms (n,) of beliefs (n, states) at labels (n,), and their derivatives (n, states).
 
         A term that is inf says that the label is impossible.
@@ -56,7 +56,7 @@ class UnivariateLoss(BeliefLoss):
         return LossValue(total, np.zeros_like(total), bars, None)
 
 
-def _require_possible(values: NDArray[Any], variables: IntArray, labels: IntArray, result: Result) -> None:
+def _require_possible(values: Array, variables: IntArray, labels: IntArray, result: Result) -> None:
     """Refuse a label that the model forbids."""
     bad = ~np.isfinite(values)
     if bad.any():
@@ -88,7 +88,7 @@ class UnivariateLikelihood(UnivariateLoss):
         note="true marginals minimise it, but so does any distribution that has them",
     )
 
-    def terms(self, beliefs: NDArray[Any], labels: IntArray) -> tuple[NDArray[Any], NDArray[Any]]:
+    def terms(self, beliefs: Array, labels: IntArray) -> tuple[Array, Array]:
         """Return minus the logarithm of each label's belief."""
         return log_rule(beliefs, labels)
 
@@ -115,6 +115,6 @@ class UnivariateQuadratic(UnivariateLoss):
         note="the squared distance from the indicator of the label, less 1 for each observed variable",
     )
 
-    def terms(self, beliefs: NDArray[Any], labels: IntArray) -> tuple[NDArray[Any], NDArray[Any]]:
+    def terms(self, beliefs: Array, labels: IntArray) -> tuple[Array, Array]:
         """Return the quadratic score of each belief."""
         return quadratic_rule(beliefs, labels)

@@ -6,17 +6,18 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import sparse
 
 from isinglass.errors import InputError
 from isinglass.models.products import Matrix
-from isinglass.validation import IntArray, array_of, integers, items, whole_number
+from isinglass.typing import FloatArray, IntArray
+from isinglass.validation import array_of, integers, items, whole_number
 
 NUMBERS = "finite real numbers"
 
 
-def dense(values: ArrayLike, argument: str, axes: str) -> NDArray[np.float64]:
+def dense(values: ArrayLike, argument: str, axes: str) -> FloatArray:
     """Convert to a float64 array of finite numbers with the axes that are named, such as "nodes, features"."""
     ndim = axes.count(",") + 1
     array = array_of(values, argument, f"an array ({axes})", "fill in or drop masked values, e.g. with .filled(0)")

@@ -14,15 +14,15 @@ from math import prod
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from isinglass.errors import InputError
 from isinglass.models.model import Model
 from isinglass.models.products import times
 from isinglass.models.symmetry import require_symmetric, symmetric_part
+from isinglass.typing import Array, FloatArray
 from isinglass.validation import flag, instance, real_numbers
 
-FloatArray = NDArray[np.float64]
 VARIABLES, FACTORS = "entropy/variables", "entropy/factors"
 
 
@@ -105,7 +105,7 @@ class EntropyModel(Model):
             )
         return by_state, groups
 
-    def weights_transpose(self, theta: ArrayLike, by_state: NDArray[Any], groups: Sequence[NDArray[Any]]) -> FloatArray:
+    def weights_transpose(self, theta: ArrayLike, by_state: Array, groups: Sequence[Array]) -> FloatArray:
         """Carry derivatives by the weights back to theta."""
         of_states, of_groups = self.weights(theta)
         total = np.zeros(self.size)
@@ -131,7 +131,7 @@ class EntropyModel(Model):
         found = {VARIABLES: logs[0], **dict.fromkeys(self._group_of, logs[1])}
         return {name: np.broadcast_to(log, self.parameters[name]).copy() for name, log in found.items()}
 
-    def reduced(self, theta: ArrayLike) -> NDArray[Any]:
+    def reduced(self, theta: ArrayLike) -> Array:
         """Return the parameters to keep, of all that give the same tables and weights."""
         parts = self.split(theta)
         flat = self.join(parts | {name: self._symmetric(parts[name], name) for name in self._group_of})
@@ -163,20 +163,20 @@ class EntropyModel(Model):
         at = names.index(name)
         return sum(sizes[:at]), sum(sizes[: at + 1])
 
-    def _spread(self, parts: Mapping[str, NDArray[Any]], name: str) -> FloatArray:
+    def _spread(self, parts: Mapping[str, Array], name: str) -> FloatArray:
         """Return G T, one row for each variable or factor."""
         found = times(self._features[name], self._symmetric(parts[name], name))
         rows = self.graph.n_variables if name == VARIABLES else len(self.graph.groups[self._group_of[name]])
         return np.asarray(np.broadcast_to(found, (rows, *found.shape[1:]))) if name == VARIABLES else found
 
-    def _collect(self, name: str, slope: NDArray[Any]) -> FloatArray:
+    def _collect(self, name: str, slope: Array) -> FloatArray:
         """Return G' times the slopes of rows."""
         features = self._features[name]
         if len(features) == 1 and len(slope) != 1:
             slope = slope.sum(axis=0, keepdims=True)
         return self._symmetric(times(features.T, slope), name).ravel()
 
-    def _symmetric(self, tables: NDArray[Any], name: str) -> NDArray[Any]:
+    def _symmetric(self, tables: Array, name: str) -> Array:
         """Return the symmetric part of parameters of pairs, where they are to be symmetric, or of derivatives."""
         pairs = self.symmetric and self.per == "configuration" and self.kinds[name] == "edge" and tables.ndim == 3
         return symmetric_part(tables) if pairs else np.asarray(tables)

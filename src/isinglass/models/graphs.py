@@ -23,7 +23,8 @@ from isinglass.models.model import Model
 from isinglass.models.products import Matrix
 from isinglass.models.symmetry import SymmetricTerm, feature_numbers
 from isinglass.models.terms import EdgeTerm, NodeTerm, SharedTerm, Term
-from isinglass.validation import IntArray, flag
+from isinglass.typing import IntArray
+from isinglass.validation import flag
 
 FORM = "(node_features, edges) or (node_features, edges, edge_features)"
 

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import sparse
 
 from isinglass.errors import InputError
@@ -22,7 +22,8 @@ from isinglass.models.checks import dense, examples_of, stacked, states
 from isinglass.models.model import Model
 from isinglass.models.products import Matrix
 from isinglass.models.terms import EdgeTerm, NodeTerm, SharedTerm, Term
-from isinglass.validation import IntArray, flag
+from isinglass.typing import FloatArray, IntArray
+from isinglass.validation import flag
 
 Sides = list[tuple[int, int]]
 """Height and width of each image."""
@@ -127,7 +128,7 @@ def _edge_terms(edges: str, features: Matrix | None, direction: IntArray, k: int
     return terms
 
 
-def _images(X: ArrayLike | Sequence[ArrayLike]) -> list[NDArray[np.float64]]:
+def _images(X: ArrayLike | Sequence[ArrayLike]) -> list[FloatArray]:
     """Check images, of one size in an array or of any sizes in a sequence."""
     axes = "height, width, features"
     if sparse.issparse(X):

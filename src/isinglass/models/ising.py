@@ -8,13 +8,14 @@ State 0 is spin -1. (Ising 1925.)
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from isinglass.errors import InputError
 from isinglass.graph.factor_graph import FactorGraph, describe
 from isinglass.models.checks import NUMBERS
 from isinglass.potentials import Potentials
-from isinglass.validation import IntArray, array_of, instance
+from isinglass.typing import FloatArray, IntArray
+from isinglass.validation import array_of, instance
 
 SPINS = np.array([-1.0, 1.0])
 
@@ -73,7 +74,7 @@ class Ising:
     def __repr__(self) -> str:
         return f"Ising: {describe(self.graph)}"
 
-    def _fields(self, field: ArrayLike) -> NDArray[np.float64]:
+    def _fields(self, field: ArrayLike) -> FloatArray:
         """Return the field of each factor: that of its variable, for the first factor of one variable."""
         graph = self.graph
         values = np.broadcast_to(_numbers(field, graph.n_variables, "field", "variables"), graph.n_variables)
@@ -90,7 +91,7 @@ class Ising:
         return out
 
 
-def _numbers(values: ArrayLike, count: int, argument: str, what: str) -> NDArray[np.float64]:
+def _numbers(values: ArrayLike, count: int, argument: str, what: str) -> FloatArray:
     """Check one number, or `count` numbers."""
     array = array_of(values, argument, NUMBERS)
     if array.dtype.kind not in "biuf" or not np.isfinite(array).all():

@@ -12,14 +12,15 @@ from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from isinglass.errors import InputError
 from isinglass.graph.factor_graph import FactorGraph, FactorGroup, describe
 from isinglass.models.placement import Block, Spread, is_whole, place, selection
 from isinglass.models.terms import Kind, Term
 from isinglass.potentials import Potentials
-from isinglass.validation import Evidence, IntArray, array_of, evidence_dict, instance, items
+from isinglass.typing import Array, IntArray, Mask
+from isinglass.validation import Evidence, array_of, evidence_dict, instance, items
 
 
 class _Part(NamedTuple):
@@ -135,7 +136,7 @@ class Model:
             self._evidence = potentials.evidence
         return potentials
 
-    def transpose(self, bars: Sequence[NDArray[Any]]) -> NDArray[Any]:
+    def transpose(self, bars: Sequence[Array]) -> Array:
         """Carry derivatives by the tables back to the parameters.
 
         Parameters
@@ -179,7 +180,7 @@ class Model:
         model._groups = [*self._groups[:g], group, *self._groups[g + 1 :]]
         return model
 
-    def split(self, theta: ArrayLike) -> dict[str, NDArray[Any]]:
+    def split(self, theta: ArrayLike) -> dict[str, Array]:
         """Return copies of the named parts of theta.
 
         Examples
@@ -192,7 +193,7 @@ class Model:
         flat = self._checked(theta)
         return {name: flat[self._where[name]].reshape(shape).copy() for name, shape in self.parameters.items()}
 
-    def join(self, named: Mapping[str, ArrayLike]) -> NDArray[Any]:
+    def join(self, named: Mapping[str, ArrayLike]) -> Array:
         """Return theta with these named parts: the inverse of `split`.
 
         Examples
@@ -208,7 +209,7 @@ class Model:
         arrays = [_shaped(named[name], shape, f"named[{name!r}]") for name, shape in self.parameters.items()]
         return np.concatenate([np.zeros(0), *(array.ravel() for array in arrays)])
 
-    def reduced(self, theta: ArrayLike) -> NDArray[Any]:
+    def reduced(self, theta: ArrayLike) -> Array:
         """Return the parameters to keep, of all that give the same tables: symmetric ones, for symmetric tables.
 
         Examples
@@ -223,7 +224,7 @@ class Model:
             flat[part.where] = part.term.reduced(flat[part.where].reshape(part.term.shape)).ravel()
         return flat
 
-    def mask(self, kind: Kind) -> NDArray[np.bool_]:
+    def mask(self, kind: Kind) -> Mask:
         """Return which entries of theta are parameters of nodes, of edges, or of other cliques.
 
         Examples
@@ -255,7 +256,7 @@ class Model:
         ]
         return table_ids, _Group((n_tables, *cards), parts)
 
-    def _tables(self, group: _Group, weights: NDArray[Any]) -> NDArray[Any]:
+    def _tables(self, group: _Group, weights: Array) -> Array:
         """Add up the terms of a group."""
         if group.is_one_term:
             return self._of_term(group.parts[0], weights)
@@ -264,11 +265,11 @@ class Model:
             part.placed.add(self._of_term(part, weights), total)
         return total
 
-    def _of_term(self, part: _Part, weights: NDArray[Any]) -> NDArray[Any]:
+    def _of_term(self, part: _Part, weights: Array) -> Array:
         tables = np.asarray(part.term.tables(weights[part.where].reshape(part.term.shape)))
         return _same(tables, part.term.tables_shape, part.term, "tables")
 
-    def _checked(self, theta: ArrayLike) -> NDArray[Any]:
+    def _checked(self, theta: ArrayLike) -> Array:
         """Copy theta to float64 or complex128."""
         flat = _shaped(theta, (self.size,), "theta")
         if not np.isfinite(flat).all():
@@ -277,7 +278,7 @@ class Model:
             raise InputError("theta", "finite numbers", f"theta[{i}] = {flat[i]}, in {name!r}")
         return flat
 
-    def _check_bars(self, bars: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
+    def _check_bars(self, bars: Sequence[Array]) -> list[Array]:
         found = items(bars, "bars", "one array for each group, in a sequence")
         arrays = [array_of(bar, f"bars[{g}]", "derivatives") for g, bar in enumerate(found)]
         shapes = [group.shape for group in self._groups]
@@ -312,7 +313,7 @@ def _check_fit(term: Term, group: FactorGroup, argument: str, cards: tuple[int, 
         raise InputError(argument, f"table_ids for {len(group)} factors", f"{len(term.table_ids)}")
 
 
-def _same(array: NDArray[Any], shape: tuple[int, ...], term: Term, method: str) -> NDArray[Any]:
+def _same(array: Array, shape: tuple[int, ...], term: Term, method: str) -> Array:
     """Check what a term has returned (it may be the user's)."""
     if array.shape != shape:
         raise InputError(f"{method} of {term!r}", f"shape {shape}", f"shape {array.shape}")
@@ -344,7 +345,7 @@ def _slices(parameters: Mapping[str, tuple[int, ...]]) -> dict[str, slice]:
     return {name: slice(a, b) for name, a, b in zip(parameters, ends[:-1], ends[1:], strict=True)}
 
 
-def _shaped(values: ArrayLike, shape: tuple[int, ...], argument: str) -> NDArray[Any]:
+def _shaped(values: ArrayLike, shape: tuple[int, ...], argument: str) -> Array:
     """Copy to float64, or complex128, of this shape."""
     array = array_of(values, argument, "real or complex numbers")
     if array.dtype.kind not in "iufc":

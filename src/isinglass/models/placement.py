@@ -11,14 +11,14 @@ so what the terms share stays shared: one table for all edges of a thousand exam
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
 from isinglass.models.products import Matrix, times
-from isinglass.validation import IntArray, read_only
+from isinglass.typing import Array, IntArray
+from isinglass.validation import read_only
 
 
 class Placement(NamedTuple):
@@ -71,11 +71,11 @@ class Block(NamedTuple):
     of_term: slice
     n_tables: int  # of the term
 
-    def add(self, tables: NDArray[Any], total: NDArray[Any]) -> None:
+    def add(self, tables: Array, total: Array) -> None:
         """Add a term's tables to those of the group."""
         total[self.of_group] += tables[self.of_term]
 
-    def collect(self, bars: NDArray[Any]) -> NDArray[Any]:
+    def collect(self, bars: Array) -> Array:
         """Return derivatives by the term's tables, given those by the group's."""
         rows = bars[self.of_group]
         if len(rows) == self.n_tables:
@@ -90,11 +90,11 @@ class Spread(NamedTuple):
 
     matrix: Matrix  # (tables of the group, tables of the term)
 
-    def add(self, tables: NDArray[Any], total: NDArray[Any]) -> None:
+    def add(self, tables: Array, total: Array) -> None:
         """Add a term's tables to those of the group."""
         total += times(self.matrix, tables)
 
-    def collect(self, bars: NDArray[Any]) -> NDArray[Any]:
+    def collect(self, bars: Array) -> Array:
         """Return derivatives by the term's tables, given those by the group's."""
         return times(self.matrix.T, bars)
 

@@ -4,7 +4,7 @@ A complex array is two real ones side by side, so A (u + i v) is the product of 
 converted, and a complex step (Hessian-vector products) costs two real products.
 
 A row of the product has the same bits whatever other rows there are: SciPy multiplies sparse matrices row by row, and
-dense ones are multiplied by loops of our own (`isinglass.kernels.numba.products`), not by a BLAS.
+dense ones are multiplied by loops of our own (`isinglass.kernels.numba.arithmetic.products`), not by a BLAS.
 """
 
 from __future__ import annotations
@@ -13,13 +13,14 @@ from math import prod
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+
+from isinglass.typing import Array, FloatArray
 
 Matrix = Any
 """A float64 array (m, n), or a scipy.sparse CSR or CSC array of that shape."""
 
 
-def times(matrix: Matrix, array: NDArray[Any]) -> NDArray[Any]:
+def times(matrix: Matrix, array: Array) -> Array:
     """Multiply a real matrix (m, n) with an array (n, ...), giving (m, ...).
 
     Examples
@@ -35,7 +36,7 @@ def times(matrix: Matrix, array: NDArray[Any]) -> NDArray[Any]:
     return halves.view(np.complex128).reshape(matrix.shape[0], *tail)
 
 
-def _product(matrix: Matrix, flat: NDArray[Any]) -> NDArray[Any]:
+def _product(matrix: Matrix, flat: Array) -> Array:
     """Multiply real matrices."""
     if not isinstance(matrix, np.ndarray):
         return np.ascontiguousarray(matrix @ flat)
@@ -45,9 +46,9 @@ def _product(matrix: Matrix, flat: NDArray[Any]) -> NDArray[Any]:
     return _by_rows(np.ascontiguousarray(matrix), right)
 
 
-def _by_rows(left: NDArray[np.float64], right: NDArray[np.float64]) -> NDArray[np.float64]:
+def _by_rows(left: FloatArray, right: FloatArray) -> FloatArray:
     """Return left · right. The loop takes columns two by two."""
-    from isinglass.kernels.numba.products import rows_times
+    from isinglass.kernels.numba.arithmetic.products import rows_times
 
     columns = right.shape[1]
     if columns % 2:
@@ -57,9 +58,9 @@ def _by_rows(left: NDArray[np.float64], right: NDArray[np.float64]) -> NDArray[n
     return np.ascontiguousarray(out[:, :columns])
 
 
-def _transposed(left: NDArray[np.float64], right: NDArray[np.float64]) -> NDArray[np.float64]:
+def _transposed(left: FloatArray, right: FloatArray) -> FloatArray:
     """Return leftᵀ · right. The inner loop runs over the longer rows."""
-    from isinglass.kernels.numba.products import transposed_times
+    from isinglass.kernels.numba.arithmetic.products import transposed_times
 
     if left.shape[1] > right.shape[1]:
         return np.ascontiguousarray(_transposed(right, left).T)

@@ -15,10 +15,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from isinglass.errors import InputError
 from isinglass.models.terms import Term
+from isinglass.typing import Array
 from isinglass.validation import instance, items
 
 
@@ -48,15 +48,15 @@ class SymmetricTerm(Term):
         self.term = term
         self.features = None if features is None else feature_numbers(features, term.shape[:-2], "features")
 
-    def tables(self, weights: NDArray[Any]) -> NDArray[Any]:
+    def tables(self, weights: Array) -> Array:
         """Return the tables of the symmetric part."""
         return self.term.tables(self.reduced(weights))
 
-    def transpose(self, bars: NDArray[Any]) -> NDArray[Any]:
+    def transpose(self, bars: Array) -> Array:
         """Return the symmetric part of the derivatives."""
         return self.reduced(self.term.transpose(bars))
 
-    def reduced(self, weights: NDArray[Any]) -> NDArray[Any]:
+    def reduced(self, weights: Array) -> Array:
         """Return the symmetric part of parameters."""
         if self.features is None:
             return symmetric_part(weights)
@@ -69,7 +69,7 @@ class SymmetricTerm(Term):
         return f"SymmetricTerm({self.term!r}, {which})"
 
 
-def symmetric_part(tables: NDArray[Any]) -> NDArray[Any]:
+def symmetric_part(tables: Array) -> Array:
     """Return the mean of tables (..., states, states) and their transposes.
 
     Examples
@@ -80,7 +80,7 @@ def symmetric_part(tables: NDArray[Any]) -> NDArray[Any]:
     return np.asarray((tables + np.swapaxes(tables, -1, -2)) / 2)
 
 
-def require_symmetric(table: NDArray[Any], argument: str) -> None:
+def require_symmetric(table: Array, argument: str) -> None:
     """Refuse a table that depends on the order of the two labels."""
     if not np.array_equal(table, table.T):
         x, y = (int(i) for i in np.argwhere(table != table.T)[0])

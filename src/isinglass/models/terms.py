@@ -22,15 +22,16 @@ from math import prod
 from typing import Any, Literal, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from isinglass.errors import InputError
 from isinglass.models.checks import cards_of, matrix, stacked
 from isinglass.models.products import Matrix, times
-from isinglass.validation import IntArray, integers, read_only, whole_number
+from isinglass.typing import Array, IntArray
+from isinglass.validation import integers, read_only, whole_number
 
 Kind = Literal["node", "edge", "clique"]
-Map = Callable[[NDArray[Any]], ArrayLike]
+Map = Callable[[Array], ArrayLike]
 
 
 class Term(ABC):
@@ -74,14 +75,14 @@ class Term(ABC):
         self.table_ids = None if table_ids is None else _ids(table_ids, self.n_tables)
 
     @abstractmethod
-    def tables(self, weights: NDArray[Any]) -> NDArray[Any]:
+    def tables(self, weights: Array) -> Array:
         """Return the tables (n_tables, *cards) for parameters of this term's `shape`, real or complex."""
 
     @abstractmethod
-    def transpose(self, bars: NDArray[Any]) -> NDArray[Any]:
+    def transpose(self, bars: Array) -> Array:
         """Return derivatives by the parameters, given those by the tables (n_tables, *cards)."""
 
-    def reduced(self, weights: NDArray[Any]) -> NDArray[Any]:
+    def reduced(self, weights: Array) -> Array:
         """Return the parameters to keep, of all that give the same tables: these, where no others do."""
         return weights
 
@@ -152,11 +153,11 @@ class CliqueTerm(Term):
         self.features = features
         Term.__init__(self, name, (features.shape[1], *cards), cards, features.shape[0], table_ids)
 
-    def tables(self, weights: NDArray[Any]) -> NDArray[Any]:
+    def tables(self, weights: Array) -> Array:
         """Multiply features and parameters."""
         return times(self.features, weights)
 
-    def transpose(self, bars: NDArray[Any]) -> NDArray[Any]:
+    def transpose(self, bars: Array) -> Array:
         """Multiply transposed features and derivatives."""
         return times(self.features.T, bars)
 
@@ -233,11 +234,11 @@ class SharedTerm(Term):
         shape = cards if n_tables is None else (n_tables, *cards)
         super().__init__(name, shape, cards, 1 if n_tables is None else n_tables, table_ids)
 
-    def tables(self, weights: NDArray[Any]) -> NDArray[Any]:
+    def tables(self, weights: Array) -> Array:
         """Return the parameters."""
         return weights.reshape(self.tables_shape)
 
-    def transpose(self, bars: NDArray[Any]) -> NDArray[Any]:
+    def transpose(self, bars: Array) -> Array:
         """Return the derivatives."""
         return bars.reshape(self.shape)
 
@@ -272,11 +273,11 @@ class IndicatorTerm(Term):
             raise InputError("features", expected, f"{rows} rows, which is no multiple")
         super().__init__(name, (columns,), cards, rows // prod(cards), table_ids)
 
-    def tables(self, weights: NDArray[Any]) -> NDArray[Any]:
+    def tables(self, weights: Array) -> Array:
         """Multiply features and parameters."""
         return times(self.features, weights).reshape(self.tables_shape)
 
-    def transpose(self, bars: NDArray[Any]) -> NDArray[Any]:
+    def transpose(self, bars: Array) -> Array:
         """Multiply transposed features and derivatives."""
         return times(self.features.T, bars.reshape(self.features.shape[0]))
 
@@ -329,11 +330,11 @@ class CallableTerm(Term):
         self._function, self._transpose = function, transpose
         self.check()
 
-    def tables(self, weights: NDArray[Any]) -> NDArray[Any]:
+    def tables(self, weights: Array) -> Array:
         """Call the function."""
         return _of_shape(self._function(weights), self.tables_shape, "function")
 
-    def transpose(self, bars: NDArray[Any]) -> NDArray[Any]:
+    def transpose(self, bars: Array) -> Array:
         """Call its transpose."""
         return _of_shape(self._transpose(bars), self.shape, "transpose")
 
@@ -345,7 +346,7 @@ def _ids(table_ids: ArrayLike, n_tables: int) -> IntArray:
     return read_only(ids)
 
 
-def _of_shape(values: ArrayLike, shape: tuple[int, ...], argument: str) -> NDArray[Any]:
+def _of_shape(values: ArrayLike, shape: tuple[int, ...], argument: str) -> Array:
     array = np.array(values)
     if array.shape != shape:
         raise InputError(argument, f"an array of shape {shape} from it", f"shape {array.shape}")

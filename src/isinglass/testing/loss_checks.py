@@ -17,7 +17,6 @@ from typing import Any
 
 import numpy as np
 from numpy.testing import assert_allclose
-from numpy.typing import NDArray
 
 from isinglass.errors import InputError
 from isinglass.gradients import rule
@@ -26,7 +25,7 @@ from isinglass.inference import Exact
 from isinglass.learning.objective import FORWARD, evaluate
 from isinglass.losses import Loss
 from isinglass.potentials import Potentials, potentials_union
-from isinglass.validation import IntArray
+from isinglass.typing import Array, IntArray
 
 _CARDS = (2, 3, 2, 3, 2)
 _SCOPES = ((0,), (0, 1), (1, 2), (2, 3), (3, 0), (1,), (2, 3, 4), (4,))
@@ -137,14 +136,14 @@ class _Checks:
                 for mine, plain in zip(self._groups(self.batch, labels, w), groups, strict=True):
                     self._same(mine, one * plain, "weights of examples do not scale its derivatives", what, 1e-9)
 
-    def _value(self, p: Potentials, labels: IntArray, weights: NDArray[Any] | None = None) -> NDArray[Any]:
+    def _value(self, p: Potentials, labels: IntArray, weights: Array | None = None) -> Array:
         return np.asarray(evaluate(self.loss, [p], Exact(), FORWARD, labels, weights)[0].value)
 
-    def _difference(self, v: list[NDArray[Any]], step: float, labels: IntArray) -> float:
+    def _difference(self, v: list[Array], step: float, labels: IntArray) -> float:
         up, down = (self._value(_moved(self.batch, v, s), labels).sum() for s in (step, -step))
         return float((up - down) / (2 * step))
 
-    def _groups(self, p: Potentials, labels: IntArray, weights: NDArray[Any] | None = None) -> tuple[NDArray[Any], ...]:
+    def _groups(self, p: Potentials, labels: IntArray, weights: Array | None = None) -> tuple[Array, ...]:
         return evaluate(self.loss, [p], Exact(), rule("unrolled"), labels, weights)[0].groups
 
     def _same(self, found: Any, expected: Any, problem: str, what: str, rtol: float) -> None:
@@ -163,7 +162,7 @@ def _random(rng: np.random.Generator) -> Potentials:
     return Potentials(FactorGraph(_CARDS, _SCOPES), tables)
 
 
-def _moved(p: Potentials, direction: list[NDArray[Any]], step: complex) -> Potentials:
+def _moved(p: Potentials, direction: list[Array], step: complex) -> Potentials:
     groups = [table + step * d for table, d in zip(p.groups, direction, strict=True)]
     return Potentials.from_groups(p.graph, groups, p.table_ids)
 

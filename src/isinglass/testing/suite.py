@@ -26,12 +26,13 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from isinglass.errors import ImpossibleEvidenceError, InputError, no_convergence_warnings
+from isinglass.gradients.perturbation import perturbation
 from isinglass.graph.factor_graph import FactorGraph
+from isinglass.graph.layout import first_states
 from isinglass.inference.algorithm import ALGORITHMS, Algorithm
 from isinglass.inference.api import infer, map_assignment, n_best, sample
 from isinglass.inference.brute import Brute
-from isinglass.inference.perturb import perturbation
-from isinglass.inference.result import Gradients, Info, Result, first_states
+from isinglass.inference.result import Gradients, Info, Result
 from isinglass.potentials import Potentials, potentials_union
 from isinglass.testing.strategies import factor_graphs, potentials, random_potentials
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+
+from isinglass.typing import Array, FloatArray, Mask
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-FloatArray = NDArray[np.float64]
 HATCH: dict[str, Any] = {"facecolor": "#fff4d6", "edgecolor": "0.5", "hatch": "//////", "linewidth": 0.0}
 _LEGEND = 20  # classes that a legend can show
 
@@ -37,14 +37,14 @@ def colours_of(states: int) -> FloatArray:
     return np.asarray(colormaps["turbo"](np.argsort(np.argsort(places)) / (states - 1))[:, :3])
 
 
-def picture_of(labels: NDArray[Any], states: int) -> FloatArray:
+def picture_of(labels: Array, states: int) -> FloatArray:
     """Return the colours (height, width, 4) of labels; none where a label is below 0, not observed, or no class."""
     known = (labels >= 0) & (labels < states)
     rows = np.where(known, labels, 0).astype(np.int64)
     return np.concatenate([colours_of(states)[rows], known[..., None]], axis=-1)
 
 
-def faded(beliefs: NDArray[Any]) -> FloatArray:
+def faded(beliefs: Array) -> FloatArray:
     """Return the colours (height, width, 3) of beliefs (height, width, states): the less certain, the paler.
 
     Examples
@@ -58,7 +58,7 @@ def faded(beliefs: NDArray[Any]) -> FloatArray:
     return np.asarray(1 - share + share * colours_of(states)[beliefs.argmax(axis=-1)])
 
 
-def hatch(ax: Axes, missing: NDArray[np.bool_]) -> None:
+def hatch(ax: Axes, missing: Mask) -> None:
     """Hatch the pixels (height, width) of which nothing is known; one shape, so that the pattern goes on."""
     from matplotlib.patches import PathPatch
     from matplotlib.path import Path

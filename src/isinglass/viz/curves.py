@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from isinglass.errors import InputError
+from isinglass.typing import FloatArray
 from isinglass.validation import number, real_numbers
 from isinglass.viz.pictures import figure_of
 
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-FloatArray = NDArray[np.float64]
 
 _KEYS = {"objective": ("objective", "value", "values", "objectives"), "gradient": ("gradient_norm", "gradient_norms")}
 _STYLES = ("-", "--", "-.", ":")

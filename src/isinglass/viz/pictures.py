@@ -10,10 +10,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from isinglass.errors import InputError, MissingDependencyError
 from isinglass.inference import Result
+from isinglass.typing import Array, Mask
 from isinglass.validation import array_of, whole_number
 from isinglass.viz.classes import add_legend, faded, hatch, picture_of
 
@@ -108,12 +109,12 @@ def panel(
 class _Column:
     """Pictures (n, height, width) one below the other, grey; or labels or beliefs, with so many states."""
 
-    stack: NDArray[Any]
+    stack: Array
     limits: tuple[float, float] = (0.0, 1.0)
     states: int | None = None
 
     @property
-    def missing(self) -> NDArray[np.bool_]:
+    def missing(self) -> Mask:
         """The pixels of which nothing is known."""
         if self.states is None:
             return np.asarray(np.isnan(self.stack))
@@ -178,12 +179,12 @@ def _learned(X: Any, crf: Any, Y: Any, most: int, feature: int) -> tuple[list[_C
     return list(columns.values()), list(columns)
 
 
-def _of_labels(labels: NDArray[Any], states: int) -> _Column:
+def _of_labels(labels: Array, states: int) -> _Column:
     """Return a column of labels: grey if there are two, in colours if there are more."""
     return _Column(np.where(labels < 0, np.nan, labels)) if states == 2 else _Column(labels, states=states)
 
 
-def _stack_of(pictures: Any, argument: str) -> NDArray[Any]:
+def _stack_of(pictures: Any, argument: str) -> Array:
     """Return pictures of one size, which may be a list, as one array."""
     return array_of(pictures, argument, "images of one size", ragged="draw them one by one")
 
@@ -237,7 +238,7 @@ def figure_of(size: tuple[float, float]) -> Figure:
     return Figure(figsize=size, dpi=_DPI, layout="constrained")
 
 
-def _stack(image: ArrayLike, argument: str) -> NDArray[Any]:
+def _stack(image: ArrayLike, argument: str) -> Array:
     array = (
         np.ma.filled(image.astype(np.float64), np.nan) if isinstance(image, np.ma.MaskedArray) else np.asarray(image)
     )
@@ -254,7 +255,7 @@ def _labels(texts: Sequence[str] | None, count: int, argument: str, what: str) -
     return labels
 
 
-def _draw(ax: Axes, picture: NDArray[Any], title: str, limits: tuple[float, float]) -> Any:
+def _draw(ax: Axes, picture: Array, title: str, limits: tuple[float, float]) -> Any:
     """Draw one picture without ticks, with a thin grey frame; large values are dark, as ink on paper."""
     drawn = ax.imshow(picture, cmap="gray_r", vmin=limits[0], vmax=limits[1], interpolation="nearest")
     ax.set_title(title, fontsize=9)

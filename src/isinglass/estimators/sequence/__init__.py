@@ -1,0 +1,1 @@
+"""Estimators for sequences: chain CRF, MEMM and HMM."""

@@ -1,0 +1,251 @@
+"""What estimators for sequences share: how they predict, from scores of tokens and one transition table.
+
+A fitted estimator is a `SequenceModel` with parameters theta. Labels of a sequence then have the score
+
+    sum_t f_t(y_t) + sum_t g(y_{t-1}, y_t)
+
+and p(y | X) is proportional to its exponential: for a CRF by definition, for an HMM because f and g are logarithms of
+probabilities, for an MEMM once its local normalisers are in f (`isinglass.inference.chain.subtract_local`).
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Mapping
+from functools import partial
+from itertools import chain, pairwise
+from operator import attrgetter, itemgetter
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from isinglass.errors import InputError
+from isinglass.estimators.sequence import persistence as chain_files
+from isinglass.estimators.sequence.constraints import Constraints, constraints
+from isinglass.estimators.sequence.features import Encoded, FeatureIndex, codes_of, observed_labels
+from isinglass.estimators.sequence.training import decoder_of
+from isinglass.inference.chain import (
+    Transition,
+    best_labels,
+    draw_labels,
+    n_best_labels,
+    posterior,
+    require_possible,
+)
+from isinglass.io.files import PathLike
+from isinglass.learning.training.checks import example_weights, renamed
+from isinglass.learning.training.choices import jobs_of
+from isinglass.models.chain.attributes import width_of
+from isinglass.models.chain.model import SequenceModel, Sequences
+from isinglass.runtime.sklearn_base import BaseEstimator, NotFittedError
+from isinglass.runtime.threads import Spreading
+from isinglass.typing import FloatArray, IntArray
+from isinglass.validation import RandomState, generator, whole_number
+
+_log_z = attrgetter("log_z")
+
+
+class SequenceEstimator(BaseEstimator):  # type: ignore[misc]
+    """Base class of estimators that label sequences; subclasses learn `index_`, `classes_`, `model_` and `theta_`."""
+
+    schema: ClassVar[str]  # of saved files
+    decoder: Any
+    n_jobs: Any
+    index_: FeatureIndex
+    classes_: list[Any]
+    model_: SequenceModel
+    theta_: FloatArray
+    parameters_: dict[str, FloatArray]
+
+    @abstractmethod
+    def _checked(self) -> Any:
+        """Check every parameter of the estimator."""
+
+    def _normalise(self, scores: FloatArray, offsets: IntArray, transition: Transition) -> None:
+        """Change scores so that p(y | X) is proportional to the exponential of their sum; a CRF's are so already."""
+
+    def encode(self, X: Any) -> Encoded:
+        """Lay out sequences once, by the attributes of the fitted estimator, for several calls.
+
+        What it returns can be given as X to `predict` and all other methods but `fit` and `partial_fit`.
+        """
+        self._require_fitted()
+        return self.index_.encode(X)
+
+    def predict(self, X: Any, *, forced: Any = None, allowed: Any = None, forbidden: Any = None) -> list[list[Any]]:
+        """Return the decoded labels of each sequence.
+
+        Parameters
+        ----------
+        X : list of sequences
+        forced : list of label sequences, optional
+            Labels that are known; None where not.
+        allowed : list of sequences of collections of labels, optional
+            The labels that each token may have; None: any.
+        forbidden : collection of (before, after), optional
+            Labels that may not follow one another, beside those of the estimator.
+        """
+        data, rules = self._data(X, forced, allowed, forbidden)
+        return self._spelt(self._codes(data, rules), data)
+
+    def predict_marginals(
+        self, X: Any, *, forced: Any = None, allowed: Any = None, forbidden: Any = None
+    ) -> list[FloatArray]:
+        """Return the probability of each label, arrays (length, labels), columns as `classes_`; see `predict`."""
+        data, rules = self._data(X, forced, allowed, forbidden)
+        beliefs = self._beliefs(data, rules)
+        return [beliefs[a:b] for a, b in pairwise(data.offsets.tolist())]
+
+    def predict_n_best(
+        self, X: Any, n: int, *, forced: Any = None, allowed: Any = None, forbidden: Any = None
+    ) -> list[list[tuple[list[Any], float]]]:
+        """Return the n best labellings of each sequence, best first, each with its log-probability; see `predict`.
+
+        A sequence that has fewer labellings has a shorter list.
+        """
+        data, rules = self._data(X, forced, allowed, forbidden)
+        n = whole_number(n, "n", 1)
+        found = self._run(data, rules, partial(_n_best, n=n))
+        names = [self.classes_[y] for y in self.model_.states.label_of.tolist()]
+        return [
+            [([names[y] for y in path], value) for path, value in zip(paths.tolist(), values.tolist(), strict=True)]
+            for paths, values in chain.from_iterable(found)
+        ]
+
+    def sample(
+        self,
+        X: Any,
+        random_state: RandomState = None,
+        *,
+        forced: Any = None,
+        allowed: Any = None,
+        forbidden: Any = None,
+    ) -> list[list[Any]]:
+        """Draw labels of each sequence from their joint distribution; see `predict`."""
+        data, rules = self._data(X, forced, allowed, forbidden)
+        draw = generator(random_state)
+        found = self._run(data, rules, partial(posterior, back=False), _log_z)
+        codes = np.concatenate([np.zeros(0, np.int64), *(draw_labels(one, draw) for one in found)])
+        return self._spelt(self.model_.states.label_of[codes], data)
+
+    def log_likelihood(self, X: Any, Y: Any) -> FloatArray:
+        """Return the log-probability of the observed labels of each sequence, an array (sequences,)."""
+        free, rules = self._data(X, None, None, None)
+        with renamed("forced", "Y"):
+            clamped = constraints(Y, None, None, self.classes_, free.offsets)
+        run = partial(posterior, back=False)
+        one, two = (np.concatenate([[], *(p.log_z for p in self._run(free, r, run))]) for r in (rules, clamped))
+        return np.asarray(two - one)
+
+    def score(self, X: Any, Y: Any, sample_weight: Any = None) -> float:
+        """Return the share of observed labels that `predict` gets right."""
+        data, rules = self._data(X, None, None, None)
+        labels = codes_of(observed_labels(Y, data.offsets), self.classes_, strict=False)
+        seen = (labels != -1).astype(np.float64)
+        if sample_weight is not None:
+            sizes = np.diff(data.offsets)
+            seen *= np.repeat(example_weights(sample_weight, len(sizes)), sizes)
+        if seen.sum() == 0:
+            raise InputError("Y", "at least one observed label", "none", "None, or -1 among numbers, is not observed")
+        return float(((self._codes(data, rules) == labels) * seen).sum() / seen.sum())
+
+    @property
+    def state_features_(self) -> dict[tuple[Any, Any], float]:
+        """The weights of attributes, by (attribute, label); attributes of arrays are the numbers of columns."""
+        self._require_fitted()
+        titles, features = self.index_.titles(), self.model_.features
+        keys = zip(features.attributes.tolist(), features.labels.tolist(), strict=True)
+        weights = self.parameters_["state"].tolist()
+        return {(titles[a], self.classes_[y]): w for (a, y), w in zip(keys, weights, strict=True)}
+
+    @property
+    def transition_features_(self) -> dict[tuple[Any, Any], float]:
+        """The weights of neighbours, by (before, after)."""
+        self._require_fitted()
+        weights = self.parameters_["transition"].tolist()
+        return {
+            (x, y): w
+            for x, row in zip(self.classes_, weights, strict=True)
+            for y, w in zip(self.classes_, row, strict=True)
+        }
+
+    def save(self, path: PathLike, notes: Mapping[str, Any] | None = None) -> None:
+        """Write the fitted estimator to a file of arrays and JSON, all or nothing; nothing in it is run when read.
+
+        Labels must be strings, numbers, Booleans, or tuples of those. Notes are JSON values that the file carries
+        along; `isinglass.estimators.notes_of` reads them.
+        """
+        self._require_fitted()
+        chain_files.save(self, path, notes)
+
+    @classmethod
+    def load(cls, path: PathLike) -> Self:
+        """Read an estimator that `save` wrote; safe for files of unknown origin."""
+        return chain_files.load(cls, path)  # type: ignore[no-any-return]
+
+    def _require_fitted(self) -> None:
+        if not hasattr(self, "theta_"):
+            raise NotFittedError(f"this {type(self).__name__} is not fitted yet; call fit first")
+
+    def _data(self, X: Any, forced: Any, allowed: Any, forbidden: Any) -> tuple[Encoded, Constraints]:
+        self._require_fitted()
+        data = self.index_.encode(X)
+        return data, constraints(forced, allowed, forbidden, self.classes_, data.offsets)
+
+    def _codes(self, data: Encoded, rules: Constraints) -> IntArray:
+        """Decode, and return the numbers of the labels."""
+        if decoder_of(self) == "mpm":
+            return np.asarray(self._beliefs(data, rules).argmax(axis=1))
+        best = self._run(data, rules, best_labels, itemgetter(1))
+        states = np.concatenate([np.zeros(0, np.int64), *(states for states, _ in best)])
+        return np.asarray(self.model_.states.label_of[states])
+
+    def _beliefs(self, data: Encoded, rules: Constraints) -> FloatArray:
+        """Return the probability of each label of all tokens (tokens, labels)."""
+        states = self.model_.states
+        found = self._run(data, rules, posterior, _log_z)
+        return np.concatenate(
+            [np.zeros((0, states.card)), *(states.collect(one.nodes[:, : states.count]) for one in found)]
+        )
+
+    def _spelt(self, codes: IntArray, data: Encoded) -> list[list[Any]]:
+        """Return labels for numbers, sequence by sequence."""
+        names = list(map(self.classes_.__getitem__, codes.tolist()))
+        ends = data.offsets.tolist()
+        return [names[a:b] for a, b in pairwise(ends)]
+
+    def _run(
+        self,
+        data: Encoded,
+        rules: Constraints,
+        work: Callable[[FloatArray, IntArray, Transition], Any],
+        values: Callable[[Any], FloatArray] | None = None,
+    ) -> list[Any]:
+        """Do some work on every piece of the data, side by side; `values` of it must be finite for each sequence."""
+        sequences = Sequences(self.model_.features.compiled(data.X), data.offsets)
+        tables = self.model_.tables(self.theta_, sequences.tokens)
+        own, ruled = Transition(tables.transition), Transition(rules.ruled(tables.transition, tables.states))
+
+        def one(first: int, last: int) -> Any:
+            cut = sequences.offsets[first : last + 1]
+            offsets, scores = cut - cut[0], np.empty((int(cut[-1] - cut[0]), width_of(own.card)))
+            sequences.scores(tables, first, last, scores)
+            self._normalise(scores, offsets, own)
+            rules.rule_out(scores, int(cut[0]), offsets, tables.states)
+            found = work(scores, offsets, ruled)
+            if values is not None:
+                require_possible(values(found), first)
+            return found
+
+        return Spreading(jobs_of(self.n_jobs))(one, list(sequences.pieces()))
+
+
+def _n_best(scores: FloatArray, offsets: IntArray, transition: Transition, n: int) -> list[tuple[IntArray, FloatArray]]:
+    """Return the n best labellings of each sequence, with log-probabilities."""
+    found = []
+    log_z = posterior(scores.copy(), offsets, transition, back=False).log_z
+    require_possible(log_z)
+    for s, (a, b) in enumerate(pairwise(offsets.tolist())):
+        paths, values = n_best_labels(scores[a:b], transition, n)
+        found.append((paths, values - log_z[s]))
+    return found

@@ -1,0 +1,97 @@
+"""What is ruled out: neighbours that may not be, labels that a token may have, labels that are known."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from isinglass.errors import InputError
+from isinglass.estimators.sequence.features import codes_of, flat_labels, observed_labels
+from isinglass.models.chain.label_states import LabelStates
+from isinglass.models.chain.model import ends_of
+from isinglass.typing import FloatArray, IntArray, Mask
+from isinglass.validation import items
+
+
+def forbidden_table(pairs: Any, classes: list[Any], argument: str = "forbidden") -> Mask:
+    """Return a table (labels + 1, labels + 1) of neighbours that may not be.
+
+    Parameters
+    ----------
+    pairs : collection of (before, after), or None
+        None before: `after` may not be first; None after: `before` may not be last.
+    classes : list
+
+    Examples
+    --------
+    >>> forbidden_table([("O", "I"), (None, "I")], ["B", "I", "O"]).astype(int)[2:].tolist()
+    [[0, 1, 0, 0], [0, 1, 0, 0]]
+    """
+    k = len(classes)
+    table = np.zeros((k + 1, k + 1), np.bool_)
+    places: dict[Any, int] = {label: i for i, label in enumerate(classes)}
+    places[None] = k
+    if pairs is None:
+        return table
+    given = list(pairs) if isinstance(pairs, set | frozenset) else items(pairs, argument, "pairs of labels")
+    for pair in given:
+        if not isinstance(pair, tuple | list) or len(pair) != 2:
+            raise InputError(argument, "pairs (before, after) of labels", f"{pair!r:.60}")
+        known = [label for label in pair if label in places]
+        if len(known) == 2:  # a label that does not occur needs no rule
+            table[places[pair[0]], places[pair[1]]] = True
+    return table
+
+
+@dataclass(frozen=True, eq=False)
+class Constraints:
+    """Labels that tokens may have (tokens, labels), None for any; and neighbours that may not be."""
+
+    allowed: Mask | None
+    forbidden: Mask
+
+    def ruled(self, transition: FloatArray, states: LabelStates) -> FloatArray:
+        """Return transitions of states with -inf for neighbours that may not be."""
+        return np.where(self.forbidden[np.ix_(states.label_of, states.label_of)], -np.inf, transition)
+
+    def rule_out(self, scores: FloatArray, first: int, offsets: IntArray, states: LabelStates) -> None:
+        """Give the score -inf to states that may not be, in sequences with these offsets from token `first` on."""
+        k, labels = states.card, states.label_of
+        begins, ends = ends_of(offsets)
+        scores[np.ix_(begins, np.flatnonzero(self.forbidden[k, labels]))] = -np.inf
+        scores[np.ix_(ends, np.flatnonzero(self.forbidden[labels, k]))] = -np.inf
+        if self.allowed is not None:
+            scores[:, : states.count][~states.spread(self.allowed[first : first + len(scores)])] = -np.inf
+
+
+def constraints(forced: Any, allowed: Any, forbidden: Any, classes: list[Any], offsets: IntArray) -> Constraints:
+    """Check what a caller rules out."""
+    table = forbidden_table(forbidden, classes)
+    mask: Mask | None = None
+    if allowed is not None:
+        mask = _allowed(allowed, classes, offsets)
+    if forced is not None:
+        codes = codes_of(observed_labels(forced, offsets, "forced"), classes, "forced")
+        rows = np.flatnonzero(codes >= 0)
+        mask = np.ones((len(codes), len(classes)), np.bool_) if mask is None else mask
+        kept = mask[rows, codes[rows]]
+        mask[rows] = False
+        mask[rows, codes[rows]] = kept
+    return Constraints(mask, table)
+
+
+def _allowed(allowed: Any, classes: list[Any], offsets: IntArray) -> Mask:
+    """Return which labels each token may have."""
+    places = {label: i for i, label in enumerate(classes)}
+    flat = flat_labels(allowed, offsets, "allowed")
+    mask = np.ones((len(flat), len(classes)), np.bool_)
+    for t, labels in enumerate(flat):
+        if labels is None:
+            continue
+        if not isinstance(labels, list | tuple | set | frozenset):
+            raise InputError("allowed", "for each token a collection of labels, or None", f"{labels!r:.60}")
+        mask[t] = False
+        mask[t, [places[label] for label in labels if label in places]] = True
+    return mask

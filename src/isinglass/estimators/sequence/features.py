@@ -1,0 +1,421 @@
+"""From what users have, lists of dicts, of strings or arrays, to one sparse matrix (tokens, attributes), and labels.
+
+A token is a row of numbers, a collection of strings (each an attribute with the value 1), or a dict (key to value: a
+number counts as it is, a Boolean as 1 or nothing, text as the attribute "key=value"). Names are numbered once, in the
+order in which they first occur; at prediction what was never seen is ignored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain
+from numbers import Number
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array, csr_matrix, issparse
+
+from isinglass.errors import InputError
+from isinglass.learning.training.checks import refuse_spins
+from isinglass.models.checks import matrix, stacked
+from isinglass.typing import Array, FloatArray, IntArray
+from isinglass.validation import items
+
+_FORM = "a list of sequences: arrays (length, features), or lists of dicts or of lists of strings"
+_NUMBERS = (bool, int, float, np.bool_, np.integer, np.floating)
+_COLLECTIONS = (list, tuple, set, frozenset)
+_MANY = 1000  # names that are worth a table
+_NO_CLASS = "it was not in the data of fit; None is a label that is not observed"
+BIAS = "(bias)"
+
+
+class Names(dict[str, int]):
+    """Numbers of names; what is not there has the number -1."""
+
+    def __missing__(self, name: str) -> int:
+        return -1
+
+
+class _Growing(dict[str, int]):
+    """Numbers of names; what is not there gets the next one."""
+
+    def __missing__(self, name: str) -> int:
+        number = self[name] = len(self)
+        return number
+
+
+class NameTable:
+    """The numbers of names by their bytes, for many of them at once; names with line ends are not for it."""
+
+    def __init__(self, names: Names) -> None:
+        from isinglass.kernels.numba.chains.names import enter_names
+
+        self.text = _bytes(names, len(names))
+        size = 2 ** (2 * len(names) + 1).bit_length()
+        self.ends, self.hashes = np.zeros(len(names), np.int64), np.zeros(size, np.uint64)
+        self.numbers = np.full(size, -1, np.int32)
+        self.sound = self.text is not None and bytes(self.text).count(b"\n") == len(names)
+        if self.sound:
+            enter_names(self.text, self.ends, self.hashes, self.numbers)
+
+    def find(self, names: Iterable[str], count: int) -> NDArray[np.int32] | None:
+        """Return the numbers of so many names, or None where their bytes do not tell them apart."""
+        from isinglass.kernels.numba.chains.names import find_names
+
+        text = _bytes(names, count) if self.sound else None
+        found = np.empty(count, np.int32)
+        if text is None or find_names(text, self.text, self.ends, self.hashes, self.numbers, found) != count:
+            return None
+        return found
+
+
+def _bytes(names: Iterable[str], count: int) -> NDArray[np.uint8] | None:
+    """Return names with a line end after each, as bytes; None where they are no valid text."""
+    try:
+        return np.frombuffer(("\n".join(names) + "\n" * (count > 0)).encode(), np.uint8)
+    except UnicodeEncodeError:
+        return None
+
+
+@dataclass(frozen=True, eq=False)
+class Encoded:
+    """Tokens of all sequences: attributes (tokens, attributes), and where each sequence begins (`ChainCRF.encode`).
+
+    It knows what its columns are, so that an estimator with other attributes refuses it.
+    """
+
+    X: csr_array
+    offsets: IntArray
+    index: FeatureIndex
+
+    def contents(self) -> Iterable[Array]:
+        """Return arrays that tell these tokens from others."""
+        return self.X.data, self.X.indices, self.X.indptr, self.offsets
+
+    def __repr__(self) -> str:
+        n, (tokens, attributes) = len(self.offsets) - 1, self.X.shape
+        return f"Encoded: {n} sequences, {tokens} tokens, {attributes} attributes"
+
+
+@dataclass(frozen=True, eq=False)
+class FeatureIndex:
+    """What the columns are: names, or just a number of them; maybe a last one that is always 1.
+
+    Attributes
+    ----------
+    names : Names or None
+        None for arrays.
+    n_given : int
+        Columns of arrays, or the number of names.
+    bias : bool
+    """
+
+    names: Names | None
+    n_given: int
+    bias: bool
+
+    @classmethod
+    def learn(cls, X: Any, bias: bool) -> tuple[FeatureIndex, Encoded]:
+        """Number the attributes of training data."""
+        sequences = _sequences(X)
+        if not sequences:
+            raise InputError("X", "at least one sequence", "an empty list")
+        if _is_named(sequences):
+            return cls(Names(), 0, bias)._with_names_of(sequences)
+        rows = _rows(sequences)
+        index = cls(None, rows.shape[1], bias)
+        return index, index._of_rows(rows, sequences)
+
+    def grown(self, X: Any) -> tuple[FeatureIndex, Encoded]:
+        """Lay out further training data; names that are new get the next numbers, before the constant."""
+        if self.names is None or isinstance(X, Encoded) or not _is_named(sequences := _sequences(X)):
+            return self, self.encode(X)
+        return self._with_names_of(sequences)
+
+    def _with_names_of(self, sequences: list[Any]) -> tuple[FeatureIndex, Encoded]:
+        names = _Growing(self.names or ())
+        arrays = _named(sequences, names.__getitem__)
+        if not all(type(name) is str for name in names):
+            odd = next(name for name in names if type(name) is not str)
+            raise InputError("X", "attributes that are strings", f"{odd!r:.60}", "convert them with str")
+        index = self if self.names and len(names) == self.n_given else FeatureIndex(Names(names), len(names), self.bias)
+        return index, index._joined(*arrays)
+
+    @cached_property
+    def table(self) -> NameTable:
+        """The names for a faster search."""
+        return NameTable(self.names or Names())
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave the table out of pickles."""
+        return {name: value for name, value in self.__dict__.items() if name != "table"}
+
+    def __repr__(self) -> str:
+        form = "columns" if self.names is None else "names"
+        return f"FeatureIndex: {self.n_given} {form}{' and a constant' if self.bias else ''}"
+
+    @property
+    def n_attributes(self) -> int:
+        """The number of columns."""
+        return self.n_given + self.bias
+
+    def titles(self) -> list[Any]:
+        """Return what to call each column."""
+        return [*(range(self.n_given) if self.names is None else self.names), *([BIAS] if self.bias else [])]
+
+    def encode(self, X: Any) -> Encoded:
+        """Lay out new data by the columns of the training data; what is laid out already stays as it is."""
+        if isinstance(X, Encoded):
+            self._require_own(X)
+            return X
+        sequences = _sequences(X)
+        named = _is_named(sequences)
+        if named is not (self.names is not None) and any(map(_length, sequences)):
+            expected = "dicts or strings, as in fit" if self.names is not None else "arrays, as in fit"
+            raise InputError("X", expected, "arrays" if self.names is not None else "dicts or strings")
+        if self.names is not None:
+            return self._joined(*_named(sequences, self.names.__getitem__, self.table))
+        rows = _rows(sequences) if any(map(_length, sequences)) else csr_array((0, self.n_given))
+        if rows.shape[1] != self.n_given:
+            remedy = "give the same features as to fit, or fit anew"
+            raise InputError("X", f"{self.n_given} features, as in fit", f"{rows.shape[1]}", remedy)
+        return self._of_rows(rows, sequences)
+
+    def _require_own(self, encoded: Encoded) -> None:
+        """Refuse what was laid out by other columns."""
+        other = encoded.index
+        if other is self or (other.names, other.n_given, other.bias) == (self.names, self.n_given, self.bias):
+            return
+        got = f"one by {other.n_attributes} attributes of another estimator, or of another fit"
+        expected = f"an encoding by this estimator's {self.n_attributes} attributes, as in fit"
+        raise InputError("X", expected, got, "encode them again, or give the sequences themselves")
+
+    def _of_rows(self, rows: Any, sequences: list[Any]) -> Encoded:
+        X = csr_array(rows)
+        X.eliminate_zeros()
+        counts = np.diff(X.indptr)
+        return self._joined(X.indices, X.data, counts, _offsets(map(_length, sequences)))
+
+    def _joined(self, columns: Array, values: FloatArray | None, counts: IntArray, offsets: IntArray) -> Encoded:
+        """Drop what is unknown or zero, and append the constant."""
+        starts = _offsets(counts)
+        kept = columns >= 0 if values is None else (columns >= 0) & (values != 0)
+        data = np.ones(len(columns)) if values is None else values
+        if not kept.all():
+            starts = np.concatenate([[0], np.cumsum(kept)])[starts]
+            columns, data = columns[kept], data[kept]
+        if self.bias:
+            columns = np.insert(columns, starts[1:], self.n_given)
+            data = np.insert(data, starts[1:], 1.0)
+            starts = starts + np.arange(len(starts))
+        return Encoded(csr_array((data, columns, starts), shape=(len(counts), self.n_attributes)), offsets, self)
+
+
+def _sequences(X: Any) -> list[Any]:
+    """Return the sequences; those that are arrays of objects, such as dicts, as lists."""
+    found = items(X, "X", _FORM)
+    return [one.tolist() if isinstance(one, np.ndarray) and one.dtype == object else one for one in found]
+
+
+def _length(sequence: Any) -> int:
+    return int(sequence.shape[0]) if issparse(sequence) else len(sequence)
+
+
+def _is_named(sequences: list[Any]) -> bool:
+    """Tell dicts and strings from arrays of numbers, by the first token."""
+    for i, one in enumerate(sequences):
+        if issparse(one) or isinstance(one, np.ndarray):
+            return False
+        if not isinstance(one, list | tuple):
+            raise InputError(f"X[{i}]", "a sequence: an array, or a list of dicts or of lists of strings", _type(one))
+        if len(one):
+            if isinstance(one[0], str):
+                remedy = "a token is a list of strings, a sequence a list of tokens"
+                raise InputError(f"X[{i}]", "a list of tokens", "a list of strings", remedy)
+            if isinstance(one[0], dict):
+                return True
+            if isinstance(one[0], _COLLECTIONS):
+                first = next(iter(one[0]), None)
+                if first is not None:
+                    return not isinstance(first, _NUMBERS)
+    return True
+
+
+def _rows(sequences: list[Any]) -> Any:
+    """Return the rows of all sequences in one matrix."""
+    if all(isinstance(one, csr_array | csr_matrix) and one.dtype == np.float64 for one in sequences):
+        return _joined_rows(sequences)
+    rows = [matrix(one, f"X[{i}]", "length, features") for i, one in enumerate(sequences) if _length(one)]
+    if not rows:
+        raise InputError("X", "at least one token", "sequences without any", "leave them out")
+    return stacked(rows, "X")
+
+
+def _joined_rows(sequences: list[Any]) -> Any:
+    """Join many small sparse matrices, without a look at each."""
+    widths = {one.shape[1] for one in sequences}
+    if len(widths) > 1 or not sum(one.shape[0] for one in sequences):
+        return stacked([matrix(one, f"X[{i}]", "length, features") for i, one in enumerate(sequences)], "X")
+    data = np.concatenate([one.data for one in sequences])
+    columns = np.concatenate([one.indices for one in sequences])
+    starts = np.concatenate([[0], *(one.indptr[1:] for one in sequences)]).astype(np.int64)
+    sizes = [one.shape[0] for one in sequences]
+    before = np.concatenate([[0], np.cumsum([one.indptr[-1] for one in sequences])[:-1]])
+    starts[1:] += np.repeat(before, sizes)
+    return matrix(csr_array((data, columns, starts), shape=(len(starts) - 1, widths.pop())), "X", "tokens, features")
+
+
+def _named(
+    sequences: list[Any], number: Callable[[str], int], table: NameTable | None = None
+) -> tuple[Array, Any, IntArray, IntArray]:
+    """Return the numbers, values (None: all 1) of all attributes, how many a token has, and the offsets.
+
+    A `table` does what `number` does, faster, where it can.
+    """
+    tokens = list(chain.from_iterable(sequences))
+    kinds = set(map(type, tokens))
+    counts = np.fromiter(map(len, tokens), np.int64, len(tokens)) if kinds <= {dict, *_COLLECTIONS} else None
+    if counts is None or (dict in kinds and len(kinds) > 1):
+        expected = "tokens that are all dicts, or all lists of strings"
+        raise InputError("X", expected, ", ".join(sorted(kind.__name__ for kind in kinds)))
+    names: Iterable[str] = chain.from_iterable(tokens)
+    values = None
+    if dict in kinds:
+        given = list(chain.from_iterable(map(dict.values, tokens)))
+        names, values = _pairs(list(names), given)
+    total = int(counts.sum())
+    try:
+        columns = table.find(names, total) if table is not None and total > _MANY else None
+        if columns is None:
+            names = names if dict in kinds else chain.from_iterable(tokens)
+            columns = np.fromiter(map(number, names), np.int32, total)
+    except TypeError:
+        raise InputError("X", "attributes that are strings", "something else", "convert them with str") from None
+    return columns, values, counts, _offsets(map(len, sequences))
+
+
+def _pairs(keys: list[Any], given: list[Any]) -> tuple[list[str], FloatArray]:
+    """Turn keys and values of dicts into names and numbers."""
+    kinds = set(map(type, given))
+    odd = [kind for kind in kinds if not issubclass(kind, (str, *_NUMBERS))]
+    if odd:
+        remedy = "a value is text, a number, True or False"
+        raise InputError("X", "dicts with plain values", f"one of type {odd[0].__name__}", remedy)
+    if any(issubclass(kind, str) for kind in kinds):
+        keys = [f"{k}={v}" if isinstance(v, str) else k for k, v in zip(keys, given, strict=True)]
+        given = [1.0 if isinstance(v, str) else v for v in given]
+    try:
+        values = np.array(given, np.float64)
+    except OverflowError:
+        raise InputError("X", "numbers that a float can hold", "a larger integer", "rescale it") from None
+    if not np.isfinite(values).all():
+        bad = int(np.argmin(np.isfinite(values)))
+        raise InputError("X", "finite numbers", f"{values[bad]} for {keys[bad]!r:.60}", "leave missing values out")
+    return keys, values
+
+
+def _offsets(sizes: Iterable[int] | IntArray) -> IntArray:
+    counts = sizes if isinstance(sizes, np.ndarray) else np.fromiter(sizes, np.int64)
+    return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+
+
+def _type(value: object) -> str:
+    return type(value).__name__
+
+
+def flat_labels(Y: Any, offsets: IntArray, argument: str = "Y") -> list[Any]:
+    """Check that labels have the lengths of their sequences, and return all of them."""
+    given = items(Y, argument, "a list of label sequences")
+    if len(given) != len(offsets) - 1:
+        raise InputError(argument, f"{len(offsets) - 1} sequences, as in X", f"{len(given)}")
+    plain = [_plain(one, f"{argument}[{i}]") for i, one in enumerate(given)]
+    sizes = np.diff(offsets)
+    wrong = np.flatnonzero(np.fromiter(map(len, plain), np.int64, len(plain)) != sizes)
+    if len(wrong):
+        i = int(wrong[0])
+        remedy = "give each token a label (None: not observed)"
+        raise InputError(f"{argument}[{i}]", f"{sizes[i]} labels", f"{len(plain[i])}", remedy)
+    return list(chain.from_iterable(plain))
+
+
+def observed_labels(Y: Any, offsets: IntArray, argument: str = "Y", new: bool = False) -> list[Any]:
+    """Return all labels, None where not observed, which -1 is among numbers; those of several types are refused.
+
+    Labels are `new` where it is not known yet which there are; then -1 and 1 alone are refused, too.
+    """
+    return observed(flat_labels(Y, offsets, argument), argument, new)
+
+
+def observed(flat: list[Any], argument: str = "Y", new: bool = False) -> list[Any]:
+    """Return labels with None for -1 among numbers.
+
+    Examples
+    --------
+    >>> observed([0.0, -1.0, None, 1.0]), observed(["-1", "0"])
+    ([0.0, None, None, 1.0], ['-1', '0'])
+    """
+    if any(issubclass(kind, np.generic) for kind in set(map(type, flat))):
+        flat = [label.item() if isinstance(label, np.generic) else label for label in flat]
+    kinds = {_family(kind) for kind in set(map(type, flat)) if kind is not type(None)}
+    if float in kinds and any(label != label for label in flat if isinstance(label, float)):
+        raise InputError(argument, "labels", "nan", "None is a label that is not observed")
+    if len(kinds) > 1:
+        remedy = "None is a label that is not observed; convert the others, e.g. with str"
+        raise InputError(argument, "labels of one type", " and ".join(sorted(k.__name__ for k in kinds)), remedy)
+    if not any(issubclass(kind, Number) for kind in kinds) or -1 not in flat:
+        return flat
+    if new:
+        refuse_spins(np.array([label for label in flat if label is not None]))
+    return [None if label == -1 else label for label in flat]
+
+
+def _family(kind: type) -> type:
+    """Return the type that labels of a type count as."""
+    return next((base for base in (bool, int, float, str) if issubclass(kind, base)), kind)
+
+
+def _plain(labels: Any, argument: str) -> Sequence[Any]:
+    if isinstance(labels, np.ndarray):
+        if labels.ndim != 1:
+            raise InputError(argument, "a sequence of labels", f"shape {labels.shape}")
+        return labels.tolist()  # type: ignore[no-any-return]
+    if isinstance(labels, list | tuple):
+        return labels
+    raise InputError(argument, "a list or array of labels", _type(labels))
+
+
+def classes_of(flat: list[Any]) -> list[Any]:
+    """Return the different labels: in order where they have one, else as they first occur.
+
+    Examples
+    --------
+    >>> classes_of(["O", "B", None, "O"]), classes_of([("N", 1), None, (3, "N")])
+    (['B', 'O'], [('N', 1), (3, 'N')])
+    """
+    try:
+        found = list(dict.fromkeys(label for label in flat if label is not None))
+    except TypeError:
+        raise InputError("Y", "labels that are hashable", "others", "use strings, numbers or tuples") from None
+    try:
+        return sorted(found)
+    except TypeError:
+        return found
+
+
+def codes_of(
+    flat: list[Any], classes: list[Any], argument: str = "Y", strict: bool = True, remedy: str = _NO_CLASS
+) -> IntArray:
+    """Return the numbers of labels, -1 for None; a label that is no class is refused, or has the number -2."""
+    numbers: dict[Any, int] = {label: i for i, label in enumerate(classes)}
+    numbers[None] = -1
+    try:
+        codes = np.fromiter((numbers.get(label, -2) for label in flat), np.int64, len(flat))
+    except TypeError:
+        raise InputError(argument, "labels that are hashable", "others") from None
+    if strict and (codes == -2).any():
+        got = f"{flat[int(np.argmax(codes == -2))]!r:.60}"
+        raise InputError(argument, f"labels among the {len(classes)} classes", got, remedy)
+    return codes

@@ -1,0 +1,1 @@
+"""Elimination orders and the bucket trees that they give."""

@@ -1,0 +1,323 @@
+"""Elimination orders: in which sequence exact inference sums the variables out, and what that costs.
+
+Summing out v multiplies everything that mentions v into one table over v and its separator (its bucket).
+The *width* is the size of the largest separator; the cost of exact inference is the number of entries of
+all buckets, its memory that of all separators (the messages that are kept).
+
+The order is found greedily (Koller and Friedman 2009, section 9.4.3): least weight first, and, where a
+connected part is not trivial, also least fill, weighted least fill and repetitions with random ties.
+Each connected part is searched by itself, so its order does not depend on what stands beside it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import Literal
+
+import numpy as np
+
+from isinglass.errors import InputError
+from isinglass.graph.factor_graph import FactorGraph
+from isinglass.typing import FloatArray, IntArray, Mask
+from isinglass.validation import bytes_text, instance, read_only, variables_of, whole_number
+
+Method = Literal["auto", "min_weight", "min_fill", "weighted_min_fill"]
+METHODS: tuple[Method, ...] = ("auto", "min_weight", "min_fill", "weighted_min_fill")
+
+BYTES = 8  # of a double
+HOPELESS = 48.0  # log2 entries of a bucket that no machine holds: the search stops there
+EASY = 1024.0  # entries of a part's largest bucket up to which the first order is good enough
+WORTH_RESTARTS = 2.0**18
+SEARCH_WORK = 300_000_000  # inner steps that the search may take for one part, about a second
+MAX_RESTARTS = 5  # by default; more is for the caller to ask for
+LARGE = 2000  # variables of a part above which a hopeless first order is not improved
+
+
+@dataclass(frozen=True, eq=False)
+class EliminationOrder:
+    """An elimination order and its price.
+
+    Attributes
+    ----------
+    order : int array
+        The variables in the sequence in which they are summed out; clamped and one-state variables are
+        left out. Shorter than that if `complete` is false.
+    first, separators : int arrays
+        The separator of ``order[i]`` is ``separators[first[i]:first[i + 1]]``.
+    width : int
+        The largest number of variables in a separator.
+    log2_largest : float
+        The base-2 logarithm of the entries of the largest bucket.
+    entries, message_entries : float
+        The entries of all buckets (work) and of all separators (memory), together.
+    most_inputs : float
+        The most entries of the separators that meet in one bucket.
+    complete : bool
+        False if the search stopped at a bucket that no machine could hold; the price is then only a
+        lower bound for this order.
+    """
+
+    order: IntArray
+    first: IntArray
+    separators: IntArray
+    width: int
+    log2_largest: float
+    entries: float
+    message_entries: float
+    most_inputs: float
+    complete: bool
+
+    @property
+    def bytes(self) -> float:
+        """Memory that the messages and the working tables of exact inference take at most, in doubles."""
+        largest = float(np.rint(2.0**self.log2_largest))
+        return BYTES * (self.message_entries + 2 * largest + max(largest, self.most_inputs))
+
+    def __repr__(self) -> str:
+        more = "" if self.complete else "more than "
+        return f"EliminationOrder: width {more}{self.width}, exact needs {more}{bytes_text(self.bytes)}"
+
+
+def elimination_order(
+    graph: FactorGraph,
+    method: Method = "auto",
+    *,
+    clamped: IntArray | list[int] | tuple[int, ...] = (),
+    restarts: int | None = None,
+    random_state: int = 0,
+) -> EliminationOrder:
+    """Find an elimination order.
+
+    Parameters
+    ----------
+    graph : FactorGraph
+    method : {"auto", "min_weight", "min_fill", "weighted_min_fill"}
+        A greedy rule, or the best order of all of them.
+    clamped : sequence of int
+        Variables whose state is known, which are left out.
+    restarts : int, optional
+        How often to repeat with random ties. By default as often as a fixed amount of work allows, on
+        hard parts only.
+    random_state : int
+        Seed of the random ties.
+
+    Examples
+    --------
+    >>> from isinglass.graph.builders import grid_graph
+    >>> elimination_order(grid_graph(4, 4, 2)).width
+    4
+    """
+    instance(graph, FactorGraph, "graph")
+    if method not in METHODS:
+        raise InputError("method", " or ".join(map(repr, METHODS)), repr(method))
+    fixed = tuple(sorted(variables_of(clamped, graph.n_variables, "clamped").tolist()))
+    tries = None if restarts is None else whole_number(restarts, "restarts")
+    seed = whole_number(random_state, "random_state")
+    key = ("elimination_order", method, fixed, tries, seed)
+    return graph.cached(key, lambda: _search(graph, method, fixed, tries, seed))
+
+
+@dataclass(frozen=True, eq=False)
+class _Part:
+    """An interaction graph: adjacency (flat) and cardinalities, with its own vertex numbers."""
+
+    first: IntArray
+    neighbours: IntArray
+    log_cards: FloatArray
+
+    def __len__(self) -> int:
+        return len(self.log_cards)
+
+
+@dataclass(frozen=True, eq=False)
+class _Attempt:
+    """What one greedy run found on a part."""
+
+    order: IntArray
+    first: IntArray
+    separators: IntArray
+    sizes: FloatArray  # entries of the buckets
+    stuck: int  # degree of the vertex that it stopped at
+    work: int
+
+    @property
+    def entries(self) -> float:
+        return float(self.sizes.sum())
+
+
+def interaction_graph(graph: FactorGraph, kept: IntArray) -> tuple[IntArray, IntArray]:
+    """Return the adjacency (flat) of the kept variables, renumbered: neighbours share a factor."""
+    number = np.full(graph.n_variables, -1, np.int64)
+    number[kept] = np.arange(len(kept))
+    n = max(len(kept), 1)
+    keys = [np.zeros(0, np.int64)]
+    for group in graph.groups:
+        scopes = number[group.scopes]
+        for i in range(group.arity):
+            for j in range(i + 1, group.arity):
+                a, b = scopes[:, i], scopes[:, j]
+                both = (a >= 0) & (b >= 0)
+                keys += [a[both] * n + b[both], b[both] * n + a[both]]
+    edges = np.unique(np.concatenate(keys))
+    first = np.searchsorted(edges, np.arange(len(kept) + 1) * n)
+    return first.astype(np.int64), edges % n
+
+
+def _search(
+    graph: FactorGraph, method: Method, clamped: tuple[int, ...], restarts: int | None, seed: int
+) -> EliminationOrder:
+    free = graph.cards > 1
+    free[list(clamped)] = False
+    kept = np.flatnonzero(free)
+    first, neighbours = interaction_graph(graph, kept)
+    part = _Part(first, neighbours, np.log2(graph.cards[kept]))
+    rule: Method = "min_weight" if method == "auto" else method
+    attempt = _greedy(part, rule)
+    if method == "auto" or restarts:
+        attempt = _improve(part, attempt, method, restarts, seed)
+    return _priced(attempt, kept, graph.cards)
+
+
+def _greedy(part: _Part, rule: Method, noise: FloatArray | None = None) -> _Attempt:
+    from isinglass.graph.elimination.greedy import eliminate
+
+    weights = np.exp2(part.log_cards) if rule == "weighted_min_fill" else np.ones(len(part))
+    ties = part.log_cards if noise is None else noise
+    use_fill = rule != "min_weight"
+    order, first, separators, stuck, work = eliminate(
+        part.first, part.neighbours, part.log_cards, weights, ties, use_fill, HOPELESS, SEARCH_WORK
+    )
+    of_separators = np.concatenate([[0.0], np.cumsum(part.log_cards[separators])])
+    log_sizes = part.log_cards[order] + of_separators[first[1:]] - of_separators[first[:-1]]
+    return _Attempt(order, first, separators, np.rint(np.exp2(log_sizes)), int(stuck), int(work))
+
+
+def _improve(part: _Part, attempt: _Attempt, method: Method, restarts: int | None, seed: int) -> _Attempt:
+    """Search for a better order in each connected part that is hard; keep the first order elsewhere."""
+    if len(attempt.order) == len(part) and attempt.sizes.max(initial=1.0) <= EASY:
+        return attempt
+    label = _labels(part)
+    largest = np.zeros(int(label.max(initial=-1)) + 1)
+    np.maximum.at(largest, label[attempt.order], attempt.sizes)
+    unfinished = np.ones(len(part), bool)
+    unfinished[attempt.order] = False
+    largest[np.unique(label[unfinished])] = np.inf
+    hopeless = np.isinf(largest) & (np.bincount(label, minlength=len(largest)) > LARGE)
+    hard = np.flatnonzero((largest > EASY) & ~hopeless)
+    if not len(hard):
+        return attempt
+    pieces = [_selected(attempt, ~np.isin(label[attempt.order], hard))]
+    by_part = np.argsort(label, kind="stable")
+    first = np.searchsorted(label[by_part], np.arange(len(largest) + 1))
+    number = np.empty(len(part), np.int64)  # of each vertex in its own part
+    number[by_part] = np.arange(len(part)) - first[label[by_part]]
+    known: dict[bytes, _Attempt] = {}
+    for piece in hard.tolist():
+        members = by_part[first[piece] : first[piece + 1]]
+        sub = _subpart(part, members, number)
+        key = b"/".join(array.tobytes() for array in (sub.first, sub.neighbours, sub.log_cards))
+        if key not in known:
+            known[key] = _best(sub, method, restarts, seed)
+        best = known[key]
+        pieces.append(replace(best, order=members[best.order], separators=members[best.separators]))
+    return _concatenated(pieces)
+
+
+def _best(part: _Part, method: Method, restarts: int | None, seed: int) -> _Attempt:
+    """Try the rules, then random ties, for no longer than the inference itself is going to take."""
+    mixed = bool((part.log_cards != part.log_cards[0]).any())
+    rules: list[Method] = [method]
+    if method == "auto":
+        rules = ["min_weight", "min_fill", *(["weighted_min_fill"] if mixed else [])]  # type: ignore[list-item]
+    best, best_rule, spent = _greedy(part, rules[0]), rules[0], 0
+    attempts = _attempts(part, rules, lambda: best_rule, seed)
+    limit = len(rules) - 1 + (MAX_RESTARTS if restarts is None else restarts)
+    for i, (rule, attempt) in enumerate(islice(attempts, limit)):
+        better = len(attempt.order) > len(best.order) or (
+            len(attempt.order) == len(best.order) and attempt.entries < best.entries
+        )
+        if better:
+            best, best_rule = attempt, rule
+        spent += attempt.work
+        enough = best.entries < WORTH_RESTARTS or spent > min(SEARCH_WORK, best.entries / 4)
+        if restarts is None and i >= len(rules) - 2 and enough:
+            break
+    return best
+
+
+def _attempts(
+    part: _Part, rules: list[Method], best_rule: Callable[[], Method], seed: int
+) -> Iterator[tuple[Method, _Attempt]]:
+    """Yield an attempt for each remaining rule, then attempts of the best rule with random ties."""
+    for rule in rules[1:]:
+        yield rule, _greedy(part, rule)
+    rng = np.random.default_rng(seed)
+    while True:
+        rule = best_rule()
+        yield rule, _greedy(part, rule, rng.random(len(part)))
+
+
+def _labels(part: _Part) -> IntArray:
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import connected_components
+
+    ones = np.ones(len(part.neighbours), np.int8)
+    matrix = csr_array((ones, part.neighbours, part.first), shape=(len(part), len(part)))
+    labels: IntArray = connected_components(matrix, directed=False)[1].astype(np.int64)
+    return labels
+
+
+def _subpart(part: _Part, members: IntArray, number: IntArray) -> _Part:
+    """Return the graph of some vertices, which nothing else is tied to, with the given numbers."""
+    counts = np.diff(part.first)[members]
+    first = np.concatenate([[0], np.cumsum(counts)])
+    within = np.arange(first[-1]) - np.repeat(first[:-1], counts)
+    neighbours = number[part.neighbours[np.repeat(part.first[members], counts) + within]]
+    return _Part(first.astype(np.int64), neighbours, part.log_cards[members])
+
+
+def _selected(attempt: _Attempt, keep: Mask) -> _Attempt:
+    counts = np.diff(attempt.first)
+    separators = attempt.separators[np.repeat(keep, counts)]
+    first = np.concatenate([[0], np.cumsum(counts[keep])]).astype(np.int64)
+    return replace(attempt, order=attempt.order[keep], first=first, separators=separators, sizes=attempt.sizes[keep])
+
+
+def _concatenated(pieces: list[_Attempt]) -> _Attempt:
+    order, separators, sizes = (
+        np.concatenate([getattr(p, name) for p in pieces]) for name in ("order", "separators", "sizes")
+    )
+    first = np.concatenate([[0], np.cumsum(np.concatenate([np.diff(p.first) for p in pieces]))]).astype(np.int64)
+    stuck = max(p.stuck for p in pieces[1:]) if len(pieces) > 1 else pieces[0].stuck
+    return _Attempt(order, first, separators, sizes, stuck, sum(p.work for p in pieces))
+
+
+def _priced(attempt: _Attempt, kept: IntArray, cards: IntArray) -> EliminationOrder:
+    order, separators = kept[attempt.order], kept[attempt.separators]
+    complete = len(order) == len(kept)
+    messages = attempt.sizes / cards[order]
+    largest = float(np.log2(attempt.sizes.max(initial=1.0)))
+    return EliminationOrder(
+        order=read_only(order),
+        first=read_only(attempt.first),
+        separators=read_only(separators),
+        width=int(max(np.diff(attempt.first).max(initial=0), 0 if complete else attempt.stuck)),
+        log2_largest=largest if complete else max(largest, HOPELESS),
+        entries=attempt.entries,
+        message_entries=float(messages.sum()),
+        most_inputs=_most_inputs(order, attempt.first, separators, messages, len(cards)),
+        complete=complete,
+    )
+
+
+def _most_inputs(order: IntArray, first: IntArray, separators: IntArray, messages: FloatArray, n: int) -> float:
+    """Return the most entries of the messages into one bucket, that of the separator's first eliminated variable."""
+    has_parent = np.diff(first) > 0
+    if not has_parent.any():
+        return 0.0
+    position = np.full(n, len(order), np.int64)
+    position[order] = np.arange(len(order))
+    parent = np.minimum.reduceat(position[separators], first[:-1][has_parent])
+    return float(np.bincount(parent, messages[has_parent]).max())

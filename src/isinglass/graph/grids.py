@@ -1,0 +1,79 @@
+"""Which graphs are regular grids, and of which size."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from isinglass.graph.factor_graph import FactorGraph
+from isinglass.graph.message_graph import edges_of
+from isinglass.typing import IntArray
+
+
+def grid_shape(graph: FactorGraph) -> tuple[int, int] | None:
+    """Tell the height and width of a grid (or of every copy of a repeated one), if the graph is one."""
+    return graph.cached("grid_shape", lambda: _grid_shape(graph))
+
+
+def grid_shapes(graph: FactorGraph) -> list[tuple[int, int]] | None:
+    """Tell the height and width of each component, if all of them are grids that follow each other.
+
+    Examples
+    --------
+    >>> from isinglass.graph.factor_graph import disjoint_union
+    >>> from isinglass.graph.builders import grid_graph
+    >>> grid_shapes(disjoint_union([grid_graph(2, 3, 2), grid_graph(4, 2, 2)]))
+    [(2, 3), (4, 2)]
+    """
+    return graph.cached("grid_shapes", lambda: _grid_shapes(graph))
+
+
+def _grid_shape(graph: FactorGraph) -> tuple[int, int] | None:
+    n, copies = graph.n_variables, graph.n_components
+    edges = edges_of(graph)
+    arity = np.diff(edges.first_slot)
+    if n == 0 or n % copies or len(arity) % copies or (arity != 2).any():
+        return None
+    sites, links = n // copies, len(arity) // copies
+    pairs = edges.slot_variable.reshape(copies, links, 2) - (np.arange(copies) * sites)[:, None, None]
+    return shape_of(pairs[0], sites) if (pairs == pairs[0]).all() else None
+
+
+def _grid_shapes(graph: FactorGraph) -> list[tuple[int, int]] | None:
+    edges, n, same = edges_of(graph), graph.n_components, grid_shape(graph)
+    if same is not None:
+        return [same] * n
+    in_line = (np.diff(graph.variable_component) >= 0).all() and (np.diff(edges.component) >= 0).all()
+    if not in_line or (np.diff(edges.first_slot) != 2).any():
+        return None
+    pairs = edges.slot_variable.reshape(-1, 2)
+    sites = np.searchsorted(graph.variable_component, np.arange(n + 1))
+    links = np.searchsorted(edges.component, np.arange(n + 1))
+    shapes = []
+    for c in range(n):
+        shape = shape_of(pairs[links[c] : links[c + 1]] - sites[c], int(sites[c + 1] - sites[c]))
+        if shape is None:
+            return None
+        shapes.append(shape)
+    return shapes
+
+
+def shape_of(pairs: IntArray, sites: int) -> tuple[int, int] | None:
+    """Tell the height and width of a grid by its edges; none is without sites."""
+    if sites == 0:
+        return None
+    # horizontal edges come first; the first vertical one is (0, width)
+    from_zero = pairs[pairs[:, 0] == 0][:, 1]
+    for width in sorted({sites, int(from_zero.max(initial=1)), 1}, reverse=True):
+        height = sites // width
+        if height * width != sites or height * (width - 1) + (height - 1) * width != len(pairs):
+            continue
+        if np.array_equal(pairs, _pairs_of(height, width)):
+            return height, width
+    return None
+
+
+def _pairs_of(height: int, width: int) -> IntArray:
+    """Return the horizontal, then the vertical edges of a grid."""
+    site = np.arange(height * width).reshape(height, width)
+    ends = [(site[:, :-1], site[:, 1:]), (site[:-1], site[1:])]
+    return np.concatenate([np.stack([one.ravel(), two.ravel()], axis=1) for one, two in ends])

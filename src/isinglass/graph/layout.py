@@ -1,0 +1,65 @@
+"""Variables of one cardinality side by side, so that mixed beliefs are handled without a loop over variables."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from isinglass.graph.factor_graph import FactorGraph, iter_groups
+from isinglass.typing import IntArray
+from isinglass.validation import read_only
+
+
+class StateBlock(NamedTuple):
+    """All variables of one cardinality k.
+
+    Attributes
+    ----------
+    variables : int array (variables of the block,)
+    entries : int array (variables of the block, k)
+        Where their states lie in a flat vector of all variables' states.
+    """
+
+    variables: IntArray
+    entries: IntArray
+
+
+def state_blocks(graph: FactorGraph) -> tuple[StateBlock, ...]:
+    """Return the variables of a graph by cardinality, smallest first.
+
+    Examples
+    --------
+    >>> from isinglass.graph import FactorGraph
+    >>> [(b.variables.tolist(), b.entries.tolist()) for b in state_blocks(FactorGraph([2, 3, 2], []))]
+    [([0, 2], [[0, 1], [5, 6]]), ([1], [[2, 3, 4]])]
+    """
+    return graph.cached("state_blocks", lambda: tuple(_block(graph, k) for k in np.unique(graph.cards).tolist()))
+
+
+def _block(graph: FactorGraph, k: int) -> StateBlock:
+    variables = np.flatnonzero(graph.cards == k)
+    entries = first_states(graph)[variables][:, None] + np.arange(k)
+    return StateBlock(read_only(variables), read_only(entries))
+
+
+def first_states(graph: FactorGraph) -> IntArray:
+    """Return the start of each variable in a flat vector of all variables' states, and its length."""
+    return graph.cached("first_states", lambda: np.concatenate([[0], np.cumsum(graph.cards)]).astype(np.int64))
+
+
+def first_beliefs(graph: FactorGraph) -> IntArray:
+    """Return the start of each factor's belief in a flat vector that holds them group by group."""
+    return graph.cached("first_beliefs", lambda: _first_beliefs(graph))
+
+
+def _first_beliefs(graph: FactorGraph) -> IntArray:
+    first = np.zeros(graph.n_factors, np.int64)
+    for group, part in iter_groups(graph):
+        first[group.factors] = part.start + np.arange(len(group)) * group.table_size
+    return first
+
+
+def belief_entries(graph: FactorGraph) -> int:
+    """Return the length of a flat vector of all factors' beliefs."""
+    return sum(len(group) * group.table_size for group in graph.groups)

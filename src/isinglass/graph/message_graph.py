@@ -1,0 +1,140 @@
+"""The structure that message passing runs on: one edge for each (factor, slot) of arity two or more.
+
+Edges are numbered by variable, so that the messages into a variable lie side by side. Factors of arity one
+have no messages: they add to their variable's own potential. (Constants of arity zero only add to log Z.)
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isinglass.graph.factor_graph import FactorGraph
+from isinglass.typing import IntArray
+
+
+class Edges(NamedTuple):
+    """Flat arrays; *links* are the factors of arity two or more, in factor order.
+
+    The edges of variable i are ``first_edge[i]:first_edge[i + 1]``, the slots of link f are
+    ``first_slot[f]:first_slot[f + 1]``; a message on edge e has the entries ``start[e]:start[e + 1]``.
+    """
+
+    cards: IntArray  # (variables,)
+    first_state: IntArray  # (variables + 1,)
+    first_edge: IntArray  # (variables + 1,)
+    start: IntArray  # (edges + 1,)
+    edge_link: IntArray  # (edges,)
+    link_factor: IntArray  # (links,) its number in the graph
+    first_slot: IntArray  # (links + 1,)
+    slot_variable: IntArray
+    slot_edge: IntArray
+    slot_stride: IntArray
+    size: IntArray  # (links,) entries of the table
+    component: IntArray  # (links,)
+    variable_component: IntArray
+
+
+def edges_of(graph: FactorGraph) -> Edges:
+    """Return the edges of a graph (made once).
+
+    Examples
+    --------
+    >>> from isinglass.graph.builders import chain_graph
+    >>> edges_of(chain_graph(3, 2)).edge_link.tolist()
+    [0, 0, 1, 1]
+    """
+    return graph.cached("edges", lambda: _make(graph))
+
+
+def _make(graph: FactorGraph) -> Edges:
+    flat = graph.flat_scopes
+    arity = np.diff(flat.first_slot)
+    links = np.flatnonzero(arity >= 2)
+    keep = np.repeat(arity >= 2, arity)
+    variable, stride = flat.variable[keep], flat.stride[keep]
+    link = np.repeat(np.arange(len(links)), arity[links])
+    by_variable = np.argsort(variable, kind="stable")
+    edge = np.empty(len(variable), np.int64)
+    edge[by_variable] = np.arange(len(variable))
+    degree = np.bincount(variable, minlength=graph.n_variables)
+    return Edges(
+        cards=graph.cards.copy(),
+        first_state=_starts(graph.cards),
+        first_edge=_starts(degree),
+        start=_starts(graph.cards[variable[by_variable]]),
+        edge_link=link[by_variable],
+        link_factor=links,
+        first_slot=_starts(arity[links]),
+        slot_variable=variable,
+        slot_edge=edge,
+        slot_stride=stride,
+        size=_table_sizes(graph)[links],
+        component=graph.factor_component[links],
+        variable_component=graph.variable_component.copy(),
+    )
+
+
+def _starts(lengths: IntArray) -> IntArray:
+    return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+
+
+def _table_sizes(graph: FactorGraph) -> IntArray:
+    sizes = np.ones(graph.n_factors, np.int64)
+    for group in graph.groups:
+        sizes[group.factors] = group.table_size
+    return sizes
+
+
+def entry_components(edges: Edges) -> IntArray:
+    """Return the component of each entry of a message.
+
+    Examples
+    --------
+    >>> from isinglass.graph.builders import chain_graph
+    >>> entry_components(edges_of(chain_graph(2, 2).repeat(2))).tolist()
+    [0, 0, 0, 0, 1, 1, 1, 1]
+    """
+    return np.repeat(edges.component[edges.edge_link], np.diff(edges.start))
+
+
+def partners_of(graph: FactorGraph) -> IntArray:
+    """Return, for each edge, the one at the other end of its link; -1 unless that has two slots.
+
+    Examples
+    --------
+    >>> from isinglass.graph.builders import chain_graph
+    >>> partners_of(chain_graph(3, 2)).tolist()
+    [1, 0, 3, 2]
+    """
+    return graph.cached("partners", lambda: _partners(edges_of(graph)))
+
+
+def _partners(edges: Edges) -> IntArray:
+    first = edges.first_slot[:-1][np.diff(edges.first_slot) == 2]
+    one, two = edges.slot_edge[first], edges.slot_edge[first + 1]
+    partner = np.full(len(edges.slot_edge), -1)
+    partner[one], partner[two] = two, one
+    return partner
+
+
+def pairwise_components(graph: FactorGraph) -> NDArray[np.bool_]:
+    """Tell which components have no link of more than two slots.
+
+    Examples
+    --------
+    >>> from isinglass.graph.factor_graph import disjoint_union
+    >>> pairs, triple = FactorGraph([2, 2], [(0, 1)]), FactorGraph([2, 2, 2], [(0, 1, 2)])
+    >>> pairwise_components(disjoint_union([pairs, triple])).tolist()
+    [True, False]
+    """
+    return graph.cached("pairwise", lambda: _pairwise(graph))
+
+
+def _pairwise(graph: FactorGraph) -> NDArray[np.bool_]:
+    edges = edges_of(graph)
+    pairwise = np.ones(graph.n_components, bool)
+    pairwise[edges.component[np.diff(edges.first_slot) > 2]] = False
+    return pairwise

@@ -1,0 +1,297 @@
+"""Exact inference on sequences: marginals, best paths, samples, from scores of tokens and one transition table.
+
+The recursions are in `kernels.numba.chains`. Values are linear and scaled; a chain whose scores span too much for that
+is done again in logarithms. Labels that are ruled out have the score -inf.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from isinglass.errors import ImpossibleEvidenceError
+from isinglass.models.chain.attributes import aligned, width_of
+from isinglass.models.chain.model import ends_of
+from isinglass.typing import Array, FloatArray, IntArray, Mask
+
+
+@dataclass(frozen=True, eq=False)
+class Transition:
+    """A transition table (labels, labels) as the loops need it; -inf forbids."""
+
+    log: FloatArray
+
+    @property
+    def card(self) -> int:
+        """The number of labels."""
+        return len(self.log)
+
+    @cached_property
+    def top(self) -> float:
+        """The largest entry; 0 if all are -inf."""
+        top = float(self.log.max(initial=-np.inf))
+        return top if top > -np.inf else 0.0
+
+    @cached_property
+    def span(self) -> float:
+        """How far the finite entries are apart."""
+        finite = self.log[self.log > -np.inf]
+        return float(np.ptp(finite)) if finite.size else 0.0
+
+    @cached_property
+    def linear(self) -> FloatArray:
+        """exp(g - top), padded with zeros."""
+        return _padded(np.exp(self.log - self.top), 0.0)
+
+    @cached_property
+    def turned(self) -> FloatArray:
+        """The same with rows and columns exchanged."""
+        return np.ascontiguousarray(self.linear.T)
+
+    @cached_property
+    def padded(self) -> FloatArray:
+        """g, padded with -inf."""
+        return _padded(self.log, -np.inf)
+
+
+@dataclass(frozen=True, eq=False)
+class Posterior:
+    """What forward-backward found.
+
+    Attributes
+    ----------
+    log_z : array (sequences,)
+        -inf where every labelling is ruled out.
+    nodes : array (tokens, width)
+        p_t(x), zero in the padding.
+    alpha, v : arrays (tokens, width)
+        See `isinglass.kernels.numba.chains.forward_backward`; not of chains in `logs`.
+    logs : dict of int to (log alpha, log v)
+        Of the chains that were done in logarithms.
+    """
+
+    offsets: IntArray
+    transition: Transition
+    log_z: FloatArray
+    nodes: FloatArray
+    alpha: FloatArray
+    v: FloatArray
+    flagged: Mask
+    logs: dict[int, tuple[FloatArray, FloatArray]]
+
+    def rows(self, s: int) -> slice:
+        """Return where the tokens of a sequence are."""
+        return slice(int(self.offsets[s]), int(self.offsets[s + 1]))
+
+    def transitions(self, weights: FloatArray) -> FloatArray:
+        """Return the expected number of each transition (labels, labels), each sequence by its weight."""
+        from isinglass.kernels.numba.chains.forward_backward import add_pairs
+
+        k = self.transition.card
+        sums = np.zeros_like(self.transition.linear)
+        last = len(self.offsets) - 1
+        add_pairs(0, last, self.offsets, k, weights, self.alpha, self.v, self.flagged, sums)
+        total = (sums * self.transition.linear)[:k, :k]
+        for s in self.logs:
+            total = total + weights[s] * self._log_pairs(s).sum(axis=0)
+        return np.asarray(total)
+
+    def pairs(self) -> FloatArray:
+        """Return p(x_{t-1}, x_t) of each token, (tokens, labels, labels); zero for the first of a sequence."""
+        k = self.transition.card
+        pairs = np.zeros((len(self.nodes), k, k))
+        if len(pairs):
+            table = self.transition.linear[:k, :k]
+            with np.errstate(all="ignore"):  # chains in logarithms are overwritten below
+                pairs[1:] = self.alpha[:-1, :k, None] * table * self.v[1:, None, :k]
+            pairs[self.offsets[:-1][self.offsets[:-1] < len(pairs)]] = 0.0
+        for s in self.logs:
+            rows = self.rows(s)
+            pairs[rows] = 0.0
+            pairs[rows.start + 1 : rows.stop] = self._log_pairs(s)
+        return pairs
+
+    def log_alpha(self) -> FloatArray:
+        """Return log alpha of each token, up to a constant a token."""
+        with np.errstate(divide="ignore"):
+            logs = np.log(self.alpha)
+        for s, (alpha, _) in self.logs.items():
+            logs[self.rows(s)] = alpha
+        return logs
+
+    def _log_pairs(self, s: int) -> FloatArray:
+        alpha, v = self.logs[s]
+        k = self.transition.card
+        return np.asarray(np.exp(alpha[:-1, :k, None] + self.transition.log + v[1:, None, :k]))
+
+
+def require_possible(values: FloatArray, first: int = 0) -> None:
+    """Raise an error if log Z, or the best score, of a sequence is -inf; `first` is the number of the first one."""
+    if (values == -np.inf).any():
+        s = first + int(np.argmax(values == -np.inf))
+        text = f"no labelling of sequence {s} is possible: forbidden neighbours, allowed and known labels rule out all"
+        raise ImpossibleEvidenceError(text)
+
+
+class Room:
+    """Arrays that one thread uses again and again: new memory costs as much as the work that is done in it."""
+
+    def __init__(self) -> None:
+        self.arrays: dict[str, FloatArray] = {}
+
+    def take(self, name: str, rows: int, width: int) -> FloatArray:
+        """Return an array with anything in it, until the name is taken again."""
+        size = rows * width
+        if name not in self.arrays or self.arrays[name].size < size:
+            self.arrays[name] = aligned(rows, width).reshape(-1)
+        return self.arrays[name][:size].reshape(rows, width)
+
+
+def posterior(
+    scores: FloatArray,
+    offsets: IntArray,
+    transition: Transition,
+    out: FloatArray | None = None,
+    back: bool = True,
+    room: Room | None = None,
+) -> Posterior:
+    """Run forward-backward.
+
+    Parameters
+    ----------
+    scores : array (tokens, width)
+        f_t(x) in the first columns, anything in the padding. Overwritten.
+    offsets : int array (sequences + 1,)
+        From 0 on.
+    transition : Transition
+    out : array (tokens, width), optional
+        Where to write p_t.
+    back : bool
+        Without it only alpha and log Z are made.
+    room : Room, optional
+        For arrays of the result, which are then good until the next call with it.
+    """
+    from isinglass.kernels.numba.chains import forward_backward as chains
+
+    card, last, n = transition.card, len(offsets) - 1, len(scores)
+    tops, scales, flagged, log_z = np.empty(n), np.empty(n), np.empty(last, np.bool_), np.empty(last)
+    chains.shift_rows(0, last, offsets, card, chains.SPAN - transition.span, scores, tops, flagged)
+    room = Room() if room is None else room
+    nodes, alpha = room.take("nodes", *scores.shape), room.take("alpha", *scores.shape)
+    np.exp(scores, out=nodes)
+    chains.forward(
+        0, last, offsets, card, nodes, transition.linear, tops, transition.top, log_z, alpha, scales, flagged
+    )
+    beliefs = np.empty_like(scores) if out is None else out
+    if back:
+        chains.backward(0, last, offsets, card, transition.turned, nodes, scales, alpha, beliefs, flagged)
+    found = Posterior(offsets, transition, log_z, beliefs, alpha, nodes, flagged, {})
+    for s in np.flatnonzero(flagged).tolist():
+        rows = found.rows(s)
+        found.logs[s], log_z[s] = _in_logarithms(scores[rows], transition, beliefs[rows])
+        log_z[s] += tops[rows].sum()
+    return found
+
+
+def _in_logarithms(
+    scores: FloatArray, transition: Transition, beliefs: FloatArray
+) -> tuple[tuple[FloatArray, FloatArray], float]:
+    """Run one chain in logarithms; return log alpha, log v and log Z."""
+    from isinglass.kernels.numba.chains.forward_backward import log_chain
+
+    alpha, v = np.full_like(scores, -np.inf), np.full_like(scores, -np.inf)
+    beliefs[:] = 0.0
+    log_z = log_chain(transition.card, scores, transition.log, alpha, v, beliefs, np.empty(transition.card))
+    return (alpha, v), float(log_z)
+
+
+def subtract_local(scores: FloatArray, offsets: IntArray, transition: Transition) -> None:
+    """Normalise each token given the label before it, in place (Murphy 2012, equation 19.66).
+
+    With p(y_t = y | y_{t-1} = x) = exp(f_t(y) + g(x, y) - n_t(x)), the normaliser n_t(x) is a score of the label x at
+    token t - 1: a locally normalised model is a chain with the scores f_t(x) - n_{t+1}(x), of which log Z = 0. A label
+    that nothing may follow has the score -inf there.
+
+    Parameters
+    ----------
+    scores : array (tokens, width)
+        f_t(x) in the first columns.
+    offsets : int array (sequences + 1,)
+        From 0 on.
+    transition : Transition
+    """
+    f = scores[:, : transition.card]
+    norms = np.stack([_log_sums(f + row) for row in transition.log], axis=1)
+    begins, _ = ends_of(offsets)
+    starts = _log_sums(f[begins])
+    after = np.delete(np.arange(len(f)), begins)
+    f[after - 1] -= np.where(norms[after] > -np.inf, norms[after], np.inf)
+    f[begins] -= np.where(starts > -np.inf, starts, 0.0)[:, None]
+
+
+def _log_sums(rows: FloatArray) -> FloatArray:
+    """Return the logarithm of the sum of exponentials of each row."""
+    top = rows.max(axis=1, initial=-np.inf)
+    top = np.where(top > -np.inf, top, 0.0)
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.log(np.exp(rows - top[:, None]).sum(axis=1)) + top)
+
+
+def best_labels(scores: FloatArray, offsets: IntArray, transition: Transition) -> tuple[IntArray, FloatArray]:
+    """Return the best labels of all tokens and the score of each sequence; `scores` are overwritten."""
+    from isinglass.kernels.numba.chains.paths import viterbi
+
+    labels, values = np.empty(len(scores), np.int64), np.empty(len(offsets) - 1)
+    scores[:, transition.card :] = -np.inf
+    viterbi(0, len(offsets) - 1, offsets, transition.card, scores, transition.padded, labels, values)
+    return labels, values
+
+
+def n_best_labels(scores: FloatArray, transition: Transition, n: int) -> tuple[IntArray, FloatArray]:
+    """Return the n best labellings (n or fewer, tokens) of one sequence, and their scores, best first."""
+    from isinglass.kernels.numba.chains.paths import best_paths
+
+    tokens, card = len(scores), transition.card
+    if tokens == 0:
+        return np.zeros((1, 0), np.int64), np.zeros(1)
+    d, places = np.empty((tokens, card, n)), np.zeros((tokens, card, n), np.int64)
+    ends, labels = np.empty(n), np.empty((n, tokens), np.int64)
+    count = best_paths(card, scores, transition.log, d, places, ends, labels)
+    return labels[:count], ends[:count]
+
+
+def draw_labels(found: Posterior, generator: np.random.Generator) -> IntArray:
+    """Draw the labels of all tokens."""
+    from isinglass.kernels.numba.chains.paths import draw_paths
+
+    labels, card = np.empty(len(found.alpha), np.int64), found.transition.card
+    uniforms, row = generator.random(len(labels)), np.empty(card)
+    last = len(found.offsets) - 1
+    draw_paths(0, last, found.offsets, card, found.log_alpha(), found.transition.log, uniforms, row, labels)
+    return labels
+
+
+def derivative(found: Posterior, node_bars: FloatArray, pair_bars: FloatArray | None) -> tuple[FloatArray, FloatArray]:
+    """Return the derivatives of a loss by the scores, (tokens, labels) and (labels, labels), from those by the beliefs.
+
+    Beliefs are the gradient of log Z, so their Jacobian is symmetric: it is applied as a derivative along the bars.
+    """
+    from isinglass.kernels.numba.chains.forward_backward import covariance
+
+    k = found.transition.card
+    slopes, totals = np.empty((len(found.nodes), k)), np.zeros((k, k))
+    bars = np.empty((0, k, k)) if pair_bars is None else pair_bars
+    tau, rho = np.empty_like(slopes), np.empty_like(slopes)
+    last = len(found.offsets) - 1
+    beliefs = np.ascontiguousarray(found.nodes[:, :k])
+    covariance(0, last, found.offsets, k, beliefs, found.pairs(), node_bars, bars, tau, rho, slopes, totals)
+    return slopes, totals
+
+
+def _padded(table: FloatArray, fill: float) -> FloatArray:
+    width = width_of(len(table))
+    padded: Array = np.full((width, width), fill)
+    padded[: len(table), : len(table)] = table
+    return padded

@@ -1,0 +1,1 @@
+"""Minimisation of a convex free energy."""

@@ -1,0 +1,1 @@
+"""The linear systems of Newton's method: direct and iterative solvers."""

@@ -1,0 +1,203 @@
+"""Exact inference by a junction tree (here: the bucket tree of an elimination order).
+
+Messages go up once and beliefs come down once, so log Z, the marginals of all variables and those of all
+factors cost about three times log Z alone; forests and chains take linear time. The same messages, in the
+max semiring, give the most probable assignments; followed downwards at random, they give exact samples.
+The equations stand in `isinglass.kernels.numba.junction_tree.buckets`.
+
+n best: Lawler's (1972) partition. The best assignment is followed from the last bucket to the first; every
+other assignment leaves it at a first bucket b for another state k, and the best of those scores less by
+the loss of k at b, which the messages tell. Solving that candidate partitions its set in the same way.
+"""
+
+from __future__ import annotations
+
+import heapq
+from dataclasses import dataclass
+from functools import partial
+from typing import ClassVar
+
+import numpy as np
+
+from isinglass.graph.factor_graph import FactorGraph, FactorGroup
+from isinglass.graph.layout import belief_entries, first_beliefs, first_states
+from isinglass.inference.algorithm import Algorithm, Cost, Facts, Progress, Taping, register
+from isinglass.inference.complex_step import along_beliefs
+from isinglass.inference.evidence import base_states
+from isinglass.inference.junction_tree.upward import Upward, chunks, evidence_shift, order_of, run_chunk, upward
+from isinglass.inference.result import Assignment, FactorBeliefs, Info, Result, VariableBeliefs, ranked
+from isinglass.potentials import Potentials, exact_bytes
+from isinglass.typing import Array, FloatArray, IntArray
+from isinglass.validation import bytes_text
+
+LARGE, TOP = 50, 300  # derivatives by beliefs from 2^50 on are brought to 2^300, which is done with logarithms
+DRAWS = 1_000_000  # uniform numbers drawn at once; Ctrl-C is heard between
+
+
+@register
+@dataclass(frozen=True)
+class Exact(Algorithm):
+    """Exact inference.
+
+    Parameters
+    ----------
+    memory_limit : str, int or None
+        Bytes that it may take, such as "12GB"; by default half of what is free. It is compared with what
+        the model needs before anything starts.
+    restarts : int, optional
+        How often the search for an elimination order is repeated with random ties (see `elimination_order`); more
+        find cheaper orders of hard models.
+
+    Examples
+    --------
+    >>> import isinglass as ig
+    >>> p = ig.Potentials.from_groups(ig.grid_graph(3, 3, 2), [np.zeros((9, 2)), np.eye(2)[None]])
+    >>> round(ig.infer(p, "exact").log_z, 6)
+    13.891525
+    """
+
+    memory_limit: str | int | float | None = None
+    restarts: int | None = None
+
+    name: ClassVar[str] = "exact"
+    facts: ClassVar[Facts] = Facts(
+        "junction tree: exact marginals, log Z, maxima and samples",
+        exact="always",
+        bound="exact",
+        maximises="many",
+        samples=True,
+        joints=True,
+        envelope=True,
+    )
+
+    def cost(self, potentials: Potentials) -> Cost:
+        """Price the best elimination order that was found."""
+        order = order_of(potentials, self.restarts)
+        more = "" if order.complete else "more than "
+        needed = exact_bytes(potentials, order)
+        text = f"width {more}{order.width}, {more}{bytes_text(needed)}, {more}{order.entries:.3g} table entries"
+        return Cost(needed if order.complete else np.inf, order.entries, text)
+
+    def run(
+        self, potentials: Potentials, progress: Progress | None = None, tape: Taping = False, init: Result | None = None
+    ) -> Result:
+        """Pass messages up and beliefs down."""
+        up = upward(potentials, False, self.memory_limit, self.restarts, progress)
+        variables, factors = _beliefs(potentials, up, progress)
+        return Result(
+            potentials,
+            up.component_log_z,
+            VariableBeliefs(potentials.graph, variables),
+            FactorBeliefs(potentials.graph, factors),
+            Info(self.name, True, 1, 0.0, "exact", 0.0),
+            joint_of=partial(self._joint, potentials),
+            reverse=partial(along_beliefs, self.run, potentials, shifts=_shifts) if tape else None,
+        )
+
+    def maximise(self, potentials: Potentials, n: int = 1, progress: Progress | None = None) -> list[Assignment]:
+        """Follow the max-messages down; see the module's text for n > 1."""
+        up = upward(potentials, True, self.memory_limit, self.restarts, progress)
+        found = np.array(_n_best(potentials, up, n))
+        return ranked(found, potentials.log_score(found))
+
+    def sample(self, potentials: Potentials, n: int, rng: np.random.Generator) -> IntArray:
+        """Draw each variable given its separator, the last bucket first."""
+        from isinglass.kernels.numba.junction_tree import descent
+
+        up = upward(potentials, False, self.memory_limit, self.restarts)
+        states = np.tile(base_states(potentials), (n, 1))
+        row = np.empty(int(potentials.graph.cards.max(initial=1)))
+        step = max(1, DRAWS // max(up.tree.n_buckets, 1))
+        for first in range(0, n, step):
+            some = states[first : first + step]
+            uniforms = rng.random((len(some), up.tree.n_buckets))
+            descent.sample(up.program, up.values, up.start_of, up.semiring_of, uniforms, some, row)
+        return states
+
+    def _joint(self, potentials: Potentials, wanted: IntArray) -> Array:
+        """Add a constant factor on the wanted variables; its belief is their joint belief."""
+        return self.run(_with_factor(potentials, wanted)).factor(potentials.graph.n_factors)
+
+
+def _shifts(largest: FloatArray) -> IntArray:
+    """Return the exponents of steps, to one; for large derivatives, of tiny beliefs, to where logarithms are used."""
+    exponent = np.frexp(largest)[1].astype(np.int64)
+    return np.where(exponent < LARGE, 0, TOP) - exponent
+
+
+def _beliefs(potentials: Potentials, up: Upward, progress: Progress | None) -> tuple[Array, Array]:
+    """Pass beliefs down. Returns the flat beliefs of variables and factors."""
+    from isinglass.kernels.numba.junction_tree import buckets
+    from isinglass.kernels.numba.junction_tree.strided import LOG_SUM, SUM
+
+    graph, states = potentials.graph, base_states(potentials)
+    first_variable = first_states(graph)
+    first_factor = first_beliefs(graph) + evidence_shift(graph, states)
+    variables = np.zeros(first_variable[-1], potentials.dtype)
+    factors = np.zeros(belief_entries(graph), potentials.dtype)
+    variables[(first_variable[:-1] + states)[~up.tree.arrays.has_bucket]] = 1
+    factors[first_factor[up.tree.constants]] = 1
+    for semiring in (SUM, LOG_SUM):
+        wanted = up.semiring_of == semiring
+        if not wanted.any():
+            continue
+        for first, last, fraction in reversed(list(chunks(up.tree))):
+            run_chunk(
+                up.tree, buckets.down, up.program, first, last, up.values, up.messages, up.start_of[semiring], up.peak,
+                wanted, semiring, variables, first_variable, factors, first_factor, up.scratch,
+            )  # fmt: skip
+            if progress is not None:
+                progress("marginals", 1 - fraction if first else 1.0)
+    return variables, factors
+
+
+def _with_factor(potentials: Potentials, scope: IntArray) -> Potentials:
+    """Return the potentials with one more factor, all zeros in log, on these variables; all in one component."""
+    graph = potentials.graph
+    shape = tuple(graph.cards[scope].tolist())
+    group = FactorGroup(scope[None], shape, np.array([graph.n_factors]))
+    larger = FactorGraph._build(graph.cards, [*graph.groups, group])
+    tables = [*potentials.groups, np.zeros((1, *shape), potentials.dtype)]
+    return Potentials._build(larger, tables, [*potentials.table_ids, np.zeros(1, np.int64)], potentials.evidence)
+
+
+def _n_best(potentials: Potentials, up: Upward, n: int) -> list[IntArray]:
+    """Return up to n assignments, best first (up to rounding)."""
+    from isinglass.kernels.numba.junction_tree.descent import descend
+    from isinglass.kernels.numba.junction_tree.strided import LOG_MAX
+
+    own = up.tree.order.order
+    cards = potentials.graph.cards[own]
+    first = np.concatenate([[0], np.cumsum(cards)])
+    bucket_of = np.repeat(np.arange(len(own)), cards) if n > 1 else np.zeros(0, np.int64)
+    losses = np.full(len(bucket_of), -np.inf)
+    row = np.empty(int(potentials.graph.cards.max(initial=1)))
+    found: list[IntArray] = []
+    # (loss, tie, parent solution, bucket where it leaves that solution, other state there)
+    heap: list[tuple[float, int, int, int, int]] = [(0.0, 0, -1, len(own), 0)]
+    pushed = 0
+    while heap and len(found) < n:
+        loss, _, parent, bucket, state = heapq.heappop(heap)
+        states = base_states(potentials) if parent < 0 else found[parent].copy()
+        if parent >= 0:
+            states[own[bucket]] = state
+        descend(up.program, bucket, up.values, up.start_of[LOG_MAX], states, first, losses, row)
+        found.append(states)
+        wanted = n - len(found)
+        if not wanted:
+            break
+        losses[first[:bucket] + states[own[:bucket]]] = -np.inf
+        for entry in _largest(losses[: first[bucket]], wanted):
+            pushed += 1
+            b = int(bucket_of[entry])
+            heapq.heappush(heap, (loss - float(losses[entry]), pushed, len(found) - 1, b, entry - int(first[b])))
+        if len(heap) > 4 * wanted:
+            heap = heapq.nsmallest(wanted, heap)  # sorted, so still a heap
+    return found
+
+
+def _largest(values: FloatArray, most: int) -> list[int]:
+    """Return the entries of the largest values, at most so many; -inf does not count."""
+    entries = np.argpartition(-values, most - 1)[:most] if most < len(values) else np.arange(len(values))
+    chosen: list[int] = entries[values[entries] > -np.inf].tolist()
+    return chosen

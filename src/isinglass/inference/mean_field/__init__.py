@@ -1,0 +1,1 @@
+"""Mean field: independent variables, or independent trees."""

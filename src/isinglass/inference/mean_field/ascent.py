@@ -1,0 +1,282 @@
+"""Ascent of mean field, naive or on trees: sweeps until it has converged, ways out of saddle points, and the way back.
+
+A symmetric model without field begins where its sweeps change nothing, whatever its couplings: at a fixed point that
+may be a saddle point of the bound. So a component is looked at (see `mean_field_stability`) if it stood still at once,
+or if variables end with equal beliefs in all of their states. From a saddle point it goes on from beliefs that differ a
+little, along the direction in which the bound grows most, with a sign that depends on the seed.
+
+A run that stopped at its tolerance is differentiated at its fixed point: with F the last sweep, derivatives by the
+beliefs go back through F again and again until nothing is left of them,
+
+    d/dphi  =  sum_k  F_phi' (F_q')^k q_bar,
+
+wherever the run began. Complex beliefs have converged if their imaginary parts have, too, relative to their own size.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isinglass.errors import InputError
+from isinglass.graph.factor_graph import iter_groups
+from isinglass.graph.layout import belief_entries
+from isinglass.graph.neighbours import Neighbours
+from isinglass.inference.algorithm import Progress
+from isinglass.inference.mean_field.bound import Bars, MeanFieldBound
+from isinglass.inference.mean_field.stability import Leading, leading, seeded, slope
+from isinglass.inference.result import Bound, Gradients, Info, Result
+from isinglass.potentials import Potentials
+from isinglass.segments import largest, largest_parts
+from isinglass.typing import IntArray
+from isinglass.validation import RandomState, number, whole_number
+
+Flags = NDArray[np.bool_]
+
+SADDLES = 5  # that a run leaves at most
+AWAY = 1e-3  # change of a logarithm with which it does
+SURELY = 1e-9  # above one, of an eigenvalue
+DIFFERENCE = 1e-4
+LEAST = 1e-290  # of a change of beliefs: less is none
+ROUNDING = 1e-14  # of derivatives: no less is waited for
+
+
+@dataclass(frozen=True)
+class Stopping:
+    """When to stop: after `limit` sweeps, or where no belief changes by more than `tol`, unless all are asked for."""
+
+    limit: int
+    tol: float
+    exactly: bool
+
+    @classmethod
+    def of(cls, iterations: int | None, max_iter: int, tol: float) -> Stopping:
+        """Check the options of an algorithm."""
+        limit, least = whole_number(max_iter, "max_iter", 1), number(tol, "tol", 0, np.inf)
+        if iterations is None:
+            return cls(limit, least, False)
+        return cls(whole_number(iterations, "iterations"), least, True)
+
+
+class Ascent(ABC):
+    """Beliefs on their way up.
+
+    Attributes
+    ----------
+    q, factors : arrays
+        Beliefs of variables; of factors, of which those of chosen links are no products.
+    residual, iterations : arrays (components,)
+    """
+
+    def __init__(self, potentials: Potentials, bound: MeanFieldBound, near: Neighbours, q: NDArray[Any]) -> None:
+        graph = potentials.graph
+        self.potentials, self.bound, self.near, self.q = potentials, bound, near, q
+        self.edges, self.model = bound.edges, bound.model
+        self.at = self.model.table[near.link].astype(np.uint64)
+        self.factors = np.zeros(belief_entries(graph), q.dtype)
+        self.owner: IntArray = np.repeat(graph.variable_component, graph.cards)
+        self.residual, self.iterations = np.full(graph.n_components, np.inf), np.zeros(graph.n_components, np.int64)
+        self.settled = np.zeros(graph.n_components, bool)
+
+    @abstractmethod
+    def sweep(self, active: Flags, residual: NDArray[np.float64], taped: bool) -> None:
+        """Set every block of the active components once; write the largest change of each."""
+
+    @abstractmethod
+    def forget(self, components: Flags) -> None:
+        """Take sweeps of components, which begin anew, off the tape."""
+
+    @abstractmethod
+    def covariance(self, v: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return C v: how the beliefs follow a change of the effective potentials."""
+
+    @abstractmethod
+    def prepare_back(self) -> None:
+        """Keep what the reverse of a sweep at the fixed point needs."""
+
+    @abstractmethod
+    def sweep_back(self, active: Flags, bars: Bars) -> None:
+        """Reverse a sweep at the fixed point."""
+
+    @abstractmethod
+    def tape_back(self, active: Flags, bars: Bars) -> None:
+        """Reverse the sweeps that ran."""
+
+    def run(
+        self, stop: Stopping, taped: bool, progress: Progress | None, escapes: bool, random_state: RandomState
+    ) -> None:
+        """Sweep until every component has converged or used up its sweeps; leave saddle points."""
+        self.tol, self.limit = stop.tol, stop.limit
+        self._sweeps(np.ones(len(self.residual), bool), stop, taped, progress)
+        if stop.exactly:
+            return
+        if escapes:
+            self._leave_saddles(stop, taped, progress, random_state)
+        self.settled = self.residual <= stop.tol
+        if taped and self.settled.any():
+            self.prepare_back()
+
+    def _sweeps(self, active: Flags, stop: Stopping, taped: bool, progress: Progress | None) -> None:
+        residual, first = np.zeros(len(active)), int(self.iterations[active].max(initial=0))
+        for t in range(first, stop.limit):
+            if not active.any():
+                break
+            before = self.q.imag.copy() if self.q.dtype.kind == "c" else None
+            self.sweep(active, residual, taped)
+            if before is not None:
+                residual = np.maximum(residual, self._imaginary_change(before))
+            self.residual[active] = residual[active]
+            self.iterations[active] = t + 1
+            if not stop.exactly:
+                active = active & (residual > stop.tol)
+            if progress is not None:
+                progress(f"sweep {t + 1}, change {residual.max(initial=0.0):.1e}", (t + 1) / stop.limit)
+
+    def _imaginary_change(self, before: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the largest change of an imaginary part, relative to the largest; none where that is rounding."""
+        n = len(self.residual)
+        change, size = (largest(self.owner, a, n) for a in (self.q.imag - before, self.q.imag))
+        given = largest(self.owner, self.expected(self.q).imag, n)
+        return np.where(change > ROUNDING * given, change / np.where(size > 0, size, 1), 0)
+
+    def _leave_saddles(self, stop: Stopping, taped: bool, progress: Progress | None, random_state: RandomState) -> None:
+        began = np.zeros(len(self.residual), np.int64)
+        for _ in range(SADDLES):
+            still = (self.residual <= stop.tol) & (self.iterations < stop.limit)
+            suspects = still & ((self.iterations - began <= 1) | self._symmetric())
+            if not suspects.any():
+                return
+            found = self.stability(random_state)
+            leaving = suspects & (found.values > 1 + SURELY)
+            if not leaving.any():
+                return
+            kept = self._kept()
+            self._move_away(leaving, found)
+            self.forget(leaving)
+            began[leaving] = self.iterations[leaving]
+            self._sweeps(leaving, stop, taped, progress)
+            self._restore(leaving, kept)
+
+    def _symmetric(self) -> Flags:
+        """Tell which components have a variable with equal beliefs in several states, and links around it."""
+        found = np.zeros(len(self.residual), bool)
+        if len(self.q):
+            q, first = self.q.real, self.edges.first_state[:-1]
+            most = np.maximum.reduceat(q, first)
+            least = np.minimum.reduceat(np.where(q > 0, q, 2), first)
+            several = np.add.reduceat(q > 0, first, dtype=np.int64) > 1
+            flat = (most == least) & several & (np.diff(self.near.first) > 0)
+            found[self.edges.variable_component[flat]] = True
+        return found
+
+    def stability(self, random_state: RandomState) -> Leading:
+        """Find the leading eigenvalue of the sweeps at the beliefs, for each component."""
+        n, edges = len(self.residual), self.edges
+        state = np.arange(len(self.q)) - np.repeat(edges.first_state[:-1], edges.cards)
+        start = self._coupling(self.spread(seeded(random_state, self.owner, state)))
+        if not start.any():
+            return Leading(np.zeros(n), start)
+        return leading(self.covariance, self._coupling, start, self.owner, n)
+
+    def spread(self, v: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return q (v - <q, v>) for each variable."""
+        q = self.q.real
+        mean = np.add.reduceat(q * v, self.edges.first_state[:-1]) if len(q) else v
+        return np.asarray(q * (v - np.repeat(mean, self.edges.cards)))
+
+    def _coupling(self, change: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return W times a change of the beliefs."""
+        top = largest(self.owner, change, len(self.residual))
+        step = DIFFERENCE / np.where(top > LEAST, top, 1)[self.owner]
+        return np.where(self.q.real > 0, slope(self.expected, self.q, change, step), 0)
+
+    def expected(self, q: NDArray[Any]) -> NDArray[Any]:
+        """Return the effective potentials of all variables, given beliefs."""
+        from isinglass.kernels.numba.mean_field import expect
+
+        target = np.zeros_like(self.q)
+        everything = np.ones(len(self.residual), bool)
+        expect(
+            np.arange(len(self.edges.cards)), everything, self.near, self.edges, self.at, self.model.phi,
+            self.model.psi, q, target, self.bound.row, self.bound.digits,
+        )  # fmt: skip
+        return target
+
+    def _kept(self) -> tuple[Any, ...]:
+        factors = self.factors.copy()
+        value = self.bound.value(self.q, factors).real
+        return value, self.q.copy(), factors, self.residual.copy()
+
+    def _move_away(self, leaving: Flags, found: Leading) -> None:
+        mine = leaving[self.owner]
+        moved = self.q * np.exp(AWAY * found.vector)
+        total = np.repeat(np.add.reduceat(moved, self.edges.first_state[:-1]), self.edges.cards)
+        self.q[mine] = (moved / total)[mine]
+
+    def _restore(self, left: Flags, kept: tuple[Any, ...]) -> None:
+        """Go back where that did not raise the bound."""
+        value, q, factors, residual = kept
+        worse = left & ~(self.bound.value(self.q, self.factors.copy()).real > value)
+        if worse.any():
+            mine, of_factors = worse[self.owner], worse[_entry_components(self.potentials)]
+            self.q[mine], self.factors[of_factors] = q[mine], factors[of_factors]
+            self.residual[worse] = residual[worse]
+
+    def info(self, name: str, stop: Stopping, bound: Bound, check: bool, random_state: RandomState) -> Info:
+        """Report."""
+        stable = bool((self.stability(random_state).values < 1).all()) if check else None
+        any_swept = stop.limit > 0 and len(self.residual) > 0
+        share = float((self.residual <= stop.tol).mean()) if any_swept else float(stop.limit > 0)
+        return Info(
+            name, share == 1, int(self.iterations.max(initial=0)), float(self.residual.max(initial=0.0)), bound, 0.0,
+            share, stable,
+        )  # fmt: skip
+
+    def backward(self, z_bar: NDArray[Any], variables_bar: NDArray[Any], factors_bar: NDArray[Any]) -> Gradients:
+        """Carry derivatives back: at the fixed point where there is one, else through the sweeps that ran."""
+        bars = self.bound.backward(self.q.copy(), self.factors, z_bar, variables_bar, factors_bar)
+        if self.settled.any():
+            self._fixed_point_back(bars)
+        if not self.settled.all():
+            self.tape_back(~self.settled, bars)
+        return bars.gradients(self.potentials, z_bar)
+
+    def _fixed_point_back(self, bars: Bars) -> None:
+        alive, died, most = self.settled.copy(), max(self.tol, ROUNDING), np.zeros(len(self.settled))
+        for t in range(self.limit + 1):
+            sizes = largest_parts(self.owner, bars.q, len(alive))
+            most = np.maximum(most, sizes)
+            again = t == 0 or (sizes > died * most).any(axis=0)
+            alive = alive & again & np.isfinite(sizes).all(axis=0)
+            if not alive.any():
+                break
+            self.sweep_back(alive, bars)
+        left = self.settled & ~(sizes <= died * most).all(axis=0)
+        if left.any():
+            raise InputError(
+                "tape",
+                "a fixed point whose derivative converges",
+                f"one where it has not died out after {self.limit} sweeps",
+                "raise max_iter, or use iterations= for the derivative of so many sweeps",
+            )
+        bars.q[self.settled[self.owner]] = 0
+
+
+def _entry_components(potentials: Potentials) -> IntArray:
+    """Return the component of each entry of the flat beliefs of factors."""
+    graph = potentials.graph
+    parts = [np.repeat(graph.factor_component[g.factors], g.table_size) for g, _ in iter_groups(graph)]
+    return np.concatenate([np.zeros(0, np.int64), *parts])
+
+
+def given_beliefs(init: Result, size: int) -> NDArray[Any]:
+    """Return the flat beliefs of an earlier result on the same graph."""
+    if not isinstance(init, Result):
+        raise InputError("init", "an earlier result on this graph", type(init).__name__)
+    if init.variables.flat.size != size:
+        raise InputError("init", f"a result on this graph ({size} states)", f"{init.variables.flat.size} states")
+    return init.variables.flat

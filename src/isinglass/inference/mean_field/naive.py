@@ -1,0 +1,274 @@
+"""Naive mean field: a lower bound on log Z at every iterate (equations in `isinglass.kernels.numba.mean_field`).
+
+The start is uniform over the states that a variable's own potential allows. In a component whose links have hard zeros
+that would put mass on what is forbidden; there it is a possible assignment instead, from max-product messages or, where
+it fits, from exact inference; if neither finds one, the run is refused. From a start of finite bound every iterate has
+one. Saddle points are left, and derivatives found, as `mean_field_ascent` says.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isinglass.errors import ImpossibleEvidenceError, MemoryLimitError, no_convergence_warnings
+from isinglass.graph.message_graph import edges_of
+from isinglass.graph.neighbours import Neighbours, neighbours_of
+from isinglass.inference.algorithm import Algorithm, Cost, Facts, FixedPoint, Groups, Progress, Taping, register
+from isinglass.inference.evidence import impossible
+from isinglass.inference.junction_tree.algorithm import Exact
+from isinglass.inference.mean_field.ascent import Ascent, Flags, Stopping, given_beliefs
+from isinglass.inference.mean_field.bound import Bars, MeanFieldBound
+from isinglass.inference.message_passing.algorithms import BeliefPropagation
+from isinglass.inference.message_passing.log_model import LinkModel
+from isinglass.inference.result import FactorBeliefs, Result, VariableBeliefs
+from isinglass.potentials import Potentials
+from isinglass.typing import IntArray
+from isinglass.validation import bytes_text, flag
+
+
+@register
+@dataclass(frozen=True)
+class MeanField(Algorithm):
+    """Naive mean field by coordinate ascent.
+
+    Parameters
+    ----------
+    iterations : int, optional
+        Run exactly so many sweeps over the variables. By default: until `tol`, at most `max_iter`.
+    tol : float
+        Stop when no belief changes by more than this: by tanh(d / 4), where d is how far apart two states of a variable
+        move in the logarithm. That is the largest change of a probability that such a d can cause.
+    max_iter : int
+    check_stability : bool
+        Report in `info.stable` whether the beliefs are a maximum of the bound, to which sweeps come back. (Without
+        `iterations`, saddle points at which a run begins or that symmetry holds it at are left in any case.)
+    random_state : int or Generator
+        For which side a run leaves a saddle point.
+
+    Examples
+    --------
+    >>> import isinglass as ig
+    >>> p = ig.Potentials.from_groups(ig.grid_graph(3, 3, 2), [np.zeros((9, 2)), np.eye(2)[None]])
+    >>> r = ig.infer(p, "mf")
+    >>> r.info.bound, bool(r.log_z <= ig.infer(p, "exact").log_z)
+    ('lower', True)
+    """
+
+    iterations: int | None = None
+    tol: float = 1e-8
+    max_iter: int = 1000
+    check_stability: bool = False
+    random_state: Any = 0
+
+    name: ClassVar[str] = "mf"
+    facts: ClassVar[Facts] = Facts(
+        "naive mean field: a lower bound at every iterate",
+        exact="never",
+        bound="lower",
+        iterative=True,
+        local=True,
+        envelope=True,
+        implicit="equations",
+    )
+
+    def cost(self, potentials: Potentials) -> Cost:
+        """Say what one sweep over the variables takes."""
+        edges = edges_of(potentials.graph)
+        steps = float((edges.size * np.diff(edges.first_slot) ** 2).sum())
+        needed = 8.0 * float(2 * edges.first_state[-1] + edges.size.sum())
+        return Cost(needed, steps, f"{bytes_text(needed)}, {steps:.3g} steps a sweep")
+
+    def run(
+        self, potentials: Potentials, progress: Progress | None = None, tape: Taping = False, init: Result | None = None
+    ) -> Result:
+        """Ascend and read out the bound and the beliefs."""
+        ascent = _Ascent(potentials, init)
+        check = flag(self.check_stability, "check_stability")
+        stop = Stopping.of(self.iterations, self.max_iter, self.tol)
+        ascent.run(stop, bool(tape), progress, may_leave(potentials, init), self.random_state)
+        log_z, factors = ascent.read_out()
+        info = ascent.info(self.name, stop, "lower", check, self.random_state)
+        return Result(
+            potentials,
+            log_z,
+            VariableBeliefs(potentials.graph, ascent.q),
+            FactorBeliefs(potentials.graph, factors),
+            info,
+            reverse=ascent.backward if tape else None,
+        )
+
+    def linearised(self, result: Result) -> FixedPoint:
+        """Return one sweep at the beliefs of a result, in reverse."""
+        return _Sweep(result)
+
+
+class _Sweep(FixedPoint):
+    """The fixed-point equations of beliefs: after one more sweep they are what they were."""
+
+    def __init__(self, result: Result) -> None:
+        self.ascent = _Ascent(result.potentials, result)
+
+    def read_out_back(
+        self, z_bar: NDArray[Any], variables_bar: NDArray[Any], factors_bar: NDArray[Any]
+    ) -> tuple[NDArray[Any], Groups]:
+        """Reverse the bound and the beliefs of factors."""
+        ascent = self.ascent
+        bars = ascent.bound.backward(ascent.q, ascent.factors, z_bar, variables_bar, factors_bar)
+        return bars.q, bars.gradients(ascent.potentials, z_bar).groups
+
+    def back(self, state_bar: NDArray[Any]) -> tuple[NDArray[Any], Groups]:
+        """Reverse the sweep."""
+        model, components = self.ascent.model, self.ascent.potentials.graph.n_components
+        bars = Bars(model, state_bar.copy(), np.zeros(0), np.zeros_like(model.phi), np.zeros_like(model.psi))
+        self.ascent.sweep_back(np.ones(components, bool), bars)
+        return bars.q, bars.gradients(self.ascent.potentials, np.zeros(components, state_bar.dtype)).groups
+
+
+class _Ascent(Ascent):
+    """Coordinate ascent, one variable after the other."""
+
+    def __init__(self, potentials: Potentials, init: Result | None) -> None:
+        graph = potentials.graph
+        near: Neighbours = graph.cached("neighbours", lambda: neighbours_of(graph))
+        bound = MeanFieldBound(potentials, np.zeros(len(edges_of(graph).size), bool))
+        super().__init__(potentials, bound, near, begin(potentials, bound.model, ~bound.chosen, init))
+        self.steps: list[tuple[Flags, NDArray[Any]]] = []
+        self.possible = np.ones(graph.n_components, bool)
+
+    def sweep(self, active: Flags, residual: NDArray[np.float64], taped: bool) -> None:
+        """Update every variable of the active components."""
+        from isinglass.kernels.numba.mean_field import ascend
+
+        if taped:
+            self.steps.append((active.copy(), self.q.copy()))
+        ascend(
+            self.near, self.edges, self.at, self.model.phi, self.model.psi, self.q, active, residual, self.possible,
+            self.bound.row, self.bound.digits,
+        )  # fmt: skip
+        if not self.possible.all():
+            raise ImpossibleEvidenceError(impossible(self.potentials))
+
+    def forget(self, components: Flags) -> None:
+        """Take sweeps of components off the tape."""
+        self.steps = [(active & ~components, before) for active, before in self.steps]
+
+    def covariance(self, v: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the covariances of each variable times v."""
+        return self.spread(v)
+
+    def read_out(self) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Return the bound of each component, and the flat beliefs of factors."""
+        log_z = self.bound.value(self.q, self.factors)
+        if (log_z.real == -np.inf).any():
+            raise ImpossibleEvidenceError(impossible(self.potentials))
+        return log_z, self.factors
+
+    def prepare_back(self) -> None:
+        """Keep nothing: the beliefs are all that is needed."""
+
+    def sweep_back(self, active: Flags, bars: Bars) -> None:
+        """Reverse a sweep at the fixed point."""
+        self._back(active, self.q, self.q, bars)
+
+    def tape_back(self, active: Flags, bars: Bars) -> None:
+        """Reverse the sweeps that ran."""
+        q = self.q.copy()
+        for taken, before in reversed(self.steps):
+            self._back(taken & active, q, before, bars)
+
+    def _back(self, active: Flags, q: NDArray[Any], before: NDArray[Any], bars: Bars) -> None:
+        from isinglass.kernels.numba.mean_field import ascend_back
+
+        ascend_back(
+            self.near, self.edges, self.at, self.model.psi, q, before, active, bars.q, bars.phi, bars.table,
+            self.bound.row, self.bound.digits,
+        )  # fmt: skip
+
+
+def may_leave(potentials: Potentials, init: Result | None) -> bool:
+    """Tell whether a run may leave a saddle point: not on the way to a derivative of beliefs that were given."""
+    return init is None or potentials.dtype.kind != "c"
+
+
+def begin(
+    potentials: Potentials, model: LinkModel, links: NDArray[np.bool_], init: Result | None = None
+) -> NDArray[Any]:
+    """Return the flat beliefs to start from: those of `init`, or uniform ones over what a variable's potential allows.
+
+    In components in which some of the `links` have hard zeros, a possible assignment. Components in which `init` gives
+    a probability to what is forbidden start as if it were not there.
+    """
+    graph, edges = potentials.graph, edges_of(potentials.graph)
+    allowed = model.phi.real > -np.inf
+    given, usable = np.zeros(0), np.zeros(graph.n_components, bool)
+    if init is not None:
+        given = given_beliefs(init, int(edges.first_state[-1])).astype(potentials.dtype)
+        usable = ~_components_with_forbidden(potentials, given.real, allowed)
+        if usable.all():
+            return given
+    number_of = np.add.reduceat(allowed, edges.first_state[:-1], dtype=np.int64) if len(allowed) else graph.cards
+    if (number_of == 0).any():
+        raise ImpossibleEvidenceError(impossible(potentials))
+    q: NDArray[Any] = np.where(allowed, np.repeat(1.0 / number_of, graph.cards), 0.0).astype(potentials.dtype)
+    zeros = np.concatenate([[0], np.cumsum(model.psi.real == -np.inf)])
+    hard = np.zeros(graph.n_components, bool)
+    hard[edges.component[links & (zeros[model.table + edges.size] > zeros[model.table])]] = True
+    hard &= ~usable
+    if hard.any():
+        states = _possible(potentials)
+        of_hard = hard[graph.variable_component]
+        q[np.repeat(of_hard, graph.cards)] = 0
+        q[(edges.first_state[:-1] + states)[of_hard]] = 1
+    return np.where(np.repeat(usable[graph.variable_component], graph.cards), given, q) if len(given) else q
+
+
+def _components_with_forbidden(
+    potentials: Potentials, q: NDArray[np.float64], allowed: NDArray[np.bool_]
+) -> NDArray[np.bool_]:
+    """Tell in which components a product of beliefs gives a probability to a forbidden state or configuration."""
+    graph, first = potentials.graph, edges_of(potentials.graph).first_state
+    found = np.zeros(graph.n_components, bool)
+    found[np.repeat(graph.variable_component, graph.cards)[(q > 0) & ~allowed]] = True
+    for group, tables, ids in zip(graph.groups, potentials.groups, potentials.table_ids, strict=True):
+        zeros = tables.real == -np.inf
+        if group.arity < 2 or not zeros.any():
+            continue
+        reached = zeros[ids]
+        for slot, card in enumerate(group.shape):
+            shape = [len(group)] + [card if k == slot else 1 for k in range(group.arity)]
+            reached = reached & (q[first[group.scopes[:, slot]][:, None] + np.arange(card)] > 0).reshape(shape)
+        found[graph.factor_component[group.factors[reached.reshape(len(group), -1).any(axis=1)]]] = True
+    return found
+
+
+def _possible(potentials: Potentials) -> IntArray:
+    """Find an assignment that no hard zero forbids; of a component, the same one whatever is beside it."""
+    real = Potentials._build(
+        potentials.graph, [g.real for g in potentials.groups], potentials.table_ids, potentials.evidence
+    )
+    with no_convergence_warnings():
+        states = BeliefPropagation(schedule="sequential", damping=0.1, max_iter=50).maximise(real)[0].states
+    forbidden = _forbidden(real, states)[real.graph.variable_component]
+    if not forbidden.any():
+        return states
+    try:
+        return np.where(forbidden, Exact().maximise(real)[0].states, states)
+    except MemoryLimitError as error:
+        raise MemoryLimitError(
+            "mean field found no assignment that the hard zeros allow, and exact inference does not fit; "
+            "start from an earlier result (init=) with a finite log_z"
+        ) from error
+
+
+def _forbidden(potentials: Potentials, states: IntArray) -> NDArray[np.bool_]:
+    """Tell for which components an assignment has probability zero."""
+    graph = potentials.graph
+    found = np.zeros(graph.n_components, bool)
+    for group, tables, ids in zip(graph.groups, potentials.groups, potentials.table_ids, strict=True):
+        values = tables[(ids, *(states[column] for column in group.scopes.T))]
+        found[graph.factor_component[group.factors[values == -np.inf]]] = True
+    return found

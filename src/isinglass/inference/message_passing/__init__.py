@@ -1,0 +1,1 @@
+"""Belief propagation and its relatives: one engine for every schedule, semiring and counting number."""

@@ -1,0 +1,487 @@
+"""Loopy belief propagation: sum-product, tree-reweighted and fractional, by one engine.
+
+The equations stand in `kernels.numba.messages.updates` (messages) and `passes` (log Z). Counting numbers of one
+give belief propagation, exact on forests; elsewhere log Z is the Bethe approximation, which bounds nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isinglass.errors import InputError
+from isinglass.graph.factor_graph import FactorGraph
+from isinglass.graph.forests.appearance import appearance_probabilities
+from isinglass.graph.message_graph import edges_of
+from isinglass.graph.schedules import grid_schedule, tree_schedule
+from isinglass.inference.algorithm import Algorithm, Cost, Facts, FixedPoint, Groups, Progress, Taping, register
+from isinglass.inference.message_passing.decode import agrees, decode
+from isinglass.inference.message_passing.engine import Engine, Outcome, Part, Plan, Schedule
+from isinglass.inference.message_passing.reverse import Cotangents, gradients, messages_back
+from isinglass.inference.message_passing.reweighting import WeightSearch, is_bound, search_weights
+from isinglass.inference.message_passing.stability import noise_of_messages, spectral_radii
+from isinglass.inference.result import Assignment, Bound, FactorBeliefs, Info, Result, VariableBeliefs
+from isinglass.potentials import Potentials
+from isinglass.validation import bytes_text, flag, number, real_numbers, thread_count, whole_number
+
+SCHEDULES = ("auto", "flooding", "tree", "grid", "sequential", "random", "residual")
+
+RUNAWAY = (
+    "log_z is not that of any beliefs: logarithms of messages grow without end, which hard zeros in loops can cause; "
+    'use "exact", "convex" or "trw", or soften the zeros'
+)
+SADDLE = (
+    "it never left its uniform start, which is a fixed point but not a stable one (a symmetric model); "
+    'start_noise=1e-3 leaves it, best with schedule="residual"; iterations=T runs exactly T iterations from it'
+)
+
+
+@dataclass(frozen=True)
+class MessagePassing(Algorithm):
+    """What all message-passing algorithms share: their options, and the call of the engine.
+
+    Parameters
+    ----------
+    iterations : int, optional
+        Run exactly so many. By default: until `tol`, at most `max_iter`.
+    tol : float
+        Stop when the change of no message, without damping, can move any probability by more than this: tanh(osc / 4)
+        with osc the oscillation of the change of its logarithm (see `isinglass.kernels.numba.messages.changes`).
+    max_iter : int
+    damping : float
+        In [0, 1): the share of the old message, geometrically.
+    schedule : {"auto", "flooding", "tree", "grid", "sequential", "random", "residual"}
+        By default flooding; on forests, unless `iterations` is given, one undamped pass up and down, which is exact.
+    random_state : int
+        Seed of the random schedule and of `start_noise`.
+    start_noise : float
+        Standard deviation of the logarithms of the first messages. By default these are uniform, which can be an
+        unstable fixed point of a symmetric model: a little noise, say 1e-3, leaves it.
+    check_stability : bool
+        Report in `info.stable` whether small changes of the messages die out: by the leading eigenvalue of the
+        iteration at the messages it ended with, which takes up to 80 iterations in reverse.
+    threads : int
+        So many threads work side by side on the examples of a batch. Beliefs and log Z are the same bits for any
+        number; derivatives by tables that examples share are summed in another order, and agree to rounding.
+    """
+
+    iterations: int | None = None
+    tol: float = 1e-8
+    max_iter: int = 1000
+    damping: float = 0.0
+    schedule: str = "auto"
+    random_state: int = 0
+    start_noise: float = 0.0
+    check_stability: bool = False
+    threads: int = 1
+
+    powers: ClassVar[bool] = True  # whether counting numbers may differ from one
+
+    def counting(self, potentials: Potentials) -> NDArray[np.float64]:
+        """Return the counting number of each link."""
+        return np.ones(len(edges_of(potentials.graph).size))
+
+    def bound(self, potentials: Potentials, outcome: Outcome) -> Bound:
+        """Say what log Z is guaranteed to be."""
+        return "exact" if _is_exact(potentials, outcome) else None
+
+    def cost(self, potentials: Potentials) -> Cost:
+        """Say what messages and beliefs take, and one iteration."""
+        edges = edges_of(potentials.graph)
+        steps = float(edges.start[-1] * 3 + edges.size.sum())
+        memory = 8.0 * (steps + 2 * float(edges.first_state[-1]))
+        return Cost(memory, steps, f"{bytes_text(memory)}, {steps:.3g} steps an iteration")
+
+    def run(
+        self, potentials: Potentials, progress: Progress | None = None, tape: Taping = False, init: Result | None = None
+    ) -> Result:
+        """Pass messages and read out the beliefs."""
+        return self.run_stages([potentials], progress, tape, init)
+
+    def run_stages(
+        self,
+        stages: Sequence[Potentials],
+        progress: Progress | None = None,
+        tape: Taping = False,
+        init: Result | None = None,
+    ) -> Result:
+        """Pass messages with potentials of their own for each iteration; beliefs are read out with the last ones."""
+        if len(stages) > 1 and self.iterations != len(stages):
+            expected = f"{self.iterations} of them, one for each iteration" if self.iterations else "iterations=T"
+            raise InputError("potentials", expected, f"a list of {len(stages)}", f"use iterations={len(stages)}")
+        return self._result(stages, progress, tape, self._start(stages[-1], init))
+
+    def _start(self, potentials: Potentials, init: Result | None) -> NDArray[Any] | None:
+        """Return the logarithms of the first messages; None if they are uniform."""
+        flag(self.check_stability, "check_stability")
+        deviation = number(self.start_noise, "start_noise", 0, np.inf)
+        if init is not None or deviation == 0:
+            return _initial(potentials, init)
+        seed = whole_number(self.random_state, "random_state")
+        return deviation * noise_of_messages(edges_of(potentials.graph), seed)
+
+    def _result(
+        self,
+        stages: Sequence[Potentials],
+        progress: Progress | None,
+        tape: Taping,
+        initial: NDArray[Any] | None,
+    ) -> Result:
+        potentials = stages[-1]
+        engine = Engine(stages, self._plan(potentials), initial)
+        outcome = engine.run("sqrt" if tape == "sqrt" else "full" if tape else None, progress)
+        return Result(
+            potentials,
+            outcome.component_log_z,
+            VariableBeliefs(potentials.graph, outcome.variables),
+            FactorBeliefs(potentials.graph, outcome.factors),
+            self._with_stability(self._info(potentials, outcome), engine, outcome),
+            messages_of=lambda: engine.messages(outcome),
+            reverse=(lambda *bars: gradients(engine, outcome, Cotangents(*bars))) if tape else None,
+        )
+
+    def linearised(self, result: Result) -> FixedPoint:
+        """Return one iteration of undamped flooding at the messages of a result, in reverse."""
+        return self._flooding(result.potentials, result.messages)
+
+    def _flooding(self, potentials: Potentials, messages: NDArray[Any] | None) -> _Flooding:
+        return _Flooding(replace(self, iterations=1, schedule="flooding", damping=0.0), potentials, messages)
+
+    def maximise(self, potentials: Potentials, n: int = 1, progress: Progress | None = None) -> list[Assignment]:
+        """Pass max-product messages and decode one assignment; `decode` says what is proved."""
+        if n != 1:
+            raise InputError("n", f"1, the only number that {self.name!r} decodes", str(n), 'use "exact"')
+        plan = replace(self._plan(potentials), maximise=True)
+        outcome = Engine([potentials], plan).run(None, progress)
+        states = decode(potentials, outcome.variables, outcome.factors)
+        score = float(potentials.log_score(states))
+        converged, plain = bool(outcome.converged.all()), bool((plan.counting == 1).all())
+        margin = max(100 * self.tol, _margin(potentials, outcome))
+        agreed = converged and agrees(potentials, outcome.variables, outcome.factors, states, margin)
+        mixture = self._mixes_forests() or (plain and potentials.graph.is_forest)
+        optimal = (plain and _is_exact(potentials, outcome)) or (agreed and mixture)
+        return [Assignment(states, score, score if optimal else np.inf, optimal, optimal or (agreed and plain))]
+
+    def _mixes_forests(self) -> bool:
+        """Tell whether counting numbers are known to be probabilities of being in a random forest."""
+        return self.facts.bound == "upper" and getattr(self, "weights", None) is None
+
+    def _plan(self, potentials: Potentials) -> Plan:
+        iterations = None if self.iterations is None else whole_number(self.iterations, "iterations")
+        counting = self.counting(potentials)
+        return Plan(
+            parts=self._parts(potentials.graph, counting),
+            counting=counting,
+            powers=self.powers,
+            damping=number(self.damping, "damping", 0, 1),
+            iterations=iterations,
+            tol=number(self.tol, "tol", 0, np.inf),
+            max_iter=whole_number(self.max_iter, "max_iter", 1),
+            threads=thread_count(self.threads),
+        )
+
+    def _parts(self, graph: FactorGraph, counting: NDArray[np.float64]) -> list[Part]:
+        """Choose the schedule; "auto" chooses for each component by itself."""
+        everything, links = np.ones(graph.n_components, bool), np.arange(len(counting))
+        trees = graph.forest_components.copy()
+        trees[edges_of(graph).component[counting != 1]] = False
+        one_is_enough = self.iterations is None
+        tree = Part(trees, lambda t: tree_schedule(graph), settled=one_is_enough)
+        if self.schedule == "auto":
+            return [tree, Part(~trees, "flooding")] if one_is_enough else [Part(everything, "flooding")]
+        if self.schedule == "tree":
+            if not graph.is_forest:
+                raise InputError("schedule", "a forest for 'tree'", "a graph with cycles", "use 'flooding' or 'auto'")
+            return [Part(everything, tree.schedule, settled=one_is_enough and self.damping == 0 and bool(trees.all()))]
+        if self.schedule == "grid":
+            grid_schedule(graph)  # refuses what is no grid
+        choices: dict[str, Schedule] = {
+            "flooding": "flooding",
+            "grid": "grid",
+            "sequential": lambda t: links,
+            "random": self._random_sequence(len(links)),
+            "residual": "residual",
+        }
+        if self.schedule not in choices:
+            raise InputError("schedule", " or ".join(map(repr, SCHEDULES)), repr(self.schedule))
+        return [Part(everything, choices[self.schedule])]
+
+    def _random_sequence(self, n_links: int) -> Schedule:
+        seed = whole_number(self.random_state, "random_state")
+        return lambda t: np.random.default_rng([seed, t]).permutation(n_links)
+
+    def _info(self, potentials: Potentials, outcome: Outcome) -> Info:
+        return Info(
+            self.name,
+            converged=bool(outcome.converged.all()),
+            iterations=int(outcome.iterations.max(initial=0)),
+            residual=float(outcome.residual.max(initial=0.0)),
+            bound=self.bound(potentials, outcome),
+            seconds=0.0,
+            converged_share=float(outcome.converged.mean()) if len(outcome.converged) else 1.0,
+            note=RUNAWAY if outcome.off_domain.any() else "",
+        )
+
+    def _with_stability(self, info: Info, engine: Engine, outcome: Outcome) -> Info:
+        """Check whether the fixed point is stable if that is asked for, or if the run never left its uniform start."""
+        stuck = self._never_left(engine, outcome)
+        if not self.check_stability and not stuck.any():
+            return info
+        equations = self._flooding(engine.potentials, engine.messages(outcome))
+        radius = spectral_radii(equations, engine.edges, engine.graph.n_components, self.damping)
+        unstable = stuck & (radius > 1)
+        stable = bool((radius < 1).all()) if self.check_stability or unstable.any() else None
+        return replace(info, stable=stable, note=info.note or (SADDLE if unstable.any() else ""))
+
+    def _never_left(self, engine: Engine, outcome: Outcome) -> NDArray[np.bool_]:
+        """Tell which components (not forests) converged to the uniform messages that they started with."""
+        never: NDArray[np.bool_] = outcome.converged & (outcome.iterations == 1) & ~engine.graph.forest_components
+        if self.iterations is not None or engine.initial is not None or engine.potentials.dtype.kind == "c":
+            never[:] = False
+        return never
+
+
+class _Flooding(FixedPoint):
+    """The fixed-point equations of messages: their logarithms after one iteration of flooding are what they were."""
+
+    def __init__(self, algorithm: MessagePassing, potentials: Potentials, messages: NDArray[Any] | None) -> None:
+        self.engine = Engine([potentials], algorithm._plan(potentials), messages)
+        self.outcome = self.engine.run("full")
+        self.still = Engine([potentials], replace(algorithm, iterations=0)._plan(potentials), messages)
+        self.read = self.still.run("full")
+
+    def read_out_back(
+        self, z_bar: NDArray[Any], variables_bar: NDArray[Any], factors_bar: NDArray[Any]
+    ) -> tuple[NDArray[Any], Groups]:
+        """Reverse the read-out."""
+        found = gradients(self.still, self.read, Cotangents(z_bar, variables_bar, factors_bar))
+        return found.initial_messages, found.groups
+
+    def back(self, state_bar: NDArray[Any]) -> tuple[NDArray[Any], Groups]:
+        """Reverse the iteration."""
+        return messages_back(self.engine, self.outcome, state_bar)
+
+
+@register
+@dataclass(frozen=True)
+class BeliefPropagation(MessagePassing):
+    """Sum-product belief propagation; exact on forests.
+
+    Examples
+    --------
+    >>> import isinglass as ig
+    >>> p = ig.Potentials.from_groups(ig.grid_graph(3, 3, 2), [np.zeros((9, 2)), 0.3 * np.eye(2)[None]])
+    >>> r = ig.infer(p, ig.BeliefPropagation(damping=0.2))
+    >>> r.info.converged, round(r.log_z, 4)
+    (True, 8.1728)
+    """
+
+    powers: ClassVar[bool] = False
+    name: ClassVar[str] = "bp"
+    facts: ClassVar[Facts] = Facts(
+        "belief propagation: Bethe approximation, exact on forests",
+        exact="forests",
+        bound=None,
+        maximises="one",
+        iterative=True,
+        envelope=True,
+        implicit="equations",
+    )
+
+
+@register
+@dataclass(frozen=True)
+class TreeReweighted(MessagePassing):
+    """Tree-reweighted sum-product: log Z is an upper bound once it has converged; exact on forests.
+
+    `info.bound` says "upper" if, besides, the beliefs prove it: at potentials of hundreds of nats messages can seem to
+    stand still before they are consistent.
+
+    Parameters
+    ----------
+    weights : array (factors,) or "optimised", optional
+        Appearance probability of each factor, in (0, 1]; those of arity below two are not looked at. By default the
+        probability of being in a random spanning forest (see `graph.forests.appearance`). "optimised" lowers the
+        bound from there by Frank-Wolfe steps, each of which passes messages a few times (see
+        `message_passing.reweighting`), then infers with the weights found: from the messages of the search, or, if
+        `iterations`, `init` or a tape is asked for, as if the weights had been given. Gradients take the weights as
+        constants: they are those of log Z and the beliefs at fixed weights, not through the search.
+    weight_steps : int
+        Frank-Wolfe steps at most, for each component.
+    weight_tol : float
+        A component's search ends when its bound is, by the duality gap, within so many nats of the least one.
+
+    Examples
+    --------
+    >>> import isinglass as ig
+    >>> p = ig.Potentials.from_groups(ig.grid_graph(3, 3, 2), [np.zeros((9, 2)), np.eye(2)[None]])
+    >>> r = ig.infer(p, "trw")
+    >>> r.info.bound, bool(r.log_z >= ig.infer(p, "exact").log_z)
+    ('upper', True)
+    >>> bool(ig.infer(p, "trw", weights="optimised").log_z < r.log_z)
+    True
+    """
+
+    damping: float = 0.3
+    weights: Any = None
+    weight_steps: int = 20
+    weight_tol: float = 1e-3
+
+    name: ClassVar[str] = "trw"
+    facts: ClassVar[Facts] = Facts(
+        "tree-reweighted message passing: an upper bound when converged, exact on forests",
+        exact="forests",
+        bound="upper",
+        maximises="one",
+        iterative=True,
+        envelope=True,
+        implicit="equations",
+    )
+
+    def counting(self, potentials: Potentials) -> NDArray[np.float64]:
+        """Return the given weights, the appearance probabilities, or the optimised weights."""
+        if self.weights is None:
+            return appearance_probabilities(potentials.graph, whole_number(self.random_state, "random_state"))
+        if self._optimises():
+            return self.optimise(potentials).weights[edges_of(potentials.graph).link_factor]
+        weights = _of_links(potentials, self.weights, "weights")
+        if (weights > 1).any():
+            raise InputError("weights", "probabilities of at most one", f"{weights.max():g}")
+        return weights
+
+    def bound(self, potentials: Potentials, outcome: Outcome) -> Bound:
+        """Promise an upper bound at convergence, if the beliefs prove it; given weights are taken at their word."""
+        counting = self.counting(potentials)
+        if (counting == 1).all() and _is_exact(potentials, outcome):
+            return "exact"
+        proved = outcome.converged.all() and is_bound(potentials.graph, counting, outcome).all()
+        return "upper" if proved else None
+
+    def run_stages(
+        self,
+        stages: Sequence[Potentials],
+        progress: Progress | None = None,
+        tape: Taping = False,
+        init: Result | None = None,
+    ) -> Result:
+        """Pass messages and read out the beliefs, after the search for weights if there is one."""
+        if not self._optimises():
+            return super().run_stages(stages, progress, tape, init)
+        if len(stages) > 1:
+            raise InputError("weights", "given ones, with potentials for each iteration", "'optimised'")
+        initial = self._start(stages[0], init)
+        found = self.optimise(stages[0], progress)
+        if initial is None and self.iterations is None and not tape:
+            initial = found.messages
+        return replace(self, weights=found.weights)._result(stages, progress, tape, initial)
+
+    def fixed(self, potentials: Potentials) -> TreeReweighted:
+        """Return it with the weights that it would search for."""
+        return replace(self, weights=self.optimise(potentials).weights) if self._optimises() else self
+
+    def optimise(self, potentials: Potentials, progress: Progress | None = None) -> WeightSearch:
+        """Search for weights of a lower bound, from the given ones or the appearance probabilities.
+
+        Returns
+        -------
+        WeightSearch
+            With `weights`, for further inferences on this or similar potentials, `bounds` and `gap`.
+
+        Examples
+        --------
+        >>> import isinglass as ig
+        >>> p = ig.Potentials.from_groups(ig.grid_graph(3, 3, 2), [np.zeros((9, 2)), np.eye(2)[None]])
+        >>> found = ig.TreeReweighted().optimise(p)
+        >>> bool((np.diff(found.bounds[:, 0]) <= 0).all()), found.weights.shape
+        (True, (21,))
+        """
+        steps, tol = whole_number(self.weight_steps, "weight_steps"), number(self.weight_tol, "weight_tol", 0, np.inf)
+        start = replace(self, weights=None) if self._optimises() else self
+        return search_weights(potentials, start._plan(potentials), steps, tol, progress)
+
+    def _optimises(self) -> bool:
+        if isinstance(self.weights, str) and self.weights != "optimised":
+            raise InputError("weights", "None, 'optimised' or probabilities", repr(self.weights))
+        return isinstance(self.weights, str)
+
+
+@register
+@dataclass(frozen=True)
+class FractionalBeliefPropagation(MessagePassing):
+    """Belief propagation with given counting numbers (Wiegerinck and Heskes 2003).
+
+    Parameters
+    ----------
+    counting_numbers : float or array (factors,)
+        Positive; one for each factor of arity two or more (others are not looked at). Ones give belief propagation.
+
+    Examples
+    --------
+    >>> import isinglass as ig
+    >>> p = ig.Potentials.from_groups(ig.grid_graph(2, 2, 2), [np.zeros((4, 2)), np.eye(2)[None]])
+    >>> ig.infer(p, ig.FractionalBeliefPropagation(counting_numbers=0.75)).info.converged
+    True
+    """
+
+    counting_numbers: Any = 1.0
+
+    name: ClassVar[str] = "fbp"
+    facts: ClassVar[Facts] = Facts(
+        "belief propagation with given counting numbers",
+        exact="never",
+        bound=None,
+        maximises="one",
+        iterative=True,
+        envelope=True,
+        implicit="equations",
+    )
+
+    def counting(self, potentials: Potentials) -> NDArray[np.float64]:
+        """Return the given counting numbers."""
+        return _of_links(potentials, self.counting_numbers, "counting_numbers")
+
+    def bound(self, potentials: Potentials, outcome: Outcome) -> Bound:
+        """Promise nothing."""
+        return None
+
+
+def _is_exact(potentials: Potentials, outcome: Outcome) -> bool:
+    """Tell whether beliefs with counting numbers of one are certainly the true ones."""
+    return potentials.graph.is_forest and bool(outcome.exact_on_forests(edges_of(potentials.graph)).all())
+
+
+def _margin(potentials: Potentials, outcome: Outcome) -> float:
+    """Return the relative lead of a maximum that outweighs the residuals of all messages together."""
+    with np.errstate(divide="ignore"):
+        osc = 4 * np.arctanh(np.minimum(outcome.residual, 1.0))
+    return float(-np.expm1(-(outcome.messages(edges_of(potentials.graph)) * osc).max(initial=0.0)))
+
+
+def _of_links(potentials: Potentials, given: Any, argument: str) -> NDArray[np.float64]:
+    """Check positive numbers, one for all factors or one for each; keep those of links."""
+    n = potentials.graph.n_factors
+    expected = f"a number, or one for each of {n} factors"
+    array = real_numbers(given, argument, expected)
+    if array.shape not in {(), (1,), (n,)}:
+        raise InputError(argument, expected, f"shape {array.shape}")
+    numbers = np.broadcast_to(array, n)
+    chosen = numbers[edges_of(potentials.graph).link_factor].copy()
+    if not (np.isfinite(chosen).all() and (chosen > 0).all()):
+        raise InputError(argument, "positive numbers", f"{chosen.min():g}", "leave a factor out by a table of zeros")
+    return chosen
+
+
+def _initial(potentials: Potentials, init: Result | None) -> NDArray[Any] | None:
+    """Return the messages of an earlier result on the same structure."""
+    if init is None:
+        return None
+    if not isinstance(init, Result) or init.messages is None:
+        raise InputError("init", "the result of an earlier message passing", repr(init)[:60])
+    size = edges_of(potentials.graph).start[-1]
+    if len(init.messages) != size:
+        raise InputError("init", f"a result on this graph ({size} message entries)", f"{len(init.messages)}")
+    return init.messages

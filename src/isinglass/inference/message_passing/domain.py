@@ -1,0 +1,67 @@
+"""What messages and log Z can be, given the potentials: hard zeros that are proved, and the range of log Z."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isinglass.graph.message_graph import Edges, edges_of
+from isinglass.inference.support import support_of
+from isinglass.potentials import Potentials
+
+
+def without_unproved_zeros(potentials: Potentials, messages: NDArray[Any]) -> NDArray[Any]:
+    """Make messages uniform that forbid a state which the potentials, by arc consistency, do not.
+
+    A hard zero in a message stays one, whatever comes: with evidence that is no longer there, it would be wrong.
+    """
+    zero = messages.real == -np.inf
+    if not zero.any():
+        return messages
+    edges, cards = edges_of(potentials.graph), np.diff(edges_of(potentials.graph).start)
+    variable = np.repeat(np.arange(len(edges.cards)), np.diff(edges.first_edge))
+    state = np.arange(len(messages)) - np.repeat(edges.start[:-1], cards)
+    left = support_of(potentials).states[np.repeat(edges.first_state[variable], cards) + state]
+    wrong = np.zeros(len(cards), bool)
+    wrong[np.repeat(np.arange(len(cards)), cards)[zero & left]] = True
+    return np.where(np.repeat(wrong, cards), -np.log(np.repeat(cards, cards)), messages)
+
+
+def log_z_range(potentials: Potentials, counting: NDArray[np.float64]) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return between which numbers log Z of each component is, whatever the beliefs (a little wider for rounding).
+
+    It is an average of log tables, plus entropies H_a of c_a factors and H_i of 1 - sum c_a variables.
+    """
+    graph, edges = potentials.graph, edges_of(potentials.graph)
+    low, high = np.zeros(graph.n_factors), np.zeros(graph.n_factors)
+    for group, tables, ids in zip(graph.groups, potentials.groups, potentials.table_ids, strict=True):
+        rows = tables.real.reshape(len(tables), group.table_size)
+        low[group.factors] = np.where(rows > -np.inf, rows, np.inf).min(axis=1, initial=np.inf)[ids]
+        high[group.factors] = rows.max(axis=1, initial=-np.inf)[ids]
+    n, entropy = graph.n_components, np.log(edges.cards)
+    link = np.repeat(np.arange(len(edges.size)), np.diff(edges.first_slot))
+    own = 1.0 - np.bincount(edges.slot_variable, counting[link], len(edges.cards))
+    least = np.bincount(graph.factor_component, low, n) + _sums(edges, np.minimum(own, 0) * entropy, n)
+    most = np.bincount(graph.factor_component, high, n) + _sums(edges, np.maximum(own, 0) * entropy, n)
+    most = most + np.bincount(edges.component, counting * np.log(edges.size), n)
+    slack = 1e-6 * (1 + np.abs(least) + np.abs(most))
+    return least - slack, most + slack
+
+
+def _sums(edges: Edges, values: NDArray[np.float64], n: int) -> NDArray[np.float64]:
+    """Sum numbers of variables over each of n components."""
+    return np.bincount(edges.variable_component, values, n).astype(np.float64, copy=False)
+
+
+def imaginary_steps(potentials: Potentials) -> NDArray[np.float64]:
+    """Return the largest imaginary part of a log table of each component; nothing if they are real."""
+    graph = potentials.graph
+    if potentials.dtype.kind != "c":
+        return np.zeros(0)
+    steps = np.zeros(graph.n_components)
+    for group, tables, ids in zip(graph.groups, potentials.groups, potentials.table_ids, strict=True):
+        largest = np.abs(tables.imag).reshape(len(tables), group.table_size).max(axis=1, initial=0.0)
+        np.maximum.at(steps, graph.factor_component[group.factors], largest[ids])
+    return steps

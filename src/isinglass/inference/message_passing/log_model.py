@@ -1,0 +1,343 @@
+"""A model as message passing sees it: potentials of variables, tables of links, and what they have in common.
+
+Factors of arity one, and the evidence, are added to their variable's potential; constants go to log Z. Every potential
+and table is scaled to a largest logarithm of zero, and what was taken out is kept, component by component.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isinglass.graph.factor_graph import FactorGraph, iter_groups
+from isinglass.graph.layout import first_states
+from isinglass.graph.message_graph import Edges, edges_of
+from isinglass.potentials import Potentials
+from isinglass.segments import component_sums, sum_at, sum_rows
+from isinglass.typing import IntArray
+from isinglass.validation import Evidence
+
+if TYPE_CHECKING:
+    from isinglass.kernels.numba.arithmetic.semiring import Ring
+    from isinglass.kernels.numba.messages.passes import Values
+
+
+SAFE = 1e-290  # the least linear value that is trusted; the kernels' own
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """Where the tables of a group are: rows from `first` on, and, if pairwise, exchanged ones from `flipped` on."""
+
+    group: int
+    links: Places
+    first: int
+    flipped: int
+    rows: int
+    own: bool  # one row for each link, else one for each distinct table
+
+
+@dataclass(frozen=True, eq=False)
+class LinkModel:
+    """Log potentials of variables and effective log tables of links, each with a largest entry of zero.
+
+    The tables are followed by the pairwise ones with their axes exchanged, so that the state of either variable can be
+    the fastest index.
+    """
+
+    phi: NDArray[Any]
+    psi: NDArray[Any]
+    table: IntArray  # (links,)
+    edge_table: IntArray  # (edges,) where a pairwise table starts that has the edge's variable last
+    counting: NDArray[np.float64]
+    constant: NDArray[Any]  # (components,) what was taken out
+    low: NDArray[np.bool_]  # (components,) whether an entry is too small for a linear value
+    blocks: tuple[Block, ...]
+
+    @classmethod
+    def of(cls, potentials: Potentials, counting: NDArray[np.float64], own_tables: bool = False) -> LinkModel:
+        """Take a model apart; tables are divided by the counting numbers of their links.
+
+        Tables stay shared where that leaves them equal, unless `own_tables` is set.
+        """
+        graph, edges = potentials.graph, edges_of(potentials.graph)
+        taken = np.zeros(graph.n_factors, potentials.dtype)  # summed in factor order, whatever the groups are
+        phi, constant = _own_potentials(potentials, edges, taken)
+        psi, table, edge_table, blocks = _effective_tables(potentials, edges, counting, taken, own_tables)
+        constant = constant + component_sums(
+            graph.factor_component, layout_of(graph).factor_starts, taken, len(constant)
+        )
+        low = np.zeros(graph.n_components, bool)
+        tiny = (phi.real < np.log(SAFE)) & (phi.real > -np.inf)
+        if tiny.any():
+            low[np.repeat(edges.variable_component, edges.cards)[tiny]] = True
+        short = (psi.real < np.log(SAFE)) & (psi.real > -np.inf)
+        if short.any():
+            starts = np.concatenate([[0], np.cumsum(short)])
+            low[edges.component[starts[table + edges.size] > starts[table]]] = True
+        return cls(phi, psi, table, edge_table, counting, constant, low, blocks)
+
+    def values(self, ring: Ring, raising: NDArray[np.float64]) -> Values:
+        """Return the numbers in the representation of a ring; `raising` as in `Values`."""
+        from isinglass.kernels.numba.messages.passes import Values
+
+        phi, psi, limit = self.phi, self.psi, 0.0
+        if not len(ring):
+            phi, psi = np.exp(phi), np.exp(psi)
+            positive = psi.real[psi.real > 0]
+            limit = SAFE / max(float(positive.min(initial=1.0)), SAFE)
+        return Values(phi, psi, self.table, self.edge_table, self.counting, raising, limit)
+
+    def gradients(
+        self, potentials: Potentials, phi_bar: NDArray[Any], psi_bar: NDArray[Any], z_bar: NDArray[Any]
+    ) -> tuple[NDArray[Any], ...]:
+        """Turn derivatives by phi, psi and the constants into those by the distinct tables of each group."""
+        graph = potentials.graph
+        blocks = {block.group: block for block in self.blocks}
+        groups = []
+        for g, (group, tables, ids) in enumerate(
+            zip(graph.groups, potentials.groups, potentials.table_ids, strict=True)
+        ):
+            rows: NDArray[Any]
+            if group.arity == 0:
+                rows = z_bar[graph.factor_component[group.factors]][:, None]
+            elif group.arity == 1:
+                rows = phi_bar[layout_of(graph).own[g].entries].reshape(len(group), group.table_size)
+            elif g in blocks:
+                rows = self._rows(blocks[g], group.shape, psi_bar)
+                if not blocks[g].own:
+                    groups.append(rows.reshape(tables.shape))
+                    continue
+                rows = rows / self.counting[blocks[g].links][:, None]
+            else:
+                rows = np.zeros((0, group.table_size), phi_bar.dtype)
+            groups.append(sum_rows(ids, rows, len(tables)).reshape(tables.shape))
+        return tuple(groups)
+
+    def _rows(self, block: Block, shape: tuple[int, ...], psi_bar: NDArray[Any]) -> NDArray[Any]:
+        """Add the derivatives by a group's tables and by their exchanged copies, (rows, entries)."""
+        size = block.rows * int(np.prod(shape))
+        rows = psi_bar[block.first : block.first + size].reshape(block.rows, -1)
+        if len(shape) == 2:
+            flipped = psi_bar[block.flipped : block.flipped + size].reshape(block.rows, shape[1], shape[0])
+            rows = rows + flipped.transpose(0, 2, 1).reshape(block.rows, -1)
+        return rows
+
+
+def observed_entries(edges: Edges, evidence: Evidence) -> tuple[NDArray[np.bool_], IntArray]:
+    """Return which entries (one for each state of a variable) are of observed variables, and where they were seen."""
+    variables, states = (np.fromiter(v, np.int64, len(evidence)) for v in (evidence, evidence.values()))
+    observed = np.zeros(len(edges.cards), bool)
+    observed[variables] = True
+    return np.repeat(observed, edges.cards), edges.first_state[variables] + states
+
+
+def _own_potentials(potentials: Potentials, edges: Edges, taken: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Add the factors of arity one and the evidence; take out each variable's largest entry."""
+    graph = potentials.graph
+    layout = layout_of(graph)
+    phi = np.zeros(edges.first_state[-1], potentials.dtype)
+    for g, (group, tables, ids) in enumerate(zip(graph.groups, potentials.groups, potentials.table_ids, strict=True)):
+        if group.arity == 1:
+            add_at(phi, layout.own[g], _rows_of(tables, ids).ravel())
+        elif group.arity == 0:
+            taken[group.factors] = tables[ids]
+    if potentials.evidence:
+        observed, seen = observed_entries(edges, potentials.evidence)
+        kept = phi[seen]
+        phi[observed], phi[seen] = -np.inf, kept
+    if not len(phi):
+        return phi, np.zeros(graph.n_components, potentials.dtype)
+    if layout.card:
+        rows = phi.reshape(-1, layout.card)
+        tops = _largest(rows)
+        rows -= np.where(tops > -np.inf, tops, 0.0)[:, None]
+    else:
+        tops = np.maximum.reduceat(phi.real, edges.first_state[:-1])
+        phi -= np.repeat(np.where(tops > -np.inf, tops, 0.0), edges.cards)
+    sums = component_sums(edges.variable_component, layout.variable_starts, tops, graph.n_components)
+    return phi, sums.astype(potentials.dtype)
+
+
+def _effective_tables(
+    potentials: Potentials,
+    edges: Edges,
+    counting: NDArray[np.float64],
+    taken: NDArray[Any],
+    own_tables: bool,
+) -> tuple[NDArray[Any], IntArray, IntArray, tuple[Block, ...]]:
+    """Scale tables to a largest entry of zero and divide by the counting number; keep them shared if all are one."""
+    graph = potentials.graph
+    places = layout_of(graph).links
+    parts: list[NDArray[Any]] = []
+    own: dict[int, bool] = {}
+    for g, place in places.items():
+        tables, ids = potentials.groups[g], potentials.table_ids[g]
+        rows = tables.reshape(len(tables), -1)
+        tops = _largest(rows)
+        scaled = rows - np.where(tops > -np.inf, tops, 0.0)[:, None]
+        taken[place.factors] = tops[ids]
+        own[g] = own_tables or bool((counting[place.links] != 1).any())
+        if own[g]:
+            scaled = scaled[ids]
+            np.divide(scaled, counting[place.links][:, None], out=scaled, where=scaled.real > -np.inf)
+        parts.append(scaled)
+    for g, part in zip(places, list(parts), strict=True):
+        shape = graph.groups[g].shape
+        if len(shape) == 2:
+            parts.append(part.reshape(len(part), *shape).transpose(0, 2, 1))
+    psi: NDArray[Any] = np.concatenate([np.zeros(0, potentials.dtype), *(part.ravel() for part in parts)])
+    return psi, *_where(potentials, own)
+
+
+class _Found(NamedTuple):
+    """Where the tables of links and edges start, and the blocks, for these arrays of table ids."""
+
+    ids: tuple[IntArray, ...]
+    table: IntArray
+    edge_table: IntArray
+    blocks: tuple[Block, ...]
+
+    def fits(self, ids: tuple[IntArray, ...]) -> bool:
+        """Tell whether the ids are the very arrays that it was found for."""
+        return all(a is b for a, b in zip(self.ids, ids, strict=True))
+
+
+def _where(potentials: Potentials, own: dict[int, bool]) -> tuple[IntArray, IntArray, tuple[Block, ...]]:
+    """Return where the tables of links and edges start, and the blocks; kept while the ids stay the same arrays."""
+    ids = tuple(potentials.table_ids[g] for g in own)
+    key = ("tables", tuple(len(potentials.groups[g]) for g in own), tuple(own.values()))
+    found = potentials.graph.cached(key, lambda: _find(potentials, own, ids), lambda kept: kept.fits(ids))
+    return found[1:]
+
+
+def _find(potentials: Potentials, own: dict[int, bool], given: tuple[IntArray, ...]) -> _Found:
+    graph, edges = potentials.graph, edges_of(potentials.graph)
+    table, edge_table = np.zeros(len(edges.link_factor), np.int64), np.zeros(len(edges.edge_link), np.int64)
+    blocks: list[Block] = []
+    total = 0
+    for g, place in layout_of(graph).links.items():
+        ids = np.arange(len(graph.groups[g])) if own[g] else potentials.table_ids[g]
+        rows = len(ids) if own[g] else len(potentials.groups[g])
+        table[place.links] = total + ids * graph.groups[g].table_size
+        blocks.append(Block(g, place.links, total, 0, rows, own[g]))
+        total += rows * graph.groups[g].table_size
+    for j, block in enumerate(blocks):
+        if graph.groups[block.group].arity == 2:
+            blocks[j] = replace(block, flipped=total)
+            ends, starts = layout_of(graph).links[block.group].ends, table[block.links]
+            edge_table[ends[1]] = starts
+            edge_table[ends[0]] = starts + (total - block.first)
+            total += block.rows * graph.groups[block.group].table_size
+    return _Found(given, table, edge_table, tuple(blocks))
+
+
+def _rows_of(tables: NDArray[Any], ids: IntArray) -> NDArray[Any]:
+    """Return the table of each factor."""
+    in_order = len(ids) == len(tables) and (not len(ids) or (ids[-1] == len(ids) - 1 and (ids[1:] > ids[:-1]).all()))
+    return tables if in_order else tables[ids]
+
+
+def _largest(rows: NDArray[Any]) -> NDArray[np.float64]:
+    """Return the largest real part of each row (much faster than along short rows)."""
+    tops: NDArray[np.float64] = np.maximum.reduce(np.ascontiguousarray(rows.real.T))
+    return tops
+
+
+Places = slice | IntArray
+"""Positions in an array, as a slice where they follow each other."""
+
+
+class Own(NamedTuple):
+    """Where the factors of arity one of a group add to the potentials of variables: flat, factor by factor."""
+
+    entries: Places
+    distinct: bool  # whether no variable occurs twice
+
+
+class Links(NamedTuple):
+    """The links that a group's factors are; of a pair, the edges at its first and second end."""
+
+    links: Places
+    factors: Places
+    ends: tuple[IntArray, ...]
+
+
+class Layout(NamedTuple):
+    """How the groups of a graph lie in flat arrays; made once."""
+
+    card: int  # of every variable, or 0 if they differ
+    variable_starts: IntArray | None  # where a component's variables start, if they are side by side
+    factor_starts: IntArray | None
+    link_starts: IntArray | None
+    own: dict[int, Own]
+    links: dict[int, Links]
+
+
+def layout_of(graph: FactorGraph) -> Layout:
+    """Return the layout of a graph."""
+    return graph.cached("layout", lambda: _layout(graph))
+
+
+def _layout(graph: FactorGraph) -> Layout:
+    edges, link_of = edges_of(graph), _link_of(graph, edges_of(graph))
+    own, links = {}, {}
+    for g, group in enumerate(graph.groups):
+        if group.arity == 1:
+            entries = (first_states(graph)[group.scopes[:, 0]][:, None] + np.arange(group.shape[0])).ravel()
+            own[g] = Own(as_places(entries), len(np.unique(entries)) == len(entries))
+        elif group.arity >= 2 and len(group):
+            members = link_of[group.factors]
+            first = edges.first_slot[members]
+            ends = (edges.slot_edge[first], edges.slot_edge[first + 1]) if group.arity == 2 else ()
+            links[g] = Links(as_places(members), as_places(group.factors), ends)
+    cards = np.unique(graph.cards)
+    starts = (_starts(graph.variable_component), _starts(graph.factor_component), _starts(edges.component))
+    return Layout(int(cards[0]) if len(cards) == 1 else 0, *starts, own, links)
+
+
+def _starts(component: IntArray) -> IntArray | None:
+    """Return where each component starts, if its members are side by side."""
+    return np.flatnonzero(np.diff(component, prepend=-1)) if (component[1:] >= component[:-1]).all() else None
+
+
+def as_places(members: IntArray) -> Places:
+    """Return a slice, if that is what the members are."""
+    if len(members) and (np.diff(members) == 1).all():
+        return slice(int(members[0]), int(members[-1]) + 1)
+    return members
+
+
+def add_at(flat: NDArray[Any], own: Own, values: NDArray[Any]) -> None:
+    """Add values at the places of factors of arity one."""
+    if own.distinct:
+        flat[own.entries] += values
+    else:
+        entries = np.arange(len(flat))[own.entries]
+        flat += sum_at(entries, values, len(flat))
+
+
+def share_unary_beliefs(graph: FactorGraph, variables: NDArray[Any], factors: NDArray[Any]) -> None:
+    """Give factors of arity one their variable's belief, and constants theirs."""
+    for g, (group, part) in enumerate(iter_groups(graph)):
+        if group.arity == 0:
+            factors[part] = 1
+        elif group.arity == 1:
+            factors[part] = variables[layout_of(graph).own[g].entries]
+
+
+def move_unary_bars(graph: FactorGraph, factors_bar: NDArray[Any], variables_bar: NDArray[Any]) -> None:
+    """Add derivatives by the beliefs of factors of arity one to those by their variables' beliefs, which they are."""
+    for g, (group, part) in enumerate(iter_groups(graph)):
+        if group.arity == 1:
+            add_at(variables_bar, layout_of(graph).own[g], factors_bar[part])
+
+
+def _link_of(graph: FactorGraph, edges: Edges) -> IntArray:
+    """Return the link that each factor is, or -1."""
+    link_of = np.full(graph.n_factors, -1, np.int64)
+    link_of[edges.link_factor] = np.arange(len(edges.link_factor))
+    return link_of

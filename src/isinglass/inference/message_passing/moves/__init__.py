@@ -1,0 +1,1 @@
+"""The ways in which one iteration of message passing is done, each with its reverse."""

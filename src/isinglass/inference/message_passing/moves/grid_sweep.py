@@ -1,0 +1,260 @@
+"""The grid schedule on regular grids, in planes; see `isinglass.kernels.numba.grids.sweeps`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from isinglass.graph.factor_graph import FactorGraph
+from isinglass.graph.grids import grid_shape
+from isinglass.graph.message_graph import edges_of
+from isinglass.inference.message_passing.moves.move import Derivatives, Fate, Follow, Run, Step, unwatched
+from isinglass.inference.message_passing.moves.planes import PlaneMove, Planes
+from isinglass.segments import sum_at
+from isinglass.typing import IntArray, Mask
+
+if TYPE_CHECKING:
+    from isinglass.kernels.numba.grids.sweeps import Work
+    from isinglass.kernels.numba.messages.passes import Values
+
+
+class Sheets(NamedTuple):
+    """Where the edges of regular grids lie in planes (grids, 4, states, height, width)."""
+
+    grids: int
+    card: int
+    height: int
+    width: int
+    edge_place: IntArray  # (edges,) of the first entry of the message
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Of the messages."""
+        return (self.grids, 4, self.card, self.height, self.width)
+
+    @property
+    def of_edges(self) -> tuple[IntArray, int, int]:
+        """What `spread` and `collect` need to know."""
+        return self.edge_place, self.card, self.height * self.width
+
+    def links(self, values: IntArray) -> tuple[IntArray, IntArray]:
+        """Cut what there is of each link into horizontal ones, columns first, and vertical ones."""
+        flat = values.reshape(self.grids, -1)
+        cut = self.height * (self.width - 1)
+        along = flat[:, :cut].reshape(self.grids, self.height, self.width - 1)
+        return along.swapaxes(1, 2), flat[:, cut:].reshape(self.grids, self.height - 1, self.width)
+
+
+def sheets_of(graph: FactorGraph) -> Sheets | None:
+    """Return where a regular grid, or several of one size, lie in planes; None for other graphs."""
+    return graph.cached("sheets", lambda: _make(graph))
+
+
+def _make(graph: FactorGraph) -> Sheets | None:
+    shape = grid_shape(graph)
+    if shape is None or min(shape) < 2 or graph.cards[0] < 2 or (graph.cards != graph.cards[0]).any():
+        return None
+    edges, card, sites = edges_of(graph), int(graph.cards[0]), shape[0] * shape[1]
+    ends = edges.slot_variable.reshape(-1, 2)
+    axis = np.where(ends[:, 1] - ends[:, 0] == 1, 0, 1)
+    place = np.empty(len(edges.edge_link), np.int64)
+    for slot in range(2):  # the first end receives from the right or from below
+        grid, site = np.divmod(ends[:, slot], sites)
+        side = 2 * axis + 1 - slot
+        place[edges.slot_edge.reshape(-1, 2)[:, slot]] = (grid * 4 + side) * card * sites + site
+    return Sheets(graph.n_components, card, *shape, place)
+
+
+class Stage(NamedTuple):
+    """The numbers of one stage: potentials, and tables of vertical and horizontal links."""
+
+    phi: Planes  # (grids, states, height, width)
+    turned: Planes  # (grids, states, width, height)
+    across: Planes  # (grids, states, states, height - 1, width), or (1, states, states, 1, 1) if they are shared
+    along: Planes  # (grids, states, states, width - 1, height), or the same
+    own: tuple[int, ...]
+
+
+@dataclass(eq=False)
+class GridSweep(PlaneMove):
+    """The grid schedule, line by line."""
+
+    general: Follow
+    sheets: Sheets
+    stages: list[Stage]
+    room: Work
+    bars: _Bars | None = field(default=None, init=False)
+
+    @classmethod
+    def of(cls, graph: FactorGraph, run: Run, general: Follow) -> GridSweep | None:
+        """Return the move for a run, if it can be used."""
+        sheets = sheets_of(graph)
+        if sheets is None or not cls.serves(run):
+            return None
+        return cls(general, sheets, [_stage(sheets, values) for values in run.stages], _work(sheets))
+
+    @property
+    def of_edges(self) -> tuple[IntArray, int, int]:
+        """Where the messages of edges lie."""
+        return self.sheets.of_edges
+
+    @property
+    def n_stages(self) -> int:
+        """How many models there are."""
+        return len(self.stages)
+
+    @property
+    def work(self) -> int:
+        """Entries of the tables of a grid, of one direction."""
+        return self.sheets.height * self.sheets.width * self.sheets.card**2
+
+    def iterate(self, run: Run, t: int, old: Planes, stack: Planes, iterations: int, fate: Fate) -> bool:
+        """Do iterations; return whether no product came near to an underflow."""
+        from isinglass.kernels.numba.grids.sweeps import sweep_grids
+
+        stage, suspect = self._stage(t), np.zeros(len(fate.active), bool)
+        limit = run.values(t).limit
+        for span in self.pieces(run, iterations):
+            sweep_grids(
+                stage.phi, stage.turned, old, stack, iterations, self._again(t), stage.across, stage.along, fate.active,
+                suspect, fate.residual, fate.watched, self.room, limit, span.first_component, span.last_component,
+                stage.own,
+            )  # fmt: skip
+        return not suspect.any()
+
+    def backward(self, run: Run, step: Step, moved: Mask, bars: Derivatives) -> None:
+        """Reverse a step."""
+        from isinglass.kernels.numba.grids.sweeps import sweep_grids_back
+
+        if len(bars.counting):
+            self._backward_by_links(run, step, moved, bars)
+            return
+        if self.bars is None:
+            self.bars = _Bars.of(self, bars)
+        stack = step.stack
+        if stack is None:
+            stack = np.empty((1, *self.sheets.shape))
+            self.iterate(run, step.t, step.before, stack, 1, unwatched(moved))
+        stage, mine = self._stage(step.t), self.bars.stages[min(step.t, len(self.stages) - 1)]
+        for span in self.pieces(run, step.iterations):
+            sweep_grids_back(
+                stage.phi, stage.turned, step.before, stack, step.iterations, self._again(step.t), self.bars.m,
+                mine.phi, stage.across, mine.across, stage.along, mine.along, moved, self.room, span.first_component,
+                span.last_component, stage.own,
+            )  # fmt: skip
+
+    def _backward_by_links(self, run: Run, step: Step, moved: Mask, bars: Derivatives) -> None:
+        """Reverse a step by the loops that know counting numbers, which do it again first."""
+        for t in range(step.iterations - 1, -1, -1):
+            run.m = self.messages(self.before(step, t))
+            again = self.general.forward(run, step.t + t, unwatched(moved), True)
+            self.general.backward(run, again, moved, bars)
+
+    def finish_back(self, run: Run, bars: Derivatives) -> None:
+        """Move the derivatives back to edges, variables and tables."""
+        if self.bars is not None:
+            self.bars.give(self, run, bars)
+        self.bars = None
+
+    def effects(self, run: Run, step: Step, fate: Fate) -> None:
+        """Measure one undamped flooding, as for other sequences, so that a residual does not depend on the batch."""
+        assert self.inbox is not None
+        self.general.effects(replace(run, m=self.messages(self.inbox)), step, fate)
+
+    def _stage(self, t: int) -> Stage:
+        return self.stages[min(t, len(self.stages) - 1)]
+
+    def _again(self, t: int) -> bool:
+        """Tell whether the iteration before had the same potentials; it was one of this move's then."""
+        return t > 0 and self._stage(t) is self._stage(t - 1)
+
+    def into_planes(self, run: Run) -> Planes:
+        """Return the messages in planes."""
+        from isinglass.kernels.numba.grids.flooding import spread
+
+        if self.inbox is None:
+            self.inbox = run.pool.take(self.sheets.shape, run.m.dtype)
+            self.inbox.fill(1)
+            spread(run.m, self.inbox.ravel(), *self.sheets.of_edges)
+            run.uniform = False
+        return self.inbox
+
+
+@dataclass(eq=False)
+class _Bars:
+    """Derivatives in planes."""
+
+    m: Planes
+    stages: list[Stage]
+
+    @classmethod
+    def of(cls, move: GridSweep, bars: Derivatives) -> _Bars:
+        """Move the derivatives by messages into planes."""
+        from isinglass.kernels.numba.grids.flooding import spread
+
+        planes = np.zeros(move.sheets.shape)
+        spread(bars.m, planes.ravel(), *move.sheets.of_edges)
+        nothing = np.zeros((0, 0, 0, 0))
+        zeros = [
+            Stage(np.zeros_like(s.phi), nothing, np.zeros_like(s.across), np.zeros_like(s.along), s.own)
+            for s in move.stages
+        ]
+        return cls(planes, zeros)
+
+    def give(self, move: GridSweep, run: Run, bars: Derivatives) -> None:
+        """Move them to edges, and add those by potentials and tables."""
+        from isinglass.kernels.numba.grids.flooding import collect
+
+        collect(self.m.ravel(), bars.m, *move.sheets.of_edges)
+        for t, mine in enumerate(self.stages):
+            bars.phi[t] += np.moveaxis(mine.phi, 1, -1).ravel()
+            psi = bars.psi[t]
+            for links, found in zip(move.sheets.links(bars.places[t].table), (mine.along, mine.across), strict=True):
+                if not len(mine.own):
+                    first = links.ravel()[0]
+                    psi[first : first + found.size] += found.ravel()
+                    continue
+                entries = np.moveaxis(found, (1, 2), (-2, -1)).reshape(*links.shape, -1)
+                psi += sum_at(links[..., None] + np.arange(entries.shape[-1]), entries, len(psi))
+
+
+def _stage(sheets: Sheets, values: Values) -> Stage:
+    """Lay potentials and tables out in planes."""
+    card = sheets.card
+    phi = np.moveaxis(values.phi.reshape(sheets.grids, sheets.height, sheets.width, card), -1, 1)
+    along, across = sheets.links(values.table)
+    shared = all((links == links.ravel()[0]).all() for links in (along, across))
+    tables = []
+    for links in (across, along):
+        places = links.ravel()[:1].reshape(1, 1, 1) if shared else links
+        entries = values.psi[places[..., None] + np.arange(card * card)].reshape(*places.shape, card, card)
+        tables.append(np.ascontiguousarray(np.moveaxis(entries, (-2, -1), (1, 2))))
+    turned = np.ascontiguousarray(phi.swapaxes(2, 3))
+    return Stage(np.ascontiguousarray(phi), turned, tables[0], tables[1], () if shared else (0,))
+
+
+def _work(sheets: Sheets) -> Work:
+    from isinglass.kernels.numba.grids.sweeps import Work
+
+    card, height, width = sheets.shape[2:]
+    line = max(height, width)
+
+    def plane() -> Planes:
+        return np.empty((card, height, width))
+
+    return Work(
+        base=plane(),
+        up=plane(),
+        down=plane(),
+        turned=np.empty((5, card, width, height)),
+        sent=np.empty((card, line)),
+        message=np.empty((card, line)),
+        back=np.empty((card, line)),
+        run=np.empty((2, line)),
+        base_bar=plane(),
+        up_bar=plane(),
+        down_bar=plane(),
+        turned_bar=np.empty((3, card, width, height)),
+    )

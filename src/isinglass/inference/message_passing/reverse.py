@@ -1,0 +1,229 @@
+"""Back through a run of the engine: from derivatives by log Z and the beliefs to those by everything that went in.
+
+The reverse of a run that was to do T iterations is that of these T, and so is that of a run which did not converge. A
+run that converged at its tolerance stands for its fixed point m* = F(m*), which does not depend on where it started:
+
+    dL/dphi  =  sum_k  (dF/dphi)' (J')^k dL/dm,       dF/dphi, J = dF/dm at m*.
+
+F is one iteration as it was run, damped or not; it is reversed at the last messages again and again, until nothing is
+left of the derivative. Iterations on the way to m* would not do: a run that starts close to its fixed point, as
+training from zero does, has too few of them, and others may see a J that is nothing like that at m*.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isinglass.errors import InputError
+from isinglass.graph.message_graph import entry_components
+from isinglass.inference.message_passing.engine import Engine, Outcome, entries_of, pool_of
+from isinglass.inference.message_passing.log_model import move_unary_bars
+from isinglass.inference.message_passing.moves.move import Derivatives, Move, Run, unwatched
+from isinglass.inference.message_passing.table_places import table_places
+from isinglass.inference.message_passing.tape import Tape
+from isinglass.inference.result import Gradients, is_nothing
+from isinglass.potentials import LogTables
+from isinglass.segments import largest_parts
+from isinglass.typing import Mask
+
+ROUNDING = 1e-15  # of what there was of a derivative: no less is waited for
+LEAST_STEPS = 100  # that are tried before a derivative is refused
+HOPELESS = 1e12  # times what there was: it is refused at once
+
+Sizes = NDArray[np.float64]  # (parts, components)
+
+
+@dataclass(frozen=True, eq=False)
+class Cotangents:
+    """Derivatives of a loss by log Z of each component, and by the flat beliefs of variables and factors."""
+
+    log_z: NDArray[Any]
+    variables: NDArray[Any]
+    factors: NDArray[Any]
+
+
+def gradients(engine: Engine, outcome: Outcome, bars: Cotangents) -> Gradients:
+    """Carry derivatives back through the read-out and every iteration.
+
+    Those by the counting numbers take longer, and are found when they are first asked for.
+    """
+    total, initial = _derivatives(engine, outcome, bars, counting=False)
+    groups = _by_tables(engine, total, bars.log_z)
+    first = engine.potentials
+    by_factor: Sequence[Any] = LogTables(engine.graph, groups, first.table_ids)
+    if len(engine.stages) > 1:
+        by_factor = [
+            LogTables(engine.graph, [group[t] for group in groups], stage.table_ids)
+            for t, stage in enumerate(engine.stages)
+        ]
+    return Gradients(groups, by_factor, initial, total.damping[0], lambda: _by_counting(engine, outcome, bars))
+
+
+def _derivatives(
+    engine: Engine, outcome: Outcome, bars: Cotangents, counting: bool
+) -> tuple[Derivatives, NDArray[Any]]:
+    """Reverse all runs; return the totals and the derivatives by the initial messages."""
+    edges, dtype = engine.edges, engine.potentials.dtype
+    size, total = edges.start[-1], _nothing_yet(engine, counting)
+    if not is_nothing(bars.factors):
+        variables = bars.variables.copy()
+        move_unary_bars(engine.graph, bars.factors, variables)
+        bars = Cotangents(bars.log_z, variables, bars.factors)
+    initial = np.zeros(size, dtype)
+    for run, tape in outcome.runs:
+        assert tape is not None
+        total.m = np.zeros(size, dtype)
+        _reverse(engine, run, tape, outcome, bars, total)
+        if len(outcome.runs) == 1:
+            return total, total.m
+        entries = entries_of(edges, run.wanted)
+        initial[entries] += total.m[entries]
+    return total, initial
+
+
+def _nothing_yet(engine: Engine, counting: bool) -> Derivatives:
+    """Return derivatives that are zero so far."""
+    dtype, pool = engine.potentials.dtype, pool_of(engine.graph)
+    places = [table_places(p, model) for p, model in zip(engine.stages, engine.models, strict=True)]
+    total = Derivatives(
+        np.empty(0, dtype),
+        pool.take((int(engine.edges.start[-1]),), dtype),
+        [np.zeros_like(model.phi) for model in engine.models],
+        [np.zeros(of.size, dtype) for of in places],
+        places,
+        np.zeros(len(engine.edges.size) if counting else 0, dtype),
+        np.zeros(1, dtype),
+        np.zeros(engine.graph.n_components, bool),
+    )
+    pool.give_back_with(total, total.n)
+    return total
+
+
+def messages_back(
+    engine: Engine, outcome: Outcome, messages_bar: NDArray[Any]
+) -> tuple[NDArray[Any], tuple[NDArray[Any], ...]]:
+    """Carry derivatives by the logs of the last messages back to those of the first ones, and to the tables."""
+    total, initial = _nothing_yet(engine, False), np.zeros_like(messages_bar)
+    for run, tape in outcome.runs:
+        assert tape is not None
+        total.m = messages_bar.copy()
+        _steps_back(run, tape, total, run.wanted)
+        entries = entries_of(engine.edges, run.wanted)
+        initial[entries] = total.m[entries]
+    return initial, _by_tables(engine, total, np.zeros(engine.graph.n_components, messages_bar.dtype))
+
+
+def _reverse(engine: Engine, run: Run, tape: Tape, outcome: Outcome, bars: Cotangents, total: Derivatives) -> None:
+    """Reverse the read-out and the iterations of one run."""
+    from isinglass.kernels.numba.messages import adjoints
+
+    last = len(engine.models) - 1
+    by_links = bool(bars.log_z.any() or len(total.counting) or not is_nothing(bars.factors))
+    factors_bar = np.ascontiguousarray(bars.factors) if by_links else np.zeros(0, bars.variables.dtype)
+    adjoints.read_out_back(
+        engine.edges, run.span, run.stages[last], run.m, outcome.variables, outcome.factors, engine.first_belief,
+        run.log_zi, run.log_za, bars.log_z, bars.variables, factors_bar, by_links, total.bars(last), run.wanted,
+        run.scratch, run.states, run.ring,
+    )  # fmt: skip
+    converged = run.wanted & outcome.converged
+    if engine.plan.iterations is not None or not converged.any():
+        _steps_back(run, tape, total, run.wanted)
+        return
+    if (run.wanted & ~converged).any():
+        _steps_back(run, tape, total, run.wanted & ~converged)
+    started = total.m.copy()
+    started[entries_of(engine.edges, converged)] = 0  # a fixed point does not depend on the first messages
+    _fixed_point_back(engine, run, tape, converged, total)
+    total.m = started
+
+
+def _fixed_point_back(engine: Engine, run: Run, tape: Tape, converged: Mask, total: Derivatives) -> None:
+    """Reverse the last iteration at the last messages of the converged components until nothing is left."""
+    again = replace(run, m=run.m.copy(), spare=None, uniform=False)
+    step = tape.last_move.at_a_fixed_point().forward(again, 0, unwatched(converged), True)
+    step.move.finish(again)
+    after, sizes, limit = again.m, _sizes(engine, total.m), max(engine.plan.max_iter, LEAST_STEPS)
+    first = sizes.max(axis=0)
+    for t in range(limit + 1):
+        missing = _missing(engine, converged, sizes, total) if t else converged
+        if not missing.any():
+            return
+        if t == limit or not (_sizes(engine, total.m) <= HOPELESS * first)[:, missing].all():
+            break
+        total.m[entries_of(engine.edges, ~missing)] = 0
+        again.m = after.copy() if step.move.in_place else after
+        step.move.backward(again, step, missing, total)
+        step.move.finish_back(again, total)
+    raise InputError(
+        "tape",
+        "a fixed point whose derivative converges",
+        f"one where it grows, or has not died out after {limit} iterations",
+        "the fixed point is not stable (start_noise=1e-3 may leave it), or raise max_iter",
+    )
+
+
+def _missing(engine: Engine, converged: Mask, sizes: Sizes, total: Derivatives) -> Mask:
+    """Tell where something is left; `sizes`, the largest that there was, is brought up to date."""
+    now = _sizes(engine, total.m)
+    np.maximum(sizes, now, out=sizes)
+    missing: Mask = converged & ~(now <= max(engine.plan.tol, ROUNDING) * sizes).all(axis=0)
+    return missing
+
+
+def _sizes(engine: Engine, bars: NDArray[Any]) -> Sizes:
+    """Return the largest derivative by a log message of each component, of real and imaginary parts."""
+    return largest_parts(entry_components(engine.edges), bars, engine.graph.n_components)
+
+
+def _steps_back(run: Run, tape: Tape, total: Derivatives, among: Mask) -> None:
+    """Reverse the iterations of some components of a run; its messages are restored afterwards."""
+    final = run.m
+    previous: Move | None = None
+    for step in tape.backwards(run):
+        if previous is not None and step.move is not previous and not (step.move.floods and previous.floods):
+            previous.finish_back(run, total)
+        if step.move.in_place and run.m is final:
+            run.m = final.copy()
+        step.move.backward(run, step, step.active & among, total)
+        previous = step.move
+    if previous is not None:
+        previous.finish_back(run, total)
+    run.m = final
+
+
+def _by_tables(engine: Engine, total: Derivatives, z_bar: NDArray[Any]) -> tuple[NDArray[Any], ...]:
+    """Return the derivatives by the distinct tables; with a model for each iteration, stacked along a first axis."""
+    by_stage = []
+    for t, (potentials, model) in enumerate(zip(engine.stages, engine.models, strict=True)):
+        constant = z_bar if t == len(engine.stages) - 1 else np.zeros_like(z_bar)
+        psi_bar = total.places[t].sums(total.psi[t], len(model.psi))
+        by_stage.append(model.gradients(potentials, total.phi[t], psi_bar, constant))
+    if len(by_stage) == 1:
+        return by_stage[0]
+    return tuple(np.stack(group) for group in zip(*by_stage, strict=True))
+
+
+def _by_counting(engine: Engine, outcome: Outcome, bars: Cotangents) -> NDArray[Any]:
+    """Return the derivative by the counting number of each factor of arity two or more; zero for the others.
+
+    Through the effective tables psi = phi / c it is -<psi_bar, psi> / c, for which every link needs its own.
+    """
+    edges = engine.edges
+    own = Engine(engine.stages, engine.plan, engine.initial, own_tables=True)
+    replayed = own.run("full")
+    total, _ = _derivatives(own, replayed, bars, counting=True)
+    counting = total.counting
+    for model, psi_bar in zip(own.models, total.psi, strict=True):
+        product = psi_bar * np.where(model.psi.real > -np.inf, model.psi, 0)
+        for block in model.blocks:
+            shape = engine.graph.groups[block.group].shape
+            rows = model._rows(block, shape, product).sum(axis=1)
+            counting[block.links] -= rows / engine.plan.counting[block.links]
+    by_factor = np.zeros(engine.graph.n_factors, engine.potentials.dtype)
+    by_factor[edges.link_factor] = counting
+    return by_factor

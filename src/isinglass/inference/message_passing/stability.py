@@ -1,0 +1,78 @@
+"""Whether a fixed point of message passing is stable: the leading eigenvalue of its iteration.
+
+At a fixed point of m <- F(m), with logarithms of messages, a small change e becomes B e, with damping d
+
+    B  =  d I + (1 - d) J,      J  =  dF/dm,
+
+so that it dies out if the spectral radius of B is below one (Mooij and Kappen 2005). The radius is estimated by
+Arnoldi's method (1951): a few products with B', whose eigenvalues are those of B, span a space, and the largest
+eigenvalue of B' restricted to that space is taken. Each component has a space of its own, which begins with a random
+vector.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isinglass.graph.message_graph import Edges, entry_components
+from isinglass.inference.algorithm import FixedPoint
+from isinglass.segments import place_in
+
+PRODUCTS, ROOM = 80, 2**28  # at most so many, and bytes for the vectors that they give
+NOTHING = 1e-10  # of a vector of length one: what is left of it lies in the space
+
+Numbers = NDArray[np.float64]
+
+
+def spectral_radii(equations: FixedPoint, edges: Edges, n_components: int, damping: float) -> Numbers:
+    """Estimate the spectral radius of the damped iteration of each component."""
+    space = _Space(entry_components(edges), n_components)
+    products = min(PRODUCTS, max(20, ROOM // (8 * max(1, len(space.owner)))))
+    change = space.normalised(noise_of_messages(edges, 0))
+    basis, restricted = [change], np.zeros((n_components, products, products))
+    for k in range(products):
+        change = damping * change + (1 - damping) * equations.back(change)[0].real
+        before = space.lengths(change)
+        for _ in range(2):  # the second time for rounding
+            for j, one in enumerate(basis):
+                along = space.dot(one, change)
+                change = change - along[space.owner] * one
+                restricted[:, j, k] += along
+        change = space.normalised(change, NOTHING * before)
+        if k + 1 == products or not change.any():
+            break
+        restricted[:, k + 1, k] = space.last
+        basis.append(change)
+    radii: Numbers = np.abs(np.linalg.eigvals(restricted)).max(axis=1, initial=0.0)
+    return radii
+
+
+class _Space:
+    """Vectors of message entries, with a length for each component."""
+
+    def __init__(self, owner: NDArray[np.int64], n: int) -> None:
+        self.owner, self.n, self.last = owner, n, np.zeros(n)
+
+    def dot(self, one: Numbers, two: Numbers) -> Numbers:
+        """Multiply component by component."""
+        return np.bincount(self.owner, one * two, self.n).astype(np.float64, copy=False)
+
+    def lengths(self, values: Numbers) -> Numbers:
+        """Return the length of each component."""
+        lengths: Numbers = np.sqrt(self.dot(values, values))
+        return lengths
+
+    def normalised(self, values: Numbers, least: Numbers | float = 0.0) -> Numbers:
+        """Divide by the lengths, which are kept in `last`; what is no longer than `least` becomes zero."""
+        lengths = self.lengths(values)
+        self.last = np.where(lengths > least, lengths, 0.0)
+        scale: Numbers = np.divide(1.0, self.last, out=np.zeros(self.n), where=self.last > 0)
+        return values * scale[self.owner]
+
+
+def noise_of_messages(edges: Edges, seed: int) -> Numbers:
+    """Draw a normal number for each entry of a message, by its place in its component alone."""
+    place = place_in(entry_components(edges))
+    noise: Numbers = np.random.default_rng(seed).normal(size=int(place.max(initial=-1)) + 1)[place]
+    return noise

@@ -1,0 +1,113 @@
+"""Which states and configurations hard zeros and evidence leave, and what that ties together.
+
+A configuration goes if its table forbids it or one of its states is gone; a state goes if a factor leaves no
+configuration with it (arc consistency). What is left of a link may still tie variables: if, say, only equal states are
+allowed, then so are only equal beliefs. Such *ties* are the vectors z with z'(marginals) = 0 for every configuration
+that is left, beyond the trivial ones.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+from scipy.linalg import null_space
+
+from isinglass.errors import ImpossibleEvidenceError
+from isinglass.graph.factor_graph import FactorGroup, iter_groups
+from isinglass.graph.layout import belief_entries, first_states
+from isinglass.inference.evidence import impossible
+from isinglass.potentials import Potentials
+from isinglass.typing import FloatArray, IntArray, Mask
+
+
+class Support(NamedTuple):
+    """Which states of variables and configurations of factors (flat, as in results) are left."""
+
+    states: Mask
+    entries: Mask
+
+    @property
+    def full(self) -> bool:
+        """Whether nothing was removed."""
+        return bool(self.states.all() and self.entries.all())
+
+    @property
+    def key(self) -> bytes:
+        """What the support is, for a cache."""
+        return b"" if self.full else np.packbits(self.states).tobytes() + b"/" + np.packbits(self.entries).tobytes()
+
+
+def support_of(potentials: Potentials) -> Support:
+    """Remove what is forbidden until every state that is left has a configuration in every factor."""
+    graph, first = potentials.graph, first_states(potentials.graph)
+    states, entries = np.ones(int(first[-1]), bool), np.ones(belief_entries(graph), bool)
+    for variable, state in potentials.evidence.items():
+        states[first[variable] : first[variable + 1]] = False
+        states[first[variable] + state] = True
+    soft = all((tables.real > -np.inf).all() for tables in potentials.groups)
+    if not soft:
+        for (_, part), tables, ids in zip(iter_groups(graph), potentials.groups, potentials.table_ids, strict=True):
+            entries[part] = (tables.real > -np.inf)[ids].ravel()
+    support = Support(states, entries)
+    while not (soft and states.all()) and _narrow(potentials, support):
+        pass
+    counts = np.add.reduceat(states, first[:-1], dtype=np.int64) if len(states) else np.zeros(0, np.int64)
+    constants = [entries[part] for group, part in iter_groups(graph) if group.arity == 0]
+    if (counts == 0).any() or not all(part.all() for part in constants):
+        raise ImpossibleEvidenceError(impossible(potentials))
+    return support
+
+
+def _narrow(potentials: Potentials, support: Support) -> bool:
+    """Pass once over all factors; tell whether anything went."""
+    graph, first = potentials.graph, first_states(potentials.graph)
+    before = int(support.states.sum()) + int(support.entries.sum())
+    for group, part in iter_groups(graph):
+        if not len(group) or group.arity == 0:
+            continue
+        left = support.entries[part].reshape(len(group), *group.shape)
+        for slot, card in enumerate(group.shape):
+            places = first[group.scopes[:, slot]][:, None] + np.arange(card)
+            left &= support.states[places].reshape(_along(group, slot, len(group)))
+        for slot, card in enumerate(group.shape):
+            places = first[group.scopes[:, slot]][:, None] + np.arange(card)
+            others = tuple(a + 1 for a in range(group.arity) if a != slot)
+            gone = places[~left.any(axis=others)]
+            support.states[gone] = False
+        support.entries[part] = left.ravel()
+    return int(support.states.sum()) + int(support.entries.sum()) < before
+
+
+def _along(group: FactorGroup, slot: int, length: int) -> list[int]:
+    return [length] + [k if a == slot else 1 for a, k in enumerate(group.shape)]
+
+
+def ties_of(digits: IntArray, cards: tuple[int, ...]) -> FloatArray:
+    """Return the ties of a link, (ties, states of its slots), from the configurations that are left.
+
+    Examples
+    --------
+    >>> ties_of(np.array([[0, 0], [1, 1]]), (2, 2)).shape
+    (1, 4)
+    >>> ties_of(np.array([[0, 0], [0, 1], [1, 1]]), (2, 2)).shape
+    (0, 4)
+    """
+    return _ties(digits.tobytes(), digits.shape, cards)
+
+
+@lru_cache(maxsize=4096)
+def _ties(digits: bytes, shape: tuple[int, int], cards: tuple[int, ...]) -> FloatArray:
+    states = np.frombuffer(digits, np.int64).reshape(shape)
+    starts = np.concatenate([[0], np.cumsum(cards)])
+    marginals = np.zeros((len(states), starts[-1]))
+    for slot, start in enumerate(starts[:-1]):
+        marginals[np.arange(len(states)), start + states[:, slot]] = 1
+    trivial = np.zeros((len(cards) - 1, starts[-1]))
+    for slot in range(1, len(cards)):
+        trivial[slot - 1, : starts[1]] = 1
+        trivial[slot - 1, starts[slot] : starts[slot + 1]] = -1
+    found: FloatArray = null_space(np.concatenate([marginals, trivial])).T
+    found[np.abs(found) < 1e-12] = 0
+    return found

@@ -1,0 +1,109 @@
+"""Arithmetic in three semirings, chosen by the *type* of an argument, so that compiled loops have no branches.
+
+    SUM      = ()        values are linear; + and *
+    LOG_SUM  = (0,)      values are logarithms; log-sum-exp and +
+    LOG_MAX  = (0, 0)    values are logarithms; max and +
+
+The length of a tuple is a constant to the compiler. Values are float64, or complex128 for derivatives by a
+complex step: comparisons look at the real part. A hard zero is 0, or -inf; ``units(dtype, ring)`` holds the zero
+and the one of a ring, in its dtype.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isinglass.runtime.jit import inner
+
+Ring = tuple[()] | tuple[int] | tuple[int, int]
+SUM: Ring = ()
+LOG_SUM: Ring = (0,)
+LOG_MAX: Ring = (0, 0)
+
+SAFE = 1e-290
+
+
+def units(dtype: Any, ring: Ring) -> NDArray[Any]:
+    """Return the zero and the one of a ring."""
+    return np.array([0.0, 1.0] if ring == SUM else [-np.inf, 0.0], dtype)
+
+
+@inner
+def is_zero(value, ring):
+    """Tell whether a value is a hard zero."""
+    return value.real == 0 if len(ring) == 0 else value.real == -np.inf
+
+
+@inner
+def product(one, two, ring):
+    """Multiply two values."""
+    return one * two if len(ring) == 0 else one + two
+
+
+@inner
+def underflows(result, one, two, ring):
+    """Tell whether a product of two non-zero linear values left the safe range."""
+    return len(ring) == 0 and result.real < SAFE and one.real != 0 and two.real != 0
+
+
+@inner
+def power(value, exponent, ring):
+    """Raise to a power; a hard zero stays one."""
+    if is_zero(value, ring):
+        return value
+    return value**exponent if len(ring) == 0 else value * exponent
+
+
+@inner
+def quotient(one, two, ring):
+    """Divide; zero by zero is zero."""
+    if is_zero(two, ring):
+        return two
+    return one / two if len(ring) == 0 else one - two
+
+
+@inner
+def log_add(one, two):
+    """Log of the sum of two exponentials."""
+    if one.real == -np.inf:
+        return two
+    if two.real == -np.inf:
+        return one
+    if one.real >= two.real:
+        return one + np.log(1 + np.exp(two - one))
+    return two + np.log(1 + np.exp(one - two))
+
+
+@inner
+def plus(one, two, ring):
+    """Add two values: +, log-sum-exp, or the larger one."""
+    if len(ring) == 0:
+        return one + two
+    if len(ring) == 1:
+        return log_add(one, two)
+    return two if two.real > one.real else one
+
+
+@inner
+def share(part, whole, ring):
+    """Return part / whole as a linear number, zero where both are hard zeros; in LOG_MAX, one if they are equal."""
+    if len(ring) == 0:
+        return part / whole if whole.real != 0 else part
+    if len(ring) == 2:
+        return part * 0 + 1 if part.real == whole.real else part * 0
+    return np.exp(part - whole)
+
+
+@inner
+def linear(value, ring):
+    """Return a value as a linear number."""
+    return value if len(ring) == 0 else np.exp(value)
+
+
+@inner
+def logarithm(value, ring):
+    """Return the logarithm of a value."""
+    return np.log(value) if len(ring) == 0 else value

@@ -1,0 +1,1 @@
+"""Chains with one transition table: forward-backward, best paths, sparse features."""

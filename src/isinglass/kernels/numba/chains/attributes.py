@@ -1,0 +1,109 @@
+"""Sparse features times weights, and back: the two long loops of a chain model with binary attributes.
+
+    scores_t(x)  =  sum_a X_ta W_a(x)              `sum_rows`, `add_entries`: token by token
+    dL/dW_a(x)   =  sum_t X_ta dL/dscores_t(x)     `sum_rows`, `collect_entries`: attribute by attribute
+
+X is sparse, twice: by tokens for the first sum, by attributes for the second, so that each sum is written by one thread
+and in one sequence, whatever the number of threads. An attribute that has a weight for most labels keeps a whole row of
+them (rows); one with few has a list of labels and weights (entries). Rows are padded to LANES numbers, which
+accumulate in registers; what an attribute costs is then one load and two operations for each lane.
+
+Traffic, for T tokens with n attributes each and K labels: T n K reads of 8 bytes each way, from the weights (where
+attributes follow a Zipf law most are in a cache) and from the derivatives (which stream for frequent attributes), and
+as many multiplications and additions. 204,000 tokens, 10 attributes, 24 lanes: 0.39 GB and 0.1 Gflop each way, 20 ms at
+the 20 GB/s of memory. Measured: 25 to 35 ms each way.
+
+`step` is 0 where all values are equal, and `values` holds just one.
+"""
+
+from __future__ import annotations
+
+from isinglass.kernels.numba.arithmetic.indexing import ix
+from isinglass.runtime.jit import compiled, unrolled
+
+LANES = 8
+"""Numbers that a row of labels is padded to a multiple of; written out below."""
+
+
+@compiled
+def split_kinds(starts, columns, values, step, rich, number, first, second):
+    """Cut a sparse matrix by tokens in two: attributes that are rich, and others, each with numbers of their own.
+
+    `first` and `second` hold starts (tokens + 1,), and columns and values with room for all entries.
+    """
+    (starts1, columns1, values1), (starts2, columns2, values2) = first, second
+    p1 = p2 = 0
+    for t in range(len(starts) - 1):
+        starts1[ix(t)], starts2[ix(t)] = p1, p2
+        for p in range(starts[ix(t)], starts[ix(t + 1)]):
+            a = ix(columns[ix(p)])
+            if rich[a]:
+                columns1[ix(p1)] = number[a]
+                if step:
+                    values1[ix(p1)] = values[ix(p)]
+                p1 += 1
+            else:
+                columns2[ix(p2)] = number[a]
+                if step:
+                    values2[ix(p2)] = values[ix(p)]
+                p2 += 1
+    starts1[ix(len(starts) - 1)], starts2[ix(len(starts) - 1)] = p1, p2
+
+
+@compiled
+def carry(first, last, sources, values, targets, out):
+    """Copy numbers `first` to `last` from their sources to their targets, between theta and rows."""
+    for i in range(first, last):
+        out[ix(targets[ix(i)])] = values[ix(sources[ix(i)])]
+
+
+@unrolled
+def sum_rows(first, last, starts, columns, values, step, rows, out):
+    """Write, for places `first` to `last`, the sums over their columns of value times row, rows (columns, width).
+
+    From attributes to the scores of tokens, and from the derivatives of tokens to those of attributes.
+    """
+    for t in range(first, last):
+        for b in range(0, out.shape[1], 8):
+            c0 = c1 = c2 = c3 = c4 = c5 = c6 = c7 = 0.0
+            for p in range(starts[ix(t)], starts[ix(t + 1)]):
+                a, x = ix(columns[ix(p)]), values[ix(p * step)]
+                c0 += x * rows[a, ix(b)]
+                c1 += x * rows[a, ix(b + 1)]
+                c2 += x * rows[a, ix(b + 2)]
+                c3 += x * rows[a, ix(b + 3)]
+                c4 += x * rows[a, ix(b + 4)]
+                c5 += x * rows[a, ix(b + 5)]
+                c6 += x * rows[a, ix(b + 6)]
+                c7 += x * rows[a, ix(b + 7)]
+            r = ix(t - first)
+            out[r, ix(b)] = c0
+            out[r, ix(b + 1)] = c1
+            out[r, ix(b + 2)] = c2
+            out[r, ix(b + 3)] = c3
+            out[r, ix(b + 4)] = c4
+            out[r, ix(b + 5)] = c5
+            out[r, ix(b + 6)] = c6
+            out[r, ix(b + 7)] = c7
+
+
+@compiled
+def add_entries(first, last, starts, columns, values, step, first_entry, labels, weights, scores):
+    """Add, to the scores of tokens, the weights of attributes with lists of labels."""
+    for t in range(first, last):
+        r = ix(t - first)
+        for p in range(starts[ix(t)], starts[ix(t + 1)]):
+            a, x = columns[ix(p)], values[ix(p * step)]
+            for e in range(first_entry[ix(a)], first_entry[ix(a + 1)]):
+                scores[r, ix(labels[ix(e)])] += x * weights[ix(e)]
+
+
+@compiled
+def collect_entries(first, last, starts, tokens, values, step, first_entry, labels, slopes, targets, gradient):
+    """Write the sums over tokens of attributes `first` to `last` that have lists of labels, each to its target."""
+    for a in range(first, last):
+        for e in range(first_entry[ix(a)], first_entry[ix(a + 1)]):
+            x, total = ix(labels[ix(e)]), 0.0
+            for p in range(starts[ix(a)], starts[ix(a + 1)]):
+                total += values[ix(p * step)] * slopes[ix(tokens[ix(p)]), x]
+            gradient[ix(targets[ix(e)])] = total

@@ -1,0 +1,1 @@
+"""Convex free energies: Newton steps, sparse factorisations, messages."""

@@ -1,0 +1,1 @@
+"""Message passing on regular grids: flooding and sweeps, in planes."""

@@ -1,0 +1,1 @@
+"""Exact inference on a bucket tree: sums, samples and best assignments."""

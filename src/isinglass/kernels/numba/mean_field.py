@@ -1,0 +1,351 @@
+"""Mean field: expectations, coordinate ascent on the lower bound, and their reverse.
+
+With q(x) = prod_i q_i(x_i), phi_i the log potential of variable i and phi_a the log table of link a:
+
+    t_i(x_i)  =  phi_i(x_i) + sum_{a at i} sum_{x_a with x_i} phi_a(x_a) prod_{j in a, j != i} q_j(x_j)
+    q_i       =  exp(t_i) / sum exp(t_i)                                       one variable after the other
+    log Z    >=  sum_i <q_i, phi_i - log q_i> + sum_a <prod q, phi_a>          monotone in every update
+
+(Wainwright and Jordan 2008, section 5.3). If q is a product of trees instead, whose links C have beliefs of their own,
+
+    log Z    >=  sum_i <q_i, phi_i - (1 - d_i) log q_i> + sum_{a in C} <q_a, phi_a - log q_a>
+                 + sum_{a not in C} <prod q, phi_a>                            d_i: links of C at i
+
+and t_i sums over the links not in C (structured mean field). All values are logarithms but q. A product that is
+zero counts nothing, whatever it multiplies: 0 (-inf) = 0; so a state that meets a hard zero with positive probability
+gets none.
+
+Reverse, last update first: t_bar = q (q_bar - <q, q_bar>), which goes to phi_i, to the tables with the weights above,
+and to the other variables' q. Hard zeros do not move.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from isinglass.kernels.numba.messages.updates import advance
+from isinglass.runtime.jit import compiled, inner
+
+LEAST = 1e-290  # probabilities below are as good as none
+
+
+@compiled
+def relative(value, top):
+    """Return exp(value - top); zero for -inf."""
+    return np.exp(value - top) if value.real > -np.inf else np.exp(top - top) * 0
+
+
+@compiled
+def two_targets(i, near, at, phi, table, q):
+    """Return t_i of a variable of two states around which all links are pairs."""
+    first = near.first_state[i]
+    low, high = phi[first], phi[first + np.uint64(1)]
+    for e in range(near.first[i], near.first[i + 1]):
+        for b in range(near.states[e]):
+            weight = q[near.place[e] + b]
+            if weight.real != 0:
+                entry = at[e] + b * near.step[e]
+                low += weight * table[entry]
+                high += weight * table[entry + near.own[e]]
+    return low, high
+
+
+@compiled
+def pair_targets(e, card, near, at, table, q, t):
+    """Add the expectation of a link of two variables to t."""
+    for b in range(near.states[e]):
+        weight = q[near.place[e] + b]
+        if weight.real != 0:
+            entry = at[e] + b * near.step[e]
+            for a in range(card):
+                t[a] += weight * table[entry + a * near.own[e]]
+
+
+@compiled
+def link_targets(f, slot, edges, table, at, q, t, digits):
+    """Add the expectation of link f to t, for each state of one of its slots."""
+    first, last = edges.first_slot[f], edges.first_slot[f + 1]
+    for j in range(last - first):
+        digits[j] = 0
+    for entry in range(edges.size[f]):
+        weight = q[edges.first_state[edges.slot_variable[first]]] * 0 + 1
+        for j in range(first, last):
+            if j != slot:
+                weight *= q[edges.first_state[edges.slot_variable[j]] + digits[j - first]]
+        if weight.real != 0:
+            t[digits[slot - first]] += weight * table[at + entry]
+        advance(first, last, edges.slot_edge, edges.start, digits, ())
+
+
+@compiled
+def targets(i, near, edges, at, phi, table, q, t, digits):
+    """Write t_i."""
+    for a in range(near.cards[i]):
+        t[a] = phi[near.first_state[i] + a]
+    for e in range(near.first[i], near.first[i + 1]):
+        if near.states[e] > 0:
+            pair_targets(e, near.cards[i], near, at, table, q, t)
+        else:
+            link_targets(near.link[e], near.slot[e], edges, table, np.int64(at[e]), q, t, digits)
+
+
+@inner
+def far(one, two, new_one, new_two):
+    """Return tanh(d / 4), where the logarithms of two probabilities have moved apart by d; zeros do not move.
+
+    With x = new_one two and y = one new_two it is |sqrt x - sqrt y| / (sqrt x + sqrt y).
+    """
+    x, y = new_one * two, one * new_two
+    return abs(x - y) / (x + y + 2 * np.sqrt(x * y) + LEAST)
+
+
+@compiled
+def update_two(i, near, at, phi, table, q):
+    """Update a variable of two states; return how far they moved apart, -1 if no state is possible."""
+    low, high = two_targets(i, near, at, phi, table, q)
+    if max(low.real, high.real) == -np.inf:
+        return -1.0
+    if low.real >= high.real:
+        ratio = relative(high, low)
+        low = 1 / (1 + ratio)
+        high = ratio * low
+    else:
+        ratio = relative(low, high)
+        high = 1 / (1 + ratio)
+        low = ratio * high
+    k = near.first_state[i]
+    change = far(q[k].real, q[k + np.uint64(1)].real, low.real, high.real)
+    q[k], q[k + np.uint64(1)] = low, high
+    return change
+
+
+@compiled
+def update_many(i, near, edges, at, phi, table, q, t, digits):
+    """Update any variable; return how far its states moved apart, -1 if no state is possible."""
+    targets(i, near, edges, at, phi, table, q, t, digits)
+    first, card = near.first_state[i], near.cards[i]
+    top = t[0].real
+    for a in range(card):
+        top = max(top, t[a].real)
+    if top == -np.inf:
+        return -1.0
+    total = q[first] * 0
+    for a in range(card):
+        t[a] = relative(t[a], top)
+        total += t[a]
+    most, least = 0.0, np.inf
+    for a in range(card):
+        value = t[a] / total
+        ratio = (value.real + LEAST) / (q[first + a].real + LEAST)
+        most, least = max(most, ratio), min(least, ratio)
+        q[first + a] = value
+    root = np.sqrt(least / most)
+    return (1 - root) / (1 + root)
+
+
+@compiled
+def ascend(near, edges, at, phi, table, q, active, residual, possible, t, digits):
+    """Update every active variable once; a t_i of all -inf clears `possible`."""
+    residual[:] = 0
+    for i in range(len(near.pairs)):
+        c = edges.variable_component[i]
+        if not active[c]:
+            continue
+        if near.pairs[i] and near.cards[i] == 2:
+            change = update_two(i, near, at, phi, table, q)
+        else:
+            change = update_many(i, near, edges, at, phi, table, q, t, digits)
+        if change < 0:
+            possible[c] = False
+        residual[c] = max(residual[c], change)
+
+
+@compiled
+def expect(variables, active, near, edges, at, phi, table, q, target, t, digits):
+    """Write t_i of the given variables, in the active components, into the flat `target`."""
+    for i in variables:
+        if active[edges.variable_component[i]]:
+            targets(i, near, edges, at, phi, table, q, t, digits)
+            for a in range(near.cards[i]):
+                target[near.first_state[i] + a] = t[a]
+                if t[a].real == -np.inf:
+                    target[near.first_state[i] + a] = -np.inf  # whatever an imaginary part has become
+
+
+@compiled
+def lower_bound(edges, own, chosen, phi, table, starts, q, log_z, factors, first_belief, digits):
+    """Add the bound of each component to `log_z`; write the beliefs of links not chosen, which are products.
+
+    `own` is 1 - d_i for each variable; `factors` already holds the beliefs of the chosen links.
+    """
+    for i in range(len(edges.cards)):
+        for k in range(edges.first_state[i], edges.first_state[i + 1]):
+            if q[k].real != 0:
+                log_z[edges.variable_component[i]] += q[k] * (phi[k] - own[i] * np.log(q[k]))
+    for f in range(len(edges.size)):
+        c = edges.component[f]
+        if chosen[f]:
+            for entry in range(edges.size[f]):
+                weight = factors[first_belief[f] + entry]
+                if weight.real != 0:
+                    log_z[c] += weight * (table[starts[f] + entry] - np.log(weight))
+            continue
+        products(f, edges, q, factors, first_belief[f], digits)
+        for entry in range(edges.size[f]):
+            weight = factors[first_belief[f] + entry]
+            if weight.real != 0:
+                log_z[c] += weight * table[starts[f] + entry]
+
+
+@compiled
+def all_products(edges, q, factors, first_belief, digits):
+    """Give every link the product of its variables' beliefs."""
+    for f in range(len(edges.size)):
+        products(f, edges, q, factors, first_belief[f], digits)
+
+
+@compiled
+def products(f, edges, q, out, start, digits):
+    """Write the product of the beliefs of link f's variables."""
+    first, last = edges.first_slot[f], edges.first_slot[f + 1]
+    if last - first == 2:
+        pair_products(edges.slot_variable[first], edges.slot_variable[first + 1], edges, q, out, start)
+        return
+    for j in range(last - first):
+        digits[j] = 0
+    for entry in range(edges.size[f]):
+        weight = q[edges.first_state[edges.slot_variable[first]] + digits[0]]
+        for j in range(first + 1, last):
+            weight *= q[edges.first_state[edges.slot_variable[j]] + digits[j - first]]
+        out[start + entry] = weight
+        advance(first, last, edges.slot_edge, edges.start, digits, ())
+
+
+@compiled
+def pair_products(i, j, edges, q, out, start):
+    """Write the product of two variables' beliefs."""
+    for a in range(edges.cards[i]):
+        weight = q[edges.first_state[i] + a]
+        for b in range(edges.cards[j]):
+            out[start + a * edges.cards[j] + b] = weight * q[edges.first_state[j] + b]
+
+
+@compiled
+def product_back(f, skip, edges, table, at, q, bars, q_bar, table_bar, digits):
+    """Reverse <bars, products of q times the log table> over the slots but `skip` (none if it is -1).
+
+    ``bars`` weighs an entry by the state of the slot `skip`, or, without one, is a single number.
+    """
+    first, last = edges.first_slot[f], edges.first_slot[f + 1]
+    for j in range(last - first):
+        digits[j] = 0
+    for entry in range(edges.size[f]):
+        bar = bars[digits[skip - first]] if skip >= 0 else bars[0]
+        value = table[at + entry]
+        if value.real > -np.inf and bar != 0:
+            weight = bar
+            for j in range(first, last):
+                if j != skip:
+                    weight *= q[edges.first_state[edges.slot_variable[j]] + digits[j - first]]
+            table_bar[at + entry] += weight
+            one_out(first, last, skip, edges, q, bar * value, q_bar, digits)
+        advance(first, last, edges.slot_edge, edges.start, digits, ())
+
+
+@compiled
+def one_out(first, last, skip, edges, q, bar, q_bar, digits):
+    """Add to each slot's q_bar `bar` times the product of the other slots' q (without `skip`)."""
+    for j in range(first, last):
+        if j == skip:
+            continue
+        weight = bar
+        for other in range(first, last):
+            if other != j and other != skip:
+                weight *= q[edges.first_state[edges.slot_variable[other]] + digits[other - first]]
+        q_bar[edges.first_state[edges.slot_variable[j]] + digits[j - first]] += weight
+
+
+@compiled
+def pair_back(e, card, near, at, table, q, t_bar, q_bar, table_bar):
+    """Reverse `pair_targets`."""
+    for a in range(card):
+        bar = t_bar[a]
+        if bar == 0:
+            continue
+        for b in range(near.states[e]):
+            entry = a * near.own[e] + b * near.step[e]
+            value = table[at[e] + entry]
+            if value.real > -np.inf:
+                table_bar[at[e] + entry] += bar * q[near.place[e] + b]
+                q_bar[near.place[e] + b] += bar * value
+
+
+@compiled
+def targets_back(i, near, edges, at, table, q, t_bar, q_bar, phi_bar, table_bar, digits):
+    """Reverse `targets`."""
+    for a in range(near.cards[i]):
+        phi_bar[near.first_state[i] + a] += t_bar[a]
+    for e in range(near.first[i], near.first[i + 1]):
+        if near.states[e] > 0:
+            pair_back(e, near.cards[i], near, at, table, q, t_bar, q_bar, table_bar)
+        else:
+            product_back(near.link[e], near.slot[e], edges, table, np.int64(at[e]), q, t_bar, q_bar, table_bar,
+                         digits)  # fmt: skip
+
+
+@compiled
+def expect_back(variables, active, near, edges, at, table, q, target_bar, q_bar, phi_bar, table_bar, t,
+                digits):  # fmt: skip
+    """Reverse `expect`."""
+    for i in variables:
+        if active[edges.variable_component[i]]:
+            for a in range(near.cards[i]):
+                t[a] = target_bar[near.first_state[i] + a]
+            targets_back(i, near, edges, at, table, q, t, q_bar, phi_bar, table_bar, digits)
+
+
+@compiled
+def read_out_back(edges, own, chosen, phi, table, starts, q, factors, z_bar, factors_bar, first_belief, q_bar, phi_bar,
+                  table_bar, t, digits):  # fmt: skip
+    """Reverse `lower_bound`; q_bar and factors_bar already hold the derivatives by the beliefs, and get the rest."""
+    for i in range(len(edges.cards)):
+        z = z_bar[edges.variable_component[i]]
+        for k in range(edges.first_state[i], edges.first_state[i + 1]):
+            phi_bar[k] += z * q[k]
+            if q[k].real != 0:
+                q_bar[k] += z * (phi[k] - own[i] * (np.log(q[k]) + 1))
+    for f in range(len(edges.size)):
+        z = z_bar[edges.component[f]]
+        if chosen[f]:
+            for entry in range(edges.size[f]):
+                weight = factors[first_belief[f] + entry]
+                if weight.real != 0:
+                    table_bar[starts[f] + entry] += z * weight
+                    factors_bar[first_belief[f] + entry] += z * (table[starts[f] + entry] - np.log(weight) - 1)
+            continue
+        t[0] = z
+        product_back(f, -1, edges, table, starts[f], q, t, q_bar, table_bar, digits)
+        first, last = edges.first_slot[f], edges.first_slot[f + 1]
+        for j in range(last - first):
+            digits[j] = 0
+        for entry in range(edges.size[f]):
+            one_out(first, last, -1, edges, q, factors_bar[first_belief[f] + entry], q_bar, digits)
+            advance(first, last, edges.slot_edge, edges.start, digits, ())
+
+
+@compiled
+def ascend_back(near, edges, at, table, q, before, active, q_bar, phi_bar, table_bar, t, digits):
+    """Reverse one sweep of `ascend`; q is brought back to what it was `before`."""
+    for j in range(len(near.pairs)):
+        i = len(near.pairs) - 1 - j
+        if not active[edges.variable_component[i]]:
+            continue
+        first, card = near.first_state[i], near.cards[i]
+        mean = q[first] * q_bar[first]
+        for a in range(1, np.int64(card)):
+            mean += q[first + np.uint64(a)] * q_bar[first + np.uint64(a)]
+        for a in range(card):
+            t[a] = q[first + a] * (q_bar[first + a] - mean)
+            q[first + a] = before[first + a]
+            q_bar[first + a] = 0
+        targets_back(i, near, edges, at, table, q, t, q_bar, phi_bar, table_bar, digits)

@@ -1,0 +1,1 @@
+"""Message passing on any graph: updates, whole passes, their reverse, residuals."""

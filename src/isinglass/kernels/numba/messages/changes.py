@@ -1,0 +1,127 @@
+"""What a change of messages can do to a probability.
+
+A message that goes from m to m' multiplies beliefs by r(x) = m'(x) / m(x). Whatever the belief, no probability moves by
+more than
+
+    tanh(osc / 4),      osc  =  max_x log r(x) - min_x log r(x)
+
+(half of osc is the logarithm of the *dynamic range* of Ihler, Fisher and Willsky 2005). Unlike the change of a
+normalised message itself, which is never larger, it does not vanish where a message is nearly certain: at tables of
+tens of nats the small entries of messages decide, and they may move by many nats while all probabilities seem to stand
+still. An entry that becomes a hard zero, or is none any more, counts as the largest change there is, one.
+
+Damping d leaves 1 - d of the change of a logarithm, so that the change without damping is known from the damped one; it
+is known to so many units of rounding as d leaves.
+"""
+
+from __future__ import annotations
+
+from math import inf, log, sqrt, tanh
+
+import numpy as np
+
+from isinglass.kernels.numba.arithmetic.indexing import ix
+from isinglass.kernels.numba.arithmetic.semiring import is_zero
+from isinglass.runtime.jit import compiled, inner
+
+ROUNDING = 2.0**-52
+
+
+@inner
+def widest_ratio(old, at, new, to, card, ring):
+    """Return exp(osc), from the entry `at` of the old message and `to` of the new one; infinite if a zero changes."""
+    high, low = 0.0, inf
+    if len(ring) > 0:
+        high = -inf
+    for k in range(card):
+        before, after = old[ix(at + k)], new[ix(to + k)]
+        if is_zero(before, ring) or is_zero(after, ring):
+            if is_zero(before, ring) and is_zero(after, ring):
+                continue
+            return inf
+        ratio = after.real / before.real if len(ring) == 0 else after.real - before.real
+        if ratio != ratio:
+            return inf
+        high, low = max(high, ratio), min(low, ratio)
+    if low == inf:  # nothing but zeros
+        return 1.0
+    return high / low if len(ring) == 0 else np.exp(high - low)
+
+
+@inner
+def effect(ratio, damping):
+    """Return tanh(osc / 4) of the change without damping."""
+    if damping == 0:
+        return 1 - 2 / (sqrt(ratio) + 1)
+    return tanh((log(ratio) + 4 * ROUNDING) / (1 - damping) / 4)
+
+
+@compiled
+def effects(edges, span, old, new, damping, active, out, ring):
+    """Write the largest effect of a message's change, for each active component."""
+    for c in range(span.first_component, span.last_component):
+        if active[c]:
+            out[c] = 1.0
+    for i in range(span.first_variable, span.last_variable):
+        c = edges.variable_component[ix(i)]
+        if active[ix(c)]:
+            for e in range(edges.first_edge[ix(i)], edges.first_edge[ix(i + 1)]):
+                s = edges.start[ix(e)]
+                ratio = widest_ratio(old, s, new, s, edges.cards[ix(i)], ring)
+                out[c] = ratio if not ratio <= out[c] else out[c]
+    for c in range(span.first_component, span.last_component):
+        if active[c]:
+            out[c] = effect(out[c], damping)
+
+
+@compiled
+def imaginary_effects(edges, old, new, damping, active, moved, size, ring):
+    """Write the largest change, without damping, and size of an imaginary part of a log message of each component."""
+    for i in range(len(edges.cards)):
+        c = edges.variable_component[ix(i)]
+        if active[ix(c)]:
+            for s in range(edges.start[edges.first_edge[ix(i)]], edges.start[edges.first_edge[ix(i + 1)]]):
+                before, after = old[ix(s)], new[ix(s)]
+                if is_zero(before, ring) or is_zero(after, ring):
+                    continue
+                one = before.imag / before.real if len(ring) == 0 else before.imag
+                two = after.imag / after.real if len(ring) == 0 else after.imag
+                moved[c] = max(moved[c], abs(two - one) / (1 - damping))
+                size[c] = max(size[c], abs(two))
+
+
+@inner
+def widest_of_sites(old, new, d, start, stop, high, low):
+    """Return the largest ratio of ratios of positive messages from a direction to some sites."""
+    for k in range(old.shape[1]):
+        before, after = old[d, k, start:stop], new[d, k, start:stop]
+        if k == 0:
+            for x in range(len(before)):
+                high[ix(x)] = after[ix(x)] / before[ix(x)]
+                low[ix(x)] = high[ix(x)]
+        else:
+            for x in range(len(before)):
+                ratio = after[ix(x)] / before[ix(x)]
+                high[ix(x)] = ratio if ratio > high[ix(x)] else high[ix(x)]
+                low[ix(x)] = ratio if ratio < low[ix(x)] else low[ix(x)]
+    widest = 1.0
+    for x in range(stop - start):
+        ratio = high[ix(x)] / low[ix(x)]
+        widest = ratio if ratio > widest else widest
+    return widest
+
+
+@compiled
+def effects_in_planes(old, new, plane, pitch, active, first, last, high, low, out):
+    """Write the same for the planes of `grids`, without damping; `high` and `low` are scratch, for so many sites.
+
+    What lies beyond the first and the last row of a grid is never written, and not looked at.
+    """
+    for c in range(first, last):
+        if active[c]:
+            widest, end = 1.0, (c + 1) * plane - pitch
+            for d in range(old.shape[0]):
+                for start in range(c * plane + pitch, end, len(high)):
+                    stop = min(start + len(high), end)
+                    widest = max(widest, widest_of_sites(old, new, d, start, stop, high, low))
+            out[c] = effect(widest, 0.0)

@@ -1,0 +1,1 @@
+"""Loops over the structure of a graph: elimination, blocks, spanning trees."""

@@ -1,0 +1,337 @@
+"""What learning minimises for sequences: a loss of exact inference on chains, plus a penalty.
+
+    F(theta)  =  sum_s loss_s(theta)  +  sum_j l2_j theta_j²
+
+For the likelihood, dL/df_t(x) = p_t(x) - p_t(x given y) and dL/dg likewise, the second term an indicator where every
+label is known. Losses of beliefs go through the derivative of forward-backward along their own derivatives
+(`isinglass.inference.chain.derivative`). The pseudolikelihood and the local likelihood, of each
+label given its neighbours or only the one before it, need no inference.
+
+Sequences are done in pieces, on as many threads as wished; cuts and the order of sums depend on the data alone, so that
+the result has the same bits for any number of threads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property, partial
+from threading import local
+from typing import ClassVar
+
+import numpy as np
+
+from isinglass.errors import ImpossibleLabelError, InputError
+from isinglass.inference.chain import Posterior, Room, Transition, derivative, posterior, require_possible
+from isinglass.learning.optimizers.vectors import dot, entrywise, moved
+from isinglass.losses import CliqueLoss, Likelihood, Loss, Pseudolikelihood, UnivariateLoss
+from isinglass.losses.loss import LossFacts
+from isinglass.models.chain.attributes import aligned, width_of
+from isinglass.models.chain.label_states import LabelStates
+from isinglass.models.chain.model import PIECE, SequenceModel, Sequences, Tables, ends_of
+from isinglass.runtime.threads import Spreading
+from isinglass.typing import FloatArray, IntArray, Mask
+
+_FEWEST, _MOST_PAIRS = 64, 2**20
+_REMEDY = "a forbidden transition rules it out, or it underflows; use None (not observed) there"
+
+
+@dataclass(frozen=True, eq=False)
+class Piece:
+    """Some sequences with their labels and weights, as a loss sees them.
+
+    Attributes
+    ----------
+    first : int
+        The number of the first sequence, for errors.
+    offsets : int array (sequences + 1,)
+        From 0 on.
+    labels : int array (tokens,)
+        -1: not observed.
+    weights : array (tokens,)
+    states : LabelStates
+    """
+
+    first: int
+    offsets: IntArray
+    labels: IntArray
+    weights: FloatArray
+    states: LabelStates
+
+    @cached_property
+    def codes(self) -> IntArray:
+        """The state of each token, -1 where it is not known."""
+        return self.states.codes(self.labels, self.offsets)
+
+    @cached_property
+    def sequence_weights(self) -> FloatArray:
+        """The weight of each sequence, that of its first token; zero if no label of it is known."""
+        none = self._whole(self.labels < 0)
+        return np.where(none, 0.0, np.append(self.weights, 0.0)[self.offsets[:-1]])
+
+    @cached_property
+    def every(self) -> Mask:
+        """Whether all labels of a sequence are known, and count."""
+        return self._whole(self.labels >= 0) & (self.sequence_weights > 0)
+
+    @cached_property
+    def partly(self) -> IntArray:
+        """The sequences of which some labels are known, others not."""
+        return np.flatnonzero(~self.every & (self.sequence_weights > 0))
+
+    @cached_property
+    def after(self) -> IntArray:
+        """The tokens that have one before them in their sequence."""
+        inside = np.ones(len(self.labels), np.bool_)
+        inside[ends_of(self.offsets)[0]] = False
+        return np.flatnonzero(inside)
+
+    def _whole(self, what: Mask) -> Mask:
+        """Tell for which sequences something is true of all tokens."""
+        wrong = np.concatenate([[0], np.cumsum(~what)])
+        return np.asarray(wrong[self.offsets[1:]] == wrong[self.offsets[:-1]])
+
+    def refuse(self, token: int, got: str) -> None:
+        """Refuse the label of a token."""
+        s = int(np.searchsorted(self.offsets, token, "right")) - 1
+        where = f"{got}, at token {token - self.offsets[s]} of sequence {self.first + s}"
+        raise ImpossibleLabelError("Y", "labels that the model allows", where, _REMEDY)
+
+
+Sums = tuple[float, FloatArray]
+"""Of a piece: the value and the derivative by the transitions; that by the scores is written to its place."""
+
+
+@dataclass(eq=False)
+class SequenceObjective:
+    """A function of the parameters: ``objective(theta)`` returns its value and gradient.
+
+    Parameters
+    ----------
+    model : SequenceModel
+    data : Sequences
+    labels : int array (tokens,)
+        -1 where a label was not observed.
+    loss : Loss
+    l2 : float or array (size,)
+    weights : array (tokens,), optional
+        For the likelihood equal within a sequence.
+    threads : int
+    """
+
+    model: SequenceModel
+    data: Sequences
+    labels: IntArray
+    loss: Loss
+    l2: float | FloatArray = 0.0
+    weights: FloatArray | None = None
+    threads: int = 1
+
+    def __post_init__(self) -> None:
+        self.of_piece = piece_loss(self.loss)
+        self.spread = Spreading(self.threads)
+        self.penalty = np.broadcast_to(np.asarray(self.l2, np.float64), self.model.size)
+        self.rooms, self.slopes = local(), np.empty((0, 0))
+        paired = isinstance(self.loss, UnivariateLoss | CliqueLoss)  # their derivatives need the beliefs of all pairs
+        most = min(PIECE, max(_FEWEST, _MOST_PAIRS // self.model.states.count**2)) if paired else PIECE
+        self.pieces = [(first, last, self._piece(first, last)) for first, last in self.data.pieces(most)]
+
+    def __call__(self, theta: FloatArray) -> tuple[float, FloatArray]:
+        """Return value and gradient."""
+        model, data = self.model, self.data
+        tables = model.tables(theta, data.tokens)
+        slopes = self.slopes = (
+            self.slopes if self.slopes.size else aligned(data.n_tokens, width_of(model.features.card))
+        )
+        one = partial(self._sums, tables, Transition(tables.transition), slopes)
+        found = self.spread(one, self.pieces)
+        gradient, n = np.empty(model.size), model.features.size
+        data.tokens.transpose(slopes, self.spread, gradient[:n])
+        k, (begins, ends) = model.features.card, ends_of(data.offsets)
+        edges = [slopes[tokens, :k].sum(axis=0) if model.boundary else slopes[:0] for tokens in (begins, ends)]
+        gradient[n:] = model.others(np.sum([pairs for _, pairs in found], axis=0), *edges)
+        pull = entrywise(np.multiply, self.penalty, theta)
+        value = float(np.sum([value for value, _ in found]) + dot(pull, theta))
+        return value, moved(gradient, 2.0, pull)
+
+    @property
+    def iterations(self) -> int:
+        """One: inference is exact."""
+        return 1
+
+    @property
+    def converged_share(self) -> float:
+        """One: inference is exact."""
+        return 1.0
+
+    def unpenalised(self, theta: FloatArray) -> float:
+        """Return the value without penalties."""
+        return self(theta)[0] - float(np.sum(self.l2 * theta * theta))
+
+    def _piece(self, first: int, last: int) -> Piece:
+        offsets = self.data.offsets[first : last + 1]
+        tokens = slice(int(offsets[0]), int(offsets[-1]))
+        weights = np.ones(tokens.stop - tokens.start) if self.weights is None else self.weights[tokens]
+        return Piece(first, offsets - offsets[0], self.labels[tokens], weights, self.model.states)
+
+    def _sums(
+        self, tables: Tables, transition: Transition, slopes: FloatArray, first: int, last: int, piece: Piece
+    ) -> Sums:
+        start, end = int(self.data.offsets[first]), int(self.data.offsets[last])
+        if not hasattr(self.rooms, "own"):
+            self.rooms.own = Room()
+        room: Room = self.rooms.own
+        scores = room.take("scores", end - start, width_of(transition.card))
+        self.data.scores(tables, first, last, scores)
+        if self.model.order == 1:
+            return self.of_piece(piece, scores, transition, slopes[start:end], room)
+        wide = room.take("slopes", *scores.shape)
+        sums = self.of_piece(piece, scores, transition, wide, room)
+        slopes[start:end, : piece.states.card] = piece.states.collect(wide[:, : transition.card])
+        return sums
+
+
+@dataclass(frozen=True)
+class LocalLikelihood(Loss):
+    """What a maximum entropy Markov model minimises: each label given the one before it (McCallum et al. 2000)."""
+
+    name: ClassVar[str] = "local"
+    facts: ClassVar[LossFacts] = LossFacts(
+        formula="-sum_t log p(y_t | y_{t-1}, x)",
+        convex=True,
+        consistent=True,
+        uses="potentials",
+        note="for models that are normalised locally; a token whose own label or the one before it is not observed is "
+        "left out",
+    )
+
+
+PieceLoss = Callable[[Piece, FloatArray, Transition, FloatArray, Room], Sums]
+"""From a piece, its scores (overwritten) and the transitions to its sums; derivatives by the scores: the last array."""
+
+
+def piece_loss(loss: Loss) -> PieceLoss:
+    """Return the function for the pieces of a loss."""
+    if isinstance(loss, Likelihood):
+        return likelihood
+    if isinstance(loss, Pseudolikelihood | LocalLikelihood):
+        return partial(conditional, isinstance(loss, Pseudolikelihood))
+    if isinstance(loss, UnivariateLoss):
+        return partial(univariate, loss)
+    if isinstance(loss, CliqueLoss):
+        return partial(clique, loss)
+    raise InputError("loss", "'cl', 'pseudo', or a loss of single labels or of pairs of them", repr(loss.name))
+
+
+def likelihood(piece: Piece, scores: FloatArray, transition: Transition, slopes: FloatArray, room: Room) -> Sums:
+    """Return log Z - log Z(y), by weight; sequences without any label are left out."""
+    from isinglass.kernels.numba.chains.forward_backward import known_paths, less_known
+
+    last, weights, partly = len(piece.offsets) - 1, piece.sequence_weights, piece.partly
+    counts = np.zeros_like(transition.log)
+    on = np.where(piece.every, weights, 0.0)
+    value, bad = known_paths(0, last, piece.offsets, piece.codes, on, scores, transition.log, counts)
+    if bad >= 0:
+        piece.refuse(bad, "one that the model forbids")
+    clamped = _clamped(piece, scores, transition) if len(partly) else None
+    found = posterior(scores, piece.offsets, transition, slopes, room=room)
+    require_possible(found.log_z, piece.first)
+    total = found.transitions(weights) - counts
+    value = float((weights * found.log_z).sum() - value)
+    if clamped is not None:
+        require_possible(clamped.log_z, piece.first)
+        value -= float((weights[partly] * clamped.log_z).sum())
+        slopes[_rows_of(piece.offsets, partly)] -= clamped.nodes
+        total = total - clamped.transitions(weights[partly])
+    less_known(0, last, piece.offsets, piece.codes, piece.every, weights, slopes)
+    return value, total
+
+
+def _clamped(piece: Piece, scores: FloatArray, transition: Transition) -> Posterior:
+    """Run the sequences whose labels are partly known, with those ruling out all others."""
+    rows = _rows_of(piece.offsets, piece.partly)
+    kept, y, labels = scores[rows], piece.labels[rows, None], piece.states.label_of
+    kept[:, : len(labels)][(y >= 0) & (y != labels)] = -np.inf
+    offsets = np.concatenate([[0], np.cumsum(np.diff(piece.offsets)[piece.partly])])
+    return posterior(kept, offsets, transition)
+
+
+def _rows_of(offsets: IntArray, sequences: IntArray) -> IntArray:
+    """Return the tokens of some sequences."""
+    sizes = np.diff(offsets)[sequences]
+    ends = np.cumsum(sizes)
+    return np.asarray(np.arange(sizes.sum()) + np.repeat(offsets[sequences] - (ends - sizes), sizes))
+
+
+def conditional(
+    both: bool, piece: Piece, scores: FloatArray, transition: Transition, slopes: FloatArray, room: Room
+) -> Sums:
+    """Return - sum_t log p(y_t given its neighbours, or only the one before it), where all of them are known."""
+    y, k, g, after = piece.labels, transition.card, transition.log, piece.after
+    fine = (y >= 0) & (piece.weights > 0)
+    fine[after] &= y[after - 1] >= 0
+    if both:
+        fine[after - 1] &= y[after] >= 0
+    left, right = after[fine[after]], after[fine[after - 1] & both] - 1
+    rows = np.flatnonzero(fine)
+    scores[left, :k] += g[y[left - 1]]
+    scores[right, :k] += g[:, y[right + 1]].T
+    chosen, at, weights = scores[rows, :k], np.arange(len(rows)), piece.weights[rows]
+    own = chosen[at, y[rows]]
+    _require_believed(own == -np.inf, rows, piece)
+    top = chosen.max(axis=1, initial=-np.inf, keepdims=True)
+    mass = np.exp(chosen - top)
+    norm = mass.sum(axis=1, keepdims=True)
+    bars = mass / norm
+    bars[at, y[rows]] -= 1.0
+    slopes[:] = 0.0
+    slopes[rows, :k] = weights[:, None] * bars
+    total = np.zeros((k, k))
+    np.add.at(total, y[left - 1], slopes[left, :k])
+    np.add.at(total.T, y[right + 1], slopes[right, :k])
+    return float((weights * (np.log(norm[:, 0]) + top[:, 0] - own)).sum()), total
+
+
+def univariate(
+    loss: UnivariateLoss, piece: Piece, scores: FloatArray, transition: Transition, slopes: FloatArray, room: Room
+) -> Sums:
+    """Sum a function of the token's belief over known labels."""
+    found, k = posterior(scores, piece.offsets, transition, room=room), transition.card
+    require_possible(found.log_z, piece.first)
+    rows = np.flatnonzero((piece.labels >= 0) & (piece.weights > 0))
+    values, bars = loss.terms(piece.states.collect(found.nodes[rows, :k]), piece.labels[rows])
+    _require_believed(~np.isfinite(values), rows, piece)
+    node_bars = np.zeros((len(piece.labels), k))
+    node_bars[rows] = piece.weights[rows, None] * piece.states.spread(bars)
+    slopes[:] = 0.0
+    slopes[:, :k], totals = derivative(found, node_bars, None)
+    return float((piece.weights[rows] * values).sum()), totals
+
+
+def clique(
+    loss: CliqueLoss, piece: Piece, scores: FloatArray, transition: Transition, slopes: FloatArray, room: Room
+) -> Sums:
+    """Sum a function of the belief of pairs of states over known neighbours; the weight is the mean of the two."""
+    found, k, y, after = (
+        posterior(scores, piece.offsets, transition, room=room),
+        transition.card,
+        piece.codes,
+        piece.after,
+    )
+    require_possible(found.log_z, piece.first)
+    rows = after[(y[after] >= 0) & (y[after - 1] >= 0)]
+    weights = (piece.weights[rows] + piece.weights[rows - 1]) / 2
+    rows, weights = rows[weights > 0], weights[weights > 0]
+    values, bars = loss.terms(found.pairs()[rows].reshape(-1, k * k), y[rows - 1] * k + y[rows])
+    _require_believed(~np.isfinite(values), rows, piece)
+    pair_bars = np.zeros((len(y), k, k))
+    pair_bars[rows] = (weights[:, None] * bars).reshape(-1, k, k)
+    slopes[:] = 0.0
+    slopes[:, :k], totals = derivative(found, np.zeros((len(y), k)), pair_bars)
+    return float((weights * values).sum()), totals
+
+
+def _require_believed(bad: Mask, rows: IntArray, piece: Piece) -> None:
+    """Refuse labels that the model forbids."""
+    if bad.any():
+        piece.refuse(int(rows[np.argmax(bad)]), "one of belief zero")

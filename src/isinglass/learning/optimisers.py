@@ -1,0 +1,3 @@
+"""The former spelling of `isinglass.learning.optimizers`."""
+
+from isinglass.learning.optimizers import *  # noqa: F403

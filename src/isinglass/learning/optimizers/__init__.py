@@ -1,0 +1,30 @@
+"""How an objective is minimised: every optimiser registers here under its public name."""
+
+from isinglass.learning.optimizers.adagrad import AdaGrad
+from isinglass.learning.optimizers.adam import Adam
+from isinglass.learning.optimizers.base import OPTIMISERS, Optimizer, OptimResult, Progress, make_optimizer
+from isinglass.learning.optimizers.lbfgs import Lbfgs, LbfgsState
+from isinglass.learning.optimizers.minibatch import MiniBatch, MiniBatchState
+from isinglass.learning.optimizers.owlqn import OwlQn
+from isinglass.learning.optimizers.sgd import Sgd
+from isinglass.learning.optimizers.state import State
+from isinglass.learning.optimizers.steepest import SteepestDescent, SteepestState
+
+__all__ = [
+    "OPTIMISERS",
+    "AdaGrad",
+    "Adam",
+    "Lbfgs",
+    "LbfgsState",
+    "MiniBatch",
+    "MiniBatchState",
+    "OptimResult",
+    "Optimizer",
+    "OwlQn",
+    "Progress",
+    "Sgd",
+    "State",
+    "SteepestDescent",
+    "SteepestState",
+    "make_optimizer",
+]

@@ -1,0 +1,265 @@
+"""What every optimiser is: a frozen bag of options, a pure step from state to state, and one loop around it.
+
+The loop (`Optimizer.drive`) reports to a callback, stops when the state says so, and hands back the last complete
+state when it is interrupted; nothing that was computed is lost.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, fields, replace
+from typing import Any, ClassVar, Generic, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from isinglass.errors import InputError
+from isinglass.learning.optimizers.state import S, State
+from isinglass.learning.optimizers.vectors import copied, norm, threads_of
+from isinglass.registry import Registry
+from isinglass.typing import Array, FloatArray
+from isinglass.validation import array_of, read_only
+
+Function = Callable[[FloatArray], tuple[float, Array]]
+"""A function to minimise: x to its value and gradient. It must give the same bits for the same x."""
+
+
+@dataclass(frozen=True, eq=False)
+class Progress:
+    """What a callback is told after each iteration.
+
+    Attributes
+    ----------
+    iteration : int
+        Steps done since the very start, also over resumed runs.
+    value, gradient_norm : float
+        Of the point `x`; minibatch optimisers estimate them from the batches of the epoch so far.
+    x : array (n,)
+        The point that would be returned now, read-only.
+    state : State
+        What to go on from.
+    """
+
+    iteration: int
+    value: float
+    gradient_norm: float
+    x: FloatArray
+    state: State
+
+
+Callback = Callable[[Progress], object]
+"""Told the progress after each iteration; if it returns True the run ends."""
+
+
+@dataclass(frozen=True, eq=False)
+class OptimResult:
+    """What a run found.
+
+    Attributes
+    ----------
+    x : array (n,)
+        The best point (the average, if minibatches are averaged).
+    value : float
+        The function there; NaN if not even one evaluation was completed.
+    gradient : array (n,)
+        The gradient there; with an l1 penalty the subgradient of least norm.
+    iterations, evaluations : int
+        Since the very start, also over resumed runs.
+    converged : bool
+        Whether a tolerance was reached.
+    message : str
+        Why the run ended.
+    state : State or None
+        What to go on from; None if not even one evaluation was completed.
+    """
+
+    x: FloatArray
+    value: float
+    gradient: FloatArray
+    iterations: int
+    evaluations: int
+    converged: bool
+    message: str
+    state: State | None
+
+
+@dataclass(frozen=True)
+class End:
+    """Why a run ends."""
+
+    converged: bool
+    message: str
+
+
+class StuckError(Exception):
+    """Raised by a step that finds no next state; the message is for the result, which may have another state."""
+
+    def __init__(self, message: str, state: State | None = None) -> None:
+        super().__init__(message)
+        self.state = state
+
+
+class Counted:
+    """A function that counts its calls, keeps the caller's hands off the state and checks what comes back."""
+
+    def __init__(self, f: Callable[..., tuple[float, Array]]) -> None:
+        self.f = f
+        self.evaluations = 0
+
+    def __call__(self, *arguments: Any) -> tuple[float, FloatArray]:
+        """Return value and gradient; the point is the last argument."""
+        answer = self.f(*(argument.copy() for argument in arguments[:-1]), copied(arguments[-1]))
+        self.evaluations += 1
+        if not isinstance(answer, tuple | list) or len(answer) != 2:
+            raise InputError("f", "a function that returns (value, gradient)", f"one that returns {answer!r:.40}")
+        gradient = np.asarray(answer[1], np.float64)
+        if gradient.shape != arguments[-1].shape:
+            raise InputError("f", f"a gradient of shape {arguments[-1].shape}", f"shape {gradient.shape}")
+        return float(answer[0]), copied(gradient)
+
+
+C = TypeVar("C", bound=Counted)
+
+
+class Optimizer(ABC, Generic[S, C]):
+    """Base class of optimisers; subclasses are frozen dataclasses of their options."""
+
+    name: ClassVar[str]
+    state_type: ClassVar[type[State]]
+
+    @abstractmethod
+    def minimise(
+        self, f: Function, x0: ArrayLike | None = None, *, callback: Callback | None = None, state: State | None = None
+    ) -> OptimResult:
+        """Minimise a function of one vector.
+
+        Parameters
+        ----------
+        f : callable
+            From x to (value, gradient).
+        x0 : array (n,)
+            Where to start. With `state` it may be left out; only its length is looked at.
+        callback : callable, optional
+            Called with a `Progress` after each iteration; the run ends if it returns True.
+        state : State, optional
+            Go on from the state of an earlier run, bit for bit as if it had not stopped. Limits such as `max_iter`
+            count from the very start.
+
+        Returns
+        -------
+        OptimResult
+        """
+
+    @abstractmethod
+    def check(self, size: int) -> None:
+        """Check the options, for vectors of so many entries, before any work."""
+
+    @abstractmethod
+    def start(self, f: C, x: FloatArray) -> S:
+        """Return the first state."""
+
+    @abstractmethod
+    def step(self, f: C, state: S) -> S:
+        """Return the next state, or raise `StuckError`; the given one is left as it is."""
+
+    @abstractmethod
+    def ended(self, state: S) -> End | None:
+        """Say whether a run ends at this state, and why."""
+
+    @abstractmethod
+    def outcome(self, state: S) -> tuple[FloatArray, float, FloatArray]:
+        """Return the point, value and gradient to report."""
+
+    def drive(self, f: C, x0: ArrayLike | None, callback: Callback | None, state: State | None) -> OptimResult:
+        """Step from state to state until the end; an interrupt ends it, too."""
+        x, current = self._begin(x0, state)
+        f.evaluations = 0 if current is None else current.evaluations
+        end: End | None = None
+        try:
+            with threads_of(f.f):
+                if current is None:
+                    current = self.start(f, x)
+                while (end := self.ended(current)) is None:
+                    current = self.step(f, current)
+                    if callback is not None and callback(self._progress(current)):
+                        end = End(False, "stopped by the callback")
+                        break
+        except KeyboardInterrupt:
+            end = End(False, "interrupted")
+        except StuckError as error:
+            end = End(False, str(error))
+            current = current if error.state is None else error.state  # type: ignore[assignment]
+        return self._result(x, current, f.evaluations, end)
+
+    def _begin(self, x0: ArrayLike | None, state: State | None) -> tuple[FloatArray, S | None]:
+        """Check where to start from."""
+        if state is None:
+            x = _vector(x0)
+            self.check(len(x))
+            return x, None
+        if not isinstance(state, self.state_type) or state.optimiser != self.name:
+            got = f"one of {state.optimiser!r}" if isinstance(state, State) else type(state).__name__
+            raise InputError("state", f"a state of {self.name!r}", got)
+        if x0 is not None and len(_vector(x0)) != len(state.x):
+            raise InputError("x0", f"{len(state.x)} entries, as in the state", f"{len(_vector(x0))}", "leave it out")
+        self.check(len(state.x))
+        return state.x, state  # type: ignore[return-value]
+
+    def _progress(self, state: S) -> Progress:
+        x, value, gradient = self.outcome(state)
+        return Progress(state.iteration, value, norm(gradient), read_only(x), state)
+
+    def _result(self, x0: FloatArray, state: S | None, evaluations: int, end: End) -> OptimResult:
+        if state is None:
+            x, value, gradient = x0, math.nan, np.full_like(x0, np.nan)
+        else:
+            x, value, gradient = self.outcome(state)
+        iterations = 0 if state is None else state.iteration
+        return OptimResult(x.copy(), value, gradient.copy(), iterations, evaluations, end.converged, end.message, state)
+
+
+OPTIMISERS: Registry[type[Optimizer[Any, Any]]] = Registry("optimizer")
+
+O = TypeVar("O", bound=type[Optimizer[Any, Any]])  # noqa: E741
+
+
+def register(cls: O) -> O:
+    """File an optimiser under its name (a class decorator)."""
+    OPTIMISERS.register(cls.name)(cls)
+    return cls
+
+
+def make_optimizer(optimizer: str | Optimizer[Any, Any], **options: Any) -> Optimizer[Any, Any]:
+    """Return the optimiser that a name or an object and further options stand for.
+
+    Examples
+    --------
+    >>> from isinglass.learning.optimizers import Lbfgs
+    >>> make_optimizer("lbfgs", memory=3) == make_optimizer(Lbfgs(), memory=3) == Lbfgs(memory=3)
+    True
+    """
+    if not isinstance(optimizer, str | Optimizer):
+        got = f"the class {optimizer.__name__}" if isinstance(optimizer, type) else type(optimizer).__name__
+        raise InputError("optimizer", "a name such as 'lbfgs' or an object such as Lbfgs()", got)
+    cls = OPTIMISERS[optimizer] if isinstance(optimizer, str) else type(optimizer)
+    known = [field.name for field in fields(cls)]  # type: ignore[arg-type]
+    unknown = [option for option in options if option not in known]
+    if unknown:
+        expected = f"an option of {cls.name!r} (one of {', '.join(known)})"
+        raise InputError(unknown[0], expected, f"{options[unknown[0]]!r:.40}")
+    return cls(**options) if isinstance(optimizer, str) else replace(optimizer, **options)  # type: ignore[type-var]
+
+
+def _vector(x0: ArrayLike | None) -> FloatArray:
+    """Return the start as a new vector of finite numbers."""
+    expected = "a vector of finite real numbers"
+    if x0 is None:
+        raise InputError("x0", expected, "None", "only with state= may it be left out")
+    x = array_of(x0, "x0", expected)
+    if x.dtype.kind not in "iuf" or x.ndim != 1:
+        raise InputError("x0", expected, f"dtype {x.dtype} of shape {x.shape}")
+    if not np.isfinite(x).all():
+        raise InputError("x0", expected, f"{x[~np.isfinite(x)][0]} at index {int(np.argmin(np.isfinite(x)))}")
+    return x.astype(np.float64)

@@ -1,0 +1,126 @@
+"""What the optimisers that follow the whole function downhill share: their state and when they stop.
+
+They stop, converged, when
+
+    ||∇f(x)||₂ ≤ tol · max(1, ||x||₂)                       or
+    f(x_{k-1}) - f(x_k) ≤ ftol · max(1, |f(x_{k-1})|, |f(x_k)|),
+
+and otherwise after `max_iter` steps or when no step is found. `tol = 0` or `ftol = 0` switches a test off. An optimiser
+may ask for a smaller gradient (`Descent.least_gradient`).
+"""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from numpy.typing import ArrayLike
+
+from isinglass.errors import InputError
+from isinglass.learning.optimizers.base import Callback, Counted, End, Function, Optimizer, OptimResult
+from isinglass.learning.optimizers.line_search import Trial, evaluate
+from isinglass.learning.optimizers.state import State
+from isinglass.learning.optimizers.vectors import norm
+from isinglass.typing import FloatArray
+from isinglass.validation import number, whole_number
+
+NO_STEP = "the line search found no better point; is the gradient right, the function smooth and bounded below?"
+
+
+@dataclass(frozen=True, eq=False)
+class DescentState(State):
+    """A point with its value and gradient.
+
+    Attributes
+    ----------
+    value : float
+        With a penalty, if the optimiser has one.
+    gradient : array (n,)
+        Of the function itself, without a penalty.
+    decrease : float
+        How far the value fell in the last step, relative to max(1, its size); +inf at first.
+    """
+
+    value: float
+    gradient: FloatArray
+    decrease: float
+
+
+D = TypeVar("D", bound=DescentState)
+
+
+@dataclass(frozen=True)
+class Descent(Optimizer[D, Counted], Generic[D]):
+    """Base class; the options that say when to stop.
+
+    Parameters
+    ----------
+    tol, ftol : float
+        Bounds on the relative gradient norm and on the relative decrease; zero switches a test off.
+    max_iter : int
+    """
+
+    tol: float = 1e-5
+    ftol: float = 1e-10
+    max_iter: int = 1000
+
+    def minimise(
+        self, f: Function, x0: ArrayLike | None = None, *, callback: Callback | None = None, state: State | None = None
+    ) -> OptimResult:
+        """Minimise a function of one vector; see `Optimizer.minimise`."""
+        return self.drive(Counted(f), x0, callback, state)
+
+    def check(self, size: int) -> None:
+        """Check the options."""
+        number(self.tol, "tol", 0, math.inf)
+        number(self.ftol, "ftol", 0, math.inf)
+        whole_number(self.max_iter, "max_iter")
+
+    @abstractmethod
+    def steepest(self, state: D) -> FloatArray:
+        """Return the gradient to judge the state by (with a penalty: the subgradient of least norm)."""
+
+    def least_gradient(self, state: D) -> float:
+        """Return the norm of the gradient at which a run has converged: the tolerance times the length of x."""
+        return self.tol * max(1.0, norm(state.x))
+
+    def ended(self, state: D) -> End | None:
+        """Look at gradient, decrease and number of steps, in this order."""
+        length, least = norm(self.steepest(state)), self.least_gradient(state)
+        if length <= least:
+            scale = least / self.tol if self.tol > 0 else 1.0
+            times = f" times the scale {scale:.3g}" if scale != 1 else ""
+            return End(True, f"the gradient norm, {length:.3g}, is within tol = {self.tol:g}{times}")
+        if self.ftol > 0 and state.decrease <= self.ftol:
+            return End(True, f"the relative decrease, {state.decrease:.3g}, is within ftol = {self.ftol:g}")
+        if state.iteration >= self.max_iter:
+            return End(False, f"reached max_iter = {self.max_iter}")
+        return None
+
+    def outcome(self, state: D) -> tuple[FloatArray, float, FloatArray]:
+        """Return the point, its value and its gradient."""
+        return state.x, state.value, self.steepest(state)
+
+
+def first_values(f: Counted, x: FloatArray) -> Trial:
+    """Evaluate the start, where the function must be finite."""
+    trial = evaluate(f, x, 0.0, x)
+    if trial.value == math.inf:
+        raise InputError("x0", "a point where the function and its gradient are finite", "one where they are not")
+    return trial
+
+
+def next_fields(state: DescentState, f: Counted, x: FloatArray, value: float, gradient: FloatArray) -> dict[str, Any]:
+    """Return the fields that change with every step."""
+    decrease = (state.value - value) / max(1.0, abs(state.value), abs(value))
+    iteration = state.iteration + 1
+    return {
+        "x": x,
+        "value": value,
+        "gradient": gradient,
+        "decrease": decrease,
+        "iteration": iteration,
+        "evaluations": f.evaluations,
+    }

@@ -1,0 +1,132 @@
+"""L-BFGS with a line search for the strong Wolfe conditions.
+
+    x_{k+1} = x_k - α_k H_k ∇f(x_k)
+
+with H_k from the last `memory` pairs of steps and gradient changes (Nocedal and Wright 2006, algorithm 7.5; Liu and
+Nocedal 1989). α = 1 is tried first; without pairs, a step of at most length one. If a search fails, the pairs are
+forgotten and steepest descent is tried from the same point; if that fails, too, the run stops.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import ClassVar
+
+from isinglass.errors import InputError
+from isinglass.learning.optimizers.base import Counted, StuckError, register
+from isinglass.learning.optimizers.curvature import Curvature
+from isinglass.learning.optimizers.descent import NO_STEP, Descent, DescentState, first_values, next_fields
+from isinglass.learning.optimizers.line_search import Trial, WolfeSearch
+from isinglass.learning.optimizers.state import State, Vectors
+from isinglass.learning.optimizers.vectors import difference, dot, norm
+from isinglass.typing import FloatArray
+from isinglass.validation import number, whole_number
+
+
+@dataclass(frozen=True, eq=False)
+class LbfgsState(DescentState):
+    """The complete state of L-BFGS and OWL-QN.
+
+    Attributes
+    ----------
+    steps, changes : tuples of arrays (n,)
+        The pairs s, y, oldest first.
+    """
+
+    steps: Vectors
+    changes: Vectors
+
+    @cached_property
+    def curvature(self) -> Curvature:
+        """What the pairs know."""
+        return Curvature(self.steps, self.changes)
+
+    def with_curvature(self, curvature: Curvature) -> LbfgsState:
+        """Return the state with other pairs."""
+        made = replace(self, steps=curvature.steps, changes=curvature.changes)
+        vars(made)["curvature"] = curvature  # with the inner products that it has already
+        return made
+
+
+@register
+@dataclass(frozen=True)
+class Lbfgs(Descent[LbfgsState]):
+    """L-BFGS.
+
+    Parameters
+    ----------
+    tol, ftol, max_iter
+        When to stop; see `isinglass.learning.optimizers.descent`.
+    memory : int
+        The number of pairs that are kept.
+    sufficient, curvature : float
+        The constants c₁ < c₂ of the Wolfe conditions.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> def f(x):
+    ...     return (x[0] - 1) ** 2 + 100 * (x[1] - x[0] ** 2) ** 2, np.array(
+    ...         [2 * (x[0] - 1) - 400 * x[0] * (x[1] - x[0] ** 2), 200 * (x[1] - x[0] ** 2)]
+    ...     )
+    >>> r = Lbfgs(tol=1e-8).minimise(f, [-1.2, 1.0])
+    >>> r.x.round(6), r.converged
+    (array([1., 1.]), True)
+    """
+
+    memory: int = 10
+    sufficient: float = 1e-4
+    curvature: float = 0.9
+
+    name: ClassVar[str] = "lbfgs"
+    state_type: ClassVar[type[State]] = LbfgsState
+
+    def check(self, size: int) -> None:
+        """Check the options."""
+        super().check(size)
+        whole_number(self.memory, "memory", 1)
+        number(self.curvature, "curvature", 0, 1)
+        number(self.sufficient, "sufficient", 0, 1)
+        if not 0 < self.sufficient < self.curvature:
+            got = f"sufficient = {self.sufficient:g}, curvature = {self.curvature:g}"
+            raise InputError("sufficient", "0 < sufficient < curvature < 1", got)
+
+    def start(self, f: Counted, x: FloatArray) -> LbfgsState:
+        """Evaluate the start."""
+        trial = first_values(f, x)
+        return LbfgsState(
+            self.name, x, 0, f.evaluations, trial.value, trial.gradient, decrease=math.inf, steps=(), changes=()
+        )
+
+    def step(self, f: Counted, state: LbfgsState) -> LbfgsState:
+        """Search along the quasi-Newton direction and, if that fails, along the negative gradient."""
+        curvature = state.curvature
+        found = self.search(f, state, curvature)
+        if found is None and state.steps:
+            curvature = Curvature((), ())
+            found = self.search(f, state, curvature)
+        if found is None:
+            raise StuckError(NO_STEP)
+        s, y = difference(found.x, state.x), difference(found.gradient, state.gradient)
+        changed = next_fields(state, f, found.x, found.value, found.gradient)
+        return replace(state, **changed).with_curvature(curvature.with_pair(s, y, self.memory))
+
+    def search(self, f: Counted, state: LbfgsState, curvature: Curvature) -> Trial | None:
+        """Return the next point, None if there is none in the direction that the pairs give."""
+        direction = curvature.inverse_times(state.gradient, -1.0)
+        slope = dot(state.gradient, direction)
+        if not -math.inf < slope < 0:
+            return None
+        origin = Trial(0.0, state.value, slope, state.x, state.gradient)
+        return WolfeSearch(self.sufficient, self.curvature).run(f, origin, direction, first_step(curvature, direction))
+
+    def steepest(self, state: LbfgsState) -> FloatArray:
+        """Return the gradient."""
+        return state.gradient
+
+
+def first_step(curvature: Curvature, direction: FloatArray) -> float:
+    """Return the α that is tried first."""
+    return 1.0 if curvature.steps else min(1.0, 1.0 / norm(direction))

@@ -1,0 +1,284 @@
+"""What the minibatch optimisers share: epochs, the order of examples, averaging.
+
+The objective is a sum over examples, F(x) = Σ_i f_i(x). A step sees a batch B through the mean of its gradients,
+
+    g_t = (1 / |B|) Σ_{i in B} ∇f_i(x_t),
+
+so that a learning rate means the same for any number of examples. A regulariser R(x) of the whole objective is part of
+each f_i with weight 1 / n, that is |B| / n in a batch. The order of the examples depends on the seed and on the number
+of the epoch only. With averaging the result is x̄, the mean of the x_t after the first `burn_in` epochs (Polyak and
+Juditsky 1992), updated as x̄ += (x_t - x̄) / count.
+
+A step may be so long that a label has belief zero at x_t, where no gradient leads back. Half the way back to x_{t-1} is
+then tried, a quarter, and so on, and the learning rate stays smaller by the same factor.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from abc import abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from isinglass.errors import ConvergenceWarning, ImpossibleLabelError, InputError
+from isinglass.learning.optimizers.base import Callback, Counted, End, Function, Optimizer, OptimResult, StuckError
+from isinglass.learning.optimizers.rates import RATES
+from isinglass.learning.optimizers.state import State, Vectors
+from isinglass.typing import Array, FloatArray, IntArray
+from isinglass.validation import RandomState, generator, number, whole_number
+
+_STEPS = 20  # in an epoch, where no batch size is given
+_MOST_HALVINGS = 30
+
+BatchFunction = Callable[[IntArray, FloatArray], tuple[float, Array]]
+"""From indices of examples and x to the value and gradient of the sum over these examples."""
+
+
+@dataclass(frozen=True, eq=False)
+class MiniBatchState(State):
+    """The complete state of a minibatch optimiser between two steps.
+
+    Attributes
+    ----------
+    n_examples, seed : int
+        What the order of the examples follows from.
+    epoch, seen : int
+        Epochs done, and examples done in the current one.
+    memory : tuple of arrays (n,)
+        What the update rule keeps (sums of squares, moments).
+    average : array (n,); averaged : int
+        The mean of so many points.
+    value : float; gradient : array (n,)
+        Sums over the examples of the epoch so far, each at the x of its time.
+    last, previous : float
+        The value of the last complete epoch and of the one before.
+    good : array (n,)
+        The last point at which a batch was evaluated.
+    shortened : float
+        The factor of the learning rate, halved whenever a step was too long.
+    """
+
+    n_examples: int
+    seed: int
+    epoch: int
+    seen: int
+    memory: Vectors
+    average: FloatArray
+    averaged: int
+    value: float
+    gradient: FloatArray
+    last: float
+    previous: float
+    good: FloatArray
+    shortened: float
+
+
+class Batches(Counted):
+    """A function of indices and x that counts its calls, with the order of the examples."""
+
+    def __init__(self, f: BatchFunction, n_examples: int) -> None:
+        super().__init__(f)
+        self.n_examples = n_examples
+        self._key: tuple[int, int] | None = None
+        self._order: IntArray = np.zeros(0, np.int64)
+
+    def order(self, seed: int, epoch: int) -> IntArray:
+        """Return the order of an epoch; the last one is kept."""
+        if self._key != (seed, epoch):
+            self._order = np.random.default_rng([seed, epoch]).permutation(self.n_examples)
+            self._key = (seed, epoch)
+        return self._order
+
+
+@dataclass(frozen=True)
+class MiniBatch(Optimizer[MiniBatchState, Batches]):
+    """Base class; the options that all minibatch optimisers have.
+
+    Parameters
+    ----------
+    learning_rate : float
+        η, for the mean gradient of a batch.
+    epochs : int
+        How often each example is seen.
+    batch_size : int, optional
+        Examples a step; the last batch of an epoch may be smaller. None: a twentieth of the examples, so that an epoch
+        has about 20 steps and costs a few times as much as one step of an optimiser that looks at all examples.
+    schedule : {"constant", "inverse", "sqrt"}
+    decay : float
+        How the rate falls; see `isinglass.learning.optimizers.rates`.
+    averaging : bool
+        Whether to return the mean of the points.
+    burn_in : int
+        Epochs that are left out of the mean.
+    tol : float
+        Stop, converged, when the value of an epoch differs from that of the one before by no more than this,
+        relative to max(1, its size). Zero: run all epochs; the result then says that it has not converged.
+    random_state : int, Generator or None
+    """
+
+    learning_rate: float = 0.1
+    epochs: int = 10
+    batch_size: int | None = None
+    schedule: str = "constant"
+    decay: float = 1.0
+    averaging: bool = False
+    burn_in: int = 0
+    tol: float = 0.0
+    random_state: RandomState = None
+
+    state_type: ClassVar[type[State]] = MiniBatchState
+
+    @abstractmethod
+    def fresh(self, x: FloatArray) -> Vectors:
+        """Return the memory of the update rule at the start."""
+
+    @abstractmethod
+    def update(self, g: FloatArray, rate: float, memory: Vectors, t: int) -> tuple[FloatArray, Vectors]:
+        """Return the change of x and the memory after step number `t` (from 1)."""
+
+    def minimise(
+        self, f: Function, x0: ArrayLike | None = None, *, callback: Callback | None = None, state: State | None = None
+    ) -> OptimResult:
+        """Minimise a function of one vector, as a single example: a step an epoch; see `Optimizer.minimise`."""
+        return self.minimise_batches(lambda _, x: f(x), 1, x0, callback=callback, state=state)
+
+    def minimise_batches(
+        self,
+        f: BatchFunction,
+        n_examples: int,
+        x0: ArrayLike | None = None,
+        *,
+        callback: Callback | None = None,
+        state: State | None = None,
+    ) -> OptimResult:
+        """Minimise a sum over examples.
+
+        Parameters
+        ----------
+        f : callable
+            From (indices, x) to the value and gradient of the sum over these examples, with the share
+            len(indices) / n_examples of a regulariser.
+        n_examples : int
+        x0, callback, state
+            As for `Optimizer.minimise`; an iteration is a step, that is a batch.
+
+        Returns
+        -------
+        OptimResult
+            Value and gradient are those of the epoch so far, added up while x moved and scaled to all examples.
+        """
+        n = whole_number(n_examples, "n_examples", 1)
+        if isinstance(state, MiniBatchState) and state.n_examples != n:
+            raise InputError("n_examples", f"{state.n_examples}, as in the state", str(n))
+        return self.drive(Batches(f, n), x0, callback, state)
+
+    def check(self, size: int) -> None:
+        """Check the options."""
+        positive(self.learning_rate, "learning_rate")
+        for name, least in {"epochs": 0, "burn_in": 0}.items():
+            whole_number(getattr(self, name), name, least)
+        if self.batch_size is not None:
+            whole_number(self.batch_size, "batch_size", 1)
+        number(self.decay, "decay", 0, math.inf)
+        number(self.tol, "tol", 0, math.inf)
+        RATES[self.schedule]
+        if self.averaging and self.burn_in >= max(self.epochs, 1):
+            raise InputError("burn_in", f"fewer than the {self.epochs} epochs", f"{self.burn_in}")
+
+    def start(self, f: Batches, x: FloatArray) -> MiniBatchState:
+        """Draw the seed; nothing is evaluated."""
+        seed = _seed(self.random_state)
+        unknown = np.full_like(x, np.nan)
+        common = {"n_examples": f.n_examples, "seed": seed, "epoch": 0, "seen": 0, "memory": self.fresh(x)}
+        values = {"value": math.nan, "gradient": unknown, "last": math.inf, "previous": math.inf}
+        values |= {"good": x, "shortened": 1.0}
+        return MiniBatchState(self.name, x, 0, 0, average=x, averaged=0, **common, **values)  # type: ignore[arg-type]
+
+    def step(self, f: Batches, state: MiniBatchState) -> MiniBatchState:
+        """Follow the gradient of the next batch."""
+        size = self.batch_size or -(-state.n_examples // _STEPS)
+        chosen = f.order(state.seed, state.epoch)[state.seen : state.seen + size]
+        state, value, gradient = _evaluated(f, chosen, state)
+        time = state.epoch + state.seen / state.n_examples
+        rate = state.shortened * self.learning_rate * RATES[self.schedule](self.decay * time)
+        with np.errstate(over="ignore", invalid="ignore"):
+            change, memory = self.update(gradient / len(chosen), rate, state.memory, state.iteration + 1)
+            x = state.x + change
+        if not (math.isfinite(value) and np.isfinite(x).all()):
+            raise StuckError("the function or the next point is not finite; try a smaller learning_rate")
+        done = {"memory": memory, "iteration": state.iteration + 1, "evaluations": f.evaluations}
+        moved = replace(state, x=x, good=state.x, **done)  # type: ignore[arg-type]
+        return _counted(self._averaged(moved), value, gradient, len(chosen))
+
+    def _averaged(self, state: MiniBatchState) -> MiniBatchState:
+        """Take the new point into the mean."""
+        if not self.averaging or state.epoch < self.burn_in:
+            return state
+        count = state.averaged + 1
+        return replace(state, average=state.average + (state.x - state.average) / count, averaged=count)
+
+    def ended(self, state: MiniBatchState) -> End | None:
+        """Look at the values of the last two epochs and at the number of epochs."""
+        if state.seen == 0 and state.epoch >= 2 and self.tol > 0:
+            change = abs(state.previous - state.last) / max(1.0, abs(state.last))
+            if change <= self.tol:
+                return End(True, f"the relative change in an epoch, {change:.3g}, is within tol = {self.tol:g}")
+        return End(False, f"ran {state.epoch} epochs") if state.epoch >= self.epochs else None
+
+    def outcome(self, state: MiniBatchState) -> tuple[FloatArray, float, FloatArray]:
+        """Return the point or the mean, with value and gradient estimated from the epoch so far."""
+        scale = state.n_examples / (state.seen or state.n_examples)
+        x = state.average if self.averaging and state.averaged else state.x
+        return x, scale * state.value, scale * state.gradient
+
+
+def _evaluated(f: Batches, chosen: IntArray, state: MiniBatchState) -> tuple[MiniBatchState, float, FloatArray]:
+    """Evaluate a batch, after steps back from where a label has belief zero."""
+    back = state
+    for _ in range(_MOST_HALVINGS):
+        try:
+            value, gradient = f(chosen, back.x)
+        except ImpossibleLabelError:
+            if state.iteration == 0:  # the model rules the label out, not a step
+                raise
+            back = replace(back, x=back.good + (back.x - back.good) / 2, shortened=back.shortened / 2)
+            continue
+        if back is not state:
+            text = f"step {state.iteration} made a label impossible: it was shortened, and the learning rate is now "
+            text += f"{back.shortened:g} times the one given; try a smaller learning_rate"
+            warnings.warn(text, ConvergenceWarning, stacklevel=2)
+        return back, value, gradient
+    remedy = "a label is impossible after any step; the last point where none was is kept; try a smaller learning_rate"
+    raise StuckError(remedy, replace(state, x=state.good))
+
+
+def positive(value: float, argument: str) -> None:
+    """Check that an option is a positive, finite number."""
+    if number(value, argument, 0, math.inf) == 0:
+        raise InputError(argument, "a positive number", str(value))
+
+
+def _counted(state: MiniBatchState, value: float, gradient: FloatArray, size: int) -> MiniBatchState:
+    """Add a batch to the sums of the epoch, and begin a new epoch after the last one."""
+    if state.seen:
+        value, gradient = state.value + value, state.gradient + gradient
+    seen = state.seen + size
+    if seen < state.n_examples:
+        return replace(state, seen=seen, value=value, gradient=gradient)
+    epoch = state.epoch + 1
+    return replace(state, epoch=epoch, seen=0, value=value, gradient=gradient, last=value, previous=state.last)
+
+
+def _seed(random_state: RandomState) -> int:
+    """Return a seed that a file can keep."""
+    if isinstance(random_state, np.random.Generator) or random_state is None:
+        return int(generator(random_state).integers(2**63 - 1))
+    seed = whole_number(random_state, "random_state")
+    if seed >= 2**63:
+        raise InputError("random_state", "a whole number below 2**63", str(seed))
+    return seed

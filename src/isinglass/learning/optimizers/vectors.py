@@ -1,0 +1,161 @@
+"""Arithmetic of long vectors, with the same bits for any number of threads.
+
+NumPy adds pairwise, in one fixed order; a threaded BLAS splits a long product by the number of its threads. Here a
+vector is added up in pieces that stay in a cache, and the pieces then, as NumPy does it. Of a long vector, compiled
+loops (`isinglass.kernels.numba.arithmetic.vectors`) do the whole pieces, in one pass over memory.
+
+Long vectors are shared out among the threads that the function which is minimised lends (`threads_of`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import partial
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from isinglass.runtime.threads import Spreading
+from isinglass.typing import FloatArray
+
+_PIECE = 2**15
+_ALONE = Spreading(1)
+_LENT = ContextVar("_LENT", default=_ALONE)
+
+
+@contextmanager
+def threads_of(function: object) -> Iterator[None]:
+    """Meanwhile, let long vectors use the threads of a function: its `spread`, if it has one."""
+    spread = getattr(function, "spread", None)
+    before = _LENT.set(spread if isinstance(spread, Spreading) else _ALONE)
+    try:
+        yield
+    finally:
+        _LENT.reset(before)
+
+
+def dot(a: FloatArray, b: FloatArray) -> float:
+    """Return aᵀb; what overflows is infinite or NaN.
+
+    Examples
+    --------
+    >>> dot(np.array([1.0, 2.0]), np.array([3.0, 4.0]))
+    11.0
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        if len(a) <= _PIECE:
+            return float(np.sum(a * b))
+        from isinglass.kernels.numba.arithmetic.vectors import dots
+
+        plain = (np.require(v, requirements=("C", "W")) for v in (a, b))  # as the loop was compiled for
+        rest = len(a) // _PIECE * _PIECE
+        return _added(dots, tuple(plain), rest, a[rest:] * b[rest:])
+
+
+def add_and_dot(a: FloatArray, factor: float, b: FloatArray, c: FloatArray) -> float:
+    """Add factor · b to a, in place, and return aᵀc of the sum: the bits of two steps, in one pass over memory.
+
+    Examples
+    --------
+    >>> a = np.array([1.0, 2.0])
+    >>> add_and_dot(a, 2.0, np.array([1.0, 0.0]), np.array([1.0, 1.0])), a.tolist()
+    (5.0, [3.0, 2.0])
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        if len(a) <= _PIECE:
+            a += factor * b
+            return float(np.sum(a * c))
+        from isinglass.kernels.numba.arithmetic.vectors import add_dots
+
+        rest = len(a) // _PIECE * _PIECE
+        a[rest:] += factor * b[rest:]
+        return _added(add_dots, (a, factor, b, c), rest, a[rest:] * c[rest:])
+
+
+def _added(kernel: Callable[..., Any], arguments: tuple[Any, ...], rest: int, products: FloatArray) -> float:
+    """Add up what a loop finds in the whole pieces, up to `rest`, and the products of the last piece."""
+    from isinglass.kernels.numba.arithmetic.vectors import LEAF
+
+    sums = np.empty((rest // _PIECE, _PIECE // LEAF))
+    _shared(lambda first, last: kernel(first, last, *arguments, sums), len(sums))
+    return float(np.sum([*sums[:, 0], *([np.sum(products)] if len(products) else [])]))
+
+
+def norm(a: FloatArray) -> float:
+    """Return the Euclidean length."""
+    return math.sqrt(dot(a, a))
+
+
+def moved(x: FloatArray, step: float, direction: FloatArray) -> FloatArray:
+    """Return x + step · direction; what overflows is infinite."""
+
+    def move(x: FloatArray, direction: FloatArray, out: FloatArray) -> None:
+        np.multiply(step, direction, out)
+        np.add(x, out, out)
+
+    return entrywise(move, x, direction)
+
+
+def scaled(x: FloatArray, factor: float) -> FloatArray:
+    """Return factor · x."""
+    return entrywise(lambda x, out: np.multiply(factor, x, out), x)
+
+
+def difference(a: FloatArray, b: FloatArray) -> FloatArray:
+    """Return a - b."""
+    return entrywise(np.subtract, a, b)
+
+
+def copied(x: FloatArray) -> FloatArray:
+    """Return a vector of its own."""
+    return entrywise(np.positive, x)
+
+
+def entrywise(function: Callable[..., object], *vectors: FloatArray, out: FloatArray | None = None) -> FloatArray:
+    """Return a function of vectors, entry by entry; what overflows is infinite.
+
+    Parameters
+    ----------
+    function : callable
+        From pieces of the vectors, and the same piece of the result, which it writes: a NumPy ufunc, for example.
+    *vectors : arrays (n,)
+    out : array (n,), optional
+        Where the result is written; it may be one of the vectors.
+
+    Examples
+    --------
+    >>> entrywise(np.subtract, np.array([3.0, 2.0]), np.array([1.0, 1.0]))
+    array([2., 1.])
+    """
+    n = len(vectors[0])
+    result = np.empty(n) if out is None else out
+    if n > _PIECE:
+        _shared(partial(_entries, function, (*vectors, result)), n)
+    else:
+        with np.errstate(over="ignore", invalid="ignore"):
+            function(*vectors, result)
+    return result
+
+
+def _entries(function: Callable[..., object], vectors: tuple[FloatArray, ...], first: int, last: int) -> None:
+    """Call a function with pieces of vectors."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        for i in range(first, last, _PIECE):
+            function(*(vector[i : min(i + _PIECE, last)] for vector in vectors))
+
+
+def finite(x: FloatArray) -> bool:
+    """Whether every entry is a finite number."""
+    if len(x) <= _PIECE:
+        return bool(np.isfinite(x).all())
+    return all(_shared(lambda first, last: np.isfinite(x[first:last]).all(), len(x)))
+
+
+def _shared(work: Callable[[int, int], Any], count: int) -> list[Any]:
+    """Do the work from 0 to `count`, a part on each thread."""
+    spread = _LENT.get()
+    return spread(work, list(pairwise(count * i // spread.threads for i in range(spread.threads + 1))))

@@ -1,0 +1,1 @@
+"""A training run: choices, the problem that they make, the loop, stages."""

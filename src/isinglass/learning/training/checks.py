@@ -1,0 +1,139 @@
+"""Checks of labels and weights, and of what an estimator's arguments are called."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from isinglass.errors import InputError
+from isinglass.learning.optimizers import Optimizer
+from isinglass.runtime.memory import available_memory, require_memory
+from isinglass.typing import FloatArray, IntArray
+from isinglass.validation import array_of, bytes_text, real_numbers, to_integers
+
+FILLED = "use .filled(-1): -1 is not observed"
+NUMBERED = "number the labels from 0 on, e.g. with np.unique(Y, return_inverse=True)"
+MOST = int(np.iinfo(np.int64).max)
+
+
+@contextmanager
+def renamed(old: str, new: str) -> Iterator[None]:
+    """Give an argument the name that the caller knows it by, in errors that begin with another one.
+
+    Examples
+    --------
+    >>> with renamed("examples", "X"):
+    ...     raise InputError("examples[3]", "a tuple", "int")
+    Traceback (most recent call last):
+    ...
+    isinglass.errors.InputError: X[3]: expected a tuple, got int
+    """
+    try:
+        yield
+    except InputError as error:
+        if not error.argument.startswith(old):
+            raise
+        name = new + error.argument.removeprefix(old)
+        raise InputError(name, error.expected, error.got, error.remedy) from None
+
+
+def checked_labels(values: Any, shape: tuple[int, ...], argument: str) -> IntArray:
+    """Check the integer labels of one example, -1 (or masked) where not observed, and return them flat."""
+    expected, remedy = f"labels of shape {shape}", "give labels the shape of their example"
+    array = array_of(observed(values, argument), argument, expected, FILLED, remedy)
+    if array.dtype.kind == "b":
+        array = array.astype(np.int64)
+    if array.dtype.kind not in "iu" and array.size:
+        raise InputError(argument, "integer labels", f"dtype {array.dtype}", to_integers(array, NUMBERED))
+    if array.shape != shape:
+        remedy = "give each variable of an example a label (-1: not observed)"
+        raise InputError(argument, expected, f"shape {array.shape}", remedy)
+    if array.dtype.kind == "u" and array.size and int(array.max()) > MOST:
+        raise InputError(argument, f"labels from 0 to {MOST}", f"{array.max()}", NUMBERED)
+    labels = array.astype(np.int64)
+    if (labels < -1).any():
+        raise InputError(argument, "labels from 0 on, and -1 for not observed", f"{labels.min()}", NUMBERED)
+    return labels.ravel()
+
+
+def observed(values: Any, argument: str) -> Any:
+    """Return integers with -1 for those that are masked, where they come as a masked array; else what came.
+
+    Examples
+    --------
+    >>> observed(np.ma.masked_equal([1, 255, 0], 255), "Y").tolist()
+    [1, -1, 0]
+    """
+    if not isinstance(values, np.ma.MaskedArray) or values.dtype.kind not in "iub":
+        return values
+    if values.dtype.kind == "u" and values.count() and int(values.max()) > MOST:
+        raise InputError(argument, f"numbers up to {MOST}", f"{values.max()}", NUMBERED)
+    return np.ma.filled(values.astype(np.int64), -1)
+
+
+def refuse_spins(labels: IntArray) -> None:
+    """Refuse labels {-1, +1}, in which -1 would be taken for "not observed"."""
+    if len(labels) and set(np.unique(labels).tolist()) == {-1, 1}:
+        raise InputError("Y", "labels 0, 1, ...; -1 means not observed", "labels -1 and 1 only", "use (Y + 1) // 2")
+
+
+def example_weights(given: Any, n_examples: int) -> FloatArray:
+    """Check one weight for each example."""
+    expected, remedy = f"one number for each of {n_examples} examples", "weights of single labels: class_weight"
+    weights = real_numbers(given, "sample_weight", expected, remedy)
+    if weights.shape != (n_examples,):
+        raise InputError("sample_weight", expected, f"shape {weights.shape}", remedy)
+    if not np.isfinite(weights).all() or (weights < 0).any():
+        bad = weights[~(np.isfinite(weights) & (weights >= 0))][0]
+        raise InputError("sample_weight", "finite numbers that are not negative", f"{bad}", "leave out such examples")
+    return weights
+
+
+def class_weights(given: Any, labels: IntArray, n_states: int) -> FloatArray:
+    """Return a weight for each label: given ones, or "balanced" as scikit-learn counts it.
+
+    Examples
+    --------
+    >>> class_weights("balanced", np.array([0, 0, 0, 1, -1]), 2).round(4).tolist()
+    [0.6667, 2.0]
+    >>> class_weights({1: 3}, np.array([0, 1]), 3).tolist()
+    [1.0, 3.0, 1.0]
+    """
+    expected = f"'balanced', a dict, or one number for each of {n_states} labels"
+    if isinstance(given, str):
+        if given != "balanced":
+            raise InputError("class_weight", expected, repr(given), "did you mean 'balanced'?")
+        counts = np.bincount(labels[labels >= 0], minlength=n_states)
+        return np.asarray(counts.sum() / (n_states * np.maximum(counts, 1)))
+    if isinstance(given, dict):
+        unknown = [key for key in given if key not in range(n_states)]
+        if unknown:
+            raise InputError("class_weight", f"labels from 0 to {n_states - 1} as keys", repr(unknown[0]), "drop it")
+        given = [given.get(k, 1.0) for k in range(n_states)]
+    weights = real_numbers(given, "class_weight", expected, "give numbers")
+    if weights.shape != (n_states,):
+        raise InputError("class_weight", expected, f"shape {weights.shape}", "or give n_states")
+    if not np.isfinite(weights).all() or (weights < 0).any():
+        raise InputError("class_weight", "finite numbers that are not negative", f"{weights.tolist()!r:.60}", "clip it")
+    return weights
+
+
+def require_room(n_states: int, size: int, beliefs: int, optimizer: Optimizer[Any, Any]) -> None:
+    """Refuse, before any work, labels so large or so many that training would not fit in memory.
+
+    Parameters
+    ----------
+    n_states : int
+    size : int
+        The number of parameters; an optimiser holds several vectors of them.
+    beliefs : int
+        Entries of the beliefs of one example.
+    optimizer : Optimizer
+    """
+    steps = min(getattr(optimizer, "memory", 0), getattr(optimizer, "max_iter", 0))
+    needed = 8.0 * ((4 + 2 * steps) * size + beliefs)
+    what = f"tables of {n_states} x {n_states} labels need {bytes_text(needed)} in training"
+    require_memory(needed, available_memory(), what, f"have fewer labels; if some of them do not occur, {NUMBERED}")

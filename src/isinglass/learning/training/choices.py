@@ -1,0 +1,314 @@
+"""The choices of an estimator, checked: from names and numbers to the objects that do the work."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from isinglass import decoding, losses
+from isinglass.errors import InputError
+from isinglass.gradients import GradientRule, rule
+from isinglass.inference import ALGORITHMS, Algorithm, ConvexFreeEnergy
+from isinglass.inference.algorithm import make
+from isinglass.inference.free_energy.weights import NAMED, EntropyTable
+from isinglass.inference.message_passing.algorithms import SCHEDULES, MessagePassing
+from isinglass.io.files import checked_path
+from isinglass.learning.combinations import require_valid
+from isinglass.learning.optimizers import OPTIMISERS, Lbfgs, Optimizer, OwlQn, make_optimizer
+from isinglass.learning.optimizers.minibatch import MiniBatch
+from isinglass.learning.training.checks import renamed
+from isinglass.models import Model
+from isinglass.models.entropy import FACTORS, VARIABLES
+from isinglass.typing import Array, FloatArray
+from isinglass.validation import flag, number, thread_count, whole_number
+
+AUTOMATIC = "auto"
+MOST_ITERATIONS = 10  # of an inference by name that training goes back through, unless the user gives a number
+
+
+class Penalty(NamedTuple):
+    """A number for node parameters, and one for edge parameters."""
+
+    node: float
+    edge: float
+
+    def of(self, model: Model) -> FloatArray:
+        """Return the penalty of each parameter."""
+        return np.where(model.mask("node"), self.node, self.edge)
+
+
+@dataclass(frozen=True)
+class Choices:
+    """What an estimator's parameters stand for.
+
+    `l1` is None where the optimiser has its own, or none; `own` is how many iterations have parameters of their own:
+    one, where all share them. `limited`: inference is to end after `MOST_ITERATIONS`, unless the graph makes it exact.
+    """
+
+    algorithm: Algorithm
+    loss: losses.Loss
+    rule: GradientRule
+    optimizer: Optimizer[Any, Any]
+    decoder: decoding.Decoder
+    l2: Penalty
+    l1: Penalty | None
+    own: int
+    jobs: int
+    limited: bool = False
+
+    def for_model(self, model: Model) -> Choices:
+        """Return the choices with the l1 penalty of each parameter, and with an inference that ends soon enough."""
+        chosen = self
+        if self.l1 is not None:
+            assert isinstance(self.optimizer, OwlQn)
+            chosen = replace(self, optimizer=replace(self.optimizer, l1=np.tile(self.l1.of(model), self.own)))
+        if not self.limited:
+            return chosen
+        if self.algorithm.facts.exact == "forests" and model.graph.is_forest:
+            return replace(chosen, limited=False)
+        return replace(chosen, algorithm=with_limit(self.algorithm, MOST_ITERATIONS))
+
+    @property
+    def iterations(self) -> int | None:
+        """How many iterations inference has at most, by the user's choice or, where it is limited, ours; or None."""
+        found: int | None = getattr(self.algorithm, "max_iter" if self.limited else "iterations", None)
+        return found
+
+
+def choices_of(crf: Any) -> Choices:
+    """Check every parameter of an estimator, and that they go together."""
+    l1 = _penalty(crf, "l1")
+    optimizer = _optimizer(crf, any(l1))
+    chosen = Choices(
+        algorithm_of(crf),
+        losses.make(crf.loss),
+        rule(crf.gradient),
+        optimizer,
+        decoding.make(crf.decoder),
+        _penalty(crf, "l2"),
+        l1 if any(l1) else None,
+        1,
+        jobs_of(crf.n_jobs),
+    )
+    require_valid(chosen.loss, chosen.algorithm, chosen.rule)
+    if fits_entropy(crf) and (chosen.rule.name != "implicit" or chosen.loss.facts.uses == "potentials"):
+        got = f"{crf.gradient!r} with loss {chosen.loss.name!r}"
+        raise InputError("gradient", "'implicit', and a loss of an inference, for entropy='fit'", got)
+    _check_rest(crf, chosen.loss)
+    chosen = replace(chosen, limited=_is_automatic(crf) and isinstance(crf.inference, str) and _goes_back(chosen))
+    return replace(chosen, own=_own(chosen)) if flag(crf.own_parameters, "own_parameters") else chosen
+
+
+def algorithm_of(crf: Any) -> Algorithm:
+    """Return the inference that will be run."""
+    options: dict[str, Any] = {}
+    if crf.iterations is not None and not _is_automatic(crf):
+        options["iterations"] = _number_of_iterations(crf.iterations)
+    if getattr(crf, "schedule", None) is not None:
+        if crf.schedule not in SCHEDULES:
+            expected = f"one of {', '.join(map(repr, SCHEDULES))}"
+            raise InputError("schedule", expected, repr(crf.schedule), "'grid' is the sweep over images")
+        if _has_schedule(crf.inference):
+            options["schedule"] = crf.schedule
+    if "iterations" in options and isinstance(crf.inference, str) and crf.inference in ("exact", "brute"):
+        got = f"{crf.iterations} with inference {crf.inference!r}"
+        raise InputError("iterations", "None where inference is exact", got, "leave it out, or use inference='bp'")
+    with renamed("algorithm", "inference"):
+        algorithm = make(crf.inference, options)
+    if crf.entropy is not None:
+        return _with_entropy(algorithm, crf)
+    if isinstance(algorithm, ConvexFreeEnergy) and isinstance(algorithm.weights, Mapping):
+        with renamed("weights", "inference.weights"):
+            return replace(algorithm, weights=EntropyTable.of(algorithm.weights))
+    return algorithm
+
+
+def with_limit(algorithm: Algorithm, most: int | None) -> Algorithm:
+    """Return an inference by its tolerance that ends after so many iterations at the latest."""
+    if most is None or not hasattr(algorithm, "max_iter"):
+        return algorithm
+    return replace(algorithm, max_iter=most)  # type: ignore[type-var]
+
+
+def predicting_of(crf: Any, most: int | None) -> Algorithm:
+    """Return the inference of predictions; `most`: the iterations that were chosen in training, where it chose them."""
+    algorithm = algorithm_of(crf)
+    return with_limit(algorithm, most) if _is_automatic(crf) and isinstance(crf.inference, str) else algorithm
+
+
+def _number_of_iterations(given: Any) -> int:
+    if isinstance(given, str):
+        raise InputError("iterations", f"a whole number, None or {AUTOMATIC!r}", f"{given!r:.40}")
+    return whole_number(given, "iterations", 1)
+
+
+def _is_automatic(crf: Any) -> bool:
+    return isinstance(crf.iterations, str) and crf.iterations == AUTOMATIC
+
+
+def _goes_back(chosen: Choices) -> bool:
+    """Tell whether training goes back through the iterations of an inference that runs until a tolerance."""
+    algorithm = chosen.algorithm
+    return (
+        chosen.rule.name == "unrolled"
+        and chosen.loss.facts.uses == "beliefs"
+        and algorithm.facts.iterative
+        and hasattr(algorithm, "max_iter")
+    )
+
+
+def fits_entropy(crf: Any) -> bool:
+    """Tell whether entropy weights are parameters."""
+    return isinstance(crf.entropy, str) and crf.entropy == "fit"
+
+
+def _with_entropy(algorithm: Algorithm, crf: Any) -> Algorithm:
+    """Return the inference with the chosen entropy weights; with those that "fit" begins with."""
+    entropy = crf.entropy
+    if not isinstance(entropy, Mapping) and not (isinstance(entropy, str) and entropy in (*NAMED, "bethe", "fit")):
+        expected = f"one of {', '.join(map(repr, NAMED))}, 'bethe', 'fit', a mapping of tables, or None"
+        raise InputError("entropy", expected, f"{entropy!r:.40}")
+    if not isinstance(algorithm, ConvexFreeEnergy):
+        got = f"{entropy!r:.40} with inference {algorithm.name!r}"
+        raise InputError("entropy", "None unless inference is 'convex'", got, "use inference='convex'")
+    with renamed("weights", "entropy"):
+        if fits_entropy(crf):
+            table = EntropyTable.of(_entropy_before(crf, algorithm))
+            if np.min(table.variables) <= 0:
+                raise InputError("entropy", "one of positive weights before 'fit'", f"{table.variables}")
+            return replace(algorithm, weights=table)
+        return replace(algorithm, weights=entropy if isinstance(entropy, str) else EntropyTable.of(entropy))
+
+
+def _entropy_before(crf: Any, algorithm: ConvexFreeEnergy) -> Any:
+    """Return the entropy that fitting begins with: that of an earlier stage, or that of the inference."""
+    before = getattr(crf, "_before", None)
+    while before is not None:
+        earlier = algorithm_of(before)
+        if isinstance(earlier, ConvexFreeEnergy):
+            return earlier.weights
+        before = getattr(before, "_before", None)
+    return algorithm.weights
+
+
+def entropy_of(crf: Any, named: Mapping[str, Array], n_states: int) -> dict[str, FloatArray] | None:
+    """Return the entropy weights of states and of pairs of states; None where an inference has no such tables."""
+    algorithm = algorithm_of(crf)
+    if not isinstance(algorithm, ConvexFreeEnergy):
+        return None
+    try:
+        table = EntropyTable.of(algorithm.weights)
+    except InputError:
+        return None  # "bethe", or weights of single variables
+    variables, factors = np.full(n_states, table.variables), np.full((n_states, n_states), table.factors)
+    if fits_entropy(crf):
+        variables = variables * np.exp(named[VARIABLES][0])
+        factors = factors * np.exp(named[f"{FACTORS}/1"][0])
+    return {"variables": variables, "factors": factors}
+
+
+def threaded(algorithm: Algorithm, n_jobs: Any) -> Algorithm:
+    """Return the inference with so many threads, where it can have some; beliefs do not depend on their number."""
+    jobs = jobs_of(n_jobs)
+    return replace(algorithm, threads=jobs) if jobs > 1 and isinstance(algorithm, MessagePassing) else algorithm
+
+
+def _has_schedule(inference: Any) -> bool:
+    """Tell whether an inference, given by name, has schedules; an object has its own."""
+    if not isinstance(inference, str) or inference not in ALGORITHMS:
+        return False
+    return "schedule" in {field.name for field in fields(ALGORITHMS[inference])}  # type: ignore[arg-type]
+
+
+def _penalty(crf: Any, name: str) -> Penalty:
+    """Check the penalties of nodes and edges; that of edges is by default that of nodes."""
+    node, edge = getattr(crf, name), getattr(crf, f"edge_{name}")
+    return Penalty(number(node, name, 0, math.inf), number(node if edge is None else edge, f"edge_{name}", 0, math.inf))
+
+
+def _optimizer(crf: Any, sparse: bool) -> Optimizer[Any, Any]:
+    """Return the optimiser; one given by name has the estimator's `tol` and `max_iter`, and its l1 penalty.
+
+    L-BFGS by name stands for the quasi-Newton method, which with an l1 penalty is OWL-QN.
+    """
+    steps, tol = whole_number(crf.max_iter, "max_iter", 1), number(crf.tol, "tol", 0, math.inf)
+    if not isinstance(crf.optimizer, str):
+        made = make_optimizer(crf.optimizer)
+    elif issubclass(OPTIMISERS[crf.optimizer], MiniBatch):
+        made = make_optimizer(crf.optimizer, epochs=steps, tol=tol, random_state=0)
+    elif crf.optimizer in ("lbfgs", "owlqn"):
+        made = OwlQn(max_iter=steps, tol=tol, l1=0.0) if sparse else Lbfgs(max_iter=steps, tol=tol)
+    else:
+        made = make_optimizer(crf.optimizer, max_iter=steps, tol=tol)
+    if sparse and not isinstance(made, OwlQn):
+        able = [name for name, cls in OPTIMISERS.items() if issubclass(cls, OwlQn)]
+        remedy = f"use 'lbfgs' by name, or {' or '.join(map(repr, able))}, or l1=0"
+        raise InputError("optimizer", "one for l1 penalties", f"{made.name!r}", remedy)
+    return made
+
+
+def _own(chosen: Choices) -> int:
+    """Return how many iterations have parameters of their own, or say why they cannot."""
+    algorithm = chosen.algorithm
+    if not isinstance(algorithm, MessagePassing) or isinstance(getattr(algorithm, "weights", None), str):
+        got, remedy = f"True with inference {algorithm.name!r}", "use message passing with fixed weights, such as 'bp'"
+    elif algorithm.iterations is None:
+        got, remedy = "True without a number of iterations", "give iterations"
+    elif not isinstance(chosen.loss, losses.BeliefLoss):
+        got, remedy = f"True with loss {chosen.loss.name!r}", "use a loss of beliefs, such as 'ucl'"
+    elif chosen.rule.name != "unrolled":
+        got, remedy = f"True with gradient {chosen.rule.name!r}", "use 'unrolled', which needs no fixed point"
+    else:
+        return whole_number(algorithm.iterations, "iterations", 1)
+    raise InputError("own_parameters", "False", got, remedy)
+
+
+def jobs_of(n_jobs: Any) -> int:
+    """Return a number of threads: None is one, -1 as many as there are processors."""
+    if n_jobs is None:
+        return 1
+    if isinstance(n_jobs, int | np.integer) and n_jobs == -1:
+        return os.cpu_count() or 1
+    return thread_count(n_jobs, "n_jobs", "or -1 for all processors")
+
+
+def _check_rest(crf: Any, loss: losses.Loss) -> None:
+    """Check what needs no object."""
+    check_run(crf)
+    if crf.n_states is not None:
+        whole_number(crf.n_states, "n_states", 2)
+    for name in ("bias", "edge_bias"):
+        flag(getattr(crf, name, False), name)
+    check_class_weight(crf.class_weight, loss)
+
+
+def check_run(crf: Any) -> None:
+    """Check what belongs to a run of training, whatever is trained."""
+    whole_number(crf.patience, "patience", 1)
+    for name in ("warm_start", "verbose"):
+        flag(getattr(crf, name), name)
+    if crf.callback is not None and not callable(crf.callback):
+        raise InputError("callback", "a function of the progress", type(crf.callback).__name__, "or leave it out")
+    if crf.checkpoint is not None:
+        _check_file(crf.checkpoint)
+
+
+def check_class_weight(given: Any, loss: losses.Loss) -> None:
+    """Refuse weights of labels for a loss that is no sum over labels."""
+    if given is not None and loss.facts.uses == "log_z":
+        expected = f"None with loss {loss.name!r}, which is no sum over labels"
+        raise InputError("class_weight", expected, f"{given!r:.40}", "use a loss such as 'ucl'")
+
+
+def _check_file(path: Any) -> None:
+    """Check that a checkpoint could be written."""
+    with renamed("path", "checkpoint"):
+        folder = os.path.dirname(os.fspath(checked_path(path)))
+    if folder and not os.path.isdir(folder):
+        got = f"one in {folder!r:.100}, which is none"
+        raise InputError("checkpoint", "a file in a folder that exists", got, "create the folder first")

@@ -1,0 +1,1 @@
+"""Log-linear chains: sparse attributes of tokens, labels and their transitions."""

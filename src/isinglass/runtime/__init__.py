@@ -1,0 +1,1 @@
+"""What the library needs of the machine: compiled loops, threads, memory, caches, Ctrl-C."""

@@ -1,0 +1,90 @@
+"""Sums and maxima by place: over the members of a component, or over the factors that share a table."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from isinglass.typing import Array, FloatArray, IntArray
+
+
+def sum_at(places: IntArray, values: Array, length: int) -> Array:
+    """Add up real or complex values that share a place, in their order.
+
+    Examples
+    --------
+    >>> sum_at(np.array([0, 2, 0]), np.array([1.0, 2.0, 3.0]), 3).tolist()
+    [4.0, 0.0, 2.0]
+    """
+    where = places.ravel()
+    total: Array = np.bincount(where, values.real.ravel(), length)
+    if values.dtype.kind == "c":
+        total = total + 1j * np.bincount(where, values.imag.ravel(), length)
+    return total
+
+
+def largest(owner: IntArray, values: FloatArray, n: int) -> FloatArray:
+    """Return the largest size of a value in each of n components.
+
+    Examples
+    --------
+    >>> largest(np.array([0, 1, 0]), np.array([1.0, -2.0, -3.0]), 2).tolist()
+    [3.0, 2.0]
+    """
+    sizes = np.abs(values)
+    if n == 1:
+        return np.array([sizes.max(initial=0.0)])
+    found = np.zeros(n)
+    if len(owner) and (owner[1:] >= owner[:-1]).all():  # much faster than one by one
+        first = np.flatnonzero(np.diff(owner, prepend=-1))
+        found[owner[first]] = np.maximum.reduceat(sizes, first)
+    else:
+        np.maximum.at(found, owner, sizes)
+    return found
+
+
+def largest_parts(owner: IntArray, values: Array, n: int) -> FloatArray:
+    """Return the same of the real and, if there are any, of the imaginary parts, (parts, n)."""
+    parts = (values.real, values.imag) if values.dtype.kind == "c" else (values,)
+    return np.array([largest(owner, part, n) for part in parts])
+
+
+def place_in(owner: IntArray) -> IntArray:
+    """Return the place of each value inside its component, counted from zero.
+
+    Examples
+    --------
+    >>> place_in(np.array([0, 1, 0, 1])).tolist()
+    [0, 0, 1, 1]
+    """
+    order = np.argsort(owner, kind="stable")
+    counts = np.bincount(owner)
+    place = np.empty(len(owner), np.int64)
+    place[order] = np.arange(len(owner)) - np.repeat(np.cumsum(counts) - counts, counts)
+    return place
+
+
+def sum_rows(places: IntArray, rows: Array, length: int) -> Array:
+    """Add up rows that share a place; rows that are all in their places are returned as they are.
+
+    Examples
+    --------
+    >>> sum_rows(np.array([1, 1]), np.array([[1.0, 2.0], [3.0, 4.0]]), 2).tolist()
+    [[0.0, 0.0], [4.0, 6.0]]
+    """
+    if len(places) == length and (places[1:] > places[:-1]).all():
+        return rows
+    return np.stack([sum_at(places, column, length) for column in rows.T], axis=1)
+
+
+def component_sums(component: IntArray, starts: IntArray | None, values: Array, n: int) -> Array:
+    """Sum values of variables or factors for each component, faster where a component's are side by side (`starts`).
+
+    What other components hold changes no bit of a sum.
+    """
+    if starts is None:
+        with np.errstate(invalid="ignore"):
+            return sum_at(component, values, n)
+    total: Array = np.zeros(n, values.dtype)
+    if len(starts):
+        total[component[starts]] = np.add.reduceat(values, starts)
+    return total
