@@ -113,6 +113,12 @@ class GridFlood(PlaneMove):
         """Entries of the tables of a grid, of one direction."""
         return self.lattice.height * self.lattice.width * self.lattice.card**2
 
+    @property
+    def runs_of_grids(self) -> tuple[int, int]:
+        """A run for each side and state."""
+        lattice = self.lattice
+        return 4 * lattice.card, lattice.sites // ((lattice.height + 2) * (lattice.width + 2))
+
     def iterate(
         self,
         run: Run,
@@ -168,6 +174,11 @@ class GridFlood(PlaneMove):
         if self.bars is not None:
             self.bars.give(self, run, bars)
         self.bars = None
+
+    def at_rest(self, run: Run, active: Mask) -> Step:
+        """Return a step that need not be done: to go back, the messages before it are enough."""
+        before, self.inbox = self.into_planes(run), None
+        return run.step(Step(self, 0, active, before), True)
 
     def effects(self, run: Run, step: Step, fate: Fate) -> None:
         """Compare the messages before and after the last iteration."""

@@ -110,6 +110,11 @@ class GridSweep(PlaneMove):
         """Entries of the tables of a grid, of one direction."""
         return self.sheets.height * self.sheets.width * self.sheets.card**2
 
+    @property
+    def runs_of_grids(self) -> tuple[int, int]:
+        """One run, grid after grid."""
+        return 1, self.sheets.grids
+
     def iterate(self, run: Run, t: int, old: Planes, stack: Planes, iterations: int, fate: Fate) -> bool:
         """Do iterations; return whether no product came near to an underflow."""
         from isinglass.kernels.numba.sweeps import sweep_grids

@@ -29,7 +29,7 @@ from isinglass.inference.algorithm import Progress
 from isinglass.inference.mean_field_bound import Bars, MeanFieldBound
 from isinglass.inference.mean_field_stability import Leading, leading, seeded, slope
 from isinglass.inference.result import Bound, Gradients, Info, Result, belief_entries
-from isinglass.inference.sums import largest, largest_parts
+from isinglass.inference.sums import Largest
 from isinglass.potentials import Potentials
 from isinglass.validation import IntArray, RandomState, number, whole_number
 
@@ -77,6 +77,7 @@ class Ascent(ABC):
         self.at = self.model.table[near.link].astype(np.uint64)
         self.factors = np.zeros(belief_entries(graph), q.dtype)
         self.owner: IntArray = np.repeat(graph.variable_component, graph.cards)
+        self.largest = Largest(self.owner, graph.n_components)
         self.residual, self.iterations = np.full(graph.n_components, np.inf), np.zeros(graph.n_components, np.int64)
         self.settled = np.zeros(graph.n_components, bool)
 
@@ -136,9 +137,8 @@ class Ascent(ABC):
 
     def _imaginary_change(self, before: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the largest change of an imaginary part, relative to the largest; none where that is rounding."""
-        n = len(self.residual)
-        change, size = (largest(self.owner, a, n) for a in (self.q.imag - before, self.q.imag))
-        given = largest(self.owner, self.expected(self.q).imag, n)
+        change, size = (self.largest(a) for a in (self.q.imag - before, self.q.imag))
+        given = self.largest(self.expected(self.q).imag)
         return np.where(change > ROUNDING * given, change / np.where(size > 0, size, 1), 0)
 
     def _leave_saddles(self, stop: Stopping, taped: bool, progress: Progress | None, random_state: RandomState) -> None:
@@ -188,7 +188,7 @@ class Ascent(ABC):
 
     def _coupling(self, change: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return W times a change of the beliefs."""
-        top = largest(self.owner, change, len(self.residual))
+        top = self.largest(change)
         step = DIFFERENCE / np.where(top > LEAST, top, 1)[self.owner]
         return np.where(self.q.real > 0, slope(self.expected, self.q, change, step), 0)
 
@@ -246,7 +246,7 @@ class Ascent(ABC):
     def _fixed_point_back(self, bars: Bars) -> None:
         alive, died, most = self.settled.copy(), max(self.tol, ROUNDING), np.zeros(len(self.settled))
         for t in range(self.limit + 1):
-            sizes = largest_parts(self.owner, bars.q, len(alive))
+            sizes = self.largest.parts(bars.q)
             most = np.maximum(most, sizes)
             again = t == 0 or (sizes > died * most).any(axis=0)
             alive = alive & again & np.isfinite(sizes).all(axis=0)

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from isinglass.graph.edges import Edges
 from isinglass.inference.pool import Pool
+from isinglass.inference.sums import Largest
 from isinglass.validation import IntArray
 
 if TYPE_CHECKING:
@@ -151,9 +152,11 @@ class Move(ABC):
         flood.pass_messages(undamped, 0, new, Fate(fate.active, fate.flagged, np.zeros(len(fate.active)), False))
         _measure(undamped, run.m, new, fate)
 
-    def at_a_fixed_point(self) -> Move:
-        """Return a move that updates every message, though none would change."""
-        return self
+    def at_rest(self, run: Run, active: Mask) -> Step:
+        """Return a step that begins with the messages of a run at a fixed point, and updates all of them."""
+        step = self.forward_all(run, 1, unwatched(active), True) or self.forward(run, 0, unwatched(active), True)
+        step.move.finish(run)
+        return step
 
     @abstractmethod
     def backward(self, run: Run, step: Step, moved: Mask, bars: Derivatives) -> None:
@@ -161,6 +164,10 @@ class Move(ABC):
 
     def finish(self, run: Run) -> None:  # noqa: B027
         """Leave the messages in run.m; most moves never take them elsewhere."""
+
+    def sizes_back(self, run: Run, bars: Derivatives, largest: Largest) -> NDArray[np.float64]:
+        """Return the largest derivative by a log message so far, of real and imaginary parts, (parts, components)."""
+        return largest.parts(bars.m)
 
     def finish_back(self, run: Run, bars: Derivatives) -> None:  # noqa: B027
         """Leave the derivatives in bars.m."""
@@ -184,6 +191,10 @@ class Flood(Move):
             run.edges, run.span, run.values(t), run.m, new, run.n, run.damping, *fate[:3], run.scratch,
             run.states, run.units, run.ring,
         )  # fmt: skip
+
+    def at_rest(self, run: Run, active: Mask) -> Step:
+        """Return a step that need not be done: to go back, the messages before it are enough."""
+        return Step(self, 0, active, run.m)
 
     def effects(self, run: Run, step: Step, fate: Fate) -> None:
         """Compare the messages before and after the step."""
@@ -302,9 +313,9 @@ class Chase(Follow):
     def effects(self, run: Run, step: Step, fate: Fate) -> None:
         """Leave the residuals alone: they are such effects already."""
 
-    def at_a_fixed_point(self) -> Move:
-        """Return a sequence of all links: nothing has a residual."""
-        return Follow(lambda t: np.arange(len(self.heap[0])))
+    def at_rest(self, run: Run, active: Mask) -> Step:
+        """Follow a sequence of all links: nothing has a residual."""
+        return Follow(lambda t: np.arange(len(self.heap[0]))).at_rest(run, active)
 
 
 def _measure(run: Run, old: NDArray[Any], new: NDArray[Any], fate: Fate) -> None:

@@ -12,12 +12,13 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from isinglass.inference.moves import Fate, Move, Run, Step
+from isinglass.inference.moves import Derivatives, Fate, Move, Run, Step
+from isinglass.inference.sums import Largest
 from isinglass.validation import IntArray
 
 if TYPE_CHECKING:
@@ -25,6 +26,13 @@ if TYPE_CHECKING:
 
 Planes = NDArray[np.float64]
 PIECE = 2**27  # entries of tables that are multiplied between two moments at which Ctrl-C is heard
+TOPS = 1024  # entries of planes that are looked at together
+
+
+class BarPlanes(Protocol):
+    """Derivatives in planes, of which those by messages are `m`."""
+
+    m: Planes
 
 
 @dataclass(eq=False)
@@ -34,6 +42,8 @@ class PlaneMove(Move):
     general: Move
     inbox: Planes | None = field(default=None, init=False)
     spare: Planes | None = field(default=None, init=False)
+    bars: BarPlanes | None = field(default=None, init=False)
+    used: NDArray[np.bool_] | None = field(default=None, init=False)  # the places in planes that hold messages
 
     @property
     @abstractmethod
@@ -49,6 +59,11 @@ class PlaneMove(Move):
     @abstractmethod
     def work(self) -> int:
         """Entries of the tables of a grid, of one direction."""
+
+    @property
+    @abstractmethod
+    def runs_of_grids(self) -> tuple[int, int]:
+        """How many runs planes consist of, with a stretch for each grid; and how many grids there are."""
 
     @abstractmethod
     def into_planes(self, run: Run) -> Planes:
@@ -97,6 +112,22 @@ class PlaneMove(Move):
         if self.inbox is not None:
             run.m = self.messages(self.inbox)
         self.inbox = self.spare = None
+
+    def sizes_back(self, run: Run, bars: Derivatives, largest: Largest) -> NDArray[np.float64]:
+        """Look at the derivatives where they are."""
+        from isinglass.kernels.numba.sizes import largest_in_planes
+
+        if self.bars is None:
+            return super().sizes_back(run, bars, largest)
+        if self.used is None:
+            place, card, apart = self.of_edges
+            self.used = np.zeros(self.bars.m.size, bool)
+            self.used[place[:, None] + apart * np.arange(card)] = True
+        planes, used = (values.reshape(*self.runs_of_grids, -1) for values in (self.bars.m, self.used))
+        found = np.zeros((1, largest.n))
+        span, top = run.span, np.empty(min(TOPS, planes.shape[2]))
+        largest_in_planes(planes, used, span.first_component, span.last_component, top, found[0])
+        return found
 
     def before(self, step: Step, t: int) -> Planes:
         """Return the planes before iteration t of a step."""

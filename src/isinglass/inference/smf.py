@@ -41,7 +41,6 @@ from isinglass.inference.mean_field_stability import slope
 from isinglass.inference.mf import begin, may_leave
 from isinglass.inference.result import Bound, FactorBeliefs, Gradients, Result, VariableBeliefs
 from isinglass.inference.reverse import Cotangents, gradients
-from isinglass.inference.sums import largest
 from isinglass.potentials import Potentials
 from isinglass.validation import IntArray, bytes_text, flag
 
@@ -231,8 +230,8 @@ class _TreeAscent(Ascent):
 
     def covariance(self, v: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the covariances of each tree times v."""
-        target, n = self.expected(self.q), len(self.residual)
-        step = DIFFERENCE / np.maximum(largest(self.owner, v, n), 1e-300)[self.owner]
+        target = self.expected(self.q)
+        step = DIFFERENCE / np.maximum(self.largest(v), 1e-300)[self.owner]
         return slope(self._beliefs_at, target, v, step)
 
     def _beliefs_at(self, target: NDArray[Any]) -> NDArray[Any]:
