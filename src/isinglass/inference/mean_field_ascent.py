@@ -101,6 +101,9 @@ class Ascent(ABC):
     def sweep_back(self, active: Flags, bars: Bars) -> None:
         """Reverse a sweep at the fixed point."""
 
+    def finish_back(self, bars: Bars) -> None:  # noqa: B027
+        """Complete the derivatives after the last sweep at the fixed point."""
+
     @abstractmethod
     def tape_back(self, active: Flags, bars: Bars) -> None:
         """Reverse the sweeps that ran."""
@@ -253,6 +256,7 @@ class Ascent(ABC):
             if not alive.any():
                 break
             self.sweep_back(alive, bars)
+        self.finish_back(bars)
         left = self.settled & ~(sizes <= died * most).all(axis=0)
         if left.any():
             raise InputError(
