@@ -221,7 +221,7 @@ class Engine:
         runs: list[tuple[Run, Tape | None]] = []
         for ring in (LOG_MAX,) if self.plan.maximise else (SUM, LOG_SUM):
             if wanted.any():
-                run = self._prepared(ring, wanted, span, 0.0 if part.settled else self.plan.damping)
+                run = self._prepared(ring, wanted, span, part.settled)
                 memory = None if tape is None else FullTape() if tape == "full" else MarkedTape()
                 flagged = np.zeros(len(wanted), bool)
                 if not len(ring):
@@ -233,7 +233,7 @@ class Engine:
                 wanted = wanted & flagged
         return runs
 
-    def _prepared(self, ring: Ring, wanted: Mask, span: Span, damping: float) -> Run:
+    def _prepared(self, ring: Ring, wanted: Mask, span: Span, settled: bool) -> Run:
         from isinglass.kernels.numba.ring import units
 
         edges, dtype = self.edges, self.potentials.dtype
@@ -247,7 +247,8 @@ class Engine:
             states=_states(self.graph) if not len(ring) and dtype.kind == "f" else (),
             span=span,
             stages=[model.values(ring, raising) for model in self.models],
-            damping=damping,
+            damping=0.0 if settled else self.plan.damping,
+            settled=settled,
             tol=self.plan.tol if self.plan.iterations is None else -1.0,
             scratch=self._scratch(),
             wanted=wanted.copy(),

@@ -41,6 +41,7 @@ class Run:
     span: Span
     stages: list[Values]  # one for all iterations, or one for each
     damping: float
+    settled: bool  # whether one iteration is a fixed point, wherever it starts
     tol: float  # below which the residual schedule leaves a link alone
     scratch: Scratch
     wanted: Mask

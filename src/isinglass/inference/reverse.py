@@ -1,7 +1,8 @@
 """Back through a run of the engine: from derivatives by log Z and the beliefs to those by everything that went in.
 
-The reverse of a run that was to do T iterations is that of these T, and so is that of a run which did not converge. A
-run that converged at its tolerance stands for its fixed point m* = F(m*), which does not depend on where it started:
+The reverse of a run that was to do T iterations is that of these T, and so is that of a run which did not converge, or
+of a pass up and down trees. Any other run that converged at its tolerance stands for its fixed point m* = F(m*), which
+does not depend on where it started:
 
     dL/dphi  =  sum_k  (dF/dphi)' (J')^k dL/dm,       dF/dphi, J = dF/dm at m*.
 
@@ -126,7 +127,7 @@ def _reverse(engine: Engine, run: Run, tape: Tape, outcome: Outcome, bars: Cotan
         run.scratch, run.states, run.ring,
     )  # fmt: skip
     converged = run.wanted & outcome.converged
-    if engine.plan.iterations is not None or not converged.any():
+    if engine.plan.iterations is not None or run.settled or not converged.any():
         _steps_back(run, tape, total, run.wanted)
         return
     if (run.wanted & ~converged).any():
