@@ -86,12 +86,11 @@ def thread_count(value: object, argument: str = "threads", remedy: str = "") -> 
     >>> thread_count(2)
     2
     """
-    most = max(MOST_THREADS, os.cpu_count() or 1)
     try:
         count = whole_number(value, argument, 1)
     except InputError as error:
         raise InputError(argument, error.expected, error.got, remedy) from None
-    if count > most:
+    if count > MOST_THREADS and count > (most := max(MOST_THREADS, os.cpu_count() or 1)):
         raise InputError(argument, f"at most {most} threads", f"{count}", remedy)
     return count
 

@@ -119,6 +119,8 @@ class Outcome:
         There a message is off by no more than the residuals of all messages that it depends on add up to: updates
         never widen a change.
         """
+        if not self.residual.any():
+            return self.converged
         certain: Mask = self.converged & (self.messages(edges) * self.residual <= EXACT)
         return certain
 

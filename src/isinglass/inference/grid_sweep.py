@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -38,6 +38,11 @@ class Sheets(NamedTuple):
     def of_edges(self) -> tuple[IntArray, int, int]:
         """What `spread` and `collect` need to know."""
         return self.edge_place, self.card, self.height * self.width
+
+    def reached(self, planes: Planes, side: int) -> Planes:
+        """Return the sites that have a neighbour on a side (left, right, up, down)."""
+        cut = slice(1, None) if side % 2 == 0 else slice(None, -1)
+        return planes[:, side, ..., cut] if side < 2 else planes[:, side, ..., cut, :]
 
     def links(self, values: IntArray) -> tuple[IntArray, IntArray]:
         """Cut what there is of each link into horizontal ones, columns first, and vertical ones."""
@@ -86,6 +91,7 @@ class GridSweep(PlaneMove):
     stages: list[Stage]
     room: Work
     bars: _Bars | None = field(default=None, init=False)
+    collected: Planes | None = field(default=None, init=False)  # that were last moved to the edges
 
     @classmethod
     def of(cls, graph: FactorGraph, run: Run, general: Follow) -> GridSweep | None:
@@ -165,8 +171,19 @@ class GridSweep(PlaneMove):
 
     def effects(self, run: Run, step: Step, fate: Fate) -> None:
         """Measure one undamped flooding, as for other sequences, so that a residual does not depend on the batch."""
+        from isinglass.kernels.numba.grids import collect
+
         assert self.inbox is not None
-        self.general.effects(replace(run, m=self.messages(self.inbox)), step, fate)
+        collect(self.inbox.ravel(), run.m, *self.of_edges)  # nobody needs what was there
+        self.collected = self.inbox
+        self.general.effects(run, step, fate)
+
+    def finish(self, run: Run) -> None:
+        """Move the messages back to the edges, unless that has been done."""
+        if self.inbox is not None and self.inbox is self.collected:
+            self.inbox = None
+        self.collected = None
+        super().finish(run)
 
     def _stage(self, t: int) -> Stage:
         return self.stages[min(t, len(self.stages) - 1)]
@@ -179,10 +196,15 @@ class GridSweep(PlaneMove):
         """Return the messages in planes."""
         from isinglass.kernels.numba.grids import spread
 
+        self.collected = None  # an iteration begins
         if self.inbox is None:
             self.inbox = run.pool.take(self.sheets.shape, run.m.dtype)
             self.inbox.fill(1)
-            spread(run.m, self.inbox.ravel(), *self.sheets.of_edges)
+            if run.uniform:
+                for side in range(4):
+                    self.sheets.reached(self.inbox, side)[:] = 1 / self.sheets.card
+            else:
+                spread(run.m, self.inbox.ravel(), *self.sheets.of_edges)
             run.uniform = False
         return self.inbox
 

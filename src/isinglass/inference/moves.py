@@ -147,8 +147,9 @@ class Move(ABC):
         the measure that convergence is judged by (see `isinglass.kernels.numba.changes`); by default, that of one
         undamped flooding.
         """
-        new = np.empty_like(run.m)
         undamped = replace(run, damping=0.0, stages=run.stages[-1:])
+        new = run.pool.take(run.m.shape, run.m.dtype)
+        run.pool.give_back_with(undamped, new)
         flood = Flood() if run.partner is None else FloodPairs(run.partner)
         flood.pass_messages(undamped, 0, new, Fate(fate.active, fate.flagged, np.zeros(len(fate.active)), False))
         _measure(undamped, run.m, new, fate)
