@@ -67,15 +67,20 @@ def items(value: object, argument: str, expected: str) -> list[Any]:
 
 def whole_number(value: object, argument: str, minimum: int = 0) -> int:
     """Check that `value` is an integer of at least `minimum`; a Boolean or a float is refused."""
-    if isinstance(value, bool | np.bool_) or not isinstance(value, SupportsIndex):
-        raise InputError(argument, f"a whole number of at least {minimum}", repr(value))
-    try:
-        number = value.__index__()
-    except TypeError:
-        raise InputError(argument, f"a whole number of at least {minimum}", repr(value)) from None
+    number = value if type(value) is int else _index(value, argument, minimum)
     if number < minimum:
         raise InputError(argument, f"a whole number of at least {minimum}", str(number))
     return number
+
+
+def _index(value: object, argument: str, minimum: int) -> int:
+    """Return the integer that another object stands for."""
+    if isinstance(value, bool | np.bool_) or not isinstance(value, SupportsIndex):
+        raise InputError(argument, f"a whole number of at least {minimum}", repr(value))
+    try:
+        return value.__index__()
+    except TypeError:
+        raise InputError(argument, f"a whole number of at least {minimum}", repr(value)) from None
 
 
 def thread_count(value: object, argument: str = "threads", remedy: str = "") -> int:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from isinglass.graph.edges import edges_of
 from isinglass.graph.factor_graph import FactorGraph
@@ -44,12 +45,13 @@ class Sheets(NamedTuple):
         cut = slice(1, None) if side % 2 == 0 else slice(None, -1)
         return planes[:, side, ..., cut] if side < 2 else planes[:, side, ..., cut, :]
 
-    def links(self, values: IntArray) -> tuple[IntArray, IntArray]:
+    def links(self, values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
         """Cut what there is of each link into horizontal ones, columns first, and vertical ones."""
-        flat = values.reshape(self.grids, -1)
+        each = values.shape[1:]
+        flat = values.reshape(self.grids, -1, *each)
         cut = self.height * (self.width - 1)
-        along = flat[:, :cut].reshape(self.grids, self.height, self.width - 1)
-        return along.swapaxes(1, 2), flat[:, cut:].reshape(self.grids, self.height - 1, self.width)
+        along = flat[:, :cut].reshape(self.grids, self.height, self.width - 1, *each)
+        return along.swapaxes(1, 2), flat[:, cut:].reshape(self.grids, self.height - 1, self.width, *each)
 
 
 def sheets_of(graph: FactorGraph) -> Sheets | None:
@@ -249,17 +251,31 @@ class _Bars:
 
 def _stage(sheets: Sheets, values: Values) -> Stage:
     """Lay potentials and tables out in planes."""
-    card = sheets.card
+    card, psi = sheets.card, values.psi
     phi = np.moveaxis(values.phi.reshape(sheets.grids, sheets.height, sheets.width, card), -1, 1)
-    along, across = sheets.links(values.table)
-    shared = all((links == links.ravel()[0]).all() for links in (along, across))
-    tables = []
-    for links in (across, along):
-        places = links.ravel()[:1].reshape(1, 1, 1) if shared else links
-        entries = values.psi[places[..., None] + np.arange(card * card)].reshape(*places.shape, card, card)
-        tables.append(np.ascontiguousarray(np.moveaxis(entries, (-2, -1), (1, 2))))
-    turned = np.ascontiguousarray(phi.swapaxes(2, 3))
-    return Stage(np.ascontiguousarray(phi), turned, tables[0], tables[1], () if shared else (0,))
+    along, across = (links[:1, :1, :1] if _is_one(links) else links for links in sheets.links(values.table))
+    shared = along.size == across.size == 1
+    if shared:
+        entries = [psi[links[..., None] + np.arange(card * card)] for links in (along, across)]
+    else:
+        entries = list(sheets.links(_rows(values, card * card)))
+    tables = [np.moveaxis(e.reshape(*e.shape[:3], card, card), (-2, -1), (1, 2)) for e in entries]
+    turned, (beside, below) = np.ascontiguousarray(phi.swapaxes(2, 3)), map(np.ascontiguousarray, tables)
+    return Stage(np.ascontiguousarray(phi), turned, below, beside, () if shared else (0,))
+
+
+def _is_one(links: IntArray) -> bool:
+    """Tell whether all links have the same table."""
+    return bool((links == links[0, 0, 0]).all())
+
+
+def _rows(values: Values, size: int) -> NDArray[Any]:
+    """Return the table of each link; a view, if they lie in order."""
+    table, n = values.table, len(values.table)
+    if np.array_equal(table, np.arange(n) * size + table[0]):
+        return np.asarray(values.psi[table[0] : table[0] + n * size].reshape(n, size))
+    rows: NDArray[Any] = values.psi[table[:, None] + np.arange(size)]
+    return rows
 
 
 def _work(sheets: Sheets) -> Work:
