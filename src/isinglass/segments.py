@@ -22,30 +22,36 @@ def sum_at(places: IntArray, values: Array, length: int) -> Array:
     return total
 
 
-def largest(owner: IntArray, values: FloatArray, n: int) -> FloatArray:
-    """Return the largest size of a value in each of n components.
+class Largest:
+    """The largest size of a value in each of n components, for values whose components are known beforehand.
 
     Examples
     --------
-    >>> largest(np.array([0, 1, 0]), np.array([1.0, -2.0, -3.0]), 2).tolist()
+    >>> Largest(np.array([0, 1, 0]), 2)(np.array([1.0, -2.0, -3.0])).tolist()
     [3.0, 2.0]
     """
-    sizes = np.abs(values)
-    if n == 1:
-        return np.array([sizes.max(initial=0.0)])
-    found = np.zeros(n)
-    if len(owner) and (owner[1:] >= owner[:-1]).all():  # much faster than one by one
-        first = np.flatnonzero(np.diff(owner, prepend=-1))
-        found[owner[first]] = np.maximum.reduceat(sizes, first)
-    else:
-        np.maximum.at(found, owner, sizes)
-    return found
 
+    def __init__(self, owner: IntArray, n: int) -> None:
+        self.owner, self.n = owner, n
+        self.first: IntArray | None = None  # of each component in turn, if its values lie side by side
+        if n > 1 and (owner[1:] >= owner[:-1]).all():
+            self.first = np.flatnonzero(np.diff(owner, prepend=-1))
 
-def largest_parts(owner: IntArray, values: Array, n: int) -> FloatArray:
-    """Return the same of the real and, if there are any, of the imaginary parts, (parts, n)."""
-    parts = (values.real, values.imag) if values.dtype.kind == "c" else (values,)
-    return np.array([largest(owner, part, n) for part in parts])
+    def __call__(self, values: FloatArray) -> FloatArray:
+        """Return the sizes (n,)."""
+        if self.n == 1:
+            return np.array([max(values.max(initial=0.0), -values.min(initial=0.0))])
+        found, sizes = np.zeros(self.n), np.abs(values)
+        if self.first is None:
+            np.maximum.at(found, self.owner, sizes)
+        elif len(self.first):  # much faster than one by one
+            found[self.owner[self.first]] = np.maximum.reduceat(sizes, self.first)
+        return found
+
+    def parts(self, values: Array) -> FloatArray:
+        """Return the same of the real and, if there are any, of the imaginary parts, (parts, n)."""
+        parts = (values.real, values.imag) if values.dtype.kind == "c" else (values,)
+        return np.array([self(part) for part in parts])
 
 
 def place_in(owner: IntArray) -> IntArray:

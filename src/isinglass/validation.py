@@ -67,15 +67,20 @@ def items(value: object, argument: str, expected: str) -> list[Any]:
 
 def whole_number(value: object, argument: str, minimum: int = 0) -> int:
     """Check that `value` is an integer of at least `minimum`; a Boolean or a float is refused."""
-    if isinstance(value, bool | np.bool_) or not isinstance(value, SupportsIndex):
-        raise InputError(argument, f"a whole number of at least {minimum}", repr(value))
-    try:
-        number = value.__index__()
-    except TypeError:
-        raise InputError(argument, f"a whole number of at least {minimum}", repr(value)) from None
+    number = value if type(value) is int else _index(value, argument, minimum)
     if number < minimum:
         raise InputError(argument, f"a whole number of at least {minimum}", str(number))
     return number
+
+
+def _index(value: object, argument: str, minimum: int) -> int:
+    """Return the integer that another object stands for."""
+    if isinstance(value, bool | np.bool_) or not isinstance(value, SupportsIndex):
+        raise InputError(argument, f"a whole number of at least {minimum}", repr(value))
+    try:
+        return value.__index__()
+    except TypeError:
+        raise InputError(argument, f"a whole number of at least {minimum}", repr(value)) from None
 
 
 def thread_count(value: object, argument: str = "threads", remedy: str = "") -> int:
@@ -86,12 +91,11 @@ def thread_count(value: object, argument: str = "threads", remedy: str = "") -> 
     >>> thread_count(2)
     2
     """
-    most = max(MOST_THREADS, os.cpu_count() or 1)
     try:
         count = whole_number(value, argument, 1)
     except InputError as error:
         raise InputError(argument, error.expected, error.got, remedy) from None
-    if count > most:
+    if count > MOST_THREADS and count > (most := max(MOST_THREADS, os.cpu_count() or 1)):
         raise InputError(argument, f"at most {most} threads", f"{count}", remedy)
     return count
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
+from math import prod
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -52,7 +53,7 @@ class FactorGroup:
     @property
     def table_size(self) -> int:
         """Number of entries of each table."""
-        return int(np.prod(self.shape, dtype=np.int64))
+        return prod(self.shape)
 
     def __len__(self) -> int:
         return len(self.factors)

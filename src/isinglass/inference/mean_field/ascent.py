@@ -31,7 +31,7 @@ from isinglass.inference.mean_field.bound import Bars, MeanFieldBound
 from isinglass.inference.mean_field.stability import Leading, leading, seeded, slope
 from isinglass.inference.result import Bound, Gradients, Info, Result
 from isinglass.potentials import Potentials
-from isinglass.segments import largest, largest_parts
+from isinglass.segments import Largest
 from isinglass.typing import IntArray
 from isinglass.validation import RandomState, number, whole_number
 
@@ -79,6 +79,7 @@ class Ascent(ABC):
         self.at = self.model.table[near.link].astype(np.uint64)
         self.factors = np.zeros(belief_entries(graph), q.dtype)
         self.owner: IntArray = np.repeat(graph.variable_component, graph.cards)
+        self.largest = Largest(self.owner, graph.n_components)
         self.residual, self.iterations = np.full(graph.n_components, np.inf), np.zeros(graph.n_components, np.int64)
         self.settled = np.zeros(graph.n_components, bool)
 
@@ -101,6 +102,9 @@ class Ascent(ABC):
     @abstractmethod
     def sweep_back(self, active: Flags, bars: Bars) -> None:
         """Reverse a sweep at the fixed point."""
+
+    def finish_back(self, bars: Bars) -> None:  # noqa: B027
+        """Complete the derivatives after the last sweep at the fixed point."""
 
     @abstractmethod
     def tape_back(self, active: Flags, bars: Bars) -> None:
@@ -138,9 +142,8 @@ class Ascent(ABC):
 
     def _imaginary_change(self, before: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the largest change of an imaginary part, relative to the largest; none where that is rounding."""
-        n = len(self.residual)
-        change, size = (largest(self.owner, a, n) for a in (self.q.imag - before, self.q.imag))
-        given = largest(self.owner, self.expected(self.q).imag, n)
+        change, size = (self.largest(a) for a in (self.q.imag - before, self.q.imag))
+        given = self.largest(self.expected(self.q).imag)
         return np.where(change > ROUNDING * given, change / np.where(size > 0, size, 1), 0)
 
     def _leave_saddles(self, stop: Stopping, taped: bool, progress: Progress | None, random_state: RandomState) -> None:
@@ -190,7 +193,7 @@ class Ascent(ABC):
 
     def _coupling(self, change: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return W times a change of the beliefs."""
-        top = largest(self.owner, change, len(self.residual))
+        top = self.largest(change)
         step = DIFFERENCE / np.where(top > LEAST, top, 1)[self.owner]
         return np.where(self.q.real > 0, slope(self.expected, self.q, change, step), 0)
 
@@ -248,13 +251,14 @@ class Ascent(ABC):
     def _fixed_point_back(self, bars: Bars) -> None:
         alive, died, most = self.settled.copy(), max(self.tol, ROUNDING), np.zeros(len(self.settled))
         for t in range(self.limit + 1):
-            sizes = largest_parts(self.owner, bars.q, len(alive))
+            sizes = self.largest.parts(bars.q)
             most = np.maximum(most, sizes)
             again = t == 0 or (sizes > died * most).any(axis=0)
             alive = alive & again & np.isfinite(sizes).all(axis=0)
             if not alive.any():
                 break
             self.sweep_back(alive, bars)
+        self.finish_back(bars)
         left = self.settled & ~(sizes <= died * most).all(axis=0)
         if left.any():
             raise InputError(

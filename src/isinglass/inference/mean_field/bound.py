@@ -5,7 +5,7 @@ The equations stand in `isinglass.kernels.numba.mean_field`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -27,6 +27,7 @@ class Bars:
     factors: NDArray[Any]
     phi: NDArray[Any]
     table: NDArray[Any]  # where the tables are
+    targets: NDArray[Any] = field(default_factory=lambda: np.zeros(0))  # by the targets t of sweeps at a fixed point
 
     def gradients(self, potentials: Potentials, z_bar: NDArray[Any]) -> Gradients:
         """Sum over the factors that share a table."""

@@ -125,6 +125,7 @@ class _Sweep(FixedPoint):
         model, components = self.ascent.model, self.ascent.potentials.graph.n_components
         bars = Bars(model, state_bar.copy(), np.zeros(0), np.zeros_like(model.phi), np.zeros_like(model.psi))
         self.ascent.sweep_back(np.ones(components, bool), bars)
+        self.ascent.finish_back(bars)
         return bars.q, bars.gradients(self.ascent.potentials, np.zeros(components, state_bar.dtype)).groups
 
 
@@ -172,7 +173,25 @@ class _Ascent(Ascent):
 
     def sweep_back(self, active: Flags, bars: Bars) -> None:
         """Reverse a sweep at the fixed point."""
-        self._back(active, self.q, self.q, bars)
+        from isinglass.kernels.numba.mean_field import ascend_back_at_rest
+
+        if not len(bars.targets):
+            bars.targets = np.zeros_like(self.q)
+        ascend_back_at_rest(
+            self.near, self.edges, self.at, self.model.psi, self.q, active, bars.q, bars.targets, self.q[:0],
+            self.bound.row, self.bound.digits,
+        )  # fmt: skip
+
+    def finish_back(self, bars: Bars) -> None:
+        """Add what all sweeps at the fixed point mean for potentials and tables."""
+        from isinglass.kernels.numba.mean_field import expect_back
+
+        if len(bars.targets):
+            expect_back(
+                np.arange(len(self.edges.cards)), np.ones(len(self.residual), bool), self.near, self.edges, self.at,
+                self.model.psi, self.q, bars.targets, np.zeros_like(self.q), bars.phi, bars.table, self.bound.row,
+                self.bound.digits,
+            )  # fmt: skip
 
     def tape_back(self, active: Flags, bars: Bars) -> None:
         """Reverse the sweeps that ran."""

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from isinglass.segments import largest, place_in, sum_at
+from isinglass.segments import Largest, place_in, sum_at
 from isinglass.typing import IntArray
 from isinglass.validation import RandomState, generator
 
@@ -80,7 +80,7 @@ def leading(covariance: Product, coupling: Product, start: FloatArray, owner: In
     matrix[:, at[1:], at[:-1]] = betas[1:m].T
     values, found = np.linalg.eigh(matrix)
     vector = sum(found[:, k, -1][owner] * v for k, v in enumerate(vectors))
-    top = largest(owner, np.asarray(vector), n)
+    top = Largest(owner, n)(np.asarray(vector))
     return Leading(values[:, -1], np.asarray(vector / np.where(top > 0, top, 1)[owner]))
 
 

@@ -120,6 +120,8 @@ class Outcome:
         There a message is off by no more than the residuals of all messages that it depends on add up to: updates
         never widen a change.
         """
+        if not self.residual.any():
+            return self.converged
         certain: Mask = self.converged & (self.messages(edges) * self.residual <= EXACT)
         return certain
 
@@ -222,7 +224,7 @@ class Engine:
         runs: list[tuple[Run, Tape | None]] = []
         for ring in (LOG_MAX,) if self.plan.maximise else (SUM, LOG_SUM):
             if wanted.any():
-                run = self._prepared(ring, wanted, span, 0.0 if part.settled else self.plan.damping)
+                run = self._prepared(ring, wanted, span, part.settled)
                 memory = None if tape is None else FullTape() if tape == "full" else MarkedTape()
                 flagged = np.zeros(len(wanted), bool)
                 if not len(ring):
@@ -234,7 +236,7 @@ class Engine:
                 wanted = wanted & flagged
         return runs
 
-    def _prepared(self, ring: Ring, wanted: Mask, span: Span, damping: float) -> Run:
+    def _prepared(self, ring: Ring, wanted: Mask, span: Span, settled: bool) -> Run:
         from isinglass.kernels.numba.arithmetic.semiring import units
 
         edges, dtype = self.edges, self.potentials.dtype
@@ -248,7 +250,8 @@ class Engine:
             states=_states(self.graph) if not len(ring) and dtype.kind == "f" else (),
             span=span,
             stages=[model.values(ring, raising) for model in self.models],
-            damping=damping,
+            damping=0.0 if settled else self.plan.damping,
+            settled=settled,
             tol=self.plan.tol if self.plan.iterations is None else -1.0,
             scratch=self._scratch(),
             wanted=wanted.copy(),

@@ -23,6 +23,7 @@ from isinglass.graph.message_graph import Edges, entry_components, pairwise_comp
 from isinglass.inference.message_passing.moves.grid_flood import GridBars, Grids
 from isinglass.inference.message_passing.moves.lattices import lattices_of, part_of
 from isinglass.inference.message_passing.moves.move import Derivatives, Mask, Run, Step
+from isinglass.segments import Largest
 
 
 @dataclass(eq=False)
@@ -94,6 +95,17 @@ class FloodBack:
             run.states, run.units,
         )  # fmt: skip
         bars.m, self.spare = new, bars.m
+
+    def sizes(self, run: Run, bars: Derivatives, largest: Largest) -> NDArray[np.float64]:
+        """Return the largest derivative by a log message so far, of real and imaginary parts, (parts, components)."""
+        in_planes = np.zeros(largest.n, bool)
+        for number in self.bars:
+            in_planes[self.grids(run)[number].lattice.members] = True
+        found = np.zeros((1, largest.n)) if in_planes.all() else largest.parts(bars.m)
+        for number, mine in self.bars.items():
+            lattice = self.grids(run)[number].lattice
+            found[0, lattice.members] = mine.sizes(lattice, run.span)
+        return found
 
     def finish(self, run: Run, bars: Derivatives) -> None:
         """Leave all derivatives in `bars`."""

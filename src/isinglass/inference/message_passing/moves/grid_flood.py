@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from isinglass.graph.factor_graph import FactorGraph
 from isinglass.inference.message_passing.moves.lattices import Lattice, lattice_of
 from isinglass.inference.message_passing.moves.move import Derivatives, Fate, FloodPairs, Mask, Run, Step
-from isinglass.inference.message_passing.moves.planes import PlaneMove, grids_at_once
+from isinglass.inference.message_passing.moves.planes import PlaneMove, grids_at_once, largest_of_grids, used_places
+from isinglass.segments import Largest
 from isinglass.typing import IntArray
 
 if TYPE_CHECKING:
@@ -172,6 +173,15 @@ class GridFlood(PlaneMove):
         """Leave the derivatives in bars.m."""
         run.back.finish(run, bars)
 
+    def sizes_back(self, run: Run, bars: Derivatives, largest: Largest) -> Array:
+        """Look at the derivatives where they are."""
+        return run.back.sizes(run, bars, largest)
+
+    def at_rest(self, run: Run, active: Mask) -> Step:
+        """Return a step that need not be done: to go back, the messages before it are enough."""
+        before, self.inbox = self.into_planes(run), None
+        return run.step(Step(self, 0, active, before), True)
+
     def effects(self, run: Run, step: Step, fate: Fate) -> None:
         """Compare the messages before and after the last iteration."""
         from isinglass.kernels.numba.messages.changes import effects_in_planes
@@ -206,6 +216,7 @@ class GridBars:
     spare: Array
     stages: list[Stage]
     source: Array | None = None
+    used: Mask | None = None  # the places in planes that hold derivatives by messages
 
     @classmethod
     def of(cls, grids: Grids, bars: Derivatives, pool: Pool) -> GridBars:
@@ -228,6 +239,13 @@ class GridBars:
             pool.give_back_with(self, self.source)
         lattice.spread(m, self.source)
         return self.source
+
+    def sizes(self, lattice: Lattice, span: Span) -> Array:
+        """Return the largest derivative by a log message of each grid in a span."""
+        if self.used is None:
+            self.used = used_places(self.m.size, lattice.of_edges)
+        first, last = np.searchsorted(lattice.members, [span.first_component, span.last_component]).tolist()
+        return largest_of_grids(self.m, self.used, 4 * lattice.card, len(lattice.members), first, last)
 
     def give(self, lattice: Lattice, bars: Derivatives) -> None:
         """Move them to edges, and add those by potentials and by tables."""

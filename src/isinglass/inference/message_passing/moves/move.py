@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from isinglass.graph.message_graph import Edges
 from isinglass.inference.message_passing.table_places import TablePlaces
 from isinglass.runtime.array_pool import Pool
+from isinglass.segments import Largest
 from isinglass.typing import IntArray
 
 if TYPE_CHECKING:
@@ -43,6 +44,7 @@ class Run:
     span: Span
     stages: list[Values]  # one for all iterations, or one for each
     damping: float
+    settled: bool  # whether one iteration is a fixed point, wherever it starts
     tol: float  # below which the residual schedule leaves a link alone
     scratch: Scratch
     wanted: Mask
@@ -152,15 +154,18 @@ class Move(ABC):
         the measure that convergence is judged by (see `kernels.numba.messages.changes`); by default, that of one
         undamped flooding.
         """
-        new = np.empty_like(run.m)
         undamped = replace(run, damping=0.0, stages=run.stages[-1:])
+        new = run.pool.take(run.m.shape, run.m.dtype)
+        run.pool.give_back_with(undamped, new)
         flood = Flood() if run.partner is None else FloodPairs(run.partner)
         flood.pass_messages(undamped, 0, new, Fate(fate.active, fate.flagged, np.zeros(len(fate.active)), False))
         _measure(undamped, run.m, new, fate)
 
-    def at_a_fixed_point(self) -> Move:
-        """Return a move that updates every message, though none would change."""
-        return self
+    def at_rest(self, run: Run, active: Mask) -> Step:
+        """Return a step that begins with the messages of a run at a fixed point, and updates all of them."""
+        step = self.forward_all(run, 1, unwatched(active), True) or self.forward(run, 0, unwatched(active), True)
+        step.move.finish(run)
+        return step
 
     @abstractmethod
     def backward(self, run: Run, step: Step, moved: Mask, bars: Derivatives) -> None:
@@ -176,6 +181,10 @@ class Move(ABC):
 
     def finish(self, run: Run) -> None:  # noqa: B027
         """Leave the messages in run.m; most moves never take them elsewhere."""
+
+    def sizes_back(self, run: Run, bars: Derivatives, largest: Largest) -> NDArray[np.float64]:
+        """Return the largest derivative by a log message so far, of real and imaginary parts, (parts, components)."""
+        return largest.parts(bars.m)
 
     def finish_back(self, run: Run, bars: Derivatives) -> None:  # noqa: B027
         """Leave the derivatives in bars.m."""
@@ -202,6 +211,10 @@ class Flood(Move):
             run.states, run.units, run.ring,
         )  # fmt: skip
 
+    def at_rest(self, run: Run, active: Mask) -> Step:
+        """Return a step that need not be done: to go back, the messages before it are enough."""
+        return Step(self, 0, active, run.m)
+
     def effects(self, run: Run, step: Step, fate: Fate) -> None:
         """Compare the messages before and after the step."""
         _measure(run, step.before, run.m, fate)
@@ -209,6 +222,10 @@ class Flood(Move):
     def backward(self, run: Run, step: Step, moved: Mask, bars: Derivatives) -> None:
         """Reverse a step."""
         run.back.backward(run, step, moved, bars)
+
+    def sizes_back(self, run: Run, bars: Derivatives, largest: Largest) -> NDArray[np.float64]:
+        """Look at the derivatives where they are."""
+        return run.back.sizes(run, bars, largest)
 
     def finish_back(self, run: Run, bars: Derivatives) -> None:
         """Leave the derivatives in bars.m."""
@@ -300,9 +317,9 @@ class Chase(Follow):
     def effects(self, run: Run, step: Step, fate: Fate) -> None:
         """Leave the residuals alone: they are such effects already."""
 
-    def at_a_fixed_point(self) -> Move:
-        """Return a sequence of all links: nothing has a residual."""
-        return Follow(lambda t: np.arange(len(self.heap[0])))
+    def at_rest(self, run: Run, active: Mask) -> Step:
+        """Follow a sequence of all links: nothing has a residual."""
+        return Follow(lambda t: np.arange(len(self.heap[0]))).at_rest(run, active)
 
 
 def _measure(run: Run, old: NDArray[Any], new: NDArray[Any], fate: Fate) -> None:

@@ -25,11 +25,34 @@ if TYPE_CHECKING:
 
 Planes = NDArray[np.float64]
 PIECE = 2**27  # entries of tables that are multiplied between two moments at which Ctrl-C is heard
+TOPS = 1024  # entries of planes that are looked at together
 
 
 def grids_at_once(work: int) -> int:
     """Return how many grids a loop may do at once, each of them so much work."""
     return max(1, PIECE // max(1, work))
+
+
+def used_places(size: int, of_edges: tuple[IntArray, int, int]) -> NDArray[np.bool_]:
+    """Tell which entries of planes hold messages of edges."""
+    place, card, apart = of_edges
+    used = np.zeros(size, bool)
+    used[place[:, None] + apart * np.arange(card)] = True
+    return used
+
+
+def largest_of_grids(
+    planes: Planes, used: NDArray[np.bool_], runs: int, grids: int, first: int, last: int
+) -> NDArray[np.float64]:
+    """Return the largest used entry of the grids from `first` to before `last`; zero for the others.
+
+    Planes consist of `runs`, each with a stretch for every grid.
+    """
+    from isinglass.kernels.numba.grids.sizes import largest_in_planes
+
+    cut, found = (runs, grids, planes.size // (runs * grids)), np.zeros(grids)
+    largest_in_planes(planes.reshape(cut), used.reshape(cut), first, last, np.empty(min(TOPS, cut[2])), found)
+    return found
 
 
 @dataclass(eq=False)
