@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from isinglass.errors import InputError
 from isinglass.graph.factor_graph import FactorGraph
@@ -26,6 +25,7 @@ from isinglass.inference.message_passing.reweighting import WeightSearch, is_bou
 from isinglass.inference.message_passing.stability import noise_of_messages, spectral_radii
 from isinglass.inference.result import Assignment, Bound, FactorBeliefs, Info, Result, VariableBeliefs
 from isinglass.potentials import Potentials
+from isinglass.typing import Array, FloatArray, Mask
 from isinglass.validation import bytes_text, flag, number, real_numbers, thread_count, whole_number
 
 SCHEDULES = ("auto", "flooding", "tree", "grid", "sequential", "random", "residual")
@@ -81,7 +81,7 @@ class MessagePassing(Algorithm):
 
     powers: ClassVar[bool] = True  # whether counting numbers may differ from one
 
-    def counting(self, potentials: Potentials) -> NDArray[np.float64]:
+    def counting(self, potentials: Potentials) -> FloatArray:
         """Return the counting number of each link."""
         return np.ones(len(edges_of(potentials.graph).size))
 
@@ -115,7 +115,7 @@ class MessagePassing(Algorithm):
             raise InputError("potentials", expected, f"a list of {len(stages)}", f"use iterations={len(stages)}")
         return self._result(stages, progress, tape, self._start(stages[-1], init))
 
-    def _start(self, potentials: Potentials, init: Result | None) -> NDArray[Any] | None:
+    def _start(self, potentials: Potentials, init: Result | None) -> Array | None:
         """Return the logarithms of the first messages; None if they are uniform."""
         flag(self.check_stability, "check_stability")
         deviation = number(self.start_noise, "start_noise", 0, np.inf)
@@ -129,7 +129,7 @@ class MessagePassing(Algorithm):
         stages: Sequence[Potentials],
         progress: Progress | None,
         tape: Taping,
-        initial: NDArray[Any] | None,
+        initial: Array | None,
     ) -> Result:
         potentials = stages[-1]
         engine = Engine(stages, self._plan(potentials), initial)
@@ -148,7 +148,7 @@ class MessagePassing(Algorithm):
         """Return one iteration of undamped flooding at the messages of a result, in reverse."""
         return self._flooding(result.potentials, result.messages)
 
-    def _flooding(self, potentials: Potentials, messages: NDArray[Any] | None) -> _Flooding:
+    def _flooding(self, potentials: Potentials, messages: Array | None) -> _Flooding:
         return _Flooding(replace(self, iterations=1, schedule="flooding", damping=0.0), potentials, messages)
 
     def maximise(self, potentials: Potentials, n: int = 1, progress: Progress | None = None) -> list[Assignment]:
@@ -184,7 +184,7 @@ class MessagePassing(Algorithm):
             threads=thread_count(self.threads),
         )
 
-    def _parts(self, graph: FactorGraph, counting: NDArray[np.float64]) -> list[Part]:
+    def _parts(self, graph: FactorGraph, counting: FloatArray) -> list[Part]:
         """Choose the schedule; "auto" chooses for each component by itself."""
         everything, links = np.ones(graph.n_components, bool), np.arange(len(counting))
         trees = graph.forest_components.copy()
@@ -237,9 +237,9 @@ class MessagePassing(Algorithm):
         stable = bool((radius < 1).all()) if self.check_stability or unstable.any() else None
         return replace(info, stable=stable, note=info.note or (SADDLE if unstable.any() else ""))
 
-    def _never_left(self, engine: Engine, outcome: Outcome) -> NDArray[np.bool_]:
+    def _never_left(self, engine: Engine, outcome: Outcome) -> Mask:
         """Tell which components (not forests) converged to the uniform messages that they started with."""
-        never: NDArray[np.bool_] = outcome.converged & (outcome.iterations == 1) & ~engine.graph.forest_components
+        never: Mask = outcome.converged & (outcome.iterations == 1) & ~engine.graph.forest_components
         if self.iterations is not None or engine.initial is not None or engine.potentials.dtype.kind == "c":
             never[:] = False
         return never
@@ -248,20 +248,18 @@ class MessagePassing(Algorithm):
 class _Flooding(FixedPoint):
     """The fixed-point equations of messages: their logarithms after one iteration of flooding are what they were."""
 
-    def __init__(self, algorithm: MessagePassing, potentials: Potentials, messages: NDArray[Any] | None) -> None:
+    def __init__(self, algorithm: MessagePassing, potentials: Potentials, messages: Array | None) -> None:
         self.engine = Engine([potentials], algorithm._plan(potentials), messages)
         self.outcome = self.engine.run("full")
         self.still = Engine([potentials], replace(algorithm, iterations=0)._plan(potentials), messages)
         self.read = self.still.run("full")
 
-    def read_out_back(
-        self, z_bar: NDArray[Any], variables_bar: NDArray[Any], factors_bar: NDArray[Any]
-    ) -> tuple[NDArray[Any], Groups]:
+    def read_out_back(self, z_bar: Array, variables_bar: Array, factors_bar: Array) -> tuple[Array, Groups]:
         """Reverse the read-out."""
         found = gradients(self.still, self.read, Cotangents(z_bar, variables_bar, factors_bar))
         return found.initial_messages, found.groups
 
-    def back(self, state_bar: NDArray[Any]) -> tuple[NDArray[Any], Groups]:
+    def back(self, state_bar: Array) -> tuple[Array, Groups]:
         """Reverse the iteration."""
         return messages_back(self.engine, self.outcome, state_bar)
 
@@ -342,7 +340,7 @@ class TreeReweighted(MessagePassing):
         implicit="equations",
     )
 
-    def counting(self, potentials: Potentials) -> NDArray[np.float64]:
+    def counting(self, potentials: Potentials) -> FloatArray:
         """Return the given weights, the appearance probabilities, or the optimised weights."""
         if self.weights is None:
             return appearance_probabilities(potentials.graph, whole_number(self.random_state, "random_state"))
@@ -440,7 +438,7 @@ class FractionalBeliefPropagation(MessagePassing):
         implicit="equations",
     )
 
-    def counting(self, potentials: Potentials) -> NDArray[np.float64]:
+    def counting(self, potentials: Potentials) -> FloatArray:
         """Return the given counting numbers."""
         return _of_links(potentials, self.counting_numbers, "counting_numbers")
 
@@ -461,7 +459,7 @@ def _margin(potentials: Potentials, outcome: Outcome) -> float:
     return float(-np.expm1(-(outcome.messages(edges_of(potentials.graph)) * osc).max(initial=0.0)))
 
 
-def _of_links(potentials: Potentials, given: Any, argument: str) -> NDArray[np.float64]:
+def _of_links(potentials: Potentials, given: Any, argument: str) -> FloatArray:
     """Check positive numbers, one for all factors or one for each; keep those of links."""
     n = potentials.graph.n_factors
     expected = f"a number, or one for each of {n} factors"
@@ -475,7 +473,7 @@ def _of_links(potentials: Potentials, given: Any, argument: str) -> NDArray[np.f
     return chosen
 
 
-def _initial(potentials: Potentials, init: Result | None) -> NDArray[Any] | None:
+def _initial(potentials: Potentials, init: Result | None) -> Array | None:
     """Return the messages of an earlier result on the same structure."""
     if init is None:
         return None

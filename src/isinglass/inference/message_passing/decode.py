@@ -26,22 +26,19 @@ the residual stands for; a maximum counts as unique only if its lead is larger t
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
 from isinglass.graph.factor_graph import FactorGraph
 from isinglass.graph.layout import first_beliefs
 from isinglass.graph.message_graph import Edges, edges_of
 from isinglass.graph.schedules import tree_schedule
 from isinglass.potentials import Potentials
-from isinglass.typing import IntArray
+from isinglass.typing import Array, IntArray
 
 MARGIN = 1e-6  # the least relative lead of a maximum that counts as unique
 
 
-def decode(potentials: Potentials, variables: NDArray[Any], factors: NDArray[Any]) -> IntArray:
+def decode(potentials: Potentials, variables: Array, factors: Array) -> IntArray:
     """Return an assignment from flat beliefs of variables and (group by group) of factors."""
     graph, edges = potentials.graph, edges_of(potentials.graph)
     states = np.full(graph.n_variables, -1, np.int64)
@@ -56,9 +53,7 @@ def decode(potentials: Potentials, variables: NDArray[Any], factors: NDArray[Any
     return states
 
 
-def agrees(
-    potentials: Potentials, variables: NDArray[Any], factors: NDArray[Any], states: IntArray, margin: float
-) -> bool:
+def agrees(potentials: Potentials, variables: Array, factors: Array, states: IntArray, margin: float) -> bool:
     """Tell whether an assignment attains the maximum of every variable's belief, uniquely, and of every link's."""
     edges, first = edges_of(potentials.graph), first_beliefs(potentials.graph)
     for i, state in enumerate(states.tolist()):
@@ -84,7 +79,7 @@ def _order(graph: FactorGraph, edges: Edges) -> list[int]:
     return order
 
 
-def _decide(edges: Edges, f: int, belief: NDArray[Any], states: IntArray) -> None:
+def _decide(edges: Edges, f: int, belief: Array, states: IntArray) -> None:
     """Fix the undecided variables of link f at the best entry that agrees with the decided ones."""
     scope = edges.slot_variable[edges.first_slot[f] : edges.first_slot[f + 1]]
     if (states[scope] >= 0).all():

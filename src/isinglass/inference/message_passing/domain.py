@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
 from isinglass.graph.message_graph import Edges, edges_of
 from isinglass.inference.support import support_of
 from isinglass.potentials import Potentials
+from isinglass.typing import Array, FloatArray
 
 
-def without_unproved_zeros(potentials: Potentials, messages: NDArray[Any]) -> NDArray[Any]:
+def without_unproved_zeros(potentials: Potentials, messages: Array) -> Array:
     """Make messages uniform that forbid a state which the potentials, by arc consistency, do not.
 
     A hard zero in a message stays one, whatever comes: with evidence that is no longer there, it would be wrong.
@@ -29,7 +27,7 @@ def without_unproved_zeros(potentials: Potentials, messages: NDArray[Any]) -> ND
     return np.where(np.repeat(wrong, cards), -np.log(np.repeat(cards, cards)), messages)
 
 
-def log_z_range(potentials: Potentials, counting: NDArray[np.float64]) -> tuple[NDArray[Any], NDArray[Any]]:
+def log_z_range(potentials: Potentials, counting: FloatArray) -> tuple[Array, Array]:
     """Return between which numbers log Z of each component is, whatever the beliefs (a little wider for rounding).
 
     It is an average of log tables, plus entropies H_a of c_a factors and H_i of 1 - sum c_a variables.
@@ -50,12 +48,12 @@ def log_z_range(potentials: Potentials, counting: NDArray[np.float64]) -> tuple[
     return least - slack, most + slack
 
 
-def _sums(edges: Edges, values: NDArray[np.float64], n: int) -> NDArray[np.float64]:
+def _sums(edges: Edges, values: FloatArray, n: int) -> FloatArray:
     """Sum numbers of variables over each of n components."""
     return np.bincount(edges.variable_component, values, n).astype(np.float64, copy=False)
 
 
-def imaginary_steps(potentials: Potentials) -> NDArray[np.float64]:
+def imaginary_steps(potentials: Potentials) -> FloatArray:
     """Return the largest imaginary part of a log table of each component; nothing if they are real."""
     graph = potentials.graph
     if potentials.dtype.kind != "c":

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from isinglass.errors import ImpossibleEvidenceError
 from isinglass.graph.factor_graph import FactorGraph
@@ -40,7 +39,7 @@ from isinglass.inference.support import support_of
 from isinglass.potentials import Potentials
 from isinglass.runtime.array_pool import Pool
 from isinglass.segments import component_sums
-from isinglass.typing import IntArray, Mask
+from isinglass.typing import Array, FloatArray, IntArray, Mask
 
 if TYPE_CHECKING:
     from isinglass.kernels.numba.arithmetic.semiring import Ring
@@ -91,7 +90,7 @@ class Plan:
     """
 
     parts: list[Part]
-    counting: NDArray[np.float64]
+    counting: FloatArray
     powers: bool
     damping: float
     iterations: int | None
@@ -105,12 +104,12 @@ class Plan:
 class Outcome:
     """What the engine found; beliefs are flat, links' beliefs where their factor's group puts them."""
 
-    component_log_z: NDArray[Any]
-    variables: NDArray[Any]
-    factors: NDArray[Any]
+    component_log_z: Array
+    variables: Array
+    factors: Array
     converged: Mask
     iterations: IntArray
-    residual: NDArray[np.float64]
+    residual: FloatArray
     runs: list[tuple[Run, Tape | None]]
     off_domain: Mask  # whether no beliefs could give such a log Z: the messages run away
 
@@ -137,7 +136,7 @@ class Engine:
         self,
         stages: Sequence[Potentials],
         plan: Plan,
-        initial: NDArray[Any] | None = None,
+        initial: Array | None = None,
         own_tables: bool = False,
     ) -> None:
         self.potentials, self.plan = stages[-1], plan
@@ -276,7 +275,7 @@ class Engine:
         slots, degree = (int(np.diff(first).max(initial=1)) for first in (edges.first_slot, edges.first_edge))
         powers = self.plan.powers
 
-        def room(length: int) -> NDArray[Any]:
+        def room(length: int) -> Array:
             return np.empty(length, dtype)
 
         return passes.Scratch(
@@ -294,15 +293,15 @@ class Engine:
             digits=np.empty(slots, np.int64),
         )
 
-    def _start(self, ring: Ring) -> NDArray[Any]:
+    def _start(self, ring: Ring) -> Array:
         """Return the initial messages: uniform, or the given ones (logarithms)."""
         cards, dtype = np.diff(self.edges.start), self.potentials.dtype
         if self.initial is None:
             card = layout_of(self.graph).card
             uniform = np.full(self.edges.start[-1], 1 / card) if card else np.repeat(1 / cards, cards)
-            start: NDArray[Any] = uniform.astype(dtype, copy=False)
+            start: Array = uniform.astype(dtype, copy=False)
             return start if not len(ring) else np.log(start) if len(ring) == 1 else np.zeros_like(start)
-        logs: NDArray[Any] = self.initial.astype(dtype)
+        logs: Array = self.initial.astype(dtype)
         if len(ring) == 2:
             tops = np.maximum.reduceat(logs.real, self.edges.start[:-1]) if len(logs) else logs.real
             logs = logs - np.repeat(tops, cards)
@@ -424,7 +423,7 @@ class Engine:
         outcome.converged[off], outcome.residual[off] = False, np.maximum(outcome.residual[off], self.plan.tol)
         outcome.off_domain |= off
 
-    def _log_z(self, run: Run) -> NDArray[Any]:
+    def _log_z(self, run: Run) -> Array:
         """Turn the Z of the read-out into logarithms; add them up for each component, without the constants."""
         edges, layout, n = self.edges, layout_of(self.graph), self.graph.n_components
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -434,7 +433,7 @@ class Engine:
             if self.plan.powers and len(edges.size):
                 scale = run.scratch.scale if len(run.ring) else np.log(run.scratch.scale)
                 run.log_za += np.add.reduceat(scale[edges.slot_edge], edges.first_slot[:-1])
-            own: NDArray[Any] = 1.0 - np.diff(edges.first_edge)
+            own: Array = 1.0 - np.diff(edges.first_edge)
             if self.plan.powers:
                 link = np.repeat(np.arange(len(edges.size)), np.diff(edges.first_slot))
                 own = 1.0 - np.bincount(edges.slot_variable, self.plan.counting[link], len(edges.cards))
@@ -452,7 +451,7 @@ class Engine:
             outcome.variables[seen] = 1
         share_unary_beliefs(self.graph, outcome.variables, outcome.factors)
 
-    def messages(self, outcome: Outcome) -> NDArray[Any]:
+    def messages(self, outcome: Outcome) -> Array:
         """Return the logarithms of the messages that the runs ended with."""
         logs = np.zeros(self.edges.start[-1], self.potentials.dtype)
         for run, _ in outcome.runs:

@@ -7,17 +7,16 @@ and table is scaled to a largest logarithm of zero, and what was taken out is ke
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from isinglass.graph.factor_graph import FactorGraph, iter_groups
 from isinglass.graph.layout import first_states
 from isinglass.graph.message_graph import Edges, edges_of
 from isinglass.potentials import Potentials
 from isinglass.segments import component_sums, sum_at, sum_rows
-from isinglass.typing import IntArray
+from isinglass.typing import Array, FloatArray, IntArray, Mask
 from isinglass.validation import Evidence
 
 if TYPE_CHECKING:
@@ -48,17 +47,17 @@ class LinkModel:
     the fastest index.
     """
 
-    phi: NDArray[Any]
-    psi: NDArray[Any]
+    phi: Array
+    psi: Array
     table: IntArray  # (links,)
     edge_table: IntArray  # (edges,) where a pairwise table starts that has the edge's variable last
-    counting: NDArray[np.float64]
-    constant: NDArray[Any]  # (components,) what was taken out
-    low: NDArray[np.bool_]  # (components,) whether an entry is too small for a linear value
+    counting: FloatArray
+    constant: Array  # (components,) what was taken out
+    low: Mask  # (components,) whether an entry is too small for a linear value
     blocks: tuple[Block, ...]
 
     @classmethod
-    def of(cls, potentials: Potentials, counting: NDArray[np.float64], own_tables: bool = False) -> LinkModel:
+    def of(cls, potentials: Potentials, counting: FloatArray, own_tables: bool = False) -> LinkModel:
         """Take a model apart; tables are divided by the counting numbers of their links.
 
         Tables stay shared where that leaves them equal, unless `own_tables` is set.
@@ -80,7 +79,7 @@ class LinkModel:
             low[edges.component[starts[table + edges.size] > starts[table]]] = True
         return cls(phi, psi, table, edge_table, counting, constant, low, blocks)
 
-    def values(self, ring: Ring, raising: NDArray[np.float64]) -> Values:
+    def values(self, ring: Ring, raising: FloatArray) -> Values:
         """Return the numbers in the representation of a ring; `raising` as in `Values`."""
         from isinglass.kernels.numba.messages.passes import Values
 
@@ -91,9 +90,7 @@ class LinkModel:
             limit = SAFE / max(float(positive.min(initial=1.0)), SAFE)
         return Values(phi, psi, self.table, self.edge_table, self.counting, raising, limit)
 
-    def gradients(
-        self, potentials: Potentials, phi_bar: NDArray[Any], psi_bar: NDArray[Any], z_bar: NDArray[Any]
-    ) -> tuple[NDArray[Any], ...]:
+    def gradients(self, potentials: Potentials, phi_bar: Array, psi_bar: Array, z_bar: Array) -> tuple[Array, ...]:
         """Turn derivatives by phi, psi and the constants into those by the distinct tables of each group."""
         graph = potentials.graph
         blocks = {block.group: block for block in self.blocks}
@@ -101,7 +98,7 @@ class LinkModel:
         for g, (group, tables, ids) in enumerate(
             zip(graph.groups, potentials.groups, potentials.table_ids, strict=True)
         ):
-            rows: NDArray[Any]
+            rows: Array
             if group.arity == 0:
                 rows = z_bar[graph.factor_component[group.factors]][:, None]
             elif group.arity == 1:
@@ -117,7 +114,7 @@ class LinkModel:
             groups.append(sum_rows(ids, rows, len(tables)).reshape(tables.shape))
         return tuple(groups)
 
-    def _rows(self, block: Block, shape: tuple[int, ...], psi_bar: NDArray[Any]) -> NDArray[Any]:
+    def _rows(self, block: Block, shape: tuple[int, ...], psi_bar: Array) -> Array:
         """Add the derivatives by a group's tables and by their exchanged copies, (rows, entries)."""
         size = block.rows * int(np.prod(shape))
         rows = psi_bar[block.first : block.first + size].reshape(block.rows, -1)
@@ -127,7 +124,7 @@ class LinkModel:
         return rows
 
 
-def observed_entries(edges: Edges, evidence: Evidence) -> tuple[NDArray[np.bool_], IntArray]:
+def observed_entries(edges: Edges, evidence: Evidence) -> tuple[Mask, IntArray]:
     """Return which entries (one for each state of a variable) are of observed variables, and where they were seen."""
     variables, states = (np.fromiter(v, np.int64, len(evidence)) for v in (evidence, evidence.values()))
     observed = np.zeros(len(edges.cards), bool)
@@ -135,7 +132,7 @@ def observed_entries(edges: Edges, evidence: Evidence) -> tuple[NDArray[np.bool_
     return np.repeat(observed, edges.cards), edges.first_state[variables] + states
 
 
-def _own_potentials(potentials: Potentials, edges: Edges, taken: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+def _own_potentials(potentials: Potentials, edges: Edges, taken: Array) -> tuple[Array, Array]:
     """Add the factors of arity one and the evidence; take out each variable's largest entry."""
     graph = potentials.graph
     layout = layout_of(graph)
@@ -165,14 +162,14 @@ def _own_potentials(potentials: Potentials, edges: Edges, taken: NDArray[Any]) -
 def _effective_tables(
     potentials: Potentials,
     edges: Edges,
-    counting: NDArray[np.float64],
-    taken: NDArray[Any],
+    counting: FloatArray,
+    taken: Array,
     own_tables: bool,
-) -> tuple[NDArray[Any], IntArray, IntArray, tuple[Block, ...]]:
+) -> tuple[Array, IntArray, IntArray, tuple[Block, ...]]:
     """Scale tables to a largest entry of zero and divide by the counting number; keep them shared if all are one."""
     graph = potentials.graph
     places = layout_of(graph).links
-    parts: list[NDArray[Any]] = []
+    parts: list[Array] = []
     own: dict[int, bool] = {}
     for g, place in places.items():
         tables, ids = potentials.groups[g], potentials.table_ids[g]
@@ -189,7 +186,7 @@ def _effective_tables(
         shape = graph.groups[g].shape
         if len(shape) == 2:
             parts.append(part.reshape(len(part), *shape).transpose(0, 2, 1))
-    psi: NDArray[Any] = np.concatenate([np.zeros(0, potentials.dtype), *(part.ravel() for part in parts)])
+    psi: Array = np.concatenate([np.zeros(0, potentials.dtype), *(part.ravel() for part in parts)])
     return psi, *_where(potentials, own)
 
 
@@ -235,15 +232,15 @@ def _find(potentials: Potentials, own: dict[int, bool], given: tuple[IntArray, .
     return _Found(given, table, edge_table, tuple(blocks))
 
 
-def _rows_of(tables: NDArray[Any], ids: IntArray) -> NDArray[Any]:
+def _rows_of(tables: Array, ids: IntArray) -> Array:
     """Return the table of each factor."""
     in_order = len(ids) == len(tables) and (not len(ids) or (ids[-1] == len(ids) - 1 and (ids[1:] > ids[:-1]).all()))
     return tables if in_order else tables[ids]
 
 
-def _largest(rows: NDArray[Any]) -> NDArray[np.float64]:
+def _largest(rows: Array) -> FloatArray:
     """Return the largest real part of each row (much faster than along short rows)."""
-    tops: NDArray[np.float64] = np.maximum.reduce(np.ascontiguousarray(rows.real.T))
+    tops: FloatArray = np.maximum.reduce(np.ascontiguousarray(rows.real.T))
     return tops
 
 
@@ -311,7 +308,7 @@ def as_places(members: IntArray) -> Places:
     return members
 
 
-def add_at(flat: NDArray[Any], own: Own, values: NDArray[Any]) -> None:
+def add_at(flat: Array, own: Own, values: Array) -> None:
     """Add values at the places of factors of arity one."""
     if own.distinct:
         flat[own.entries] += values
@@ -320,7 +317,7 @@ def add_at(flat: NDArray[Any], own: Own, values: NDArray[Any]) -> None:
         flat += sum_at(entries, values, len(flat))
 
 
-def share_unary_beliefs(graph: FactorGraph, variables: NDArray[Any], factors: NDArray[Any]) -> None:
+def share_unary_beliefs(graph: FactorGraph, variables: Array, factors: Array) -> None:
     """Give factors of arity one their variable's belief, and constants theirs."""
     for g, (group, part) in enumerate(iter_groups(graph)):
         if group.arity == 0:
@@ -329,7 +326,7 @@ def share_unary_beliefs(graph: FactorGraph, variables: NDArray[Any], factors: ND
             factors[part] = variables[layout_of(graph).own[g].entries]
 
 
-def move_unary_bars(graph: FactorGraph, factors_bar: NDArray[Any], variables_bar: NDArray[Any]) -> None:
+def move_unary_bars(graph: FactorGraph, factors_bar: Array, variables_bar: Array) -> None:
     """Add derivatives by the beliefs of factors of arity one to those by their variables' beliefs, which they are."""
     for g, (group, part) in enumerate(iter_groups(graph)):
         if group.arity == 1:

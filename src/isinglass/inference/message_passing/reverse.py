@@ -18,7 +18,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from isinglass.errors import InputError
 from isinglass.graph.message_graph import entry_components
@@ -30,7 +29,7 @@ from isinglass.inference.message_passing.tape import Tape
 from isinglass.inference.result import Gradients, is_nothing
 from isinglass.potentials import LogTables
 from isinglass.segments import Largest
-from isinglass.typing import Mask
+from isinglass.typing import Array, Mask
 
 ROUNDING = 1e-15  # of what there was of a derivative: no less is waited for
 LEAST_STEPS = 100  # that are tried before a derivative is refused
@@ -41,9 +40,9 @@ HOPELESS = 1e12  # times what there was: it is refused at once
 class Cotangents:
     """Derivatives of a loss by log Z of each component, and by the flat beliefs of variables and factors."""
 
-    log_z: NDArray[Any]
-    variables: NDArray[Any]
-    factors: NDArray[Any]
+    log_z: Array
+    variables: Array
+    factors: Array
 
 
 def gradients(engine: Engine, outcome: Outcome, bars: Cotangents) -> Gradients:
@@ -63,9 +62,7 @@ def gradients(engine: Engine, outcome: Outcome, bars: Cotangents) -> Gradients:
     return Gradients(groups, by_factor, initial, total.damping[0], lambda: _by_counting(engine, outcome, bars))
 
 
-def _derivatives(
-    engine: Engine, outcome: Outcome, bars: Cotangents, counting: bool
-) -> tuple[Derivatives, NDArray[Any]]:
+def _derivatives(engine: Engine, outcome: Outcome, bars: Cotangents, counting: bool) -> tuple[Derivatives, Array]:
     """Reverse all runs; return the totals and the derivatives by the initial messages."""
     edges, dtype = engine.edges, engine.potentials.dtype
     size, total = edges.start[-1], _nothing_yet(engine, counting)
@@ -103,9 +100,7 @@ def _nothing_yet(engine: Engine, counting: bool) -> Derivatives:
     return total
 
 
-def messages_back(
-    engine: Engine, outcome: Outcome, messages_bar: NDArray[Any]
-) -> tuple[NDArray[Any], tuple[NDArray[Any], ...]]:
+def messages_back(engine: Engine, outcome: Outcome, messages_bar: Array) -> tuple[Array, tuple[Array, ...]]:
     """Carry derivatives by the logs of the last messages back to those of the first ones, and to the tables."""
     total, initial = _nothing_yet(engine, False), np.zeros_like(messages_bar)
     for run, tape in outcome.runs:
@@ -195,7 +190,7 @@ def _steps_back(run: Run, tape: Tape, total: Derivatives, among: Mask) -> None:
     run.m = final
 
 
-def _by_tables(engine: Engine, total: Derivatives, z_bar: NDArray[Any]) -> tuple[NDArray[Any], ...]:
+def _by_tables(engine: Engine, total: Derivatives, z_bar: Array) -> tuple[Array, ...]:
     """Return the derivatives by the distinct tables; with a model for each iteration, stacked along a first axis."""
     by_stage = []
     for t, (potentials, model) in enumerate(zip(engine.stages, engine.models, strict=True)):
@@ -207,7 +202,7 @@ def _by_tables(engine: Engine, total: Derivatives, z_bar: NDArray[Any]) -> tuple
     return tuple(np.stack(group) for group in zip(*by_stage, strict=True))
 
 
-def _by_counting(engine: Engine, outcome: Outcome, bars: Cotangents) -> NDArray[Any]:
+def _by_counting(engine: Engine, outcome: Outcome, bars: Cotangents) -> Array:
     """Return the derivative by the counting number of each factor of arity two or more; zero for the others.
 
     Through the effective tables psi = phi / c it is -<psi_bar, psi> / c, for which every link needs its own.

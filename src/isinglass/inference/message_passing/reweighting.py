@@ -34,10 +34,8 @@ the last messages that converged.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from isinglass.graph.factor_graph import FactorGraph, iter_groups
 from isinglass.graph.layout import first_states
@@ -45,7 +43,7 @@ from isinglass.graph.message_graph import Edges, edges_of, entry_components
 from isinglass.inference.algorithm import Progress
 from isinglass.inference.message_passing.engine import Engine, Outcome, Plan
 from isinglass.potentials import Potentials
-from isinglass.typing import IntArray
+from isinglass.typing import Array, FloatArray, IntArray, Mask
 
 LONGEST = 0.5  # step
 FIRST = 0.2  # step tried
@@ -53,9 +51,6 @@ TRIALS = 6  # of message passing in one step, at most
 FLAT = 0.5  # a slope is flat enough if it is this part of the first one
 PATIENCE = 10  # times the iterations that one inference may take, for one point of the search
 CERTAIN = 1e-6  # how far above log_z, relative to it (or to one), log Z may be by its certificate
-
-Flags = NDArray[np.bool_]
-Numbers = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,23 +70,23 @@ class WeightSearch:
         Logarithms of the last messages, flat.
     """
 
-    weights: Numbers
-    bounds: Numbers
-    gap: Numbers
-    messages: Numbers
+    weights: FloatArray
+    bounds: FloatArray
+    gap: FloatArray
+    messages: FloatArray
 
 
 @dataclass(frozen=True, eq=False)
 class _Point:
     """Weights, and what message passing with them led to."""
 
-    weights: Numbers  # (links,)
-    bound: Numbers  # (components,), infinite where messages did not converge
-    information: Numbers  # (links,)
-    messages: Numbers
+    weights: FloatArray  # (links,)
+    bound: FloatArray  # (components,), infinite where messages did not converge
+    information: FloatArray  # (links,)
+    messages: FloatArray
 
     @property
-    def converged(self) -> Flags:
+    def converged(self) -> Mask:
         """Whether each component has a bound."""
         return self.bound < np.inf
 
@@ -100,16 +95,16 @@ class _Point:
 class _Bracket:
     """For each component, a step at which the bound falls and one (or none: infinite) at which it does not."""
 
-    low: Numbers
-    low_slope: Numbers
-    high: Numbers
-    high_slope: Numbers  # NaN if unknown
+    low: FloatArray
+    low_slope: FloatArray
+    high: FloatArray
+    high_slope: FloatArray  # NaN if unknown
 
     @classmethod
-    def of(cls, slope: Numbers) -> _Bracket:
+    def of(cls, slope: FloatArray) -> _Bracket:
         return cls(np.zeros_like(slope), slope, np.full_like(slope, np.inf), np.full_like(slope, np.nan))
 
-    def narrowed(self, step: Numbers, slope: Numbers, known: Flags) -> _Bracket:
+    def narrowed(self, step: FloatArray, slope: FloatArray, known: Mask) -> _Bracket:
         """Move one of the ends to a step that was tried."""
         falls = known & (slope < 0)
         return _Bracket(
@@ -119,7 +114,7 @@ class _Bracket:
             np.where(falls, self.high_slope, np.where(known, slope, np.nan)),
         )
 
-    def guess(self) -> Numbers:
+    def guess(self) -> FloatArray:
         """Return where the secant is zero, not too near an end; the middle, if a slope is unknown; or twice as far."""
         far = np.minimum(LONGEST, 2 * self.low)
         width = np.where(np.isinf(self.high), 0.0, self.high - self.low)
@@ -170,14 +165,14 @@ def search_weights(
     return WeightSearch(weights, np.array(bounds), np.maximum(gap, 0.0), point.messages)
 
 
-def is_bound(graph: FactorGraph, weights: Numbers, outcome: Outcome) -> Flags:
+def is_bound(graph: FactorGraph, weights: FloatArray, outcome: Outcome) -> Mask:
     """Tell of which components log_z is certainly an upper bound, but for a part CERTAIN of it."""
     above = log_z_above(graph, weights, outcome.variables, outcome.factors)
-    certain: Flags = above <= CERTAIN * np.maximum(1.0, np.abs(outcome.component_log_z))
+    certain: Mask = above <= CERTAIN * np.maximum(1.0, np.abs(outcome.component_log_z))
     return certain
 
 
-def log_z_above(graph: FactorGraph, weights: Numbers, variables: NDArray[Any], factors: NDArray[Any]) -> Numbers:
+def log_z_above(graph: FactorGraph, weights: FloatArray, variables: Array, factors: Array) -> FloatArray:
     """Return how far log Z of each component can be above what flat beliefs with these weights of links say."""
     edges, first = edges_of(graph), first_states(graph)
     ratio = np.ones(graph.n_factors)
@@ -200,14 +195,14 @@ class _Search:
         self.potentials, self.plan = potentials, plan
         self.edges = edges_of(potentials.graph)
         cards = np.diff(self.edges.start)
-        self.uniform: Numbers = -np.log(np.repeat(cards, cards))
+        self.uniform: FloatArray = -np.log(np.repeat(cards, cards))
         self.component_of_entry = entry_components(self.edges)
 
-    def sums(self, values: Numbers) -> Numbers:
+    def sums(self, values: FloatArray) -> FloatArray:
         """Sum numbers of links over each component."""
         return _sums(self.edges, values, self.potentials.graph.n_components)
 
-    def at(self, weights: Numbers, messages: Numbers, active: Flags) -> _Point:
+    def at(self, weights: FloatArray, messages: FloatArray, active: Mask) -> _Point:
         """Pass messages with these weights in the active components."""
         parts = [replace(part, wanted=part.wanted & active) for part in self.plan.parts]
         plan = replace(self.plan, counting=weights, parts=parts)
@@ -218,13 +213,13 @@ class _Search:
         bound = np.where(reached, outcome.component_log_z, np.inf)
         return _Point(weights, bound, information, engine.messages(outcome))
 
-    def direction(self, point: _Point) -> Numbers:
+    def direction(self, point: _Point) -> FloatArray:
         """Return where the acyclic set of greatest information lies, for each link."""
         return _heaviest(self.edges, point.information, self.potentials.graph.n_components) - point.weights
 
     def descend(
-        self, start: _Point, direction: Numbers, slope: Numbers, step: Numbers, active: Flags
-    ) -> tuple[_Point, Numbers]:
+        self, start: _Point, direction: FloatArray, slope: FloatArray, step: FloatArray, active: Mask
+    ) -> tuple[_Point, FloatArray]:
         """Return the best point found along a direction, and the step to it (or that tried first)."""
         bracket, best, taken = _Bracket.of(slope), start, step
         for _ in range(TRIALS):
@@ -241,7 +236,7 @@ class _Search:
             step = np.where(active, bracket.guess(), step)
         return best, taken
 
-    def _joined(self, one: _Point, two: _Point, chosen: Flags) -> _Point:
+    def _joined(self, one: _Point, two: _Point, chosen: Mask) -> _Point:
         """Take the second point in the chosen components."""
         links, entries = chosen[self.edges.component], chosen[self.component_of_entry]
         return _Point(
@@ -252,7 +247,7 @@ class _Search:
         )
 
 
-def _heaviest(edges: Edges, information: Numbers, n_components: int) -> Numbers:
+def _heaviest(edges: Edges, information: FloatArray, n_components: int) -> FloatArray:
     """Return indicators of a maximal acyclic set of great information (of the greatest, if all links are pairs)."""
     arity = np.diff(edges.first_slot)
     best = _greedy(edges, information)
@@ -263,19 +258,19 @@ def _heaviest(edges: Edges, information: Numbers, n_components: int) -> Numbers:
     return np.where((gain > 0)[edges.component], other, best)
 
 
-def _sums(edges: Edges, values: Numbers, n_components: int) -> Numbers:
+def _sums(edges: Edges, values: FloatArray, n_components: int) -> FloatArray:
     return np.bincount(edges.component, values, n_components).astype(np.float64, copy=False)
 
 
-def _greedy(edges: Edges, score: Numbers) -> Numbers:
+def _greedy(edges: Edges, score: FloatArray) -> FloatArray:
     from isinglass.graph.forests.acyclic import acyclic_subset
 
     order: IntArray = np.argsort(-score, kind="stable")
-    chosen: Flags = acyclic_subset(edges.first_slot, edges.slot_variable, order, len(edges.cards))
+    chosen: Mask = acyclic_subset(edges.first_slot, edges.slot_variable, order, len(edges.cards))
     return chosen.astype(np.float64)
 
 
-def _information(graph: FactorGraph, edges: Edges, beliefs: NDArray[Any]) -> Numbers:
+def _information(graph: FactorGraph, edges: Edges, beliefs: Array) -> FloatArray:
     """Return the multi-information of the belief of each link, in nats."""
     information = np.zeros(graph.n_factors)
     for group, part in iter_groups(graph):
@@ -289,17 +284,17 @@ def _information(graph: FactorGraph, edges: Edges, beliefs: NDArray[Any]) -> Num
     return information[edges.link_factor]
 
 
-def _marginal(tables: NDArray[Any], slot: int) -> NDArray[Any]:
+def _marginal(tables: Array, slot: int) -> Array:
     """Sum tables (factors, k_1, ..., k_r) over all slots but one."""
-    marginal: NDArray[Any] = tables.sum(axis=tuple(k for k in range(1, tables.ndim) if k != slot + 1))
+    marginal: Array = tables.sum(axis=tuple(k for k in range(1, tables.ndim) if k != slot + 1))
     return marginal
 
 
-def _entropy(tables: NDArray[Any]) -> Numbers:
+def _entropy(tables: Array) -> FloatArray:
     """Return the entropy of each table, in nats."""
     flat = tables.reshape(len(tables), -1)
     logs = np.log(flat, out=np.zeros_like(flat), where=flat > 0)
-    entropy: Numbers = -(flat * logs).sum(axis=1)
+    entropy: FloatArray = -(flat * logs).sum(axis=1)
     return entropy
 
 

@@ -13,19 +13,17 @@ vector.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from isinglass.graph.message_graph import Edges, entry_components
 from isinglass.inference.algorithm import FixedPoint
 from isinglass.segments import place_in
+from isinglass.typing import FloatArray, IntArray
 
 PRODUCTS, ROOM = 80, 2**28  # at most so many, and bytes for the vectors that they give
 NOTHING = 1e-10  # of a vector of length one: what is left of it lies in the space
 
-Numbers = NDArray[np.float64]
 
-
-def spectral_radii(equations: FixedPoint, edges: Edges, n_components: int, damping: float) -> Numbers:
+def spectral_radii(equations: FixedPoint, edges: Edges, n_components: int, damping: float) -> FloatArray:
     """Estimate the spectral radius of the damped iteration of each component."""
     space = _Space(entry_components(edges), n_components)
     products = min(PRODUCTS, max(20, ROOM // (8 * max(1, len(space.owner)))))
@@ -44,35 +42,35 @@ def spectral_radii(equations: FixedPoint, edges: Edges, n_components: int, dampi
             break
         restricted[:, k + 1, k] = space.last
         basis.append(change)
-    radii: Numbers = np.abs(np.linalg.eigvals(restricted)).max(axis=1, initial=0.0)
+    radii: FloatArray = np.abs(np.linalg.eigvals(restricted)).max(axis=1, initial=0.0)
     return radii
 
 
 class _Space:
     """Vectors of message entries, with a length for each component."""
 
-    def __init__(self, owner: NDArray[np.int64], n: int) -> None:
+    def __init__(self, owner: IntArray, n: int) -> None:
         self.owner, self.n, self.last = owner, n, np.zeros(n)
 
-    def dot(self, one: Numbers, two: Numbers) -> Numbers:
+    def dot(self, one: FloatArray, two: FloatArray) -> FloatArray:
         """Multiply component by component."""
         return np.bincount(self.owner, one * two, self.n).astype(np.float64, copy=False)
 
-    def lengths(self, values: Numbers) -> Numbers:
+    def lengths(self, values: FloatArray) -> FloatArray:
         """Return the length of each component."""
-        lengths: Numbers = np.sqrt(self.dot(values, values))
+        lengths: FloatArray = np.sqrt(self.dot(values, values))
         return lengths
 
-    def normalised(self, values: Numbers, least: Numbers | float = 0.0) -> Numbers:
+    def normalised(self, values: FloatArray, least: FloatArray | float = 0.0) -> FloatArray:
         """Divide by the lengths, which are kept in `last`; what is no longer than `least` becomes zero."""
         lengths = self.lengths(values)
         self.last = np.where(lengths > least, lengths, 0.0)
-        scale: Numbers = np.divide(1.0, self.last, out=np.zeros(self.n), where=self.last > 0)
+        scale: FloatArray = np.divide(1.0, self.last, out=np.zeros(self.n), where=self.last > 0)
         return values * scale[self.owner]
 
 
-def noise_of_messages(edges: Edges, seed: int) -> Numbers:
+def noise_of_messages(edges: Edges, seed: int) -> FloatArray:
     """Draw a normal number for each entry of a message, by its place in its component alone."""
     place = place_in(entry_components(edges))
-    noise: Numbers = np.random.default_rng(seed).normal(size=int(place.max(initial=-1)) + 1)[place]
+    noise: FloatArray = np.random.default_rng(seed).normal(size=int(place.max(initial=-1)) + 1)[place]
     return noise

@@ -6,16 +6,15 @@ loops that serve the others change a bit of it.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from isinglass.graph.message_graph import Edges, edges_of
 from isinglass.inference.message_passing.log_model import LinkModel
 from isinglass.potentials import Potentials
 from isinglass.segments import sum_at
-from isinglass.typing import IntArray
+from isinglass.typing import Array, IntArray
 
 
 class TablePlaces(NamedTuple):
@@ -29,7 +28,7 @@ class TablePlaces(NamedTuple):
     size: int
     sources: IntArray | None  # (size,) the entry of psi, component after component; None: its own
 
-    def sums(self, psi_bar: NDArray[Any], length: int) -> NDArray[Any]:
+    def sums(self, psi_bar: Array, length: int) -> Array:
         """Add the derivatives of all components up, where the tables are."""
         return psi_bar if self.sources is None else sum_at(self.sources, psi_bar, length)
 

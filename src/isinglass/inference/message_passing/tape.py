@@ -11,13 +11,11 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from isinglass.inference.message_passing.moves.move import Fate, Move, Run, Step
-from isinglass.typing import Mask
+from isinglass.typing import Array, Mask
 
 
 class Tape(ABC):
@@ -73,7 +71,7 @@ class MarkedTape(Tape):
 
     keeps_steps = False
     stride: int = 1
-    marks: dict[int, NDArray[Any]] = field(default_factory=dict)
+    marks: dict[int, Array] = field(default_factory=dict)
     done: list[tuple[Move, Mask]] = field(default_factory=list)
 
     def before(self, run: Run, t: int) -> None:

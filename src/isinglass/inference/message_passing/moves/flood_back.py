@@ -13,17 +13,16 @@ loop that passed its messages on (those all give the same bits):
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from isinglass.graph.factor_graph import FactorGraph
 from isinglass.graph.message_graph import Edges, entry_components, pairwise_components, partners_of
 from isinglass.inference.message_passing.moves.grid_flood import GridBars, Grids
 from isinglass.inference.message_passing.moves.lattices import lattices_of, part_of
-from isinglass.inference.message_passing.moves.move import Derivatives, Mask, Run, Step
+from isinglass.inference.message_passing.moves.move import Derivatives, Run, Step
 from isinglass.segments import Largest
+from isinglass.typing import Array, FloatArray, IntArray, Mask
 
 
 @dataclass(eq=False)
@@ -38,11 +37,11 @@ class FloodBack:
     """
 
     graph: FactorGraph
-    start: NDArray[Any] | None
+    start: Array | None
     without_zeros: Mask | None = field(default=None, init=False)
     laid_out: list[Grids] | None = field(default=None, init=False)
     bars: dict[int, GridBars] = field(default_factory=dict, init=False)  # for each member of `laid_out`
-    spare: NDArray[Any] | None = field(default=None, init=False)
+    spare: Array | None = field(default=None, init=False)
 
     def grids(self, run: Run) -> list[Grids]:
         """Return the components that go back in planes."""
@@ -96,7 +95,7 @@ class FloodBack:
         )  # fmt: skip
         bars.m, self.spare = new, bars.m
 
-    def sizes(self, run: Run, bars: Derivatives, largest: Largest) -> NDArray[np.float64]:
+    def sizes(self, run: Run, bars: Derivatives, largest: Largest) -> FloatArray:
         """Return the largest derivative by a log message so far, of real and imaginary parts, (parts, components)."""
         in_planes = np.zeros(largest.n, bool)
         for number in self.bars:
@@ -141,8 +140,8 @@ def _links_back(run: Run, t: int, moved: Mask, bars: Derivatives) -> None:
     )  # fmt: skip
 
 
-def _links_with_zeros(edges: Edges, psi: NDArray[Any], table: NDArray[np.int64]) -> NDArray[np.int64]:
+def _links_with_zeros(edges: Edges, psi: Array, table: IntArray) -> IntArray:
     """Return the components of links whose tables have a hard zero."""
     zeros = np.concatenate([[0], np.cumsum(psi == 0)])
-    components: NDArray[np.int64] = edges.component[zeros[table + edges.size] > zeros[table]]
+    components: IntArray = edges.component[zeros[table + edges.size] > zeros[table]]
     return components

@@ -7,14 +7,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from isinglass.graph.factor_graph import FactorGraph
 from isinglass.inference.message_passing.moves.lattices import Lattice, lattice_of
-from isinglass.inference.message_passing.moves.move import Derivatives, Fate, FloodPairs, Mask, Run, Step
+from isinglass.inference.message_passing.moves.move import Derivatives, Fate, FloodPairs, Run, Step
 from isinglass.inference.message_passing.moves.planes import PlaneMove, grids_at_once, largest_of_grids, used_places
 from isinglass.segments import Largest
-from isinglass.typing import IntArray
+from isinglass.typing import FloatArray, IntArray, Mask
 
 if TYPE_CHECKING:
     from isinglass.kernels.numba.messages.passes import Span, Values
@@ -22,18 +21,16 @@ if TYPE_CHECKING:
 
 STRIP = 256  # sites that are worked on at a time: their messages stay in the fastest cache
 
-Array = NDArray[np.float64]
-
 
 class Stage(NamedTuple):
     """The numbers of one stage."""
 
-    phi: Array  # (states, sites)
-    own: Array  # (2, states, states, sites) the table of each link; empty if no grid needs them
-    shared: Array  # (2, states, states, grids) the table of the first link of each axis; empty likewise
+    phi: FloatArray  # (states, sites)
+    own: FloatArray  # (2, states, states, sites) the table of each link; empty if no grid needs them
+    shared: FloatArray  # (2, states, states, grids) the table of the first link of each axis; empty likewise
     alike: Mask  # (grids,) whether all links of an axis share it
 
-    def tables(self, grid: int) -> tuple[Array, tuple[int, ...]]:
+    def tables(self, grid: int) -> tuple[FloatArray, tuple[int, ...]]:
         """Return the tables that the loops use for a grid, and how they tell which ones these are."""
         return (self.shared, ()) if self.alike[grid] else (self.own, (0,))
 
@@ -73,7 +70,7 @@ class Grids:
         """How many rows a strip has."""
         return min(max(STRIP // self.pitch, 1), self.lattice.height)
 
-    def scratch(self) -> tuple[Array, ...]:
+    def scratch(self) -> tuple[FloatArray, ...]:
         """Return working memory for a strip."""
         card, size = self.lattice.card, self.rows * self.pitch
         size += (40 - size) % 512  # runs that lie 4096 bytes apart get in each other's way
@@ -143,7 +140,7 @@ class GridFlood(PlaneMove):
         """Entries of the tables of a grid, of one direction."""
         return self.grids.work
 
-    def iterate(self, run: Run, t: int, old: Array, stack: Array, iterations: int, fate: Fate) -> bool:
+    def iterate(self, run: Run, t: int, old: FloatArray, stack: FloatArray, iterations: int, fate: Fate) -> bool:
         """Do iterations; return whether no product came near to an underflow."""
         from isinglass.kernels.numba.grids.flooding import flood_grid
 
@@ -157,11 +154,11 @@ class GridFlood(PlaneMove):
             )  # fmt: skip
         return not suspect.any()
 
-    def planes_of(self, step: Step) -> tuple[Array, Array]:
+    def planes_of(self, step: Step) -> tuple[FloatArray, FloatArray]:
         """Return the planes before a step, and those after each of its iterations."""
         return step.before, step.before[None] if step.stack is None else step.stack
 
-    def messages_before(self, step: Step, t: int) -> Array:
+    def messages_before(self, step: Step, t: int) -> FloatArray:
         """Return the messages before iteration t of a step."""
         return self.messages(self.before(step, t))
 
@@ -173,7 +170,7 @@ class GridFlood(PlaneMove):
         """Leave the derivatives in bars.m."""
         run.back.finish(run, bars)
 
-    def sizes_back(self, run: Run, bars: Derivatives, largest: Largest) -> Array:
+    def sizes_back(self, run: Run, bars: Derivatives, largest: Largest) -> FloatArray:
         """Look at the derivatives where they are."""
         return run.back.sizes(run, bars, largest)
 
@@ -193,7 +190,7 @@ class GridFlood(PlaneMove):
             fate.active, span.first_component, span.last_component, *np.empty((2, STRIP)), fate.residual,
         )  # fmt: skip
 
-    def into_planes(self, run: Run) -> Array:
+    def into_planes(self, run: Run) -> FloatArray:
         """Return the messages in planes."""
         lattice = self.grids.lattice
         if self.inbox is None:
@@ -212,10 +209,10 @@ class GridFlood(PlaneMove):
 class GridBars:
     """Derivatives in planes."""
 
-    m: Array
-    spare: Array
+    m: FloatArray
+    spare: FloatArray
     stages: list[Stage]
-    source: Array | None = None
+    source: FloatArray | None = None
     used: Mask | None = None  # the places in planes that hold derivatives by messages
 
     @classmethod
@@ -231,7 +228,7 @@ class GridBars:
         pool.give_back_with(mine, spare)
         return mine
 
-    def planes_of(self, lattice: Lattice, m: Array, pool: Pool) -> Array:
+    def planes_of(self, lattice: Lattice, m: FloatArray, pool: Pool) -> FloatArray:
         """Return the messages of edges in planes, which the next call overwrites."""
         if self.source is None:
             self.source = pool.take(lattice.shape, m.dtype)
@@ -240,7 +237,7 @@ class GridBars:
         lattice.spread(m, self.source)
         return self.source
 
-    def sizes(self, lattice: Lattice, span: Span) -> Array:
+    def sizes(self, lattice: Lattice, span: Span) -> FloatArray:
         """Return the largest derivative by a log message of each grid in a span."""
         if self.used is None:
             self.used = used_places(self.m.size, lattice.of_edges)
@@ -255,7 +252,7 @@ class GridBars:
             _add_tables(mine, lattice, places.table[lattice.links].reshape(len(lattice.members), -1), psi)
 
 
-def _add_tables(mine: Stage, lattice: Lattice, table: IntArray, psi: Array) -> None:
+def _add_tables(mine: Stage, lattice: Lattice, table: IntArray, psi: FloatArray) -> None:
     """Add the derivatives by the tables of links, which begin at `table` (grids, links), grid after grid."""
     from isinglass.kernels.numba.grids.flooding import add_tables
 

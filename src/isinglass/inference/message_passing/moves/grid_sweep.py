@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from isinglass.graph.factor_graph import FactorGraph
 from isinglass.graph.grids import grid_shape
@@ -14,7 +13,7 @@ from isinglass.graph.message_graph import edges_of
 from isinglass.inference.message_passing.moves.move import Derivatives, Fate, Follow, Run, Step, unwatched
 from isinglass.inference.message_passing.moves.planes import PlaneMove, Planes, largest_of_grids, used_places
 from isinglass.segments import Largest, sum_at
-from isinglass.typing import IntArray, Mask
+from isinglass.typing import Array, FloatArray, IntArray, Mask
 
 if TYPE_CHECKING:
     from isinglass.kernels.numba.grids.sweeps import Work
@@ -45,7 +44,7 @@ class Sheets(NamedTuple):
         cut = slice(1, None) if side % 2 == 0 else slice(None, -1)
         return planes[:, side, ..., cut] if side < 2 else planes[:, side, ..., cut, :]
 
-    def links(self, values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+    def links(self, values: Array) -> tuple[Array, Array]:
         """Cut what there is of each link into horizontal ones, columns first, and vertical ones."""
         each = values.shape[1:]
         flat = values.reshape(self.grids, -1, *each)
@@ -183,7 +182,7 @@ class GridSweep(PlaneMove):
         self.collected = None
         super().finish(run)
 
-    def sizes_back(self, run: Run, bars: Derivatives, largest: Largest) -> NDArray[np.float64]:
+    def sizes_back(self, run: Run, bars: Derivatives, largest: Largest) -> FloatArray:
         """Look at the derivatives where they are."""
         if self.bars is None:
             return super().sizes_back(run, bars, largest)
@@ -276,12 +275,12 @@ def _is_one(links: IntArray) -> bool:
     return bool((links == links[0, 0, 0]).all())
 
 
-def _rows(values: Values, size: int) -> NDArray[Any]:
+def _rows(values: Values, size: int) -> Array:
     """Return the table of each link; a view, if they lie in order."""
     table, n = values.table, len(values.table)
     if np.array_equal(table, np.arange(n) * size + table[0]):
         return np.asarray(values.psi[table[0] : table[0] + n * size].reshape(n, size))
-    rows: NDArray[Any] = values.psi[table[:, None] + np.arange(size)]
+    rows: Array = values.psi[table[:, None] + np.arange(size)]
     return rows
 
 

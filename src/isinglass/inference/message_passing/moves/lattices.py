@@ -8,16 +8,13 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from isinglass.graph.factor_graph import FactorGraph
 from isinglass.graph.grids import grid_shape, shape_of
 from isinglass.graph.message_graph import edges_of
 from isinglass.inference.message_passing.log_model import Places, as_places
 from isinglass.segments import place_in
-from isinglass.typing import IntArray
-
-Array = NDArray[np.float64]
+from isinglass.typing import FloatArray, IntArray, Mask
 
 
 class Lattice(NamedTuple):
@@ -44,11 +41,11 @@ class Lattice(NamedTuple):
         """Of messages: directions, states, sites."""
         return 4, self.card, self.sites
 
-    def inside(self, plane: Array) -> Array:
+    def inside(self, plane: FloatArray) -> FloatArray:
         """Return the sites of planes that are not on a border, (states, grids, height, width)."""
         return plane.reshape(self.card, -1, self.height + 2, self.width + 2)[:, :, 1:-1, 1:-1]
 
-    def reached(self, plane: Array, side: int) -> Array:
+    def reached(self, plane: FloatArray, side: int) -> FloatArray:
         """Return the sites that have a neighbour on a side (left, right, up, down)."""
         inner = self.inside(plane)
         cut = slice(1, None) if side % 2 == 0 else slice(None, -1)
@@ -63,13 +60,13 @@ class Lattice(NamedTuple):
         """What the loops `spread` and `collect` need to know."""
         return self.edge_place, self.card, self.sites
 
-    def spread(self, m: Array, planes: Array) -> None:
+    def spread(self, m: FloatArray, planes: FloatArray) -> None:
         """Write messages of the graph to their places in planes."""
         from isinglass.kernels.numba.grids.flooding import spread
 
         spread(m[self.messages], planes.ravel(), *self.of_edges)
 
-    def collect(self, planes: Array, m: Array) -> None:
+    def collect(self, planes: FloatArray, m: FloatArray) -> None:
         """Write the messages in planes to their places in those of the graph."""
         from isinglass.kernels.numba.grids.flooding import collect
 
@@ -98,7 +95,7 @@ def lattice_of(graph: FactorGraph) -> Lattice | None:
     return found[0] if len(found) == 1 and len(found[0].members) == graph.n_components else None
 
 
-def part_of(graph: FactorGraph, lattice: Lattice, wanted: NDArray[np.bool_]) -> Lattice:
+def part_of(graph: FactorGraph, lattice: Lattice, wanted: Mask) -> Lattice:
     """Return the lattice of those of its grids that are wanted."""
     if wanted.all():
         return lattice

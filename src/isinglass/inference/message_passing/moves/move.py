@@ -10,16 +10,15 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from isinglass.graph.message_graph import Edges
 from isinglass.inference.message_passing.table_places import TablePlaces
 from isinglass.runtime.array_pool import Pool
 from isinglass.segments import Largest
-from isinglass.typing import IntArray
+from isinglass.typing import Array, FloatArray, IntArray, Mask
 
 if TYPE_CHECKING:
     from isinglass.inference.message_passing.moves.flood_back import FloodBack
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
     from isinglass.kernels.numba.messages.adjoints import Bars
     from isinglass.kernels.numba.messages.passes import Scratch, Span, Values
 
-Mask = NDArray[np.bool_]
 
 NOISE = 1e-15  # of a derivative along a step of size one
 ROUNDING = 4e-15  # of logarithms
@@ -39,7 +37,7 @@ class Run:
 
     edges: Edges
     ring: Ring
-    units: NDArray[Any]
+    units: Array
     states: tuple[int, ...]
     span: Span
     stages: list[Values]  # one for all iterations, or one for each
@@ -48,22 +46,22 @@ class Run:
     tol: float  # below which the residual schedule leaves a link alone
     scratch: Scratch
     wanted: Mask
-    m: NDArray[Any]
-    n: NDArray[Any]
-    log_zi: NDArray[Any]
-    log_za: NDArray[Any]
+    m: Array
+    n: Array
+    log_zi: Array
+    log_za: Array
     pool: Pool
     partner: IntArray | None  # for loops that go by pairs: the edge at the other end; None if they cannot
-    steps: NDArray[np.float64]  # (components,) the largest imaginary part of a log table; empty if they are real
+    steps: FloatArray  # (components,) the largest imaginary part of a log table; empty if they are real
     back: FloodBack  # the reverse of flooding
     uniform: bool = False  # whether m is, to begin with
-    spare: NDArray[Any] | None = None  # a second place for messages, where nothing is taped
+    spare: Array | None = None  # a second place for messages, where nothing is taped
 
     def values(self, t: int) -> Values:
         """Return the numbers of iteration t."""
         return self.stages[min(t, len(self.stages) - 1)]
 
-    def make_room(self, taped: bool) -> NDArray[Any]:
+    def make_room(self, taped: bool) -> Array:
         """Return a place for new messages; the old ones are kept on a tape."""
         if taped:
             return self.pool.take(self.m.shape, self.m.dtype)
@@ -86,7 +84,7 @@ class Fate(NamedTuple):
 
     active: Mask
     flagged: Mask
-    residual: NDArray[np.float64]
+    residual: FloatArray
     watched: bool = True
 
 
@@ -99,13 +97,13 @@ def unwatched(active: Mask) -> Fate:
 class Derivatives:
     """What the reverse of a run has found so far."""
 
-    m: NDArray[Any]
-    n: NDArray[Any]
-    phi: list[NDArray[Any]]  # for each stage
-    psi: list[NDArray[Any]]
+    m: Array
+    n: Array
+    phi: list[Array]  # for each stage
+    psi: list[Array]
     places: list[TablePlaces]  # of those by psi
-    counting: NDArray[Any]
-    damping: NDArray[Any]
+    counting: Array
+    damping: Array
     flagged: Mask  # scratch
 
     def bars(self, t: int) -> Bars:
@@ -127,9 +125,9 @@ class Step:
     move: Move
     t: int
     active: Mask
-    before: NDArray[Any]
+    before: Array
     sequence: IntArray | None = None
-    stack: NDArray[Any] | None = None
+    stack: Array | None = None
     iterations: int = 1
 
 
@@ -171,18 +169,18 @@ class Move(ABC):
     def backward(self, run: Run, step: Step, moved: Mask, bars: Derivatives) -> None:
         """Turn derivatives by the messages after a step into those by the messages before it."""
 
-    def messages_before(self, step: Step, t: int) -> NDArray[Any]:
+    def messages_before(self, step: Step, t: int) -> Array:
         """Return the messages before iteration t of a step, on edges, if it keeps all of them."""
         return step.before
 
-    def planes_of(self, step: Step) -> tuple[NDArray[Any], NDArray[Any]] | None:
+    def planes_of(self, step: Step) -> tuple[Array, Array] | None:
         """Return the messages before a step and after each of its iterations, where they are kept in planes."""
         return None
 
     def finish(self, run: Run) -> None:  # noqa: B027
         """Leave the messages in run.m; most moves never take them elsewhere."""
 
-    def sizes_back(self, run: Run, bars: Derivatives, largest: Largest) -> NDArray[np.float64]:
+    def sizes_back(self, run: Run, bars: Derivatives, largest: Largest) -> FloatArray:
         """Return the largest derivative by a log message so far, of real and imaginary parts, (parts, components)."""
         return largest.parts(bars.m)
 
@@ -202,7 +200,7 @@ class Flood(Move):
         run.m, run.spare = new, None if taped else old
         return run.step(Step(self, t, fate.active, old), taped)
 
-    def pass_messages(self, run: Run, t: int, new: NDArray[Any], fate: Fate) -> None:
+    def pass_messages(self, run: Run, t: int, new: Array, fate: Fate) -> None:
         """Write the messages after iteration t to `new`."""
         from isinglass.kernels.numba.messages.passes import flood
 
@@ -223,7 +221,7 @@ class Flood(Move):
         """Reverse a step."""
         run.back.backward(run, step, moved, bars)
 
-    def sizes_back(self, run: Run, bars: Derivatives, largest: Largest) -> NDArray[np.float64]:
+    def sizes_back(self, run: Run, bars: Derivatives, largest: Largest) -> FloatArray:
         """Look at the derivatives where they are."""
         return run.back.sizes(run, bars, largest)
 
@@ -238,7 +236,7 @@ class FloodPairs(Flood):
 
     partner: IntArray
 
-    def pass_messages(self, run: Run, t: int, new: NDArray[Any], fate: Fate) -> None:
+    def pass_messages(self, run: Run, t: int, new: Array, fate: Fate) -> None:
         """Write the messages after iteration t to `new`."""
         from isinglass.kernels.numba.messages.pairs import flood_pairs
 
@@ -322,7 +320,7 @@ class Chase(Follow):
         return Follow(lambda t: np.arange(len(self.heap[0]))).at_rest(run, active)
 
 
-def _measure(run: Run, old: NDArray[Any], new: NDArray[Any], fate: Fate) -> None:
+def _measure(run: Run, old: Array, new: Array, fate: Fate) -> None:
     """Set residuals by messages before and after an iteration; of complex ones, also by how far imaginary parts moved.
 
     Those stand for derivatives, which change relative to their size.

@@ -15,15 +15,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from isinglass.inference.message_passing.moves.move import Fate, Move, Run, Step
-from isinglass.typing import IntArray
+from isinglass.typing import FloatArray, IntArray, Mask
 
 if TYPE_CHECKING:
     from isinglass.kernels.numba.messages.passes import Span
 
-Planes = NDArray[np.float64]
+Planes = FloatArray
 PIECE = 2**27  # entries of tables that are multiplied between two moments at which Ctrl-C is heard
 TOPS = 1024  # entries of planes that are looked at together
 
@@ -33,7 +32,7 @@ def grids_at_once(work: int) -> int:
     return max(1, PIECE // max(1, work))
 
 
-def used_places(size: int, of_edges: tuple[IntArray, int, int]) -> NDArray[np.bool_]:
+def used_places(size: int, of_edges: tuple[IntArray, int, int]) -> Mask:
     """Tell which entries of planes hold messages of edges."""
     place, card, apart = of_edges
     used = np.zeros(size, bool)
@@ -41,9 +40,7 @@ def used_places(size: int, of_edges: tuple[IntArray, int, int]) -> NDArray[np.bo
     return used
 
 
-def largest_of_grids(
-    planes: Planes, used: NDArray[np.bool_], runs: int, grids: int, first: int, last: int
-) -> NDArray[np.float64]:
+def largest_of_grids(planes: Planes, used: Mask, runs: int, grids: int, first: int, last: int) -> FloatArray:
     """Return the largest used entry of the grids from `first` to before `last`; zero for the others.
 
     Planes consist of `runs`, each with a stretch for every grid.
@@ -130,7 +127,7 @@ class PlaneMove(Move):
         """Return the planes before iteration t of a step."""
         return step.before if t == 0 or step.stack is None else step.stack[(t - 1) % len(step.stack)]
 
-    def messages(self, planes: Planes) -> NDArray[np.float64]:
+    def messages(self, planes: Planes) -> FloatArray:
         """Return the messages in planes as those of edges."""
         from isinglass.kernels.numba.grids.flooding import collect
 
