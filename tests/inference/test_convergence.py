@@ -86,8 +86,8 @@ def test_tree_reweighting_on_a_steep_loop():
 @given(seed=st.integers(0, 2**31), damping=st.sampled_from([0.0, 0.3]), ring=st.sampled_from([(), (0,), (0, 0)]))
 def test_the_measure_is_the_most_that_a_change_can_do(seed, damping, ring):
     """No belief moves by more than the undamped change of a message can make it, and one does; zeros stand apart."""
+    from isinglass.kernels.layout import Span
     from isinglass.kernels.numba.messages.changes import effects
-    from isinglass.kernels.numba.messages.passes import Span
 
     rng, edges = np.random.default_rng(seed), edges_of(ig.FactorGraph([3, 2], [(0, 1)]))
     change, old = rng.normal(0, 10 ** rng.uniform(-3, 1), 3), rng.normal(0, 3, 5)
@@ -105,8 +105,8 @@ def test_the_measure_is_the_most_that_a_change_can_do(seed, damping, ring):
 
 
 def test_a_zero_that_comes_or_goes_is_the_largest_change():
+    from isinglass.kernels.layout import Span
     from isinglass.kernels.numba.messages.changes import effects
-    from isinglass.kernels.numba.messages.passes import Span
 
     edges, found = edges_of(ig.FactorGraph([2, 2], [(0, 1)])), np.zeros(1)
     some, zero = np.array([0.5, 0.5, 0.5, 0.5]), np.array([0.0, 1.0, 0.5, 0.5])

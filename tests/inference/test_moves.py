@@ -9,9 +9,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 import isinglass as ig
 from isinglass.graph.schedules import grid_schedule
 from isinglass.inference.message_passing.engine import Engine
+from isinglass.inference.message_passing.moves.flood import Flood, FloodPairs
 from isinglass.inference.message_passing.moves.grid_flood import GridFlood
 from isinglass.inference.message_passing.moves.grid_sweep import GridSweep
-from isinglass.inference.message_passing.moves.move import Flood, FloodPairs, Follow
+from isinglass.inference.message_passing.moves.sequence import LinkSequence
 from isinglass.testing import random_potentials
 
 
@@ -31,7 +32,7 @@ def only(monkeypatch):
             if kind is Flood:
                 monkeypatch.setattr(run.back, "pairwise", lambda: np.zeros(self.graph.n_components, bool))
             if schedule == "grid":
-                links = Follow(lambda t: grid_schedule(self.graph))
+                links = LinkSequence(lambda t: grid_schedule(self.graph))
                 sweep = GridSweep.of(self.graph, run, links)
                 assert sweep is not None
                 return sweep if kind is GridSweep else links
@@ -90,7 +91,7 @@ def test_lines_of_a_grid_are_its_links_one_by_one(height, width, card, copies, i
     rng = np.random.default_rng([height, width, card])
     p = random_grid(rng, height, width, card, tables, copies)
     algorithm = ig.BeliefPropagation(iterations=iterations, schedule="grid")
-    agree(p, algorithm, cotangents(p, rng), (GridSweep, Follow), only)
+    agree(p, algorithm, cotangents(p, rng), (GridSweep, LinkSequence), only)
 
 
 def agree(p, algorithm, bars, kinds, only):
@@ -139,7 +140,7 @@ def test_lines_with_counting_numbers_potentials_for_each_iteration_and_a_start(o
     algorithm = ig.BeliefPropagation(iterations=3, schedule="grid")
     start = ig.infer(stages[0], ig.BeliefPropagation(iterations=2))
     found = []
-    for kind in (GridSweep, Follow):
+    for kind in (GridSweep, LinkSequence):
         only(kind)
         r = ig.infer(stages, algorithm, tape=True, init=start)
         found.append((r, r.backward(*bars)))
@@ -151,7 +152,7 @@ def test_lines_with_counting_numbers_potentials_for_each_iteration_and_a_start(o
     assert np.abs(g.initial_messages).max() > 1e-6
     only(GridSweep)
     fast = ig.infer(stages[0], algorithm, tape=True).backward(*bars).counting_numbers
-    only(Follow)
+    only(LinkSequence)
     assert_allclose(fast, ig.infer(stages[0], algorithm, tape=True).backward(*bars).counting_numbers, rtol=1e-12)
 
 
@@ -229,7 +230,7 @@ def test_the_short_tape_gives_the_same_bits(schedule, graph):
 
 
 def test_the_short_tape_grows_with_the_root():
-    from isinglass.inference.message_passing.moves.move import Run
+    from isinglass.inference.message_passing.run import Run
     from isinglass.inference.message_passing.tape import MarkedTape
 
     p = random_potentials(ig.grid_graph(3, 3, 2), np.random.default_rng(0))

@@ -6,35 +6,12 @@ have no messages: they add to their variable's own potential. (Constants of arit
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 from numpy.typing import NDArray
 
 from isinglass.graph.factor_graph import FactorGraph
+from isinglass.kernels.layout import Edges
 from isinglass.typing import IntArray
-
-
-class Edges(NamedTuple):
-    """Flat arrays; *links* are the factors of arity two or more, in factor order.
-
-    The edges of variable i are ``first_edge[i]:first_edge[i + 1]``, the slots of link f are
-    ``first_slot[f]:first_slot[f + 1]``; a message on edge e has the entries ``start[e]:start[e + 1]``.
-    """
-
-    cards: IntArray  # (variables,)
-    first_state: IntArray  # (variables + 1,)
-    first_edge: IntArray  # (variables + 1,)
-    start: IntArray  # (edges + 1,)
-    edge_link: IntArray  # (edges,)
-    link_factor: IntArray  # (links,) its number in the graph
-    first_slot: IntArray  # (links + 1,)
-    slot_variable: IntArray
-    slot_edge: IntArray
-    slot_stride: IntArray
-    size: IntArray  # (links,) entries of the table
-    component: IntArray  # (links,)
-    variable_component: IntArray
 
 
 def edges_of(graph: FactorGraph) -> Edges:

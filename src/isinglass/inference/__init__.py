@@ -7,12 +7,9 @@ from isinglass.inference.free_energy.algorithm import ConvexFreeEnergy, EntropyW
 from isinglass.inference.junction_tree.algorithm import Exact
 from isinglass.inference.mean_field.naive import MeanField
 from isinglass.inference.mean_field.structured import StructuredMeanField
-from isinglass.inference.message_passing.algorithms import (
-    BeliefPropagation,
-    FractionalBeliefPropagation,
-    TreeReweighted,
-)
+from isinglass.inference.message_passing.algorithms import BeliefPropagation
 from isinglass.inference.message_passing.max_product import MaxProduct
+from isinglass.inference.message_passing.trw import FractionalBeliefPropagation, TreeReweighted
 from isinglass.inference.result import Assignment, Gradients, Info, Result
 
 __all__ = [

@@ -28,7 +28,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from isinglass.graph.factor_graph import FactorGraph
-from isinglass.graph.message_graph import Edges, edges_of
+from isinglass.graph.message_graph import edges_of
+from isinglass.kernels.layout import Edges
 from isinglass.runtime.blas import one_blas_thread
 from isinglass.runtime.interrupts import interruptible
 from isinglass.typing import FloatArray, IntArray

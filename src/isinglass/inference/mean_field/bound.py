@@ -10,9 +10,10 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from isinglass.graph.layout import first_beliefs
-from isinglass.graph.message_graph import Edges, edges_of
+from isinglass.graph.message_graph import edges_of
 from isinglass.inference.message_passing.log_model import LinkModel, move_unary_bars, share_unary_beliefs
 from isinglass.inference.result import Gradients
+from isinglass.kernels.layout import Edges
 from isinglass.potentials import LogTables, Potentials
 from isinglass.typing import Array, Mask
 

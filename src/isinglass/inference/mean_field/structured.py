@@ -37,7 +37,8 @@ from isinglass.inference.mean_field.bound import Bars, MeanFieldBound
 from isinglass.inference.mean_field.naive import begin, may_leave
 from isinglass.inference.mean_field.stability import slope
 from isinglass.inference.message_passing.algorithms import BeliefPropagation
-from isinglass.inference.message_passing.engine import Engine, Outcome, Plan
+from isinglass.inference.message_passing.engine import Engine, Outcome
+from isinglass.inference.message_passing.plan import Plan
 from isinglass.inference.message_passing.reverse import Cotangents, gradients
 from isinglass.inference.result import Bound, FactorBeliefs, Gradients, Result, VariableBeliefs
 from isinglass.potentials import Potentials

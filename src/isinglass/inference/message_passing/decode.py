@@ -30,8 +30,9 @@ import numpy as np
 
 from isinglass.graph.factor_graph import FactorGraph
 from isinglass.graph.layout import first_beliefs
-from isinglass.graph.message_graph import Edges, edges_of
+from isinglass.graph.message_graph import edges_of
 from isinglass.graph.schedules import tree_schedule
+from isinglass.kernels.layout import Edges
 from isinglass.potentials import Potentials
 from isinglass.typing import Array, IntArray
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from isinglass.graph.message_graph import Edges, edges_of
+from isinglass.graph.message_graph import edges_of
 from isinglass.inference.support import support_of
+from isinglass.kernels.layout import Edges
 from isinglass.potentials import Potentials
 from isinglass.typing import Array, FloatArray
 

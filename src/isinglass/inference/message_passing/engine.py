@@ -8,96 +8,59 @@ The tape holds the messages that were overwritten, so that the backward pass rep
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Literal
 
 import numpy as np
 
 from isinglass.errors import ImpossibleEvidenceError
 from isinglass.graph.factor_graph import FactorGraph
 from isinglass.graph.layout import belief_entries, first_beliefs
-from isinglass.graph.message_graph import Edges, edges_of, entry_components, pairwise_components, partners_of
+from isinglass.graph.message_graph import edges_of, entry_components, pairwise_components, partners_of
 from isinglass.graph.schedules import grid_schedule
 from isinglass.inference.algorithm import Progress
 from isinglass.inference.evidence import impossible
 from isinglass.inference.message_passing.domain import imaginary_steps, log_z_range, without_unproved_zeros
 from isinglass.inference.message_passing.log_model import (
-    SAFE,
     LinkModel,
     layout_of,
     observed_entries,
     share_unary_beliefs,
 )
+from isinglass.inference.message_passing.moves.flood import FloodPairs, flooding_of
 from isinglass.inference.message_passing.moves.flood_back import FloodBack
 from isinglass.inference.message_passing.moves.grid_flood import GridFlood
 from isinglass.inference.message_passing.moves.grid_sweep import GridSweep
-from isinglass.inference.message_passing.moves.move import Chase, Fate, Flood, FloodPairs, Follow, Move, Run, Step
+from isinglass.inference.message_passing.moves.move import Move
+from isinglass.inference.message_passing.moves.sequence import LargestResidual, LinkSequence
+from isinglass.inference.message_passing.plan import Part, Plan, Schedule
+from isinglass.inference.message_passing.run import Run, Step
 from isinglass.inference.message_passing.tape import FullTape, MarkedTape, Tape
 from isinglass.inference.support import support_of
+from isinglass.kernels.backend import MessagePassingKernels, message_passing_kernels
+from isinglass.kernels.layout import (
+    LOG_MAX,
+    LOG_SUM,
+    SAFE,
+    SUM,
+    Beliefs,
+    Edges,
+    Scratch,
+    Semiring,
+    Span,
+    Status,
+    is_linear,
+    is_max,
+    units,
+)
 from isinglass.potentials import Potentials
 from isinglass.runtime.array_pool import Pool
 from isinglass.segments import component_sums
 from isinglass.typing import Array, FloatArray, IntArray, Mask
 
-if TYPE_CHECKING:
-    from isinglass.kernels.numba.arithmetic.semiring import Ring
-    from isinglass.kernels.numba.messages.passes import Scratch, Span
-
 EXACT = 1e-9  # how far a belief that is called exact may be off, but for rounding
-
-Schedule = Literal["flooding", "residual", "grid"] | Callable[[int], IntArray]
-"""All links at once, by residual, the sweep of a grid, or one after the other: the links of iteration t."""
-
-
-@dataclass(frozen=True, eq=False)
-class Part:
-    """A schedule for some of the components.
-
-    Attributes
-    ----------
-    wanted : bool array (components,)
-    schedule : "flooding", "residual", "grid" or callable
-    settled : bool
-        One undamped iteration is known to be a fixed point (a tree schedule on a forest).
-    """
-
-    wanted: Mask
-    schedule: Schedule
-    settled: bool = False
-
-
-@dataclass(frozen=True, eq=False)
-class Plan:
-    """What to run.
-
-    Attributes
-    ----------
-    parts : list of Part
-        Every component in one of them; which one must not depend on the other components.
-    counting : array (links,)
-    powers : bool
-        Whether counting numbers may differ from one; false takes the faster path.
-    damping : float
-    iterations : int or None
-        Exactly so many; None runs until `tol`, at most `max_iter`.
-    tol, max_iter
-    maximise : bool
-        The max semiring.
-    threads : int
-        How many may work on the components side by side.
-    """
-
-    parts: list[Part]
-    counting: FloatArray
-    powers: bool
-    damping: float
-    iterations: int | None
-    tol: float
-    max_iter: int
-    maximise: bool = False
-    threads: int = 1
 
 
 @dataclass(eq=False)
@@ -134,16 +97,18 @@ class Engine:
 
     def __init__(
         self,
-        stages: Sequence[Potentials],
+        per_iteration: Sequence[Potentials],
         plan: Plan,
         initial: Array | None = None,
         own_tables: bool = False,
+        kernels: MessagePassingKernels | None = None,
     ) -> None:
-        self.potentials, self.plan = stages[-1], plan
+        self.kernels = message_passing_kernels() if kernels is None else kernels
+        self.potentials, self.plan = per_iteration[-1], plan
         self.graph, self.edges = self.potentials.graph, edges_of(self.potentials.graph)
         self.initial = None if initial is None else without_unproved_zeros(self.potentials, initial)
-        self.stages = list(stages)
-        self.models = [LinkModel.of(p, plan.counting, own_tables or plan.powers) for p in stages]
+        self.per_iteration = list(per_iteration)
+        self.models = [LinkModel.of(p, plan.counting, own_tables or plan.powers) for p in per_iteration]
         self.low = np.logical_or.reduce([model.low for model in self.models]) | self._low_start()
         self.first_belief = first_beliefs(self.graph)[self.edges.link_factor]
 
@@ -187,8 +152,6 @@ class Engine:
 
     def _spans(self, wanted: Mask) -> list[Span]:
         """Cut the components into as many pieces of equal work as there are threads."""
-        from isinglass.kernels.numba.messages.passes import Span
-
         edges, n = self.edges, len(wanted)
         if not wanted.any():
             return []
@@ -215,18 +178,16 @@ class Engine:
         progress: Progress | None,
     ) -> list[tuple[Run, Tape | None]]:
         """Run the components of a span, linear first, then those that underflowed."""
-        from isinglass.kernels.numba.arithmetic.semiring import LOG_MAX, LOG_SUM, SUM
-
         inside = np.zeros(len(part.wanted), bool)
         inside[span.first_component : span.last_component] = True
         wanted = part.wanted & inside
         runs: list[tuple[Run, Tape | None]] = []
-        for ring in (LOG_MAX,) if self.plan.maximise else (SUM, LOG_SUM):
+        for semiring in (LOG_MAX,) if self.plan.maximise else (SUM, LOG_SUM):
             if wanted.any():
-                run = self._prepared(ring, wanted, span, part.settled)
+                run = self._prepared(semiring, wanted, span, part.settled)
                 memory = None if tape is None else FullTape() if tape == "full" else MarkedTape()
                 flagged = np.zeros(len(wanted), bool)
-                if not len(ring):
+                if run.is_linear:
                     flagged |= self.low & wanted
                 self._iterate(run, part, flagged, outcome, memory, progress)
                 self._read_out(run, flagged, outcome)
@@ -235,31 +196,31 @@ class Engine:
                 wanted = wanted & flagged
         return runs
 
-    def _prepared(self, ring: Ring, wanted: Mask, span: Span, settled: bool) -> Run:
-        from isinglass.kernels.numba.arithmetic.semiring import units
-
+    def _prepared(self, semiring: Semiring, wanted: Mask, span: Span, settled: bool) -> Run:
         edges, dtype = self.edges, self.potentials.dtype
         pool, raising = pool_of(self.graph), np.zeros(0)
-        if self.plan.powers and not len(ring) and dtype.kind == "f":
+        plain = is_linear(semiring) and dtype.kind == "f"
+        if self.plan.powers and plain:
             raising = np.repeat(self.plan.counting[edges.edge_link], np.diff(edges.start))
         run = Run(
+            kernels=self.kernels,
             edges=edges,
-            ring=ring,
-            units=units(dtype, ring),
-            states=_states(self.graph) if not len(ring) and dtype.kind == "f" else (),
+            semiring=semiring,
+            units=units(dtype, semiring),
+            states=_states(self.graph) if plain else (),
             span=span,
-            stages=[model.values(ring, raising) for model in self.models],
+            models=[model.values(semiring, raising) for model in self.models],
             damping=0.0 if settled else self.plan.damping,
             settled=settled,
             tol=self.plan.tol if self.plan.iterations is None else -1.0,
             scratch=self._scratch(),
             wanted=wanted.copy(),
-            m=self._start(ring),
+            m=self._start(semiring),
             n=pool.take((int(edges.start[-1]),), dtype),
             log_zi=np.zeros(len(edges.cards), dtype),
             log_za=np.zeros(len(edges.component), dtype),
             pool=pool,
-            partner=None if len(ring) else self._partner(),
+            partner=self._partner() if is_linear(semiring) else None,
             steps=imaginary_steps(self.potentials),
             back=FloodBack(self.graph, self.initial),
             uniform=self.initial is None,
@@ -268,8 +229,6 @@ class Engine:
         return run
 
     def _scratch(self) -> Scratch:
-        from isinglass.kernels.numba.messages import passes
-
         edges, dtype = self.edges, self.potentials.dtype
         card = int(edges.cards.max(initial=1))
         slots, degree = (int(np.diff(first).max(initial=1)) for first in (edges.first_slot, edges.first_edge))
@@ -278,7 +237,7 @@ class Engine:
         def room(length: int) -> Array:
             return np.empty(length, dtype)
 
-        return passes.Scratch(
+        return Scratch(
             powered=room(edges.start[-1] * powers),
             own=room(edges.start[-1] * powers),
             scale=room(len(edges.edge_link) * powers),
@@ -293,38 +252,34 @@ class Engine:
             digits=np.empty(slots, np.int64),
         )
 
-    def _start(self, ring: Ring) -> Array:
+    def _start(self, semiring: Semiring) -> Array:
         """Return the initial messages: uniform, or the given ones (logarithms)."""
         cards, dtype = np.diff(self.edges.start), self.potentials.dtype
         if self.initial is None:
             card = layout_of(self.graph).card
             uniform = np.full(self.edges.start[-1], 1 / card) if card else np.repeat(1 / cards, cards)
             start: Array = uniform.astype(dtype, copy=False)
-            return start if not len(ring) else np.log(start) if len(ring) == 1 else np.zeros_like(start)
+            return start if is_linear(semiring) else np.zeros_like(start) if is_max(semiring) else np.log(start)
         logs: Array = self.initial.astype(dtype)
-        if len(ring) == 2:
+        if is_max(semiring):
             tops = np.maximum.reduceat(logs.real, self.edges.start[:-1]) if len(logs) else logs.real
             logs = logs - np.repeat(tops, cards)
-        return np.exp(logs) if not len(ring) else logs
+        return np.exp(logs) if is_linear(semiring) else logs
 
     def _move(self, run: Run, schedule: Schedule) -> Move:
         """Choose how to do an iteration."""
         if schedule == "residual":
             by_tolerance = self.plan.iterations is None
             if by_tolerance and self.potentials.dtype.kind == "c":  # imaginary parts move where real ones stand still
-                return Follow(lambda t: np.arange(len(self.edges.size)))
-            return Chase()
+                return LinkSequence(lambda t: np.arange(len(self.edges.size)))
+            return LargestResidual()
         if schedule == "grid":
-            links = Follow(lambda t: grid_schedule(self.graph))
+            links = LinkSequence(lambda t: grid_schedule(self.graph))
             return GridSweep.of(self.graph, run, links) or links
         if callable(schedule):
-            return Follow(schedule)
-        flood = self.flooding(run)
+            return LinkSequence(schedule)
+        flood = flooding_of(run)
         return (GridFlood.of(self.graph, run, flood) if isinstance(flood, FloodPairs) else None) or flood
-
-    def flooding(self, run: Run) -> Flood:
-        """Choose how to flood, with messages on edges."""
-        return Flood() if run.partner is None else FloodPairs(run.partner)
 
     def _partner(self) -> IntArray | None:
         partner = partners_of(self.graph)
@@ -345,7 +300,7 @@ class Engine:
         active = run.wanted & ~flagged
         residual = np.zeros(len(active))
         move = self._move(run, part.schedule)
-        if progress is None and self._all_at_once(run, move, Fate(active, flagged, residual), outcome, tape):
+        if progress is None and self._all_at_once(run, move, Status(active, flagged, residual), outcome, tape):
             return
         for t in range(limit):
             if self.abandoned or not active.any():
@@ -353,15 +308,15 @@ class Engine:
             if tape is not None:
                 tape.before(run, t)
             watched = plan.iterations is None or t == limit - 1 or progress is not None
-            fate = Fate(active, flagged, residual, watched)
-            step = move.forward(run, t, fate, tape is not None and tape.keeps_steps)
+            status = Status(active, flagged, residual, watched)
+            step = move.forward(run, t, status, tape is not None and tape.keeps_steps)
             move = step.move
             if tape is not None:
                 tape.after(step)
             if part.settled and t == 0:
                 residual[active] = 0
             elif plan.iterations is None or t == limit - 1:
-                self._look_closely(run, step, fate)
+                self._look_closely(run, step, status)
             moved = active & ~flagged
             outcome.residual[moved] = residual[moved]
             outcome.iterations[moved] = t + 1
@@ -372,42 +327,41 @@ class Engine:
                 progress(f"iteration {t + 1}, residual {residual.max(initial=0.0):.1e}", (t + 1) / limit)
         move.finish(run)
 
-    def _all_at_once(self, run: Run, move: Move, fate: Fate, outcome: Outcome, tape: Tape | None) -> bool:
+    def _all_at_once(self, run: Run, move: Move, status: Status, outcome: Outcome, tape: Tape | None) -> bool:
         """Do exactly so many iterations in one go, where the move can. Returns whether it did."""
         limit = self.plan.iterations
-        if limit is None or not fate.active.any() or not (tape is None or tape.keeps_steps):
+        if limit is None or not status.active.any() or not (tape is None or tape.keeps_steps):
             return False
-        step = move.forward_all(run, limit, fate, tape is not None)
+        step = move.forward_all(run, limit, status, tape is not None)
         if step is None:
             return False
         if tape is not None:
             tape.after(step)
-        self._look_closely(run, step, fate)
-        outcome.residual[fate.active], outcome.iterations[fate.active] = fate.residual[fate.active], limit
-        outcome.converged[fate.active] = fate.residual[fate.active] <= self.plan.tol
+        self._look_closely(run, step, status)
+        outcome.residual[status.active], outcome.iterations[status.active] = status.residual[status.active], limit
+        outcome.converged[status.active] = status.residual[status.active] <= self.plan.tol
         move.finish(run)
         return True
 
-    def _look_closely(self, run: Run, step: Step, fate: Fate) -> None:
+    def _look_closely(self, run: Run, step: Step, status: Status) -> None:
         """Where messages seem to stand still, measure what their change can do."""
-        near = fate.active & ~fate.flagged & (fate.residual <= self.plan.tol)
+        near = status.active & ~status.flagged & (status.residual <= self.plan.tol)
         if near.any():
-            step.move.effects(run, step, fate._replace(active=near))
+            step.move.effects(run, step, status._replace(active=near))
 
     def _read_out(self, run: Run, flagged: Mask, outcome: Outcome) -> None:
-        from isinglass.kernels.numba.messages import passes
-
         active = run.wanted & ~flagged
         if not active.any():
             return
-        passes.read_out(
-            self.edges, run.span, run.stages[-1], run.m, run.n, outcome.variables, outcome.factors, self.first_belief,
-            run.log_zi, run.log_za, active, flagged, run.scratch, run.states, run.units, run.ring,
-        )  # fmt: skip
+        run.kernels.read_out(run, run.models[-1], self.beliefs_of(run, outcome), active, flagged)
         fine = active & ~flagged
         outcome.component_log_z[fine] += self._log_z(run)[fine]
-        if len(run.ring) or not np.isfinite(outcome.component_log_z.real[fine]).all():
+        if not run.is_linear or not np.isfinite(outcome.component_log_z.real[fine]).all():
             self._mark_runaways(fine, outcome)
+
+    def beliefs_of(self, run: Run, outcome: Outcome) -> Beliefs:
+        """Return where a run reads its beliefs out to."""
+        return Beliefs(outcome.variables, outcome.factors, self.first_belief, run.log_zi, run.log_za)
 
     def _mark_runaways(self, among: Mask, outcome: Outcome) -> None:
         """Find components whose log Z no beliefs could give: nothing has converged there, or nothing is possible.
@@ -427,17 +381,17 @@ class Engine:
         """Turn the Z of the read-out into logarithms; add them up for each component, without the constants."""
         edges, layout, n = self.edges, layout_of(self.graph), self.graph.n_components
         with np.errstate(divide="ignore", invalid="ignore"):
-            if not len(run.ring):
+            if run.is_linear:
                 np.log(run.log_zi, out=run.log_zi)
                 np.log(run.log_za, out=run.log_za)
             if self.plan.powers and len(edges.size):
-                scale = run.scratch.scale if len(run.ring) else np.log(run.scratch.scale)
+                scale = np.log(run.scratch.scale) if run.is_linear else run.scratch.scale
                 run.log_za += np.add.reduceat(scale[edges.slot_edge], edges.first_slot[:-1])
-            own: Array = 1.0 - np.diff(edges.first_edge)
+            of_variable: Array = 1.0 - np.diff(edges.first_edge)  # its counting number
             if self.plan.powers:
                 link = np.repeat(np.arange(len(edges.size)), np.diff(edges.first_slot))
-                own = 1.0 - np.bincount(edges.slot_variable, self.plan.counting[link], len(edges.cards))
-            of_variables = np.where(own == 0, 0, own * run.log_zi)
+                of_variable = 1.0 - np.bincount(edges.slot_variable, self.plan.counting[link], len(edges.cards))
+            of_variables = np.where(of_variable == 0, 0, of_variable * run.log_zi)
             of_links = self.plan.counting * run.log_za
             one = component_sums(edges.variable_component, layout.variable_starts, of_variables, n)
             two = component_sums(edges.component, layout.link_starts, of_links, n)
@@ -457,11 +411,11 @@ class Engine:
         for run, _ in outcome.runs:
             entries = entries_of(self.edges, run.wanted)
             with np.errstate(divide="ignore"):
-                logs[entries] = run.m[entries] if len(run.ring) else np.log(run.m[entries])
+                logs[entries] = np.log(run.m[entries]) if run.is_linear else run.m[entries]
         return logs
 
 
-MOST_CONSTANT_STATES = 5  # up to so many states loops are compiled for the very number
+MOST_CONSTANT_STATES = 5  # loops are compiled for a fixed number of states up to this one
 
 
 def _states(graph: FactorGraph) -> tuple[int, ...]:
@@ -470,7 +424,7 @@ def _states(graph: FactorGraph) -> tuple[int, ...]:
     return (0,) * card if card <= MOST_CONSTANT_STATES else ()
 
 
-def entries_of(edges: Edges, wanted: Mask) -> Any:
+def entries_of(edges: Edges, wanted: Mask) -> slice | Mask:
     """Return an index of the message entries of some components."""
     if wanted.all():
         return slice(None)

@@ -7,24 +7,18 @@ and table is scaled to a largest logarithm of zero, and what was taken out is ke
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from isinglass.graph.factor_graph import FactorGraph, iter_groups
 from isinglass.graph.layout import first_states
-from isinglass.graph.message_graph import Edges, edges_of
+from isinglass.graph.message_graph import edges_of
+from isinglass.kernels.layout import SAFE, Edges, Semiring, Values, is_linear
 from isinglass.potentials import Potentials
 from isinglass.segments import component_sums, sum_at, sum_rows
 from isinglass.typing import Array, FloatArray, IntArray, Mask
 from isinglass.validation import Evidence
-
-if TYPE_CHECKING:
-    from isinglass.kernels.numba.arithmetic.semiring import Ring
-    from isinglass.kernels.numba.messages.passes import Values
-
-
-SAFE = 1e-290  # the least linear value that is trusted; the kernels' own
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,12 +73,10 @@ class LinkModel:
             low[edges.component[starts[table + edges.size] > starts[table]]] = True
         return cls(phi, psi, table, edge_table, counting, constant, low, blocks)
 
-    def values(self, ring: Ring, raising: FloatArray) -> Values:
-        """Return the numbers in the representation of a ring; `raising` as in `Values`."""
-        from isinglass.kernels.numba.messages.passes import Values
-
+    def values(self, semiring: Semiring, raising: FloatArray) -> Values:
+        """Return the numbers in the representation of a semiring; `raising` as in `Values`."""
         phi, psi, limit = self.phi, self.psi, 0.0
-        if not len(ring):
+        if is_linear(semiring):
             phi, psi = np.exp(phi), np.exp(psi)
             positive = psi.real[psi.real > 0]
             limit = SAFE / max(float(positive.min(initial=1.0)), SAFE)

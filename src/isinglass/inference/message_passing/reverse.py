@@ -23,10 +23,12 @@ from isinglass.errors import InputError
 from isinglass.graph.message_graph import entry_components
 from isinglass.inference.message_passing.engine import Engine, Outcome, entries_of, pool_of
 from isinglass.inference.message_passing.log_model import move_unary_bars
-from isinglass.inference.message_passing.moves.move import Derivatives, Move, Run
+from isinglass.inference.message_passing.moves.move import Move
+from isinglass.inference.message_passing.run import Derivatives, Run
 from isinglass.inference.message_passing.table_places import table_places
 from isinglass.inference.message_passing.tape import Tape
 from isinglass.inference.result import Gradients, is_nothing
+from isinglass.kernels.layout import BeliefBars
 from isinglass.potentials import LogTables
 from isinglass.segments import Largest
 from isinglass.typing import Array, Mask
@@ -54,10 +56,10 @@ def gradients(engine: Engine, outcome: Outcome, bars: Cotangents) -> Gradients:
     groups = _by_tables(engine, total, bars.log_z)
     first = engine.potentials
     by_factor: Sequence[Any] = LogTables(engine.graph, groups, first.table_ids)
-    if len(engine.stages) > 1:
+    if len(engine.per_iteration) > 1:
         by_factor = [
-            LogTables(engine.graph, [group[t] for group in groups], stage.table_ids)
-            for t, stage in enumerate(engine.stages)
+            LogTables(engine.graph, [group[t] for group in groups], potentials.table_ids)
+            for t, potentials in enumerate(engine.per_iteration)
         ]
     return Gradients(groups, by_factor, initial, total.damping[0], lambda: _by_counting(engine, outcome, bars))
 
@@ -85,7 +87,7 @@ def _derivatives(engine: Engine, outcome: Outcome, bars: Cotangents, counting: b
 def _nothing_yet(engine: Engine, counting: bool) -> Derivatives:
     """Return derivatives that are zero so far."""
     dtype, pool = engine.potentials.dtype, pool_of(engine.graph)
-    places = [table_places(p, model) for p, model in zip(engine.stages, engine.models, strict=True)]
+    places = [table_places(p, model) for p, model in zip(engine.per_iteration, engine.models, strict=True)]
     total = Derivatives(
         np.empty(0, dtype),
         pool.take((int(engine.edges.start[-1]),), dtype),
@@ -114,16 +116,13 @@ def messages_back(engine: Engine, outcome: Outcome, messages_bar: Array) -> tupl
 
 def _reverse(engine: Engine, run: Run, tape: Tape, outcome: Outcome, bars: Cotangents, total: Derivatives) -> None:
     """Reverse the read-out and the iterations of one run."""
-    from isinglass.kernels.numba.messages import adjoints
-
     last = len(engine.models) - 1
     by_links = bool(bars.log_z.any() or len(total.counting) or not is_nothing(bars.factors))
     factors_bar = np.ascontiguousarray(bars.factors) if by_links else np.zeros(0, bars.variables.dtype)
-    adjoints.read_out_back(
-        engine.edges, run.span, run.stages[last], run.m, outcome.variables, outcome.factors, engine.first_belief,
-        run.log_zi, run.log_za, bars.log_z, bars.variables, factors_bar, by_links, total.bars(last), run.wanted,
-        run.scratch, run.states, run.ring,
-    )  # fmt: skip
+    given = BeliefBars(bars.log_z, bars.variables, factors_bar, by_links)
+    run.kernels.read_out_back(
+        run, run.models[last], engine.beliefs_of(run, outcome), given, total.bars(last), run.wanted
+    )
     converged = run.wanted & outcome.converged
     if engine.plan.iterations is not None or run.settled or not converged.any():
         _steps_back(run, tape, total, run.wanted)
@@ -192,14 +191,14 @@ def _steps_back(run: Run, tape: Tape, total: Derivatives, among: Mask) -> None:
 
 def _by_tables(engine: Engine, total: Derivatives, z_bar: Array) -> tuple[Array, ...]:
     """Return the derivatives by the distinct tables; with a model for each iteration, stacked along a first axis."""
-    by_stage = []
-    for t, (potentials, model) in enumerate(zip(engine.stages, engine.models, strict=True)):
-        constant = z_bar if t == len(engine.stages) - 1 else np.zeros_like(z_bar)
+    by_model = []
+    for t, (potentials, model) in enumerate(zip(engine.per_iteration, engine.models, strict=True)):
+        constant = z_bar if t == len(engine.per_iteration) - 1 else np.zeros_like(z_bar)
         psi_bar = total.places[t].sums(total.psi[t], len(model.psi))
-        by_stage.append(model.gradients(potentials, total.phi[t], psi_bar, constant))
-    if len(by_stage) == 1:
-        return by_stage[0]
-    return tuple(np.stack(group) for group in zip(*by_stage, strict=True))
+        by_model.append(model.gradients(potentials, total.phi[t], psi_bar, constant))
+    if len(by_model) == 1:
+        return by_model[0]
+    return tuple(np.stack(group) for group in zip(*by_model, strict=True))
 
 
 def _by_counting(engine: Engine, outcome: Outcome, bars: Cotangents) -> Array:
@@ -208,11 +207,11 @@ def _by_counting(engine: Engine, outcome: Outcome, bars: Cotangents) -> Array:
     Through the effective tables psi = phi / c it is -<psi_bar, psi> / c, for which every link needs its own.
     """
     edges = engine.edges
-    own = Engine(engine.stages, engine.plan, engine.initial, own_tables=True)
-    replayed = own.run("full")
-    total, _ = _derivatives(own, replayed, bars, counting=True)
+    apart = Engine(engine.per_iteration, engine.plan, engine.initial, own_tables=True, kernels=engine.kernels)
+    replayed = apart.run("full")
+    total, _ = _derivatives(apart, replayed, bars, counting=True)
     counting = total.counting
-    for model, psi_bar in zip(own.models, total.psi, strict=True):
+    for model, psi_bar in zip(apart.models, total.psi, strict=True):
         product = psi_bar * np.where(model.psi.real > -np.inf, model.psi, 0)
         for block in model.blocks:
             shape = engine.graph.groups[block.group].shape

@@ -39,9 +39,11 @@ import numpy as np
 
 from isinglass.graph.factor_graph import FactorGraph, iter_groups
 from isinglass.graph.layout import first_states
-from isinglass.graph.message_graph import Edges, edges_of, entry_components
+from isinglass.graph.message_graph import edges_of, entry_components
 from isinglass.inference.algorithm import Progress
-from isinglass.inference.message_passing.engine import Engine, Outcome, Plan
+from isinglass.inference.message_passing.engine import Engine, Outcome
+from isinglass.inference.message_passing.plan import Plan
+from isinglass.kernels.layout import Edges
 from isinglass.potentials import Potentials
 from isinglass.typing import Array, FloatArray, IntArray, Mask
 

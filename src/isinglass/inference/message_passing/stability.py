@@ -14,8 +14,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from isinglass.graph.message_graph import Edges, entry_components
+from isinglass.graph.message_graph import entry_components
 from isinglass.inference.algorithm import FixedPoint
+from isinglass.kernels.layout import Edges
 from isinglass.segments import place_in
 from isinglass.typing import FloatArray, IntArray
 

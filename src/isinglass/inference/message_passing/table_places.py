@@ -10,8 +10,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from isinglass.graph.message_graph import Edges, edges_of
+from isinglass.graph.message_graph import edges_of
 from isinglass.inference.message_passing.log_model import LinkModel
+from isinglass.kernels.layout import Edges
 from isinglass.potentials import Potentials
 from isinglass.segments import sum_at
 from isinglass.typing import Array, IntArray

@@ -14,7 +14,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from isinglass.inference.message_passing.moves.move import Fate, Move, Run, Step
+from isinglass.inference.message_passing.moves.move import Move
+from isinglass.inference.message_passing.run import Run, Step
+from isinglass.kernels.layout import Status
 from isinglass.typing import Array, Mask
 
 
@@ -75,7 +77,7 @@ class MarkedTape(Tape):
     done: list[tuple[Move, Mask]] = field(default_factory=list)
 
     def before(self, run: Run, t: int) -> None:
-        """Mark every so many iterations; when there are too many marks, keep every other one."""
+        """Keep the messages of every `stride`-th iteration; with too many marks, double the stride."""
         if t % self.stride:
             return
         if len(self.marks) > 2 * self.stride:
@@ -109,8 +111,8 @@ class MarkedTape(Tape):
                 move, active = self.done[t]
                 if steps and steps[-1].move is not move:
                     steps[-1].move.finish(run)
-                fate = Fate(active & run.wanted, np.zeros(len(active), bool), np.zeros(len(active)))
-                steps.append(move.forward(run, t, fate, True))
+                status = Status(active & run.wanted, np.zeros(len(active), bool), np.zeros(len(active)))
+                steps.append(move.forward(run, t, status, True))
             if steps:
                 steps[-1].move.finish(run)
             yield from reversed(steps)

@@ -1,9 +1,9 @@
-"""The reverse of flooding: every component goes back by the loop that it would go back by alone.
+"""The reverse of flooding: each component is reversed by the loop that would reverse it alone.
 
 Three loops can reverse an iteration: that of `grids`, in planes; that of `pairs`, variable by variable; and the general
 one of `adjoints`, link by link. They add up in different sequences, so that their results differ in the last bits.
-Which one serves a component is therefore a question of its own structure and numbers, never of the batch or of the
-loop that passed its messages on (those all give the same bits):
+Which one serves a component therefore depends on its structure and numbers only, not on the batch or on the loop that
+computed its messages (those all give the same bits):
 
     planes   a regular grid, real potentials, no hard zeros
     pairs    factors of at most two variables
@@ -17,10 +17,11 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from isinglass.graph.factor_graph import FactorGraph
-from isinglass.graph.message_graph import Edges, entry_components, pairwise_components, partners_of
+from isinglass.graph.message_graph import entry_components, pairwise_components, partners_of
 from isinglass.inference.message_passing.moves.grid_flood import GridBars, Grids
 from isinglass.inference.message_passing.moves.lattices import lattices_of, part_of
-from isinglass.inference.message_passing.moves.move import Derivatives, Run, Step
+from isinglass.inference.message_passing.run import Derivatives, Run, Step
+from isinglass.kernels.layout import Edges
 from isinglass.segments import Largest
 from isinglass.typing import Array, FloatArray, IntArray, Mask
 
@@ -47,11 +48,11 @@ class FloodBack:
         """Return the components that go back in planes."""
         if self.laid_out is None:
             self.laid_out = []
-            lattices = lattices_of(self.graph) if run.m.dtype.kind == "f" else ()
-            for lattice in lattices:
+            kernels = run.kernels.grids if run.m.dtype.kind == "f" else None
+            for lattice in () if kernels is None else lattices_of(self.graph):
                 mine = self.positive(run)[lattice.members]
-                if mine.any():
-                    self.laid_out.append(Grids.of(part_of(self.graph, lattice, mine), run))
+                if kernels is not None and mine.any():
+                    self.laid_out.append(Grids.of(part_of(self.graph, lattice, mine), run, kernels))
         return self.laid_out
 
     def pairwise(self) -> Mask:
@@ -60,7 +61,7 @@ class FloodBack:
 
     def backward(self, run: Run, step: Step, moved: Mask, bars: Derivatives) -> None:
         """Turn derivatives by the messages after a step into those by the messages before it."""
-        if len(run.ring) or run.damping != 0 or len(run.scratch.own) or len(bars.counting):
+        if not run.is_plain or len(bars.counting):
             self._on_edges(run, step, moved, np.zeros_like(moved), bars)
             return
         rest = moved.copy()
@@ -71,7 +72,8 @@ class FloodBack:
                 if number not in self.bars:
                     self.bars[number] = GridBars.of(grids, bars, run.pool)
                 grids.backward(run, step, active, self.bars[number])
-        self._on_edges(run, step, rest, self.pairwise(), bars)
+        pairwise = np.zeros_like(moved) if run.kernels.pairs is None else self.pairwise()
+        self._on_edges(run, step, rest, pairwise, bars)
 
     def _on_edges(self, run: Run, step: Step, moved: Mask, pairwise: Mask, bars: Derivatives) -> None:
         """Reverse a step by pairs where that is possible, else by links."""
@@ -81,18 +83,15 @@ class FloodBack:
         for t in range(step.iterations - 1, -1, -1):
             run.m = step.move.messages_before(step, t)
             if by_links.any():
-                _links_back(run, step.t + t, by_links, bars)
+                at = step.t + t
+                run.kernels.flood_back(run, run.values(at), bars.bars(at), by_links, bars.flagged)
             if by_pairs.any():
                 self._pairs_back(run, step.t + t, by_pairs, bars)
 
     def _pairs_back(self, run: Run, t: int, moved: Mask, bars: Derivatives) -> None:
-        from isinglass.kernels.numba.messages.pairs import flood_pairs_back
-
+        assert run.kernels.pairs is not None
         new = np.zeros_like(bars.m) if self.spare is None else self.spare
-        flood_pairs_back(
-            run.edges, partners_of(self.graph), run.span, run.values(t), run.m, new, bars.bars(t), moved, run.scratch,
-            run.states, run.units,
-        )  # fmt: skip
+        run.kernels.pairs.flood_back(run, partners_of(self.graph), run.values(t), new, bars.bars(t), moved)
         bars.m, self.spare = new, bars.m
 
     def sizes(self, run: Run, bars: Derivatives, largest: Largest) -> FloatArray:
@@ -103,13 +102,13 @@ class FloodBack:
         found = np.zeros((1, largest.n)) if in_planes.all() else largest.parts(bars.m)
         for number, mine in self.bars.items():
             lattice = self.grids(run)[number].lattice
-            found[0, lattice.members] = mine.sizes(lattice, run.span)
+            found[0, lattice.members] = mine.sizes(run.span)
         return found
 
     def finish(self, run: Run, bars: Derivatives) -> None:
         """Leave all derivatives in `bars`."""
-        for number, mine in self.bars.items():
-            mine.give(self.grids(run)[number].lattice, bars)
+        for mine in self.bars.values():
+            mine.give(bars)
         self.bars = {}
 
     def positive(self, run: Run) -> Mask:
@@ -123,21 +122,12 @@ class FloodBack:
         positive = np.ones(len(run.wanted), bool)
         if self.start is not None and not (self.start.real > -np.inf).all():
             positive[entry_components(edges)[self.start.real == -np.inf]] = False
-        for values in run.stages:
+        for values in run.models:
             if not values.phi.all():
                 positive[np.repeat(edges.variable_component, edges.cards)[values.phi == 0]] = False
             if not values.psi.all():
                 positive[_links_with_zeros(edges, values.psi, values.table)] = False
         return positive
-
-
-def _links_back(run: Run, t: int, moved: Mask, bars: Derivatives) -> None:
-    from isinglass.kernels.numba.messages.adjoints import flood_back
-
-    flood_back(
-        run.edges, run.span, run.values(t), run.m, run.n, bars.bars(t), run.damping, moved, bars.flagged, run.scratch,
-        run.states, run.units, run.ring,
-    )  # fmt: skip
 
 
 def _links_with_zeros(edges: Edges, psi: Array, table: IntArray) -> IntArray:

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from isinglass.graph.factor_graph import FactorGraph
 from isinglass.graph.grids import grid_shape
 from isinglass.graph.message_graph import edges_of
-from isinglass.inference.message_passing.moves.move import Derivatives, Fate, Follow, Run, Step, unwatched
-from isinglass.inference.message_passing.moves.planes import PlaneMove, Planes, largest_of_grids, used_places
+from isinglass.inference.message_passing.moves.planes import (
+    PlaneMove,
+    beyond,
+    grid_kernels,
+    largest_of_grids,
+    used_places,
+)
+from isinglass.inference.message_passing.moves.sequence import LinkSequence
+from isinglass.inference.message_passing.run import Derivatives, Run, Step, unwatched
+from isinglass.kernels.layout import Status, SweepWork, Values
 from isinglass.segments import Largest, sum_at
 from isinglass.typing import Array, FloatArray, IntArray, Mask
-
-if TYPE_CHECKING:
-    from isinglass.kernels.numba.grids.sweeps import Work
-    from isinglass.kernels.numba.messages.passes import Values
 
 
 class Sheets(NamedTuple):
@@ -36,13 +40,12 @@ class Sheets(NamedTuple):
 
     @property
     def of_edges(self) -> tuple[IntArray, int, int]:
-        """What `spread` and `collect` need to know."""
+        """What the loops `spread` and `collect` need to know."""
         return self.edge_place, self.card, self.height * self.width
 
-    def reached(self, planes: Planes, side: int) -> Planes:
+    def reached(self, planes: FloatArray, side: int) -> FloatArray:
         """Return the sites that have a neighbour on a side (left, right, up, down)."""
-        cut = slice(1, None) if side % 2 == 0 else slice(None, -1)
-        return planes[:, side, ..., cut] if side < 2 else planes[:, side, ..., cut, :]
+        return beyond(planes[:, side], side)
 
     def links(self, values: Array) -> tuple[Array, Array]:
         """Cut what there is of each link into horizontal ones, columns first, and vertical ones."""
@@ -73,13 +76,13 @@ def _make(graph: FactorGraph) -> Sheets | None:
     return Sheets(graph.n_components, card, *shape, place)
 
 
-class Stage(NamedTuple):
-    """The numbers of one stage: potentials, and tables of vertical and horizontal links."""
+class SweepModel(NamedTuple):
+    """One model in planes: potentials, and tables of vertical and horizontal links."""
 
-    phi: Planes  # (grids, states, height, width)
-    turned: Planes  # (grids, states, width, height)
-    across: Planes  # (grids, states, states, height - 1, width), or (1, states, states, 1, 1) if they are shared
-    along: Planes  # (grids, states, states, width - 1, height), or the same
+    phi: FloatArray  # (grids, states, height, width)
+    turned: FloatArray  # (grids, states, width, height)
+    across: FloatArray  # (grids, states, states, height - 1, width), or (1, states, states, 1, 1) if they are shared
+    along: FloatArray  # (grids, states, states, width - 1, height), or the same
     own: tuple[int, ...]
 
 
@@ -87,55 +90,46 @@ class Stage(NamedTuple):
 class GridSweep(PlaneMove):
     """The grid schedule, line by line."""
 
-    general: Follow
+    general: LinkSequence
     sheets: Sheets
-    stages: list[Stage]
-    room: Work
+    models: list[SweepModel]
+    room: SweepWork
     bars: _Bars | None = field(default=None, init=False)
     used: Mask | None = field(default=None, init=False)  # the places in planes that hold messages
-    collected: Planes | None = field(default=None, init=False)  # that were last moved to the edges
+    collected: FloatArray | None = field(default=None, init=False)  # that were last moved to the edges
 
     @classmethod
-    def of(cls, graph: FactorGraph, run: Run, general: Follow) -> GridSweep | None:
+    def of(cls, graph: FactorGraph, run: Run, general: LinkSequence) -> GridSweep | None:
         """Return the move for a run, if it can be used."""
-        sheets = sheets_of(graph)
-        if sheets is None or not cls.serves(run):
+        sheets, kernels = sheets_of(graph), grid_kernels(run)
+        if sheets is None or kernels is None:
             return None
-        return cls(general, sheets, [_stage(sheets, values) for values in run.stages], _work(sheets))
+        return cls(kernels, general, sheets, [_model(sheets, values) for values in run.models], _work(sheets))
 
     @property
-    def of_edges(self) -> tuple[IntArray, int, int]:
-        """Where the messages of edges lie."""
-        return self.sheets.of_edges
+    def planes(self) -> Sheets:
+        """Where the messages lie."""
+        return self.sheets
 
     @property
-    def n_stages(self) -> int:
+    def n_models(self) -> int:
         """How many models there are."""
-        return len(self.stages)
+        return len(self.models)
 
-    @property
-    def work(self) -> int:
-        """Entries of the tables of a grid, of one direction."""
-        return self.sheets.height * self.sheets.width * self.sheets.card**2
-
-    def iterate(self, run: Run, t: int, old: Planes, stack: Planes, iterations: int, fate: Fate) -> bool:
+    def iterate(self, run: Run, t: int, old: FloatArray, stack: FloatArray, iterations: int, status: Status) -> bool:
         """Do iterations; return whether no product came near to an underflow."""
-        from isinglass.kernels.numba.grids.sweeps import sweep_grids
-
-        stage, suspect = self._stage(t), np.zeros(len(fate.active), bool)
+        model, suspect = self._model(t), np.zeros(len(status.active), bool)
         limit = run.values(t).limit
         for span in self.pieces(run, iterations):
-            sweep_grids(
-                stage.phi, stage.turned, old, stack, iterations, self._again(t), stage.across, stage.along, fate.active,
-                suspect, fate.residual, fate.watched, self.room, limit, span.first_component, span.last_component,
-                stage.own,
+            self.kernels.sweep(
+                model.phi, model.turned, old, stack, iterations, self._again(t), model.across, model.along,
+                status.active, suspect, status.residual, status.watched, self.room, limit, span.first_component,
+                span.last_component, model.own,
             )  # fmt: skip
         return not suspect.any()
 
     def backward(self, run: Run, step: Step, moved: Mask, bars: Derivatives) -> None:
         """Reverse a step."""
-        from isinglass.kernels.numba.grids.sweeps import sweep_grids_back
-
         if len(bars.counting):
             self._backward_by_links(run, step, moved, bars)
             return
@@ -145,12 +139,12 @@ class GridSweep(PlaneMove):
         if stack is None:
             stack = np.empty((1, *self.sheets.shape))
             self.iterate(run, step.t, step.before, stack, 1, unwatched(moved))
-        stage, mine = self._stage(step.t), self.bars.stages[min(step.t, len(self.stages) - 1)]
+        model, mine = self._model(step.t), self.bars.models[min(step.t, len(self.models) - 1)]
         for span in self.pieces(run, step.iterations):
-            sweep_grids_back(
-                stage.phi, stage.turned, step.before, stack, step.iterations, self._again(step.t), self.bars.m,
-                mine.phi, stage.across, mine.across, stage.along, mine.along, moved, self.room, span.first_component,
-                span.last_component, stage.own,
+            self.kernels.sweep_back(
+                model.phi, model.turned, step.before, stack, step.iterations, self._again(step.t), self.bars.m,
+                mine.phi, model.across, mine.across, model.along, mine.along, moved, self.room, span.first_component,
+                span.last_component, model.own,
             )  # fmt: skip
 
     def _backward_by_links(self, run: Run, step: Step, moved: Mask, bars: Derivatives) -> None:
@@ -166,14 +160,12 @@ class GridSweep(PlaneMove):
             self.bars.give(self, run, bars)
         self.bars = None
 
-    def effects(self, run: Run, step: Step, fate: Fate) -> None:
+    def effects(self, run: Run, step: Step, status: Status) -> None:
         """Measure one undamped flooding, as for other sequences, so that a residual does not depend on the batch."""
-        from isinglass.kernels.numba.grids.flooding import collect
-
         assert self.inbox is not None
-        collect(self.inbox.ravel(), run.m, *self.of_edges)  # nobody needs what was there
+        self.kernels.collect(self.inbox.ravel(), run.m, *self.planes.of_edges)  # nobody needs what was there
         self.collected = self.inbox
-        self.general.effects(run, step, fate)
+        self.general.effects(run, step, status)
 
     def finish(self, run: Run) -> None:
         """Move the messages back to the edges, unless that has been done."""
@@ -187,63 +179,48 @@ class GridSweep(PlaneMove):
         if self.bars is None:
             return super().sizes_back(run, bars, largest)
         if self.used is None:
-            self.used = used_places(self.bars.m.size, self.of_edges)
+            self.used = used_places(self.bars.m.size, self.planes.of_edges)
         span = run.span
         return largest_of_grids(
-            self.bars.m, self.used, 1, self.sheets.grids, span.first_component, span.last_component
+            self.kernels, self.bars.m, self.used, 1, self.sheets.grids, span.first_component, span.last_component
         )[None]
 
-    def _stage(self, t: int) -> Stage:
-        return self.stages[min(t, len(self.stages) - 1)]
+    def _model(self, t: int) -> SweepModel:
+        return self.models[min(t, len(self.models) - 1)]
 
     def _again(self, t: int) -> bool:
         """Tell whether the iteration before had the same potentials; it was one of this move's then."""
-        return t > 0 and self._stage(t) is self._stage(t - 1)
+        return t > 0 and self._model(t) is self._model(t - 1)
 
-    def into_planes(self, run: Run) -> Planes:
+    def into_planes(self, run: Run) -> FloatArray:
         """Return the messages in planes."""
-        from isinglass.kernels.numba.grids.flooding import spread
-
         self.collected = None  # an iteration begins
-        if self.inbox is None:
-            self.inbox = run.pool.take(self.sheets.shape, run.m.dtype)
-            self.inbox.fill(1)
-            if run.uniform:
-                for side in range(4):
-                    self.sheets.reached(self.inbox, side)[:] = 1 / self.sheets.card
-            else:
-                spread(run.m, self.inbox.ravel(), *self.sheets.of_edges)
-            run.uniform = False
-        return self.inbox
+        return super().into_planes(run)
 
 
 @dataclass(eq=False)
 class _Bars:
     """Derivatives in planes."""
 
-    m: Planes
-    stages: list[Stage]
+    m: FloatArray
+    models: list[SweepModel]
 
     @classmethod
     def of(cls, move: GridSweep, bars: Derivatives) -> _Bars:
         """Move the derivatives by messages into planes."""
-        from isinglass.kernels.numba.grids.flooding import spread
-
         planes = np.zeros(move.sheets.shape)
-        spread(bars.m, planes.ravel(), *move.sheets.of_edges)
+        move.kernels.spread(bars.m, planes.ravel(), *move.sheets.of_edges)
         nothing = np.zeros((0, 0, 0, 0))
         zeros = [
-            Stage(np.zeros_like(s.phi), nothing, np.zeros_like(s.across), np.zeros_like(s.along), s.own)
-            for s in move.stages
+            SweepModel(np.zeros_like(s.phi), nothing, np.zeros_like(s.across), np.zeros_like(s.along), s.own)
+            for s in move.models
         ]
         return cls(planes, zeros)
 
     def give(self, move: GridSweep, run: Run, bars: Derivatives) -> None:
         """Move them to edges, and add those by potentials and tables."""
-        from isinglass.kernels.numba.grids.flooding import collect
-
-        collect(self.m.ravel(), bars.m, *move.sheets.of_edges)
-        for t, mine in enumerate(self.stages):
+        move.kernels.collect(self.m.ravel(), bars.m, *move.sheets.of_edges)
+        for t, mine in enumerate(self.models):
             bars.phi[t] += np.moveaxis(mine.phi, 1, -1).ravel()
             psi = bars.psi[t]
             for links, found in zip(move.sheets.links(bars.places[t].table), (mine.along, mine.across), strict=True):
@@ -255,7 +232,7 @@ class _Bars:
                 psi += sum_at(links[..., None] + np.arange(entries.shape[-1]), entries, len(psi))
 
 
-def _stage(sheets: Sheets, values: Values) -> Stage:
+def _model(sheets: Sheets, values: Values) -> SweepModel:
     """Lay potentials and tables out in planes."""
     card, psi = sheets.card, values.psi
     phi = np.moveaxis(values.phi.reshape(sheets.grids, sheets.height, sheets.width, card), -1, 1)
@@ -267,7 +244,7 @@ def _stage(sheets: Sheets, values: Values) -> Stage:
         entries = list(sheets.links(_rows(values, card * card)))
     tables = [np.moveaxis(e.reshape(*e.shape[:3], card, card), (-2, -1), (1, 2)) for e in entries]
     turned, (beside, below) = np.ascontiguousarray(phi.swapaxes(2, 3)), map(np.ascontiguousarray, tables)
-    return Stage(np.ascontiguousarray(phi), turned, below, beside, () if shared else (0,))
+    return SweepModel(np.ascontiguousarray(phi), turned, below, beside, () if shared else (0,))
 
 
 def _is_one(links: IntArray) -> bool:
@@ -284,16 +261,14 @@ def _rows(values: Values, size: int) -> Array:
     return rows
 
 
-def _work(sheets: Sheets) -> Work:
-    from isinglass.kernels.numba.grids.sweeps import Work
-
+def _work(sheets: Sheets) -> SweepWork:
     card, height, width = sheets.shape[2:]
     line = max(height, width)
 
-    def plane() -> Planes:
+    def plane() -> FloatArray:
         return np.empty((card, height, width))
 
-    return Work(
+    return SweepWork(
         base=plane(),
         up=plane(),
         down=plane(),

@@ -5,7 +5,7 @@ Grids of one size and number of states share their planes, one after the other, 
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -13,6 +13,8 @@ from isinglass.graph.factor_graph import FactorGraph
 from isinglass.graph.grids import grid_shape, shape_of
 from isinglass.graph.message_graph import edges_of
 from isinglass.inference.message_passing.log_model import Places, as_places
+from isinglass.inference.message_passing.moves.planes import beyond
+from isinglass.kernels.backend import GridKernels
 from isinglass.segments import place_in
 from isinglass.typing import FloatArray, IntArray, Mask
 
@@ -45,11 +47,9 @@ class Lattice(NamedTuple):
         """Return the sites of planes that are not on a border, (states, grids, height, width)."""
         return plane.reshape(self.card, -1, self.height + 2, self.width + 2)[:, :, 1:-1, 1:-1]
 
-    def reached(self, plane: FloatArray, side: int) -> FloatArray:
+    def reached(self, planes: FloatArray, side: int) -> FloatArray:
         """Return the sites that have a neighbour on a side (left, right, up, down)."""
-        inner = self.inside(plane)
-        cut = slice(1, None) if side % 2 == 0 else slice(None, -1)
-        return inner[..., cut] if side < 2 else inner[..., cut, :]
+        return beyond(self.inside(planes[side]), side)
 
     def first_link(self, axis: int) -> int:
         """Return the first link of an axis in a grid: horizontal ones come first."""
@@ -60,18 +60,14 @@ class Lattice(NamedTuple):
         """What the loops `spread` and `collect` need to know."""
         return self.edge_place, self.card, self.sites
 
-    def spread(self, m: FloatArray, planes: FloatArray) -> None:
+    def spread(self, kernels: GridKernels, m: FloatArray, planes: FloatArray) -> None:
         """Write messages of the graph to their places in planes."""
-        from isinglass.kernels.numba.grids.flooding import spread
+        kernels.spread(m[self.messages], planes.ravel(), *self.of_edges)
 
-        spread(m[self.messages], planes.ravel(), *self.of_edges)
-
-    def collect(self, planes: FloatArray, m: FloatArray) -> None:
+    def collect(self, kernels: GridKernels, planes: FloatArray, m: FloatArray) -> None:
         """Write the messages in planes to their places in those of the graph."""
-        from isinglass.kernels.numba.grids.flooding import collect
-
         part = m[self.messages]
-        collect(planes.ravel(), part, *self.of_edges)
+        kernels.collect(planes.ravel(), part, *self.of_edges)
         if not isinstance(self.messages, slice):  # else it is a view
             m[self.messages] = part
 
@@ -180,6 +176,6 @@ def _in_order(owner: IntArray) -> IntArray:
     return mine[np.argsort(owner[mine], kind="stable")]
 
 
-def _entries(first: IntArray, card: int) -> Any:
+def _entries(first: IntArray, card: int) -> Places:
     """Return the places of all states, from those of the first ones."""
     return as_places((first[:, None] + np.arange(card)).ravel())

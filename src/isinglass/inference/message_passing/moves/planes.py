@@ -1,7 +1,7 @@
-"""What moves on regular grids share: the messages of a run live in planes while it lasts.
+"""What moves on regular grids share: messages stay in planes for the whole run.
 
-They move into planes when the first iteration begins and back when the last has ended. Where a product comes near to an
-underflow, the iteration is done by a move for other graphs, and so are those after it.
+They move into planes when the first iteration begins and back to edges when the last has ended. Where a product comes
+near to an underflow, the iteration is done by a move for other graphs, and so are those after it.
 
 A call of a loop does all iterations of some grids, as many as take a fraction of a second: then Ctrl-C is heard. A grid
 that takes longer by itself is done iteration by iteration.
@@ -12,19 +12,56 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import numpy as np
 
-from isinglass.inference.message_passing.moves.move import Fate, Move, Run, Step
+from isinglass.inference.message_passing.moves.move import Move
+from isinglass.inference.message_passing.run import Run, Step
+from isinglass.kernels.backend import GridKernels
+from isinglass.kernels.layout import Span, Status
 from isinglass.typing import FloatArray, IntArray, Mask
 
-if TYPE_CHECKING:
-    from isinglass.kernels.numba.messages.passes import Span
-
-Planes = FloatArray
 PIECE = 2**27  # entries of tables that are multiplied between two moments at which Ctrl-C is heard
 TOPS = 1024  # entries of planes that are looked at together
+
+
+class Planes(Protocol):
+    """Where the messages of regular grids of one size lie in planes."""
+
+    @property
+    def card(self) -> int:
+        """The number of states of every variable."""
+
+    @property
+    def height(self) -> int:
+        """The number of rows of a grid."""
+
+    @property
+    def width(self) -> int:
+        """The number of columns of a grid."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of the messages."""
+
+    @property
+    def of_edges(self) -> tuple[IntArray, int, int]:
+        """Where the message of each edge begins, its number of states, and the distance between two of them."""
+
+    def reached(self, planes: FloatArray, side: int) -> FloatArray:
+        """Return the sites that have a neighbour on a side (left, right, up, down)."""
+
+
+def beyond(sites: FloatArray, side: int) -> FloatArray:
+    """Return the sites (..., rows, columns) that have a neighbour on a side (left, right, up, down)."""
+    cut = slice(1, None) if side % 2 == 0 else slice(None, -1)
+    return sites[..., cut] if side < 2 else sites[..., cut, :]
+
+
+def work_of(grid: Planes) -> int:
+    """Return the number of entries of the tables of a grid, of one direction."""
+    return grid.height * grid.width * grid.card**2
 
 
 def grids_at_once(work: int) -> int:
@@ -40,80 +77,86 @@ def used_places(size: int, of_edges: tuple[IntArray, int, int]) -> Mask:
     return used
 
 
-def largest_of_grids(planes: Planes, used: Mask, runs: int, grids: int, first: int, last: int) -> FloatArray:
+def largest_of_grids(
+    kernels: GridKernels, planes: FloatArray, used: Mask, runs: int, grids: int, first: int, last: int
+) -> FloatArray:
     """Return the largest used entry of the grids from `first` to before `last`; zero for the others.
 
     Planes consist of `runs`, each with a stretch for every grid.
     """
-    from isinglass.kernels.numba.grids.sizes import largest_in_planes
-
     cut, found = (runs, grids, planes.size // (runs * grids)), np.zeros(grids)
-    largest_in_planes(planes.reshape(cut), used.reshape(cut), first, last, np.empty(min(TOPS, cut[2])), found)
+    kernels.largest(planes.reshape(cut), used.reshape(cut), first, last, np.empty(min(TOPS, cut[2])), found)
     return found
+
+
+def grid_kernels(run: Run) -> GridKernels | None:
+    """Return the loops for grids, if a run has what they expect: plain real messages without hard zeros."""
+    kernels = run.kernels.grids
+    served = kernels is not None and run.is_plain and run.m.dtype.kind == "f" and run.back.positive(run).all()
+    return kernels if served else None
 
 
 @dataclass(eq=False)
 class PlaneMove(Move):
     """All iterations in planes: linear values, counting numbers of one, no damping, no zeros."""
 
+    kernels: GridKernels
     general: Move
-    inbox: Planes | None = field(default=None, init=False)
-    spare: Planes | None = field(default=None, init=False)
+    inbox: FloatArray | None = field(default=None, init=False)
+    spare: FloatArray | None = field(default=None, init=False)
 
     @property
     @abstractmethod
-    def of_edges(self) -> tuple[IntArray, int, int]:
-        """Where the message of each edge begins, its number of states, and how far these lie apart."""
+    def planes(self) -> Planes:
+        """Where the messages lie."""
 
     @property
     @abstractmethod
-    def n_stages(self) -> int:
+    def n_models(self) -> int:
         """How many models there are: one for all iterations, or one for each."""
 
-    @property
     @abstractmethod
-    def work(self) -> int:
-        """Entries of the tables of a grid, of one direction."""
-
-    @abstractmethod
-    def into_planes(self, run: Run) -> Planes:
-        """Return the messages in planes; take them there before the first iteration."""
-
-    @abstractmethod
-    def iterate(self, run: Run, t: int, old: Planes, stack: Planes, iterations: int, fate: Fate) -> bool:
+    def iterate(self, run: Run, t: int, old: FloatArray, stack: FloatArray, iterations: int, status: Status) -> bool:
         """Do iterations from t on, to the planes of a stack in turn. Returns whether no product nearly underflowed."""
 
-    @staticmethod
-    def serves(run: Run) -> bool:
-        """Tell whether a run has what the loops in planes expect."""
-        plain = not len(run.ring) and run.damping == 0 and not len(run.scratch.own) and run.m.dtype.kind == "f"
-        return bool(plain and run.back.positive(run).all())
+    def into_planes(self, run: Run) -> FloatArray:
+        """Return the messages in planes; take them there before the first iteration."""
+        if self.inbox is None:
+            self.inbox = run.pool.take(self.planes.shape, run.m.dtype)
+            self.inbox.fill(1)
+            if run.uniform:
+                for side in range(4):
+                    self.planes.reached(self.inbox, side)[:] = 1 / self.planes.card
+            else:
+                self.kernels.spread(run.m, self.inbox.ravel(), *self.planes.of_edges)
+            run.uniform = False
+        return self.inbox
 
-    def forward(self, run: Run, t: int, fate: Fate, taped: bool) -> Step:
+    def forward(self, run: Run, t: int, status: Status, taped: bool) -> Step:
         """Do iteration t."""
         old = self.into_planes(run)
         new = run.pool.take(old.shape, old.dtype) if taped or self.spare is None else self.spare
-        if not self.iterate(run, t, old, new[None], 1, fate):
+        if not self.iterate(run, t, old, new[None], 1, status):
             self.finish(run)
-            return self.general.forward(run, t, fate, taped)
+            return self.general.forward(run, t, status, taped)
         self.inbox, self.spare = new, None if taped else old
-        return run.step(Step(self, t, fate.active, old), taped)
+        return run.step(Step(self, t, status.active, old), taped)
 
-    def forward_all(self, run: Run, iterations: int, fate: Fate, taped: bool) -> Step | None:
+    def forward_all(self, run: Run, iterations: int, status: Status, taped: bool) -> Step | None:
         """Do all iterations, grid after grid: a small one stays in the cache."""
-        if self.n_stages > 1 or iterations == 0 or iterations * self.work > PIECE:
+        if self.n_models > 1 or iterations == 0 or iterations * work_of(self.planes) > PIECE:
             return None
         start = self.into_planes(run)
         stack = run.pool.take((iterations if taped else 2, *start.shape), start.dtype)
-        if not self.iterate(run, 0, start, stack, iterations, fate):
+        if not self.iterate(run, 0, start, stack, iterations, status):
             self.inbox = None
             return None
         self.inbox = stack[(iterations - 1) % len(stack)]
-        return run.step(Step(self, 0, fate.active, start, stack=stack, iterations=iterations), taped)
+        return run.step(Step(self, 0, status.active, start, stack=stack, iterations=iterations), taped)
 
     def pieces(self, run: Run, iterations: int) -> Iterator[Span]:
         """Cut the grids of a run into as many as a loop may do at once."""
-        span, step = run.span, grids_at_once(iterations * self.work)
+        span, step = run.span, grids_at_once(iterations * work_of(self.planes))
         for first in range(span.first_component, span.last_component, step):
             yield span._replace(first_component=first, last_component=min(first + step, span.last_component))
 
@@ -123,15 +166,13 @@ class PlaneMove(Move):
             run.m = self.messages(self.inbox)
         self.inbox = self.spare = None
 
-    def before(self, step: Step, t: int) -> Planes:
+    def before(self, step: Step, t: int) -> FloatArray:
         """Return the planes before iteration t of a step."""
         return step.before if t == 0 or step.stack is None else step.stack[(t - 1) % len(step.stack)]
 
-    def messages(self, planes: Planes) -> FloatArray:
+    def messages(self, planes: FloatArray) -> FloatArray:
         """Return the messages in planes as those of edges."""
-        from isinglass.kernels.numba.grids.flooding import collect
-
-        place, card, _ = self.of_edges
+        place, card, _ = self.planes.of_edges
         m = np.empty(len(place) * card)
-        collect(planes.ravel(), m, *self.of_edges)
+        self.kernels.collect(planes.ravel(), m, *self.planes.of_edges)
         return m

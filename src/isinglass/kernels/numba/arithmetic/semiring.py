@@ -4,31 +4,17 @@
     LOG_SUM  = (0,)      values are logarithms; log-sum-exp and +
     LOG_MAX  = (0, 0)    values are logarithms; max and +
 
-The length of a tuple is a constant to the compiler. Values are float64, or complex128 for derivatives by a
-complex step: comparisons look at the real part. A hard zero is 0, or -inf; ``units(dtype, ring)`` holds the zero
-and the one of a ring, in its dtype.
+These are defined in `kernels.layout`; in the loops the argument is called `ring`. The length of a tuple is a constant
+to the compiler. Values are float64, or complex128 for derivatives by a complex step: comparisons look at the real part.
+A hard zero is 0, or -inf.
 """
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
+from isinglass.kernels.layout import SAFE
 from isinglass.runtime.jit import inner
-
-Ring = tuple[()] | tuple[int] | tuple[int, int]
-SUM: Ring = ()
-LOG_SUM: Ring = (0,)
-LOG_MAX: Ring = (0, 0)
-
-SAFE = 1e-290
-
-
-def units(dtype: Any, ring: Ring) -> NDArray[Any]:
-    """Return the zero and the one of a ring."""
-    return np.array([0.0, 1.0] if ring == SUM else [-np.inf, 0.0], dtype)
 
 
 @inner

@@ -17,15 +17,11 @@ Horizontal links work on planes with rows and columns exchanged. ``weights[compo
 the links from a line to the next, the state of its sites first: numbers (one component, one line), or runs if tables
 are `own`.
 
-The arithmetic of a message is that of `passes.follow`, in the same sequence: the same bits. Inputs are positive; where
-a product comes near to an underflow, a component is *suspect* and left to the other loops.
+The arithmetic of a message is that of `passes.update_in_sequence`, in the same sequence: the same bits. Inputs are
+positive; where a product comes near to an underflow, a component is *suspect* and left to the other loops.
 """
 
 from __future__ import annotations
-
-from typing import NamedTuple
-
-import numpy as np
 
 from isinglass.kernels.numba.arithmetic.indexing import ix
 from isinglass.kernels.numba.arithmetic.runs import (
@@ -47,23 +43,6 @@ LEFT, RIGHT, UP, DOWN = 0, 1, 2, 3
 DOWNWARDS, UPWARDS = False, True  # along rows: to the right, to the left
 VERTICAL, HORIZONTAL = (), (0,)  # which products a line sends: a type, so that loops have no branches
 _BLOCK = 16
-
-
-class Work(NamedTuple):
-    """Working memory for one grid; planes are (states, rows, columns), turned ones (states, columns, rows)."""
-
-    base: np.ndarray  # phi L R
-    up: np.ndarray  # U1
-    down: np.ndarray  # D1
-    turned: np.ndarray  # (5, ...) of U1, D1, L1, R1 and what the way to the right sends to the left
-    sent: np.ndarray  # (states, longest line)
-    message: np.ndarray  # (states, longest line)
-    back: np.ndarray  # (states, longest line)
-    run: np.ndarray  # (2, longest line)
-    base_bar: np.ndarray  # and derivatives of the same
-    up_bar: np.ndarray
-    down_bar: np.ndarray
-    turned_bar: np.ndarray  # (3, ...) of phi U1 D1, L1, R1
 
 
 @cold

@@ -17,28 +17,11 @@ iteration. In the max semiring a sum is its largest term, and so is the derivati
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
-import numpy as np
-
 from isinglass.kernels.numba.arithmetic.indexing import card_of, first_of, ix
 from isinglass.kernels.numba.arithmetic.semiring import is_zero, linear, logarithm, share
 from isinglass.kernels.numba.messages.passes import all_to_links, gather
 from isinglass.kernels.numba.messages.updates import advance, damp_row, divide_slots, edge_card, others, sum_link
 from isinglass.runtime.jit import compiled, inner
-
-
-class Bars(NamedTuple):
-    """The derivatives that are accumulated."""
-
-    m: np.ndarray  # by the log of the current messages
-    n: np.ndarray  # by the log of the messages to links; scratch
-    phi: np.ndarray  # by the log potentials of variables
-    psi: np.ndarray  # by the log effective tables; every component adds up its own
-    table: np.ndarray  # (links,) where those of a link start
-    edge_table: np.ndarray  # (edges,) the same, as `Values.edge_table`
-    counting: np.ndarray  # (links,); empty if not asked for
-    damping: np.ndarray  # (1,)
 
 
 @inner
@@ -187,7 +170,9 @@ def flood_back(edges, span, values, m, n, bars, damping, active, flagged, scratc
 
 
 @compiled
-def follow_back(edges, values, sequence, m, n, log, logged, bars, damping, active, scratch, states, units, ring):
+def update_in_sequence_back(
+    edges, values, sequence, m, n, log, logged, bars, damping, active, scratch, states, units, ring
+):
     """Reverse a sequence of links, last first; m is brought back to what it was, from the log that ends at `logged`."""
     start, first_slot, slot_edge, slot_variable = edges.start, edges.first_slot, edges.slot_edge, edges.slot_variable
     for j in range(len(sequence) - 1, -1, -1):

@@ -6,18 +6,15 @@ where Z_a and Z_i are the sums of psi_a prod n_ia and of phi_i prod m^c, neither
 a fixed point, where it is the (Bethe, tree-reweighted, ...) free energy, and it does not depend on how the messages m
 are scaled.
 
-Components that are not active are passed over; what happens in one never reaches another. A pass looks at the
-variables and links of a *span* only, so that several can run side by side.
+Components that are not active are skipped; components do not influence each other. A pass only works on the
+variables and links of a *span*, so that several can run in parallel.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
-import numpy as np
-
+from isinglass.kernels.layout import SAFE
 from isinglass.kernels.numba.arithmetic.indexing import card_of, first_of, ix
-from isinglass.kernels.numba.arithmetic.semiring import SAFE, linear, product, underflows
+from isinglass.kernels.numba.arithmetic.semiring import linear, product, underflows
 from isinglass.kernels.numba.messages.updates import (
     RAISED,
     advance,
@@ -35,47 +32,6 @@ from isinglass.kernels.numba.messages.updates import (
     to_one_link,
 )
 from isinglass.runtime.jit import compiled, inner
-from isinglass.typing import IntArray
-
-
-class Values(NamedTuple):
-    """The numbers of a model, in the representation of a ring."""
-
-    phi: np.ndarray  # potentials of the variables, flat
-    psi: np.ndarray  # effective tables, flat; then the pairwise ones again with their axes exchanged
-    table: IntArray  # (links,) where a link's effective table starts
-    edge_table: IntArray  # (edges,) of pairwise links: where the table starts that has the edge's variable last
-    counting: np.ndarray  # (links,)
-    raising: np.ndarray  # (entries of messages,) the same; empty if every c is one, or values are no real linear ones
-    limit: float  # SAFE over the smallest entry of psi that is not zero
-
-
-class Scratch(NamedTuple):
-    """Working memory."""
-
-    powered: np.ndarray  # m^c; empty if every c is one
-    own: np.ndarray  # m^(c - 1); empty if every c is one
-    scale: np.ndarray  # (edges,) what n_ia was divided by; empty if every c is one
-    row: np.ndarray  # the messages of one variable
-    back: np.ndarray  # their derivatives
-    out: np.ndarray  # the messages of one link
-    raw: np.ndarray  # the same, unnormalised
-    mixed: np.ndarray  # the same, damped
-    bar: np.ndarray  # their derivatives
-    totals: np.ndarray  # a link's slots
-    prefix: np.ndarray  # a link's slots
-    digits: IntArray
-
-
-class Span(NamedTuple):
-    """The part of a graph that a pass looks at; components lie one after the other."""
-
-    first_variable: int
-    last_variable: int
-    first_link: int
-    last_link: int
-    first_component: int
-    last_component: int
 
 
 @inner
@@ -126,7 +82,9 @@ def carry(m, new, first, last, slot_edge, start, states):
 
 
 @compiled
-def follow(edges, values, sequence, m, n, log, damping, active, flagged, residual, scratch, states, units, ring):
+def update_in_sequence(
+    edges, values, sequence, m, n, log, damping, active, flagged, residual, scratch, states, units, ring
+):
     """One iteration of a sequence of links. `log`, if not empty, keeps the messages that were overwritten."""
     first_slot, slot_edge, component = edges.first_slot, edges.slot_edge, edges.component
     residual[:] = 0

@@ -5,7 +5,7 @@ grows with exp(osc), the *widest ratio* of `changes`, which is what the heap com
 and every link's next messages (`pending`) are kept up to date: after an update, the variables of the link send anew,
 and the links next to it compute their next messages. One iteration makes as many updates as the component has links,
 fewer if the largest pending change falls to the tolerance. The sequence of updates and the messages that they
-overwrote are logged, so that the reverse pass replays them. An iteration depends on the messages at its start alone.
+overwrote are logged, so that the reverse pass replays them. An iteration depends on the messages at its start only.
 """
 
 from __future__ import annotations
@@ -106,13 +106,15 @@ def largest_change(f, edges, change):
 
 
 @compiled
-def chase(edges, span, values, members, first_member, m, n, pending, change, log, sequence, priority, heap, place,
-          limit, damping, active, flagged, residual, scratch, states, units, ring):  # fmt: skip
+def update_by_residual(edges, span, values, queue, m, n, damping, active, flagged, residual, scratch, states, units,
+                       ring):  # fmt: skip
     """One iteration of every active component. Returns the number of updates and of logged message entries.
 
     ``members[first_member[c] : first_member[c + 1]]`` are the links of component c; `log` is empty or long enough.
-    Links whose widest ratio is at most `limit` are left alone.
+    Links whose widest ratio is at most `limit` are not updated.
     """
+    members, first_member, pending, change = queue.members, queue.first_member, queue.pending, queue.change
+    log, sequence, priority, heap, place = queue.log, queue.sequence, queue.priority, queue.heap, queue.place
     for i in range(span.first_variable, span.last_variable):
         c = edges.variable_component[i]
         if active[c]:
@@ -131,7 +133,7 @@ def chase(edges, span, values, members, first_member, m, n, pending, change, log
             sift(heap, place, priority, j, j + 1)
         for _ in range(size):
             f = heap[0]
-            if priority[f] <= limit:
+            if priority[f] <= queue.limit:
                 break
             if len(log) > 0:
                 logged = keep(m, edges.first_slot[f], edges.first_slot[f + 1], edges.slot_edge, edges.start, log,

@@ -19,9 +19,10 @@ from __future__ import annotations
 
 from math import exp
 
+from isinglass.kernels.layout import SAFE
 from isinglass.kernels.numba.arithmetic.indexing import card_of, first_of, ix
 from isinglass.kernels.numba.arithmetic.powers import is_strange, raise_run
-from isinglass.kernels.numba.arithmetic.semiring import SAFE, is_zero, plus, power, product, quotient, underflows
+from isinglass.kernels.numba.arithmetic.semiring import is_zero, plus, power, product, quotient, underflows
 from isinglass.runtime.jit import cold, inner
 
 RAISED = 64  # variables whose messages are raised to powers at a time

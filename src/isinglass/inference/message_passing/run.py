@@ -1,0 +1,118 @@
+"""One run of message passing: its messages and working memory, the steps that it did, and derivatives on the way back.
+
+A `Step` is one iteration (or several at once) that a move did, with the messages that it overwrote: enough to go back.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from isinglass.inference.message_passing.table_places import TablePlaces
+from isinglass.kernels.backend import MessagePassingKernels
+from isinglass.kernels.layout import Bars, Edges, Scratch, Semiring, Span, Status, Values, is_linear
+from isinglass.runtime.array_pool import Pool
+from isinglass.typing import Array, FloatArray, IntArray, Mask
+
+if TYPE_CHECKING:
+    from isinglass.inference.message_passing.moves.flood_back import FloodBack
+    from isinglass.inference.message_passing.moves.move import Move
+
+
+@dataclass(eq=False)
+class Run:
+    """Message passing in one semiring, over the components that it is responsible for."""
+
+    kernels: MessagePassingKernels
+    edges: Edges
+    semiring: Semiring
+    units: Array
+    states: tuple[int, ...]
+    span: Span
+    models: list[Values]  # one for all iterations, or one for each
+    damping: float
+    settled: bool  # whether one iteration gives a fixed point, wherever it starts
+    tol: float  # the residual schedule does not update a link that changes by less
+    scratch: Scratch
+    wanted: Mask
+    m: Array
+    n: Array
+    log_zi: Array
+    log_za: Array
+    pool: Pool
+    partner: IntArray | None  # for loops over pairs: the edge at the other end of a link; None if they do not apply
+    steps: FloatArray  # (components,) the largest imaginary part of a log table; empty if they are real
+    back: FloodBack  # the reverse of flooding
+    uniform: bool = False  # whether m starts uniform
+    spare: Array | None = None  # a second array for messages, where no tape keeps them
+
+    @property
+    def is_linear(self) -> bool:
+        """Whether messages are linear numbers; else they are logarithms."""
+        return is_linear(self.semiring)
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether messages are linear, without damping and powers: what loops for special graphs expect."""
+        return self.is_linear and self.damping == 0 and not len(self.scratch.own)
+
+    def values(self, t: int) -> Values:
+        """Return the model of iteration t."""
+        return self.models[min(t, len(self.models) - 1)]
+
+    def make_room(self, taped: bool) -> Array:
+        """Return an array for new messages; a tape keeps the old ones."""
+        if taped:
+            return self.pool.take(self.m.shape, self.m.dtype)
+        return np.empty_like(self.m) if self.spare is None else self.spare
+
+    def step(self, step: Step, taped: bool) -> Step:
+        """Return a step whose arrays go back to the pool when it is no longer referenced."""
+        if taped:
+            self.pool.give_back_with(step, step.before)
+            if step.stack is not None:
+                self.pool.give_back_with(step, step.stack)
+        return step
+
+
+def unwatched(active: Mask) -> Status:
+    """Return the status of components of which only the messages are wanted."""
+    return Status(active, np.zeros(len(active), bool), np.zeros(len(active)), watched=False)
+
+
+@dataclass(frozen=True, eq=False)
+class Step:
+    """One iteration: the move that did it, the components that it updated, and the messages that it overwrote.
+
+    Or several `iterations` at once; then `stack` holds the messages after each of them.
+    """
+
+    move: Move
+    t: int
+    active: Mask
+    before: Array
+    sequence: IntArray | None = None
+    stack: Array | None = None
+    iterations: int = 1
+
+
+@dataclass(eq=False)
+class Derivatives:
+    """The derivatives that the reverse of a run has accumulated so far."""
+
+    m: Array
+    n: Array
+    phi: list[Array]  # for each model
+    psi: list[Array]
+    places: list[TablePlaces]  # of those by psi
+    counting: Array
+    damping: Array
+    flagged: Mask  # scratch
+
+    def bars(self, t: int) -> Bars:
+        """Return them, with those by the model of iteration t, as a backend takes them."""
+        at = min(t, len(self.phi) - 1)
+        phi, psi, places = self.phi[at], self.psi[at], self.places[at]
+        return Bars(self.m, self.n, phi, psi, places.table, places.edge_table, self.counting, self.damping)

@@ -1,0 +1,191 @@
+"""Message passing with counting numbers: tree-reweighted and fractional belief propagation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+
+from isinglass.errors import InputError
+from isinglass.graph.forests.appearance import appearance_probabilities
+from isinglass.graph.message_graph import edges_of
+from isinglass.inference.algorithm import Facts, Progress, Taping, register
+from isinglass.inference.message_passing.algorithms import MessagePassing, is_exact
+from isinglass.inference.message_passing.engine import Outcome
+from isinglass.inference.message_passing.reweighting import WeightSearch, is_bound, search_weights
+from isinglass.inference.result import Bound, Result
+from isinglass.potentials import Potentials
+from isinglass.typing import FloatArray
+from isinglass.validation import number, real_numbers, whole_number
+
+
+@register
+@dataclass(frozen=True)
+class TreeReweighted(MessagePassing):
+    """Tree-reweighted sum-product: log Z is an upper bound once it has converged; exact on forests.
+
+    `info.bound` says "upper" if, besides, the beliefs prove it: at potentials of hundreds of nats messages can seem to
+    stand still before they are consistent.
+
+    Parameters
+    ----------
+    weights : array (factors,) or "optimised", optional
+        Appearance probability of each factor, in (0, 1]; those of arity below two are not looked at. By default the
+        probability of being in a random spanning forest (see `graph.forests.appearance`). "optimised" lowers the
+        bound from there by Frank-Wolfe steps, each of which passes messages a few times (see
+        `message_passing.reweighting`), then infers with the weights found: from the messages of the search, or, if
+        `iterations`, `init` or a tape is asked for, as if the weights had been given. Gradients take the weights as
+        constants: they are those of log Z and the beliefs at fixed weights, not through the search.
+    weight_steps : int
+        Frank-Wolfe steps at most, for each component.
+    weight_tol : float
+        A component's search ends when its bound is, by the duality gap, within so many nats of the least one.
+
+    Examples
+    --------
+    >>> import isinglass as ig
+    >>> p = ig.Potentials.from_groups(ig.grid_graph(3, 3, 2), [np.zeros((9, 2)), np.eye(2)[None]])
+    >>> r = ig.infer(p, "trw")
+    >>> r.info.bound, bool(r.log_z >= ig.infer(p, "exact").log_z)
+    ('upper', True)
+    >>> bool(ig.infer(p, "trw", weights="optimised").log_z < r.log_z)
+    True
+    """
+
+    damping: float = 0.3
+    weights: Any = None
+    weight_steps: int = 20
+    weight_tol: float = 1e-3
+
+    name: ClassVar[str] = "trw"
+    facts: ClassVar[Facts] = Facts(
+        "tree-reweighted message passing: an upper bound when converged, exact on forests",
+        exact="forests",
+        bound="upper",
+        maximises="one",
+        iterative=True,
+        envelope=True,
+        implicit="equations",
+    )
+
+    def counting(self, potentials: Potentials) -> FloatArray:
+        """Return the given weights, the appearance probabilities, or the optimised weights."""
+        if self.weights is None:
+            return appearance_probabilities(potentials.graph, whole_number(self.random_state, "random_state"))
+        if self._optimises():
+            return self.optimise(potentials).weights[edges_of(potentials.graph).link_factor]
+        weights = _of_links(potentials, self.weights, "weights")
+        if (weights > 1).any():
+            raise InputError("weights", "probabilities of at most one", f"{weights.max():g}")
+        return weights
+
+    def bound(self, potentials: Potentials, outcome: Outcome) -> Bound:
+        """Promise an upper bound at convergence, if the beliefs prove it; given weights are taken at their word."""
+        counting = self.counting(potentials)
+        if (counting == 1).all() and is_exact(potentials, outcome):
+            return "exact"
+        proved = outcome.converged.all() and is_bound(potentials.graph, counting, outcome).all()
+        return "upper" if proved else None
+
+    def run_stages(
+        self,
+        stages: Sequence[Potentials],
+        progress: Progress | None = None,
+        tape: Taping = False,
+        init: Result | None = None,
+    ) -> Result:
+        """Pass messages and read out the beliefs, after the search for weights if there is one."""
+        if not self._optimises():
+            return super().run_stages(stages, progress, tape, init)
+        if len(stages) > 1:
+            raise InputError("weights", "given ones, with potentials for each iteration", "'optimised'")
+        initial = self._start(stages[0], init)
+        found = self.optimise(stages[0], progress)
+        if initial is None and self.iterations is None and not tape:
+            initial = found.messages
+        return replace(self, weights=found.weights)._result(stages, progress, tape, initial)
+
+    def fixed(self, potentials: Potentials) -> TreeReweighted:
+        """Return it with the weights that it would search for."""
+        return replace(self, weights=self.optimise(potentials).weights) if self._optimises() else self
+
+    def optimise(self, potentials: Potentials, progress: Progress | None = None) -> WeightSearch:
+        """Search for weights of a lower bound, from the given ones or the appearance probabilities.
+
+        Returns
+        -------
+        WeightSearch
+            With `weights`, for further inferences on this or similar potentials, `bounds` and `gap`.
+
+        Examples
+        --------
+        >>> import isinglass as ig
+        >>> p = ig.Potentials.from_groups(ig.grid_graph(3, 3, 2), [np.zeros((9, 2)), np.eye(2)[None]])
+        >>> found = ig.TreeReweighted().optimise(p)
+        >>> bool((np.diff(found.bounds[:, 0]) <= 0).all()), found.weights.shape
+        (True, (21,))
+        """
+        steps, tol = whole_number(self.weight_steps, "weight_steps"), number(self.weight_tol, "weight_tol", 0, np.inf)
+        start = replace(self, weights=None) if self._optimises() else self
+        return search_weights(potentials, start._plan(potentials), steps, tol, progress)
+
+    def _optimises(self) -> bool:
+        if isinstance(self.weights, str) and self.weights != "optimised":
+            raise InputError("weights", "None, 'optimised' or probabilities", repr(self.weights))
+        return isinstance(self.weights, str)
+
+
+@register
+@dataclass(frozen=True)
+class FractionalBeliefPropagation(MessagePassing):
+    """Belief propagation with given counting numbers (Wiegerinck and Heskes 2003).
+
+    Parameters
+    ----------
+    counting_numbers : float or array (factors,)
+        Positive; one for each factor of arity two or more (others are not looked at). Ones give belief propagation.
+
+    Examples
+    --------
+    >>> import isinglass as ig
+    >>> p = ig.Potentials.from_groups(ig.grid_graph(2, 2, 2), [np.zeros((4, 2)), np.eye(2)[None]])
+    >>> ig.infer(p, ig.FractionalBeliefPropagation(counting_numbers=0.75)).info.converged
+    True
+    """
+
+    counting_numbers: Any = 1.0
+
+    name: ClassVar[str] = "fbp"
+    facts: ClassVar[Facts] = Facts(
+        "belief propagation with given counting numbers",
+        exact="never",
+        bound=None,
+        maximises="one",
+        iterative=True,
+        envelope=True,
+        implicit="equations",
+    )
+
+    def counting(self, potentials: Potentials) -> FloatArray:
+        """Return the given counting numbers."""
+        return _of_links(potentials, self.counting_numbers, "counting_numbers")
+
+    def bound(self, potentials: Potentials, outcome: Outcome) -> Bound:
+        """Promise nothing."""
+        return None
+
+
+def _of_links(potentials: Potentials, given: Any, argument: str) -> FloatArray:
+    """Check positive numbers, one for all factors or one for each; keep those of links."""
+    n = potentials.graph.n_factors
+    expected = f"a number, or one for each of {n} factors"
+    array = real_numbers(given, argument, expected)
+    if array.shape not in {(), (1,), (n,)}:
+        raise InputError(argument, expected, f"shape {array.shape}")
+    numbers = np.broadcast_to(array, n)
+    chosen = numbers[edges_of(potentials.graph).link_factor].copy()
+    if not (np.isfinite(chosen).all() and (chosen > 0).all()):
+        raise InputError(argument, "positive numbers", f"{chosen.min():g}", "leave a factor out by a table of zeros")
+    return chosen

@@ -1,0 +1,155 @@
+"""Message passing by Numba: one method for each loop, which is imported (and compiled) when it is first called."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+from isinglass.kernels.backend import GridKernels, MessageRun
+from isinglass.kernels.layout import Bars, BeliefBars, Beliefs, Queue, Status, Values
+from isinglass.typing import Array, FloatArray, IntArray, Mask
+
+
+class NumbaPairs:
+    """The loops of `messages.pairs`."""
+
+    def flood(self, run: MessageRun, partner: IntArray, values: Values, new: Array, status: Status) -> None:
+        """Update all links at once."""
+        from isinglass.kernels.numba.messages.pairs import flood_pairs
+
+        flood_pairs(
+            run.edges, partner, run.span, values, run.m, new, run.damping, *status, run.scratch, run.states, run.units
+        )
+
+    def flood_back(
+        self, run: MessageRun, partner: IntArray, values: Values, new_bar: Array, bars: Bars, moved: Mask
+    ) -> None:
+        """Reverse `flood`."""
+        from isinglass.kernels.numba.messages.pairs import flood_pairs_back
+
+        flood_pairs_back(
+            run.edges, partner, run.span, values, run.m, new_bar, bars, moved, run.scratch, run.states, run.units
+        )
+
+
+class NumbaMessagePassing:
+    """The loops of `messages`."""
+
+    pairs = NumbaPairs()
+
+    @cached_property
+    def grids(self) -> GridKernels:
+        """The loops of `grids`."""
+        from isinglass.kernels.numba.grids import flooding as planes
+        from isinglass.kernels.numba.grids.sizes import largest_in_planes
+        from isinglass.kernels.numba.messages.changes import effects_in_planes
+
+        return GridKernels(
+            flood=planes.flood_grid,
+            flood_back=planes.flood_grid_back,
+            sweep=_sweep,
+            sweep_back=_sweep_back,
+            spread=planes.spread,
+            collect=planes.collect,
+            spread_tables=planes.spread_tables,
+            add_tables=planes.add_tables,
+            effects=effects_in_planes,
+            largest=largest_in_planes,
+        )
+
+    def flood(self, run: MessageRun, values: Values, new: Array, status: Status) -> None:
+        """Update all links at once."""
+        from isinglass.kernels.numba.messages.passes import flood
+
+        flood(
+            run.edges, run.span, values, run.m, new, run.n, run.damping, *status[:3], run.scratch, run.states,
+            run.units, run.semiring,
+        )  # fmt: skip
+
+    def flood_back(self, run: MessageRun, values: Values, bars: Bars, moved: Mask, flagged: Mask) -> None:
+        """Reverse `flood`."""
+        from isinglass.kernels.numba.messages.adjoints import flood_back
+
+        flood_back(
+            run.edges, run.span, values, run.m, run.n, bars, run.damping, moved, flagged, run.scratch, run.states,
+            run.units, run.semiring,
+        )  # fmt: skip
+
+    def update_in_sequence(
+        self, run: MessageRun, values: Values, sequence: IntArray, log: Array, status: Status
+    ) -> None:
+        """Update one link after the other."""
+        from isinglass.kernels.numba.messages.passes import update_in_sequence
+
+        update_in_sequence(
+            run.edges, values, sequence, run.m, run.n, log, run.damping, *status[:3], run.scratch, run.states,
+            run.units, run.semiring,
+        )  # fmt: skip
+
+    def update_in_sequence_back(
+        self, run: MessageRun, values: Values, sequence: IntArray, log: Array, bars: Bars, moved: Mask
+    ) -> None:
+        """Reverse `update_in_sequence`."""
+        from isinglass.kernels.numba.messages.adjoints import update_in_sequence_back
+
+        update_in_sequence_back(
+            run.edges, values, sequence, run.m, run.n, log, len(log), bars, run.damping, moved, run.scratch,
+            run.states, run.units, run.semiring,
+        )  # fmt: skip
+
+    def update_by_residual(self, run: MessageRun, values: Values, queue: Queue, status: Status) -> tuple[int, int]:
+        """Update the links of largest change."""
+        from isinglass.kernels.numba.messages.residual import update_by_residual
+
+        updates, logged = update_by_residual(
+            run.edges, run.span, values, queue, run.m, run.n, run.damping, *status[:3], run.scratch, run.states,
+            run.units, run.semiring,
+        )  # fmt: skip
+        return updates, logged
+
+    def read_out(self, run: MessageRun, values: Values, beliefs: Beliefs, active: Mask, flagged: Mask) -> None:
+        """Write the beliefs and their normalisers."""
+        from isinglass.kernels.numba.messages.passes import read_out
+
+        read_out(
+            run.edges, run.span, values, run.m, run.n, *beliefs, active, flagged, run.scratch, run.states, run.units,
+            run.semiring,
+        )  # fmt: skip
+
+    def read_out_back(
+        self, run: MessageRun, values: Values, beliefs: Beliefs, given: BeliefBars, bars: Bars, active: Mask
+    ) -> None:
+        """Reverse `read_out`."""
+        from isinglass.kernels.numba.messages.adjoints import read_out_back
+
+        read_out_back(
+            run.edges, run.span, values, run.m, *beliefs, *given, bars, active, run.scratch, run.states, run.semiring
+        )
+
+    def effects(self, run: MessageRun, old: Array, new: Array, status: Status) -> None:
+        """Set residuals to what a change of messages can do to a probability."""
+        from isinglass.kernels.numba.messages.changes import effects
+
+        effects(run.edges, run.span, old, new, run.damping, status.active, status.residual, run.semiring)
+
+    def imaginary_effects(
+        self, run: MessageRun, old: Array, new: Array, active: Mask, moved: FloatArray, size: FloatArray
+    ) -> None:
+        """Measure how far imaginary parts moved, and how large they are."""
+        from isinglass.kernels.numba.messages.changes import imaginary_effects
+
+        imaginary_effects(run.edges, old, new, run.damping, active, moved, size, run.semiring)
+
+
+def _sweep(*arrays: object) -> None:
+    from isinglass.kernels.numba.grids.sweeps import sweep_grids
+
+    sweep_grids(*arrays)
+
+
+def _sweep_back(*arrays: object) -> None:
+    from isinglass.kernels.numba.grids.sweeps import sweep_grids_back
+
+    sweep_grids_back(*arrays)
+
+
+NUMBA = NumbaMessagePassing()
