@@ -282,8 +282,10 @@ class Engine:
         return (GridFlood.of(self.graph, run, flood) if isinstance(flood, FloodPairs) else None) or flood
 
     def _partner(self) -> IntArray | None:
+        if self.kernels.pairs is None or not pairwise_components(self.graph).all():
+            return None
         partner = partners_of(self.graph)
-        return partner if len(partner) and pairwise_components(self.graph).all() else None
+        return partner if len(partner) else None
 
     def _iterate(
         self,
