@@ -230,3 +230,22 @@ def test_threads_change_no_gradient_by_a_table_that_all_examples_share(name, opt
     for other in found[1:]:
         for a, b in zip(found[0], other, strict=True):
             assert_array_equal(a, b)
+
+
+@pytest.mark.bits
+@pytest.mark.parametrize("schedule", ["flooding", "sequential", "grid"])
+@pytest.mark.parametrize("tables", ["one", "own"])
+@pytest.mark.parametrize("options", [{"iterations": 3}, {"tol": 1e-6}])
+def test_derivatives_by_shared_tables_do_not_depend_on_the_number_of_threads(schedule, tables, options):
+    rng, graph = np.random.default_rng(0), ig.grid_graph(3, 4, 2)
+    sizes = [1 if tables == "one" else len(group) for group in graph.groups]
+    groups = [0.5 * rng.normal(size=(n, *group.shape)) for n, group in zip(sizes, graph.groups, strict=True)]
+    p = ig.Potentials.from_groups(graph, groups).repeat(50)
+    bars = rng.normal(size=50), rng.normal(size=p.graph.cards.sum())
+    found = []
+    for threads in (1, 2, 3, 4):
+        algorithm = ig.BeliefPropagation(schedule=schedule, threads=threads, **options)
+        found.append(ig.infer(p, algorithm, tape=True).backward(*bars).groups)
+    for other in found[1:]:
+        for one, two in zip(found[0], other, strict=True):
+            assert_array_equal(one, two)

@@ -64,8 +64,8 @@ class MessagePassing(Algorithm):
         Report in `info.stable` whether small changes of the messages die out: by the leading eigenvalue of the
         iteration at the messages it ended with, which takes up to 80 iterations in reverse.
     threads : int
-        So many threads work side by side on the examples of a batch. Beliefs and log Z are the same bits for any
-        number; derivatives by tables that examples share are summed in another order, and agree to rounding.
+        So many threads (at most 24) work in parallel on the examples of a batch. Beliefs, log Z and derivatives by
+        tables are the same bits for any number; the derivative by the damping agrees to rounding.
     """
 
     iterations: int | None = None

@@ -37,6 +37,7 @@ from isinglass.inference.message_passing.moves.move import Move
 from isinglass.inference.message_passing.moves.sequence import LargestResidual, LinkSequence
 from isinglass.inference.message_passing.plan import Part, Plan, Schedule
 from isinglass.inference.message_passing.run import Run, Step
+from isinglass.inference.message_passing.table_places import component_groups
 from isinglass.inference.message_passing.tape import FullTape, MarkedTape, Tape
 from isinglass.inference.support import support_of
 from isinglass.kernels.backend import MessagePassingKernels, message_passing_kernels
@@ -159,9 +160,9 @@ class Engine:
         in_line = (np.diff(edges.variable_component) >= 0).all() and (np.diff(edges.component) >= 0).all()
         if self.plan.threads == 1 or n == 1 or not in_line:
             return [whole]
-        work = np.cumsum(np.bincount(edges.component, edges.size, n))
-        cuts = np.searchsorted(work, work[-1] * np.arange(1, self.plan.threads) / self.plan.threads) + 1
-        bounds = np.unique(np.concatenate([[0], cuts.clip(0, n), [n]]))
+        groups = component_groups(edges, n)
+        cuts = np.arange(self.plan.threads + 1) * (len(groups) - 1) // self.plan.threads
+        bounds = np.unique(groups[cuts])
         variables = np.searchsorted(edges.variable_component, bounds)
         links = np.searchsorted(edges.component, bounds)
         return [

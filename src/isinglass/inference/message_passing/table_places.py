@@ -1,7 +1,7 @@
-"""Where derivatives by the tables of links are added up: each component's apart from those of the others.
+"""Where derivatives by the tables of links are added up: apart for each component, or for each group of components.
 
-A table that several components share gets the sum of theirs, in their order. So neither the number of threads nor the
-loops that serve the others change a bit of it.
+A table that several components share gets the sum of theirs, in their order. A thread works on whole groups, so the
+number of threads does not change a bit of it.
 """
 
 from __future__ import annotations
@@ -17,9 +17,11 @@ from isinglass.potentials import Potentials
 from isinglass.segments import sum_at
 from isinglass.typing import Array, IntArray
 
+GROUPS = 24  # of components, at most: no more threads can share the work
+
 
 class TablePlaces(NamedTuple):
-    """Where each component adds up its derivatives by tables, apart from the others.
+    """Where each component, or group of components, adds up its derivatives by tables, apart from the others.
 
     Without tables that several components share, that is where the tables are.
     """
@@ -27,11 +29,14 @@ class TablePlaces(NamedTuple):
     table: IntArray  # (links,)
     edge_table: IntArray  # (edges,)
     size: int
-    sources: IntArray | None  # (size,) the entry of psi, component after component; None: its own
+    sources: IntArray | None  # (size,), or less if it repeats: the entry of psi, owner after owner; None: its own
 
     def sums(self, psi_bar: Array, length: int) -> Array:
         """Add the derivatives of all components up, where the tables are."""
-        return psi_bar if self.sources is None else sum_at(self.sources, psi_bar, length)
+        if self.sources is None:
+            return psi_bar
+        rows = psi_bar.reshape(-1, len(self.sources))
+        return sum_at(self.sources, rows.sum(axis=0) if len(rows) > 1 else rows[0], length)
 
 
 def table_places(potentials: Potentials, model: LinkModel) -> TablePlaces:
@@ -39,8 +44,19 @@ def table_places(potentials: Potentials, model: LinkModel) -> TablePlaces:
     table, edges = model.table, edges_of(potentials.graph)
     key = ("table places", len(model.psi))
     return potentials.graph.cached(
-        key, lambda: _Kept(table, _table_places(edges, model)), lambda kept: kept.table is table
+        key,
+        lambda: _Kept(table, _table_places(edges, model, potentials.graph.n_components)),
+        lambda kept: kept.table is table,
     ).places
+
+
+def component_groups(edges: Edges, n: int) -> IntArray:
+    """Return where groups of components begin, of about equal work, and the end of the last: at most GROUPS of them."""
+    if n <= GROUPS:
+        return np.arange(n + 1)
+    work = np.cumsum(np.bincount(edges.component, edges.size, n))
+    cuts = np.searchsorted(work, work[-1] * np.arange(1, GROUPS) / GROUPS) + 1
+    return np.unique(np.concatenate([[0], cuts.clip(0, n), [n]]))
 
 
 class _Kept(NamedTuple):
@@ -48,16 +64,18 @@ class _Kept(NamedTuple):
     places: TablePlaces
 
 
-def _table_places(edges: Edges, model: LinkModel) -> TablePlaces:
-    """Find them; a table that components use about once each stays one: as many as there are links would be slow."""
-    table, edge_table, psi = model.table, model.edge_table, len(model.psi)
-    plain, owner = TablePlaces(table, edge_table, psi, None), np.zeros(psi, np.int64)
-    owner[table] = edges.component
-    if (owner[table] == edges.component).all():  # none is shared by several components
-        return plain
-    keys, first, number = np.unique(edges.component * psi + table, return_index=True, return_inverse=True)
+def _table_places(edges: Edges, model: LinkModel, n_components: int) -> TablePlaces:
+    """Find them; tables that components use about once each are kept by groups: as many as links would be slow."""
+    table, edge_table, psi, owner = model.table, model.edge_table, len(model.psi), edges.component
+    last = np.zeros(psi, np.int64)
+    last[table] = owner
+    if (last[table] == owner).all():  # none is shared by several components
+        return TablePlaces(table, edge_table, psi, None)
+    keys, first, number = np.unique(owner * psi + table, return_index=True, return_inverse=True)
     if 2 * len(keys) > len(table):
-        return plain
+        bounds = component_groups(edges, n_components)
+        owner = np.searchsorted(bounds, owner, side="right") - 1
+        keys, first, number = np.unique(owner * psi + table, return_index=True, return_inverse=True)
     size, pairs = edges.size[first], np.diff(edges.first_slot)[first] == 2
     ends = np.cumsum(size + size * pairs)
     starts = ends - size - size * pairs
@@ -69,4 +87,12 @@ def _table_places(edges: Edges, model: LinkModel) -> TablePlaces:
         lengths = size[some]
         inside = np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)
         sources[np.repeat(to[some], lengths) + inside] = np.repeat(at[some], lengths) + inside
-    return TablePlaces(starts[number], of_edges, len(sources), sources)
+    return TablePlaces(starts[number], of_edges, len(sources), _period(sources, len(np.unique(owner))))
+
+
+def _period(sources: IntArray, owners: int) -> IntArray:
+    """Return the entries of the first owner, if all owners have the same ones; else those of all."""
+    if len(sources) % owners:
+        return sources
+    rows = sources.reshape(owners, -1)
+    return rows[0] if (rows == rows[0]).all() else sources

@@ -211,9 +211,13 @@ class _Bars:
         planes = np.zeros(move.sheets.shape)
         move.kernels.spread(bars.m, planes.ravel(), *move.sheets.of_edges)
         nothing = np.zeros((0, 0, 0, 0))
+
+        def each(tables: FloatArray) -> FloatArray:
+            return np.zeros((move.sheets.grids, *tables.shape[1:]))
+
         zeros = [
-            SweepModel(np.zeros_like(s.phi), nothing, np.zeros_like(s.across), np.zeros_like(s.along), s.own)
-            for s in move.models
+            SweepModel(np.zeros_like(one.phi), nothing, each(one.across), each(one.along), one.own)
+            for one in move.models
         ]
         return cls(planes, zeros)
 
@@ -225,8 +229,9 @@ class _Bars:
             psi = bars.psi[t]
             for links, found in zip(move.sheets.links(bars.places[t].table), (mine.along, mine.across), strict=True):
                 if not len(mine.own):
-                    first = links.ravel()[0]
-                    psi[first : first + found.size] += found.ravel()
+                    tables = found.reshape(move.sheets.grids, -1)
+                    first = links.reshape(move.sheets.grids, -1)[:, :1]
+                    np.add.at(psi, first + np.arange(tables.shape[1]), tables)  # grid after grid
                     continue
                 entries = np.moveaxis(found, (1, 2), (-2, -1)).reshape(*links.shape, -1)
                 psi += sum_at(links[..., None] + np.arange(entries.shape[-1]), entries, len(psi))

@@ -15,7 +15,7 @@ iteration with the same potentials upwards (D1 = D2 of the iteration before). On
 Planes are ``inbox[component, direction, state, row, column]``; what would come from beyond the border is one.
 Horizontal links work on planes with rows and columns exchanged. ``weights[component, x, y, line]`` holds the tables of
 the links from a line to the next, the state of its sites first: numbers (one component, one line), or runs if tables
-are `own`.
+are `own`. Derivatives by them are kept apart for each component.
 
 The arithmetic of a message is that of `passes.update_in_sequence`, in the same sequence: the same bits. Inputs are
 positive; where a product comes near to an underflow, a component is *suspect* and left to the other loops.
@@ -242,7 +242,7 @@ def receive_back(weights, weights_bar, c, line, reverse, sent, slope, out, run, 
             one, two = (y, x) if reverse else (x, y)
             if len(own) == 0:
                 total = dot(slope[y, :size], sent[x, :size])
-                weights_bar[0, one, two, 0, 0] += weights[0, one, two, 0, 0] * total
+                weights_bar[c, one, two, 0, 0] += weights[0, one, two, 0, 0] * total
             else:
                 multiply(run, slope[y, :size], sent[x, :size])
                 add_product(weights_bar[c, one, two, line], weights[c, one, two, line], run)
