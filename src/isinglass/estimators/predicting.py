@@ -9,7 +9,7 @@ import numpy as np
 
 from isinglass.inference import Algorithm, ConvexFreeEnergy, Info, Result, infer
 from isinglass.inference.result import FactorBeliefs, VariableBeliefs
-from isinglass.learning.objective import with_entropy
+from isinglass.learning.objective import adapted
 from isinglass.learning.total import blocks
 from isinglass.models import Model
 from isinglass.potentials import Potentials
@@ -49,7 +49,7 @@ def predicted(
 
 def _inferred(model: Model, theta: FloatArray, algorithm: Algorithm) -> Result:
     stages = [model.potentials(vector) for vector in theta]
-    return infer(stages if len(stages) > 1 else stages[0], with_entropy(algorithm, model, theta[-1]))
+    return infer(stages if len(stages) > 1 else stages[0], adapted(algorithm, model, theta[-1]))
 
 
 def _joined(potentials: Potentials, results: Sequence[Result]) -> Result:

@@ -8,7 +8,7 @@ its facts say so, `maximise` and `sample`. The facts are promises: the conforman
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Protocol
 
@@ -99,6 +99,9 @@ class Algorithm(ABC):
     name: ClassVar[str]
     facts: ClassVar[Facts]
 
+    iterations: int | None = None
+    reuse: bool = False
+
     @abstractmethod
     def cost(self, potentials: Potentials) -> Cost:
         """Say what `run` would need, without doing it."""
@@ -123,6 +126,11 @@ class Algorithm(ABC):
         if len(stages) == 1:
             return self.run(stages[0], progress, tape, init)
         raise InputError("potentials", f"one for all iterations of {self.name!r}", f"{len(stages)}", 'use "bp"')
+
+    def with_parameters(self, values: Mapping[str, Array]) -> Algorithm:
+        """Return the algorithm with other values of its parameters, by name."""
+        expected = f"one with the parameters {', '.join(map(repr, values))}"
+        raise InputError("inference", expected, repr(self.name))
 
     def fixed(self, potentials: Potentials) -> Algorithm:
         """Return the algorithm with all that it chooses by the potentials, and takes for constant, chosen."""

@@ -122,6 +122,20 @@ class EntropyModel(Model):
             total[self._where[name]] = self._collect(name, slope)
         return total
 
+    def inference_parameters(self, theta: ArrayLike) -> dict[str, FloatArray]:
+        """Return the weights of all states, flat, and of the configurations of each group."""
+        by_state, groups = self.weights(theta)
+        return {VARIABLES: by_state, **{f"{FACTORS}/{g}": weights for g, weights in enumerate(groups)}}
+
+    def inference_transpose(self, theta: ArrayLike, slopes: Mapping[str, Array]) -> FloatArray:
+        """Carry derivatives by those back to theta."""
+        groups = [slopes[f"{FACTORS}/{g}"] for g in range(len(self.graph.groups))]
+        return self.weights_transpose(theta, slopes[VARIABLES], groups)
+
+    def inference_start(self, values: Mapping[str, ArrayLike]) -> dict[str, FloatArray]:
+        """Return the named parameters that give weights of "variables" and "factors"; without features."""
+        return self.parameters_of(**values)
+
     def parameters_of(self, variables: ArrayLike, factors: ArrayLike) -> dict[str, FloatArray]:
         """Return the named parameters that give certain weights, of states and of configurations; without features."""
         logs = [

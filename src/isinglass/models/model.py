@@ -156,6 +156,21 @@ class Model:
                 total[part.where] += _same(found, part.term.shape, part.term, "transpose").ravel()
         return total
 
+    def inference_parameters(self, theta: ArrayLike) -> dict[str, Array]:
+        """Return the values of those parameters of inference that theta determines, by name; none, by default.
+
+        `Algorithm.with_parameters` takes them. A model with such parameters is an `InferenceModel`.
+        """
+        return {}
+
+    def inference_transpose(self, theta: ArrayLike, slopes: Mapping[str, Array]) -> Array:
+        """Carry derivatives by the parameters of inference back to theta, as `transpose` does for the tables."""
+        return np.zeros(self.size)
+
+    def inference_start(self, values: Mapping[str, ArrayLike]) -> dict[str, Array]:
+        """Return the named parameters, if any, by which inference has certain options, for a warm start."""
+        return {}
+
     def with_terms(self, g: int, terms: Sequence[Term]) -> Model:
         """Return the model with other terms, of the same parameters, for one group; the rest is not compiled again.
 

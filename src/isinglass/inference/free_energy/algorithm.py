@@ -16,7 +16,8 @@ derivative of a loss by the beliefs in the place of the gradient (see `convex_de
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -35,6 +36,7 @@ from isinglass.inference.free_energy.solvers.blocks import blocks
 from isinglass.inference.free_energy.solvers.others import Solver, dual, lbfgs, messages, primal
 from isinglass.inference.free_energy.weights import EntropyWeights, WeightGradients, covers, resolved
 from isinglass.inference.result import Bound, FactorBeliefs, Gradients, Info, Result, VariableBeliefs
+from isinglass.models.entropy import FACTORS, VARIABLES
 from isinglass.potentials import LogTables, Potentials, sum_tables
 from isinglass.segments import sum_at
 from isinglass.typing import Array, FloatArray, Mask
@@ -84,6 +86,12 @@ class ConvexGradients(Gradients):
     """
 
     weights: WeightGradients
+
+    @property
+    def parameters(self) -> dict[str, Array]:
+        """Derivatives by the entropy weights, by the names that `ConvexFreeEnergy.with_parameters` knows."""
+        groups = {f"{FACTORS}/{g}": slopes for g, slopes in enumerate(self.weights.groups)}
+        return {VARIABLES: self.weights.variables, **groups}
 
 
 @register
@@ -148,6 +156,11 @@ class ConvexFreeEnergy(Algorithm):
         envelope=True,
         implicit="backward",
     )
+
+    def with_parameters(self, values: Mapping[str, Array]) -> ConvexFreeEnergy:
+        """Return the energy with these entropy weights: of all states, and of the configurations of each group."""
+        groups = [values[f"{FACTORS}/{g}"] for g in range(len(values) - 1)]
+        return replace(self, weights=EntropyWeights(values[VARIABLES], groups))
 
     def cost(self, potentials: Potentials) -> Cost:
         """Say what the beliefs, and one step without its linear system, take."""
