@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from isinglass.inference import Algorithm, ConvexFreeEnergy, Info, Result, infer
+from isinglass.inference import Algorithm, Info, Result, infer
 from isinglass.inference.result import FactorBeliefs, VariableBeliefs
 from isinglass.learning.objective import adapted
 from isinglass.learning.total import blocks
@@ -39,7 +39,7 @@ def predicted(
         How many threads work on the blocks.
     """
     found = blocks(np.bincount(model.graph.variable_component, minlength=model.graph.n_components))
-    if len(found) == 1 or not isinstance(algorithm, ConvexFreeEnergy):
+    if len(found) == 1 or not algorithm.facts.blockwise:
         return _inferred(model, theta, algorithm)
     examples = np.arange(model.graph.n_components)
     parts = [(part(examples[block]), theta, algorithm) for block in found]

@@ -41,6 +41,7 @@ class Implicit(GradientRule):
     summary: ClassVar[str] = (
         "the derivative of the fixed point or minimum, by a linear system; any loss, converged runs"
     )
+    of_parameters: ClassVar[bool] = True
 
     def evaluate(
         self, potentials: Stages, algorithm: Algorithm, loss: ResultLoss, init: Result | None = None

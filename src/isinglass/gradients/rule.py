@@ -32,6 +32,8 @@ class GradientRule(ABC):
 
     name: ClassVar[str]
     summary: ClassVar[str]
+    of_iterations: ClassVar[bool] = False  # goes back through what ran, and needs no fixed point
+    of_parameters: ClassVar[bool] = False  # gives derivatives by parameters of inference, where `Result.backward` does
 
     @abstractmethod
     def evaluate(
@@ -75,6 +77,8 @@ class Unrolled(GradientRule):
 
     name: ClassVar[str] = "unrolled"
     summary: ClassVar[str] = "the derivative of what was computed, converged or not; any loss"
+    of_iterations: ClassVar[bool] = True
+    of_parameters: ClassVar[bool] = True
 
     def evaluate(
         self, potentials: Stages, algorithm: Algorithm, loss: ResultLoss, init: Result | None = None

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from isinglass.errors import InputError
-from isinglass.gradients import GradientRule, forward
+from isinglass.gradients import RULES, GradientRule, forward
 from isinglass.inference import Algorithm, Info, Result
 from isinglass.losses import Evaluation, Loss, LossProblem, LossValue
 from isinglass.losses.loss import ResultLoss, Stages
@@ -114,8 +114,9 @@ class Objective:
         """Return the derivatives by parameters of inference; a loss that infers nothing does not depend on them."""
         missing = set(self.model.inference_parameters(theta)) - set(found.parameters)
         if missing and found.infos:
-            expected = f"a rule that differentiates by {', '.join(map(repr, sorted(missing)))}"
-            raise InputError("gradient", expected, f"{self.rule.name!r} with inference {self.algorithm.name!r}")
+            rules = [rule for rule in RULES.values() if rule.of_parameters and not rule.objection(self.algorithm, True)]
+            able = " or ".join(repr(rule.name) for rule in rules)
+            raise InputError("gradient", f"{able}, where {min(missing)!r} is learned", repr(self.rule.name))
         return self.model.inference_transpose(theta, found.parameters) if found.parameters else 0.0
 
 
