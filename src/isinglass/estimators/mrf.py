@@ -117,8 +117,8 @@ class MRF(Estimator):
     tol, max_iter
         Of an optimizer that is given by name.
     n_jobs : int, optional
-        Threads of `score_samples`, where inference is message passing; -1: one for each processor. Results have the same
-        bits for any number.
+        Threads of `score_samples`, where inference is message passing; -1: one for each processor. Results have the
+        same bits for any number.
 
     Attributes
     ----------

@@ -16,7 +16,7 @@ an absolute tolerance means nothing to numbers around h.
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -173,12 +173,11 @@ def _require_stationary(algorithm: Algorithm) -> None:
     if not algorithm.facts.envelope:
         expected = "one for which, once it has converged, the gradient of log Z is the beliefs"
         raise _refused(expected, repr(algorithm.name), with_fact("envelope"))
-    known = {f.name for f in fields(algorithm)}  # type: ignore[arg-type]
-    if "iterations" in known and algorithm.iterations is not None:  # type: ignore[attr-defined]
+    if algorithm.iterations is not None:
         raise InputError(
             "iterations",
             "None: the rule holds where inference has converged",
-            repr(algorithm.iterations),  # type: ignore[attr-defined]
+            repr(algorithm.iterations),
             "leave it out, or use infer(..., tape=True).backward for the gradient of what really ran",
         )
 

@@ -85,7 +85,7 @@ def infer(
     info = replace(result.info, seconds=time.perf_counter() - start)
     if info.note:
         warn_of_convergence(f"{info.algorithm}: {info.note}", stacklevel=2)
-    elif not info.converged and getattr(chosen, "iterations", None) is None:  # who asks for T iterations gets T
+    elif not info.converged and chosen.iterations is None:  # who asks for T iterations gets T
         warn_of_convergence(
             f"{info.algorithm} stopped after {info.iterations} iterations with residual {info.residual:.2g}; "
             "raise max_iter, add damping, or try another schedule",

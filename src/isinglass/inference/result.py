@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
@@ -117,6 +117,8 @@ class Gradients:
     damping : float
     counting_numbers : array (factors,)
         By the counting number of each factor of arity two or more; zero for the others. Found when first asked for.
+    parameters : mapping of str to array
+        By the parameters of the algorithm, where it has some (`Algorithm.parameters`).
     """
 
     groups: tuple[Array, ...]
@@ -124,6 +126,11 @@ class Gradients:
     initial_messages: Array
     damping: Any
     by_counting: Callable[[], Array]
+
+    @property
+    def parameters(self) -> Mapping[str, Array]:
+        """Derivatives by the parameters of the algorithm; none, unless a subclass has some."""
+        return {}
 
     @cached_property
     def counting_numbers(self) -> Array:

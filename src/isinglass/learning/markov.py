@@ -17,9 +17,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from isinglass.gradients import Evaluation, GradientRule, log_z_loss
+from isinglass.gradients import GradientRule
 from isinglass.inference import Algorithm, Info
-from isinglass.losses import Likelihood, Pseudolikelihood
+from isinglass.losses import Evaluation, Likelihood, Pseudolikelihood
+from isinglass.losses.likelihood import log_z_loss
 from isinglass.losses.pseudo import PseudoTerms
 from isinglass.models import Model
 from isinglass.potentials import Potentials
@@ -191,7 +192,7 @@ class MarkovObjective:
 
     def _log_z(self, potentials: Potentials, weights: FloatArray) -> Evaluation:
         found = self.rule.evaluate(potentials, self.algorithm, log_z_loss(weights))
-        self.infos.append(found.info)
+        self.infos += found.infos
         return found
 
     @cached_property

@@ -118,9 +118,9 @@ def chain_choices(crf: Any) -> Choices:
         raise InputError("state_features", "'seen' or 'all'", repr(crf.state_features))
     if crf.order not in (1, 2) or isinstance(crf.order, bool | float):
         raise InputError("order", "1 or 2", repr(crf.order))
-    if isinstance(loss, losses.Pseudolikelihood) and loss.joint_states:
+    if getattr(loss, "joint_states", 0):
         raise InputError("loss", "'pseudo' without joint_states, for chains", f"{loss!r}", "use 'cl', which is exact")
-    if crf.order == 2 and isinstance(loss, losses.Pseudolikelihood):
+    if crf.order == 2 and loss.facts.given == "neighbours":
         raise InputError("loss", "one of beliefs, or 'cl', for chains of second order", repr(loss.name), "use order=1")
     l1 = number(crf.l1, "l1", 0, math.inf)
     chosen = training_choices(crf, loss, l1)

@@ -16,13 +16,14 @@ derivative of a loss by the beliefs in the place of the gradient (see `convex_de
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
 
 from isinglass.errors import InputError, warn_of_convergence
-from isinglass.graph.factor_graph import iter_groups
+from isinglass.graph.factor_graph import FactorGraph, iter_groups
 from isinglass.graph.layout import belief_entries, first_states
 from isinglass.graph.message_graph import edges_of
 from isinglass.inference.algorithm import Algorithm, Cost, Facts, Progress, Taping, register
@@ -33,8 +34,10 @@ from isinglass.inference.free_energy.newton import SOUND, Newton
 from isinglass.inference.free_energy.problem import FLOOR, INSIDE, Problem
 from isinglass.inference.free_energy.solvers.blocks import blocks
 from isinglass.inference.free_energy.solvers.others import Solver, dual, lbfgs, messages, primal
-from isinglass.inference.free_energy.weights import EntropyWeights, WeightGradients, covers, resolved
+from isinglass.inference.free_energy.weights import EntropyTable, EntropyWeights, WeightGradients, covers, resolved
 from isinglass.inference.result import Bound, FactorBeliefs, Gradients, Info, Result, VariableBeliefs
+from isinglass.models import Model
+from isinglass.models.entropy import FACTORS, VARIABLES, EntropyModel
 from isinglass.potentials import LogTables, Potentials, sum_tables
 from isinglass.segments import sum_at
 from isinglass.typing import Array, FloatArray, Mask
@@ -84,6 +87,12 @@ class ConvexGradients(Gradients):
     """
 
     weights: WeightGradients
+
+    @property
+    def parameters(self) -> dict[str, Array]:
+        """Derivatives by the entropy weights, by the names that `ConvexFreeEnergy.with_parameters` knows."""
+        groups = {f"{FACTORS}/{g}": slopes for g, slopes in enumerate(self.weights.groups)}
+        return {VARIABLES: self.weights.variables, **groups}
 
 
 @register
@@ -147,7 +156,42 @@ class ConvexFreeEnergy(Algorithm):
         iterative=True,
         envelope=True,
         implicit="backward",
+        blockwise=True,
     )
+
+    @property
+    def splits(self) -> bool:
+        """Whether examples can be run apart: not with weights of single variables or factors."""
+        return super().splits and not isinstance(self.weights, EntropyWeights)
+
+    def check(self, graph: FactorGraph) -> None:
+        """Refuse tables of weights that do not fit a graph, or are not symmetric where they are to be."""
+        if isinstance(self.weights, EntropyTable):
+            self.weights.check(graph)
+
+    def learned(self, model: Model) -> Model:
+        """Return a model with the logarithms of the weights as parameters, where these are to be fitted."""
+        table = self.weights
+        if not (isinstance(table, EntropyTable) and table.fit):
+            return model
+        return EntropyModel(model, table.variables, table.factors, symmetric=table.symmetric)
+
+    def fitted_values(self, named: Mapping[str, Array], n_states: int) -> dict[str, FloatArray] | None:
+        """Return the weights of states and of pairs of states; None for "bethe", or weights of single variables."""
+        try:
+            table = EntropyTable.of(self.weights)
+        except InputError:
+            return None
+        variables, factors = np.full(n_states, table.variables), np.full((n_states, n_states), table.factors)
+        if table.fit:
+            variables = variables * np.exp(named[VARIABLES][0])
+            factors = factors * np.exp(named[f"{FACTORS}/1"][0])
+        return {"variables": variables, "factors": factors}
+
+    def with_parameters(self, values: Mapping[str, Array]) -> ConvexFreeEnergy:
+        """Return the energy with these entropy weights: of all states, and of the configurations of each group."""
+        groups = [values[f"{FACTORS}/{g}"] for g in range(len(values) - 1)]
+        return replace(self, weights=EntropyWeights(values[VARIABLES], groups))
 
     def cost(self, potentials: Potentials) -> Cost:
         """Say what the beliefs, and one step without its linear system, take."""
