@@ -40,7 +40,9 @@ from isinglass.learning.training.checks import (
     refuse_spins,
     renamed,
     require_room,
+    share_right,
     validation_pair,
+    variable_weights,
 )
 from isinglass.learning.training.choices import (
     GraphChoices,
@@ -59,6 +61,7 @@ from isinglass.validation import whole_number
 
 # what the compiled data depend on
 _OF_DATA = ("bias", "edge_bias", "edges", "symmetric", "class_weight", "entropy", "inference")
+_LABELS = "labels count from 0; -1 is not observed"
 _FACTS: dict[str, type] = {"n_states": int, "n_features_in": int}
 _OPTIONAL: dict[str, type] = {"iterations": int, "tape": str, "started_from": str}  # or None, as in older files
 
@@ -222,14 +225,7 @@ class CRF(Estimator):
         self._require_fitted()
         labels = self._flat_labels(self._examples(X), Y)
         model, result = self._infer(X)
-        right = self._decoded(result) == labels
-        seen = (labels >= 0).astype(np.float64)
-        if sample_weight is not None:
-            sizes = sizes_of(model)
-            seen *= np.repeat(example_weights(sample_weight, len(sizes)), sizes)
-        if seen.sum() == 0:
-            raise InputError("Y", "at least one observed label", "none", "labels count from 0; -1 is not observed")
-        return float((right * seen).sum() / seen.sum())
+        return share_right(self._decoded(result), labels, sizes_of(model), sample_weight, _LABELS)
 
     def _model(self, X: Any, n_states: int, like: Model | None = None) -> Model:
         """Check examples and compile their model, with those parameters of inference that are learned."""
@@ -266,14 +262,10 @@ class CRF(Estimator):
     ) -> Data:
         """Compile the model of all examples, and weigh each variable by its example and its label."""
         model = self._model(examples, n_states)
-        weights = None
-        if sample is not None or classes is not None:
-            weights = np.ones(len(labels)) if sample is None else np.repeat(sample, sizes_of(model))
-            weights = weights if classes is None else weights * classes[np.maximum(labels, 0)]
         return Data(
             model,
             labels,
-            weights,
+            variable_weights(labels, sizes_of(model), sample, classes),
             part=lambda rows, like: self._model(_rows(examples, rows), n_states, like),
             arrays=lambda: self._arrays(examples),
         )
@@ -296,7 +288,7 @@ class CRF(Estimator):
         """Return the given number of states, or the largest label and one."""
         most = int(labels.max(initial=-1)) + 1
         if most == 0:
-            raise InputError("Y", "at least one observed label", "none", "labels count from 0; -1 is not observed")
+            raise InputError("Y", "at least one observed label", "none", _LABELS)
         if self.n_states is None:
             if most < 2:
                 raise InputError("Y", "at least two labels", "0 alone", "or give n_states")

@@ -25,8 +25,9 @@ from isinglass.estimators.estimator import Estimator
 from isinglass.estimators.parameters import AnyDecoder
 from isinglass.estimators.persistence import Saved
 from isinglass.estimators.sequence.constraints import Constraints, constraints
-from isinglass.estimators.sequence.features import Encoded, FeatureIndex, codes_of, observed_labels
+from isinglass.estimators.sequence.features import Encoded, FeatureIndex
 from isinglass.estimators.sequence.files import chain_contents, restore_chain
+from isinglass.estimators.sequence.labels import NOT_OBSERVED, codes_of, observed_labels
 from isinglass.inference.chain import (
     Transition,
     best_labels,
@@ -35,7 +36,7 @@ from isinglass.inference.chain import (
     posterior,
     require_possible,
 )
-from isinglass.learning.training.checks import example_weights, renamed
+from isinglass.learning.training.checks import renamed, share_right
 from isinglass.learning.training.choices import jobs_of
 from isinglass.models.chain.attributes import width_of
 from isinglass.models.chain.model import SequenceModel, Sequences
@@ -154,13 +155,7 @@ class SequenceEstimator(Estimator):
         """Return the share of observed labels that `predict` gets right."""
         data, rules = self._data(X, None, None, None)
         labels = codes_of(observed_labels(Y, data.offsets), self.classes_, strict=False)
-        seen = (labels != -1).astype(np.float64)
-        if sample_weight is not None:
-            sizes = np.diff(data.offsets)
-            seen *= np.repeat(example_weights(sample_weight, len(sizes)), sizes)
-        if seen.sum() == 0:
-            raise InputError("Y", "at least one observed label", "none", "None, or -1 among numbers, is not observed")
-        return float(((self._codes(data, rules) == labels) * seen).sum() / seen.sum())
+        return share_right(self._codes(data, rules), labels, np.diff(data.offsets), sample_weight, NOT_OBSERVED)
 
     @property
     def state_features_(self) -> dict[tuple[Any, Any], float]:

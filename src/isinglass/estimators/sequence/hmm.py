@@ -25,7 +25,8 @@ from isinglass.estimators.parameters import AnyDecoder, Forbidden
 from isinglass.estimators.persistence import register
 from isinglass.estimators.sequence.base import SequenceEstimator, decoder_of
 from isinglass.estimators.sequence.constraints import forbidden_table
-from isinglass.estimators.sequence.features import Encoded, FeatureIndex, classes_of, codes_of, observed_labels
+from isinglass.estimators.sequence.features import Encoded, FeatureIndex
+from isinglass.estimators.sequence.labels import classes_of, codes_of, observed_labels, require_labels
 from isinglass.learning.training.checks import example_weights
 from isinglass.learning.training.choices import jobs_of
 from isinglass.models.chain.attributes import StateFeatures
@@ -98,8 +99,7 @@ class HMM(SequenceEstimator):
             raise InputError("X", "attributes that are counts", f"{data.X.data.min():g}", "use ChainCRF, or indicators")
         flat = observed_labels(Y, data.offsets, new=True)
         classes = classes_of(flat)
-        if not classes:
-            raise InputError("Y", "at least one observed label", "none", "None, or -1 among numbers, is not observed")
+        require_labels(classes)
         sizes = np.diff(data.offsets)
         weights = np.ones(len(sizes)) if sample_weight is None else example_weights(sample_weight, len(sizes))
         emissions, moves = _counts(data, codes_of(flat, classes), np.repeat(weights, sizes), len(classes))

@@ -13,20 +13,20 @@ from isinglass import losses
 from isinglass.errors import InputError
 from isinglass.estimators.sequence.base import decoder_of
 from isinglass.estimators.sequence.constraints import forbidden_table
-from isinglass.estimators.sequence.features import (
-    Encoded,
-    FeatureIndex,
-    classes_of,
-    codes_of,
-    observed,
-    observed_labels,
-)
+from isinglass.estimators.sequence.features import Encoded, FeatureIndex
 from isinglass.estimators.sequence.growth import Growth, grown
+from isinglass.estimators.sequence.labels import classes_of, codes_of, observed, observed_labels, require_labels
 from isinglass.learning.chain import SequenceObjective, piece_loss
 from isinglass.learning.optimizers import make_optimizer
 from isinglass.learning.optimizers.base import OptimResult
 from isinglass.learning.optimizers.minibatch import MiniBatch
-from isinglass.learning.training.checks import class_weights, example_weights, require_room, validation_pair
+from isinglass.learning.training.checks import (
+    class_weights,
+    example_weights,
+    require_room,
+    validation_pair,
+    variable_weights,
+)
 from isinglass.learning.training.choices import Choices, training_choices
 from isinglass.learning.training.fingerprints import fingerprint
 from isinglass.learning.training.loop import Parts, TrainingMonitor
@@ -152,8 +152,7 @@ def problem_of(
         labels_known = None if classes is None else _named(classes)
     flat = observed_labels(Y, data.offsets, new=labels_known is None)
     names = classes_of(flat) if labels_known is None else labels_known
-    if not names:
-        raise InputError("Y", "at least one observed label", "none", "None, or -1 among numbers, is not observed")
+    require_labels(names)
     labels = codes_of(flat, names, remedy="name all classes in the first call of partial_fit, or fit anew")
     require_room(len(names), len(names) ** (crf.order + 1), 0, chosen.optimizer)
     weights = _weights(crf, sample_weight, labels, names, np.diff(data.offsets))
@@ -195,22 +194,17 @@ def _features(crf: Any, X: csr_array, labels: IntArray, card: int) -> StateFeatu
 
 def _weights(crf: Any, sample_weight: Any, labels: IntArray, classes: list[Any], sizes: IntArray) -> FloatArray | None:
     """Return a weight for each token, or None."""
-    if sample_weight is None and crf.class_weight is None:
-        return None
-    weights = np.ones(len(labels))
-    if sample_weight is not None:
-        weights *= np.repeat(example_weights(sample_weight, len(sizes)), sizes)
-    if crf.class_weight is not None:
-        given = crf.class_weight
-        if isinstance(given, dict):
-            places = {label: i for i, label in enumerate(classes)}
-            unknown = [label for label in given if label not in places]
-            if unknown:
-                expected, got = f"labels among the {len(classes)} classes as keys", f"{unknown[0]!r:.60}"
-                raise InputError("class_weight", expected, got, "drop it; a label that Y does not have has no weight")
-            given = {places[label]: weight for label, weight in given.items()}
-        weights *= class_weights(given, labels, len(classes))[np.maximum(labels, 0)]
-    return weights
+    sample = None if sample_weight is None else example_weights(sample_weight, len(sizes))
+    given = crf.class_weight
+    if isinstance(given, dict):
+        places = {label: i for i, label in enumerate(classes)}
+        unknown = [label for label in given if label not in places]
+        if unknown:
+            expected, got = f"labels among the {len(classes)} classes as keys", f"{unknown[0]!r:.60}"
+            raise InputError("class_weight", expected, got, "drop it; a label that Y does not have has no weight")
+        given = {places[label]: weight for label, weight in given.items()}
+    of_class = None if given is None else class_weights(given, labels, len(classes))
+    return variable_weights(labels, sizes, sample, of_class)
 
 
 def one_epoch(problem: ChainProblem, crf: Any) -> OptimResult:

@@ -11,7 +11,7 @@ import numpy as np
 from isinglass.errors import InputError
 from isinglass.learning.optimizers import Optimizer
 from isinglass.runtime.memory import available_memory, require_memory
-from isinglass.typing import FloatArray, IntArray
+from isinglass.typing import Array, FloatArray, IntArray
 from isinglass.validation import array_of, bytes_text, real_numbers, to_integers
 
 FILLED = "use .filled(-1): -1 is not observed"
@@ -129,6 +129,26 @@ def class_weights(given: Any, labels: IntArray, n_states: int) -> FloatArray:
     if not np.isfinite(weights).all() or (weights < 0).any():
         raise InputError("class_weight", "finite numbers that are not negative", f"{weights.tolist()!r:.60}", "clip it")
     return weights
+
+
+def variable_weights(
+    labels: IntArray, sizes: IntArray, sample: FloatArray | None, classes: FloatArray | None
+) -> FloatArray | None:
+    """Return a weight for each variable, by its example (of some sizes) and its label; None where all are one."""
+    if sample is None and classes is None:
+        return None
+    weights = np.ones(len(labels)) if sample is None else np.repeat(sample, sizes)
+    return weights if classes is None else weights * classes[np.maximum(labels, 0)]
+
+
+def share_right(predicted: Array, labels: IntArray, sizes: IntArray, sample_weight: Any, remedy: str) -> float:
+    """Return the share of observed labels (-1: not observed) that were predicted, by the weights of examples."""
+    seen = (labels != -1).astype(np.float64)
+    if sample_weight is not None:
+        seen *= np.repeat(example_weights(sample_weight, len(sizes)), sizes)
+    if seen.sum() == 0:
+        raise InputError("Y", "at least one observed label", "none", remedy)
+    return float(((predicted == labels) * seen).sum() / seen.sum())
 
 
 def require_room(n_states: int, size: int, beliefs: int, optimizer: Optimizer[Any, Any]) -> None:
