@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal, Protocol
 
 import numpy as np
@@ -110,6 +110,8 @@ class Algorithm(ABC):
     ----------
     iterations : int or None
         Exactly how many iterations are run, where that is an option and was given.
+    max_iter : int or None
+        The most iterations, where that is an option.
     reuse : bool
         Whether training starts an inference from its result in the evaluation before.
     """
@@ -118,6 +120,7 @@ class Algorithm(ABC):
     facts: ClassVar[Facts]
 
     iterations: int | None = None
+    max_iter: int | None = None
     reuse: bool = False
 
     @abstractmethod
@@ -154,6 +157,10 @@ class Algorithm(ABC):
     def takes_stages(self) -> bool:
         """Whether each iteration can have potentials of its own (`run_stages`)."""
         return False
+
+    def resumed(self, iterations: int) -> Algorithm:
+        """Return the algorithm for so many further iterations from an earlier result, on complex potentials."""
+        return replace(self, tol=0.0, max_iter=iterations)  # type: ignore[type-var]
 
     def tape_bytes(self, graph: FactorGraph, item: int = 8) -> FloatArray:
         """Return the most bytes that a full tape of iterations takes for each component; `item`: of one number."""

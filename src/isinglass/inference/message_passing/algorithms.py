@@ -86,6 +86,11 @@ class MessagePassing(Algorithm):
         """Whether each iteration can have potentials of its own: not with counting numbers that depend on them."""
         return not isinstance(getattr(self, "weights", None), str)
 
+    def resumed(self, iterations: int) -> Algorithm:
+        """Return it for so many further iterations; the residual schedule, which sees only real parts, is replaced."""
+        changes = {"schedule": "sequential"} if self.schedule == "residual" else {}
+        return replace(self, tol=0.0, max_iter=iterations, **changes)  # type: ignore[arg-type]
+
     def tape_bytes(self, graph: FactorGraph, item: int = 8) -> NDArray[np.float64]:
         """Return the bytes of all messages, times the iterations that may be run.
 

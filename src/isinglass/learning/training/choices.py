@@ -75,8 +75,7 @@ class Choices:
     @property
     def iterations(self) -> int | None:
         """How many iterations inference has at most, by the user's choice or, where it is limited, ours; or None."""
-        found: int | None = getattr(self.algorithm, "max_iter" if self.limited else "iterations", None)
-        return found
+        return self.algorithm.max_iter if self.limited else self.algorithm.iterations
 
 
 def choices_of(crf: Any) -> Choices:
