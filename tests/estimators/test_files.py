@@ -12,7 +12,7 @@ from estimator_helpers import KINDS, grid, images
 from numpy.testing import assert_array_equal
 
 import isinglass as ig
-from isinglass.estimators import persistence as files
+from isinglass.estimators.encoding import decoded, encoded
 from isinglass.io.arrays import read_arrays, write_arrays
 from isinglass.learning.optimizers import OwlQn
 
@@ -250,6 +250,6 @@ def test_subclasses_that_would_not_come_back_are_refused(tmp_path):
 
 @pytest.mark.parametrize("value", [np.array([1.5, np.inf]), np.array([[1, 2]], np.int32), np.array(["a", "bc"])])
 def test_arrays_come_back_with_their_dtype(value):
-    again = files._decoded(json.loads(json.dumps(files._encoded(value, "x"))), "x")
+    again = decoded(json.loads(json.dumps(encoded(value, "x"))), "x")
     assert again.dtype == value.dtype
     assert_array_equal(again, value)

@@ -24,8 +24,8 @@ import numpy as np
 from isinglass.errors import ImpossibleLabelError, InputError
 from isinglass.inference.chain import Posterior, Room, Transition, derivative, posterior, require_possible
 from isinglass.learning.optimizers.vectors import dot, entrywise, moved
-from isinglass.losses import CliqueLoss, Likelihood, Loss, Pseudolikelihood, UnivariateLoss
-from isinglass.losses.loss import Differentiate, Evaluation, LossFacts, LossProblem
+from isinglass.losses import Loss
+from isinglass.losses.loss import Differentiate, Evaluation, LossFacts, LossProblem, ScoringLoss
 from isinglass.models.chain.attributes import aligned, width_of
 from isinglass.models.chain.label_states import LabelStates
 from isinglass.models.chain.model import PIECE, SequenceModel, Sequences, Tables, ends_of
@@ -132,7 +132,7 @@ class SequenceObjective:
         self.spread = Spreading(self.threads)
         self.penalty = np.broadcast_to(np.asarray(self.l2, np.float64), self.model.size)
         self.rooms, self.slopes = local(), np.empty((0, 0))
-        paired = isinstance(self.loss, UnivariateLoss | CliqueLoss)  # their derivatives need the beliefs of all pairs
+        paired = self.loss.facts.uses == "beliefs"  # their derivatives need the beliefs of all pairs
         most = min(PIECE, max(_FEWEST, _MOST_PAIRS // self.model.states.count**2)) if paired else PIECE
         self.pieces = [(first, last, self._piece(first, last)) for first, last in self.data.pieces(most)]
 
@@ -203,6 +203,7 @@ class LocalLikelihood(Loss):
         uses="potentials",
         note="for models that are normalised locally; a token whose own label or the one before it is not observed is "
         "left out",
+        given="before",
     )
 
     def evaluate(self, problem: LossProblem, differentiate: Differentiate) -> Evaluation:
@@ -216,14 +217,12 @@ PieceLoss = Callable[[Piece, FloatArray, Transition, FloatArray, Room], Sums]
 
 def piece_loss(loss: Loss) -> PieceLoss:
     """Return the function for the pieces of a loss."""
-    if isinstance(loss, Likelihood):
+    if loss.facts.uses == "log_z":
         return likelihood
-    if isinstance(loss, Pseudolikelihood | LocalLikelihood):
-        return partial(conditional, isinstance(loss, Pseudolikelihood))
-    if isinstance(loss, UnivariateLoss):
-        return partial(univariate, loss)
-    if isinstance(loss, CliqueLoss):
-        return partial(clique, loss)
+    if loss.facts.given is not None:
+        return partial(conditional, loss.facts.given == "neighbours")
+    if isinstance(loss, ScoringLoss):
+        return partial(univariate if loss.over == "variables" else clique, loss)
     raise InputError("loss", "'cl', 'pseudo', or a loss of single labels or of pairs of them", repr(loss.name))
 
 
@@ -297,7 +296,7 @@ def conditional(
 
 
 def univariate(
-    loss: UnivariateLoss, piece: Piece, scores: FloatArray, transition: Transition, slopes: FloatArray, room: Room
+    loss: ScoringLoss, piece: Piece, scores: FloatArray, transition: Transition, slopes: FloatArray, room: Room
 ) -> Sums:
     """Sum a function of the token's belief over known labels."""
     found, k = posterior(scores, piece.offsets, transition, room=room), transition.card
@@ -313,7 +312,7 @@ def univariate(
 
 
 def clique(
-    loss: CliqueLoss, piece: Piece, scores: FloatArray, transition: Transition, slopes: FloatArray, room: Room
+    loss: ScoringLoss, piece: Piece, scores: FloatArray, transition: Transition, slopes: FloatArray, room: Room
 ) -> Sums:
     """Sum a function of the belief of pairs of states over known neighbours; the weight is the mean of the two."""
     found, k, y, after = (

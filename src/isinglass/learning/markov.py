@@ -146,6 +146,20 @@ class MarkovObjective:
         slope = self.model.transpose(groups)
         return value + float((self.l2 * theta**2).sum()), slope + 2 * self.l2 * theta
 
+    def unpenalised(self, theta: FloatArray) -> float:
+        """Return the value without penalties."""
+        return self(theta)[0] - float((self.l2 * theta**2).sum())
+
+    @property
+    def iterations(self) -> int:
+        """The most iterations that an inference took in the last evaluation."""
+        return max((info.iterations for info in self.infos), default=0)
+
+    @property
+    def converged_share(self) -> float:
+        """The share of components of which it is known that every inference converged in the last evaluation."""
+        return max(0.0, 1 - sum(1 - info.converged_share for info in self.infos))
+
     def _pseudo(self, potentials: Potentials) -> Evaluation:
         copies = self._all
         return _total(*self._terms.value_and_grad(copies.potentials(potentials), copies.variable_weights))

@@ -55,6 +55,8 @@ class LossFacts:
     starts_from : str or None
         The name of the loss that training minimises first, where one from zero ends in a poor minimum. It must go with
         every inference, gradient rule and option that this loss goes with, and start from no other.
+    given : {"neighbours", "before"} or None
+        For a sum over labels of -log p(label | others): which others, all neighbours, or in a sequence the one before.
     """
 
     formula: str
@@ -63,6 +65,7 @@ class LossFacts:
     uses: Literal["beliefs", "log_z", "potentials"]
     note: str
     starts_from: str | None = None
+    given: Literal["neighbours", "before"] | None = None
 
 
 @dataclass(frozen=True, eq=False)

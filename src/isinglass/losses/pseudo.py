@@ -63,6 +63,7 @@ class Pseudolikelihood(Loss):
         consistent=True,
         uses="potentials",
         note="needs no inference; over observed variables with observed neighbours; poor where the model is wrong",
+        given="neighbours",
     )
 
     def evaluate(self, problem: LossProblem, differentiate: Differentiate) -> Evaluation:

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array
 
-from isinglass import decoding, losses
+from isinglass import losses
 from isinglass.errors import InputError
+from isinglass.estimators.sequence.base import decoder_of
 from isinglass.estimators.sequence.constraints import forbidden_table
 from isinglass.estimators.sequence.features import (
     Encoded,
@@ -20,39 +21,29 @@ from isinglass.estimators.sequence.features import (
     observed,
     observed_labels,
 )
-from isinglass.estimators.sequence.growing import Growth, grown
+from isinglass.estimators.sequence.growth import Growth, grown
 from isinglass.learning.chain import SequenceObjective, piece_loss
-from isinglass.learning.optimizers import OPTIMISERS, Optimizer, make_optimizer
+from isinglass.learning.optimizers import make_optimizer
 from isinglass.learning.optimizers.base import OptimResult
 from isinglass.learning.optimizers.minibatch import MiniBatch
-from isinglass.learning.optimizers.owlqn import OwlQn
-from isinglass.learning.training.checks import class_weights, example_weights, renamed, require_room
-from isinglass.learning.training.choices import check_class_weight, check_run, jobs_of
+from isinglass.learning.training.checks import class_weights, example_weights, require_room, validation_pair
+from isinglass.learning.training.choices import Choices, training_choices
 from isinglass.learning.training.fingerprints import fingerprint
-from isinglass.learning.training.loop import Parts, Told
+from isinglass.learning.training.loop import Parts, TrainingMonitor
+from isinglass.learning.training.problem import TrainingProblem
 from isinglass.models.chain.attributes import StateFeatures
 from isinglass.models.chain.model import SequenceModel, Sequences
 from isinglass.typing import FloatArray, IntArray
 from isinglass.validation import flag, items, number, whole_number
 
 
-@dataclass(frozen=True)
-class ChainChoices:
-    """What the parameters of an estimator stand for."""
-
-    loss: losses.Loss
-    optimizer: Optimizer[Any, Any]
-    l2: float
-    threads: int
-
-
 @dataclass(frozen=True, eq=False)
-class ChainProblem:
-    """All that training needs to know.
+class ChainProblem(TrainingProblem):
+    """The training of a chain.
 
     Attributes
     ----------
-    chosen : ChainChoices
+    chosen : Choices
     index : FeatureIndex
     classes : list
     model : SequenceModel
@@ -64,7 +55,6 @@ class ChainProblem:
         Where the model has weights that the estimator did not have before.
     """
 
-    chosen: ChainChoices
     index: FeatureIndex
     classes: list[Any]
     model: SequenceModel
@@ -75,9 +65,9 @@ class ChainProblem:
     growth: Growth | None = None
 
     @property
-    def optimizer(self) -> Optimizer[Any, Any]:
-        """What minimises."""
-        return self.chosen.optimizer
+    def size(self) -> int:
+        """The number of parameters."""
+        return self.model.size
 
     @property
     def n_examples(self) -> int:
@@ -113,59 +103,33 @@ class ChainProblem:
     def _of(self, data: Encoded, labels: IntArray, weights: FloatArray | None, l2: float) -> SequenceObjective:
         sequences = Sequences(self.model.features.compiled(data.X), data.offsets)
         chosen = self.chosen
-        return SequenceObjective(self.model, sequences, labels, chosen.loss, l2, weights, chosen.threads)
+        return SequenceObjective(self.model, sequences, labels, chosen.loss, l2, weights, chosen.jobs)
 
 
-def checked(crf: Any) -> ChainChoices:
+def chain_choices(crf: Any) -> Choices:
     """Check every parameter of the estimator."""
     loss = losses.make(crf.loss)
     piece_loss(loss)
     decoder_of(crf)
-    check_run(crf)
     for name in ("boundary", "bias"):
         flag(getattr(crf, name), name)
     whole_number(crf.min_count, "min_count", 1)
     if crf.state_features not in ("seen", "all"):
         raise InputError("state_features", "'seen' or 'all'", repr(crf.state_features))
-    check_class_weight(crf.class_weight, loss)
     if crf.order not in (1, 2) or isinstance(crf.order, bool | float):
         raise InputError("order", "1 or 2", repr(crf.order))
-    if isinstance(loss, losses.Pseudolikelihood) and loss.joint_states:
+    if getattr(loss, "joint_states", 0):
         raise InputError("loss", "'pseudo' without joint_states, for chains", f"{loss!r}", "use 'cl', which is exact")
-    if crf.order == 2 and isinstance(loss, losses.Pseudolikelihood):
+    if crf.order == 2 and loss.facts.given == "neighbours":
         raise InputError("loss", "one of beliefs, or 'cl', for chains of second order", repr(loss.name), "use order=1")
-    return ChainChoices(loss, _optimizer(crf), number(crf.l2, "l2", 0, math.inf), jobs_of(crf.n_jobs))
-
-
-def decoder_of(crf: Any) -> str:
-    """Return the name of the decoder."""
-    name = decoding.make(crf.decoder).name
-    if name not in ("map", "mpm"):
-        raise InputError("decoder", "'map' or 'mpm'", repr(name))
-    return name
-
-
-def _optimizer(crf: Any) -> Optimizer[Any, Any]:
-    """Return the optimiser; one given by name has the estimator's `tol`, `max_iter` and `l1`."""
-    steps, tol = whole_number(crf.max_iter, "max_iter", 1), number(crf.tol, "tol", 0, math.inf)
     l1 = number(crf.l1, "l1", 0, math.inf)
-    if not isinstance(crf.optimizer, str):
-        if l1:
-            remedy = "give OwlQn(l1=...) as optimizer, or its name"
-            raise InputError("l1", "0 with an optimizer that is an object", f"{l1:g}", remedy)
-        return make_optimizer(crf.optimizer)
-    if l1 or crf.optimizer == OwlQn.name:
-        if crf.optimizer not in ("lbfgs", OwlQn.name):
-            raise InputError("l1", f"0 with optimizer {crf.optimizer!r}", f"{l1:g}", "use optimizer='lbfgs'")
-        return OwlQn(l1=l1, tol=tol, max_iter=steps)
-    if issubclass(OPTIMISERS[crf.optimizer], MiniBatch):
-        return make_optimizer(crf.optimizer, epochs=steps, tol=tol, random_state=0)
-    return make_optimizer(crf.optimizer, tol=tol, max_iter=steps)
+    chosen = training_choices(crf, loss, l1)
+    return replace(chosen, optimizer=make_optimizer(chosen.optimizer, l1=l1)) if l1 else chosen
 
 
 def problem_of(
     crf: Any,
-    chosen: ChainChoices,
+    chosen: Choices,
     X: Any,
     Y: Any,
     sample_weight: Any,
@@ -215,12 +179,9 @@ def with_validation(problem: ChainProblem, validation: Any) -> ChainProblem:
     """Return the problem with data that nothing is learned from, checked."""
     if validation is None:
         return problem
-    if not isinstance(validation, tuple | list) or len(validation) != 2:
-        got = f"{len(validation)} parts" if isinstance(validation, tuple | list) else type(validation).__name__
-        raise InputError("validation", "a tuple (X, Y)", got, "or leave it out")
-    with renamed("X", "validation[0]"), renamed("Y", "validation[1]"):
-        data = problem.index.encode(validation[0])
-        labels = codes_of(observed_labels(validation[1], data.offsets), problem.classes)
+    with validation_pair(validation) as (X, Y):
+        data = problem.index.encode(X)
+        labels = codes_of(observed_labels(Y, data.offsets), problem.classes)
     return replace(problem, validation=(data, labels))
 
 
@@ -252,14 +213,14 @@ def _weights(crf: Any, sample_weight: Any, labels: IntArray, classes: list[Any],
     return weights
 
 
-def go_on(problem: ChainProblem, crf: Any) -> OptimResult:
-    """Go once through the sequences with a minibatch optimiser, from where the last call ended."""
-    optimizer = problem.chosen.optimizer
+def one_epoch(problem: ChainProblem, crf: Any) -> OptimResult:
+    """Go once through the sequences with a minibatch optimizer, from where the last call ended."""
+    optimizer = problem.optimizer
     if not isinstance(optimizer, MiniBatch):
         expected, remedy = "one that goes through minibatches", "use 'sgd', 'adagrad' or 'adam'"
         raise InputError("optimizer", expected, repr(optimizer.name), remedy)
-    told, n = Told(crf, None), problem.n_examples
-    start = crf.theta_ if hasattr(crf, "theta_") else np.zeros(problem.model.size)
+    monitor, n = TrainingMonitor(crf, None), problem.n_examples
+    start = crf.theta_ if hasattr(crf, "theta_") else np.zeros(problem.size)
     state = getattr(crf, "_optimizer_state", None)
     if problem.growth is not None:
         start = problem.growth.vector(start)
@@ -270,4 +231,4 @@ def go_on(problem: ChainProblem, crf: Any) -> OptimResult:
     else:
         state = None
     once = replace(optimizer, epochs=done + 1, tol=0.0)
-    return once.minimise_batches(Parts(problem, told), n, start, callback=told, state=state)
+    return once.minimise_batches(Parts(problem, monitor), n, start, callback=monitor, state=state)

@@ -128,6 +128,7 @@ class Optimizer(ABC, Generic[S, C]):
 
     name: ClassVar[str]
     state_type: ClassVar[type[State]]
+    sparse: ClassVar[bool] = False  # whether it has an l1 penalty
 
     @abstractmethod
     def minimise(

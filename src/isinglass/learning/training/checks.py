@@ -80,6 +80,16 @@ def refuse_spins(labels: IntArray) -> None:
         raise InputError("Y", "labels 0, 1, ...; -1 means not observed", "labels -1 and 1 only", "use (Y + 1) // 2")
 
 
+@contextmanager
+def validation_pair(given: Any) -> Iterator[tuple[Any, Any]]:
+    """Check that validation data are a pair (X, Y); errors in the two name the part of `validation`."""
+    if not isinstance(given, tuple | list) or len(given) != 2:
+        got = f"{len(given)} parts" if isinstance(given, tuple | list) else type(given).__name__
+        raise InputError("validation", "a tuple (X, Y)", got, "or leave it out")
+    with renamed("X", "validation[0]"), renamed("Y", "validation[1]"):
+        yield given[0], given[1]
+
+
 def example_weights(given: Any, n_examples: int) -> FloatArray:
     """Check one weight for each example."""
     expected, remedy = f"one number for each of {n_examples} examples", "weights of single labels: class_weight"

@@ -41,31 +41,39 @@ class Penalty(NamedTuple):
         return np.where(model.mask("node"), self.node, self.edge)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Choices:
-    """What an estimator's parameters stand for.
+    """What the parameters of an estimator stand for, whatever is trained."""
 
-    `l1` is None where the optimiser has its own, or none; `own` is how many iterations have parameters of their own:
-    one, where all share them. `limited`: inference is to end after `MOST_ITERATIONS`, unless the graph makes it exact.
+    loss: losses.Loss
+    optimizer: Optimizer[Any, Any]
+    l2: float
+    jobs: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class GraphChoices(Choices):
+    """What the parameters of a conditional random field stand for.
+
+    `l1` is None where the optimizer has its own, or none; `per_iteration` is how many iterations have parameters of
+    their own: one, where all share them. `limited`: inference is to end after `MOST_ITERATIONS`, unless the graph makes
+    it exact.
     """
 
     algorithm: Algorithm
-    loss: losses.Loss
     rule: GradientRule
-    optimizer: Optimizer[Any, Any]
     decoder: decoding.Decoder
-    l2: Penalty
+    edge_l2: float
     l1: Penalty | None
-    own: int
-    jobs: int
+    per_iteration: int = 1
     limited: bool = False
 
-    def for_model(self, model: Model) -> Choices:
+    def for_model(self, model: Model) -> GraphChoices:
         """Return the choices with the l1 penalty of each parameter, and with an inference that ends soon enough."""
         chosen = self
         if self.l1 is not None:
-            assert isinstance(self.optimizer, OwlQn)
-            chosen = replace(self, optimizer=replace(self.optimizer, l1=np.tile(self.l1.of(model), self.own)))
+            l1 = np.tile(self.l1.of(model), self.per_iteration)
+            chosen = replace(self, optimizer=make_optimizer(self.optimizer, l1=l1))
         if not self.limited:
             return chosen
         if self.algorithm.facts.exact == "forests" and model.graph.is_forest:
@@ -78,28 +86,40 @@ class Choices:
         return self.algorithm.max_iter if self.limited else self.algorithm.iterations
 
 
-def choices_of(crf: Any) -> Choices:
-    """Check every parameter of an estimator, and that they go together."""
-    l1 = _penalty(crf, "l1")
-    optimizer = _optimizer(crf, any(l1))
-    chosen = Choices(
-        algorithm_of(crf),
-        losses.make(crf.loss),
-        rule(crf.gradient),
-        optimizer,
-        decoding.make(crf.decoder),
-        _penalty(crf, "l2"),
-        l1 if any(l1) else None,
-        1,
-        jobs_of(crf.n_jobs),
+def choices_of(crf: Any) -> GraphChoices:
+    """Check every parameter of a conditional random field, and that they go together."""
+    l2, l1 = _penalty(crf, "l2"), _penalty(crf, "l1")
+    chosen = GraphChoices(
+        **vars(training_choices(crf, losses.make(crf.loss), any(l1))),
+        algorithm=algorithm_of(crf),
+        rule=rule(crf.gradient),
+        decoder=decoding.make(crf.decoder),
+        edge_l2=l2.edge,
+        l1=l1 if any(l1) else None,
     )
     require_valid(chosen.loss, chosen.algorithm, chosen.rule)
     if fits_inference(crf) and (not chosen.rule.of_parameters or chosen.loss.facts.uses == "potentials"):
         got = f"{crf.gradient!r} with loss {chosen.loss.name!r}"
         raise InputError("gradient", "'implicit', and a loss of an inference, for entropy='fit'", got)
-    _check_rest(crf, chosen.loss)
+    if crf.n_states is not None:
+        whole_number(crf.n_states, "n_states", 2)
+    for name in ("bias", "edge_bias"):
+        flag(getattr(crf, name, False), name)
     chosen = replace(chosen, limited=_is_automatic(crf) and isinstance(crf.inference, str) and _goes_back(chosen))
-    return replace(chosen, own=_own(chosen)) if flag(crf.own_parameters, "own_parameters") else chosen
+    own = flag(crf.own_parameters, "own_parameters")
+    return replace(chosen, per_iteration=_with_parameters(chosen)) if own else chosen
+
+
+def training_choices(estimator: Any, loss: losses.Loss, sparse: object = False) -> Choices:
+    """Check what belongs to training, whatever is trained; `sparse`: whether there is an l1 penalty."""
+    check_run(estimator)
+    check_class_weight(estimator.class_weight, loss)
+    return Choices(
+        loss=loss,
+        optimizer=optimizer_of(estimator, bool(sparse)),
+        l2=number(estimator.l2, "l2", 0, math.inf),
+        jobs=jobs_of(estimator.n_jobs),
+    )
 
 
 def algorithm_of(crf: Any) -> Algorithm:
@@ -145,7 +165,7 @@ def _is_automatic(crf: Any) -> bool:
     return isinstance(crf.iterations, str) and crf.iterations == AUTOMATIC
 
 
-def _goes_back(chosen: Choices) -> bool:
+def _goes_back(chosen: GraphChoices) -> bool:
     """Tell whether training goes back through the iterations of an inference that runs until a tolerance."""
     algorithm = chosen.algorithm
     return chosen.rule.of_iterations and chosen.loss.facts.uses == "beliefs" and algorithm.facts.iterative
@@ -194,28 +214,29 @@ def _penalty(crf: Any, name: str) -> Penalty:
     return Penalty(number(node, name, 0, math.inf), number(node if edge is None else edge, f"edge_{name}", 0, math.inf))
 
 
-def _optimizer(crf: Any, sparse: bool) -> Optimizer[Any, Any]:
-    """Return the optimiser; one given by name has the estimator's `tol` and `max_iter`, and its l1 penalty.
+def optimizer_of(estimator: Any, sparse: bool = False) -> Optimizer[Any, Any]:
+    """Return the optimizer; one given by name has the estimator's `tol` and `max_iter`, and is for an l1 penalty.
 
     L-BFGS by name stands for the quasi-Newton method, which with an l1 penalty is OWL-QN.
     """
-    steps, tol = whole_number(crf.max_iter, "max_iter", 1), number(crf.tol, "tol", 0, math.inf)
-    if not isinstance(crf.optimizer, str):
-        made = make_optimizer(crf.optimizer)
-    elif issubclass(OPTIMISERS[crf.optimizer], MiniBatch):
-        made = make_optimizer(crf.optimizer, epochs=steps, tol=tol, random_state=0)
-    elif crf.optimizer in ("lbfgs", "owlqn"):
+    steps, tol = whole_number(estimator.max_iter, "max_iter", 1), number(estimator.tol, "tol", 0, math.inf)
+    given = estimator.optimizer
+    if not isinstance(given, str):
+        made = make_optimizer(given)
+    elif issubclass(OPTIMISERS[given], MiniBatch):
+        made = make_optimizer(given, epochs=steps, tol=tol, random_state=0)
+    elif given in ("lbfgs", "owlqn"):
         made = OwlQn(max_iter=steps, tol=tol, l1=0.0) if sparse else Lbfgs(max_iter=steps, tol=tol)
     else:
-        made = make_optimizer(crf.optimizer, max_iter=steps, tol=tol)
-    if sparse and not isinstance(made, OwlQn):
-        able = [name for name, cls in OPTIMISERS.items() if issubclass(cls, OwlQn)]
+        made = make_optimizer(given, max_iter=steps, tol=tol)
+    if sparse and not made.sparse:
+        able = [name for name, cls in OPTIMISERS.items() if cls.sparse]
         remedy = f"use 'lbfgs' by name, or {' or '.join(map(repr, able))}, or l1=0"
         raise InputError("optimizer", "one for l1 penalties", f"{made.name!r}", remedy)
     return made
 
 
-def _own(chosen: Choices) -> int:
+def _with_parameters(chosen: GraphChoices) -> int:
     """Return how many iterations have parameters of their own, or say why they cannot."""
     algorithm = chosen.algorithm
     if not algorithm.takes_stages:
@@ -240,25 +261,16 @@ def jobs_of(n_jobs: Any) -> int:
     return thread_count(n_jobs, "n_jobs", "or -1 for all processors")
 
 
-def _check_rest(crf: Any, loss: losses.Loss) -> None:
-    """Check what needs no object."""
-    check_run(crf)
-    if crf.n_states is not None:
-        whole_number(crf.n_states, "n_states", 2)
-    for name in ("bias", "edge_bias"):
-        flag(getattr(crf, name, False), name)
-    check_class_weight(crf.class_weight, loss)
-
-
-def check_run(crf: Any) -> None:
-    """Check what belongs to a run of training, whatever is trained."""
-    whole_number(crf.patience, "patience", 1)
+def check_run(estimator: Any) -> None:
+    """Check what belongs to a run of training."""
+    whole_number(estimator.patience, "patience", 1)
     for name in ("warm_start", "verbose"):
-        flag(getattr(crf, name), name)
-    if crf.callback is not None and not callable(crf.callback):
-        raise InputError("callback", "a function of the progress", type(crf.callback).__name__, "or leave it out")
-    if crf.checkpoint is not None:
-        _check_file(crf.checkpoint)
+        flag(getattr(estimator, name), name)
+    callback = estimator.callback
+    if callback is not None and not callable(callback):
+        raise InputError("callback", "a function of the progress", type(callback).__name__, "or leave it out")
+    if estimator.checkpoint is not None:
+        _check_file(estimator.checkpoint)
 
 
 def check_class_weight(given: Any, loss: losses.Loss) -> None:
