@@ -10,7 +10,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, Generic, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,11 +19,14 @@ from isinglass.errors import InputError
 from isinglass.learning.optimizers.state import S, State
 from isinglass.learning.optimizers.vectors import copied, norm, threads_of
 from isinglass.registry import Registry
-from isinglass.typing import Array, FloatArray
+from isinglass.typing import Array, FloatArray, IntArray
 from isinglass.validation import array_of, read_only
 
 Function = Callable[[FloatArray], tuple[float, Array]]
 """A function to minimise: x to its value and gradient. It must give the same bits for the same x."""
+
+BatchFunction = Callable[[IntArray, FloatArray], tuple[float, Array]]
+"""From indices of examples and x to the value and gradient of the sum over these examples."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,6 +132,8 @@ class Optimizer(ABC, Generic[S, C]):
     name: ClassVar[str]
     state_type: ClassVar[type[State]]
     sparse: ClassVar[bool] = False  # whether it has an l1 penalty
+    minibatch: ClassVar[bool] = False  # whether it steps through minibatches, by `minimise_batches`
+    limit: ClassVar[str] = "max_iter"  # the option that ends a run
 
     @abstractmethod
     def minimise(
@@ -152,6 +157,23 @@ class Optimizer(ABC, Generic[S, C]):
         -------
         OptimResult
         """
+
+    def minimise_batches(
+        self,
+        f: BatchFunction,
+        n_examples: int,
+        x0: ArrayLike | None = None,
+        *,
+        callback: Callback | None = None,
+        state: State | None = None,
+    ) -> OptimResult:
+        """Minimise a sum over examples by steps that look at some of them; only where `minibatch` is true."""
+        expected, remedy = "one that goes through minibatches", "use 'sgd', 'adagrad' or 'adam'"
+        raise InputError("optimizer", expected, repr(self.name), remedy)
+
+    def at_its_end(self, state: State) -> Self:
+        """Return the optimizer with a limit that a state has reached."""
+        return replace(self, **{self.limit: state.done})  # type: ignore[type-var]
 
     @abstractmethod
     def check(self, size: int) -> None:

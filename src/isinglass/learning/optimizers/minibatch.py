@@ -18,7 +18,6 @@ from __future__ import annotations
 import math
 import warnings
 from abc import abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -26,17 +25,23 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from isinglass.errors import ConvergenceWarning, ImpossibleLabelError, InputError
-from isinglass.learning.optimizers.base import Callback, Counted, End, Function, Optimizer, OptimResult, StuckError
+from isinglass.learning.optimizers.base import (
+    BatchFunction,
+    Callback,
+    Counted,
+    End,
+    Function,
+    Optimizer,
+    OptimResult,
+    StuckError,
+)
 from isinglass.learning.optimizers.rates import RATES
 from isinglass.learning.optimizers.state import State, Vectors
-from isinglass.typing import Array, FloatArray, IntArray
+from isinglass.typing import FloatArray, IntArray
 from isinglass.validation import RandomState, generator, number, whole_number
 
 _STEPS = 20  # in an epoch, where no batch size is given
 _MOST_HALVINGS = 30
-
-BatchFunction = Callable[[IntArray, FloatArray], tuple[float, Array]]
-"""From indices of examples and x to the value and gradient of the sum over these examples."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,6 +81,16 @@ class MiniBatchState(State):
     previous: float
     good: FloatArray
     shortened: float
+
+    @property
+    def done(self) -> int:
+        """The number of epochs done."""
+        return self.epoch
+
+    @property
+    def within_epoch(self) -> bool:
+        """Whether the current epoch has begun and not ended."""
+        return self.seen > 0
 
 
 class Batches(Counted):
@@ -132,6 +147,8 @@ class MiniBatch(Optimizer[MiniBatchState, Batches]):
     random_state: RandomState = None
 
     state_type: ClassVar[type[State]] = MiniBatchState
+    minibatch: ClassVar[bool] = True
+    limit: ClassVar[str] = "epochs"
 
     @abstractmethod
     def fresh(self, x: FloatArray) -> Vectors:

@@ -52,6 +52,16 @@ class State:
     iteration: int
     evaluations: int
 
+    @property
+    def done(self) -> int:
+        """How much of the limit of a run is done: iterations, or epochs."""
+        return self.iteration
+
+    @property
+    def within_epoch(self) -> bool:
+        """Whether more steps follow before all examples were seen."""
+        return False
+
     def save(self, path: PathLike) -> None:
         """Write the state to a file, all or nothing."""
         write_entries(path, packed(self))

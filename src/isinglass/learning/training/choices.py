@@ -20,7 +20,6 @@ from isinglass.inference.message_passing.algorithms import SCHEDULES
 from isinglass.io.files import checked_path
 from isinglass.learning.combinations import require_valid
 from isinglass.learning.optimizers import OPTIMISERS, Lbfgs, Optimizer, OwlQn, make_optimizer
-from isinglass.learning.optimizers.minibatch import MiniBatch
 from isinglass.learning.training.checks import renamed
 from isinglass.models import Model
 from isinglass.typing import Array, FloatArray
@@ -223,7 +222,7 @@ def optimizer_of(estimator: Any, sparse: bool = False) -> Optimizer[Any, Any]:
     given = estimator.optimizer
     if not isinstance(given, str):
         made = make_optimizer(given)
-    elif issubclass(OPTIMISERS[given], MiniBatch):
+    elif OPTIMISERS[given].minibatch:
         made = make_optimizer(given, epochs=steps, tol=tol, random_state=0)
     elif given in ("lbfgs", "owlqn"):
         made = OwlQn(max_iter=steps, tol=tol, l1=0.0) if sparse else Lbfgs(max_iter=steps, tol=tol)
