@@ -8,7 +8,6 @@ that is left, beyond the trivial ones.
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -19,7 +18,10 @@ from isinglass.graph.factor_graph import FactorGroup, iter_groups
 from isinglass.graph.layout import belief_entries, first_states
 from isinglass.inference.evidence import impossible
 from isinglass.potentials import Potentials
+from isinglass.runtime.caching import Cache
 from isinglass.typing import FloatArray, IntArray, Mask
+
+_TIES = Cache(4096)
 
 
 class Support(NamedTuple):
@@ -94,12 +96,10 @@ def ties_of(digits: IntArray, cards: tuple[int, ...]) -> FloatArray:
     >>> ties_of(np.array([[0, 0], [0, 1], [1, 1]]), (2, 2)).shape
     (0, 4)
     """
-    return _ties(digits.tobytes(), digits.shape, cards)
+    return _TIES.get((digits.tobytes(), digits.shape, cards), lambda: _ties(digits, cards))
 
 
-@lru_cache(maxsize=4096)
-def _ties(digits: bytes, shape: tuple[int, int], cards: tuple[int, ...]) -> FloatArray:
-    states = np.frombuffer(digits, np.int64).reshape(shape)
+def _ties(states: IntArray, cards: tuple[int, ...]) -> FloatArray:
     starts = np.concatenate([[0], np.cumsum(cards)])
     marginals = np.zeros((len(states), starts[-1]))
     for slot, start in enumerate(starts[:-1]):

@@ -11,7 +11,7 @@ with two states together in one of 1e22 cases): 1e-7 at best. But what is wrong 
 the true 1 / H and the u that was found, m does not quite fit together, and the difference, as residuals of the same
 system, corrects both. One correction takes an error of 1e-7 to 1e-14.
 
-Ties (see `convex_support`) are not refined.
+Ties (see `inference.support`) are not refined.
 """
 
 from __future__ import annotations

@@ -18,11 +18,12 @@ from numpy.typing import NDArray
 
 from isinglass.errors import ImpossibleEvidenceError
 from isinglass.graph.elimination.bucket_tree import BucketTree, bucket_tree
+from isinglass.graph.elimination.cost import exact_bytes
 from isinglass.graph.elimination.order import EliminationOrder, elimination_order
 from isinglass.graph.factor_graph import FactorGraph
 from isinglass.inference.algorithm import Progress
 from isinglass.inference.evidence import base_states, impossible
-from isinglass.potentials import Potentials, exact_bytes
+from isinglass.potentials import Potentials
 from isinglass.runtime.interrupts import interruptible
 from isinglass.runtime.memory import memory_limit_bytes, require_memory
 from isinglass.typing import Array, FloatArray, IntArray, Mask
@@ -166,7 +167,7 @@ def evidence_shift(graph: FactorGraph, states: IntArray) -> IntArray:
 
 def _affordable_tree(potentials: Potentials, limit: MemoryLimit, restarts: int | None) -> BucketTree:
     order = order_of(potentials, restarts)
-    needed = exact_bytes(potentials, order)
+    needed = exact_bytes(potentials.graph, order, potentials.groups)
     more = "" if order.complete else "more than "
     what = (
         f"exact inference needs {more}{bytes_text(needed)} (width {more}{order.width}, "

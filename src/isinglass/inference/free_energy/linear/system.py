@@ -1,13 +1,13 @@
 """The linear system of a convex free energy: unknowns, the pattern of its matrix, and how it is factorised.
 
 The unknowns of a component are the beliefs of each variable's states but one, then one multiplier for each tie (see
-`convex_support`). The matrix is [K C'; C -delta], with K positive definite where the energy is convex; components of
+`inference.support`). The matrix is [K C'; C -delta], with K positive definite where the energy is convex; components of
 equal structure share one pattern, which is analysed once:
 
 - *banded*: reverse Cuthill-McKee order and LAPACK's banded Cholesky, for large components of small bandwidth (grids);
 - *sparse*: a greedy fill-reducing order and L D L' by rows, for all others;
 - *iterative*, *multigrid*: conjugate gradients, for components whose factor would be too large (see
-  `convex_iterative`), or where asked for.
+  `linear.iterative`), or where asked for.
 """
 
 from __future__ import annotations

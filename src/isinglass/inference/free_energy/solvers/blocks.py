@@ -4,8 +4,8 @@ A block k has the beliefs of a connected set of variables and those of every lin
 
     g'd + d'Hd / 2,    H = 2 w / b,    subject to    A_k (b_k + d) = d_k - A_-k b_-k,
 
-that is, links at the rim keep their marginals on variables outside. As in algorithm 1 of the same author ("primal" of
-`convex_solvers`), from consistent beliefs that is half a Newton step, and beliefs that come out negative are set to
+that is, links at the rim keep their marginals on variables outside. As in algorithm 1 of the same author
+(`solvers.primal`), from consistent beliefs that is half a Newton step, and beliefs that come out negative are set to
 (10 c)^-2. One iteration visits every block once.
 
 Nothing is lost by holding the rest: every variable is in a block with all of its links, and on a link the multipliers
@@ -28,7 +28,7 @@ from isinglass.inference.free_energy.layout import Structure, lay_out
 from isinglass.inference.free_energy.linear.system import ranges
 from isinglass.inference.free_energy.newton import Newton
 from isinglass.inference.free_energy.problem import Problem, Shape
-from isinglass.inference.free_energy.solvers.others import kept_positive, require_positive
+from isinglass.inference.free_energy.solvers.shared import kept_positive, require_positive
 from isinglass.typing import Array, IntArray, Mask
 
 SIZE, OVERLAP = 55 * 55, 5
