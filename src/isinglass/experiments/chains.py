@@ -22,10 +22,19 @@ from typing import Any, ClassVar
 import numpy as np
 
 from isinglass import losses
-from isinglass.errors import InputError, no_convergence_warnings
+from isinglass.errors import no_convergence_warnings
 from isinglass.estimators import ChainCRF
-from isinglass.experiments.experiment import Experiment, Plot, Progress, Report, register, shared
-from isinglass.experiments.statistics import holm, p_value
+from isinglass.experiments.common.experiment import (
+    Experiment,
+    Plot,
+    Progress,
+    Report,
+    chosen_rows,
+    parallel_map,
+    register,
+    tell,
+)
+from isinglass.experiments.common.statistics import holm, p_value
 from isinglass.inference import infer
 from isinglass.losses import BeliefLoss
 from isinglass.models import chain_model
@@ -71,26 +80,17 @@ class Chains(Experiment):
 
     def run(self, progress: Progress | None = None) -> Report:
         """Train with every loss on every number of chains, again and again."""
-        rows, sizes = self._rows(), (5, 20) if self.quick else SIZES
+        rows, sizes = chosen_rows(self.rows, LOSSES, LOSSES), (5, 20) if self.quick else SIZES
         draws = whole_number((6 if self.quick else 100) if self.draws is None else self.draws, "draws", 2)
         tested = 100 if self.quick else TESTED
         work = [(world, draw, rows, sizes, tested) for world in WORLDS for draw in range(draws)]
         found: list[FloatArray] = []
-        for one in shared(repetition, work, self.n_jobs):
-            if progress is not None:
-                progress(f"{work[len(found)][0]}, repetition {work[len(found)][1]}", len(found) / len(work))
+        for one in parallel_map(repetition, work, self.n_jobs):
+            world, draw = work[len(found)][:2]
+            tell(progress, f"{world}, repetition {draw}", len(found) / len(work))
             found.append(one)
         shape = (len(WORLDS), draws, len(rows), len(sizes), len(MEASURES))
         return _report(rows, sizes, np.reshape(found, shape), tested)
-
-    def _rows(self) -> tuple[str, ...]:
-        rows = LOSSES if self.rows is None else tuple(dict.fromkeys(self.rows))
-        for row in rows:
-            if row not in LOSSES:
-                raise InputError("rows", f"some of {', '.join(LOSSES)}", repr(row))
-        if not rows:
-            raise InputError("rows", "at least one", "none")
-        return rows
 
 
 def chains(world: str, n: int, theta: FloatArray, random: np.random.Generator) -> tuple[IntArray, IntArray]:

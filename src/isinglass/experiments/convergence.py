@@ -25,7 +25,7 @@ import numpy as np
 from isinglass.datasets.photographs import SCENE_LABELS, Photographs, load_street_scenes
 from isinglass.errors import InputError, no_convergence_warnings
 from isinglass.estimators import GridCRF
-from isinglass.experiments.experiment import Experiment, Plot, Progress, Report, register
+from isinglass.experiments.common.experiment import Experiment, Plot, Progress, Report, chosen_rows, register, tell
 from isinglass.features import ImageFeatures
 from isinglass.inference import ConvexFreeEnergy, infer
 from isinglass.inference.free_energy.algorithm import SOLVERS
@@ -90,28 +90,21 @@ class Convergence(Experiment):
 
     def run(self, progress: Progress | None = None) -> Report:
         """Train, and follow every solver on its way, with both entropies."""
-        solvers, photographs = self._solvers(), load_street_scenes(self.data)
-        told = progress if progress is not None else lambda stage, fraction: None
-        told("training", 0.0)
+        known = ("newton", *SOLVERS)
+        solvers, photographs = chosen_rows(self.rows, known, known), load_street_scenes(self.data)
+        tell(progress, "training", 0.0)
         problems = _problems(photographs, 2 if self.quick else 1, 6 if self.quick else 12, self.n_jobs)
         counts = [count for count in COUNTS if not self.quick or count <= QUICK_MOST]
         curves: list[Curve] = []
         for i, (entropy, (potentials, algorithm)) in enumerate(zip(ENTROPIES, problems, strict=True)):
             ways = {}
             for j, solver in enumerate(solvers):
-                told(f"{entropy} entropy: {solver}", 0.3 + 0.7 * (i + j / len(solvers)) / 2)
+                tell(progress, f"{entropy} entropy: {solver}", 0.3 + 0.7 * (i + j / len(solvers)) / 2)
                 ways[solver] = followed(potentials, replace(algorithm, solver=solver), counts)
             found = distances(ways)
             curves += [Curve(entropy, solver, ways[solver], errors) for solver, errors in found.items()]
         side = 2 if self.quick else 1
         return _report(curves, photographs.X_test[0, ::side, ::side].shape[:2], counts[-1])
-
-    def _solvers(self) -> tuple[str, ...]:
-        known = ("newton", *SOLVERS)
-        solvers = known if self.rows is None else tuple(dict.fromkeys(self.rows))
-        if not solvers or not set(solvers) <= set(known):
-            raise InputError("rows", f"some of {', '.join(known)}", ", ".join(map(repr, solvers)) or "none")
-        return solvers
 
 
 def followed(potentials: Potentials, algorithm: ConvexFreeEnergy, counts: Sequence[int]) -> list[Iterate]:

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from isinglass.datasets import noisy_digits
-from isinglass.experiments.experiment import Progress
-from isinglass.experiments.methods import Training, error, ink, predict, start_of
-from isinglass.experiments.selection import Selected, select
+from isinglass.experiments.common.experiment import Progress, tell
+from isinglass.experiments.common.methods import Training, error, ink, predict, start_of
+from isinglass.experiments.common.selection import Selected, select
 from isinglass.validation import whole_number
 
 NOISE = 0.5
@@ -71,8 +71,7 @@ def train_demo(images: int = 3, iterations: int = 20, progress: Progress | None 
         result = predict(found[name].whole, data.X_test)
         rows.append(DemoRow(NAMES[name], error(result, data.Y_test), found[name].l2, found[name].seconds))
         columns.append((name, ink(result, data.Y_test)[:9]))
-        if progress is not None:
-            progress(f"trained {NAMES[name]}", (i + 1) / len(NAMES))
+        tell(progress, f"trained {NAMES[name]}", (i + 1) / len(NAMES))
     title = f"Denoising binary digits, {NOISE:.0%} of whose pixels got a random value"
     note = (
         f"{len(data.Y)} training and {len(data.Y_test)} test images, at most {training.max_iter} iterations of "

@@ -1,9 +1,9 @@
 """Binary digits: J. Domke, *Tractable Learning and Inference in High-Treewidth Graphical Models* (2009), section 6.2.
 
 Every method is trained on 90 noisy digits and tested on 90 others, with the inference that it was trained for; see
-`isinglass.experiments.methods`. Its l2 is chosen by one rule, see `isinglass.experiments.selection`. The thesis has one
-draw of images and noise, we take the mean over several. It starts all marginal losses from the likelihood with a convex
-entropy, we those of sweeps from the tree-reweighted one.
+`experiments.common.methods`. Its l2 is chosen by one rule, see `experiments.common.selection`. The thesis has one draw
+of images and noise; we take the mean over several. The thesis starts all marginal losses from the likelihood with a
+convex entropy; we start those of sweeps from the tree-reweighted likelihood.
 """
 
 from __future__ import annotations
@@ -14,11 +14,12 @@ from typing import Any, ClassVar, NamedTuple
 
 from isinglass.datasets import NoisyDigits, noisy_digits
 from isinglass.errors import InputError
-from isinglass.experiments.experiment import Experiment, Progress, Report, register, shared
-from isinglass.experiments.methods import (
+from isinglass.experiments.common.experiment import Experiment, Progress, Report, parallel_map, register, tell
+from isinglass.experiments.common.methods import (
     LOSSES,
     METHODS,
     Fitted,
+    Plan,
     Training,
     checked_method,
     ink,
@@ -28,9 +29,9 @@ from isinglass.experiments.methods import (
     starts_of,
     train,
 )
-from isinglass.experiments.methods import error as pixel_error
-from isinglass.experiments.selection import MOST, Selected, select
-from isinglass.experiments.statistics import mean_and_error
+from isinglass.experiments.common.methods import error as pixel_error
+from isinglass.experiments.common.selection import MOST, Selected, select
+from isinglass.experiments.common.statistics import mean_and_error
 from isinglass.validation import number, whole_number
 
 NOISE = (0.1, 0.3, 0.5, 0.7)
@@ -116,9 +117,8 @@ class Digits(Experiment):
         work = [(job, *_before(job, starts), plan, self.all_losses) for job in jobs]
         cells: list[Cell] = []
         pictures: dict[str, list[tuple[str, Any]]] = {}
-        for job, (cell, shown) in zip(jobs, shared(_run_job, work, self.n_jobs), strict=True):
-            if progress is not None:
-                progress(f"{job.noise:.0%} noise, draw {job.draw}: {job.row}", (len(cells) + 1) / len(jobs))
+        for job, (cell, shown) in zip(jobs, parallel_map(_run_job, work, self.n_jobs), strict=True):
+            tell(progress, f"{job.noise:.0%} noise, draw {job.draw}: {job.row}", (len(cells) + 1) / len(jobs))
             cells.append(cell)
             if job.draw == 0:
                 columns = pictures.setdefault(f"digits-{100 * job.noise:g}", list(shown[:2]))
@@ -131,10 +131,10 @@ class Digits(Experiment):
         found: dict[Job, Selected] = {}
         while needed:
             ready = [job for job in needed if (first := start_of(job.row)) is None or job._replace(row=first) in found]
-            if progress is not None:
-                progress(f"training what others start from: {', '.join(dict.fromkeys(j.row for j in ready))}", 0.0)
+            names = ", ".join(dict.fromkeys(job.row for job in ready))
+            tell(progress, f"training what others start from: {names}", 0.0)
             work = [(job, _before(job, found)[1], plan) for job in ready]
-            found |= dict(zip(ready, shared(_run_start, work, self.n_jobs), strict=True))
+            found |= dict(zip(ready, parallel_map(_run_start, work, self.n_jobs), strict=True))
             needed = [job for job in needed if job not in found]
         return found
 
@@ -150,17 +150,6 @@ class Digits(Experiment):
             raise InputError("rows" if not rows else "noise", "at least one", "none")
         training = Training(max_iter=25, tol=1e-4, most=100) if self.quick else Training()
         return Plan(rows, noise, draws, 3 if self.quick else 10, training)
-
-
-@dataclass(frozen=True)
-class Plan:
-    """What is run."""
-
-    rows: tuple[str, ...]
-    noise: tuple[float, ...]
-    draws: int
-    images: int  # of each digit, for training and for testing
-    training: Training
 
 
 def trained(rows: Sequence[str], data: NoisyDigits, training: Training) -> Iterator[tuple[str, Fitted]]:

@@ -21,11 +21,12 @@ import numpy as np
 from isinglass.datasets import NoisyDigits, noisy_digits
 from isinglass.errors import InputError, no_convergence_warnings
 from isinglass.estimators import GridCRF
-from isinglass.experiments.experiment import Experiment, Plot, Progress, Report, register, shared
-from isinglass.experiments.methods import (
+from isinglass.experiments.common.experiment import Experiment, Plot, Progress, Report, parallel_map, register, tell
+from isinglass.experiments.common.methods import (
     CONVEX,
     LOSSES,
     Fitted,
+    Plan,
     Training,
     error,
     fitted_of,
@@ -34,7 +35,7 @@ from isinglass.experiments.methods import (
     optimizer_of,
     predict,
 )
-from isinglass.experiments.statistics import mean_and_error
+from isinglass.experiments.common.statistics import mean_and_error
 from isinglass.validation import number, whole_number
 
 ROWS = ("A", "B", "C", "r1", "r2", "r3", "r4", "r5")
@@ -45,17 +46,6 @@ PUBLISHED: dict[tuple[str, float], dict[str, str]] = {
     ("fitted", 0.5): dict.fromkeys(ROWS, ".050-.059"),
 }
 _SHOWN = 9  # test digits of a picture panel: one of each
-
-
-@dataclass(frozen=True)
-class Plan:
-    """What is run."""
-
-    rows: tuple[str, ...]
-    noise: tuple[float, ...]
-    draws: int
-    images: int  # of each digit, for training and for testing
-    training: Training
 
 
 class Cell(NamedTuple):
@@ -106,10 +96,9 @@ class Entropy(Experiment):
         plan = self._plan()
         work = [(row, level, draw, plan) for level in plan.noise for draw in range(plan.draws) for row in plan.rows]
         cells: list[Cell] = []
-        for cell in shared(_run_job, work, self.n_jobs):
+        for cell in parallel_map(_run_job, work, self.n_jobs):
             cells.append(cell)
-            if progress is not None:
-                progress(f"{cell.noise:.0%} noise, draw {cell.draw}: entropy {cell.row}", len(cells) / len(work))
+            tell(progress, f"{cell.noise:.0%} noise, draw {cell.draw}: entropy {cell.row}", len(cells) / len(work))
         return _report(plan, cells)
 
     def _plan(self) -> Plan:

@@ -29,7 +29,7 @@ from isinglass.datasets import entity_attributes
 from isinglass.datasets.chunking import read_chunking
 from isinglass.errors import no_convergence_warnings
 from isinglass.estimators import ChainCRF
-from isinglass.experiments.experiment import Experiment, Progress, Report, register
+from isinglass.experiments.common.experiment import DataExperiment, Progress, Report, register, tell
 from isinglass.experiments.skipchain import f1_interval
 from isinglass.gradients import rule
 from isinglass.graph import FactorGraph, disjoint_union
@@ -47,7 +47,7 @@ L2, MIN_COUNT, ITERATIONS = 0.1, 2, 5
 
 @register
 @dataclass(frozen=True)
-class FatChain(Experiment):
+class FatChain(DataExperiment):
     """Parts of speech and chunks, apart, one after the other, and together.
 
     Parameters
@@ -56,13 +56,7 @@ class FatChain(Experiment):
         Fewer sentences and iterations.
     data : str, optional
         The folder of text/conll2000_train.txt.gz; else the one that ISINGLASS_DATA names.
-    n_jobs : int
-        Threads; values do not depend on them.
     """
-
-    quick: bool = False
-    data: str | None = None
-    n_jobs: int = 2
 
     name: ClassVar[str] = "fatchain"
     summary: ClassVar[str] = "parts of speech and chunks together: a factorial CRF beside chains"
@@ -81,14 +75,14 @@ class FatChain(Experiment):
             found.append({"row": row, "tags": right, "chunks": 100 * _share(Y_test, chunks),
                           "f1": 100 * span_f1(Y_test, chunks), "seconds": time.time() - began})  # fmt: skip
 
-        _tell(progress, "training chains", 0.0)
+        tell(progress, "training chains", 0.0)
         began = time.time()
         keep("chunks alone", None, self._chain(X, Y, most).predict(X_test), began)
         began, tagger = time.time(), self._chain(X, Z, most)
         guessed = tagger.predict(X_test)
         second = self._chain(_with_tags(X, Z), Y, most)
         keep("tags, then chunks", guessed, second.predict(_with_tags(X_test, guessed)), began)
-        _tell(progress, "training the fat chain", 0.2)
+        tell(progress, "training the fat chain", 0.2)
         began = time.time()
         fat = FatChainModel.fit(tagger.encode(X), Z, Y, most, self.n_jobs)
         keep("fat chain, bp", *fat.predict(tagger.encode(X_test)), began)
@@ -215,11 +209,6 @@ def _with_tags(X: Sequence[Any], tags: Labels) -> list[list[list[str]]]:
 def _share(truth: Labels, guess: Labels) -> float:
     pairs = [y == z for one, two in zip(truth, guess, strict=True) for y, z in zip(one, two, strict=True)]
     return sum(pairs) / len(pairs)
-
-
-def _tell(progress: Progress | None, what: str, share: float) -> None:
-    if progress is not None:
-        progress(what, share)
 
 
 def _report(

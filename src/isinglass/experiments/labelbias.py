@@ -26,7 +26,7 @@ import numpy as np
 
 from isinglass.errors import InputError, no_convergence_warnings
 from isinglass.estimators import HMM, MEMM, ChainCRF
-from isinglass.experiments.experiment import Experiment, Plot, Progress, Report, register, shared
+from isinglass.experiments.common.experiment import Experiment, Plot, Progress, Report, parallel_map, register, tell
 from isinglass.metrics import sequence_accuracy
 from isinglass.typing import FloatArray
 from isinglass.validation import number, whole_number
@@ -74,10 +74,9 @@ class LabelBias(Experiment):
         n_train, n_test = (500, 500) if self.quick else (2000, 500)
         work = [(level, draw, n_train, n_test) for level in levels for draw in range(draws)]
         found = []
-        for i, one in enumerate(shared(errors, work, self.n_jobs)):
+        for i, one in enumerate(parallel_map(errors, work, self.n_jobs)):
             found.append(one)
-            if progress is not None:
-                progress(f"noise {work[i][0]:.3g}", (i + 1) / len(work))
+            tell(progress, f"noise {work[i][0]:.3g}", (i + 1) / len(work))
         values = np.array([[one[name] for name in _MODELS] for one in found])
         return _report(values.reshape(len(levels), draws, len(_MODELS), 2), levels, n_train, n_test)
 

@@ -25,8 +25,8 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from isinglass import losses
-from isinglass.errors import InputError, no_convergence_warnings
-from isinglass.experiments.experiment import Experiment, Plot, Progress, Report, register
+from isinglass.errors import no_convergence_warnings
+from isinglass.experiments.common.experiment import Experiment, Plot, Progress, Report, chosen_rows, register, tell
 from isinglass.gradients import rule
 from isinglass.graph import grid_graph
 from isinglass.inference import Algorithm, BeliefPropagation, ConvexFreeEnergy, TreeReweighted
@@ -83,8 +83,7 @@ class Scaling(Experiment):
         for i, name in enumerate(names):
             found[name] = []
             for j, side in enumerate(sides):
-                if progress is not None:
-                    progress(f"{name}: side {side}", (i + j / len(sides)) / len(names))
+                tell(progress, f"{name}: side {side}", (i + j / len(sides)) / len(names))
                 found[name].append(measured(METHODS[name], side))
                 if found[name][-1]["seconds"] > LIMIT:
                     break
@@ -92,10 +91,7 @@ class Scaling(Experiment):
 
     def _names(self) -> tuple[str, ...]:
         short = {name.split(",")[0]: name for name in METHODS}
-        rows = tuple(short) if self.rows is None else tuple(dict.fromkeys(self.rows))
-        if not rows or not set(rows) <= set(short):
-            raise InputError("rows", f"some of {', '.join(short)}", ", ".join(map(repr, rows)) or "none")
-        return tuple(short[row] for row in rows)
+        return tuple(short[row] for row in chosen_rows(self.rows, tuple(short), tuple(short)))
 
 
 def image_model(side: int) -> Potentials:

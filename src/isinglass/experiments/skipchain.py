@@ -26,7 +26,7 @@ from scipy.sparse import csr_array
 from isinglass.datasets import entity_attributes, load_wnut17
 from isinglass.errors import no_convergence_warnings
 from isinglass.estimators import ChainCRF, GraphCRF
-from isinglass.experiments.experiment import Experiment, Progress, Report, register
+from isinglass.experiments.common.experiment import DataExperiment, Progress, Report, register, tell
 from isinglass.inference import BeliefPropagation
 from isinglass.metrics import SpanScores, span_scores, spans
 from isinglass.typing import Array, IntArray
@@ -38,7 +38,7 @@ _BP = BeliefPropagation(tol=1e-6, max_iter=200)
 
 @register
 @dataclass(frozen=True)
-class SkipChain(Experiment):
+class SkipChain(DataExperiment):
     """Named entities by a chain and by a skip-chain.
 
     Parameters
@@ -47,13 +47,7 @@ class SkipChain(Experiment):
         A fifth of the training sentences, and fewer iterations.
     data : str, optional
         The folder of text/wnut17_train.txt.gz; else the one that ISINGLASS_DATA names.
-    n_jobs : int
-        Threads; values do not depend on them.
     """
-
-    quick: bool = False
-    data: str | None = None
-    n_jobs: int = 2
 
     name: ClassVar[str] = "skipchain"
     summary: ClassVar[str] = "named entities: F1 of a chain and of a skip-chain CRF"
@@ -73,7 +67,7 @@ class SkipChain(Experiment):
                           "converged": fitted.history_[-1].converged_share})  # fmt: skip
             guesses.append(guess)
 
-        _tell(progress, "training the chain", 0.0)
+        tell(progress, "training the chain", 0.0)
         began, X, X_test = time.time(), _attributes(words), _attributes(held_out)
         chain = ChainCRF(
             l2=L2, state_features="all", min_count=MIN_COUNT, decoder="mpm", max_iter=most, n_jobs=self.n_jobs
@@ -82,7 +76,7 @@ class SkipChain(Experiment):
         numbers = {label: i for i, label in enumerate(chain.classes_)}
         codes = [np.array([numbers[y] for y in labels]) for labels in Y]
         for i, row in enumerate(("chain, bp", "skip-chain, bp")):
-            _tell(progress, f"training {row}", (1 + i) / 3)
+            tell(progress, f"training {row}", (1 + i) / 3)
             began, skip = time.time(), row.startswith("skip")
             crf = GraphCRF(_BP, loss="cl", gradient="envelope", l2=L2, n_states=len(numbers), max_iter=most,
                            n_jobs=self.n_jobs)  # fmt: skip
@@ -172,11 +166,6 @@ def _scores(truth: Words, guess: Words) -> dict[str, float]:
 def _fit(crf: Any, X: Any, Y: Any) -> Any:
     with no_convergence_warnings():
         return crf.fit(X, Y)
-
-
-def _tell(progress: Progress | None, what: str, share: float) -> None:
-    if progress is not None:
-        progress(what, share)
 
 
 def _report(found: list[dict[str, Any]], interval: tuple[float, float, float], parts: Any, most: int) -> Report:

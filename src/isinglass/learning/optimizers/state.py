@@ -1,6 +1,6 @@
-"""The complete state of an optimiser between two iterations: plain numbers and arrays, saved without pickle.
+"""The complete state of an optimizer between two iterations: plain numbers and arrays, saved without pickle.
 
-An optimiser is a pure function from a state to the next one. Whoever keeps a state can therefore go on from it, in the
+An optimizer is a pure function from a state to the next one. Whoever keeps a state can therefore go on from it, in the
 same process or after the file was read again, and gets the same bits. The file is one of `isinglass.io.arrays`, not
 compressed, with an array `state.<field>` for each field; lists of vectors are the rows of a matrix.
 """
@@ -40,7 +40,7 @@ class State:
     Attributes
     ----------
     optimiser : str
-        The name of the optimiser whose state this is.
+        The name of the optimizer whose state this is.
     x : array (n,)
         The current point. Arrays of a state are never changed in place.
     iteration, evaluations : int

@@ -55,7 +55,7 @@ class Training:
     l2 : float
         Weight of the squared parameters against the sum of the losses of all images.
     grid : tuple of float
-        What l2 is chosen from, largest first, where that is asked for (`isinglass.experiments.selection`).
+        What l2 is chosen from, largest first, where that is asked for (`isinglass.experiments.common.selection`).
     max_iter : int
         Of L-BFGS.
     tol : float
@@ -69,6 +69,17 @@ class Training:
     tol: float = 1e-7
     most: int = 300
     grid: tuple[float, ...] = (100.0, 10.0, 1.0, 0.1, 0.01, 0.001)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What an experiment on digits runs."""
+
+    rows: tuple[str, ...]
+    noise: tuple[float, ...]
+    draws: int
+    images: int  # of each digit, for training and for testing
+    training: Training
 
 
 @dataclass(frozen=True, eq=False)
