@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from types import MappingProxyType
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,7 +17,7 @@ from isinglass.graph.elimination.cost import exact_cost
 from isinglass.graph.factor_graph import FactorGraph, FactorGroup, describe, disjoint_union, union_groups
 from isinglass.graph.views import View
 from isinglass.segments import sum_rows
-from isinglass.typing import Array, IntArray
+from isinglass.typing import Array, DType, IntArray
 from isinglass.validation import (
     Evidence,
     assignments,
@@ -166,11 +165,11 @@ class Potentials:
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"Potentials cannot be changed; build new ones (tried to set {name!r})")
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         return (Potentials._build, (self.graph, self.groups, self.table_ids, dict(self.evidence)))
 
     @property
-    def dtype(self) -> np.dtype[Any]:
+    def dtype(self) -> DType:
         """float64, or complex128 for derivatives by a complex step."""
         return np.result_type(np.float64, *(g.dtype for g in self.groups))
 

@@ -114,7 +114,7 @@ def number(value: object, argument: str, minimum: float, below: float) -> float:
 
 
 def array_of(
-    values: Any, argument: str, expected: str, masked: str = "fill in or drop what is masked", ragged: str = ""
+    values: object, argument: str, expected: str, masked: str = "fill in or drop what is masked", ragged: str = ""
 ) -> Array:
     """Convert to an array; lists that form none are refused, and masked values, which would be taken as they are.
 
@@ -140,7 +140,7 @@ def array_of(
         raise InputError(argument, expected, "values that do not form an array", ragged) from None
 
 
-def real_numbers(values: Any, argument: str, expected: str, remedy: str = "") -> FloatArray:
+def real_numbers(values: object, argument: str, expected: str, remedy: str = "") -> FloatArray:
     """Convert to a float64 array; text, complex numbers and masked values are refused, inf and nan are not.
 
     Examples

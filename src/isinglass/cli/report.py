@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from io import UnsupportedOperation
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self, TextIO
 
 from isinglass.errors import CacheWarning, ConvergenceWarning, InputError
 
@@ -133,7 +133,7 @@ def emit(output: str | bytes, path: str | None) -> None:
         raise OSError(error.errno, error.strerror, path) from error
 
 
-def json_text(value: Any, indent: int | None = None) -> str:
+def json_text(value: object, indent: int | None = None) -> str:
     r"""Write strict JSON: what is not finite becomes null, NumPy's arrays and numbers become lists and numbers.
 
     Examples
@@ -144,7 +144,7 @@ def json_text(value: Any, indent: int | None = None) -> str:
     return json.dumps(_finite(value), indent=indent, allow_nan=False) + "\n"
 
 
-def _finite(value: Any) -> Any:
+def _finite(value: object) -> object:
     if hasattr(value, "tolist"):  # NumPy, which is not imported for this
         value = value.tolist()
     if isinstance(value, dict):
@@ -190,11 +190,18 @@ def plain_warnings() -> Iterator[None]:
     """Show a warning of the library as one line; leave other warnings to Python."""
     shown = warnings.showwarning
 
-    def show(message: Warning | str, category: type[Warning], *rest: Any, **more: Any) -> None:
+    def show(
+        message: Warning | str,
+        category: type[Warning],
+        filename: str,
+        lineno: int,
+        file: TextIO | None = None,
+        line: str | None = None,
+    ) -> None:
         if issubclass(category, ConvergenceWarning | CacheWarning):
             say(f"warning: {message}")
         else:
-            shown(message, category, *rest, **more)
+            shown(message, category, filename, lineno, file, line)
 
     with warnings.catch_warnings():
         warnings.showwarning = show

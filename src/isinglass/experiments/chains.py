@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -38,7 +38,7 @@ from isinglass.experiments.common.statistics import holm, p_value
 from isinglass.inference import infer
 from isinglass.losses import BeliefLoss
 from isinglass.models import chain_model
-from isinglass.typing import FloatArray, IntArray
+from isinglass.typing import FloatArray, IntArray, JsonObject
 from isinglass.validation import whole_number
 
 LENGTH, GROUP, CHANGED = 50, 10, 5
@@ -187,7 +187,7 @@ def _report(rows: tuple[str, ...], sizes: Sequence[int], found: FloatArray, test
         *(f"{world}: {text}" for world, text in zip(WORLDS, map(_verdict, tests), strict=True)),
         "published: figures only, whose values did not survive",
     ]
-    data: dict[str, Any] = {
+    data: JsonObject = {
         "experiment": "chains",
         "worlds": list(WORLDS),
         "losses": list(rows),
@@ -209,7 +209,7 @@ def _report(rows: tuple[str, ...], sizes: Sequence[int], found: FloatArray, test
     return Report(title, ["data", "loss", *map(str, sizes)], table, notes, data, plots=plots)
 
 
-def _tests(rows: tuple[str, ...], errors: FloatArray) -> list[dict[str, Any]]:
+def _tests(rows: tuple[str, ...], errors: FloatArray) -> list[JsonObject]:
     """Compare each two losses at the largest size in one world, paired over repetitions; errors (draws, rows)."""
     pairs = list(combinations(range(len(rows)), 2))
     adjusted = holm([p_value(errors[:, a], errors[:, b]) for a, b in pairs]) if pairs else np.zeros(0)
@@ -221,7 +221,7 @@ def _tests(rows: tuple[str, ...], errors: FloatArray) -> list[dict[str, Any]]:
     return found
 
 
-def _verdict(tests: list[dict[str, Any]]) -> str:
+def _verdict(tests: list[JsonObject]) -> str:
     """Say which losses beat which."""
     sure = [test for test in tests if test["p"] < P]
     if not sure:

@@ -18,7 +18,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -32,7 +32,7 @@ from isinglass.inference.free_energy.algorithm import SOLVERS
 from isinglass.learning.objective import with_entropy
 from isinglass.learning.optimizers import Lbfgs
 from isinglass.potentials import Potentials
-from isinglass.typing import FloatArray
+from isinglass.typing import Array, FloatArray, JsonObject
 
 COUNTS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 64, 128)
 QUICK_MOST = 64
@@ -220,7 +220,7 @@ def _row(curve: Curve) -> list[str]:
     return [curve.entropy, curve.solver, *counts, f"{curve.errors[-1]:.1e}", f"{each:.1f}", seconds]
 
 
-def _measured(curve: Curve) -> dict[str, Any]:
+def _measured(curve: Curve) -> JsonObject:
     steps = [
         {"iterations": one.iterations, "error": error, "residual": one.residual, "energy": one.energy,
          "seconds": one.seconds}
@@ -239,7 +239,7 @@ def _visible(curve: Curve) -> tuple[list[float], list[float]]:
     return [x for x, _ in points], [y for _, y in points]
 
 
-def _pictures(curves: list[Curve], size: tuple[int, int], labels: int) -> dict[str, list[tuple[str, Any]]]:
+def _pictures(curves: list[Curve], size: tuple[int, int], labels: int) -> dict[str, list[tuple[str, Array]]]:
     """Return mean labels on the way of the primal algorithm, a row for each entropy: figure 4.2."""
     ways = [{one.iterations: one.beliefs for one in curve.iterates} for curve in curves if curve.solver == "primal"]
     shown = [count for count in SHOWN if ways and all(count in way for way in ways)]

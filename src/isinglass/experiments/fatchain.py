@@ -19,7 +19,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -29,19 +29,22 @@ from isinglass.datasets import entity_attributes
 from isinglass.datasets.chunking import read_chunking
 from isinglass.errors import no_convergence_warnings
 from isinglass.estimators import ChainCRF
+from isinglass.estimators.sequence.features import Encoded
 from isinglass.experiments.common.experiment import DataExperiment, Progress, Report, register, tell
 from isinglass.experiments.skipchain import f1_interval
 from isinglass.gradients import rule
 from isinglass.graph import FactorGraph, disjoint_union
 from isinglass.inference import BeliefPropagation, infer
+from isinglass.io.conll import Sentence
 from isinglass.learning.objective import Objective
 from isinglass.learning.optimizers import Lbfgs
 from isinglass.learning.total import Total, blocks
 from isinglass.metrics import span_f1
 from isinglass.models import Model, NodeTerm, SharedTerm
-from isinglass.typing import FloatArray, IntArray
+from isinglass.typing import FloatArray, IntArray, JsonObject
 
 Labels = Sequence[Sequence[str]]
+Attributes = list[list[list[str]]]  # of each token of each sentence
 L2, MIN_COUNT, ITERATIONS = 0.1, 2, 5
 
 
@@ -66,7 +69,7 @@ class FatChain(DataExperiment):
         n_train, n_test, most = (100, 300, 30) if self.quick else (1000, 1000, 60)
         train, test = read_chunking("train", self.data)[:n_train], read_chunking("test", self.data)[:n_test]
         (X, Z, Y), (X_test, Z_test, Y_test) = _layers(train), _layers(test)
-        found: list[dict[str, Any]] = []
+        found: list[JsonObject] = []
         guesses: list[Labels] = []
 
         def keep(row: str, tags: Labels | None, chunks: Labels, began: float) -> None:
@@ -89,7 +92,7 @@ class FatChain(DataExperiment):
         intervals = [f1_interval(Y_test, other, guesses[-1]) for other in guesses[:-1]]
         return _report(found, intervals, fat, n_train, n_test, most)
 
-    def _chain(self, X: Any, Y: Labels, most: int) -> ChainCRF:
+    def _chain(self, X: Attributes, Y: Labels, most: int) -> ChainCRF:
         chain = ChainCRF(
             loss="ucl",
             l2=L2,
@@ -124,7 +127,7 @@ class FatChainModel:
     algorithm: ClassVar[BeliefPropagation] = BeliefPropagation(iterations=ITERATIONS, schedule="flooding")
 
     @classmethod
-    def fit(cls, data: Any, Z: Labels, Y: Labels, most: int, n_jobs: int) -> FatChainModel:
+    def fit(cls, data: Encoded, Z: Labels, Y: Labels, most: int, n_jobs: int) -> FatChainModel:
         """Learn from encoded tokens and the labels of both layers."""
         names = tuple(sorted({label for one in layer for label in one}) for layer in (Z, Y))
         counts = np.bincount(data.X.indices, minlength=data.X.shape[1])
@@ -139,7 +142,7 @@ class FatChainModel:
         fat.theta, fat.objective = found.x, found.value
         return fat
 
-    def model(self, data: Any, sentences: Sequence[int]) -> Model:
+    def model(self, data: Encoded, sentences: Sequence[int]) -> Model:
         """Compile some sentences; a graph with 2 T variables each: parts of speech, then chunk labels."""
         k, m = map(len, self.classes)
         offsets = data.offsets
@@ -159,7 +162,7 @@ class FatChainModel:
         one, two = ({label: i for i, label in enumerate(layer)} for layer in self.classes)
         return np.array([c for z, y in zip(Z, Y, strict=True) for c in [*map(one.get, z), *map(two.get, y)]], np.int64)
 
-    def predict(self, data: Any) -> tuple[list[list[str]], list[list[str]]]:
+    def predict(self, data: Encoded) -> tuple[list[list[str]], list[list[str]]]:
         """Return the labels of both layers, each the most probable by its belief."""
         found: tuple[list[list[str]], list[list[str]]] = ([], [])
         for block in blocks(2 * np.diff(data.offsets)):
@@ -190,13 +193,13 @@ def ladder(n: int, k: int, m: int) -> FactorGraph:
     return FactorGraph([k] * n + [m] * n, [*unary, *along, *((i, n + i) for i in range(n))])
 
 
-def _layers(sentences: Sequence[Any]) -> tuple[list[list[list[str]]], list[list[str]], list[list[str]]]:
+def _layers(sentences: Sequence[Sentence]) -> tuple[Attributes, list[list[str]], list[list[str]]]:
     """Return attributes of words, parts of speech and chunk labels."""
     words, tags, chunks = ([[token[i] for token in one] for one in sentences] for i in range(3))
     return [entity_attributes(one) for one in words], tags, chunks
 
 
-def _with_tags(X: Sequence[Any], tags: Labels) -> list[list[list[str]]]:
+def _with_tags(X: Attributes, tags: Labels) -> Attributes:
     """Add the parts of speech of three tokens to the attributes."""
     found = []
     for one, z in zip(X, tags, strict=True):
@@ -212,7 +215,7 @@ def _share(truth: Labels, guess: Labels) -> float:
 
 
 def _report(
-    found: list[dict[str, Any]],
+    found: list[JsonObject],
     intervals: list[tuple[float, float, float]],
     fat: FatChainModel,
     n_train: int,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from isinglass.datasets import noisy_digits
 from isinglass.errors import InputError
@@ -17,6 +17,7 @@ from isinglass.experiments.common.experiment import Experiment, Plot, Progress, 
 from isinglass.experiments.common.methods import SWEEPS, Training, checked_method, error, inference_of, predict
 from isinglass.experiments.common.statistics import mean_and_error
 from isinglass.experiments.digits import trained
+from isinglass.typing import JsonObject
 from isinglass.validation import number, whole_number
 
 TESTED = tuple(range(1, 11))
@@ -94,7 +95,7 @@ def _report(rows: tuple[str, ...], level: float, found: list[dict[str, list[floa
     table = [[row, *(_marked(row, k, value) for k, value in zip(TESTED, means[row], strict=True))] for row in rows]
     title = f"Digits at {level:.0%} noise: test error after 1-10 sweeps (draws: {len(found)})"
     notes = ["[ ]: as many sweeps as in training", "published: a figure only, whose values did not survive"]
-    data: dict[str, Any] = {
+    data: JsonObject = {
         "experiment": "iterations",
         "noise": level,
         "draws": len(found),

@@ -20,7 +20,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -32,6 +32,7 @@ from isinglass.graph import grid_graph
 from isinglass.inference import Algorithm, BeliefPropagation, ConvexFreeEnergy, TreeReweighted
 from isinglass.losses import BeliefLoss
 from isinglass.potentials import Potentials
+from isinglass.typing import JsonObject
 
 SIDES = (16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512)
 QUICK_SIDES = (16, 32, 64, 128)
@@ -79,7 +80,7 @@ class Scaling(Experiment):
     def run(self, progress: Progress | None = None) -> Report:
         """Time every method at every size."""
         names, sides = self._names(), QUICK_SIDES if self.quick else SIDES
-        found: dict[str, list[dict[str, Any]]] = {}
+        found: dict[str, list[JsonObject]] = {}
         for i, name in enumerate(names):
             found[name] = []
             for j, side in enumerate(sides):
@@ -106,7 +107,7 @@ def image_model(side: int) -> Potentials:
     return Potentials.from_groups(grid_graph(side, side, 2), [fields, 0.5 * np.eye(2)[None]])
 
 
-def measured(method: Method, side: int) -> dict[str, Any]:
+def measured(method: Method, side: int) -> JsonObject:
     """Return the least time of a loss and its gradient, and how the inference went."""
     potentials, loss = image_model(side), losses.make("ucl")
     assert isinstance(loss, BeliefLoss)
@@ -125,7 +126,7 @@ def measured(method: Method, side: int) -> dict[str, Any]:
     }
 
 
-def timed(work: Callable[[], Any], clock: Callable[[], float] = time.process_time) -> list[float]:
+def timed(work: Callable[[], object], clock: Callable[[], float] = time.process_time) -> list[float]:
     """Return the seconds of several runs: more of short ones."""
     times: list[float] = []
     while len(times) < LEAST_RUNS or (len(times) < RUNS and sum(times) < ENOUGH):
@@ -149,7 +150,7 @@ def exponent(sizes: Sequence[float], seconds: Sequence[float]) -> float:
     return float(np.polyfit(np.log(sizes[-half:]), np.log(seconds[-half:]), 1)[0])
 
 
-def _report(found: dict[str, list[dict[str, Any]]], sides: Sequence[int]) -> Report:
+def _report(found: dict[str, list[JsonObject]], sides: Sequence[int]) -> Report:
     exponents = {
         name: exponent([run["variables"] for run in runs], [run["seconds"] for run in runs])
         for name, runs in found.items()
@@ -172,5 +173,5 @@ def _report(found: dict[str, list[dict[str, Any]]], sides: Sequence[int]) -> Rep
     return Report("One loss and its gradient on square grids", ["pixels", *found], rows, notes, data, plots=plots)
 
 
-def _milliseconds(runs: list[dict[str, Any]], side: int) -> str:
+def _milliseconds(runs: list[JsonObject], side: int) -> str:
     return next((f"{1e3 * run['seconds']:.1f}" for run in runs if run["side"] == side), "-")

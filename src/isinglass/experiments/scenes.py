@@ -23,7 +23,7 @@ import os
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -35,7 +35,7 @@ from isinglass.experiments.common.statistics import p_value
 from isinglass.features import ImageFeatures
 from isinglass.inference import BeliefPropagation, ConvexFreeEnergy
 from isinglass.learning.optimizers import Lbfgs
-from isinglass.typing import Array, FloatArray
+from isinglass.typing import Array, FloatArray, JsonObject
 
 ROWS = ("pseudo", "baseline", "uquad", "uquad + entropy", "uquad-1", "uquad-2", "ucl", "ucl-1", "ucl-2")
 QUICK_ROWS = ("pseudo", "baseline", "uquad-1", "ucl-1")
@@ -87,7 +87,7 @@ class _Scenes(Experiment):
     def _load(self) -> Photographs:
         raise NotImplementedError
 
-    def _report(self, found: list[dict[str, Any]], data: Photographs) -> Report:
+    def _report(self, found: list[JsonObject], data: Photographs) -> Report:
         base = next((one for one in found if one["row"] == "baseline"), None)
         table = []
         for one in found:
@@ -156,7 +156,7 @@ class Horses(_Scenes):
 class Fitted:
     """A trained method: an estimator, the seconds it took, and its last gradient relative to the objective."""
 
-    crf: Any
+    crf: GridCRF
     seconds: float
     gradient: float
 
@@ -224,7 +224,7 @@ def _first(row: str) -> tuple[str | None, float]:
     return "baseline", 1.0 if "-" in row else INNER
 
 
-def _tested(row: str, fitted: Fitted, X: FloatArray, Y: Array) -> dict[str, Any]:
+def _tested(row: str, fitted: Fitted, X: FloatArray, Y: Array) -> JsonObject:
     """Return what is measured on test images, over labelled pixels, and the predicted labels."""
     beliefs = fitted.crf.predict_marginals(X)
     labels, seen = beliefs.argmax(axis=-1), Y >= 0

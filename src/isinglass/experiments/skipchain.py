@@ -29,7 +29,7 @@ from isinglass.estimators import ChainCRF, GraphCRF
 from isinglass.experiments.common.experiment import DataExperiment, Progress, Report, register, tell
 from isinglass.inference import BeliefPropagation
 from isinglass.metrics import SpanScores, span_scores, spans
-from isinglass.typing import Array, IntArray
+from isinglass.typing import Array, IntArray, JsonObject
 
 Words = Sequence[Sequence[str]]
 L2, MIN_COUNT = 0.1, 2
@@ -57,10 +57,10 @@ class SkipChain(DataExperiment):
         given = load_wnut17(self.data)
         n, most = (len(given.Y_train) // 5, 60) if self.quick else (len(given.Y_train), 150)
         words, Y, held_out = given.words_train[:n], given.Y_train[:n], given.words_test
-        found: list[dict[str, Any]] = []
+        found: list[JsonObject] = []
         guesses: list[list[list[str]]] = []
 
-        def keep(row: str, fitted: Any, guess: list[list[str]], began: float) -> None:
+        def keep(row: str, fitted: ChainCRF | GraphCRF, guess: list[list[str]], began: float) -> None:
             right = linked_right(held_out, given.Y_test, guess)
             found.append({"row": row, **_scores(given.Y_test, guess), "linked": right, "seconds": time.time() - began,
                           "objective": fitted.objective_, "iterations": fitted.n_iter_,
@@ -126,7 +126,7 @@ def f1_interval(truth: Words, one: Words, two: Words, draws: int = 2000) -> tupl
     counts = np.array([[_counts(y, a), _counts(y, b)] for y, a, b in zip(truth, one, two, strict=True)])
     generator = np.random.default_rng(0)
 
-    def difference(rows: Any) -> float:
+    def difference(rows: IntArray | slice) -> float:
         (a, b) = (SpanScores(*sums).f1 for sums in counts[rows].sum(axis=0).tolist())
         return b - a
 
@@ -144,7 +144,9 @@ def _attributes(words: Words) -> list[list[list[str]]]:
     return [entity_attributes(one) for one in words]
 
 
-def _graphs(chain: ChainCRF, words: Words, X: Any, skip: bool) -> list[tuple[csr_array, IntArray, Array]]:
+def _graphs(
+    chain: ChainCRF, words: Words, X: list[list[list[str]]], skip: bool
+) -> list[tuple[csr_array, IntArray, Array]]:
     """Lay sentences out as graphs, with the attributes that the chain has weights for; edges are of two types."""
     data, features = chain.encode(X), chain.model_.features
     columns = data.X[:, np.flatnonzero(np.diff(features.first))]
@@ -168,7 +170,9 @@ def _fit(crf: Any, X: Any, Y: Any) -> Any:
         return crf.fit(X, Y)
 
 
-def _report(found: list[dict[str, Any]], interval: tuple[float, float, float], parts: Any, most: int) -> Report:
+def _report(
+    found: list[JsonObject], interval: tuple[float, float, float], parts: Sequence[tuple[Words, Words]], most: int
+) -> Report:
     rows = [[one["row"], *(f"{one[key]:.2f}" for key in ("precision", "recall", "f1")), f"{100 * one['linked']:.1f}",
              f"{one['objective']:.2f}", f"{one['seconds']:.0f}"] for one in found]  # fmt: skip
     counts = [sum(len(links(one)) for one in words) for words, _ in parts]

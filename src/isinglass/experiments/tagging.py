@@ -9,8 +9,9 @@ same attributes (L-BFGS, c2 = 1) is in the notes.
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -19,6 +20,7 @@ from isinglass.errors import no_convergence_warnings
 from isinglass.estimators import ChainCRF
 from isinglass.experiments.common.experiment import DataExperiment, Progress, Report, register, tell
 from isinglass.metrics import sequence_accuracy, span_scores
+from isinglass.typing import Array, JsonObject
 
 
 @register
@@ -88,7 +90,7 @@ class LettersExperiment(DataExperiment):
         folds, most = ((1,), 50) if self.quick else (range(1, 8), 100)
         X, Y = letters.part(*folds)
         X_test, Y_test = letters.part(0)
-        found: list[dict[str, Any]] = []
+        found: list[JsonObject] = []
         for i, row in enumerate(("letters alone", "chain")):
             tell(progress, f"training {row}", i / 2)
             alone = row == "letters alone"
@@ -110,7 +112,7 @@ class LettersExperiment(DataExperiment):
         return Report(title, ["model", "letters", "words", "seconds"], rows, notes, data, {})
 
 
-def _trained(crf: ChainCRF, X: Any, Y: Any) -> tuple[ChainCRF, float]:
+def _trained(crf: ChainCRF, X: Sequence[object], Y: Sequence[object]) -> tuple[ChainCRF, float]:
     """Fit, and return the seconds that it took."""
     began = time.perf_counter()
     with no_convergence_warnings():
@@ -118,6 +120,6 @@ def _trained(crf: ChainCRF, X: Any, Y: Any) -> tuple[ChainCRF, float]:
     return crf, time.perf_counter() - began
 
 
-def _single(sequences: Any) -> list[Any]:
+def _single(sequences: Sequence[Array]) -> list[Array]:
     """Cut sequences into tokens of their own."""
     return [one[i : i + 1] for one in sequences for i in range(len(one))]

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -191,7 +191,7 @@ class FactorGraph:
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"a FactorGraph cannot be changed; build a new one (tried to set {name!r})")
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         parts = (self.cards, self.groups, self.variable_component, self.factor_component, self.n_components)
         return (FactorGraph._build, parts)
 

@@ -20,7 +20,7 @@ from isinglass.errors import InputError
 from isinglass.graph.factor_graph import FactorGraph, FactorGroup
 from isinglass.models.checks import edge_list, examples_of, matrix, stacked, states
 from isinglass.models.model import Model
-from isinglass.models.products import Matrix
+from isinglass.models.products import Features, Matrix
 from isinglass.models.symmetry import SymmetricTerm, feature_numbers
 from isinglass.models.terms import EdgeTerm, NodeTerm, SharedTerm, Term
 from isinglass.typing import IntArray
@@ -168,7 +168,7 @@ def _check_example(example: Any, wanted: bool | None, argument: str) -> Example:
     return Example(nodes, edges, _edge_rows(example[2], len(edges), f"{argument}: edge_features"))
 
 
-def _edge_rows(values: Any, n_edges: int, argument: str) -> Matrix:
+def _edge_rows(values: Features, n_edges: int, argument: str) -> Matrix:
     """Check the features of edges: a row for each."""
     features = matrix(values, argument, "edges, features")
     if features.shape[0] != n_edges:

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from math import prod
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from isinglass.errors import InputError
 from isinglass.graph.factor_graph import FactorGraph, FactorGroup, describe
-from isinglass.models.placement import Block, Spread, is_whole, place, selection
+from isinglass.models.placement import SliceMap, SparseMap, is_whole, place, selection
 from isinglass.models.terms import Kind, Term
 from isinglass.potentials import Potentials
 from isinglass.typing import Array, IntArray, Mask
@@ -28,7 +28,7 @@ class _Part(NamedTuple):
 
     term: Term
     where: slice
-    placed: Block | Spread
+    placed: SliceMap | SparseMap
 
 
 class _Group(NamedTuple):
@@ -108,7 +108,7 @@ class Model:
         self._groups = [group for _, group in made]
         self._evidence: Evidence | None = None  # of earlier potentials: read-only, and known to be right
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         return (Model, (self.graph, self._terms))
 
     @property

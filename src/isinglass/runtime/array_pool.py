@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import weakref
 from threading import RLock
-from typing import Any
 
 import numpy as np
 
-from isinglass.typing import Array
+from isinglass.typing import Array, DType
 
 LIMIT = 2**28
 
@@ -20,7 +19,7 @@ class Pool:
     """Free arrays by shape and dtype."""
 
     def __init__(self) -> None:
-        self.free: dict[Any, list[Array]] = {}
+        self.free: dict[tuple[tuple[int, ...], str], list[Array]] = {}
         self.lock = RLock()  # the garbage collector may give something back while this thread takes something
 
     @property
@@ -28,7 +27,7 @@ class Pool:
         """What the free arrays take; counted anew, so that no interruption can make it wrong."""
         return sum(len(some) * some[0].nbytes for some in (self.free[key] for key in list(self.free)) if some)
 
-    def take(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+    def take(self, shape: tuple[int, ...], dtype: DType) -> Array:
         """Return an array with anything in it."""
         with self.lock:
             some = self.free.get((shape, dtype.str))

@@ -11,12 +11,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import Future
 from threading import Thread, current_thread, main_thread
-from typing import Any, TypeVar
+from typing import TypeVar
 
 T = TypeVar("T")
 
 
-def interruptible(function: Callable[..., T], *arguments: Any) -> T:
+def interruptible(function: Callable[..., T], *arguments: object) -> T:
     """Call a function that leaves the interpreter's lock to others, so that Ctrl-C is heard meanwhile.
 
     After a Ctrl-C the function goes on in the background until it returns, and nobody looks at what it finds; so it
@@ -35,7 +35,7 @@ def interruptible(function: Callable[..., T], *arguments: Any) -> T:
     return answer.result()
 
 
-def _answer(answer: Future[T], function: Callable[..., T], arguments: tuple[Any, ...]) -> None:
+def _answer(answer: Future[T], function: Callable[..., T], arguments: tuple[object, ...]) -> None:
     try:
         answer.set_result(function(*arguments))
     except BaseException as error:

@@ -161,7 +161,7 @@ class Minimum:
         self._warn_of_what_is_left(float(self.derivative.left.max(initial=0.0)))
         logs = [np.log(np.where(b.real > 0, b, 1)) for b in (self.p, self.q)]
         zp, zq = z_bar[shape.state_component] * self.p, z_bar[shape.entry_component] * self.q
-        tables = problem.spread(zp - dp, zq - dq)
+        tables = problem.to_tables(zp - dp, zq - dq)
         for g, (group, _) in enumerate(iter_groups(problem.potentials.graph)):
             if group.arity == 0:
                 tables[g] = z_bar[problem.potentials.graph.factor_component[group.factors]]

@@ -8,7 +8,7 @@ starts each time from the last beliefs.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,6 +16,9 @@ from isinglass.inference.algorithm import Progress
 from isinglass.inference.free_energy.linear.system import STEP, Factor, factor_for
 from isinglass.inference.free_energy.problem import FLOOR, INSIDE, LOWEST, Problem, inside
 from isinglass.typing import Array, FloatArray, IntArray
+
+if TYPE_CHECKING:
+    from isinglass.kernels.numba.free_energy.newton import Blocks
 
 RIDGES = (0.0, *(10.0**k for k in range(-14, 1)))
 SOUND = 1e-6  # a larger ridge means that the matrix is not positive definite
@@ -301,7 +304,7 @@ class _Beliefs:
         return float(np.ptp(cost)) if len(cost) else 0.0
 
 
-def _room_sizes(blocks: Any) -> tuple[int, ...]:
+def _room_sizes(blocks: Blocks) -> tuple[int, ...]:
     """Return the sizes of the working memory of a link."""
     card = int(blocks.cards.max(initial=1))
     if not len(blocks.kind):

@@ -8,7 +8,7 @@ that everything of a component is side by side, and its numbers do not depend on
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -81,7 +81,7 @@ class Problem:
         """Number of components."""
         return len(self.shape.blocks.first_variable) - 1
 
-    def start(self, variables: Array | None = None, factors: Array | None = None) -> tuple[Any, Any]:
+    def start(self, variables: Array | None = None, factors: Array | None = None) -> tuple[Array, Array]:
         """Return beliefs to begin with: uniform over what is left, or given ones (flat), moved into the interior.
 
         Given ones are left out in components in which some region has most of them on what hard zeros or evidence
@@ -113,7 +113,7 @@ class Problem:
         return np.asarray(total - self.constant)
 
     def beliefs(self, p: Array, q: Array) -> tuple[Array, Array]:
-        """Spread beliefs over the flat arrays of results; what was removed has none."""
+        """Return the flat beliefs of variables and factors, as results hold them; zero for what was removed."""
         graph = self.potentials.graph
         variables = np.zeros(int(first_states(graph)[-1]), p.dtype)
         factors = np.zeros(belief_entries(graph), p.dtype)
@@ -127,8 +127,8 @@ class Problem:
         move_unary_bars(self.potentials.graph, factors_bar, variables)
         return variables[self.shape.state_at], factors_bar[self.shape.entry_at]
 
-    def spread(self, by_p: Array, by_q: Array) -> list[Array]:
-        """Spread derivatives by v over the tables of factors, (factors, k_1, ..., k_r) for each group."""
+    def to_tables(self, by_p: Array, by_q: Array) -> list[Array]:
+        """Return derivatives by v as tables of factors, (factors, k_1, ..., k_r) for each group."""
         graph, layout = self.potentials.graph, layout_of(self.potentials.graph)
         states = np.zeros(int(first_states(graph)[-1]), by_p.dtype)
         entries = np.zeros(belief_entries(graph), by_p.dtype)

@@ -19,11 +19,11 @@ from typing import Any
 
 import numpy as np
 
-from isinglass.runtime.threads import Spreading
+from isinglass.runtime.threads import ThreadMap
 from isinglass.typing import FloatArray
 
 _PIECE = 2**15
-_ALONE = Spreading(1)
+_ALONE = ThreadMap(1)
 _LENT = ContextVar("_LENT", default=_ALONE)
 
 
@@ -31,7 +31,7 @@ _LENT = ContextVar("_LENT", default=_ALONE)
 def threads_of(function: object) -> Iterator[None]:
     """Meanwhile, let long vectors use the threads of a function: its `spread`, if it has one."""
     spread = getattr(function, "spread", None)
-    before = _LENT.set(spread if isinstance(spread, Spreading) else _ALONE)
+    before = _LENT.set(spread if isinstance(spread, ThreadMap) else _ALONE)
     try:
         yield
     finally:

@@ -11,7 +11,7 @@ the others lists (`isinglass.kernels.numba.chains.attributes`). So memory is at 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -23,7 +23,7 @@ from scipy.sparse import csc_array, csr_array
 
 from isinglass.typing import FloatArray, IntArray, Mask
 
-Spread = Callable[[Callable[..., object], list[tuple[Any, ...]]], object]
+ParallelMap = Callable[[Callable[..., object], Sequence[tuple[object, ...]]], object]
 """Calls a function with each of several tuples of arguments, maybe side by side."""
 
 LANES = 8
@@ -213,7 +213,7 @@ class Tokens:
         sum_rows(first, last, *self.sides[0].by_token, weights.rows, out)
         add_entries(first, last, *self.sides[1].by_token, parts.first_list, parts.labels, weights.lists, out)
 
-    def transpose(self, slopes: FloatArray, spread: Spread, out: FloatArray) -> None:
+    def transpose(self, slopes: FloatArray, parallel: ParallelMap, out: FloatArray) -> None:
         """Write derivatives by theta from those by the scores of all tokens (tokens, width)."""
         from isinglass.kernels.numba.chains.attributes import carry, collect_entries, sum_rows
 
@@ -229,4 +229,4 @@ class Tokens:
             collect_entries(a, b, *poor.by_attribute, parts.first_list, parts.labels, slopes, parts.list_weights, out)
 
         work = [*((rows, *ends) for ends in rich.pieces), *((entries, *ends) for ends in poor.pieces)]
-        spread(lambda do, a, b: do(a, b), work)
+        parallel(lambda do, a, b: do(a, b), work)

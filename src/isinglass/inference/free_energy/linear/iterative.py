@@ -28,7 +28,7 @@ from scipy.sparse import csr_matrix
 from isinglass.errors import MissingDependencyError
 from isinglass.inference.free_energy.linear.system import Pattern
 from isinglass.runtime.blas import one_blas_thread
-from isinglass.typing import Array, FloatArray
+from isinglass.typing import Array, DType, FloatArray
 
 Precondition = Callable[[FloatArray], FloatArray]
 
@@ -52,7 +52,7 @@ class IterativeFactor:
         Whether it is known to be positive definite.
     """
 
-    def __init__(self, pattern: Pattern, dtype: Any, sure: bool) -> None:
+    def __init__(self, pattern: Pattern, dtype: DType, sure: bool) -> None:
         self.first, self.columns = pattern.sparse
         self.multigrid, self.sure = pattern.preconditioner == "multigrid", sure
         n = len(pattern.order)

@@ -13,13 +13,13 @@ equal structure share one pattern, which is analysed once:
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import reverse_cuthill_mckee
 
-from isinglass.typing import Array, FloatArray, IntArray
+from isinglass.typing import Array, DType, FloatArray, IntArray
 
 SMALL = 3e6  # steps of a banded factorisation below which the sparse one is as fast
 ADVANTAGE = 8  # of a step of LAPACK over one of the sparse factorisation
@@ -66,7 +66,7 @@ class Factor(Protocol):
 class SparseFactor:
     """L D L' by the compiled loops of `isinglass.kernels.numba.free_energy.ldl`."""
 
-    def __init__(self, pattern: Pattern, dtype: Any) -> None:
+    def __init__(self, pattern: Pattern, dtype: DType) -> None:
         self.pattern = pattern
         n, entries = len(pattern.order), len(pattern.sparse[3])
         self.lower, self.where = np.empty(entries, dtype), np.empty(entries, np.int64)
@@ -116,7 +116,7 @@ class BandedFactor:
         return 0.0
 
 
-def factor_for(pattern: Pattern, dtype: Any, sure: bool = True) -> Factor:
+def factor_for(pattern: Pattern, dtype: DType, sure: bool = True) -> Factor:
     """Return an empty factor for a pattern; `sure` if its matrices are known to be positive definite."""
     if pattern.preconditioner:
         from isinglass.inference.free_energy.linear.iterative import IterativeFactor

@@ -18,10 +18,9 @@ system is larger than that of a block, until the KKT residual is looked at in th
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
-from scipy.sparse import coo_array
+from scipy.sparse import coo_array, csr_array
 from scipy.sparse.csgraph import reverse_cuthill_mckee
 
 from isinglass.inference.free_energy.layout import Structure, lay_out
@@ -79,13 +78,16 @@ class _Part(Newton):
         self.component, self.held, fixed = component, held, np.repeat(held, blocks.cards - 1)
         self.fixed = np.flatnonzero(fixed)
         one, two = pattern.unknowns()
-        self.off, self.own = np.flatnonzero((fixed[one] | fixed[two]) & (one >= 0)), pattern.diagonal[fixed]
+        self.off_diagonal, self.diagonal = (
+            np.flatnonzero((fixed[one] | fixed[two]) & (one >= 0)),
+            pattern.diagonal[fixed],
+        )
 
     def assemble(self, members: IntArray) -> None:
         """Put rows and columns of the unit matrix in the place of those of held variables."""
         super().assemble(members)
-        self.values[self.off] = 0
-        self.values[self.own] = 1
+        self.values[self.off_diagonal] = 0
+        self.values[self.diagonal] = 1
 
     def right_sides(self, members: IntArray, feasible: bool) -> None:
         """Ask for steps of zero of held variables."""
@@ -143,13 +145,13 @@ def _parts(problem: Problem, size: int, overlap: int) -> Iterator[_Part]:
     order = np.asarray(reverse_cuthill_mckee(near, symmetric_mode=True), np.int64)
     order = order[np.argsort(component[order], kind="stable")]
     for c in range(problem.n_components):
-        own = order[blocks.first_variable[c] : blocks.first_variable[c + 1]]
-        runs = np.array_split(own, -(-len(own) // size)) if len(own) else []
+        variables = order[blocks.first_variable[c] : blocks.first_variable[c + 1]]
+        runs = np.array_split(variables, -(-len(variables) // size)) if len(variables) else []
         for run in runs:
             yield _Part.of(problem, c, _reached(near, run, overlap) if len(runs) > 1 else np.sort(run))
 
 
-def _reached(near: Any, run: IntArray, links: int) -> IntArray:
+def _reached(near: csr_array, run: IntArray, links: int) -> IntArray:
     """Return the variables that at most so many links reach, sorted."""
     inside = np.zeros(near.shape[0], bool)
     inside[run] = True

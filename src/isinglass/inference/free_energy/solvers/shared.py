@@ -62,8 +62,8 @@ def dual_start(problem: Problem) -> FloatArray:
     of_slots = share[ranges(blocks.first_state[blocks.slot_variable], blocks.cards[blocks.slot_variable])]
     cost_q = problem.vq - constraint_matrix(problem)[n:, len(p) :].T @ of_slots
     of_links = _normalising(cost_q, problem.wq, np.repeat(np.arange(links), np.diff(blocks.first_entry)), links)
-    own = np.flatnonzero(degree[variable] == 0)
-    of_variables = np.where(degree > 0, -mean, _normalising(problem.vp[own], problem.wp[own], variable[own], n))
+    alone = np.flatnonzero(degree[variable] == 0)
+    of_variables = np.where(degree > 0, -mean, _normalising(problem.vp[alone], problem.wp[alone], variable[alone], n))
     first = blocks.first_slot[:-1]
     np.add.at(of_variables, blocks.slot_variable[first], of_links)
     first_states = ranges(blocks.slot_first[first], blocks.cards[blocks.slot_variable[first]])
@@ -98,14 +98,14 @@ def constraint_matrix(problem: Problem) -> csr_array:
     slots = len(blocks.slot_variable)
     slot_of = np.repeat(np.arange(slots), blocks.cards[blocks.slot_variable])
     row = n + np.arange(len(slot_of))
-    own = blocks.first_state[blocks.slot_variable[slot_of]] + np.arange(len(slot_of)) - blocks.slot_first[slot_of]
+    state = blocks.first_state[blocks.slot_variable[slot_of]] + np.arange(len(slot_of)) - blocks.slot_first[slot_of]
     arity, sizes = np.diff(blocks.first_slot), np.diff(blocks.first_entry)
     link = np.repeat(np.arange(len(arity)), arity * sizes)
     inside = np.arange(len(link)) - blocks.first_digit[link]
     entry = blocks.first_entry[link] + inside // np.maximum(arity[link], 1)
     slot = blocks.first_slot[link] + inside % np.maximum(arity[link], 1)
     rows = np.concatenate([variable, row, n + blocks.slot_first[slot] + states])
-    columns = np.concatenate([np.arange(len(variable)), own, len(variable) + entry])
+    columns = np.concatenate([np.arange(len(variable)), state, len(variable) + entry])
     values = np.concatenate([np.ones(len(variable)), np.ones(len(row)), -np.ones(len(entry))])
     shape = (n + len(slot_of), len(variable) + len(problem.wq))
     return coo_array((values, (rows, columns)), shape).tocsr()
