@@ -61,7 +61,7 @@ class Registry(Mapping[str, T], Generic[T]):
 def choose(
     registry: Registry[type[T]], base: type[T], given: str | T, options: Mapping[str, object], example: str
 ) -> T:
-    """Return the object that a name or an object, and further options, stand for.
+    """Return the object of this name, or the given object, with further options.
 
     Parameters
     ----------

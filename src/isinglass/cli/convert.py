@@ -44,7 +44,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _check_room(target: str, observed: int) -> None:
-    """Say on the command line's terms that .fg holds no evidence."""
+    """Refuse evidence for .fg, in the words of the command line."""
     if observed and target.lower().removesuffix(".gz").endswith(".fg"):
         got = f"{observed} observed variables"
         raise InputError("OUT", "no evidence, which .fg cannot hold", got, "add --drop-evidence, or write .uai")

@@ -7,9 +7,9 @@ Binary chains, for which inference is exact, in three worlds:
     misspecified     y is all 0 or all 1, but for five places; 75 % of x are set to random values
 
 The likelihood is convex; all other losses start from its parameters. The thesis averages over 100 training sets and
-says neither how long the chains are, nor how many, nor from where the parameters come. Here: chains of 50, 1 to 100
-of them (with 500 others to test on), independent N(0, 1) parameters, anew in each repetition; groups of ten begin
-anywhere.
+says neither how long the chains are, nor how many, nor from where the parameters come. Here: chains of 50, 1 to 100 of
+them (with 500 others to test on), independent N(0, 1) parameters, drawn again in each repetition; the first group of
+ten begins at a random place.
 """
 
 from __future__ import annotations

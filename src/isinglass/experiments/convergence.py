@@ -1,8 +1,8 @@
-"""Ways to the minimum of a convex free energy: J. Domke (2009), sections 4.3 and 4.4 and figure 4.2.
+"""Solvers of a convex free energy: J. Domke (2009), sections 4.3 and 4.4 and figure 4.2.
 
-The figure shows the univariate beliefs of a street scene (section 6.5: 60 x 80 pixels, five labels) on their way to
-the minimum, by the primal algorithm, with a fixed entropy and with a fitted one; the text has it that the primal
-algorithm is more efficient than Newton's method or L-BFGS on the dual. Here all solvers start on the same scene, and
+The figure shows the univariate beliefs of a street scene (section 6.5: 60 x 80 pixels, five labels) on their way to the
+minimum, by the primal algorithm, with a fixed entropy and with a fitted one; the text says that the primal algorithm is
+more efficient than Newton's method or L-BFGS on the dual. Here all solvers start on the same scene, and
 
     error after T iterations  =  max_{i,x} | b_i^T(x) - b_i*(x) |,     b*: the beliefs with the least KKT residual.
 
@@ -55,7 +55,7 @@ class Iterate(NamedTuple):
 
 
 class Curve(NamedTuple):
-    """The way of a solver: errors after some numbers of iterations, and what they are computed from."""
+    """The progress of a solver: errors after some numbers of iterations, and what they are computed from."""
 
     entropy: str
     solver: str

@@ -2,7 +2,7 @@
 
 Pixels of photographs are labelled by a grid with linear features (`isinglass.features.ImageFeatures`, whitened, so that
 training takes tens of iterations, not hundreds); some are unlabelled. The thesis has StreetScenes, 100 images to train
-on and 100 to test, of 60 x 80 pixels and five labels; here CamVid, which shows the like. Methods:
+on and 100 to test, of 60 x 80 pixels and five labels; here CamVid, which is similar. Methods:
 
     baseline       each pixel by itself, trained for uquad
     pseudo         pseudolikelihood over labelled pixels; tested with belief propagation

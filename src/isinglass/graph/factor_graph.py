@@ -1,8 +1,8 @@
 """The structure of a factor graph: variables with cardinalities, factors with scopes. No values.
 
-Factors are stored in groups of equal table shape, so that everything after construction works on arrays.
-Groups keep the order of their first factor; factors keep the number under which the caller listed them.
-A structure is immutable: arrays are read-only, and what is derived from it is computed once and kept.
+Factors are stored in groups of equal table shape, so that everything after construction works on arrays. Groups keep
+the order of their first factor; factors keep the number under which the caller listed them. A structure is immutable:
+arrays are read-only, and what is derived from it is computed once and cached.
 """
 
 from __future__ import annotations
@@ -196,10 +196,10 @@ class FactorGraph:
         return (FactorGraph._build, parts)
 
     def cached(self, key: Hashable, make: Callable[[], T], fits: Callable[[T], bool] | None = None) -> T:
-        """Return what was derived from this structure under `key`, making it the first time; see `Cache.get`.
+        """Return what is cached for this structure under `key`, computed the first time; see `Cache.get`.
 
-        The oldest of more than CACHED entries goes: what depends on evidence would pile up. Threads may share a graph;
-        what is kept is never changed.
+        At most CACHED entries are kept, and the oldest is dropped first: entries that depend on evidence would pile up.
+        Threads may share a graph; cached values are never changed.
         """
         return self._cache.get(key, make, fits)
 

@@ -1,4 +1,7 @@
-"""Variables of one cardinality side by side, so that mixed beliefs are handled without a loop over variables."""
+"""Where beliefs lie in flat vectors: states variable by variable, configurations of factors group by group.
+
+`state_blocks` groups variables by cardinality, so that no loop over variables is needed where cardinalities are mixed.
+"""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""Which states and configurations hard zeros and evidence leave, and what that ties together.
+"""The states and configurations that hard zeros and evidence leave, and the equations (ties) that follow.
 
-A configuration goes if its table forbids it or one of its states is gone; a state goes if a factor leaves no
-configuration with it (arc consistency). What is left of a link may still tie variables: if, say, only equal states are
-allowed, then so are only equal beliefs. Such *ties* are the vectors z with z'(marginals) = 0 for every configuration
-that is left, beyond the trivial ones.
+A configuration is removed if its table forbids it or one of its states is removed; a state is removed if a factor
+leaves no configuration with it (arc consistency). What is left of a link may still tie variables: if, say, only equal
+states are allowed, then so are only equal beliefs. Such *ties* are the vectors z with z'(marginals) = 0 for every
+configuration that is left, beyond the trivial ones.
 """
 
 from __future__ import annotations

@@ -48,7 +48,7 @@ class Model:
 
     Everything that does not depend on the parameters is done once, here; `potentials` and `transpose` are then a few
     products of matrices. All potentials of a model have the same graph and the same table_ids, so that inference
-    prepares itself once.
+    prepares its structure once.
 
     Parameters
     ----------
@@ -210,7 +210,7 @@ class Model:
         return np.concatenate([np.zeros(0), *(array.ravel() for array in arrays)])
 
     def reduced(self, theta: ArrayLike) -> Array:
-        """Return the parameters to keep, of all that give the same tables: symmetric ones, for symmetric tables.
+        """Return the canonical parameters among all that give the same tables: symmetric ones, for symmetric tables.
 
         Examples
         --------

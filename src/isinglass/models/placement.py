@@ -36,7 +36,7 @@ class Placement(NamedTuple):
 def place(ids: Sequence[IntArray], counts: Sequence[int], n_factors: int) -> Placement:
     """Find the distinct tables, in the order of the first term's tables, then of the second's, and so on; none is last.
 
-    So terms that share out the factors between them have a run of tables each.
+    So terms that apply to different factors have a range of tables each.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ def place(ids: Sequence[IntArray], counts: Sequence[int], n_factors: int) -> Pla
 
 
 class SliceMap(NamedTuple):
-    """A run of a term's tables that are a run of the group's tables."""
+    """A range of a term's tables that is a range of the group's tables."""
 
     of_group: slice
     of_term: slice

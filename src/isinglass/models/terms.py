@@ -83,7 +83,7 @@ class Term(ABC):
         """Return derivatives by the parameters, given those by the tables (n_tables, *cards)."""
 
     def reduced(self, weights: Array) -> Array:
-        """Return the parameters to keep, of all that give the same tables: these, where no others do."""
+        """Return the canonical parameters among all that give the same tables: by default the given ones."""
         return weights
 
     def check(self) -> None:
@@ -144,7 +144,7 @@ class CliqueTerm(Term):
 
     @classmethod
     def _build(cls, name: str, features: Matrix, cards: tuple[int, ...], table_ids: IntArray | None = None) -> Self:
-        """Wrap features that are known to be valid, and nobody else's."""
+        """Wrap features that are known to be valid, and not shared."""
         term = cls.__new__(cls)
         term._set(name, features, cards, table_ids)
         return term

@@ -1,7 +1,7 @@
-"""Work that is shared out among threads: the caller is one of them, and each takes the next piece when it is done.
+"""A parallel map over threads: the caller is one of them, and each thread takes the next piece when it is free.
 
-Which piece a thread gets depends on the clock; so a piece writes to places of its own, and what is added up is added in
-the order of the pieces.
+Which thread gets which piece depends on timing. So each piece writes to its own memory, and sums are taken in the order
+of the pieces.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 
 class ThreadMap:
-    """Call a function with several tuples of arguments, on some threads; answers come in the order of the tuples.
+    """Call a function with several tuples of arguments on some threads; results come in the order of the tuples.
 
     Of several errors, the first in this order is raised.
 
@@ -47,7 +47,7 @@ class ThreadMap:
         return work.found()
 
     def with_blas(self, function: Callable[..., T], arguments: Sequence[tuple[object, ...]]) -> list[T]:
-        """Return the same, for a function that calls BLAS or LAPACK: they use no further threads meanwhile."""
+        """Do the same for a function that calls BLAS or LAPACK, which are limited to one thread meanwhile."""
         if self.pool is None:
             return self(function, arguments)
         with one_blas_thread():
@@ -55,7 +55,7 @@ class ThreadMap:
 
 
 class _Work(Generic[T]):
-    """A queue of calls, and what came of them."""
+    """A queue of calls, and their results."""
 
     def __init__(self, function: Callable[..., T], arguments: Sequence[tuple[object, ...]]) -> None:
         self.function = function
@@ -64,7 +64,7 @@ class _Work(Generic[T]):
         self.errors: dict[int, BaseException] = {}
 
     def take(self) -> None:
-        """Do calls until none is left; none is begun after an error."""
+        """Make calls until none is left; after an error, none is started."""
         while True:
             try:
                 i, one = self.left.popleft()
@@ -77,7 +77,7 @@ class _Work(Generic[T]):
                 self.left.clear()
 
     def found(self) -> list[T]:
-        """Return the answers, or raise the first error."""
+        """Return the results, or raise the first error."""
         if self.errors:
             raise self.errors[min(self.errors)]
         return [self.answers[i] for i in range(len(self.answers))]

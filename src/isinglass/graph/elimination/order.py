@@ -1,12 +1,12 @@
-"""Elimination orders: in which sequence exact inference sums the variables out, and what that costs.
+"""Elimination orders: the order in which exact inference sums the variables out, and what that costs.
 
 Summing out v multiplies everything that mentions v into one table over v and its separator (its bucket).
 The *width* is the size of the largest separator; the cost of exact inference is the number of entries of
 all buckets, its memory that of all separators (the messages that are kept).
 
-The order is found greedily (Koller and Friedman 2009, section 9.4.3): least weight first, and, where a
-connected part is not trivial, also least fill, weighted least fill and repetitions with random ties.
-Each connected part is searched by itself, so its order does not depend on what stands beside it.
+The order is found greedily (Koller and Friedman 2009, section 9.4.3): least weight first, and, where a connected part
+is not trivial, also least fill, weighted least fill and repetitions that break ties at random. Each connected part is
+searched by itself, so its order does not depend on the other parts.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ LARGE = 2000  # variables of a part above which a hopeless first order is not im
 
 @dataclass(frozen=True, eq=False)
 class EliminationOrder:
-    """An elimination order and its price.
+    """An elimination order and its cost.
 
     Attributes
     ----------
@@ -55,8 +55,8 @@ class EliminationOrder:
     most_inputs : float
         The most entries of the separators that meet in one bucket.
     complete : bool
-        False if the search stopped at a bucket that no machine could hold; the price is then only a
-        lower bound for this order.
+        False if the search stopped at a bucket that no machine could hold; the costs are then only lower bounds for
+        this order.
     """
 
     order: IntArray
@@ -98,10 +98,10 @@ def elimination_order(
     clamped : sequence of int
         Variables whose state is known, which are left out.
     restarts : int, optional
-        How often to repeat with random ties. By default as often as a fixed amount of work allows, on
-        hard parts only.
+        How often to repeat with ties broken at random. By default as often as a fixed amount of work allows, on hard
+        parts only.
     random_state : int
-        Seed of the random ties.
+        Seed for breaking ties.
 
     Examples
     --------
@@ -226,7 +226,7 @@ def _improve(part: _Part, attempt: _Attempt, method: Method, restarts: int | Non
 
 
 def _best(part: _Part, method: Method, restarts: int | None, seed: int) -> _Attempt:
-    """Try the rules, then random ties, for no longer than the inference itself is going to take."""
+    """Try the rules, then random tie-breaking, for no longer than the inference itself will take."""
     mixed = bool((part.log_cards != part.log_cards[0]).any())
     rules: list[Method] = [method]
     if method == "auto":

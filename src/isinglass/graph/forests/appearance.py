@@ -34,11 +34,11 @@ from isinglass.runtime.interrupts import interruptible
 from isinglass.typing import FloatArray, IntArray
 
 DENSE = 5000  # variables of a block up to which resistances are computed
-LONG = 1000  # variables above which Ctrl-C is heard meanwhile
+LONG = 1000  # variables above which Ctrl-C can interrupt the inverse
 DRAWS = 200  # acyclic subsets by random order
 TREES = 100  # by random walks: a share of a hundred has a standard deviation of at most 0.05, which changes the bound
 # by little, as the errors of many links cancel in it, and never makes it invalid
-VISITS = 10  # or as many as draw each link so many times on average, which in dense graphs are more
+VISITS = 10  # trees that contain a link, on average, at least: dense graphs need more trees
 STEPS = 200_000_000  # of random walks in one block, some five seconds; fewer trees are drawn where they do not suffice
 
 

@@ -54,26 +54,28 @@ class ConvexFreeEnergy(Algorithm):
         such as ``{"variables": [0.1, 0.2], "factors": 1.0}`` has the same ones for all variables, and for all factors:
         a number, or one for each state and configuration.
     tol : float
-        A component is done when no Newton step changes a belief, and no constraint is violated, by more than this;
+        A component has converged when no Newton step changes a belief, and no constraint is violated, by more than
+        this,
     rtol : float
-        and no belief, however small, by more than this share of itself (beliefs below 1e-15 in further steps of their
-        own). Infinity does not wait for small beliefs, which saves half of the iterations where there are some, nor
-        does it factorise a system of their own for derivatives or refine these, which are then less accurate.
+        and when no belief, however small, changes by more than this fraction of itself (beliefs below 1e-15 are refined
+        in extra steps). Infinity leaves this test out, which saves half of the iterations where some beliefs are small.
+        Derivatives then use the last system without refinement, and are less accurate.
     max_iter : int
-        Newton steps at most (for each factor of the homotopy, where one is needed); iterations of other solvers.
+        The largest number of Newton steps (for each factor of the homotopy, where one is needed), or of iterations of
+        another solver.
     solver : {"auto", "newton", "primal", "blocks", "dual", "lbfgs", "messages"}
         "auto" is "newton"; the others, which are slower, are in `isinglass.inference.free_energy.solvers`. Whatever the
         solver, `info.converged` is true only where the KKT residual is below `tol`. "dual", "lbfgs" and "messages"
         ignore `init`.
     reuse : bool
-        In training, begin the inference of an example with its beliefs in the evaluation before: about a third of the
-        iterations. What is learned then agrees with another run within the tolerance, not in every bit.
+        In training, start the inference of an example from its beliefs in the last evaluation (warm start): about a
+        third of the iterations. What is learned then agrees with another run within the tolerance, not in every bit.
     system : {"auto", "factorised", "iterative", "multigrid"}
         How linear systems over variables are solved: by a banded or sparse factor, or by conjugate gradients with an
-        incomplete factor or, if PyAMG is installed, with algebraic multigrid, which suits strong couplings as long
-        as beliefs are not very small. "auto" factorises components unless the factor would take more than 256 MiB;
-        then it is "iterative". A system that is not solved well enough leaves `info.converged` false; where a
-        derivative needs it, there is a warning. Components that hard zeros tie are factorised always.
+        incomplete factor or, if PyAMG is installed, with algebraic multigrid, which suits strong couplings as long as
+        beliefs are not very small. "auto" factorises components unless the factor would take more than 256 MiB; then it
+        is "iterative". A system that is not solved well enough leaves `info.converged` false; where a derivative needs
+        it, there is a warning. Components with variables that hard zeros tie are always factorised.
 
     Examples
     --------
@@ -106,7 +108,7 @@ class ConvexFreeEnergy(Algorithm):
     )
 
     def cost(self, potentials: Potentials) -> Cost:
-        """Say what the beliefs, and one step without its linear system, take."""
+        """Return the cost of the beliefs and of one step, without its linear system."""
         entries = float(belief_entries(potentials.graph) + potentials.graph.cards.sum())
         slots = float(len(edges_of(potentials.graph).slot_variable))
         needed = 8 * (12 * entries + 8 * slots)

@@ -1,4 +1,4 @@
-"""How the arrays of a convex free energy lie: blocks of variables and links, unknowns, ties, and places in matrices."""
+"""The layout of a convex free energy in arrays: variables and links, unknowns, ties, and places in matrices."""
 
 from __future__ import annotations
 
@@ -158,7 +158,7 @@ def _places(s: Structure, ties: Ties, banded: bool, system: str) -> _Places:
 
 
 def pattern_of(local: Local, key: bytes, banded: bool, system: str) -> Pattern:
-    """Return the pattern of a structure; the last ones are kept, for examples of the same shape are seldom alone."""
+    """Return the pattern of a structure; recent ones are cached, because many examples have the same shape."""
     digest = hashlib.sha256(key).digest() + bytes([banded]) + system.encode()
     return _LAST.get(digest, lambda: local.pattern(banded, system))
 

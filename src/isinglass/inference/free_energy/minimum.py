@@ -28,8 +28,8 @@ class ConvexInfo(Info):
     """How the minimisation of a convex free energy went.
 
     `residual` is the KKT residual of the beliefs: the largest difference between a belief and what the multipliers
-    imply for it, or between the two sides of a constraint. Very small beliefs, of which rounding decides what the
-    multipliers imply, could hide that they are to grow: where they leave a doubt, and for every solver other than
+    imply for it, or between the two sides of a constraint. For very small beliefs, rounding decides what the
+    multipliers imply, and can hide that they should grow. Where that is possible, and for every solver other than
     Newton's method, a component counts as converged only if Newton steps from its beliefs, moved into the interior,
     come back to them.
 
@@ -69,7 +69,7 @@ class Minimum:
 
     problem: Problem
     newton: Newton
-    loose: bool = False  # derivatives may be those of the system that is there
+    loose: bool = False  # whether derivatives use the last system without refinement
     derivative: Derivative | None = None
 
     def measure(self) -> None:
@@ -77,7 +77,7 @@ class Minimum:
         self.residual = self.newton.violation(np.arange(self.problem.n_components))
 
     def certify(self, tol: float, max_iter: int, rtol: float) -> None:
-        """Evaluate them; where they leave a doubt, look from the interior; where that leads elsewhere, begin anew."""
+        """Evaluate the conditions; in doubt, check from the interior; where that fails, restart by homotopy."""
         newton = self.newton
         self.measure()
         doubtful = newton.doubtful(tol)
@@ -90,10 +90,10 @@ class Minimum:
         self.measure()
 
     def settle(self, last_step: bool = False) -> None:
-        """Read very small beliefs off the multipliers.
+        """Compute very small beliefs from the multipliers.
 
-        With a last step, beliefs of components that converged take the step that the conditions imply, and which is
-        there anyway; derivatives remain those of the beliefs before it, from which they differ by their residual.
+        With `last_step`, converged components take one more step, which the check of the conditions has computed
+        anyway. Derivatives are taken at the beliefs before it, which differ by the residual.
         """
         step, shape = self.newton.step, self.problem.shape
         self.newton.converged &= self.newton.left <= STEP

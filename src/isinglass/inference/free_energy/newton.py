@@ -1,8 +1,8 @@
 """Newton's method for convex free energies, on the system over variables only, each component by itself.
 
-The equations of a step stand in `kernels.numba.free_energy.newton`, those of the update in `steps`. Nothing proves
-that the update converges; where it does not, a homotopy multiplies the costs v by a factor that grows to one, and
-starts each time from the last beliefs.
+The equations of a step are in `kernels.numba.free_energy.newton`, those of the update in `steps`. Nothing proves that
+the update converges; where it does not, a homotopy multiplies the costs v by a factor that grows to one, and starts
+each time from the last beliefs.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ RIDGES = (0.0, *(10.0**k for k in range(-14, 1)))
 SOUND = 1e-6  # a larger ridge means that the matrix is not positive definite
 PATIENCE = 6  # iterations that small beliefs are waited for
 GROWTH, LEAST_GROWTH, LEAST_FACTOR = 2.5, 1.001, 1e-9  # of the homotopy's factor
-LOOSE, STAGE = 1e-3, 40  # the tolerance on its way, and the iterations of a stage
+LOOSE, STAGE = 1e-3, 40  # tolerance and iterations of an intermediate stage
 ROUNDING = 1e-12
 CAP, POLISHING_CAP = 5.0, 40.0  # on the fall of a logarithm in one step
 POLISHING = 40  # iterations
@@ -46,9 +46,9 @@ class Newton:
     rescued : bool array (components,)
         Which components needed the homotopy.
     ridge : array (components,)
-        What was added to the diagonal of the last system, relatively.
+        The relative addition to the diagonal of the last system.
     left : array (components,)
-        What the last solution left of its right-hand side, relatively: zero for factorised systems.
+        The relative residual of the last linear solve: zero for factorised systems.
     """
 
     problem: Problem
@@ -196,13 +196,13 @@ class Newton:
                 break
 
     def keep_multipliers(self) -> None:
-        """Take down the multipliers of ties; none where a system was not solved, from which it may begin anew."""
+        """Store the multipliers of ties; zero, to start again from, where a system was not solved."""
         if len(self.multipliers):
             found = self.x[self.problem.shape.layout.ties.unknown]
             self.multipliers[:] = np.where(np.isfinite(found), found, 0)
 
     def follow(self, c: int, tol: float, max_iter: int, rtol: float = np.inf) -> None:
-        """Homotopy: costs so small that beliefs are nearly uniform grow, in steps as long as they succeed."""
+        """Homotopy: costs begin so small that beliefs are nearly uniform, and grow by factors as large as succeed."""
         problem, member = self.problem, np.array([c])
         p, q = problem.start()
         beliefs = _Beliefs(self, c)
@@ -225,7 +225,7 @@ class Newton:
                 return
 
     def _polish(self, max_iter: int, rtol: float) -> None:
-        """Let states at the floor go on to their true size; where that goes wrong, leave them."""
+        """Let beliefs at the floor fall to their true size; where that fails, restore them."""
         low = np.unique(self.problem.shape.state_component[self.step.p.real <= 2 * FLOOR])
         for c in low[self.converged[low]].tolist():
             beliefs, residual, member = _Beliefs(self, c), self.residual[c], np.array([c])
@@ -258,14 +258,14 @@ class Newton:
     def doubtful(self, tol: float) -> IntArray:
         """Return the converged components in which, by the last step's multipliers, a very small belief is to grow.
 
-        That is so if the beliefs are at a corner where they do not belong, or by rounding.
+        That happens at a wrong corner, or by rounding.
         """
         everything = np.arange(len(self.residual))
         lacking = self.gaps(everything, least=FLOOR**2)
         return np.flatnonzero(self.converged & ~(lacking <= max(tol, DOUBT)))
 
     def confirm(self, members: IntArray, tol: float) -> None:
-        """Take back the claim of components if steps from their beliefs, moved into the interior, lead elsewhere."""
+        """Mark components as not converged if steps from their beliefs, moved into the interior, lead elsewhere."""
         step, shape = self.step, self.problem.shape
         kept = [a.copy() for a in (step.p, step.q, self.iterations, self.residual)]
         for b, owner in ((step.p, shape.state_component), (step.q, shape.entry_component)):

@@ -1,8 +1,8 @@
-"""A convex free energy in flat arrays, component by component, with what hard zeros and evidence remove left out.
+"""A convex free energy in flat arrays, component by component, without what hard zeros and evidence remove.
 
 The tables of factors of arity one belong to their variables, and constants to log Z. Arrays over *states* (of
 variables) and *entries* (configurations of links, the factors with two or more variables) are sorted by component, so
-that everything of a component is side by side, and its numbers do not depend on what else there is.
+that a component is contiguous, and its numbers do not depend on the other components.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ if TYPE_CHECKING:
     from isinglass.kernels.numba.free_energy.newton import Blocks
 
 
-FLOOR = 1e-16  # of beliefs on their way, which bounds how stiff the linear system gets
-LOWEST = 1e-200  # of beliefs that have arrived
-INSIDE = 1e-12  # of beliefs to begin with: large enough for rounding not to hide that they are to grow
-LEAST_MASS = 0.5  # of given beliefs on what is left of a region; with less they are of no use
+FLOOR = 1e-16  # least belief during the iteration: it bounds the condition of the linear system
+LOWEST = 1e-200  # least final belief
+INSIDE = 1e-12  # least initial belief: large enough that rounding does not hide its growth
+LEAST_MASS = 0.5  # least mass of given beliefs on the remaining states of a region; with less they are ignored
 
 
 class Shape(NamedTuple):
@@ -58,7 +58,7 @@ class Problem:
 
     @classmethod
     def of(cls, potentials: Potentials, wp: FloatArray, wq: FloatArray, system: str = "auto") -> Problem:
-        """Take potentials apart; `wp` and `wq` are weights by state and by configuration, flat, as in results."""
+        """Build the problem; `wp` and `wq` are weights by state and by configuration, flat, as in results."""
         graph, support = potentials.graph, support_of(potentials)
         real = potentials.dtype.kind == "f"
         shape = graph.cached(("convex", support.key, real, system), lambda: _shape(graph, support, real, system))
@@ -82,10 +82,10 @@ class Problem:
         return len(self.shape.blocks.first_variable) - 1
 
     def start(self, variables: Array | None = None, factors: Array | None = None) -> tuple[Array, Array]:
-        """Return beliefs to begin with: uniform over what is left, or given ones (flat), moved into the interior.
+        """Return initial beliefs: uniform over the remaining states, or given ones (flat), moved into the interior.
 
-        Given ones are left out in components in which some region has most of them on what hard zeros or evidence
-        remove. With complex potentials they are those of a minimum, and stay where they are.
+        Given beliefs are ignored in components where some region has most of its mass on removed states. With complex
+        potentials they are those of a minimum, and are not moved.
         """
         dtype, blocks = self.potentials.dtype, self.shape.blocks
         sizes = np.diff(blocks.first_entry)

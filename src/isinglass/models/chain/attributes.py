@@ -24,7 +24,7 @@ from scipy.sparse import csc_array, csr_array
 from isinglass.typing import FloatArray, IntArray, Mask
 
 ParallelMap = Callable[[Callable[..., object], Sequence[tuple[object, ...]]], object]
-"""Calls a function with each of several tuples of arguments, maybe side by side."""
+"""Calls a function with each of several tuples of arguments, possibly in parallel."""
 
 LANES = 8
 _ENTRIES = 2**15  # of X in a piece of the work on gradients
@@ -36,7 +36,7 @@ def width_of(card: int) -> int:
 
 
 def aligned(rows: int, width: int) -> FloatArray:
-    """Return an array of zeros whose rows begin at the beginning of a line of the cache."""
+    """Return an array of zeros whose rows are aligned to cache lines."""
     room = np.zeros(rows * width + 8)
     skip = (-room.ctypes.data // 8) % 8
     return room[skip : skip + rows * width].reshape(rows, width)

@@ -25,7 +25,7 @@ SMALL = 3e6  # steps of a banded factorisation below which the sparse one is as 
 ADVANTAGE = 8  # of a step of LAPACK over one of the sparse factorisation
 LARGEST = 2**28  # bytes of a factor, by default: beyond, conjugate gradients are faster (19 times on 400 x 400)
 SEARCH = 5 * 10**8  # steps in search of an order, by default: two or three seconds
-STEP, ENOUGH = 1e-3, 1e-9  # what a solution may leave of its right-hand side, for a Newton step and for a derivative
+STEP, ENOUGH = 1e-3, 1e-9  # largest relative residual, for a Newton step and for a derivative
 SYSTEMS = ("auto", "factorised", "iterative", "multigrid")
 
 
@@ -60,7 +60,7 @@ class Factor(Protocol):
         """Factorise; tell whether the matrix has the signs that it should."""
 
     def solve(self, right: Array) -> float:
-        """Solve in place; return what is left of the right-hand side, relatively."""
+        """Solve in place; return the relative residual."""
 
 
 class SparseFactor:

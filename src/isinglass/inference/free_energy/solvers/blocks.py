@@ -1,18 +1,18 @@
-"""The block form of the primal algorithm: beliefs of a region at a time, all others held (Domke 2009, algorithm 2).
+"""The block form of the primal algorithm: beliefs of a region at a time, all others fixed (Domke 2009, algorithm 2).
 
 A block k has the beliefs of a connected set of variables and those of every link with one of them. Its step minimises
 
     g'd + d'Hd / 2,    H = 2 w / b,    subject to    A_k (b_k + d) = d_k - A_-k b_-k,
 
-that is, links at the rim keep their marginals on variables outside. As in algorithm 1 of the same author
+that is, links at the boundary keep their marginals on variables outside. As in algorithm 1 of the same author
 (`solvers.primal`), from consistent beliefs that is half a Newton step, and beliefs that come out negative are set to
 (10 c)^-2. One iteration visits every block once.
 
-Nothing is lost by holding the rest: every variable is in a block with all of its links, and on a link the multipliers
-of two blocks can differ by a constant only, so that beliefs that no block moves are the minimum. How fast that is
-depends on the overlap. The thesis has blocks of 55 x 55 pixels with an overlap of 5: here blocks are runs of 3025
-variables in an order of small bandwidth, widened by the variables that 5 links reach. What is saved is memory: no
-system is larger than that of a block, until the KKT residual is looked at in the end.
+Nothing is lost by fixing the rest: every variable is in a block with all of its links, and on a link the multipliers of
+two blocks can differ by a constant only, so that beliefs that no block moves are the minimum. How fast that is depends
+on the overlap. The thesis has blocks of 55 x 55 pixels with an overlap of 5: here blocks are runs of 3025 variables in
+an order of small bandwidth, widened by the variables that 5 links reach. What is saved is memory: no system is larger
+than that of a block, until the KKT residual is looked at in the end.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def blocks(newton: Newton, tol: float, max_iter: int, size: int = SIZE, overlap:
 
 
 class _Part(Newton):
-    """A block as a problem of its own; it takes its beliefs from a larger one, and holds the variables at its rim."""
+    """A block as a problem of its own: beliefs come from a larger one, and variables at the boundary are fixed."""
 
     @classmethod
     def of(cls, problem: Problem, component: int, inside: IntArray) -> _Part:
@@ -73,7 +73,7 @@ class _Part(Newton):
         return part
 
     def hold(self, component: int, held: Mask) -> None:
-        """Say of which component it is part, and which variables do not move."""
+        """Set the component that it is part of, and the variables that do not move."""
         blocks, pattern = self.problem.shape.blocks, self.problem.shape.layout.patterns[0]
         self.component, self.held, fixed = component, held, np.repeat(held, blocks.cards - 1)
         self.fixed = np.flatnonzero(fixed)

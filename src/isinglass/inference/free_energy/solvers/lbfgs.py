@@ -20,8 +20,8 @@ from isinglass.typing import FloatArray
 def lbfgs(newton: Newton, tol: float, max_iter: int) -> None:
     """L-BFGS on the dual, all components at once.
 
-    Near the maximum g is flat: its values tell lambda apart to the square root of rounding only, and a line search
-    fails at residuals of about 1e-8. So it begins anew from where it stopped, with values measured from there,
+    Near the maximum g is flat: its values determine lambda only to the square root of the rounding error, and a line
+    search fails at residuals of about 1e-8. So it restarts from where it stopped, with values measured from there,
 
         g(lambda) - g(lambda + delta)  =  sum w b (e^r - 1 - r) + delta'(d - A b),    r = -A'delta / w,
 
