@@ -35,7 +35,6 @@ from isinglass.experiments.skipchain import f1_interval
 from isinglass.gradients import rule
 from isinglass.graph import FactorGraph, disjoint_union
 from isinglass.inference import BeliefPropagation, infer
-from isinglass.io.conll import Sentence
 from isinglass.learning.objective import Objective
 from isinglass.learning.optimizers import Lbfgs
 from isinglass.learning.total import Total, blocks
@@ -67,8 +66,8 @@ class FatChain(DataExperiment):
     def run(self, progress: Progress | None = None) -> Report:
         """Train the three, and test."""
         n_train, n_test, most = (100, 300, 30) if self.quick else (1000, 1000, 60)
-        train, test = read_chunking("train", self.data)[:n_train], read_chunking("test", self.data)[:n_test]
-        (X, Z, Y), (X_test, Z_test, Y_test) = _layers(train), _layers(test)
+        X, Z, Y = _layers("train", n_train, self.data)
+        X_test, Z_test, Y_test = _layers("test", n_test, self.data)
         found: list[JsonObject] = []
         guesses: list[Labels] = []
 
@@ -193,9 +192,9 @@ def ladder(n: int, k: int, m: int) -> FactorGraph:
     return FactorGraph([k] * n + [m] * n, [*unary, *along, *((i, n + i) for i in range(n))])
 
 
-def _layers(sentences: Sequence[Sentence]) -> tuple[Attributes, list[list[str]], list[list[str]]]:
-    """Return attributes of words, parts of speech and chunk labels."""
-    words, tags, chunks = ([[token[i] for token in one] for one in sentences] for i in range(3))
+def _layers(part: str, n: int, data: str | None) -> tuple[Attributes, list[list[str]], list[list[str]]]:
+    """Return attributes of words, parts of speech and chunk labels of the first n sentences."""
+    words, tags, chunks = (column[:n] for column in read_chunking(part, data))
     return [entity_attributes(one) for one in words], tags, chunks
 
 

@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike
 from isinglass.errors import InputError
 from isinglass.graph.views import View
 from isinglass.runtime.caching import Cache
+from isinglass.segments import starts
 from isinglass.typing import IntArray, Mask
 from isinglass.validation import distinct_rows, instance, integers, items, read_only, whole_number
 
@@ -306,8 +307,7 @@ def disjoint_union(graphs: Sequence[FactorGraph]) -> FactorGraph:
     for i, graph in enumerate(items(graphs, "graphs", "a sequence of graphs")):
         instance(graph, FactorGraph, f"graphs[{i}]")
     variables, factors, components = (
-        np.concatenate([[0], np.cumsum([getattr(g, name) for g in graphs])]).astype(np.int64)
-        for name in ("n_variables", "n_factors", "n_components")
+        starts([getattr(g, name) for g in graphs]) for name in ("n_variables", "n_factors", "n_components")
     )
     joined: list[FactorGroup] = []
     for members in union_groups(graphs):
@@ -374,11 +374,11 @@ def _group_scopes(cards: IntArray, scopes: Sequence[Sequence[int]]) -> list[Fact
             "scopes", "a sequence of tuples of variables", f"{scopes!r:.60}", "write (3,) for one"
         ) from None
     flat = integers(list(chain.from_iterable(scopes)), "scopes", 1)
-    starts = np.concatenate([[0], np.cumsum(lengths)])[:-1].astype(np.int64)
+    first = starts(lengths)
     groups: list[FactorGroup] = []
     for arity in np.unique(lengths).tolist():
         factors = np.flatnonzero(lengths == arity)
-        array = _check_scopes(flat[starts[factors][:, None] + np.arange(arity)], cards, "scopes")
+        array = _check_scopes(flat[first[factors][:, None] + np.arange(arity)], cards, "scopes")
         shapes, which = distinct_rows(cards[array])
         by_shape = np.argsort(which, kind="stable")
         cuts = np.cumsum(np.bincount(which, minlength=len(shapes)))[:-1]
@@ -391,7 +391,7 @@ def _flatten(graph: FactorGraph) -> FlatScopes:
     arity = np.zeros(graph.n_factors, np.int64)
     for g in graph.groups:
         arity[g.factors] = g.arity
-    first = np.concatenate([[0], np.cumsum(arity)]).astype(np.int64)
+    first = starts(arity)
     variable, stride = np.empty((2, first[-1]), np.int64)
     for g in graph.groups:
         slots = first[g.factors][:, None] + np.arange(g.arity)

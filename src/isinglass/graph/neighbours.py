@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from isinglass.graph.factor_graph import FactorGraph
 from isinglass.graph.message_graph import edges_of
+from isinglass.segments import starts
 from isinglass.typing import IntArray, Mask
 
 Unsigned = NDArray[np.uint64]
@@ -61,7 +62,7 @@ def neighbours_of(graph: FactorGraph, kept: Mask | None = None) -> Neighbours:
     return Neighbours(
         cards=_unsigned(edges.cards),
         first_state=_unsigned(edges.first_state[:-1]),
-        first=_unsigned(np.concatenate([[0], np.cumsum(degree)])),
+        first=_unsigned(starts(degree)),
         pairs=crowd == 0,
         link=link,
         slot=slot,

@@ -19,6 +19,7 @@ from isinglass.graph.layout import belief_entries, first_states
 from isinglass.inference.evidence import impossible
 from isinglass.potentials import Potentials
 from isinglass.runtime.caching import Cache
+from isinglass.segments import starts
 from isinglass.typing import FloatArray, IntArray, Mask
 
 _TIES = Cache(4096)
@@ -100,14 +101,14 @@ def ties_of(digits: IntArray, cards: tuple[int, ...]) -> FloatArray:
 
 
 def _ties(states: IntArray, cards: tuple[int, ...]) -> FloatArray:
-    starts = np.concatenate([[0], np.cumsum(cards)])
-    marginals = np.zeros((len(states), starts[-1]))
-    for slot, start in enumerate(starts[:-1]):
+    first = starts(cards)
+    marginals = np.zeros((len(states), first[-1]))
+    for slot, start in enumerate(first[:-1]):
         marginals[np.arange(len(states)), start + states[:, slot]] = 1
-    trivial = np.zeros((len(cards) - 1, starts[-1]))
+    trivial = np.zeros((len(cards) - 1, first[-1]))
     for slot in range(1, len(cards)):
-        trivial[slot - 1, : starts[1]] = 1
-        trivial[slot - 1, starts[slot] : starts[slot + 1]] = -1
+        trivial[slot - 1, : first[1]] = 1
+        trivial[slot - 1, first[slot] : first[slot + 1]] = -1
     found: FloatArray = null_space(np.concatenate([marginals, trivial])).T
     found[np.abs(found) < 1e-12] = 0
     return found

@@ -23,6 +23,7 @@ from isinglass.models.model import Model
 from isinglass.models.products import Features, Matrix
 from isinglass.models.symmetry import SymmetricTerm, feature_numbers
 from isinglass.models.terms import EdgeTerm, NodeTerm, SharedTerm, Term
+from isinglass.segments import starts
 from isinglass.typing import IntArray
 from isinglass.validation import flag
 
@@ -108,8 +109,8 @@ def union_of_pairs(sizes: IntArray, edges: IntArray, edge_sizes: IntArray, n_sta
     """
     examples = np.arange(len(sizes))
     of_node, of_edge = np.repeat(examples, sizes), np.repeat(examples, edge_sizes)
-    nodes_before = np.concatenate([[0], np.cumsum(sizes)])
-    edges_before = np.concatenate([[0], np.cumsum(edge_sizes)])
+    nodes_before = starts(sizes)
+    edges_before = starts(edge_sizes)
     node, edge = np.arange(len(of_node)), np.arange(len(of_edge))
     unary = FactorGroup(node[:, None], (n_states,), node + edges_before[of_node])
     pairs = FactorGroup(edges + nodes_before[of_edge][:, None], (n_states,) * 2, edge + nodes_before[of_edge + 1])

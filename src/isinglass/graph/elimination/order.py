@@ -20,6 +20,7 @@ import numpy as np
 
 from isinglass.errors import InputError
 from isinglass.graph.factor_graph import FactorGraph
+from isinglass.segments import starts
 from isinglass.typing import FloatArray, IntArray, Mask
 from isinglass.validation import bytes_text, instance, read_only, variables_of, whole_number
 
@@ -272,7 +273,7 @@ def _labels(part: _Part) -> IntArray:
 def _subpart(part: _Part, members: IntArray, number: IntArray) -> _Part:
     """Return the graph of some vertices, which nothing else is tied to, with the given numbers."""
     counts = np.diff(part.first)[members]
-    first = np.concatenate([[0], np.cumsum(counts)])
+    first = starts(counts)
     within = np.arange(first[-1]) - np.repeat(first[:-1], counts)
     neighbours = number[part.neighbours[np.repeat(part.first[members], counts) + within]]
     return _Part(first.astype(np.int64), neighbours, part.log_cards[members])
@@ -281,7 +282,7 @@ def _subpart(part: _Part, members: IntArray, number: IntArray) -> _Part:
 def _selected(attempt: _Attempt, keep: Mask) -> _Attempt:
     counts = np.diff(attempt.first)
     separators = attempt.separators[np.repeat(keep, counts)]
-    first = np.concatenate([[0], np.cumsum(counts[keep])]).astype(np.int64)
+    first = starts(counts[keep])
     return replace(attempt, order=attempt.order[keep], first=first, separators=separators, sizes=attempt.sizes[keep])
 
 
@@ -289,7 +290,7 @@ def _concatenated(pieces: list[_Attempt]) -> _Attempt:
     order, separators, sizes = (
         np.concatenate([getattr(p, name) for p in pieces]) for name in ("order", "separators", "sizes")
     )
-    first = np.concatenate([[0], np.cumsum(np.concatenate([np.diff(p.first) for p in pieces]))]).astype(np.int64)
+    first = starts(np.concatenate([np.diff(p.first) for p in pieces]))
     stuck = max(p.stuck for p in pieces[1:]) if len(pieces) > 1 else pieces[0].stuck
     return _Attempt(order, first, separators, sizes, stuck, sum(p.work for p in pieces))
 

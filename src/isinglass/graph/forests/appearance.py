@@ -31,6 +31,7 @@ from isinglass.graph.factor_graph import FactorGraph
 from isinglass.graph.message_graph import Edges, edges_of
 from isinglass.runtime.blas import one_blas_thread
 from isinglass.runtime.interrupts import interruptible
+from isinglass.segments import starts
 from isinglass.typing import FloatArray, IntArray
 
 DENSE = 5000  # variables of a block up to which resistances are computed
@@ -83,7 +84,7 @@ def _classes(label: IntArray, links: IntArray) -> Iterator[IntArray]:
 def _local_scopes(edges: Edges, links: IntArray) -> tuple[IntArray, IntArray, int]:
     """Return the scopes of some links, flat, with their variables numbered from zero, and how many there are."""
     arity = np.diff(edges.first_slot)[links]
-    first = np.concatenate([[0], np.cumsum(arity)]).astype(np.int64)
+    first = starts(arity)
     slots = np.arange(first[-1]) + np.repeat(edges.first_slot[links] - first[:-1], arity)
     variables, local = np.unique(edges.slot_variable[slots], return_inverse=True)
     return first, local.astype(np.int64), len(variables)

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from isinglass.inference.free_energy.linear.system import Local, Pattern, starts
+from isinglass.inference.free_energy.linear.system import Local, Pattern
 from isinglass.runtime.caching import Cache
+from isinglass.segments import starts
 from isinglass.typing import FloatArray, IntArray, Mask
 
 if TYPE_CHECKING:

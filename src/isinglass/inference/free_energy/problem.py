@@ -16,11 +16,10 @@ from isinglass.graph.factor_graph import FactorGraph, iter_groups
 from isinglass.graph.layout import belief_entries, first_beliefs, first_states
 from isinglass.graph.message_graph import edges_of
 from isinglass.inference.free_energy.layout import Layout, Structure, Tie, lay_out
-from isinglass.inference.free_energy.linear.system import ranges
 from isinglass.inference.message_passing.log_model import layout_of, move_unary_bars, share_unary_beliefs
 from isinglass.inference.support import Support, support_of, ties_of
 from isinglass.potentials import Potentials
-from isinglass.segments import sum_at
+from isinglass.segments import ranges, starts, sum_at
 from isinglass.typing import Array, FloatArray, IntArray, Mask
 
 if TYPE_CHECKING:
@@ -186,8 +185,8 @@ class _Links(NamedTuple):
 
 def _links(graph: FactorGraph, support: Support, links: IntArray, rank: IntArray) -> _Links:
     edges, first, first_state = edges_of(graph), first_beliefs(graph), first_states(graph)
-    starts, whole = first[edges.link_factor[links]], edges.size[links]
-    entries = ranges(starts, whole)
+    begin, whole = first[edges.link_factor[links]], edges.size[links]
+    entries = ranges(begin, whole)
     left = support.entries[entries]
     owner = np.repeat(np.arange(len(links)), whole)
     sizes = np.bincount(owner[left], minlength=len(links))
@@ -201,7 +200,7 @@ def _links(graph: FactorGraph, support: Support, links: IntArray, rank: IntArray
         dense[pairs] = sizes[pairs] == counts[one] * counts[two]
     for a in np.flatnonzero(~dense).tolist():
         scope = edges.slot_variable[slots[a] : slots[a] + arity[a]]
-        kept = np.flatnonzero(support.entries[starts[a] : starts[a] + whole[a]])
+        kept = np.flatnonzero(support.entries[begin[a] : begin[a] + whole[a]])
         full = np.stack(np.unravel_index(kept, tuple(graph.cards[scope].tolist())), axis=1)
         local = rank[first_state[scope] + full]
         digits.append(np.ascontiguousarray(local))
@@ -213,6 +212,6 @@ def _links(graph: FactorGraph, support: Support, links: IntArray, rank: IntArray
 
 def _ranks(kept: Mask, first: IntArray) -> IntArray:
     """Return the number of each kept state among those of its variable."""
-    before = np.concatenate([[0], np.cumsum(kept)])
+    before = starts(kept)
     ranks: IntArray = before[:-1] - np.repeat(before[first[:-1]], np.diff(first))
     return ranks

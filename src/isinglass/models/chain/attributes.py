@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csc_array, csr_array
 
+from isinglass.segments import starts
 from isinglass.typing import FloatArray, IntArray, Mask
 
 ParallelMap = Callable[[Callable[..., object], Sequence[tuple[object, ...]]], object]
@@ -64,7 +65,7 @@ class StateFeatures:
     def all_pairs(cls, n_attributes: int, card: int, kept: Mask | None = None) -> StateFeatures:
         """Give every attribute, or those that are `kept`, a weight for every label."""
         counts = np.full(n_attributes, card) if kept is None else np.where(kept, card, 0)
-        first = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+        first = starts(counts)
         return cls(card, first, np.tile(np.arange(card, dtype=np.int32), int(first[-1]) // card))
 
     @classmethod
@@ -110,7 +111,7 @@ class StateFeatures:
         number = np.where(rich, np.cumsum(rich) - 1, np.cumsum(~rich) - 1)
         which = np.repeat(rich, counts)
         rows = np.repeat(number, counts)[which]
-        first, first_list = (np.concatenate([[0], np.cumsum(counts[chosen])]) for chosen in (rich, ~rich))
+        first, first_list = (starts(counts[chosen]) for chosen in (rich, ~rich))
         places = (rows * width_of(self.card) + self.labels[which]).astype(np.int64)
         in_rows, in_lists = np.flatnonzero(which), np.flatnonzero(~which)
         return _Parts(rich, number, in_rows, first, places, in_lists, first_list, self.labels[~which])

@@ -19,6 +19,7 @@ import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import reverse_cuthill_mckee
 
+from isinglass.segments import ranges, starts
 from isinglass.typing import Array, DType, FloatArray, IntArray
 
 SMALL = 3e6  # steps of a banded factorisation below which the sparse one is as fast
@@ -125,11 +126,6 @@ def factor_for(pattern: Pattern, dtype: DType, sure: bool = True) -> Factor:
     return SparseFactor(pattern, dtype) if pattern.bandwidth < 0 else BandedFactor(pattern)
 
 
-def starts(lengths: IntArray) -> IntArray:
-    """Return where ranges of given lengths begin, and where the last ends."""
-    return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-
-
 @dataclass(frozen=True, eq=False)
 class Local:
     """The structure of one component, numbered from zero."""
@@ -195,14 +191,6 @@ class Local:
         a, b = np.concatenate([a[keep], b[keep]]), np.concatenate([b[keep], a[keep]])
         keys = np.unique(a * nodes + b)
         return np.searchsorted(keys, np.arange(nodes + 1) * nodes).astype(np.int64), keys % max(nodes, 1)
-
-
-def ranges(first: IntArray, lengths: IntArray) -> IntArray:
-    """Return the ranges [first, first + length), one after the other."""
-    ends = np.cumsum(lengths)
-    total = int(ends[-1]) if len(ends) else 0
-    flat: IntArray = np.arange(total) + np.repeat(first - (ends - lengths), lengths)
-    return flat
 
 
 def _triangles(first: IntArray, sizes: IntArray, end: IntArray, members: IntArray) -> tuple[IntArray, IntArray]:

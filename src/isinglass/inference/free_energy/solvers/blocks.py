@@ -24,10 +24,10 @@ from scipy.sparse import coo_array, csr_array
 from scipy.sparse.csgraph import reverse_cuthill_mckee
 
 from isinglass.inference.free_energy.layout import Structure, lay_out
-from isinglass.inference.free_energy.linear.system import ranges
 from isinglass.inference.free_energy.newton import Newton
 from isinglass.inference.free_energy.problem import Problem, Shape
 from isinglass.inference.free_energy.solvers.shared import kept_positive, require_positive
+from isinglass.segments import ranges
 from isinglass.typing import Array, IntArray, Mask
 
 SIZE, OVERLAP = 55 * 55, 5

@@ -17,10 +17,9 @@ import numpy as np
 from scipy.sparse import coo_array, csr_array
 
 from isinglass.errors import InputError
-from isinglass.inference.free_energy.linear.system import ranges
 from isinglass.inference.free_energy.newton import Newton
 from isinglass.inference.free_energy.problem import Problem
-from isinglass.segments import sum_at
+from isinglass.segments import ranges, starts, sum_at
 from isinglass.typing import Array, FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -117,7 +116,7 @@ def all_states(problem: Problem) -> tuple[IntArray, Blocks]:
 
     blocks = problem.shape.blocks
     arity, sizes = np.diff(blocks.first_slot), np.diff(blocks.first_entry)
-    first = np.concatenate([[0], np.cumsum(arity * sizes)]).astype(np.int64)
+    first = starts(arity * sizes)
     states = np.zeros(int(first[-1]), np.int64)
     general = blocks.kind == GENERAL
     link = np.repeat(np.arange(len(arity)), arity * sizes)
