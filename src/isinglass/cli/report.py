@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from io import UnsupportedOperation
 from types import TracebackType
-from typing import TYPE_CHECKING, Self, TextIO
+from typing import TYPE_CHECKING, Any, Self
 
 from isinglass.errors import CacheWarning, ConvergenceWarning, InputError
 
@@ -190,18 +190,11 @@ def plain_warnings() -> Iterator[None]:
     """Show a warning of the library as one line; leave other warnings to Python."""
     shown = warnings.showwarning
 
-    def show(
-        message: Warning | str,
-        category: type[Warning],
-        filename: str,
-        lineno: int,
-        file: TextIO | None = None,
-        line: str | None = None,
-    ) -> None:
+    def show(message: Warning | str, category: type[Warning], *rest: Any, **more: Any) -> None:
         if issubclass(category, ConvergenceWarning | CacheWarning):
             say(f"warning: {message}")
         else:
-            shown(message, category, filename, lineno, file, line)
+            shown(message, category, *rest, **more)
 
     with warnings.catch_warnings():
         warnings.showwarning = show

@@ -21,7 +21,6 @@ from typing import ClassVar
 
 import numpy as np
 
-from isinglass import losses
 from isinglass.errors import no_convergence_warnings
 from isinglass.estimators import ChainCRF
 from isinglass.experiments.common.experiment import (
@@ -34,9 +33,10 @@ from isinglass.experiments.common.experiment import (
     register,
     tell,
 )
+from isinglass.experiments.common.methods import LOSSES as MEAN_LOSSES
+from isinglass.experiments.common.methods import mean_losses
 from isinglass.experiments.common.statistics import holm, p_value
 from isinglass.inference import infer
-from isinglass.losses import BeliefLoss
 from isinglass.models import chain_model
 from isinglass.typing import FloatArray, IntArray, JsonObject
 from isinglass.validation import whole_number
@@ -44,8 +44,7 @@ from isinglass.validation import whole_number
 LENGTH, GROUP, CHANGED = 50, 10, 5
 WORLDS = ("well", "semi", "misspecified")
 LOSSES = ("pseudo", "cl", "ucl", "ccl", "uquad", "cquad", "suclass", "scclass")
-MARGINAL = LOSSES[2:]
-MEASURES = ("error", "ucl", "ccl", "uquad", "cquad")
+MEASURES = ("error", *MEAN_LOSSES)
 SIZES = (1, 2, 5, 10, 20, 50, 100)
 TESTED = 500
 L2 = 1e-3
@@ -157,15 +156,8 @@ def trained(rows: Sequence[str], X: list[FloatArray], Y: list[IntArray]) -> dict
 def measured(theta: FloatArray, x: IntArray, y: IntArray) -> FloatArray:
     """Return the univariate error of a model, and its test losses, per place or per pair."""
     result = infer(chain_model(_features(x), 2).potentials(theta), "exact")
-    labels = y.ravel()
-    wrong = (np.asarray(result.variables)[:, 1] > 0.5) != labels
-    found = [float(wrong.mean())]
-    for name in MEASURES[1:]:
-        loss = losses.make(name)
-        assert isinstance(loss, BeliefLoss)
-        terms = y.size if name.startswith("u") else y.size - len(y)
-        found.append(float(loss(result, labels).value.sum()) / terms)
-    return np.array(found)
+    wrong = (np.asarray(result.variables)[:, 1] > 0.5) != y.ravel()
+    return np.array([float(wrong.mean()), *mean_losses(result, y).values()])
 
 
 def _features(x: IntArray) -> list[FloatArray]:

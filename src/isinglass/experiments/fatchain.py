@@ -30,7 +30,7 @@ from isinglass.datasets.chunking import read_chunking
 from isinglass.errors import no_convergence_warnings
 from isinglass.estimators import ChainCRF
 from isinglass.estimators.sequence.features import Encoded
-from isinglass.experiments.common.experiment import DataExperiment, Progress, Report, register, tell
+from isinglass.experiments.common.experiment import DataExperiment, Progress, Report, fit_quietly, register, tell
 from isinglass.experiments.skipchain import f1_interval
 from isinglass.gradients import rule
 from isinglass.graph import FactorGraph, disjoint_union
@@ -101,8 +101,7 @@ class FatChain(DataExperiment):
             max_iter=most,
             n_jobs=self.n_jobs,
         )
-        with no_convergence_warnings():
-            return chain.fit(X, Y)
+        return fit_quietly(chain, X, Y)
 
 
 @dataclass(eq=False)

@@ -24,9 +24,18 @@ from typing import ClassVar
 
 import numpy as np
 
-from isinglass.errors import InputError, no_convergence_warnings
+from isinglass.errors import InputError
 from isinglass.estimators import HMM, MEMM, ChainCRF
-from isinglass.experiments.common.experiment import Experiment, Plot, Progress, Report, parallel_map, register, tell
+from isinglass.experiments.common.experiment import (
+    Experiment,
+    Plot,
+    Progress,
+    Report,
+    fit_quietly,
+    parallel_map,
+    register,
+    tell,
+)
 from isinglass.metrics import sequence_accuracy
 from isinglass.typing import FloatArray, JsonObject
 from isinglass.validation import number, whole_number
@@ -116,8 +125,7 @@ def errors(noise: float, draw: int, n_train: int, n_test: int) -> dict[str, tupl
     models = (HMM(forbidden=FORBIDDEN), MEMM(**options), ChainCRF(**options))
     found = {}
     for name, model in zip(_MODELS, models, strict=True):
-        with no_convergence_warnings():
-            model.fit(X, Y)
+        fit_quietly(model, X, Y)
         found[name] = (1 - sequence_accuracy(Y_test, model.predict(X_test)), 1 - model.score(X_test, Y_test))
     return found
 

@@ -18,15 +18,14 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from scipy.sparse import csr_array
 
 from isinglass.datasets import entity_attributes, load_wnut17
-from isinglass.errors import no_convergence_warnings
 from isinglass.estimators import ChainCRF, GraphCRF
-from isinglass.experiments.common.experiment import DataExperiment, Progress, Report, register, tell
+from isinglass.experiments.common.experiment import DataExperiment, Progress, Report, fit_quietly, register, tell
 from isinglass.inference import BeliefPropagation
 from isinglass.metrics import SpanScores, span_scores, spans
 from isinglass.typing import Array, IntArray, JsonObject
@@ -72,7 +71,7 @@ class SkipChain(DataExperiment):
         chain = ChainCRF(
             l2=L2, state_features="all", min_count=MIN_COUNT, decoder="mpm", max_iter=most, n_jobs=self.n_jobs
         )
-        keep("chain, exact", _fit(chain, X, Y), chain.predict(X_test), began)
+        keep("chain, exact", fit_quietly(chain, X, Y), chain.predict(X_test), began)
         numbers = {label: i for i, label in enumerate(chain.classes_)}
         codes = [np.array([numbers[y] for y in labels]) for labels in Y]
         for i, row in enumerate(("chain, bp", "skip-chain, bp")):
@@ -80,7 +79,7 @@ class SkipChain(DataExperiment):
             began, skip = time.time(), row.startswith("skip")
             crf = GraphCRF(_BP, loss="cl", gradient="envelope", l2=L2, n_states=len(numbers), max_iter=most,
                            n_jobs=self.n_jobs)  # fmt: skip
-            _fit(crf, _graphs(chain, words, X, skip), codes)
+            fit_quietly(crf, _graphs(chain, words, X, skip), codes)
             codes_test = crf.predict(_graphs(chain, held_out, X_test, skip))
             keep(row, crf, [[chain.classes_[y] for y in labels] for labels in codes_test], began)
         interval = f1_interval(given.Y_test, guesses[1], guesses[2])
@@ -163,11 +162,6 @@ def _graphs(
 def _scores(truth: Words, guess: Words) -> dict[str, float]:
     score = span_scores(truth, guess)[None]
     return {"precision": 100 * score.precision, "recall": 100 * score.recall, "f1": 100 * score.f1}
-
-
-def _fit(crf: Any, X: Any, Y: Any) -> Any:
-    with no_convergence_warnings():
-        return crf.fit(X, Y)
 
 
 def _report(

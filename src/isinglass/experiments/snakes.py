@@ -20,9 +20,8 @@ import numpy as np
 
 from isinglass.datasets import load_snakes
 from isinglass.datasets.snakes import N_LABELS
-from isinglass.errors import no_convergence_warnings
 from isinglass.estimators import GraphCRF
-from isinglass.experiments.common.experiment import DataExperiment, Progress, Report, register, tell
+from isinglass.experiments.common.experiment import DataExperiment, Progress, Report, fit_quietly, register, tell
 from isinglass.inference import BeliefPropagation
 from isinglass.typing import Array, JsonObject
 
@@ -75,9 +74,7 @@ def _with_edges(X: Sequence[tuple[Array, ...]], keep: bool) -> list[tuple[Array,
 def _trained(X: Sequence[tuple[Array, ...]], Y: Sequence[Array], max_iter: int, n_jobs: int) -> GraphCRF:
     inference = BeliefPropagation(schedule="flooding", iterations=CELLS)
     crf = GraphCRF(inference, loss="pseudo", l2=L2, max_iter=max_iter, n_states=N_LABELS, n_jobs=n_jobs)
-    with no_convergence_warnings():
-        crf.fit(X, Y)
-    return crf
+    return fit_quietly(crf, X, Y)
 
 
 def accuracies(labels: Array, truth: Array) -> dict[str, float]:

@@ -16,9 +16,8 @@ from typing import ClassVar
 import numpy as np
 
 from isinglass.datasets import load_conll2000, load_letters
-from isinglass.errors import no_convergence_warnings
 from isinglass.estimators import ChainCRF
-from isinglass.experiments.common.experiment import DataExperiment, Progress, Report, register, tell
+from isinglass.experiments.common.experiment import DataExperiment, Progress, Report, fit_quietly, register, tell
 from isinglass.metrics import sequence_accuracy, span_scores
 from isinglass.typing import Array, JsonObject
 
@@ -48,7 +47,7 @@ class Conll2000(DataExperiment):
         data = load_conll2000(self.data)
         n, most = (len(data.X_train) // 10, 40) if self.quick else (len(data.X_train), 100)
         tell(progress, "training", 0.1)
-        crf, seconds = _trained(ChainCRF(max_iter=most, n_jobs=self.n_jobs), data.X_train[:n], data.Y_train[:n])
+        crf = fit_quietly(ChainCRF(max_iter=most, n_jobs=self.n_jobs), data.X_train[:n], data.Y_train[:n])
         seconds = time.perf_counter() - began
         scores = span_scores(data.Y_test, crf.predict(data.X_test))
         accuracy = 100 * crf.score(data.X_test, data.Y_test)
@@ -96,7 +95,9 @@ class LettersExperiment(DataExperiment):
             alone = row == "letters alone"
             crf = ChainCRF(state_features="all", bias=True, boundary=not alone, max_iter=most, n_jobs=self.n_jobs)
             parts = (_single(X), _single(Y), _single(X_test), _single(Y_test)) if alone else (X, Y, X_test, Y_test)
-            crf, seconds = _trained(crf, parts[0], parts[1])
+            began = time.perf_counter()
+            fit_quietly(crf, parts[0], parts[1])
+            seconds = time.perf_counter() - began
             flat = np.concatenate(crf.predict(parts[2]))
             words = np.split(flat, np.cumsum([len(y) for y in Y_test])[:-1])
             accuracy = crf.score(parts[2], parts[3])
@@ -110,14 +111,6 @@ class LettersExperiment(DataExperiment):
         title = f"Handwritten words: accuracy, {len(X)} training and {len(X_test)} test words"
         data = {"experiment": self.name, "goal": self.goal, "rows": found}
         return Report(title, ["model", "letters", "words", "seconds"], rows, notes, data, {})
-
-
-def _trained(crf: ChainCRF, X: Sequence[object], Y: Sequence[object]) -> tuple[ChainCRF, float]:
-    """Fit, and return the seconds that it took."""
-    began = time.perf_counter()
-    with no_convergence_warnings():
-        crf.fit(X, Y)
-    return crf, time.perf_counter() - began
 
 
 def _single(sequences: Sequence[Array]) -> list[Array]:

@@ -5,19 +5,27 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar, NamedTuple, TypeVar
+from typing import Any, ClassVar, NamedTuple, Protocol, TypeVar
 
-from isinglass.errors import InputError
+from isinglass.errors import InputError, no_convergence_warnings
 from isinglass.learning.training.choices import jobs_of
 from isinglass.registry import Registry, choose
 from isinglass.typing import Array
 
 T = TypeVar("T")
+E = TypeVar("E", bound="Fittable")
 Row = dict[str, object]  # of a table, ready for JSON
 Pictures = Mapping[str, Sequence[tuple[str, Array]]]
 
 Progress = Callable[[str, float], None]
 """Told what is being done, and the fraction that is done."""
+
+
+class Fittable(Protocol):
+    """An estimator."""
+
+    def fit(self, X: Any, Y: Any) -> object:
+        """Learn."""
 
 
 class Plot(NamedTuple):
@@ -100,6 +108,13 @@ def tell(progress: Progress | None, stage: str, fraction: float) -> None:
     """Report progress, if anyone listens."""
     if progress is not None:
         progress(stage, fraction)
+
+
+def fit_quietly(estimator: E, X: object, Y: object) -> E:
+    """Fit without convergence warnings: reports say what did not converge."""
+    with no_convergence_warnings():
+        estimator.fit(X, Y)
+    return estimator
 
 
 def chosen_rows(rows: Sequence[str] | None, known: Sequence[str], default: Sequence[str]) -> tuple[str, ...]:
