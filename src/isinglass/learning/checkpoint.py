@@ -19,9 +19,9 @@ import numpy as np
 
 from isinglass.errors import FileFormatError, InputError, IsinglassError
 from isinglass.io.files import PathLike, checked_path, shown_path
-from isinglass.learning.optimizers.base import OPTIMIZERS, Callback, Optimizer, Progress
+from isinglass.learning.optimizers.base import OPTIMIZERS, AnyOptimizer, Callback, Optimizer, Progress
 from isinglass.learning.optimizers.state import State, checked_entry, packed, read_entries, unpacked, write_entries
-from isinglass.typing import Array
+from isinglass.typing import Array, JsonObject
 from isinglass.validation import number, whole_number
 
 _OPTION = "option."
@@ -31,7 +31,7 @@ _EXTRA = "extra."
 class Checkpoint(NamedTuple):
     """What a file holds: the optimizer with its options, and its state."""
 
-    optimiser: Optimizer[Any, Any]
+    optimiser: AnyOptimizer
     state: State
 
 
@@ -72,7 +72,7 @@ class Journal:
     def __init__(
         self,
         path: PathLike,
-        optimiser: Optimizer[Any, Any],
+        optimiser: AnyOptimizer,
         every: int = 1,
         callback: Callback | None = None,
         extra: Callable[[], Mapping[str, Array]] | None = None,
@@ -109,7 +109,7 @@ class Journal:
 
 
 def save_checkpoint(
-    path: PathLike, optimiser: Optimizer[Any, Any], state: State, extra: Mapping[str, Array] | None = None
+    path: PathLike, optimiser: AnyOptimizer, state: State, extra: Mapping[str, Array] | None = None
 ) -> None:
     """Write optimizer and state, and further named arrays, to a file, all or nothing."""
     further = {_EXTRA + name: array for name, array in (extra or {}).items()}
@@ -163,7 +163,7 @@ def resume(path: PathLike) -> Checkpoint:
     return Checkpoint(optimiser, state)
 
 
-def _packed_options(optimiser: Optimizer[Any, Any]) -> dict[str, Array]:
+def _packed_options(optimiser: AnyOptimizer) -> dict[str, Array]:
     """Write options as JSON, arrays as they are; a generator was turned into the seed of the state."""
     arrays: dict[str, Array] = {}
     for field in fields(optimiser):  # type: ignore[arg-type]
@@ -177,7 +177,7 @@ def _packed_options(optimiser: Optimizer[Any, Any]) -> dict[str, Array]:
     return arrays
 
 
-def _options(cls: type[Optimizer[Any, Any]], arrays: Mapping[str, Array], file: str) -> dict[str, Any]:
+def _options(cls: type[AnyOptimizer], arrays: Mapping[str, Array], file: str) -> JsonObject:
     """Read the options; those that the file does not have keep their defaults."""
     known = {_OPTION + field.name for field in fields(cls)}  # type: ignore[arg-type]
     entries = {name: array for name, array in arrays.items() if name.startswith(_OPTION)}

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -147,13 +147,15 @@ def chunks(tree: BucketTree) -> Iterator[tuple[int, int, float]]:
         first = last
 
 
-def run_chunk(tree: BucketTree, loop: Callable[..., None], program: Program, first: int, last: int, *more: Any) -> None:
+def run_chunk(
+    tree: BucketTree, loop: Callable[..., None], program: Program, first: int, last: int, *more: object
+) -> None:
     """Run a loop over some buckets; a single one that is very large in a way that lets Ctrl-C be heard."""
     call = interruptible if tree.work[first:last].sum() > LARGE * CHUNK else _plainly
     call(loop, program, first, last, *more)
 
 
-def _plainly(loop: Callable[..., None], *arguments: Any) -> None:
+def _plainly(loop: Callable[..., None], *arguments: object) -> None:
     loop(*arguments)
 
 

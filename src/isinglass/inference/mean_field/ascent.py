@@ -17,7 +17,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,7 +31,7 @@ from isinglass.inference.mean_field.stability import Leading, leading, seeded, s
 from isinglass.inference.result import Bound, Gradients, Info, Result
 from isinglass.potentials import Potentials
 from isinglass.segments import largest, largest_parts
-from isinglass.typing import IntArray
+from isinglass.typing import Array, FloatArray, IntArray
 from isinglass.validation import RandomState, number, whole_number
 
 Flags = NDArray[np.bool_]
@@ -72,7 +71,7 @@ class Ascent(ABC):
     residual, iterations : arrays (components,)
     """
 
-    def __init__(self, potentials: Potentials, bound: MeanFieldBound, near: Neighbours, q: NDArray[Any]) -> None:
+    def __init__(self, potentials: Potentials, bound: MeanFieldBound, near: Neighbours, q: Array) -> None:
         graph = potentials.graph
         self.potentials, self.bound, self.near, self.q = potentials, bound, near, q
         self.edges, self.model = bound.edges, bound.model
@@ -83,7 +82,7 @@ class Ascent(ABC):
         self.settled = np.zeros(graph.n_components, bool)
 
     @abstractmethod
-    def sweep(self, active: Flags, residual: NDArray[np.float64], taped: bool) -> None:
+    def sweep(self, active: Flags, residual: FloatArray, taped: bool) -> None:
         """Set every block of the active components once; write the largest change of each."""
 
     @abstractmethod
@@ -91,7 +90,7 @@ class Ascent(ABC):
         """Take sweeps of components, which begin anew, off the tape."""
 
     @abstractmethod
-    def covariance(self, v: NDArray[np.float64]) -> NDArray[np.float64]:
+    def covariance(self, v: FloatArray) -> FloatArray:
         """Return C v: how the beliefs follow a change of the effective potentials."""
 
     @abstractmethod
@@ -136,7 +135,7 @@ class Ascent(ABC):
             if progress is not None:
                 progress(f"sweep {t + 1}, change {residual.max(initial=0.0):.1e}", (t + 1) / stop.limit)
 
-    def _imaginary_change(self, before: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _imaginary_change(self, before: FloatArray) -> FloatArray:
         """Return the largest change of an imaginary part, relative to the largest; none where that is rounding."""
         n = len(self.residual)
         change, size = (largest(self.owner, a, n) for a in (self.q.imag - before, self.q.imag))
@@ -182,19 +181,19 @@ class Ascent(ABC):
             return Leading(np.zeros(n), start)
         return leading(self.covariance, self._coupling, start, self.owner, n)
 
-    def spread(self, v: NDArray[np.float64]) -> NDArray[np.float64]:
+    def spread(self, v: FloatArray) -> FloatArray:
         """Return q (v - <q, v>) for each variable."""
         q = self.q.real
         mean = np.add.reduceat(q * v, self.edges.first_state[:-1]) if len(q) else v
         return np.asarray(q * (v - np.repeat(mean, self.edges.cards)))
 
-    def _coupling(self, change: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _coupling(self, change: FloatArray) -> FloatArray:
         """Return W times a change of the beliefs."""
         top = largest(self.owner, change, len(self.residual))
         step = DIFFERENCE / np.where(top > LEAST, top, 1)[self.owner]
         return np.where(self.q.real > 0, slope(self.expected, self.q, change, step), 0)
 
-    def expected(self, q: NDArray[Any]) -> NDArray[Any]:
+    def expected(self, q: Array) -> Array:
         """Return the effective potentials of all variables, given beliefs."""
         from isinglass.kernels.numba.mean_field import expect
 
@@ -206,7 +205,7 @@ class Ascent(ABC):
         )  # fmt: skip
         return target
 
-    def _kept(self) -> tuple[Any, ...]:
+    def _kept(self) -> tuple[Array, ...]:
         factors = self.factors.copy()
         value = self.bound.value(self.q, factors).real
         return value, self.q.copy(), factors, self.residual.copy()
@@ -217,7 +216,7 @@ class Ascent(ABC):
         total = np.repeat(np.add.reduceat(moved, self.edges.first_state[:-1]), self.edges.cards)
         self.q[mine] = (moved / total)[mine]
 
-    def _restore(self, left: Flags, kept: tuple[Any, ...]) -> None:
+    def _restore(self, left: Flags, kept: tuple[Array, ...]) -> None:
         """Go back where that did not raise the bound."""
         value, q, factors, residual = kept
         worse = left & ~(self.bound.value(self.q, self.factors.copy()).real > value)
@@ -236,7 +235,7 @@ class Ascent(ABC):
             share, stable,
         )  # fmt: skip
 
-    def backward(self, z_bar: NDArray[Any], variables_bar: NDArray[Any], factors_bar: NDArray[Any]) -> Gradients:
+    def backward(self, z_bar: Array, variables_bar: Array, factors_bar: Array) -> Gradients:
         """Carry derivatives back: at the fixed point where there is one, else through the sweeps that ran."""
         bars = self.bound.backward(self.q.copy(), self.factors, z_bar, variables_bar, factors_bar)
         if self.settled.any():
@@ -273,7 +272,7 @@ def _entry_components(potentials: Potentials) -> IntArray:
     return np.concatenate([np.zeros(0, np.int64), *parts])
 
 
-def given_beliefs(init: Result, size: int) -> NDArray[Any]:
+def given_beliefs(init: Result, size: int) -> Array:
     """Return the flat beliefs of an earlier result on the same graph."""
     if not isinstance(init, Result):
         raise InputError("init", "an earlier result on this graph", type(init).__name__)

@@ -22,10 +22,10 @@ worth of memory for each iteration.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
 
 from isinglass.errors import ImpossibleEvidenceError
 from isinglass.graph.factor_graph import iter_groups
@@ -43,8 +43,8 @@ from isinglass.inference.message_passing.reverse import Cotangents, gradients
 from isinglass.inference.result import Bound, FactorBeliefs, Gradients, Result, VariableBeliefs
 from isinglass.potentials import Potentials
 from isinglass.segments import largest
-from isinglass.typing import IntArray
-from isinglass.validation import bytes_text, flag
+from isinglass.typing import Array, FloatArray, IntArray
+from isinglass.validation import RandomState, bytes_text, flag
 
 LEAST = 1e-290  # beliefs below are as good as none
 
@@ -81,9 +81,9 @@ class StructuredMeanField(Algorithm):
     iterations: int | None = None
     tol: float = 1e-8
     max_iter: int = 1000
-    forest: Any = None
+    forest: ArrayLike | None = None
     check_stability: bool = False
-    random_state: Any = 0
+    random_state: RandomState = 0
 
     name: ClassVar[str] = "smf"
     facts: ClassVar[Facts] = Facts(
@@ -135,7 +135,7 @@ class _Block:
     component: IntArray  # of these states
     present: Flags  # (components,) that have such trees
     evidence: dict[int, int]
-    tables: list[NDArray[Any]]  # for each group of links, its distinct tables,
+    tables: list[Array]  # for each group of links, its distinct tables,
     table_ids: list[IntArray]  # which one each link uses,
     owners: list[IntArray]  # and a link that uses it
     entries: IntArray  # of the links' beliefs, in the flat vector of all factors' beliefs
@@ -174,7 +174,7 @@ class _Block:
             np.concatenate(entry_component),
         )
 
-    def potentials(self, target: NDArray[Any]) -> Potentials:
+    def potentials(self, target: Array) -> Potentials:
         """Put the effective potentials of the variables beside the tables of the links."""
         graph = self.trees.graph
         first = np.concatenate([[0], np.cumsum(graph.cards)])[:-1]
@@ -183,7 +183,7 @@ class _Block:
         ids = [np.arange(len(rows)) for rows in unary] + self.table_ids
         return Potentials._build(graph, unary + self.tables, ids, self.evidence)
 
-    def factor_bars(self, bars: Bars, moved: Flags) -> NDArray[Any]:
+    def factor_bars(self, bars: Bars, moved: Flags) -> Array:
         """Lay out the derivatives by the links' beliefs like the beliefs of the trees' graph."""
         size = sum(len(g) * g.table_size for g in self.trees.graph.groups)
         flat = np.zeros(size, bars.factors.dtype)
@@ -197,7 +197,7 @@ class _Step:
 
     block: _Block
     moved: Flags
-    before: NDArray[Any]
+    before: Array
     engine: Engine
     outcome: Outcome
 
@@ -217,7 +217,7 @@ class _TreeAscent(Ascent):
         self.steps: list[_Step] = []
         self.last: list[_Step] = []  # at the fixed point
 
-    def sweep(self, active: Flags, residual: NDArray[np.float64], taped: bool) -> None:
+    def sweep(self, active: Flags, residual: FloatArray, taped: bool) -> None:
         """Set all trees of the active components, colour by colour."""
         residual[:] = 0
         for block in self.blocks:
@@ -230,13 +230,13 @@ class _TreeAscent(Ascent):
         """Take sweeps of components off the tape."""
         self.steps = [replace(step, moved=step.moved & ~components) for step in self.steps]
 
-    def covariance(self, v: NDArray[np.float64]) -> NDArray[np.float64]:
+    def covariance(self, v: FloatArray) -> FloatArray:
         """Return the covariances of each tree times v."""
         target, n = self.expected(self.q), len(self.residual)
         step = DIFFERENCE / np.maximum(largest(self.owner, v, n), 1e-300)[self.owner]
         return slope(self._beliefs_at, target, v, step)
 
-    def _beliefs_at(self, target: NDArray[Any]) -> NDArray[Any]:
+    def _beliefs_at(self, target: Array) -> Array:
         """Return the beliefs of all variables at given effective potentials."""
         beliefs = np.zeros_like(self.q)
         for block in self.blocks:
@@ -266,7 +266,7 @@ class _TreeAscent(Ascent):
             if moved.any():
                 self._back(replace(step, moved=moved), q, bars)
 
-    def _set(self, block: _Block, moved: Flags, residual: NDArray[np.float64], taped: bool) -> None:
+    def _set(self, block: _Block, moved: Flags, residual: FloatArray, taped: bool) -> None:
         """Set the trees of one colour in the components that move."""
         from isinglass.kernels.numba.mean_field import expect
 
@@ -285,7 +285,7 @@ class _TreeAscent(Ascent):
         if taped:
             self.steps.append(_Step(block, moved, before, engine, outcome))
 
-    def _infer(self, block: _Block, moved: Flags, taped: bool, target: NDArray[Any]) -> tuple[Engine, Outcome]:
+    def _infer(self, block: _Block, moved: Flags, taped: bool, target: Array) -> tuple[Engine, Outcome]:
         """Pass messages up and down the trees."""
         potentials = block.potentials(target)
         plan = BeliefPropagation(schedule="tree")._plan(potentials)
@@ -296,7 +296,7 @@ class _TreeAscent(Ascent):
         except ImpossibleEvidenceError:
             raise ImpossibleEvidenceError(impossible(self.potentials)) from None
 
-    def _back(self, step: _Step, q: NDArray[Any], bars: Bars) -> None:
+    def _back(self, step: _Step, q: Array, bars: Bars) -> None:
         """Reverse one tree inference and the expectations that went into it; bring q back."""
         from isinglass.kernels.numba.mean_field import expect_back
 
@@ -316,7 +316,7 @@ class _TreeAscent(Ascent):
             bars.phi, bars.table, self.bound.row, self.bound.digits,
         )  # fmt: skip
 
-    def _spread(self, step: _Step, found: Gradients, bars: Bars) -> NDArray[Any]:
+    def _spread(self, step: _Step, found: Gradients, bars: Bars) -> Array:
         """Add the derivatives by the trees' tables; return those by the effective potentials of their variables."""
         block, graph = step.block, step.block.trees.graph
         first = np.concatenate([[0], np.cumsum(graph.cards)])[:-1]
@@ -334,7 +334,7 @@ class _TreeAscent(Ascent):
         return of_states
 
 
-def _changes(before: NDArray[np.float64], after: NDArray[np.float64], first: IntArray) -> NDArray[np.float64]:
+def _changes(before: FloatArray, after: FloatArray, first: IntArray) -> FloatArray:
     """Return for each state tanh(d / 4), d how far apart states of its variable have moved in the logarithm."""
     roots = np.sqrt(np.maximum(after, LEAST) / np.maximum(before, LEAST))
     if not len(roots):

@@ -220,9 +220,10 @@ class Optimizer(ABC, Generic[S, C]):
         return OptimResult(x.copy(), value, gradient.copy(), iterations, evaluations, end.converged, end.message, state)
 
 
-OPTIMIZERS: Registry[type[Optimizer[Any, Any]]] = Registry("optimizer")
+AnyOptimizer = Optimizer[Any, Any]
+OPTIMIZERS: Registry[type[AnyOptimizer]] = Registry("optimizer")
 
-O = TypeVar("O", bound=type[Optimizer[Any, Any]])  # noqa: E741
+O = TypeVar("O", bound=type[AnyOptimizer])  # noqa: E741
 
 
 def register(cls: O) -> O:
@@ -231,7 +232,7 @@ def register(cls: O) -> O:
     return cls
 
 
-def make_optimizer(optimizer: str | Optimizer[Any, Any], **options: Any) -> Optimizer[Any, Any]:
+def make_optimizer(optimizer: str | AnyOptimizer, **options: object) -> AnyOptimizer:
     """Return the optimizer that a name or an object and further options stand for.
 
     Examples

@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from numpy.typing import ArrayLike
 
@@ -23,7 +23,7 @@ from isinglass.learning.optimizers.base import Callback, Counted, End, Function,
 from isinglass.learning.optimizers.line_search import Trial, evaluate
 from isinglass.learning.optimizers.state import State
 from isinglass.learning.optimizers.vectors import norm
-from isinglass.typing import FloatArray
+from isinglass.typing import FloatArray, JsonObject
 from isinglass.validation import number, whole_number
 
 NO_STEP = "the line search found no better point; is the gradient right, the function smooth and bounded below?"
@@ -112,7 +112,7 @@ def first_values(f: Counted, x: FloatArray) -> Trial:
     return trial
 
 
-def next_fields(state: DescentState, f: Counted, x: FloatArray, value: float, gradient: FloatArray) -> dict[str, Any]:
+def next_fields(state: DescentState, f: Counted, x: FloatArray, value: float, gradient: FloatArray) -> JsonObject:
     """Return the fields that change with every step."""
     decrease = (state.value - value) / max(1.0, abs(state.value), abs(value))
     iteration = state.iteration + 1

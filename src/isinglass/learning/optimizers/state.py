@@ -18,7 +18,7 @@ import numpy as np
 from isinglass.errors import FileFormatError
 from isinglass.io.arrays import read_arrays, write_arrays
 from isinglass.io.files import SIZE_LIMIT, PathLike, checked_path, shown_path
-from isinglass.typing import Array, FloatArray
+from isinglass.typing import Array, FloatArray, JsonObject
 
 Vectors = tuple[FloatArray, ...]
 S = TypeVar("S", bound="State")
@@ -88,7 +88,7 @@ def unpacked(cls: type[S], arrays: Mapping[str, Array], path: PathLike) -> S:
     """Build a state from named arrays; each is checked for its kind and length."""
     file = shown_path(path)
     size = len(checked_entry(arrays, "state.x", "FloatArray", file))
-    values: dict[str, Any] = {}
+    values: JsonObject = {}
     for field in fields(cls):
         kind = str(field.type)
         array = checked_entry(arrays, f"state.{field.name}", kind, file)
