@@ -66,7 +66,7 @@ def eliminate(
         (``separators[first[i]:first[i + 1]]``), the degree of the vertex that it stopped at (else zero), and the
         number of inner steps taken.
     """
-    search = _opened(first, neighbours, log_cards, fill_weights, tie_break)
+    search = _start(first, neighbours, log_cards, fill_weights, tie_break)
     while True:
         ended = search_on(search, use_fill, max_log2, max_work, PIECE)
         if ended == FINISHED:
@@ -78,7 +78,7 @@ def eliminate(
     return *found, int(search.at[STUCK]), int(search.at[WORK])
 
 
-def _opened(
+def _start(
     first: IntArray,
     neighbours: IntArray,
     log_cards: FloatArray,

@@ -178,7 +178,7 @@ def _search(
     attempt = _greedy(part, rule)
     if method == "auto" or restarts:
         attempt = _improve(part, attempt, method, restarts, seed)
-    return _priced(attempt, kept, graph.cards)
+    return _with_costs(attempt, kept, graph.cards)
 
 
 def _greedy(part: _Part, rule: Method, noise: FloatArray | None = None) -> _Attempt:
@@ -295,7 +295,7 @@ def _concatenated(pieces: list[_Attempt]) -> _Attempt:
     return _Attempt(order, first, separators, sizes, stuck, sum(p.work for p in pieces))
 
 
-def _priced(attempt: _Attempt, kept: IntArray, cards: IntArray) -> EliminationOrder:
+def _with_costs(attempt: _Attempt, kept: IntArray, cards: IntArray) -> EliminationOrder:
     order, separators = kept[attempt.order], kept[attempt.separators]
     complete = len(order) == len(kept)
     messages = attempt.sizes / cards[order]

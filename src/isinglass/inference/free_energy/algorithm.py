@@ -131,13 +131,13 @@ class ConvexFreeEnergy(Algorithm):
         if self.solver in ("auto", "newton"):
             minimum.newton.minimise(tol, limit, relative, progress)
             minimum.certify(tol, limit, relative)
-            minimum.settle(last_step=True)
+            minimum.finish(last_step=True)
         elif self.solver in SOLVERS:
             SOLVERS[self.solver](minimum.newton, tol, limit)
             minimum.newton.confirm(np.flatnonzero(minimum.newton.converged), tol)
             minimum.measure()
             minimum.newton.converged &= minimum.residual <= tol
-            minimum.settle()
+            minimum.finish()
         else:
             raise InputError("solver", " or ".join(map(repr, ("auto", "newton", *SOLVERS))), repr(self.solver))
         variables, factors = problem.beliefs(minimum.p, minimum.q)

@@ -57,27 +57,27 @@ class Derivative:
             newton.factorise(everything)
 
     def along(self, by_p: Array, by_q: Array) -> tuple[Array, Array]:
-        """Return m for derivatives g of a loss; `left` is then its relative error."""
+        """Return m for derivatives g of a loss; `solve_residual` is then its relative error."""
         newton, step, problem = self.newton, self.newton.step, self.newton.problem
         inverse, members = self.q / problem.wq, np.arange(problem.n_components)
         tied = np.diff(problem.shape.layout.ties.first_tie) > 0
         m, u = np.zeros_like(self.p), np.zeros_like(self.q)
-        self.left = np.zeros(problem.n_components)
+        self.solve_residual = np.zeros(problem.n_components)
         for _ in range(self.passes):
-            self._lay_down(members, m, inverse * (u - by_q))
+            self._set_residuals(members, m, inverse * (u - by_q))
             step.by_p[:], step.by_q[:] = by_p * (self.p / step.p) + step.hessian * m, u
             newton.solve(members, feasible=True)
             moving = np.bincount(members, minlength=problem.n_components)
             m += moving[problem.shape.state_component] * step.dp
             u += moving[problem.shape.entry_component] * (step.dq / step.inverse)
             share = self._shares(m)
-            self.left[members] = (newton.left * share)[members]
+            self.solve_residual[members] = (newton.solve_residual * share)[members]
             members = members[~(share <= REFINED)[members] & ~tied[members]]
             if not len(members):
                 break
         return m, inverse * (u - by_q)
 
-    def _lay_down(self, members: IntArray, m: Array, of_links: Array) -> None:
+    def _set_residuals(self, members: IntArray, m: Array, of_links: Array) -> None:
         """Write the violations of the constraints between variables and links as residuals."""
         from isinglass.kernels.numba.free_energy.newton import residuals
 

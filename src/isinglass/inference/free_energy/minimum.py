@@ -1,6 +1,6 @@
 """The minimum of a convex free energy: its certificate, its read-out, and derivatives at it.
 
-`certify` and `measure` evaluate the KKT conditions, `settle` reads the beliefs out, `backward` differentiates them.
+`certify` and `measure` evaluate the KKT conditions, `finish` reads the beliefs out, `backward` differentiates them.
 """
 
 from __future__ import annotations
@@ -85,18 +85,18 @@ class Minimum:
             return
         newton.confirm(doubtful, tol)
         for c in doubtful[~newton.converged[doubtful]].tolist():
-            newton.follow(c, tol, max_iter, rtol)
+            newton.homotopy(c, tol, max_iter, rtol)
             newton.confirm(np.flatnonzero(newton.converged & (np.arange(len(newton.converged)) == c)), tol)
         self.measure()
 
-    def settle(self, last_step: bool = False) -> None:
+    def finish(self, last_step: bool = False) -> None:
         """Compute very small beliefs from the multipliers.
 
         With `last_step`, converged components take one more step, which the check of the conditions has computed
         anyway. Derivatives are taken at the beliefs before it, which differ by the residual.
         """
         step, shape = self.newton.step, self.problem.shape
-        self.newton.converged &= self.newton.left <= STEP
+        self.newton.converged &= self.newton.solve_residual <= STEP
         self._refuse_what_is_not_convex()
         self.gap = self._gap()
         both = ((step.p, step.dp, shape.state_component), (step.q, step.dq, shape.entry_component))
@@ -158,7 +158,7 @@ class Minimum:
         if self.derivative is None:
             self.derivative = Derivative(self.newton, self.at[0], self.at[1], self.loose)
         dp, dq = self.derivative.along(*problem.gathered(variables_bar, factors_bar))
-        self._warn_of_what_is_left(float(self.derivative.left.max(initial=0.0)))
+        self._warn_of_residual(float(self.derivative.solve_residual.max(initial=0.0)))
         logs = [np.log(np.where(b.real > 0, b, 1)) for b in (self.p, self.q)]
         zp, zq = z_bar[shape.state_component] * self.p, z_bar[shape.entry_component] * self.q
         tables = problem.to_tables(zp - dp, zq - dq)
@@ -173,7 +173,7 @@ class Minimum:
             lambda: np.full(graph.n_factors, np.nan), by_weights,
         )  # fmt: skip
 
-    def _warn_of_what_is_left(self, left: float) -> None:
+    def _warn_of_residual(self, left: float) -> None:
         if not left <= ENOUGH:
             warn_of_convergence(
                 f"the system at the minimum was solved to a relative residual of {left:.1e} only: derivatives are as "

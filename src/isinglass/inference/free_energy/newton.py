@@ -47,7 +47,7 @@ class Newton:
         Which components needed the homotopy.
     ridge : array (components,)
         The relative addition to the diagonal of the last system.
-    left : array (components,)
+    solve_residual : array (components,)
         The relative residual of the last linear solve: zero for factorised systems.
     """
 
@@ -76,7 +76,7 @@ class Newton:
         sure = bool((problem.wp > 0).all())
         self.factor_of = [factor_for(pattern, dtype, sure) for pattern in layout.patterns]
         self.report = np.zeros((n, 4))
-        self.residual, self.ridge, self.left = np.full(n, np.inf), np.zeros(n), np.zeros(n)
+        self.residual, self.ridge, self.solve_residual = np.full(n, np.inf), np.zeros(n), np.zeros(n)
         self.iterations, self.converged = np.zeros(n, np.int64), np.zeros(n, bool)
         self.rescued = np.zeros(n, bool)
         self.most_ridge = 1.0 if sure else SOUND
@@ -140,8 +140,8 @@ class Newton:
         for c in members.tolist():
             part = self.x[layout.first_unknown[c] : layout.first_unknown[c + 1]]
             sound = np.isfinite(self.ridge[c])
-            self.left[c] = self.factor_of[c].solve(part) if sound else 0.0
-            if not (sound and np.isfinite(self.left[c])):
+            self.solve_residual[c] = self.factor_of[c].solve(part) if sound else 0.0
+            if not (sound and np.isfinite(self.solve_residual[c])):
                 part[:] = np.nan
         substitute(blocks, members, self.x, self.step, self.room)
 
@@ -151,8 +151,8 @@ class Newton:
         Without a tolerance all iterations are taken, and nothing more.
         """
         self.iterate(np.arange(len(self.residual)), tol, max_iter, rtol, progress=progress)
-        for c in np.flatnonzero(~self.converged & (self.left <= STEP) & (tol > 0)).tolist():
-            self.follow(c, tol, max_iter, rtol)
+        for c in np.flatnonzero(~self.converged & (self.solve_residual <= STEP) & (tol > 0)).tolist():
+            self.homotopy(c, tol, max_iter, rtol)
         if rtol < np.inf:
             self._polish(max_iter, rtol)
 
@@ -181,9 +181,9 @@ class Newton:
             self.keep_multipliers()
             self.residual[members] = np.maximum(size, residual)[members]
             self.iterations[members] += 1
-            close = (size <= tol) & (residual <= tol) & (self.left <= STEP)
+            close = (size <= tol) & (residual <= tol) & (self.solve_residual <= STEP)
             waited[members] += close[members]
-            failed[members] += self.left[members] > STEP
+            failed[members] += self.solve_residual[members] > STEP
             last = close & ((relative <= rtol) | ((waited > PATIENCE) & (not polishing)))
             move(blocks, members, self.step, last, floor, POLISHING_CAP if polishing else CAP)
             if polishing:
@@ -201,8 +201,8 @@ class Newton:
             found = self.x[self.problem.shape.layout.ties.unknown]
             self.multipliers[:] = np.where(np.isfinite(found), found, 0)
 
-    def follow(self, c: int, tol: float, max_iter: int, rtol: float = np.inf) -> None:
-        """Homotopy: costs begin so small that beliefs are nearly uniform, and grow by factors as large as succeed."""
+    def homotopy(self, c: int, tol: float, max_iter: int, rtol: float = np.inf) -> None:
+        """Start with costs so small that beliefs are nearly uniform; let them grow by factors as large as succeed."""
         problem, member = self.problem, np.array([c])
         p, q = problem.start()
         beliefs = _Beliefs(self, c)
@@ -242,7 +242,7 @@ class Newton:
         self.direction(members)
         measure_steps(self.problem.shape.blocks, members, self.step, self.report, FLOOR, ROUNDING)
         found = np.maximum(self.report[:, [0, 3]].max(axis=1), self.tie_residual)
-        return np.asarray(np.where(self.left <= STEP, found, np.inf))
+        return np.asarray(np.where(self.solve_residual <= STEP, found, np.inf))
 
     def gaps(self, members: IntArray, scale: float = 1.0, least: float = ROUNDING) -> FloatArray:
         """Return how far the beliefs of components are from what the last step's multipliers imply; `scale` is h.
