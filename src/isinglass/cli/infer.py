@@ -6,15 +6,16 @@ import argparse
 import math
 import time
 from dataclasses import asdict, dataclass, fields
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from isinglass.cli.options import add_command, add_json, add_model, add_quiet, memory_bytes
+from isinglass.cli.options import Commands, add_command, add_json, add_model, add_quiet, memory_bytes
 from isinglass.cli.report import Silence, check_writable, emit, json_text, progress_on_stderr, say
 from isinglass.errors import InputError
 
 if TYPE_CHECKING:
     from isinglass.inference import Algorithm, Assignment, Info, Result
     from isinglass.potentials import Potentials
+    from isinglass.typing import JsonObject
 
 _LOG_10 = math.log(10.0)
 _SUMMARY = "compute log Z (PR), marginals (MAR) or a most probable assignment (MAP)"
@@ -35,7 +36,7 @@ class Answer:
     """A result as text in its UAI format, as fields for JSON, and as a line for people."""
 
     text: str
-    fields: dict[str, Any]
+    fields: JsonObject
     line: str
 
 
@@ -48,7 +49,7 @@ _ITERATIVE = (
 )
 
 
-def add_parser(commands: argparse._SubParsersAction[Any]) -> None:
+def add_parser(commands: Commands) -> None:
     """Add the command to the parser."""
     parser = add_command(commands, "infer", run, _SUMMARY, _TEXT, _EXAMPLES)
     add_model(parser)
@@ -122,7 +123,7 @@ def _serves(cls: type[Algorithm], task: str) -> bool:
     return bool(cls.facts.maximises) if task == "MAP" else cls.facts.semiring == "sum"
 
 
-def _memory_options(algorithm: type[Algorithm] | None, limit: int | None, potentials: Potentials) -> dict[str, Any]:
+def _memory_options(algorithm: type[Algorithm] | None, limit: int | None, potentials: Potentials) -> JsonObject:
     """Pass the limit to an algorithm that takes one; compare it with the cost of one that does not."""
     from isinglass.runtime.memory import require_memory
     from isinglass.validation import bytes_text
@@ -136,7 +137,7 @@ def _memory_options(algorithm: type[Algorithm] | None, limit: int | None, potent
     return {}
 
 
-def _iterative_options(algorithm: type[Algorithm] | None, arguments: argparse.Namespace) -> dict[str, Any]:
+def _iterative_options(algorithm: type[Algorithm] | None, arguments: argparse.Namespace) -> JsonObject:
     """Collect what was given for iterative algorithms; refuse it for others."""
     given = {flag: getattr(arguments, flag[2:].replace("-", "_")) for flag, *_ in _ITERATIVE}
     chosen = {flag: value for flag, value in given.items() if value is not None}
@@ -150,7 +151,7 @@ def _iterative_options(algorithm: type[Algorithm] | None, arguments: argparse.Na
 
 
 def _beliefs(
-    potentials: Potentials, algorithm: type[Algorithm] | None, task: str, options: dict[str, Any], progress: Silence
+    potentials: Potentials, algorithm: type[Algorithm] | None, task: str, options: JsonObject, progress: Silence
 ) -> Answer:
     """Compute log Z and, for MAR, give the marginals too."""
     from isinglass.inference import infer
@@ -158,7 +159,7 @@ def _beliefs(
 
     name = None if algorithm is None else algorithm.name
     result = infer(potentials, name, progress=progress, **options)
-    values: dict[str, Any] = {"log_z": result.log_z, "log10_z": result.log_z / _LOG_10}
+    values: JsonObject = {"log_z": result.log_z, "log10_z": result.log_z / _LOG_10}
     values |= asdict(result.info) | _cost(result.info.algorithm, potentials, options)
     if task == "PR":
         text = pr_text(result.log_z) if math.isfinite(result.log_z) else ""
@@ -168,7 +169,7 @@ def _beliefs(
 
 
 def _most_probable(
-    potentials: Potentials, algorithm: type[Algorithm] | None, task: str, options: dict[str, Any], progress: Silence
+    potentials: Potentials, algorithm: type[Algorithm] | None, task: str, options: JsonObject, progress: Silence
 ) -> Answer:
     """Maximise."""
     from isinglass.inference import map_assignment
@@ -195,7 +196,7 @@ def _most_probable(
     return Answer(map_text(found.states), values | _cost(name, potentials, options), line)
 
 
-def _belief_line(result: Result, options: dict[str, Any]) -> str:
+def _belief_line(result: Result, options: JsonObject) -> str:
     info = result.info
     bound = {"exact": "exact", "upper": "an upper bound", "lower": "a lower bound"}.get(info.bound or "", "no bound")
     return (
@@ -221,14 +222,14 @@ def _score_line(name: str, found: Assignment, cost: str, seconds: float) -> str:
     return f"{name}: score = {found.score:.9g} (log10 {found.score / _LOG_10:.9g}), {proof}; {cost}; {seconds:.3g} s"
 
 
-def _cost(name: str, potentials: Potentials, options: dict[str, Any]) -> dict[str, Any]:
+def _cost(name: str, potentials: Potentials, options: JsonObject) -> JsonObject:
     from isinglass.inference.algorithm import make
 
     cost = make(name, options).cost(potentials)
     return {"bytes": cost.bytes, "steps": cost.steps}
 
 
-def _cost_text(name: str, potentials: Potentials, options: dict[str, Any]) -> str:
+def _cost_text(name: str, potentials: Potentials, options: JsonObject) -> str:
     from isinglass.inference.algorithm import make
 
     return make(name, options).cost(potentials).text

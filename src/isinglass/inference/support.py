@@ -1,14 +1,13 @@
-"""Which states and configurations hard zeros and evidence leave, and what that ties together.
+"""The states and configurations that hard zeros and evidence leave, and the equations (ties) that follow.
 
-A configuration goes if its table forbids it or one of its states is gone; a state goes if a factor leaves no
-configuration with it (arc consistency). What is left of a link may still tie variables: if, say, only equal states are
-allowed, then so are only equal beliefs. Such *ties* are the vectors z with z'(marginals) = 0 for every configuration
-that is left, beyond the trivial ones.
+A configuration is removed if its table forbids it or one of its states is removed; a state is removed if a factor
+leaves no configuration with it (arc consistency). What is left of a link may still tie variables: if, say, only equal
+states are allowed, then so are only equal beliefs. Such *ties* are the vectors z with z'(marginals) = 0 for every
+configuration that is left, beyond the trivial ones.
 """
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -19,7 +18,11 @@ from isinglass.graph.factor_graph import FactorGroup, iter_groups
 from isinglass.graph.layout import belief_entries, first_states
 from isinglass.inference.evidence import impossible
 from isinglass.potentials import Potentials
+from isinglass.runtime.caching import Cache
+from isinglass.segments import starts
 from isinglass.typing import FloatArray, IntArray, Mask
+
+_TIES = Cache(4096)
 
 
 class Support(NamedTuple):
@@ -94,20 +97,18 @@ def ties_of(digits: IntArray, cards: tuple[int, ...]) -> FloatArray:
     >>> ties_of(np.array([[0, 0], [0, 1], [1, 1]]), (2, 2)).shape
     (0, 4)
     """
-    return _ties(digits.tobytes(), digits.shape, cards)
+    return _TIES.get((digits.tobytes(), digits.shape, cards), lambda: _ties(digits, cards))
 
 
-@lru_cache(maxsize=4096)
-def _ties(digits: bytes, shape: tuple[int, int], cards: tuple[int, ...]) -> FloatArray:
-    states = np.frombuffer(digits, np.int64).reshape(shape)
-    starts = np.concatenate([[0], np.cumsum(cards)])
-    marginals = np.zeros((len(states), starts[-1]))
-    for slot, start in enumerate(starts[:-1]):
+def _ties(states: IntArray, cards: tuple[int, ...]) -> FloatArray:
+    first = starts(cards)
+    marginals = np.zeros((len(states), first[-1]))
+    for slot, start in enumerate(first[:-1]):
         marginals[np.arange(len(states)), start + states[:, slot]] = 1
-    trivial = np.zeros((len(cards) - 1, starts[-1]))
+    trivial = np.zeros((len(cards) - 1, first[-1]))
     for slot in range(1, len(cards)):
-        trivial[slot - 1, : starts[1]] = 1
-        trivial[slot - 1, starts[slot] : starts[slot + 1]] = -1
+        trivial[slot - 1, : first[1]] = 1
+        trivial[slot - 1, first[slot] : first[slot + 1]] = -1
     found: FloatArray = null_space(np.concatenate([marginals, trivial])).T
     found[np.abs(found) < 1e-12] = 0
     return found

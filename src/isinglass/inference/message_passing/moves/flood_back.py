@@ -22,8 +22,9 @@ from isinglass.graph.factor_graph import FactorGraph
 from isinglass.graph.message_graph import Edges, entry_components, pairwise_components, partners_of
 from isinglass.inference.message_passing.moves.grid_flood import GridBars, Grids
 from isinglass.inference.message_passing.moves.lattices import lattices_of, part_of
-from isinglass.inference.message_passing.moves.move import Derivatives, Mask, Run, Step
+from isinglass.inference.message_passing.moves.move import Derivatives, Run, Step
 from isinglass.segments import Largest
+from isinglass.typing import Mask
 
 
 @dataclass(eq=False)

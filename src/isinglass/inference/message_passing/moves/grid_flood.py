@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from isinglass.graph.factor_graph import FactorGraph
 from isinglass.inference.message_passing.moves.lattices import Lattice, lattice_of
-from isinglass.inference.message_passing.moves.move import Derivatives, Fate, FloodPairs, Mask, Run, Step
+from isinglass.inference.message_passing.moves.move import Derivatives, Fate, FloodPairs, Run, Step
 from isinglass.inference.message_passing.moves.planes import PlaneMove, grids_at_once, largest_of_grids, used_places
 from isinglass.segments import Largest
-from isinglass.typing import IntArray
+from isinglass.typing import IntArray, Mask
 
 if TYPE_CHECKING:
     from isinglass.kernels.numba.messages.passes import Span, Values
