@@ -21,8 +21,6 @@ from isinglass.typing import Array, IntArray
 from isinglass.validation import array_of, bytes_text, read_only, variables_of, whole_number
 
 Bound = Literal["exact", "upper", "lower"] | None
-Detail = float | Array | Mapping[str, "Detail"]
-"""What an algorithm may report: a number, an array, or several under names."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +50,7 @@ class Info:
         A warning for the user, for instance why log_z is not a number; mostly empty.
     stderr : float or None
         The standard error of log_z; None if log_z is no Monte Carlo estimate.
-    details : mapping of str to numbers, arrays or mappings
+    details : mapping of str to number or array
         Further diagnostics of the algorithm. Names with a fixed meaning: "stderr_variables" and "stderr_factors", the
         standard errors of the beliefs as flat arrays (factors: group by group, like ``FactorBeliefs.groups``); "ess"
         and "rhat", effective sample sizes and potential scale reductions of the variables' beliefs, flat.
@@ -68,7 +66,7 @@ class Info:
     stable: bool | None = field(default=None, repr=False)
     note: str = field(default="", repr=False)
     stderr: float | None = field(default=None, repr=False)
-    details: Mapping[str, Detail] = field(default_factory=dict, repr=False, compare=False)
+    details: Mapping[str, float | Array] = field(default_factory=dict, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if self.converged_share < 0:
