@@ -179,7 +179,7 @@ def sample(
 
 
 def algorithms() -> dict[str, str]:
-    """Return the name of each inference algorithm with one line about it.
+    """Return the name of each inference algorithm, with a description of one line.
 
     Examples
     --------
