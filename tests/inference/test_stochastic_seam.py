@@ -192,6 +192,12 @@ def test_what_it_cannot_do_is_refused_with_names_from_the_registry(call, message
         call(grids()[0], "gibbs-sketch")
 
 
+def test_training_refuses_it_before_any_work():
+    crf = ig.GraphCRF(inference="gibbs-sketch")
+    with pytest.raises(ig.InputError, match="'gibbs-sketch' are estimates by sampling, which have no derivative"):
+        crf.fit([(np.zeros((2, 1)), [(0, 1)])], [[0, 1]])
+
+
 def test_the_remedy_is_that_of_the_algorithm():
     hard = ig.Potentials(ig.FactorGraph([2, 2], [(0, 1)]), [np.where(np.eye(2) > 0, 0.0, -np.inf)])
     with pytest.warns(ig.ConvergenceWarning, match="after 200 iterations with a standard error .*; soften the hard"):
@@ -229,7 +235,7 @@ def test_the_command_line(tmp_path, capsys):
     assert "Gibbs sampling, a sketch" in capsys.readouterr().out
 
 
-def wrong(algorithm, **changes):
+def wrong(**changes):
     """Return the suite of a sampler with a mistake in it."""
 
     class Wrong(TestGibbs):
@@ -272,14 +278,15 @@ def by_place(self, potentials, chains, random_state):
 )
 def test_the_suite_finds_mistakes_in_estimates(changes, message):
     with pytest.raises(AssertionError, match=message):
-        wrong(Gibbs, **changes).test_estimates()
+        wrong(**changes).test_estimates()
 
 
 def test_the_suite_finds_mistakes_in_samples_and_streams():
     with pytest.raises(AssertionError, match="samples, number"):
-        wrong(Gibbs, states=tempered).test_sample_frequencies()
-    with pytest.raises(AssertionError, match="not equal"):
-        wrong(Gibbs, states=by_place).test_batch_independence()
+        wrong(states=tempered).test_sample_frequencies()
+    for check in ("test_batch_independence", "test_sample_streams"):
+        with pytest.raises(AssertionError, match="not equal"):
+            getattr(wrong(states=by_place), check)()
 
 
 def test_estimates_without_reported_errors():

@@ -15,7 +15,7 @@ import math
 from dataclasses import dataclass
 from functools import partial
 from itertools import product
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -50,10 +50,10 @@ class JointTable:
     log_p: Array
 
     @property
-    def log_z(self) -> np.inexact[Any]:
+    def log_z(self) -> complex:
         """The logarithm of the sum of all probabilities."""
         top = self.log_p.real.max()
-        total: np.inexact[Any] = top if top == -np.inf else top + np.log(np.exp(self.log_p - top).sum())
+        total: complex = top if top == -np.inf else top + np.log(np.exp(self.log_p - top).sum())
         return total
 
     @property

@@ -14,8 +14,6 @@ states. With L the loss of an example, φ the log tables, y the labels and w the
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.testing import assert_allclose
 
@@ -147,7 +145,7 @@ class _Checks:
     def _groups(self, p: Potentials, labels: IntArray, weights: Array | None = None) -> tuple[Array, ...]:
         return evaluate(self.loss, [p], Exact(), rule("unrolled"), labels, weights)[0].groups
 
-    def _same(self, found: Any, expected: Any, problem: str, what: str, rtol: float) -> None:
+    def _same(self, found: float | Array, expected: float | Array, problem: str, what: str, rtol: float) -> None:
         try:
             assert_allclose(found, expected, rtol=rtol, atol=rtol)
         except AssertionError:

@@ -6,9 +6,6 @@ the structure shrinks well. Hard zeros never forbid one assignment, the *witness
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import numpy as np
 from hypothesis import strategies as st
 
@@ -19,7 +16,7 @@ from isinglass.typing import IntArray
 
 @st.composite
 def factor_graphs(
-    draw: Callable[[st.SearchStrategy[Any]], Any],
+    draw: st.DrawFn,
     max_variables: int = 6,
     max_card: int = 4,
     max_arity: int = 4,
@@ -37,7 +34,7 @@ def factor_graphs(
 
 @st.composite
 def potentials(
-    draw: Callable[[st.SearchStrategy[Any]], Any],
+    draw: st.DrawFn,
     graphs: st.SearchStrategy[FactorGraph] | None = None,
     scale: float = 1.0,
     zeros: bool = True,
@@ -77,7 +74,7 @@ def random_potentials(
 
 
 @st.composite
-def _tree_scopes(draw: Callable[[st.SearchStrategy[Any]], Any], n: int, max_arity: int) -> list[tuple[int, ...]]:
+def _tree_scopes(draw: st.DrawFn, n: int, max_arity: int) -> list[tuple[int, ...]]:
     """Draw scopes without a cycle: each factor connects new variables with at most one that has a factor already."""
     order = draw(st.permutations(range(n)))
     scopes: list[tuple[int, ...]] = [(i,) for i in draw(st.lists(st.integers(0, n - 1), max_size=2))]

@@ -250,6 +250,19 @@ class InferenceSuite(ABC):
         assert_array_equal(draws, sample(p, 5, algorithm, random_state=seed))
 
     @checked
+    @given(batch=st.lists(potentials(factor_graphs(max_variables=4)), min_size=2, max_size=3))
+    def test_sample_streams(self, batch: list[Potentials]) -> None:
+        """A stochastic algorithm draws the same samples of an example alone and in any batch."""
+        if not (self.facts.samples and self.facts.stochastic and all(map(self.accepts, batch))):
+            return
+        together = sample(potentials_union(batch), 3, self.algorithm(), random_state=0)
+        first = 0
+        for p in batch:
+            alone = sample(p, 3, self.algorithm(), random_state=0)
+            assert_array_equal(alone, together[:, first : first + p.graph.n_variables])
+            first += p.graph.n_variables
+
+    @checked
     @given(p=potentials(), data=st.data())
     def test_joints(self, p: Potentials, data: st.DataObject) -> None:
         """Where declared: the joint belief of any variables, in the order asked for."""
