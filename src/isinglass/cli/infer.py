@@ -72,6 +72,12 @@ def add_parser(commands: Commands) -> None:
         metavar="N",
         help="exact: repeat the search for an elimination order so often (default: up to 5 on hard models)",
     )
+    parser.add_argument(
+        "--random-state",
+        type=int,
+        metavar="N",
+        help="algorithms that draw random numbers: their seed (default: that of the algorithm; see its class)",
+    )
     for flag, kind, metavar, text in _ITERATIVE:
         parser.add_argument(flag, type=kind, metavar=metavar, help=f"iterative algorithms: {text}")
     parser.add_argument("--out", metavar="FILE", help="where to write the result; .gz compresses (default: stdout)")
@@ -88,8 +94,8 @@ def run(arguments: argparse.Namespace) -> int:
     check_writable(arguments.out, arguments.model, arguments.evidence)
     potentials = read_model(arguments.model, arguments.evidence)
     options = _memory_options(algorithm, limit, potentials) | _iterative_options(algorithm, arguments)
-    if arguments.restarts is not None:
-        options["restarts"] = arguments.restarts
+    given = {"restarts": arguments.restarts, "random_state": arguments.random_state}
+    options |= {option: value for option, value in given.items() if value is not None}
     answer_to = _most_probable if arguments.task == "MAP" else _beliefs
     bounded = algorithm is None or not algorithm.facts.iterative or arguments.iterations is not None
     with progress_on_stderr(arguments.quiet, bounded) as progress:
@@ -112,7 +118,7 @@ def _algorithm(name: str | None, task: str) -> type[Algorithm] | None:
         return None
     able = [other for other, cls in ALGORITHMS.items() if _serves(cls, task)]
     if ALGORITHMS[name].name not in able:
-        does = "finds a most probable assignment" if task == "MAP" else "sums over assignments"
+        does = {"MAP": "finds a most probable assignment", "PR": "finds log Z", "MAR": "finds marginals"}[task]
         expected = f"one that {does}, for --task {task} ({', '.join(map(repr, able))})"
         raise InputError("--algorithm", expected, repr(name))
     return ALGORITHMS[name]
@@ -120,7 +126,9 @@ def _algorithm(name: str | None, task: str) -> type[Algorithm] | None:
 
 def _serves(cls: type[Algorithm], task: str) -> bool:
     """Tell whether an algorithm has an answer to the task; max-marginals are neither log Z nor marginals."""
-    return bool(cls.facts.maximises) if task == "MAP" else cls.facts.semiring == "sum"
+    if task == "MAP":
+        return bool(cls.facts.maximises)
+    return cls.facts.semiring == "sum" and (task == "MAR" or cls.facts.log_z)
 
 
 def _memory_options(algorithm: type[Algorithm] | None, limit: int | None, potentials: Potentials) -> JsonObject:
@@ -197,23 +205,29 @@ def _most_probable(
 
 
 def _belief_line(result: Result, options: JsonObject) -> str:
+    from isinglass.inference import ALGORITHMS
+
     info = result.info
     bound = {"exact": "exact", "upper": "an upper bound", "lower": "a lower bound"}.get(info.bound or "", "no bound")
+    if info.stderr is not None:
+        bound = f"standard error {info.stderr:.2g}"
+    log_z = f"log Z = {result.log_z:.9g} (log10 Z = {result.log_z / _LOG_10:.9g}), {bound}; "
     return (
-        f"{info.algorithm}: log Z = {result.log_z:.9g} (log10 Z = {result.log_z / _LOG_10:.9g}), {bound}; "
+        f"{info.algorithm}: {log_z if ALGORITHMS[info.algorithm].facts.log_z else ''}"
         f"{_convergence(info)}{_cost_text(info.algorithm, result.potentials, options)}; {info.seconds:.3g} s"
     )
 
 
 def _convergence(info: Info) -> str:
-    """Say whether an iterative algorithm reached its tolerance; the others say nothing."""
+    """Say whether an iterative or stochastic algorithm converged; the others say nothing."""
     from isinglass.inference import ALGORITHMS
 
-    if not ALGORITHMS[info.algorithm].facts.iterative:
+    facts = ALGORITHMS[info.algorithm].facts
+    if not (facts.iterative or facts.stochastic):
         return ""
     verdict = "converged" if info.converged else "NOT converged"
     count = f"{info.iterations} iteration{'' if info.iterations == 1 else 's'}"
-    return f"{verdict} after {count}, residual {info.residual:.2g}; "
+    return f"{verdict} after {count}, {'standard error' if facts.stochastic else 'residual'} {info.residual:.2g}; "
 
 
 def _score_line(name: str, found: Assignment, cost: str, seconds: float) -> str:

@@ -1,9 +1,10 @@
-"""The states and configurations that hard zeros and evidence leave, and the equations (ties) that follow.
+"""The support of a model: the states and configurations that hard zeros and evidence allow (arc consistency).
 
-A configuration is removed if its table forbids it or one of its states is removed; a state is removed if a factor
-leaves no configuration with it (arc consistency). What is left of a link may still tie variables: if, say, only equal
-states are allowed, then so are only equal beliefs. Such *ties* are the vectors z with z'(marginals) = 0 for every
-configuration that is left, beyond the trivial ones.
+A configuration of a factor is removed if its table forbids it or if one of its states was removed. A state is removed
+if some factor allows no configuration with it. The remaining configurations of a factor may imply linear equations
+between the marginals of its variables. For instance, if only equal states are allowed, the marginals are equal. Such
+*ties* are the vectors z with z'm = 0 for the marginals m of every remaining configuration, apart from those that only
+say that all marginals have the same sum.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ _TIES = Cache(4096)
 
 
 class Support(NamedTuple):
-    """Which states of variables and configurations of factors (flat, as in results) are left."""
+    """Flags of the remaining states of variables and configurations of factors (flat, as in results)."""
 
     states: Mask
     entries: Mask
@@ -38,12 +39,12 @@ class Support(NamedTuple):
 
     @property
     def key(self) -> bytes:
-        """What the support is, for a cache."""
+        """The support as a key of a cache."""
         return b"" if self.full else np.packbits(self.states).tobytes() + b"/" + np.packbits(self.entries).tobytes()
 
 
 def support_of(potentials: Potentials) -> Support:
-    """Remove what is forbidden until every state that is left has a configuration in every factor."""
+    """Compute the support: remove states and configurations until every state has a configuration in every factor."""
     graph, first = potentials.graph, first_states(potentials.graph)
     states, entries = np.ones(int(first[-1]), bool), np.ones(belief_entries(graph), bool)
     for variable, state in potentials.evidence.items():
@@ -64,7 +65,7 @@ def support_of(potentials: Potentials) -> Support:
 
 
 def _narrow(potentials: Potentials, support: Support) -> bool:
-    """Pass once over all factors; tell whether anything went."""
+    """Pass once over all factors; return whether a state or configuration was removed."""
     graph, first = potentials.graph, first_states(potentials.graph)
     before = int(support.states.sum()) + int(support.entries.sum())
     for group, part in iter_groups(graph):
@@ -88,7 +89,7 @@ def _along(group: FactorGroup, slot: int, length: int) -> list[int]:
 
 
 def ties_of(digits: IntArray, cards: tuple[int, ...]) -> FloatArray:
-    """Return the ties of a link, (ties, states of its slots), from the configurations that are left.
+    """Return the ties of a factor, (ties, states of all its variables), given its remaining configurations.
 
     Examples
     --------

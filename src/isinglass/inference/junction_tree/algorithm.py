@@ -25,9 +25,18 @@ from isinglass.graph.layout import belief_entries, first_beliefs, first_states
 from isinglass.inference.algorithm import Algorithm, Cost, Facts, Progress, Taping, register
 from isinglass.inference.complex_step import along_beliefs
 from isinglass.inference.evidence import base_states
-from isinglass.inference.junction_tree.upward import Upward, chunks, evidence_shift, order_of, run_chunk, upward
+from isinglass.inference.junction_tree.upward import (
+    REMEDY,
+    Upward,
+    chunks,
+    evidence_shift,
+    order_of,
+    run_chunk,
+    upward,
+)
 from isinglass.inference.result import Assignment, FactorBeliefs, Info, Result, VariableBeliefs, ranked
 from isinglass.potentials import Potentials
+from isinglass.runtime.memory import memory_limit_bytes
 from isinglass.typing import Array, FloatArray, IntArray
 from isinglass.validation import bytes_text
 
@@ -94,6 +103,13 @@ class Exact(Algorithm):
             joint_of=partial(self._joint, potentials),
             reverse=partial(along_beliefs, self.run, potentials, shifts=_shifts) if tape else None,
         )
+
+    def shortage(self, potentials: Potentials) -> str:
+        """Compare the cost with the memory limit."""
+        cost, limit = self.cost(potentials), memory_limit_bytes(self.memory_limit)
+        if cost.bytes <= limit:
+            return ""
+        return f"exact inference does not fit ({cost.text}; the memory limit is {bytes_text(limit)}); {REMEDY}"
 
     def maximise(self, potentials: Potentials, n: int = 1, progress: Progress | None = None) -> list[Assignment]:
         """Follow the max-messages down; see the module's text for n > 1."""

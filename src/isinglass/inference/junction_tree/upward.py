@@ -33,6 +33,10 @@ if TYPE_CHECKING:
     from isinglass.kernels.numba.junction_tree.buckets import Scratch
     from isinglass.kernels.numba.junction_tree.program import Program
 
+REMEDY = (
+    "raise memory_limit (--memory), search longer for an elimination order (restarts=100, --restarts 100), observe "
+    "more variables"
+)
 MemoryLimit = str | int | float | None
 STEEP = 2.0**100  # a derivative along which linear values cannot be trusted: it may belong to a tiny belief
 CHUNK = 20_000_000  # bucket entries between two reports of progress, where Ctrl-C is heard
@@ -175,10 +179,7 @@ def _affordable_tree(potentials: Potentials, limit: MemoryLimit, restarts: int |
         f"exact inference needs {more}{bytes_text(needed)} (width {more}{order.width}, "
         f"largest table 2^{order.log2_largest:.1f} entries)"
     )
-    remedy = (
-        "raise memory_limit (--memory), search longer for an elimination order (restarts=100, --restarts 100), observe "
-        "more variables, or use an approximate algorithm"
-    )
+    remedy = f"{REMEDY}, or use an approximate algorithm"
     require_memory(needed if order.complete else np.inf, memory_limit_bytes(limit), what, remedy)
     return bucket_tree(potentials.graph, tuple(potentials.evidence), restarts)
 
