@@ -20,14 +20,12 @@ from isinglass.estimators import persistence as files
 from isinglass.estimators.predicting import predicted
 from isinglass.graph.layout import belief_entries
 from isinglass.inference import Result
-from isinglass.inference.free_energy.weights import EntropyTable
 from isinglass.io.files import PathLike
 from isinglass.learning.training.checks import class_weights, example_weights, refuse_spins, renamed, require_room
 from isinglass.learning.training.choices import (
     Choices,
     algorithm_of,
     entropy_of,
-    fits_entropy,
     jobs_of,
     predicting_of,
     threaded,
@@ -45,8 +43,7 @@ from isinglass.learning.training.stages import (
     start_loss,
     train_stages,
 )
-from isinglass.models import EntropyModel, Model
-from isinglass.models.symmetry import require_symmetric
+from isinglass.models import Model
 from isinglass.runtime.sklearn_base import BaseEstimator, NotFittedError
 from isinglass.typing import Array, FloatArray, IntArray
 from isinglass.validation import whole_number
@@ -214,17 +211,9 @@ class CRF(BaseEstimator):  # type: ignore[misc]
         return files.load(cls, path)  # type: ignore[no-any-return]
 
     def _model(self, X: Any, n_states: int, like: Model | None = None) -> Model:
-        """Check examples and compile their model, with entropy weights where they are parameters."""
-        model = self._plain_model(X, n_states, like.plain if isinstance(like, EntropyModel) else like)
-        if not fits_entropy(self):
-            return model
-        first = algorithm_of(self).weights  # type: ignore[attr-defined]
-        return EntropyModel(model, first.variables, first.factors, symmetric=self._is_symmetric())
-
-    def _is_symmetric(self) -> bool:
-        """Tell whether all tables of edges are symmetric in the two labels."""
-        given = getattr(self, "symmetric", False)
-        return isinstance(given, bool | np.bool_) and bool(given)
+        """Check examples and compile their model, with those parameters of inference that are learned."""
+        model = self._plain_model(X, n_states, None if like is None else like.without_inference())
+        return algorithm_of(self).learned(model)
 
     def _problems(self, stages: list[CRF], X: Any, Y: Any, sample_weight: Any, validation: Any) -> list[Problem]:
         """Check everything, and compile the model of each stage; one that is the same in the next is used again."""
@@ -251,18 +240,10 @@ class CRF(BaseEstimator):  # type: ignore[misc]
         data = self._data(examples, labels, n_states, sample, classes)
         beliefs = 0 if chosen.loss.facts.uses == "potentials" else belief_entries(data.model.graph) // len(examples)
         require_room(n_states, data.model.size * chosen.own, beliefs, chosen.optimizer)
-        self._check_entropy(chosen, data.model)
+        with renamed("weights", "entropy"):
+            chosen.algorithm.check(data.model.graph)
         held_out = None if validation is None else self._held_out(validation, data.model, n_states, classes)
         return Problem(chosen.for_model(data.model), data, held_out)
-
-    def _check_entropy(self, chosen: Choices, model: Model) -> None:
-        """Check that entropy weights fit the model."""
-        weights = getattr(chosen.algorithm, "weights", None)
-        if isinstance(weights, EntropyTable):
-            with renamed("weights", "entropy"):
-                weights.on(model.graph)
-                if self._is_symmetric() and np.ndim(weights.factors) == 2:
-                    require_symmetric(np.asarray(weights.factors), "weights['factors']")
 
     def _data(
         self, examples: Any, labels: IntArray, n_states: int, sample: FloatArray | None, classes: FloatArray | None
@@ -377,7 +358,7 @@ class CRF(BaseEstimator):  # type: ignore[misc]
         stage._require_same(model)
         chosen = predicting_of(stage, getattr(self, "iterations_", None))
         algorithm, vectors = threaded(chosen, stage.n_jobs), self.theta_.reshape(-1, model.size)
-        if len(vectors) > 1 and getattr(algorithm, "iterations", None) != len(vectors):
+        if len(vectors) > 1 and algorithm.iterations != len(vectors):
             expected = f"{len(vectors)}, as many as have parameters"
             raise InputError("iterations", expected, f"{stage.iterations}", "fit anew to change it")
         with no_convergence_warnings():

@@ -29,7 +29,7 @@ from isinglass.experiments.common.experiment import Experiment, Plot, Progress, 
 from isinglass.features import ImageFeatures
 from isinglass.inference import ConvexFreeEnergy, infer
 from isinglass.inference.free_energy.algorithm import SOLVERS
-from isinglass.learning.objective import with_entropy
+from isinglass.learning.objective import adapted
 from isinglass.learning.optimizers import Lbfgs
 from isinglass.potentials import Potentials
 from isinglass.typing import Array, FloatArray, JsonObject
@@ -183,7 +183,7 @@ def _problems(photographs: Photographs, side: int, most: int, jobs: int) -> list
 
 def _problem(crf: GridCRF, scene: FloatArray) -> tuple[Potentials, ConvexFreeEnergy]:
     model = crf._model(scene, crf.n_states)
-    algorithm = with_entropy(ConvexFreeEnergy(weights="A"), model, crf.theta_)
+    algorithm = adapted(ConvexFreeEnergy(weights="A"), model, crf.theta_)
     assert isinstance(algorithm, ConvexFreeEnergy)
     return model.potentials(crf.theta_), algorithm
 

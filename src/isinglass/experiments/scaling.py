@@ -121,8 +121,8 @@ def measured(method: Method, side: int) -> JsonObject:
         "variables": side * side,
         "seconds": min(times),
         "runs": len(times),
-        "iterations": last.info.iterations,
-        "converged": bool(last.info.converged),
+        "iterations": last.infos[0].iterations,
+        "converged": bool(last.infos[0].converged),
     }
 
 

@@ -8,17 +8,21 @@ its facts say so, `maximise` and `sample`. The facts are promises: the conforman
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, Literal, Protocol
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from isinglass.errors import InputError
+from isinglass.graph.factor_graph import FactorGraph
 from isinglass.inference.result import Assignment, Bound, Info, Result
+from isinglass.models.inference import InferenceModel
+from isinglass.models.model import Model
 from isinglass.potentials import Potentials
 from isinglass.registry import Registry, choose
-from isinglass.typing import Array, IntArray
+from isinglass.typing import Array, FloatArray, IntArray
 
 Progress = Callable[[str, float], None]
 """Called with the name of a stage and the fraction of it that is done."""
@@ -60,6 +64,10 @@ class Facts:
         from `isinglass.inference.streams`, and reports standard errors in its `Info`.
     log_z : bool
         Whether it estimates log Z; without it `Result.component_log_z` is nan.
+    threads : bool
+        Whether it has an option `threads`, which changes nothing but the time.
+    blockwise : bool
+        Whether predictions are made for a few examples at a time, as it needs much memory for each.
     """
 
     summary: str
@@ -75,6 +83,8 @@ class Facts:
     semiring: Literal["sum", "max"] = "sum"
     stochastic: bool = False
     log_z: bool = True
+    threads: bool = False
+    blockwise: bool = False
 
 
 @dataclass(frozen=True)
@@ -101,10 +111,24 @@ class FixedPoint(Protocol):
 
 
 class Algorithm(ABC):
-    """Base class of inference algorithms; subclasses are frozen dataclasses of their options."""
+    """Base class of inference algorithms; subclasses are frozen dataclasses of their options.
+
+    Attributes
+    ----------
+    iterations : int or None
+        Exactly how many iterations are run, where that is an option and was given.
+    max_iter : int or None
+        The most iterations, where that is an option.
+    reuse : bool
+        Whether training starts an inference from its result in the evaluation before.
+    """
 
     name: ClassVar[str]
     facts: ClassVar[Facts]
+
+    iterations: int | None = None
+    max_iter: int | None = None
+    reuse: bool = False
 
     @abstractmethod
     def cost(self, potentials: Potentials) -> Cost:
@@ -131,6 +155,50 @@ class Algorithm(ABC):
             return self.run(stages[0], progress, tape, init)
         raise InputError("potentials", f"one for all iterations of {self.name!r}", f"{len(stages)}", 'use "bp"')
 
+    @property
+    def splits(self) -> bool:
+        """Whether examples can be run apart: no option is an array for the variables or factors of a whole batch."""
+        return not any(isinstance(option, np.ndarray | list | tuple) for option in vars(self).values())
+
+    @property
+    def takes_stages(self) -> bool:
+        """Whether each iteration can have potentials of its own (`run_stages`)."""
+        return False
+
+    def resumed(self, iterations: int) -> Algorithm:
+        """Return the algorithm for so many further iterations from an earlier result, on complex potentials."""
+        return replace(self, tol=0.0, max_iter=iterations)  # type: ignore[type-var]
+
+    def tape_bytes(self, graph: FactorGraph, item: int = 8) -> FloatArray:
+        """Return the most bytes that a full tape of iterations takes for each component; `item`: of one number."""
+        return np.zeros(graph.n_components)
+
+    def check(self, graph: FactorGraph) -> None:  # noqa: B027
+        """Refuse options that do not fit a graph, before any work; `run` need not rely on it."""
+
+    def parameters(self, graph: FactorGraph) -> Mapping[str, ArrayLike]:
+        """Return the options that are learned together with a model, by name, with their values; none, by default.
+
+        An algorithm with such options implements `with_parameters`, and `Result.backward` returns `Gradients` whose
+        `parameters` are the derivatives by them.
+        """
+        return {}
+
+    def learned(self, model: Model) -> Model:
+        """Return a model joined with the parameters that are learned with it: the same model, where there are none."""
+        values = self.parameters(model.graph)
+        return InferenceModel(model, values) if values else model
+
+    def fitted_values(self, named: Mapping[str, Array], n_states: int) -> dict[str, FloatArray] | None:
+        """Return tables to show to users, given named parameters that were learned; None: there is nothing to show."""
+        return None
+
+    def with_parameters(self, values: Mapping[str, Array]) -> Algorithm:
+        """Return the algorithm with other values of its parameters, by name."""
+        able = [name for name, cls in ALGORITHMS.items() if cls.with_parameters is not Algorithm.with_parameters]
+        expected = f"{' or '.join(map(repr, able))}, where {next(iter(values))!r} is learned"
+        raise InputError("inference", expected, repr(self.name))
+
     def fixed(self, potentials: Potentials) -> Algorithm:
         """Return a copy whose data-dependent options are fixed, so that derivatives treat them as constants."""
         return self
@@ -153,7 +221,7 @@ class Algorithm(ABC):
 
     def complaint(self, info: Info) -> str:
         """Return the text of the warning about a run, with a remedy; empty if there is nothing to warn about."""
-        exactly = getattr(self, "iterations", None) is not None  # iterations=T asks for T of them, converged or not
+        exactly = self.iterations is not None  # iterations=T asks for T of them, converged or not
         if info.note or info.converged or exactly:
             return f"{info.algorithm}: {info.note}" if info.note else ""
         error = "a standard error of" if self.facts.stochastic else "residual"

@@ -128,6 +128,8 @@ class Gradients:
     counting_numbers : array (factors,)
         With respect to the counting number of each factor of arity two or more; zero for the others. Computed when
         first asked for.
+    parameters : mapping of str to array
+        By the parameters of the algorithm, where it has some (`Algorithm.parameters`).
     """
 
     groups: tuple[Array, ...]
@@ -135,6 +137,11 @@ class Gradients:
     initial_messages: Array
     damping: complex
     by_counting: Callable[[], Array]
+
+    @property
+    def parameters(self) -> Mapping[str, Array]:
+        """Derivatives by the parameters of the algorithm; none, unless a subclass has some."""
+        return {}
 
     @cached_property
     def counting_numbers(self) -> Array:

@@ -25,7 +25,7 @@ from isinglass.errors import ImpossibleLabelError, InputError
 from isinglass.inference.chain import Posterior, Room, Transition, derivative, posterior, require_possible
 from isinglass.learning.optimizers.vectors import dot, entrywise, moved
 from isinglass.losses import CliqueLoss, Likelihood, Loss, Pseudolikelihood, UnivariateLoss
-from isinglass.losses.loss import LossFacts
+from isinglass.losses.loss import Differentiate, Evaluation, LossFacts, LossProblem
 from isinglass.models.chain.attributes import aligned, width_of
 from isinglass.models.chain.label_states import LabelStates
 from isinglass.models.chain.model import PIECE, SequenceModel, Sequences, Tables, ends_of
@@ -204,6 +204,10 @@ class LocalLikelihood(Loss):
         note="for models that are normalised locally; a token whose own label or the one before it is not observed is "
         "left out",
     )
+
+    def evaluate(self, problem: LossProblem, differentiate: Differentiate) -> Evaluation:
+        """Refuse graphs: a label has no label before it there."""
+        raise InputError("loss", "one for graphs", repr(self.name), "it is a loss of sequences alone")
 
 
 PieceLoss = Callable[[Piece, FloatArray, Transition, FloatArray, Room], Sums]

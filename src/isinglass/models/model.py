@@ -101,7 +101,7 @@ class Model:
         self._terms = _check_terms(graph, terms)
         self.graph = graph
         self.parameters, self.kinds = _names(self._terms)
-        self._where = _slices(self.parameters)
+        self._where = slices(self.parameters)
         self.size = sum(map(prod, self.parameters.values()))
         made = [self._compile(group, found) for group, found in zip(graph.groups, self._terms, strict=True)]
         self.table_ids = tuple(ids for ids, _ in made)
@@ -155,6 +155,25 @@ class Model:
                 found = np.asarray(part.term.transpose(part.placed.collect(array)))
                 total[part.where] += _same(found, part.term.shape, part.term, "transpose").ravel()
         return total
+
+    def without_inference(self) -> Model:
+        """Return the model without parameters of inference: itself, where it has none."""
+        return self
+
+    def inference_parameters(self, theta: ArrayLike) -> dict[str, Array]:
+        """Return the values of those parameters of inference that theta determines, by name; none, by default.
+
+        `Algorithm.with_parameters` takes them. A model with such parameters is an `InferenceModel`.
+        """
+        return {}
+
+    def inference_transpose(self, theta: ArrayLike, slopes: Mapping[str, Array]) -> Array:
+        """Carry derivatives by the parameters of inference back to theta, as `transpose` does for the tables."""
+        return np.zeros(self.size)
+
+    def inference_start(self, values: Mapping[str, ArrayLike]) -> dict[str, Array]:
+        """Return the named parameters, if any, by which inference has certain options, for a warm start."""
+        return {}
 
     def with_terms(self, g: int, terms: Sequence[Term]) -> Model:
         """Return the model with other terms, of the same parameters, for one group; the rest is not compiled again.
@@ -340,7 +359,8 @@ def _names(terms: Sequence[Sequence[Term]]) -> tuple[dict[str, tuple[int, ...]],
     return shapes, kinds
 
 
-def _slices(parameters: Mapping[str, tuple[int, ...]]) -> dict[str, slice]:
+def slices(parameters: Mapping[str, tuple[int, ...]]) -> dict[str, slice]:
+    """Return where each named part lies in theta."""
     ends = np.cumsum([0, *map(prod, parameters.values())]).tolist()
     return {name: slice(a, b) for name, a, b in zip(parameters, ends[:-1], ends[1:], strict=True)}
 

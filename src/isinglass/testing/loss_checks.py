@@ -18,11 +18,10 @@ import numpy as np
 from numpy.testing import assert_allclose
 
 from isinglass.errors import InputError
-from isinglass.gradients import rule
+from isinglass.gradients import forward, rule
 from isinglass.graph.factor_graph import FactorGraph
 from isinglass.inference import Exact
-from isinglass.learning.objective import FORWARD, evaluate
-from isinglass.losses import Loss
+from isinglass.losses import Loss, LossProblem
 from isinglass.potentials import Potentials, potentials_union
 from isinglass.typing import Array, IntArray
 
@@ -136,14 +135,15 @@ class _Checks:
                     self._same(mine, one * plain, "weights of examples do not scale its derivatives", what, 1e-9)
 
     def _value(self, p: Potentials, labels: IntArray, weights: Array | None = None) -> Array:
-        return np.asarray(evaluate(self.loss, [p], Exact(), FORWARD, labels, weights)[0].value)
+        return np.asarray(self.loss.evaluate(LossProblem(p, labels, weights), forward(Exact())).value)
 
     def _difference(self, v: list[Array], step: float, labels: IntArray) -> float:
         up, down = (self._value(_moved(self.batch, v, s), labels).sum() for s in (step, -step))
         return float((up - down) / (2 * step))
 
     def _groups(self, p: Potentials, labels: IntArray, weights: Array | None = None) -> tuple[Array, ...]:
-        return evaluate(self.loss, [p], Exact(), rule("unrolled"), labels, weights)[0].groups
+        exact = rule("unrolled").differentiate(Exact())
+        return self.loss.evaluate(LossProblem(p, labels, weights), exact).groups
 
     def _same(self, found: float | Array, expected: float | Array, problem: str, what: str, rtol: float) -> None:
         try:

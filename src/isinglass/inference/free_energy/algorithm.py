@@ -17,13 +17,14 @@ derivative of a loss by the beliefs in the place of the gradient (see `derivativ
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from isinglass.errors import InputError
+from isinglass.graph.factor_graph import FactorGraph
 from isinglass.graph.layout import belief_entries, first_states
 from isinglass.graph.message_graph import edges_of
 from isinglass.inference.algorithm import Algorithm, Cost, Facts, Progress, Taping, register
@@ -35,8 +36,10 @@ from isinglass.inference.free_energy.problem import Problem
 from isinglass.inference.free_energy.solvers import SOLVERS
 from isinglass.inference.free_energy.weights import EntropyTable, EntropyWeights, WeightGradients, covers, resolved
 from isinglass.inference.result import Bound, FactorBeliefs, Result, VariableBeliefs
+from isinglass.models import Model
+from isinglass.models.entropy import FACTORS, VARIABLES, EntropyModel
 from isinglass.potentials import Potentials
-from isinglass.typing import Array
+from isinglass.typing import Array, FloatArray
 from isinglass.validation import bytes_text, number, whole_number
 
 __all__ = ["SOLVERS", "ConvexFreeEnergy", "ConvexGradients", "ConvexInfo", "EntropyWeights", "WeightGradients"]
@@ -105,7 +108,42 @@ class ConvexFreeEnergy(Algorithm):
         iterative=True,
         envelope=True,
         implicit="backward",
+        blockwise=True,
     )
+
+    @property
+    def splits(self) -> bool:
+        """Whether examples can be run apart: not with weights of single variables or factors."""
+        return super().splits and not isinstance(self.weights, EntropyWeights)
+
+    def check(self, graph: FactorGraph) -> None:
+        """Refuse tables of weights that do not fit a graph, or are not symmetric where they are to be."""
+        if isinstance(self.weights, EntropyTable):
+            self.weights.check(graph)
+
+    def learned(self, model: Model) -> Model:
+        """Return a model with the logarithms of the weights as parameters, where these are to be fitted."""
+        table = self.weights
+        if not (isinstance(table, EntropyTable) and table.fit):
+            return model
+        return EntropyModel(model, table.variables, table.factors, symmetric=table.symmetric)
+
+    def fitted_values(self, named: Mapping[str, Array], n_states: int) -> dict[str, FloatArray] | None:
+        """Return the weights of states and of pairs of states; None for "bethe", or weights of single variables."""
+        try:
+            table = EntropyTable.of(self.weights)
+        except InputError:
+            return None
+        variables, factors = np.full(n_states, table.variables), np.full((n_states, n_states), table.factors)
+        if table.fit:
+            variables = variables * np.exp(named[VARIABLES][0])
+            factors = factors * np.exp(named[f"{FACTORS}/1"][0])
+        return {"variables": variables, "factors": factors}
+
+    def with_parameters(self, values: Mapping[str, Array]) -> ConvexFreeEnergy:
+        """Return the energy with these entropy weights: of all states, and of the configurations of each group."""
+        groups = [values[f"{FACTORS}/{g}"] for g in range(len(values) - 1)]
+        return replace(self, weights=EntropyWeights(values[VARIABLES], groups))
 
     def cost(self, potentials: Potentials) -> Cost:
         """Return the cost of the beliefs and of one step, without its linear system."""

@@ -18,6 +18,7 @@ from isinglass.inference.free_energy.newton import SOUND, Newton
 from isinglass.inference.free_energy.problem import FLOOR, INSIDE, Problem
 from isinglass.inference.free_energy.weights import WeightGradients
 from isinglass.inference.result import Bound, Gradients, Info
+from isinglass.models.entropy import FACTORS, VARIABLES
 from isinglass.potentials import LogTables, sum_tables
 from isinglass.segments import sum_at
 from isinglass.typing import Array, FloatArray, IntArray, Mask
@@ -61,6 +62,12 @@ class ConvexGradients(Gradients):
     """
 
     weights: WeightGradients
+
+    @property
+    def parameters(self) -> dict[str, Array]:
+        """Derivatives by the entropy weights, by the names that `ConvexFreeEnergy.with_parameters` knows."""
+        groups = {f"{FACTORS}/{g}": slopes for g, slopes in enumerate(self.weights.groups)}
+        return {VARIABLES: self.weights.variables, **groups}
 
 
 @dataclass(eq=False)

@@ -18,6 +18,7 @@ from isinglass.errors import InputError
 from isinglass.graph.factor_graph import FactorGraph, iter_groups
 from isinglass.graph.layout import belief_entries, first_states
 from isinglass.graph.message_graph import edges_of
+from isinglass.models.symmetry import require_symmetric
 from isinglass.typing import Array, FloatArray, Mask
 from isinglass.validation import real_numbers
 
@@ -121,6 +122,10 @@ class EntropyTable:
         Any sign.
     factors : float or array (k_1, ..., k_r)
         Positive.
+    fit : bool
+        Whether they are only where learning begins; see `ConvexFreeEnergy.learned`.
+    symmetric : bool
+        Whether tables of pairs must be symmetric, also when they are learned.
 
     Examples
     --------
@@ -134,6 +139,8 @@ class EntropyTable:
 
     variables: ArrayLike = NAMED["A"]
     factors: ArrayLike = 1.0
+    fit: bool = False
+    symmetric: bool = False
 
     @classmethod
     def of(cls, weights: object) -> EntropyTable:
@@ -152,10 +159,17 @@ class EntropyTable:
         for name in weights:
             if name not in ("variables", "factors"):
                 raise InputError("weights", "a mapping of 'variables' and 'factors'", f"{name!r:.40}")
-        table = cls(**{name: _numbers(given, f"weights.{name}") for name, given in weights.items()})
+        numbers = {name: _numbers(given, f"weights.{name}") for name, given in weights.items()}
+        table = cls(numbers.get("variables", NAMED["A"]), numbers.get("factors", 1.0))
         if np.ndim(table.variables) > 1 or np.min(np.asarray(table.factors), initial=np.inf) <= 0:
             raise InputError("weights", "numbers or a vector for variables, and positive numbers for factors", "others")
         return table
+
+    def check(self, graph: FactorGraph) -> None:
+        """Refuse tables that do not fit a graph, or are not symmetric where they are to be."""
+        self.on(graph)
+        if self.symmetric and np.ndim(self.factors) == 2:
+            require_symmetric(np.asarray(self.factors), "weights['factors']")
 
     def on(self, graph: FactorGraph) -> tuple[FloatArray, FloatArray]:
         """Return the weight of every state of a variable, and of every configuration of a factor, flat."""

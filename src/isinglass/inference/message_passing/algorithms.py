@@ -81,6 +81,31 @@ class MessagePassing(Algorithm):
 
     powers: ClassVar[bool] = True  # whether counting numbers may differ from one
 
+    @property
+    def takes_stages(self) -> bool:
+        """Whether each iteration can have potentials of its own: not with counting numbers that depend on them."""
+        return not isinstance(getattr(self, "weights", None), str)
+
+    def resumed(self, iterations: int) -> Algorithm:
+        """Return it for so many further iterations; the residual schedule, which sees only real parts, is replaced."""
+        changes = {"schedule": "sequential"} if self.schedule == "residual" else {}
+        return replace(self, tol=0.0, max_iter=iterations, **changes)  # type: ignore[arg-type]
+
+    def tape_bytes(self, graph: FactorGraph, item: int = 8) -> NDArray[np.float64]:
+        """Return the bytes of all messages, times the iterations that may be run.
+
+        Examples
+        --------
+        >>> import isinglass as ig
+        >>> ig.BeliefPropagation(iterations=3).tape_bytes(ig.grid_graph(2, 2, 2))  # 3 times 8 messages of 16 bytes
+        array([384.])
+        """
+        edges = edges_of(graph)
+        entries = np.bincount(edges.component[edges.edge_link], np.diff(edges.start), graph.n_components)
+        most = self.max_iter if self.iterations is None else self.iterations
+        once = graph.forest_components & (self.iterations is None and self.damping == 0)
+        return np.asarray(item * entries * np.where(once, 1, most), np.float64)
+
     def counting(self, potentials: Potentials) -> NDArray[np.float64]:
         """Return the counting number of each link."""
         return np.ones(len(edges_of(potentials.graph).size))
@@ -290,6 +315,7 @@ class BeliefPropagation(MessagePassing):
         bound=None,
         maximises="one",
         iterative=True,
+        threads=True,
         envelope=True,
         implicit="equations",
     )
@@ -340,6 +366,7 @@ class TreeReweighted(MessagePassing):
         bound="upper",
         maximises="one",
         iterative=True,
+        threads=True,
         envelope=True,
         implicit="equations",
     )
@@ -438,6 +465,7 @@ class FractionalBeliefPropagation(MessagePassing):
         bound=None,
         maximises="one",
         iterative=True,
+        threads=True,
         envelope=True,
         implicit="equations",
     )

@@ -43,6 +43,7 @@ class MaxProduct(MessagePassing):
         bound=None,
         maximises="one",
         iterative=True,
+        threads=True,
         semiring="max",
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any, NamedTuple
 
@@ -13,17 +13,16 @@ import numpy as np
 from isinglass import decoding, losses
 from isinglass.errors import InputError
 from isinglass.gradients import GradientRule, rule
-from isinglass.inference import ALGORITHMS, Algorithm, ConvexFreeEnergy
+from isinglass.inference import ALGORITHMS, Algorithm
 from isinglass.inference.algorithm import make
-from isinglass.inference.free_energy.weights import NAMED, EntropyTable
-from isinglass.inference.message_passing.algorithms import SCHEDULES, MessagePassing
+from isinglass.inference.free_energy.entropies import FIT, with_entropy
+from isinglass.inference.message_passing.algorithms import SCHEDULES
 from isinglass.io.files import checked_path
 from isinglass.learning.combinations import require_valid
 from isinglass.learning.optimizers import OPTIMISERS, Lbfgs, Optimizer, OwlQn, make_optimizer
 from isinglass.learning.optimizers.minibatch import MiniBatch
 from isinglass.learning.training.checks import renamed
 from isinglass.models import Model
-from isinglass.models.entropy import FACTORS, VARIABLES
 from isinglass.typing import Array, FloatArray
 from isinglass.validation import flag, number, thread_count, whole_number
 
@@ -76,8 +75,7 @@ class Choices:
     @property
     def iterations(self) -> int | None:
         """How many iterations inference has at most, by the user's choice or, where it is limited, ours; or None."""
-        found: int | None = getattr(self.algorithm, "max_iter" if self.limited else "iterations", None)
-        return found
+        return self.algorithm.max_iter if self.limited else self.algorithm.iterations
 
 
 def choices_of(crf: Any) -> Choices:
@@ -96,7 +94,7 @@ def choices_of(crf: Any) -> Choices:
         jobs_of(crf.n_jobs),
     )
     require_valid(chosen.loss, chosen.algorithm, chosen.rule)
-    if fits_entropy(crf) and (chosen.rule.name != "implicit" or chosen.loss.facts.uses == "potentials"):
+    if fits_inference(crf) and (not chosen.rule.of_parameters or chosen.loss.facts.uses == "potentials"):
         got = f"{crf.gradient!r} with loss {chosen.loss.name!r}"
         raise InputError("gradient", "'implicit', and a loss of an inference, for entropy='fit'", got)
     _check_rest(crf, chosen.loss)
@@ -120,17 +118,13 @@ def algorithm_of(crf: Any) -> Algorithm:
         raise InputError("iterations", "None where inference is exact", got, "leave it out, or use inference='bp'")
     with renamed("algorithm", "inference"):
         algorithm = make(crf.inference, options)
-    if crf.entropy is not None:
-        return _with_entropy(algorithm, crf)
-    if isinstance(algorithm, ConvexFreeEnergy) and isinstance(algorithm.weights, Mapping):
-        with renamed("weights", "inference.weights"):
-            return replace(algorithm, weights=EntropyTable.of(algorithm.weights))
-    return algorithm
+    with renamed("weights", "inference.weights" if crf.entropy is None else "entropy"):
+        return with_entropy(algorithm, crf.entropy, _earlier(crf), _is_symmetric(crf))
 
 
 def with_limit(algorithm: Algorithm, most: int | None) -> Algorithm:
     """Return an inference by its tolerance that ends after so many iterations at the latest."""
-    if most is None or not hasattr(algorithm, "max_iter"):
+    if most is None or not algorithm.facts.iterative:
         return algorithm
     return replace(algorithm, max_iter=most)  # type: ignore[type-var]
 
@@ -154,68 +148,37 @@ def _is_automatic(crf: Any) -> bool:
 def _goes_back(chosen: Choices) -> bool:
     """Tell whether training goes back through the iterations of an inference that runs until a tolerance."""
     algorithm = chosen.algorithm
-    return (
-        chosen.rule.name == "unrolled"
-        and chosen.loss.facts.uses == "beliefs"
-        and algorithm.facts.iterative
-        and hasattr(algorithm, "max_iter")
-    )
+    return chosen.rule.of_iterations and chosen.loss.facts.uses == "beliefs" and algorithm.facts.iterative
 
 
-def fits_entropy(crf: Any) -> bool:
-    """Tell whether entropy weights are parameters."""
-    return isinstance(crf.entropy, str) and crf.entropy == "fit"
+def fits_inference(crf: Any) -> bool:
+    """Tell whether parameters of inference are learned."""
+    return isinstance(crf.entropy, str) and crf.entropy == FIT
 
 
-def _with_entropy(algorithm: Algorithm, crf: Any) -> Algorithm:
-    """Return the inference with the chosen entropy weights; with those that "fit" begins with."""
-    entropy = crf.entropy
-    if not isinstance(entropy, Mapping) and not (isinstance(entropy, str) and entropy in (*NAMED, "bethe", "fit")):
-        expected = f"one of {', '.join(map(repr, NAMED))}, 'bethe', 'fit', a mapping of tables, or None"
-        raise InputError("entropy", expected, f"{entropy!r:.40}")
-    if not isinstance(algorithm, ConvexFreeEnergy):
-        got = f"{entropy!r:.40} with inference {algorithm.name!r}"
-        raise InputError("entropy", "None unless inference is 'convex'", got, "use inference='convex'")
-    with renamed("weights", "entropy"):
-        if fits_entropy(crf):
-            table = EntropyTable.of(_entropy_before(crf, algorithm))
-            if np.min(table.variables) <= 0:
-                raise InputError("entropy", "one of positive weights before 'fit'", f"{table.variables}")
-            return replace(algorithm, weights=table)
-        return replace(algorithm, weights=entropy if isinstance(entropy, str) else EntropyTable.of(entropy))
-
-
-def _entropy_before(crf: Any, algorithm: ConvexFreeEnergy) -> Any:
-    """Return the entropy that fitting begins with: that of an earlier stage, or that of the inference."""
+def _earlier(crf: Any) -> Iterator[Algorithm]:
+    """Return the inferences of earlier stages, the latest first."""
     before = getattr(crf, "_before", None)
     while before is not None:
-        earlier = algorithm_of(before)
-        if isinstance(earlier, ConvexFreeEnergy):
-            return earlier.weights
+        yield algorithm_of(before)
         before = getattr(before, "_before", None)
-    return algorithm.weights
+
+
+def _is_symmetric(crf: Any) -> bool:
+    """Tell whether all tables of edges are symmetric in the two labels."""
+    given = getattr(crf, "symmetric", False)
+    return isinstance(given, bool | np.bool_) and bool(given)
 
 
 def entropy_of(crf: Any, named: Mapping[str, Array], n_states: int) -> dict[str, FloatArray] | None:
     """Return the entropy weights of states and of pairs of states; None where an inference has no such tables."""
-    algorithm = algorithm_of(crf)
-    if not isinstance(algorithm, ConvexFreeEnergy):
-        return None
-    try:
-        table = EntropyTable.of(algorithm.weights)
-    except InputError:
-        return None  # "bethe", or weights of single variables
-    variables, factors = np.full(n_states, table.variables), np.full((n_states, n_states), table.factors)
-    if fits_entropy(crf):
-        variables = variables * np.exp(named[VARIABLES][0])
-        factors = factors * np.exp(named[f"{FACTORS}/1"][0])
-    return {"variables": variables, "factors": factors}
+    return algorithm_of(crf).fitted_values(named, n_states)
 
 
 def threaded(algorithm: Algorithm, n_jobs: Any) -> Algorithm:
     """Return the inference with so many threads, where it can have some; beliefs do not depend on their number."""
     jobs = jobs_of(n_jobs)
-    return replace(algorithm, threads=jobs) if jobs > 1 and isinstance(algorithm, MessagePassing) else algorithm
+    return replace(algorithm, threads=jobs) if jobs > 1 and algorithm.facts.threads else algorithm  # type: ignore[type-var]
 
 
 def _has_schedule(inference: Any) -> bool:
@@ -255,13 +218,13 @@ def _optimizer(crf: Any, sparse: bool) -> Optimizer[Any, Any]:
 def _own(chosen: Choices) -> int:
     """Return how many iterations have parameters of their own, or say why they cannot."""
     algorithm = chosen.algorithm
-    if not isinstance(algorithm, MessagePassing) or isinstance(getattr(algorithm, "weights", None), str):
+    if not algorithm.takes_stages:
         got, remedy = f"True with inference {algorithm.name!r}", "use message passing with fixed weights, such as 'bp'"
     elif algorithm.iterations is None:
         got, remedy = "True without a number of iterations", "give iterations"
-    elif not isinstance(chosen.loss, losses.BeliefLoss):
+    elif chosen.loss.facts.uses != "beliefs":
         got, remedy = f"True with loss {chosen.loss.name!r}", "use a loss of beliefs, such as 'ucl'"
-    elif chosen.rule.name != "unrolled":
+    elif not chosen.rule.of_iterations:
         got, remedy = f"True with gradient {chosen.rule.name!r}", "use 'unrolled', which needs no fixed point"
     else:
         return whole_number(algorithm.iterations, "iterations", 1)

@@ -10,8 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from isinglass.gradients.taping import FULL_BYTES, full_tape_bytes
-from isinglass.inference import Algorithm, EntropyWeights
+from isinglass.gradients.taping import FULL_BYTES
 from isinglass.learning.objective import Objective
 from isinglass.learning.optimizers import Optimizer
 from isinglass.learning.total import Total, blocks
@@ -115,10 +114,10 @@ class Problem:
         """Return the tape of an inference that training goes back through, "full" or "sqrt"; None: there is none."""
         algorithm, graph = self.chosen.algorithm, self.data.model.graph
         needs_none = self.chosen.loss.facts.uses == "potentials" or not algorithm.facts.iterative
-        if needs_none or self.chosen.rule.name != "unrolled":
+        if needs_none or not self.chosen.rule.of_iterations:
             return None
-        each = full_tape_bytes(graph, algorithm)
-        parts = blocks(self.data.sizes) if _splits(algorithm) else [slice(None)]
+        each = algorithm.tape_bytes(graph)
+        parts = blocks(self.data.sizes) if algorithm.splits else [slice(None)]
         return "sqrt" if max(each[part].sum() for part in parts) > FULL_BYTES else "full"
 
     def with_choices(self, chosen: Choices) -> Problem:
@@ -135,7 +134,7 @@ class Problem:
 
     def _total(self, data: Data, share: float) -> Total:
         chosen = self.chosen
-        parts = data.split() if _splits(chosen.algorithm) else [data]
+        parts = data.split() if chosen.algorithm.splits else [data]
         penalty = share * np.tile(chosen.l2.of(data.model), chosen.own)
         return Total([self._objective(part) for part in parts], penalty, chosen.jobs)
 
@@ -163,9 +162,3 @@ def cut(theta: FloatArray, shapes: Mapping[str, tuple[int, ...]]) -> dict[str, F
     ends = np.cumsum([math.prod(shape) // own for shape in shapes.values()])[:-1]
     parts = zip(shapes.items(), np.split(theta.reshape(own, -1), ends, axis=1), strict=True)
     return {name: part.reshape(shape).copy() for (name, shape), part in parts}
-
-
-def _splits(algorithm: Algorithm) -> bool:
-    """Tell whether an inference has no options for single factors, which are those of all examples together."""
-    options = vars(algorithm).values()
-    return not any(isinstance(option, np.ndarray | list | tuple | EntropyWeights) for option in options)

@@ -27,7 +27,6 @@ from isinglass.learning.training.checks import renamed
 from isinglass.learning.training.choices import Choices, choices_of, entropy_of
 from isinglass.learning.training.loop import train
 from isinglass.learning.training.problem import Problem
-from isinglass.models import EntropyModel
 from isinglass.typing import FloatArray
 from isinglass.validation import items
 
@@ -167,9 +166,9 @@ def start_of(problem: Problem, known: Known, i: int) -> FloatArray:
     """Return where a stage begins: with the parameters of the same name, or at zero; entropy weights by their value."""
     model, own = problem.data.model, problem.chosen.own
     stacks = {name: _stack(known.named.get(name), shape, own, name, i) for name, shape in model.parameters.items()}
-    if isinstance(model, EntropyModel) and known.entropy is not None:
+    if known.entropy is not None:
         with renamed("variables", "warm_start: entropy_['variables']"):
-            stacks |= {name: array[None] for name, array in model.parameters_of(**known.entropy).items()}
+            stacks |= {name: array[None] for name, array in model.inference_start(known.entropy).items()}
     vectors = [model.reduced(model.join({name: stack[t] for name, stack in stacks.items()})) for t in range(own)]
     return np.concatenate(vectors)
 
