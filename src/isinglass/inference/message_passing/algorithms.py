@@ -169,6 +169,10 @@ class MessagePassing(Algorithm):
             reverse=(lambda *bars: gradients(engine, outcome, Cotangents(*bars))) if tape else None,
         )
 
+    def remedy(self, info: Info) -> str:
+        """Name the options that help messages to converge."""
+        return "raise max_iter, add damping, or try another schedule"
+
     def linearised(self, result: Result) -> FixedPoint:
         """Return one iteration of undamped flooding at the messages of a result, in reverse."""
         return self._flooding(result.potentials, result.messages)
@@ -178,8 +182,6 @@ class MessagePassing(Algorithm):
 
     def maximise(self, potentials: Potentials, n: int = 1, progress: Progress | None = None) -> list[Assignment]:
         """Pass max-product messages and decode one assignment; `decode` says what is proved."""
-        if n != 1:
-            raise InputError("n", f"1, the only number that {self.name!r} decodes", str(n), 'use "exact"')
         plan = replace(self._plan(potentials), maximise=True)
         outcome = Engine([potentials], plan).run(None, progress)
         states = decode(potentials, outcome.variables, outcome.factors)

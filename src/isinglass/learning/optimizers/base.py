@@ -1,4 +1,4 @@
-"""What every optimiser is: a frozen bag of options, a pure step from state to state, and one loop around it.
+"""What every optimizer is: a frozen bag of options, a pure step from state to state, and one loop around it.
 
 The loop (`Optimizer.drive`) reports to a callback, stops when the state says so, and hands back the last complete
 state when it is interrupted; nothing that was computed is lost.
@@ -38,7 +38,7 @@ class Progress:
     iteration : int
         Steps done since the very start, also over resumed runs.
     value, gradient_norm : float
-        Of the point `x`; minibatch optimisers estimate them from the batches of the epoch so far.
+        Of the point `x`; minibatch optimizers estimate them from the batches of the epoch so far.
     x : array (n,)
         The point that would be returned now, read-only.
     state : State
@@ -127,7 +127,7 @@ C = TypeVar("C", bound=Counted)
 
 
 class Optimizer(ABC, Generic[S, C]):
-    """Base class of optimisers; subclasses are frozen dataclasses of their options."""
+    """Base class of optimizers; subclasses are frozen dataclasses of their options."""
 
     name: ClassVar[str]
     state_type: ClassVar[type[State]]
@@ -243,19 +243,20 @@ class Optimizer(ABC, Generic[S, C]):
         return OptimResult(x.copy(), value, gradient.copy(), iterations, evaluations, end.converged, end.message, state)
 
 
-OPTIMISERS: Registry[type[Optimizer[Any, Any]]] = Registry("optimizer")
+AnyOptimizer = Optimizer[Any, Any]
+OPTIMIZERS: Registry[type[AnyOptimizer]] = Registry("optimizer")
 
-O = TypeVar("O", bound=type[Optimizer[Any, Any]])  # noqa: E741
+O = TypeVar("O", bound=type[AnyOptimizer])  # noqa: E741
 
 
 def register(cls: O) -> O:
-    """File an optimiser under its name (a class decorator)."""
-    OPTIMISERS.register(cls.name)(cls)
+    """File an optimizer under its name (a class decorator)."""
+    OPTIMIZERS.register(cls.name)(cls)
     return cls
 
 
-def make_optimizer(optimizer: str | Optimizer[Any, Any], **options: Any) -> Optimizer[Any, Any]:
-    """Return the optimiser that a name or an object and further options stand for.
+def make_optimizer(optimizer: str | AnyOptimizer, **options: object) -> AnyOptimizer:
+    """Return the optimizer that a name or an object and further options stand for.
 
     Examples
     --------
@@ -266,7 +267,7 @@ def make_optimizer(optimizer: str | Optimizer[Any, Any], **options: Any) -> Opti
     if not isinstance(optimizer, str | Optimizer):
         got = f"the class {optimizer.__name__}" if isinstance(optimizer, type) else type(optimizer).__name__
         raise InputError("optimizer", "a name such as 'lbfgs' or an object such as Lbfgs()", got)
-    cls = OPTIMISERS[optimizer] if isinstance(optimizer, str) else type(optimizer)
+    cls = OPTIMIZERS[optimizer] if isinstance(optimizer, str) else type(optimizer)
     known = [field.name for field in fields(cls)]  # type: ignore[arg-type]
     unknown = [option for option in options if option not in known]
     if unknown:

@@ -1,4 +1,4 @@
-"""What the minibatch optimisers share: epochs, the order of examples, averaging.
+"""What the minibatch optimizers share: epochs, the order of examples, averaging.
 
 The objective is a sum over examples, F(x) = Σ_i f_i(x). A step sees a batch B through the mean of its gradients,
 
@@ -46,7 +46,7 @@ _MOST_HALVINGS = 30
 
 @dataclass(frozen=True, eq=False)
 class MiniBatchState(State):
-    """The complete state of a minibatch optimiser between two steps.
+    """The complete state of a minibatch optimizer between two steps.
 
     Attributes
     ----------
@@ -112,7 +112,7 @@ class Batches(Counted):
 
 @dataclass(frozen=True)
 class MiniBatch(Optimizer[MiniBatchState, Batches]):
-    """Base class; the options that all minibatch optimisers have.
+    """Base class; the options that all minibatch optimizers have.
 
     Parameters
     ----------
@@ -122,7 +122,7 @@ class MiniBatch(Optimizer[MiniBatchState, Batches]):
         How often each example is seen.
     batch_size : int, optional
         Examples a step; the last batch of an epoch may be smaller. None: a twentieth of the examples, so that an epoch
-        has about 20 steps and costs a few times as much as one step of an optimiser that looks at all examples.
+        has about 20 steps and costs a few times as much as one step of an optimizer that looks at all examples.
     schedule : {"constant", "inverse", "sqrt"}
     decay : float
         How the rate falls; see `isinglass.learning.optimizers.rates`.
