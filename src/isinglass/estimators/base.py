@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
 
@@ -17,6 +17,19 @@ from numpy.typing import ArrayLike
 from isinglass import decoding
 from isinglass.errors import InputError, no_convergence_warnings
 from isinglass.estimators.estimator import Estimator
+from isinglass.estimators.parameters import (
+    AnyDecoder,
+    AnyGradient,
+    AnyInference,
+    AnyLoss,
+    AnyOptimizer,
+    AnyStages,
+    Callback,
+    Checkpoint,
+    ClassWeight,
+    Edges,
+    Entropy,
+)
 from isinglass.estimators.persistence import Saved
 from isinglass.estimators.predicting import predicted
 from isinglass.graph.layout import belief_entries
@@ -110,34 +123,34 @@ class CRF(Estimator):
 
     version: ClassVar[int] = 3  # 1 had no stages, 2 no tuples, sets and infinities
 
-    inference: Any = "bp"
-    iterations: Any = "auto"
-    own_parameters: Any = False
-    loss: Any = "ucl"
-    gradient: Any = "unrolled"
-    schedule: Any = field(init=False)  # the places of parameters that some subclasses have
-    optimizer: Any = "lbfgs"
-    stages: Any = None
-    l2: Any = 1.0
-    edge_l2: Any = None
-    l1: Any = 0.0
-    edge_l1: Any = None
-    edges: Any = field(init=False)
-    bias: Any = False
-    edge_bias: Any = field(init=False)
-    symmetric: Any = field(init=False)
-    entropy: Any = None
-    decoder: Any = "mpm"
-    n_states: Any = None
-    class_weight: Any = None
-    tol: Any = 1e-4
-    max_iter: Any = 200
-    warm_start: Any = False
-    patience: Any = 5
-    n_jobs: Any = None
-    checkpoint: Any = None
-    callback: Any = None
-    verbose: Any = False
+    inference: AnyInference = "bp"
+    iterations: int | str | None = "auto"
+    own_parameters: bool = False
+    loss: AnyLoss = "ucl"
+    gradient: AnyGradient = "unrolled"
+    schedule: str = field(init=False)  # the places of parameters that some subclasses have
+    optimizer: AnyOptimizer = "lbfgs"
+    stages: AnyStages = None
+    l2: float = 1.0
+    edge_l2: float | None = None
+    l1: float = 0.0
+    edge_l1: float | None = None
+    edges: Edges = field(init=False)
+    bias: bool = False
+    edge_bias: bool = field(init=False)
+    symmetric: bool | Sequence[int] = field(init=False)
+    entropy: Entropy = None
+    decoder: AnyDecoder = "mpm"
+    n_states: int | None = None
+    class_weight: ClassWeight = None
+    tol: float = 1e-4
+    max_iter: int = 200
+    warm_start: bool = False
+    patience: int = 5
+    n_jobs: int | None = None
+    checkpoint: Checkpoint = None
+    callback: Callback = None
+    verbose: bool = False
 
     @abstractmethod
     def _examples(self, X: Any) -> Any:

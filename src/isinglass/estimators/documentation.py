@@ -24,7 +24,7 @@ def inherit_docs(cls: type) -> None:
     >>> Own.__doc__
     'Own.\n\nParameters\n----------\nl2, l1 : float\n    Penalties.'
     """
-    texts = [inspect.cleandoc(vars(base).get("__doc__") or "") for base in cls.__mro__ if base.__module__ != "builtins"]
+    texts = [inspect.cleandoc(vars(base).get("__doc__") or "") for base in cls.__mro__[:-1]]
     sections = _sections(texts[0])
     parameters = _entries(texts, "Parameters")
     names = [name for name in inspect.signature(cls).parameters if name in parameters]
@@ -50,5 +50,4 @@ def _entries(texts: list[str], title: str) -> dict[str, str]:
         for entry in re.split(r"\n(?=\S)", _sections(text).get(title, "").strip()):
             for name in entry.partition(":")[0].split("\n")[0].split(","):
                 found.setdefault(name.strip(), entry)
-    found.pop("", None)
-    return found
+    return {name: entry for name, entry in found.items() if name and not name.startswith("_")}

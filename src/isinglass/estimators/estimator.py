@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 
 from isinglass.errors import InputError, no_convergence_warnings, warn_of_convergence
 from isinglass.estimators import persistence
+from isinglass.estimators.parameters import AnyOptimizer, AnyStages, Callback, Checkpoint, ClassWeight
 from isinglass.io.files import PathLike
 from isinglass.learning.optimizers.base import OptimResult
 from isinglass.learning.training.choices import Choices
@@ -78,18 +79,18 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
     _remedy: ClassVar[str] = "raise max_iter or tol"
 
     # parameters that a subclass need not have
-    optimizer: Any = "lbfgs"
-    stages: Any = None
-    l2: Any = 0.0
-    class_weight: Any = None
-    tol: Any = 1e-4
-    max_iter: Any = 200
-    warm_start: Any = False
-    patience: Any = 5
-    n_jobs: Any = None
-    checkpoint: Any = None
-    callback: Any = None
-    verbose: Any = False
+    callback: Callback = None
+    checkpoint: Checkpoint = None
+    class_weight: ClassWeight = None
+    l2: float = 0.0
+    max_iter: int = 200
+    n_jobs: int | None = None
+    optimizer: AnyOptimizer = "lbfgs"
+    patience: int = 5
+    stages: AnyStages = None
+    tol: float = 1e-4
+    verbose: bool = False
+    warm_start: bool = False
 
     theta_: FloatArray
     history_: list[Epoch]

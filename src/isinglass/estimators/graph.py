@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -59,8 +59,8 @@ class GraphCRF(CRF):
 
     schema: ClassVar[str] = "graph-crf"
 
-    edge_bias: Any = False
-    symmetric: Any = False
+    edge_bias: bool = False
+    symmetric: bool | Sequence[int] = False
 
     def _examples(self, X: Any) -> list[Any]:
         return examples_of(X, "X", f"tuples {FORM}")

@@ -10,6 +10,7 @@ import numpy as np
 
 from isinglass.errors import InputError
 from isinglass.estimators.base import CRF
+from isinglass.estimators.parameters import Edges
 from isinglass.estimators.persistence import register
 from isinglass.learning.training.checks import checked_labels
 from isinglass.models import Model, grid_model
@@ -56,8 +57,8 @@ class GridCRF(CRF):
 
     schema: ClassVar[str] = "grid-crf"
 
-    schedule: Any = "grid"
-    edges: Any = "directions"
+    schedule: str = "grid"
+    edges: Edges = "directions"
 
     def _examples(self, X: Any) -> Images:
         axes = "images, height, width, features"

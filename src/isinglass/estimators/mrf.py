@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 
 from isinglass.errors import InputError
 from isinglass.estimators.estimator import Estimator
+from isinglass.estimators.parameters import AnyGradient, AnyInference, AnyOptimizer, Callback, Checkpoint
 from isinglass.estimators.persistence import Saved, register
 from isinglass.gradients import GradientRule, rule
 from isinglass.graph.factor_graph import FactorGraph
@@ -143,21 +144,21 @@ class MRF(Estimator):
     _as_arrays: ClassVar[tuple[str, ...]] = ("graph",)
     _remedy: ClassVar[str] = "raise max_iter, tol or l2"
 
-    graph: Any
-    method: Any = "ml"
-    inference: Any = "exact"
-    iterations: Any = None
-    gradient: Any = "envelope"
-    optimizer: Any = "lbfgs"
-    l2: Any = 0.0
-    tied: Any = False
-    tol: Any = 1e-5
-    max_iter: Any = 500
-    warm_start: Any = False
-    callback: Any = None
-    verbose: Any = False
-    n_jobs: Any = None
-    checkpoint: Any = None
+    graph: FactorGraph | Model
+    method: str = "ml"
+    inference: AnyInference = "exact"
+    iterations: int | str | None = None
+    gradient: AnyGradient = "envelope"
+    optimizer: AnyOptimizer = "lbfgs"
+    l2: float = 0.0
+    tied: bool = False
+    tol: float = 1e-5
+    max_iter: int = 500
+    warm_start: bool = False
+    callback: Callback = None
+    verbose: bool = False
+    n_jobs: int | None = None
+    checkpoint: Checkpoint = None
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn the parameters.

@@ -117,17 +117,9 @@ def load_as(cls: type[Any], path: PathLike) -> Any:
 
 
 def load(path: PathLike) -> Any:
-    """Read an estimator that `save` wrote, of whatever kind; safe for files of unknown origin.
+    """Read an estimator that `save` wrote, of the class that is registered under the name in the file.
 
-    Parameters
-    ----------
-    path : str or os.PathLike
-
-    Returns
-    -------
-    estimator
-        Of the class that is registered under the name in the file: ChainCRF, GraphCRF, GridCRF, HMM, MEMM, MRF, or one
-        of the user's own.
+    It is safe for files of unknown origin. The class is one of the library's, or of the user's own.
     """
     schema = read_arrays(path).schema
     if schema not in ESTIMATORS:

@@ -18,6 +18,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -170,19 +171,19 @@ def _problems(photographs: Photographs, side: int, most: int, jobs: int) -> list
     features = ImageFeatures(clusters=CLUSTERS)
     X, Y = features.fit_transform(photographs.X_train[small]), photographs.Y_train[small]
     scene = features.transform(photographs.X_test[:1, ::side, ::side])
-    options = {"l2": L2, "n_states": len(SCENE_LABELS), "n_jobs": jobs, "optimizer": Lbfgs(max_iter=most, memory=20)}
-    fixed, fit = (GridCRF("convex", loss="uquad", gradient="implicit", entropy=e, **options) for e in ("A", "fit"))
+    make = partial(GridCRF, "convex", loss="uquad", gradient="implicit", l2=L2, n_states=len(SCENE_LABELS), n_jobs=jobs)
+    fixed, fit = (make(entropy=e, optimizer=Lbfgs(max_iter=most, memory=20)) for e in ("A", "fit"))
     with no_convergence_warnings():
         fixed.fit(X, Y)
         fit.set_params(warm_start=True)
-        fit.theta_ = np.zeros(fit._model(X[:1], fit.n_states).size)
+        fit.theta_ = np.zeros(fit._model(X[:1], len(SCENE_LABELS)).size)
         fit.theta_[: len(fixed.theta_)] = fixed.theta_
         fit.fit(X, Y)
     return [_problem(crf, scene) for crf in (fixed, fit)]
 
 
 def _problem(crf: GridCRF, scene: FloatArray) -> tuple[Potentials, ConvexFreeEnergy]:
-    model = crf._model(scene, crf.n_states)
+    model = crf._model(scene, len(SCENE_LABELS))
     algorithm = adapted(ConvexFreeEnergy(weights="A"), model, crf.theta_)
     assert isinstance(algorithm, ConvexFreeEnergy)
     return model.potentials(crf.theta_), algorithm

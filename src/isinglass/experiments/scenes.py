@@ -22,7 +22,8 @@ import copy
 import os
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
@@ -34,7 +35,7 @@ from isinglass.experiments.common.experiment import Experiment, Progress, Report
 from isinglass.experiments.common.statistics import p_value
 from isinglass.features import ImageFeatures
 from isinglass.inference import BeliefPropagation, ConvexFreeEnergy
-from isinglass.learning.optimizers import Lbfgs
+from isinglass.learning.optimizers import Lbfgs, make_optimizer
 from isinglass.typing import Array, FloatArray, JsonObject
 
 ROWS = ("pseudo", "baseline", "uquad", "uquad + entropy", "uquad-1", "uquad-2", "ucl", "ucl-1", "ucl-2")
@@ -192,8 +193,8 @@ class Training:
     def _fit_few(self, crf: GridCRF, X: FloatArray, Y: Array) -> None:
         """Train on some of the images."""
         whole = crf.get_params(deep=False)
-        file = None if crf.checkpoint is None else crf.checkpoint.replace(".npz", ".few.npz")
-        crf.set_params(optimizer=replace(crf.optimizer, max_iter=FIRST), checkpoint=file)
+        file = None if crf.checkpoint is None else os.fspath(crf.checkpoint).replace(".npz", ".few.npz")
+        crf.set_params(optimizer=make_optimizer(crf.optimizer, max_iter=FIRST), checkpoint=file)
         crf.fit(X[::EVERY], Y[::EVERY])
         crf.set_params(**whole)
 
@@ -202,17 +203,19 @@ class Training:
         most = 20 if self.quick else MOST.get(row, 100)
         optimizer = Lbfgs(max_iter=most, tol=1e-6 * Y.size, ftol=1e-8, memory=20)
         file = None if self.checkpoints is None else os.path.join(self.checkpoints, f"{row.replace(' ', '')}.npz")
-        common = {"l2": L2, "n_states": int(Y.max()) + 1, "n_jobs": self.n_jobs, "checkpoint": file}
+        make = partial(
+            GridCRF, optimizer=optimizer, l2=L2, n_states=int(Y.max()) + 1, n_jobs=self.n_jobs, checkpoint=file
+        )
         loss, _, sweeps = row.partition("-")
         if row == "baseline":
-            return GridCRF(iterations=1, loss="uquad", edges="none", optimizer=optimizer, **common)
+            return make(iterations=1, loss="uquad", edges="none")
         if row == "pseudo":
-            return GridCRF(BeliefPropagation(max_iter=100, tol=1e-4), loss="pseudo", optimizer=optimizer, **common)
+            return make(BeliefPropagation(max_iter=100, tol=1e-4), loss="pseudo")
         if sweeps:
-            return GridCRF(iterations=int(sweeps), loss=loss, optimizer=optimizer, **common)
+            return make(iterations=int(sweeps), loss=loss)
         loss, _, fitted = row.partition(" + ")
         entropy = "fit" if fitted else "A"
-        return GridCRF(CONVEX, loss=loss, gradient="implicit", entropy=entropy, optimizer=optimizer, **common)
+        return make(CONVEX, loss=loss, gradient="implicit", entropy=entropy)
 
 
 def _first(row: str) -> tuple[str | None, float]:

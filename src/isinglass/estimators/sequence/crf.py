@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
+from isinglass.estimators.parameters import AnyLoss
 from isinglass.estimators.persistence import register
 from isinglass.estimators.sequence.log_linear import LogLinearSequence
 
@@ -51,5 +52,5 @@ class ChainCRF(LogLinearSequence):
 
     schema: ClassVar[str] = "chain-crf"
 
-    loss: Any = "cl"
-    order: Any = 1
+    loss: AnyLoss = "cl"
+    order: int = 1

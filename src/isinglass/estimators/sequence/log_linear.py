@@ -6,6 +6,15 @@ from dataclasses import dataclass, field
 from typing import Any, Self
 
 from isinglass.errors import warn_of_convergence
+from isinglass.estimators.parameters import (
+    AnyDecoder,
+    AnyLoss,
+    AnyOptimizer,
+    Callback,
+    Checkpoint,
+    ClassWeight,
+    Forbidden,
+)
 from isinglass.estimators.sequence.base import SequenceEstimator
 from isinglass.estimators.sequence.training import ChainProblem, chain_choices, one_epoch, problem_of, with_validation
 from isinglass.learning.training.choices import Choices
@@ -32,26 +41,26 @@ class LogLinearSequence(SequenceEstimator):
         Begin a further `fit` with the parameters, attributes and classes of the last.
     """
 
-    loss: Any = field(init=False)  # the places of parameters that some subclasses have
-    optimizer: Any = "lbfgs"
-    l2: Any = 1.0
-    l1: Any = 0.0
-    state_features: Any = "seen"
-    min_count: Any = 1
-    boundary: Any = False
-    bias: Any = False
-    order: Any = field(init=False)
-    forbidden: Any = None
-    decoder: Any = "map"
-    class_weight: Any = None
-    tol: Any = 1e-4
-    max_iter: Any = 200
-    patience: Any = 5
-    n_jobs: Any = 1
-    warm_start: Any = False
-    checkpoint: Any = None
-    callback: Any = None
-    verbose: Any = False
+    loss: AnyLoss = field(init=False)  # the places of parameters that some subclasses have
+    optimizer: AnyOptimizer = "lbfgs"
+    l2: float = 1.0
+    l1: float = 0.0
+    state_features: str = "seen"
+    min_count: int = 1
+    boundary: bool = False
+    bias: bool = False
+    order: int = field(init=False)
+    forbidden: Forbidden = None
+    decoder: AnyDecoder = "map"
+    class_weight: ClassWeight = None
+    tol: float = 1e-4
+    max_iter: int = 200
+    patience: int = 5
+    n_jobs: int | None = 1
+    warm_start: bool = False
+    checkpoint: Checkpoint = None
+    callback: Callback = None
+    verbose: bool = False
 
     def fit(self, X: Any, Y: Any, sample_weight: Any = None, validation: Any = None) -> Self:
         """Learn the parameters.
