@@ -1,10 +1,35 @@
-"""Sums and maxima by place: over the members of a component, or over the factors that share a table."""
+"""Ranges in flat arrays; sums and maxima by place: over a component, or over the factors that share a table."""
 
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from isinglass.typing import Array, FloatArray, IntArray
+
+
+def starts(lengths: ArrayLike) -> IntArray:
+    """Return where contiguous ranges of given lengths begin and, last, where the last one ends.
+
+    Examples
+    --------
+    >>> starts([2, 0, 3]).tolist()
+    [0, 2, 2, 5]
+    """
+    return np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths, dtype=np.int64)])
+
+
+def ranges(first: IntArray, lengths: IntArray) -> IntArray:
+    """Concatenate the ranges first, first + 1, ..., first + length - 1.
+
+    Examples
+    --------
+    >>> ranges(np.array([5, 0]), np.array([2, 3])).tolist()
+    [5, 6, 0, 1, 2]
+    """
+    ends = starts(lengths)
+    flat: IntArray = np.arange(ends[-1]) + np.repeat(first - ends[:-1], lengths)
+    return flat
 
 
 def sum_at(places: IntArray, values: Array, length: int) -> Array:
@@ -22,30 +47,36 @@ def sum_at(places: IntArray, values: Array, length: int) -> Array:
     return total
 
 
-def largest(owner: IntArray, values: FloatArray, n: int) -> FloatArray:
-    """Return the largest size of a value in each of n components.
+class Largest:
+    """The largest size of a value in each of n components, for values whose components are known beforehand.
 
     Examples
     --------
-    >>> largest(np.array([0, 1, 0]), np.array([1.0, -2.0, -3.0]), 2).tolist()
+    >>> Largest(np.array([0, 1, 0]), 2)(np.array([1.0, -2.0, -3.0])).tolist()
     [3.0, 2.0]
     """
-    sizes = np.abs(values)
-    if n == 1:
-        return np.array([sizes.max(initial=0.0)])
-    found = np.zeros(n)
-    if len(owner) and (owner[1:] >= owner[:-1]).all():  # much faster than one by one
-        first = np.flatnonzero(np.diff(owner, prepend=-1))
-        found[owner[first]] = np.maximum.reduceat(sizes, first)
-    else:
-        np.maximum.at(found, owner, sizes)
-    return found
 
+    def __init__(self, owner: IntArray, n: int) -> None:
+        self.owner, self.n = owner, n
+        self.first: IntArray | None = None  # of each component in turn, if its values lie side by side
+        if n > 1 and (owner[1:] >= owner[:-1]).all():
+            self.first = np.flatnonzero(np.diff(owner, prepend=-1))
 
-def largest_parts(owner: IntArray, values: Array, n: int) -> FloatArray:
-    """Return the same of the real and, if there are any, of the imaginary parts, (parts, n)."""
-    parts = (values.real, values.imag) if values.dtype.kind == "c" else (values,)
-    return np.array([largest(owner, part, n) for part in parts])
+    def __call__(self, values: FloatArray) -> FloatArray:
+        """Return the sizes (n,)."""
+        if self.n == 1:
+            return np.array([max(values.max(initial=0.0), -values.min(initial=0.0))])
+        found, sizes = np.zeros(self.n), np.abs(values)
+        if self.first is None:
+            np.maximum.at(found, self.owner, sizes)
+        elif len(self.first):  # much faster than one by one
+            found[self.owner[self.first]] = np.maximum.reduceat(sizes, self.first)
+        return found
+
+    def parts(self, values: Array) -> FloatArray:
+        """Return the same of the real and, if there are any, of the imaginary parts, (parts, n)."""
+        parts = (values.real, values.imag) if values.dtype.kind == "c" else (values,)
+        return np.array([self(part) for part in parts])
 
 
 def place_in(owner: IntArray) -> IntArray:

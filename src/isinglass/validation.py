@@ -1,4 +1,4 @@
-"""Checks of what comes in from outside. Input is validated here, once; inner code trusts it."""
+"""Checks of user input. Input is validated here, once; inner code trusts it."""
 
 from __future__ import annotations
 
@@ -67,15 +67,20 @@ def items(value: object, argument: str, expected: str) -> list[Any]:
 
 def whole_number(value: object, argument: str, minimum: int = 0) -> int:
     """Check that `value` is an integer of at least `minimum`; a Boolean or a float is refused."""
-    if isinstance(value, bool | np.bool_) or not isinstance(value, SupportsIndex):
-        raise InputError(argument, f"a whole number of at least {minimum}", repr(value))
-    try:
-        number = value.__index__()
-    except TypeError:
-        raise InputError(argument, f"a whole number of at least {minimum}", repr(value)) from None
+    number = value if type(value) is int else _index(value, argument, minimum)
     if number < minimum:
         raise InputError(argument, f"a whole number of at least {minimum}", str(number))
     return number
+
+
+def _index(value: object, argument: str, minimum: int) -> int:
+    """Return the integer that another object stands for."""
+    if isinstance(value, bool | np.bool_) or not isinstance(value, SupportsIndex):
+        raise InputError(argument, f"a whole number of at least {minimum}", repr(value))
+    try:
+        return value.__index__()
+    except TypeError:
+        raise InputError(argument, f"a whole number of at least {minimum}", repr(value)) from None
 
 
 def thread_count(value: object, argument: str = "threads", remedy: str = "") -> int:
@@ -86,12 +91,11 @@ def thread_count(value: object, argument: str = "threads", remedy: str = "") -> 
     >>> thread_count(2)
     2
     """
-    most = max(MOST_THREADS, os.cpu_count() or 1)
     try:
         count = whole_number(value, argument, 1)
     except InputError as error:
         raise InputError(argument, error.expected, error.got, remedy) from None
-    if count > most:
+    if count > MOST_THREADS and count > (most := max(MOST_THREADS, os.cpu_count() or 1)):
         raise InputError(argument, f"at most {most} threads", f"{count}", remedy)
     return count
 
@@ -114,9 +118,9 @@ def number(value: object, argument: str, minimum: float, below: float) -> float:
 
 
 def array_of(
-    values: Any, argument: str, expected: str, masked: str = "fill in or drop what is masked", ragged: str = ""
+    values: object, argument: str, expected: str, masked: str = "fill in or drop what is masked", ragged: str = ""
 ) -> Array:
-    """Convert to an array; lists that form none are refused, and masked values, which would be taken as they are.
+    """Convert to an array; ragged lists are refused, and masked values, whose mask NumPy would ignore.
 
     `masked` and `ragged` are the remedies.
 
@@ -140,7 +144,7 @@ def array_of(
         raise InputError(argument, expected, "values that do not form an array", ragged) from None
 
 
-def real_numbers(values: Any, argument: str, expected: str, remedy: str = "") -> FloatArray:
+def real_numbers(values: object, argument: str, expected: str, remedy: str = "") -> FloatArray:
     """Convert to a float64 array; text, complex numbers and masked values are refused, inf and nan are not.
 
     Examples

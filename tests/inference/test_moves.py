@@ -26,6 +26,10 @@ def only(monkeypatch):
             from isinglass.graph.message_graph import partners_of
 
             calls.append(kind)
+            if kind in (Flood, FloodPairs):  # also back
+                monkeypatch.setattr(run.back, "grids", lambda run: [])
+            if kind is Flood:
+                monkeypatch.setattr(run.back, "pairwise", lambda: np.zeros(self.graph.n_components, bool))
             if schedule == "grid":
                 links = Follow(lambda t: grid_schedule(self.graph))
                 sweep = GridSweep.of(self.graph, run, links)

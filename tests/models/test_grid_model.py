@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
 import isinglass as ig
-from isinglass.inference.message_passing.moves.grid_flood import lattice_of
+from isinglass.inference.message_passing.moves.lattices import lattice_of
 from isinglass.models import grid_model
 
 

@@ -23,7 +23,6 @@ from isinglass.inference import sample as draw
 from isinglass.inference.algorithm import make as make_algorithm
 from isinglass.learning.combinations import require_valid
 from isinglass.learning.markov import JOINT_STATES, Copies, MarkovObjective, Samples, TermCounts
-from isinglass.learning.optimizers.minibatch import MiniBatch
 from isinglass.learning.training.checks import example_weights, observed, refuse_spins, renamed
 from isinglass.learning.training.choices import Choices, threaded, training_choices
 from isinglass.learning.training.fingerprints import fingerprint
@@ -216,7 +215,7 @@ class MRF(Estimator):
     def _choices(self) -> MarkovChoices:
         method = self._method()
         chosen = training_choices(self, METHODS[method])
-        if isinstance(chosen.optimizer, MiniBatch):
+        if chosen.optimizer.minibatch:
             remedy = "samples are added up before training, so that it is no slower for many"
             got = f"{chosen.optimizer.name!r}"
             raise InputError("optimizer", "one for whole objectives, such as 'lbfgs'", got, remedy)

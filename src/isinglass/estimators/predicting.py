@@ -13,7 +13,7 @@ from isinglass.learning.objective import adapted
 from isinglass.learning.total import blocks
 from isinglass.models import Model
 from isinglass.potentials import Potentials
-from isinglass.runtime.threads import Spreading
+from isinglass.runtime.threads import ThreadMap
 from isinglass.typing import FloatArray, IntArray
 
 
@@ -43,7 +43,7 @@ def predicted(
         return _inferred(model, theta, algorithm)
     examples = np.arange(model.graph.n_components)
     parts = [(part(examples[block]), theta, algorithm) for block in found]
-    results = Spreading(min(jobs, len(parts))).with_blas(_inferred, parts)
+    results = ThreadMap(min(jobs, len(parts))).with_blas(_inferred, parts)
     return _joined(model.potentials(theta[-1]), results)
 
 

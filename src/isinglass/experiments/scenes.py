@@ -2,7 +2,7 @@
 
 Pixels of photographs are labelled by a grid with linear features (`isinglass.features.ImageFeatures`, whitened, so that
 training takes tens of iterations, not hundreds); some are unlabelled. The thesis has StreetScenes, 100 images to train
-on and 100 to test, of 60 x 80 pixels and five labels; here CamVid, which shows the like. Methods:
+on and 100 to test, of 60 x 80 pixels and five labels; here CamVid, which is similar. Methods:
 
     baseline       each pixel by itself, trained for uquad
     pseudo         pseudolikelihood over labelled pixels; tested with belief propagation
@@ -24,19 +24,19 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from isinglass.datasets.photographs import Photographs, load_horses, load_street_scenes
-from isinglass.errors import InputError, no_convergence_warnings
+from isinglass.errors import no_convergence_warnings
 from isinglass.estimators import GridCRF
-from isinglass.experiments.experiment import Experiment, Progress, Report, register
-from isinglass.experiments.statistics import p_value
+from isinglass.experiments.common.experiment import Experiment, Progress, Report, chosen_rows, register, tell
+from isinglass.experiments.common.statistics import p_value
 from isinglass.features import ImageFeatures
 from isinglass.inference import BeliefPropagation, ConvexFreeEnergy
 from isinglass.learning.optimizers import Lbfgs, make_optimizer
-from isinglass.typing import Array, FloatArray
+from isinglass.typing import Array, FloatArray, JsonObject
 
 ROWS = ("pseudo", "baseline", "uquad", "uquad + entropy", "uquad-1", "uquad-2", "ucl", "ucl-1", "ucl-2")
 QUICK_ROWS = ("pseudo", "baseline", "uquad-1", "ucl-1")
@@ -66,7 +66,8 @@ class _Scenes(Experiment):
 
     def run(self, progress: Progress | None = None) -> Report:
         """Make features, train every method, test it."""
-        rows, photographs = self._rows(), self._load()
+        rows = chosen_rows(self.rows, ROWS, QUICK_ROWS if self.quick else ROWS)
+        photographs = self._load()
         if self.quick:
             X_train, Y_train, X_test, Y_test = photographs
             small = (slice(8), slice(None, None, 2), slice(None, None, 2))
@@ -74,13 +75,12 @@ class _Scenes(Experiment):
         if self.checkpoints is not None:
             os.makedirs(self.checkpoints, exist_ok=True)
         training = Training(self.quick, self.n_jobs, self.checkpoints)
-        told = progress if progress is not None else lambda stage, fraction: None
-        told("features", 0.0)
+        tell(progress, "features", 0.0)
         features = ImageFeatures(clusters=10 if self.quick else 50, whiten=True)
         X, X_test = features.fit_transform(photographs.X_train), features.transform(photographs.X_test)
         fitted: dict[str, Fitted] = {}
         for i, row in enumerate(rows):
-            told(f"training {row}", (i + 1) / (len(rows) + 1))
+            tell(progress, f"training {row}", (i + 1) / (len(rows) + 1))
             training.fit(row, X, photographs.Y_train, fitted)
         found = [_tested(row, fitted[row], X_test, photographs.Y_test) for row in rows]
         return self._report(found, photographs)
@@ -88,16 +88,7 @@ class _Scenes(Experiment):
     def _load(self) -> Photographs:
         raise NotImplementedError
 
-    def _rows(self) -> tuple[str, ...]:
-        rows = (QUICK_ROWS if self.quick else ROWS) if self.rows is None else tuple(dict.fromkeys(self.rows))
-        for row in rows:
-            if row not in ROWS:
-                raise InputError("rows", f"some of {', '.join(ROWS)}", repr(row))
-        if not rows:
-            raise InputError("rows", "at least one", "none")
-        return rows
-
-    def _report(self, found: list[dict[str, Any]], data: Photographs) -> Report:
+    def _report(self, found: list[JsonObject], data: Photographs) -> Report:
         base = next((one for one in found if one["row"] == "baseline"), None)
         table = []
         for one in found:
@@ -166,7 +157,7 @@ class Horses(_Scenes):
 class Fitted:
     """A trained method: an estimator, the seconds it took, and its last gradient relative to the objective."""
 
-    crf: Any
+    crf: GridCRF
     seconds: float
     gradient: float
 
@@ -236,7 +227,7 @@ def _first(row: str) -> tuple[str | None, float]:
     return "baseline", 1.0 if "-" in row else INNER
 
 
-def _tested(row: str, fitted: Fitted, X: FloatArray, Y: Array) -> dict[str, Any]:
+def _tested(row: str, fitted: Fitted, X: FloatArray, Y: Array) -> JsonObject:
     """Return what is measured on test images, over labelled pixels, and the predicted labels."""
     beliefs = fitted.crf.predict_marginals(X)
     labels, seen = beliefs.argmax(axis=-1), Y >= 0

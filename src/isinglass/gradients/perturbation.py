@@ -110,8 +110,8 @@ def _settled(algorithm: Algorithm, start: Result, perturbed: Potentials) -> Resu
         return algorithm.run(perturbed)
     if not perturbed.graph.n_factors:
         return start
-    block = _in_blocks(algorithm)
-    tol, limit = max(algorithm.tol, ROUNDING), algorithm.max_iter  # type: ignore[attr-defined]
+    block = algorithm.resumed(BLOCK)
+    tol, limit = max(algorithm.tol, ROUNDING), algorithm.max_iter or 0  # type: ignore[attr-defined]
     now, done, change = complex_start(start), 0, np.inf
     before = _imaginary(now)
     while done < max(limit, BLOCK):
@@ -135,14 +135,6 @@ def require_same_point(start: Result, now: Result, tol: float) -> None:
     moved = np.abs(now.variables.flat.real - start.variables.flat.real).max(initial=0.0)
     if not moved <= max(LEFT, 100 * tol) or not np.isfinite(now.variables.flat.imag).all():
         raise _refused("a stable fixed point", "one that small changes lead away from", "leave it by start_noise=1e-3")
-
-
-def _in_blocks(algorithm: Algorithm) -> Algorithm:
-    """Return the algorithm for a few iterations; the residual schedule, which sees only real parts, is replaced."""
-    changes: dict[str, Any] = {"tol": 0.0, "max_iter": BLOCK}
-    if getattr(algorithm, "schedule", None) == "residual":
-        changes["schedule"] = "sequential"
-    return replace(algorithm, **changes)  # type: ignore[type-var]
 
 
 def complex_start(result: Result) -> Result:

@@ -92,6 +92,8 @@ class Unrolled(GradientRule):
 
     def objection(self, algorithm: Algorithm, uses_beliefs: bool) -> str | None:
         """Serve all that remember their iterations."""
+        if algorithm.facts.stochastic:
+            return f"the beliefs of {algorithm.name!r} are estimates by sampling, which have no derivative"
         if algorithm.facts.implicit == "backward":
             return f"{algorithm.name!r} does not go back through its iterations, but through its minimum"
         return None

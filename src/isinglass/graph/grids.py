@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from isinglass.graph.builders import grid_graph
 from isinglass.graph.factor_graph import FactorGraph
 from isinglass.graph.message_graph import edges_of
 from isinglass.typing import IntArray
@@ -21,6 +20,7 @@ def grid_shapes(graph: FactorGraph) -> list[tuple[int, int]] | None:
     Examples
     --------
     >>> from isinglass.graph.factor_graph import disjoint_union
+    >>> from isinglass.graph.builders import grid_graph
     >>> grid_shapes(disjoint_union([grid_graph(2, 3, 2), grid_graph(4, 2, 2)]))
     [(2, 3), (4, 2)]
     """
@@ -35,7 +35,7 @@ def _grid_shape(graph: FactorGraph) -> tuple[int, int] | None:
         return None
     sites, links = n // copies, len(arity) // copies
     pairs = edges.slot_variable.reshape(copies, links, 2) - (np.arange(copies) * sites)[:, None, None]
-    return _shape_of(pairs[0], sites) if (pairs == pairs[0]).all() else None
+    return shape_of(pairs[0], sites) if (pairs == pairs[0]).all() else None
 
 
 def _grid_shapes(graph: FactorGraph) -> list[tuple[int, int]] | None:
@@ -50,14 +50,14 @@ def _grid_shapes(graph: FactorGraph) -> list[tuple[int, int]] | None:
     links = np.searchsorted(edges.component, np.arange(n + 1))
     shapes = []
     for c in range(n):
-        shape = _shape_of(pairs[links[c] : links[c + 1]] - sites[c], int(sites[c + 1] - sites[c]))
+        shape = shape_of(pairs[links[c] : links[c + 1]] - sites[c], int(sites[c + 1] - sites[c]))
         if shape is None:
             return None
         shapes.append(shape)
     return shapes
 
 
-def _shape_of(pairs: IntArray, sites: int) -> tuple[int, int] | None:
+def shape_of(pairs: IntArray, sites: int) -> tuple[int, int] | None:
     """Tell the height and width of a grid by its edges; none is without sites."""
     if sites == 0:
         return None
@@ -67,6 +67,13 @@ def _shape_of(pairs: IntArray, sites: int) -> tuple[int, int] | None:
         height = sites // width
         if height * width != sites or height * (width - 1) + (height - 1) * width != len(pairs):
             continue
-        if np.array_equal(pairs, edges_of(grid_graph(height, width, 2)).slot_variable.reshape(-1, 2)):
+        if np.array_equal(pairs, _pairs_of(height, width)):
             return height, width
     return None
+
+
+def _pairs_of(height: int, width: int) -> IntArray:
+    """Return the horizontal, then the vertical edges of a grid."""
+    site = np.arange(height * width).reshape(height, width)
+    ends = [(site[:, :-1], site[:, 1:]), (site[:-1], site[1:])]
+    return np.concatenate([np.stack([one.ravel(), two.ravel()], axis=1) for one, two in ends])

@@ -9,8 +9,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from isinglass.graph.factor_graph import FactorGraph
+from isinglass.segments import starts
 from isinglass.typing import IntArray
 
 
@@ -61,12 +63,12 @@ def _make(graph: FactorGraph) -> Edges:
     degree = np.bincount(variable, minlength=graph.n_variables)
     return Edges(
         cards=graph.cards.copy(),
-        first_state=_starts(graph.cards),
-        first_edge=_starts(degree),
-        start=_starts(graph.cards[variable[by_variable]]),
+        first_state=starts(graph.cards),
+        first_edge=starts(degree),
+        start=starts(graph.cards[variable[by_variable]]),
         edge_link=link[by_variable],
         link_factor=links,
-        first_slot=_starts(arity[links]),
+        first_slot=starts(arity[links]),
         slot_variable=variable,
         slot_edge=edge,
         slot_stride=stride,
@@ -74,10 +76,6 @@ def _make(graph: FactorGraph) -> Edges:
         component=graph.factor_component[links],
         variable_component=graph.variable_component.copy(),
     )
-
-
-def _starts(lengths: IntArray) -> IntArray:
-    return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
 
 
 def _table_sizes(graph: FactorGraph) -> IntArray:
@@ -99,8 +97,8 @@ def entry_components(edges: Edges) -> IntArray:
     return np.repeat(edges.component[edges.edge_link], np.diff(edges.start))
 
 
-def partners_of(graph: FactorGraph) -> IntArray | None:
-    """Return, for each edge, the one at the other end of its link; None unless every link has two slots.
+def partners_of(graph: FactorGraph) -> IntArray:
+    """Return, for each edge, the one at the other end of its link; -1 unless that has two slots.
 
     Examples
     --------
@@ -111,10 +109,29 @@ def partners_of(graph: FactorGraph) -> IntArray | None:
     return graph.cached("partners", lambda: _partners(edges_of(graph)))
 
 
-def _partners(edges: Edges) -> IntArray | None:
-    if (np.diff(edges.first_slot) != 2).any():
-        return None
-    ends = edges.slot_edge.reshape(-1, 2)
-    partner = np.empty(len(edges.slot_edge), np.int64)
-    partner[ends[:, 0]], partner[ends[:, 1]] = ends[:, 1], ends[:, 0]
+def _partners(edges: Edges) -> IntArray:
+    first = edges.first_slot[:-1][np.diff(edges.first_slot) == 2]
+    one, two = edges.slot_edge[first], edges.slot_edge[first + 1]
+    partner = np.full(len(edges.slot_edge), -1)
+    partner[one], partner[two] = two, one
     return partner
+
+
+def pairwise_components(graph: FactorGraph) -> NDArray[np.bool_]:
+    """Tell which components have no link of more than two slots.
+
+    Examples
+    --------
+    >>> from isinglass.graph.factor_graph import disjoint_union
+    >>> pairs, triple = FactorGraph([2, 2], [(0, 1)]), FactorGraph([2, 2, 2], [(0, 1, 2)])
+    >>> pairwise_components(disjoint_union([pairs, triple])).tolist()
+    [True, False]
+    """
+    return graph.cached("pairwise", lambda: _pairwise(graph))
+
+
+def _pairwise(graph: FactorGraph) -> NDArray[np.bool_]:
+    edges = edges_of(graph)
+    pairwise = np.ones(graph.n_components, bool)
+    pairwise[edges.component[np.diff(edges.first_slot) > 2]] = False
+    return pairwise

@@ -1,4 +1,4 @@
-"""Schedules of message passing: in which sequence the factors of a graph are updated in one iteration.
+"""Schedules of message passing: the order in which the factors of a graph are updated in one iteration.
 
 A schedule lists links (factors of arity two or more, numbered as in `edges`), which are updated one after the
 other; *flooding* updates all of them at once and needs no list.
@@ -37,6 +37,7 @@ def grid_schedule(graph: FactorGraph) -> IntArray:
 
     Examples
     --------
+    >>> from isinglass.graph.builders import grid_graph
     >>> grid_schedule(grid_graph(2, 2, 2)).tolist()
     [2, 3, 0, 1, 1, 0, 3, 2]
     """

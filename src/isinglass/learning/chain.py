@@ -29,7 +29,7 @@ from isinglass.losses.loss import Differentiate, Evaluation, LossFacts, LossProb
 from isinglass.models.chain.attributes import aligned, width_of
 from isinglass.models.chain.label_states import LabelStates
 from isinglass.models.chain.model import PIECE, SequenceModel, Sequences, Tables, ends_of
-from isinglass.runtime.threads import Spreading
+from isinglass.runtime.threads import ThreadMap
 from isinglass.typing import FloatArray, IntArray, Mask
 
 _FEWEST, _MOST_PAIRS = 64, 2**20
@@ -129,7 +129,7 @@ class SequenceObjective:
 
     def __post_init__(self) -> None:
         self.of_piece = piece_loss(self.loss)
-        self.spread = Spreading(self.threads)
+        self.spread = ThreadMap(self.threads)
         self.penalty = np.broadcast_to(np.asarray(self.l2, np.float64), self.model.size)
         self.rooms, self.slopes = local(), np.empty((0, 0))
         paired = self.loss.facts.uses == "beliefs"  # their derivatives need the beliefs of all pairs

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from math import prod
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from isinglass.errors import InputError
 from isinglass.graph.factor_graph import FactorGraph, FactorGroup, describe
-from isinglass.models.placement import Block, Spread, is_whole, place, selection
+from isinglass.models.placement import SliceMap, SparseMap, is_whole, place, selection
 from isinglass.models.terms import Kind, Term
 from isinglass.potentials import Potentials
 from isinglass.typing import Array, IntArray, Mask
@@ -28,7 +28,7 @@ class _Part(NamedTuple):
 
     term: Term
     where: slice
-    placed: Block | Spread
+    placed: SliceMap | SparseMap
 
 
 class _Group(NamedTuple):
@@ -48,7 +48,7 @@ class Model:
 
     Everything that does not depend on the parameters is done once, here; `potentials` and `transpose` are then a few
     products of matrices. All potentials of a model have the same graph and the same table_ids, so that inference
-    prepares itself once.
+    prepares its structure once.
 
     Parameters
     ----------
@@ -108,7 +108,7 @@ class Model:
         self._groups = [group for _, group in made]
         self._evidence: Evidence | None = None  # of earlier potentials: read-only, and known to be right
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         return (Model, (self.graph, self._terms))
 
     @property
@@ -229,7 +229,7 @@ class Model:
         return np.concatenate([np.zeros(0), *(array.ravel() for array in arrays)])
 
     def reduced(self, theta: ArrayLike) -> Array:
-        """Return the parameters to keep, of all that give the same tables: symmetric ones, for symmetric tables.
+        """Return the canonical parameters among all that give the same tables: symmetric ones, for symmetric tables.
 
         Examples
         --------

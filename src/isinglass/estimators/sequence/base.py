@@ -40,7 +40,7 @@ from isinglass.learning.training.checks import renamed, share_right
 from isinglass.learning.training.choices import jobs_of
 from isinglass.models.chain.attributes import width_of
 from isinglass.models.chain.model import SequenceModel, Sequences
-from isinglass.runtime.threads import Spreading
+from isinglass.runtime.threads import ThreadMap
 from isinglass.typing import FloatArray, IntArray
 from isinglass.validation import RandomState, generator, whole_number
 
@@ -233,7 +233,7 @@ class SequenceEstimator(Estimator):
                 require_possible(values(found), first)
             return found
 
-        return Spreading(jobs_of(self.n_jobs))(one, list(sequences.pieces()))
+        return ThreadMap(jobs_of(self.n_jobs))(one, list(sequences.pieces()))
 
 
 def _n_best(scores: FloatArray, offsets: IntArray, transition: Transition, n: int) -> list[tuple[IntArray, FloatArray]]:

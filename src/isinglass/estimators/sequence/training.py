@@ -19,7 +19,6 @@ from isinglass.estimators.sequence.labels import classes_of, codes_of, observed,
 from isinglass.learning.chain import SequenceObjective, piece_loss
 from isinglass.learning.optimizers import make_optimizer
 from isinglass.learning.optimizers.base import OptimResult
-from isinglass.learning.optimizers.minibatch import MiniBatch
 from isinglass.learning.training.checks import (
     class_weights,
     example_weights,
@@ -210,9 +209,6 @@ def _weights(crf: Any, sample_weight: Any, labels: IntArray, classes: list[Any],
 def one_epoch(problem: ChainProblem, crf: Any) -> OptimResult:
     """Go once through the sequences with a minibatch optimizer, from where the last call ended."""
     optimizer = problem.optimizer
-    if not isinstance(optimizer, MiniBatch):
-        expected, remedy = "one that goes through minibatches", "use 'sgd', 'adagrad' or 'adam'"
-        raise InputError("optimizer", expected, repr(optimizer.name), remedy)
     monitor, n = TrainingMonitor(crf, None), problem.n_examples
     start = crf.theta_ if hasattr(crf, "theta_") else np.zeros(problem.size)
     state = getattr(crf, "_optimizer_state", None)
@@ -224,5 +220,5 @@ def one_epoch(problem: ChainProblem, crf: Any) -> OptimResult:
         done, state = state.epoch, replace(state, n_examples=n, seen=0)
     else:
         state = None
-    once = replace(optimizer, epochs=done + 1, tol=0.0)
+    once = make_optimizer(optimizer, epochs=done + 1, tol=0.0) if optimizer.minibatch else optimizer
     return once.minimise_batches(Parts(problem, monitor), n, start, callback=monitor, state=state)

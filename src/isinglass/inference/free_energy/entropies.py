@@ -30,25 +30,33 @@ def with_entropy(algorithm: Algorithm, entropy: Any, earlier: Iterable[Algorithm
     symmetric : bool
         Whether tables of pairs must be symmetric.
     """
+    if not isinstance(algorithm, ConvexFreeEnergy):
+        if entropy is None:
+            return algorithm
+        _check_name(entropy)
+        got = f"{entropy!r:.40} with inference {algorithm.name!r}"
+        raise InputError("entropy", "None unless inference is 'convex'", got, "use inference='convex'")
     if entropy is None:
-        given = isinstance(algorithm, ConvexFreeEnergy) and isinstance(algorithm.weights, Mapping | EntropyTable)
-        return _weighted(algorithm, algorithm.weights, symmetric) if given else algorithm  # type: ignore[attr-defined]
+        given = algorithm.weights
+        return _weighted(algorithm, given, symmetric) if isinstance(given, Mapping | EntropyTable) else algorithm
+    _check_name(entropy)
+    if entropy != FIT:
+        named = isinstance(entropy, str)
+        return replace(algorithm, weights=entropy) if named else _weighted(algorithm, entropy, symmetric)
+    before = next((one.weights for one in earlier if isinstance(one, ConvexFreeEnergy)), algorithm.weights)
+    table = replace(EntropyTable.of(before), fit=True)
+    if np.min(np.asarray(table.variables)) <= 0:
+        raise InputError("entropy", "one of positive weights before 'fit'", f"{table.variables}")
+    return _weighted(algorithm, table, symmetric)
+
+
+def _check_name(entropy: object) -> None:
+    """Refuse what is neither the name of an entropy nor a mapping of tables."""
     named = isinstance(entropy, str) and entropy in (*NAMED, "bethe", FIT)
     if not isinstance(entropy, Mapping) and not named:
         expected = f"one of {', '.join(map(repr, NAMED))}, 'bethe', 'fit', a mapping of tables, or None"
         raise InputError("entropy", expected, f"{entropy!r:.40}")
-    if not isinstance(algorithm, ConvexFreeEnergy):
-        got = f"{entropy!r:.40} with inference {algorithm.name!r}"
-        raise InputError("entropy", "None unless inference is 'convex'", got, "use inference='convex'")
-    if entropy != FIT:
-        return replace(algorithm, weights=entropy) if named else _weighted(algorithm, entropy, symmetric)
-    before = next((one.weights for one in earlier if isinstance(one, ConvexFreeEnergy)), algorithm.weights)
-    fitted = _weighted(algorithm, before, symmetric, fit=True)
-    if np.min(fitted.weights.variables) <= 0:
-        raise InputError("entropy", "one of positive weights before 'fit'", f"{fitted.weights.variables}")
-    return fitted
 
 
-def _weighted(algorithm: Any, weights: Any, symmetric: bool, fit: bool = False) -> ConvexFreeEnergy:
-    table = EntropyTable.of(weights)
-    return replace(algorithm, weights=replace(table, symmetric=symmetric, fit=fit or table.fit))  # type: ignore[no-any-return]
+def _weighted(algorithm: ConvexFreeEnergy, weights: object, symmetric: bool) -> ConvexFreeEnergy:
+    return replace(algorithm, weights=replace(EntropyTable.of(weights), symmetric=symmetric))

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from isinglass.errors import InputError
 from isinglass.graph.factor_graph import FactorGraph, iter_groups
@@ -52,8 +53,8 @@ class EntropyWeights:
     [0.1, 0.1, 0.1, 0.1]
     """
 
-    variables: Any = NAMED["A"]
-    factors: Any = 1.0
+    variables: ArrayLike = NAMED["A"]
+    factors: ArrayLike | Sequence[ArrayLike] = 1.0
 
     @classmethod
     def named(cls, name: str, graph: FactorGraph) -> EntropyWeights:
@@ -98,7 +99,7 @@ class EntropyWeights:
                 raise InputError("weights.factors", "positive numbers", f"{flat[part].min():g}", remedy)
         return flat
 
-    def _groups(self, graph: FactorGraph) -> list[Any]:
+    def _groups(self, graph: FactorGraph) -> list[ArrayLike]:
         given = self.factors
         if isinstance(given, Sequence) and len(given) == len(graph.groups) and any(np.ndim(v) > 0 for v in given):
             return list(given)
@@ -136,13 +137,13 @@ class EntropyTable:
     [1.0, 2.0, 3.0, 4.0, 1.0, 2.0, 3.0, 4.0]
     """
 
-    variables: Any = NAMED["A"]
-    factors: Any = 1.0
+    variables: ArrayLike = NAMED["A"]
+    factors: ArrayLike = 1.0
     fit: bool = False
     symmetric: bool = False
 
     @classmethod
-    def of(cls, weights: Any) -> EntropyTable:
+    def of(cls, weights: object) -> EntropyTable:
         """Return the table that a name, a mapping, or None (entropy A) stands for; "bethe" and the like have none."""
         if isinstance(weights, EntropyTable):
             return weights
@@ -160,7 +161,7 @@ class EntropyTable:
                 raise InputError("weights", "a mapping of 'variables' and 'factors'", f"{name!r:.40}")
         numbers = {name: _numbers(given, f"weights.{name}") for name, given in weights.items()}
         table = cls(numbers.get("variables", NAMED["A"]), numbers.get("factors", 1.0))
-        if np.ndim(table.variables) > 1 or np.min(table.factors, initial=np.inf) <= 0:
+        if np.ndim(table.variables) > 1 or np.min(np.asarray(table.factors), initial=np.inf) <= 0:
             raise InputError("weights", "numbers or a vector for variables, and positive numbers for factors", "others")
         return table
 
@@ -172,7 +173,7 @@ class EntropyTable:
 
     def on(self, graph: FactorGraph) -> tuple[FloatArray, FloatArray]:
         """Return the weight of every state of a variable, and of every configuration of a factor, flat."""
-        states: Any = np.asarray(self.variables, np.float64)
+        states = np.asarray(self.variables, np.float64)
         if states.ndim == 1:
             if (graph.cards != len(states)).any():
                 raise InputError("weights.variables", f"weights of {graph.cards.max()} states", f"{len(states)}")
@@ -185,7 +186,7 @@ class EntropyTable:
         return EntropyWeights(states, groups).on(graph)
 
 
-def resolved(weights: Any, graph: FactorGraph) -> tuple[FloatArray, FloatArray]:
+def resolved(weights: object, graph: FactorGraph) -> tuple[FloatArray, FloatArray]:
     """Return the weights that a name, a mapping, an object or None (entropy A) stands for."""
     if isinstance(weights, str):
         weights = EntropyWeights.named(weights, graph)
@@ -215,7 +216,7 @@ def covers(graph: FactorGraph, by_state: FloatArray, by_configuration: FloatArra
     return result
 
 
-def _numbers(given: Any, argument: str) -> FloatArray:
+def _numbers(given: object, argument: str) -> FloatArray:
     values = real_numbers(given, argument, "numbers")
     if not np.isfinite(values).all():
         raise InputError(argument, "finite numbers", "inf or nan")

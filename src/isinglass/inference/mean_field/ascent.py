@@ -20,7 +20,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from isinglass.errors import InputError
 from isinglass.graph.factor_graph import iter_groups
@@ -31,11 +30,9 @@ from isinglass.inference.mean_field.bound import Bars, MeanFieldBound
 from isinglass.inference.mean_field.stability import Leading, leading, seeded, slope
 from isinglass.inference.result import Bound, Gradients, Info, Result
 from isinglass.potentials import Potentials
-from isinglass.segments import largest, largest_parts
-from isinglass.typing import IntArray
+from isinglass.segments import Largest
+from isinglass.typing import Array, FloatArray, IntArray, Mask
 from isinglass.validation import RandomState, number, whole_number
-
-Flags = NDArray[np.bool_]
 
 SADDLES = 5  # that a run leaves at most
 AWAY = 1e-3  # change of a logarithm with which it does
@@ -72,26 +69,27 @@ class Ascent(ABC):
     residual, iterations : arrays (components,)
     """
 
-    def __init__(self, potentials: Potentials, bound: MeanFieldBound, near: Neighbours, q: NDArray[Any]) -> None:
+    def __init__(self, potentials: Potentials, bound: MeanFieldBound, near: Neighbours, q: Array) -> None:
         graph = potentials.graph
         self.potentials, self.bound, self.near, self.q = potentials, bound, near, q
         self.edges, self.model = bound.edges, bound.model
         self.at = self.model.table[near.link].astype(np.uint64)
         self.factors = np.zeros(belief_entries(graph), q.dtype)
         self.owner: IntArray = np.repeat(graph.variable_component, graph.cards)
+        self.largest = Largest(self.owner, graph.n_components)
         self.residual, self.iterations = np.full(graph.n_components, np.inf), np.zeros(graph.n_components, np.int64)
         self.settled = np.zeros(graph.n_components, bool)
 
     @abstractmethod
-    def sweep(self, active: Flags, residual: NDArray[np.float64], taped: bool) -> None:
+    def sweep(self, active: Mask, residual: FloatArray, taped: bool) -> None:
         """Set every block of the active components once; write the largest change of each."""
 
     @abstractmethod
-    def forget(self, components: Flags) -> None:
+    def forget(self, components: Mask) -> None:
         """Take sweeps of components, which begin anew, off the tape."""
 
     @abstractmethod
-    def covariance(self, v: NDArray[np.float64]) -> NDArray[np.float64]:
+    def covariance(self, v: FloatArray) -> FloatArray:
         """Return C v: how the beliefs follow a change of the effective potentials."""
 
     @abstractmethod
@@ -99,11 +97,14 @@ class Ascent(ABC):
         """Keep what the reverse of a sweep at the fixed point needs."""
 
     @abstractmethod
-    def sweep_back(self, active: Flags, bars: Bars) -> None:
+    def sweep_back(self, active: Mask, bars: Bars) -> None:
         """Reverse a sweep at the fixed point."""
 
+    def finish_back(self, bars: Bars) -> None:  # noqa: B027
+        """Complete the derivatives after the last sweep at the fixed point."""
+
     @abstractmethod
-    def tape_back(self, active: Flags, bars: Bars) -> None:
+    def tape_back(self, active: Mask, bars: Bars) -> None:
         """Reverse the sweeps that ran."""
 
     def run(
@@ -120,7 +121,7 @@ class Ascent(ABC):
         if taped and self.settled.any():
             self.prepare_back()
 
-    def _sweeps(self, active: Flags, stop: Stopping, taped: bool, progress: Progress | None) -> None:
+    def _sweeps(self, active: Mask, stop: Stopping, taped: bool, progress: Progress | None) -> None:
         residual, first = np.zeros(len(active)), int(self.iterations[active].max(initial=0))
         for t in range(first, stop.limit):
             if not active.any():
@@ -136,11 +137,10 @@ class Ascent(ABC):
             if progress is not None:
                 progress(f"sweep {t + 1}, change {residual.max(initial=0.0):.1e}", (t + 1) / stop.limit)
 
-    def _imaginary_change(self, before: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _imaginary_change(self, before: FloatArray) -> FloatArray:
         """Return the largest change of an imaginary part, relative to the largest; none where that is rounding."""
-        n = len(self.residual)
-        change, size = (largest(self.owner, a, n) for a in (self.q.imag - before, self.q.imag))
-        given = largest(self.owner, self.expected(self.q).imag, n)
+        change, size = (self.largest(a) for a in (self.q.imag - before, self.q.imag))
+        given = self.largest(self.expected(self.q).imag)
         return np.where(change > ROUNDING * given, change / np.where(size > 0, size, 1), 0)
 
     def _leave_saddles(self, stop: Stopping, taped: bool, progress: Progress | None, random_state: RandomState) -> None:
@@ -161,7 +161,7 @@ class Ascent(ABC):
             self._sweeps(leaving, stop, taped, progress)
             self._restore(leaving, kept)
 
-    def _symmetric(self) -> Flags:
+    def _symmetric(self) -> Mask:
         """Tell which components have a variable with equal beliefs in several states, and links around it."""
         found = np.zeros(len(self.residual), bool)
         if len(self.q):
@@ -182,19 +182,19 @@ class Ascent(ABC):
             return Leading(np.zeros(n), start)
         return leading(self.covariance, self._coupling, start, self.owner, n)
 
-    def spread(self, v: NDArray[np.float64]) -> NDArray[np.float64]:
+    def spread(self, v: FloatArray) -> FloatArray:
         """Return q (v - <q, v>) for each variable."""
         q = self.q.real
         mean = np.add.reduceat(q * v, self.edges.first_state[:-1]) if len(q) else v
         return np.asarray(q * (v - np.repeat(mean, self.edges.cards)))
 
-    def _coupling(self, change: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _coupling(self, change: FloatArray) -> FloatArray:
         """Return W times a change of the beliefs."""
-        top = largest(self.owner, change, len(self.residual))
+        top = self.largest(change)
         step = DIFFERENCE / np.where(top > LEAST, top, 1)[self.owner]
         return np.where(self.q.real > 0, slope(self.expected, self.q, change, step), 0)
 
-    def expected(self, q: NDArray[Any]) -> NDArray[Any]:
+    def expected(self, q: Array) -> Array:
         """Return the effective potentials of all variables, given beliefs."""
         from isinglass.kernels.numba.mean_field import expect
 
@@ -211,13 +211,13 @@ class Ascent(ABC):
         value = self.bound.value(self.q, factors).real
         return value, self.q.copy(), factors, self.residual.copy()
 
-    def _move_away(self, leaving: Flags, found: Leading) -> None:
+    def _move_away(self, leaving: Mask, found: Leading) -> None:
         mine = leaving[self.owner]
         moved = self.q * np.exp(AWAY * found.vector)
         total = np.repeat(np.add.reduceat(moved, self.edges.first_state[:-1]), self.edges.cards)
         self.q[mine] = (moved / total)[mine]
 
-    def _restore(self, left: Flags, kept: tuple[Any, ...]) -> None:
+    def _restore(self, left: Mask, kept: tuple[Any, ...]) -> None:
         """Go back where that did not raise the bound."""
         value, q, factors, residual = kept
         worse = left & ~(self.bound.value(self.q, self.factors.copy()).real > value)
@@ -236,7 +236,7 @@ class Ascent(ABC):
             share, stable,
         )  # fmt: skip
 
-    def backward(self, z_bar: NDArray[Any], variables_bar: NDArray[Any], factors_bar: NDArray[Any]) -> Gradients:
+    def backward(self, z_bar: Array, variables_bar: Array, factors_bar: Array) -> Gradients:
         """Carry derivatives back: at the fixed point where there is one, else through the sweeps that ran."""
         bars = self.bound.backward(self.q.copy(), self.factors, z_bar, variables_bar, factors_bar)
         if self.settled.any():
@@ -248,13 +248,14 @@ class Ascent(ABC):
     def _fixed_point_back(self, bars: Bars) -> None:
         alive, died, most = self.settled.copy(), max(self.tol, ROUNDING), np.zeros(len(self.settled))
         for t in range(self.limit + 1):
-            sizes = largest_parts(self.owner, bars.q, len(alive))
+            sizes = self.largest.parts(bars.q)
             most = np.maximum(most, sizes)
             again = t == 0 or (sizes > died * most).any(axis=0)
             alive = alive & again & np.isfinite(sizes).all(axis=0)
             if not alive.any():
                 break
             self.sweep_back(alive, bars)
+        self.finish_back(bars)
         left = self.settled & ~(sizes <= died * most).all(axis=0)
         if left.any():
             raise InputError(
@@ -273,7 +274,7 @@ def _entry_components(potentials: Potentials) -> IntArray:
     return np.concatenate([np.zeros(0, np.int64), *parts])
 
 
-def given_beliefs(init: Result, size: int) -> NDArray[Any]:
+def given_beliefs(init: Result, size: int) -> Array:
     """Return the flat beliefs of an earlier result on the same graph."""
     if not isinstance(init, Result):
         raise InputError("init", "an earlier result on this graph", type(init).__name__)

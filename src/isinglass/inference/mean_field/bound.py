@@ -5,17 +5,16 @@ The equations stand in `isinglass.kernels.numba.mean_field`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
 from isinglass.graph.layout import first_beliefs
 from isinglass.graph.message_graph import Edges, edges_of
 from isinglass.inference.message_passing.log_model import LinkModel, move_unary_bars, share_unary_beliefs
 from isinglass.inference.result import Gradients
 from isinglass.potentials import LogTables, Potentials
+from isinglass.typing import Array, Mask
 
 
 @dataclass(eq=False)
@@ -23,12 +22,13 @@ class Bars:
     """Derivatives of a loss: by the beliefs of variables and factors, by the potentials and tables of a model."""
 
     model: LinkModel
-    q: NDArray[Any]
-    factors: NDArray[Any]
-    phi: NDArray[Any]
-    table: NDArray[Any]  # where the tables are
+    q: Array
+    factors: Array
+    phi: Array
+    table: Array  # where the tables are
+    targets: Array = field(default_factory=lambda: np.zeros(0))  # by the targets t of sweeps at a fixed point
 
-    def gradients(self, potentials: Potentials, z_bar: NDArray[Any]) -> Gradients:
+    def gradients(self, potentials: Potentials, z_bar: Array) -> Gradients:
         """Sum over the factors that share a table."""
         groups = self.model.gradients(potentials, self.phi, self.table, z_bar)
         of_factors = LogTables(potentials.graph, groups, potentials.table_ids)
@@ -40,7 +40,7 @@ class MeanFieldBound:
     """The bound for potentials and a set of chosen links, whose beliefs are no products."""
 
     potentials: Potentials
-    chosen: NDArray[np.bool_]  # (links,)
+    chosen: Mask  # (links,)
 
     def __post_init__(self) -> None:
         graph = self.potentials.graph
@@ -52,7 +52,7 @@ class MeanFieldBound:
         self.row = np.zeros(int(graph.cards.max(initial=1)), self.potentials.dtype)
         self.digits = np.zeros(int(np.diff(self.edges.first_slot).max(initial=1)), np.int64)
 
-    def value(self, q: NDArray[Any], factors: NDArray[Any]) -> NDArray[Any]:
+    def value(self, q: Array, factors: Array) -> Array:
         """Return the bound of each component; complete `factors`, which holds the beliefs of chosen links."""
         from isinglass.kernels.numba.mean_field import lower_bound
 
@@ -67,11 +67,11 @@ class MeanFieldBound:
 
     def backward(
         self,
-        q: NDArray[Any],
-        factors: NDArray[Any],
-        z_bar: NDArray[Any],
-        variables_bar: NDArray[Any],
-        factors_bar: NDArray[Any],
+        q: Array,
+        factors: Array,
+        z_bar: Array,
+        variables_bar: Array,
+        factors_bar: Array,
     ) -> Bars:
         """Carry derivatives by the bound and all beliefs back to the beliefs of variables and chosen links."""
         from isinglass.kernels.numba.mean_field import read_out_back

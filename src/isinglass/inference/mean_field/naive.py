@@ -9,10 +9,9 @@ one. Saddle points are left, and derivatives found, as `mean_field_ascent` says.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from isinglass.errors import ImpossibleEvidenceError, MemoryLimitError, no_convergence_warnings
 from isinglass.graph.message_graph import edges_of
@@ -20,14 +19,14 @@ from isinglass.graph.neighbours import Neighbours, neighbours_of
 from isinglass.inference.algorithm import Algorithm, Cost, Facts, FixedPoint, Groups, Progress, Taping, register
 from isinglass.inference.evidence import impossible
 from isinglass.inference.junction_tree.algorithm import Exact
-from isinglass.inference.mean_field.ascent import Ascent, Flags, Stopping, given_beliefs
+from isinglass.inference.mean_field.ascent import Ascent, Stopping, given_beliefs
 from isinglass.inference.mean_field.bound import Bars, MeanFieldBound
 from isinglass.inference.message_passing.algorithms import BeliefPropagation
 from isinglass.inference.message_passing.log_model import LinkModel
 from isinglass.inference.result import FactorBeliefs, Result, VariableBeliefs
 from isinglass.potentials import Potentials
-from isinglass.typing import IntArray
-from isinglass.validation import bytes_text, flag
+from isinglass.typing import Array, FloatArray, IntArray, Mask
+from isinglass.validation import RandomState, bytes_text, flag
 
 
 @register
@@ -62,7 +61,7 @@ class MeanField(Algorithm):
     tol: float = 1e-8
     max_iter: int = 1000
     check_stability: bool = False
-    random_state: Any = 0
+    random_state: RandomState = 0
 
     name: ClassVar[str] = "mf"
     facts: ClassVar[Facts] = Facts(
@@ -112,19 +111,18 @@ class _Sweep(FixedPoint):
     def __init__(self, result: Result) -> None:
         self.ascent = _Ascent(result.potentials, result)
 
-    def read_out_back(
-        self, z_bar: NDArray[Any], variables_bar: NDArray[Any], factors_bar: NDArray[Any]
-    ) -> tuple[NDArray[Any], Groups]:
+    def read_out_back(self, z_bar: Array, variables_bar: Array, factors_bar: Array) -> tuple[Array, Groups]:
         """Reverse the bound and the beliefs of factors."""
         ascent = self.ascent
         bars = ascent.bound.backward(ascent.q, ascent.factors, z_bar, variables_bar, factors_bar)
         return bars.q, bars.gradients(ascent.potentials, z_bar).groups
 
-    def back(self, state_bar: NDArray[Any]) -> tuple[NDArray[Any], Groups]:
+    def back(self, state_bar: Array) -> tuple[Array, Groups]:
         """Reverse the sweep."""
         model, components = self.ascent.model, self.ascent.potentials.graph.n_components
         bars = Bars(model, state_bar.copy(), np.zeros(0), np.zeros_like(model.phi), np.zeros_like(model.psi))
         self.ascent.sweep_back(np.ones(components, bool), bars)
+        self.ascent.finish_back(bars)
         return bars.q, bars.gradients(self.ascent.potentials, np.zeros(components, state_bar.dtype)).groups
 
 
@@ -136,10 +134,10 @@ class _Ascent(Ascent):
         near: Neighbours = graph.cached("neighbours", lambda: neighbours_of(graph))
         bound = MeanFieldBound(potentials, np.zeros(len(edges_of(graph).size), bool))
         super().__init__(potentials, bound, near, begin(potentials, bound.model, ~bound.chosen, init))
-        self.steps: list[tuple[Flags, NDArray[Any]]] = []
+        self.steps: list[tuple[Mask, Array]] = []
         self.possible = np.ones(graph.n_components, bool)
 
-    def sweep(self, active: Flags, residual: NDArray[np.float64], taped: bool) -> None:
+    def sweep(self, active: Mask, residual: FloatArray, taped: bool) -> None:
         """Update every variable of the active components."""
         from isinglass.kernels.numba.mean_field import ascend
 
@@ -152,15 +150,15 @@ class _Ascent(Ascent):
         if not self.possible.all():
             raise ImpossibleEvidenceError(impossible(self.potentials))
 
-    def forget(self, components: Flags) -> None:
+    def forget(self, components: Mask) -> None:
         """Take sweeps of components off the tape."""
         self.steps = [(active & ~components, before) for active, before in self.steps]
 
-    def covariance(self, v: NDArray[np.float64]) -> NDArray[np.float64]:
+    def covariance(self, v: FloatArray) -> FloatArray:
         """Return the covariances of each variable times v."""
         return self.spread(v)
 
-    def read_out(self) -> tuple[NDArray[Any], NDArray[Any]]:
+    def read_out(self) -> tuple[Array, Array]:
         """Return the bound of each component, and the flat beliefs of factors."""
         log_z = self.bound.value(self.q, self.factors)
         if (log_z.real == -np.inf).any():
@@ -170,17 +168,35 @@ class _Ascent(Ascent):
     def prepare_back(self) -> None:
         """Keep nothing: the beliefs are all that is needed."""
 
-    def sweep_back(self, active: Flags, bars: Bars) -> None:
+    def sweep_back(self, active: Mask, bars: Bars) -> None:
         """Reverse a sweep at the fixed point."""
-        self._back(active, self.q, self.q, bars)
+        from isinglass.kernels.numba.mean_field import ascend_back_at_rest
 
-    def tape_back(self, active: Flags, bars: Bars) -> None:
+        if not len(bars.targets):
+            bars.targets = np.zeros_like(self.q)
+        ascend_back_at_rest(
+            self.near, self.edges, self.at, self.model.psi, self.q, active, bars.q, bars.targets, self.q[:0],
+            self.bound.row, self.bound.digits,
+        )  # fmt: skip
+
+    def finish_back(self, bars: Bars) -> None:
+        """Add what all sweeps at the fixed point mean for potentials and tables."""
+        from isinglass.kernels.numba.mean_field import expect_back
+
+        if len(bars.targets):
+            expect_back(
+                np.arange(len(self.edges.cards)), np.ones(len(self.residual), bool), self.near, self.edges, self.at,
+                self.model.psi, self.q, bars.targets, np.zeros_like(self.q), bars.phi, bars.table, self.bound.row,
+                self.bound.digits,
+            )  # fmt: skip
+
+    def tape_back(self, active: Mask, bars: Bars) -> None:
         """Reverse the sweeps that ran."""
         q = self.q.copy()
         for taken, before in reversed(self.steps):
             self._back(taken & active, q, before, bars)
 
-    def _back(self, active: Flags, q: NDArray[Any], before: NDArray[Any], bars: Bars) -> None:
+    def _back(self, active: Mask, q: Array, before: Array, bars: Bars) -> None:
         from isinglass.kernels.numba.mean_field import ascend_back
 
         ascend_back(
@@ -194,9 +210,7 @@ def may_leave(potentials: Potentials, init: Result | None) -> bool:
     return init is None or potentials.dtype.kind != "c"
 
 
-def begin(
-    potentials: Potentials, model: LinkModel, links: NDArray[np.bool_], init: Result | None = None
-) -> NDArray[Any]:
+def begin(potentials: Potentials, model: LinkModel, links: Mask, init: Result | None = None) -> Array:
     """Return the flat beliefs to start from: those of `init`, or uniform ones over what a variable's potential allows.
 
     In components in which some of the `links` have hard zeros, a possible assignment. Components in which `init` gives
@@ -213,7 +227,7 @@ def begin(
     number_of = np.add.reduceat(allowed, edges.first_state[:-1], dtype=np.int64) if len(allowed) else graph.cards
     if (number_of == 0).any():
         raise ImpossibleEvidenceError(impossible(potentials))
-    q: NDArray[Any] = np.where(allowed, np.repeat(1.0 / number_of, graph.cards), 0.0).astype(potentials.dtype)
+    q: Array = np.where(allowed, np.repeat(1.0 / number_of, graph.cards), 0.0).astype(potentials.dtype)
     zeros = np.concatenate([[0], np.cumsum(model.psi.real == -np.inf)])
     hard = np.zeros(graph.n_components, bool)
     hard[edges.component[links & (zeros[model.table + edges.size] > zeros[model.table])]] = True
@@ -226,9 +240,7 @@ def begin(
     return np.where(np.repeat(usable[graph.variable_component], graph.cards), given, q) if len(given) else q
 
 
-def _components_with_forbidden(
-    potentials: Potentials, q: NDArray[np.float64], allowed: NDArray[np.bool_]
-) -> NDArray[np.bool_]:
+def _components_with_forbidden(potentials: Potentials, q: FloatArray, allowed: Mask) -> Mask:
     """Tell in which components a product of beliefs gives a probability to a forbidden state or configuration."""
     graph, first = potentials.graph, edges_of(potentials.graph).first_state
     found = np.zeros(graph.n_components, bool)
@@ -264,7 +276,7 @@ def _possible(potentials: Potentials) -> IntArray:
         ) from error
 
 
-def _forbidden(potentials: Potentials, states: IntArray) -> NDArray[np.bool_]:
+def _forbidden(potentials: Potentials, states: IntArray) -> Mask:
     """Tell for which components an assignment has probability zero."""
     graph = potentials.graph
     found = np.zeros(graph.n_components, bool)

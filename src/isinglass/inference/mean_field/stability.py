@@ -15,18 +15,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from isinglass.segments import largest, place_in, sum_at
-from isinglass.typing import IntArray
+from isinglass.segments import Largest, place_in, sum_at
+from isinglass.typing import Array, FloatArray, IntArray
 from isinglass.validation import RandomState, generator
 
 PRODUCTS = 30
 NOTHING = 1e-13  # of the first vector's size: what is left is rounding
-FloatArray = NDArray[np.float64]
 Product = Callable[[FloatArray], FloatArray]
 
 
@@ -80,13 +77,11 @@ def leading(covariance: Product, coupling: Product, start: FloatArray, owner: In
     matrix[:, at[1:], at[:-1]] = betas[1:m].T
     values, found = np.linalg.eigh(matrix)
     vector = sum(found[:, k, -1][owner] * v for k, v in enumerate(vectors))
-    top = largest(owner, np.asarray(vector), n)
+    top = Largest(owner, n)(np.asarray(vector))
     return Leading(values[:, -1], np.asarray(vector / np.where(top > 0, top, 1)[owner]))
 
 
-def slope(
-    f: Callable[[NDArray[Any]], NDArray[Any]], at: NDArray[Any], along: FloatArray, size: FloatArray
-) -> FloatArray:
+def slope(f: Callable[[Array], Array], at: Array, along: FloatArray, size: FloatArray) -> FloatArray:
     """Differentiate by central differences of a step of `size`, for each entry, over what stays finite."""
     with np.errstate(invalid="ignore"):
         difference = f(at + size * along).real - f(at - size * along).real

@@ -25,7 +25,6 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from isinglass.errors import ImpossibleEvidenceError
 from isinglass.graph.factor_graph import iter_groups
@@ -33,20 +32,17 @@ from isinglass.graph.forests.clusters import ColourClass, TreeClusters, tree_clu
 from isinglass.graph.message_graph import edges_of
 from isinglass.inference.algorithm import Algorithm, Cost, Facts, Progress, Taping, register
 from isinglass.inference.evidence import impossible
-from isinglass.inference.mean_field.ascent import DIFFERENCE, Ascent, Flags, Stopping
+from isinglass.inference.mean_field.ascent import DIFFERENCE, Ascent, Stopping
 from isinglass.inference.mean_field.bound import Bars, MeanFieldBound
 from isinglass.inference.mean_field.naive import begin, may_leave
 from isinglass.inference.mean_field.stability import slope
 from isinglass.inference.message_passing.algorithms import BeliefPropagation
-from isinglass.inference.message_passing.engine import Engine, Outcome
+from isinglass.inference.message_passing.engine import Engine, Outcome, Plan
 from isinglass.inference.message_passing.reverse import Cotangents, gradients
 from isinglass.inference.result import Bound, FactorBeliefs, Gradients, Result, VariableBeliefs
 from isinglass.potentials import Potentials
-from isinglass.segments import largest
-from isinglass.typing import IntArray
+from isinglass.typing import Array, FloatArray, IntArray, Mask
 from isinglass.validation import bytes_text, flag
-
-LEAST = 1e-290  # beliefs below are as good as none
 
 
 @register
@@ -131,11 +127,12 @@ class _Block:
 
     trees: ColourClass
     states: IntArray  # of the variables, in the flat vector of all states
-    first: IntArray  # where those of each variable begin
-    component: IntArray  # of these states
-    present: Flags  # (components,) that have such trees
+    first: IntArray  # where those of each variable begin, and the end
+    owner: IntArray  # the component of each variable,
+    component: IntArray  # and of each of these states
+    present: Mask  # (components,) that have such trees
     evidence: dict[int, int]
-    tables: list[NDArray[Any]]  # for each group of links, its distinct tables,
+    tables: list[Array]  # for each group of links, its distinct tables,
     table_ids: list[IntArray]  # which one each link uses,
     owners: list[IntArray]  # and a link that uses it
     entries: IntArray  # of the links' beliefs, in the flat vector of all factors' beliefs
@@ -163,7 +160,8 @@ class _Block:
         return cls(
             trees,
             states,
-            np.concatenate([[0], np.cumsum(trees.graph.cards)])[:-1].astype(np.int64),
+            np.concatenate([[0], np.cumsum(trees.graph.cards)]).astype(np.int64),
+            edges.variable_component[trees.variables],
             component,
             _marks(component, trees.graph.n_components),
             {position[i]: s for i, s in potentials.evidence.items() if i in position},
@@ -174,16 +172,14 @@ class _Block:
             np.concatenate(entry_component),
         )
 
-    def potentials(self, target: NDArray[Any]) -> Potentials:
+    def potentials(self, target: Array) -> Potentials:
         """Put the effective potentials of the variables beside the tables of the links."""
-        graph = self.trees.graph
-        first = np.concatenate([[0], np.cumsum(graph.cards)])[:-1]
-        own = target[self.states]
-        unary = [own[first[g.factors][:, None] + np.arange(g.table_size)] for g in graph.groups if g.arity == 1]
+        graph, own = self.trees.graph, target[self.states]
+        unary = [own[self.first[g.factors][:, None] + np.arange(g.table_size)] for g in graph.groups if g.arity == 1]
         ids = [np.arange(len(rows)) for rows in unary] + self.table_ids
         return Potentials._build(graph, unary + self.tables, ids, self.evidence)
 
-    def factor_bars(self, bars: Bars, moved: Flags) -> NDArray[Any]:
+    def factor_bars(self, bars: Bars, moved: Mask) -> Array:
         """Lay out the derivatives by the links' beliefs like the beliefs of the trees' graph."""
         size = sum(len(g) * g.table_size for g in self.trees.graph.groups)
         flat = np.zeros(size, bars.factors.dtype)
@@ -196,8 +192,8 @@ class _Step:
     """One tree inference on tape: whose it was, which components moved, what they were before."""
 
     block: _Block
-    moved: Flags
-    before: NDArray[Any]
+    moved: Mask
+    before: Array
     engine: Engine
     outcome: Outcome
 
@@ -214,10 +210,11 @@ class _TreeAscent(Ascent):
         self.blocks = [_Block.of(trees, bound) for trees in clusters.classes]
         self.target = np.zeros_like(self.q)
         self.alone = ~_marks(self.edges.component[~clusters.chosen], len(self.residual))  # one iteration is exact
+        self.plans: dict[_Block, Plan] = {}  # they depend on the structure alone
         self.steps: list[_Step] = []
         self.last: list[_Step] = []  # at the fixed point
 
-    def sweep(self, active: Flags, residual: NDArray[np.float64], taped: bool) -> None:
+    def sweep(self, active: Mask, residual: FloatArray, taped: bool) -> None:
         """Set all trees of the active components, colour by colour."""
         residual[:] = 0
         for block in self.blocks:
@@ -226,17 +223,17 @@ class _TreeAscent(Ascent):
                 self._set(block, moved, residual, taped)
         residual[self.alone] = 0
 
-    def forget(self, components: Flags) -> None:
+    def forget(self, components: Mask) -> None:
         """Take sweeps of components off the tape."""
         self.steps = [replace(step, moved=step.moved & ~components) for step in self.steps]
 
-    def covariance(self, v: NDArray[np.float64]) -> NDArray[np.float64]:
+    def covariance(self, v: FloatArray) -> FloatArray:
         """Return the covariances of each tree times v."""
-        target, n = self.expected(self.q), len(self.residual)
-        step = DIFFERENCE / np.maximum(largest(self.owner, v, n), 1e-300)[self.owner]
+        target = self.expected(self.q)
+        step = DIFFERENCE / np.maximum(self.largest(v), 1e-300)[self.owner]
         return slope(self._beliefs_at, target, v, step)
 
-    def _beliefs_at(self, target: NDArray[Any]) -> NDArray[Any]:
+    def _beliefs_at(self, target: Array) -> Array:
         """Return the beliefs of all variables at given effective potentials."""
         beliefs = np.zeros_like(self.q)
         for block in self.blocks:
@@ -251,24 +248,24 @@ class _TreeAscent(Ascent):
         self.last, self.steps = self.steps, steps
         self.q[:], self.factors[:] = kept
 
-    def sweep_back(self, active: Flags, bars: Bars) -> None:
+    def sweep_back(self, active: Mask, bars: Bars) -> None:
         """Reverse a sweep at the fixed point."""
         self._steps_back(self.last, active, bars)
 
-    def tape_back(self, active: Flags, bars: Bars) -> None:
+    def tape_back(self, active: Mask, bars: Bars) -> None:
         """Reverse the sweeps that ran."""
         self._steps_back(self.steps, active, bars)
 
-    def _steps_back(self, steps: list[_Step], active: Flags, bars: Bars) -> None:
+    def _steps_back(self, steps: list[_Step], active: Mask, bars: Bars) -> None:
         q = self.q.copy()
         for step in reversed(steps):
             moved = step.moved & active
             if moved.any():
                 self._back(replace(step, moved=moved), q, bars)
 
-    def _set(self, block: _Block, moved: Flags, residual: NDArray[np.float64], taped: bool) -> None:
+    def _set(self, block: _Block, moved: Mask, residual: FloatArray, taped: bool) -> None:
         """Set the trees of one colour in the components that move."""
-        from isinglass.kernels.numba.mean_field import expect
+        from isinglass.kernels.numba.mean_field import expect, moves_apart
 
         expect(
             block.trees.variables, moved, self.near, self.edges, self.at, self.model.phi, self.model.psi, self.q,
@@ -277,7 +274,7 @@ class _TreeAscent(Ascent):
         engine, outcome = self._infer(block, moved, taped, self.target)
         before = self.q[block.states]
         after = np.where(moved[block.component], outcome.variables, before)
-        np.maximum.at(residual, block.component, _changes(before.real, after.real, block.first))
+        moves_apart(before, after, block.first, block.owner, residual)
         self.q[block.states] = after
         links = moved[block.entry_component]
         of_links = outcome.factors[len(outcome.factors) - len(links) :]
@@ -285,10 +282,12 @@ class _TreeAscent(Ascent):
         if taped:
             self.steps.append(_Step(block, moved, before, engine, outcome))
 
-    def _infer(self, block: _Block, moved: Flags, taped: bool, target: NDArray[Any]) -> tuple[Engine, Outcome]:
+    def _infer(self, block: _Block, moved: Mask, taped: bool, target: Array) -> tuple[Engine, Outcome]:
         """Pass messages up and down the trees."""
         potentials = block.potentials(target)
-        plan = BeliefPropagation(schedule="tree")._plan(potentials)
+        if block not in self.plans:
+            self.plans[block] = BeliefPropagation(schedule="tree")._plan(potentials)
+        plan = self.plans[block]
         plan = replace(plan, parts=[replace(part, wanted=part.wanted & moved) for part in plan.parts])
         try:
             engine = Engine([potentials], plan)
@@ -296,7 +295,7 @@ class _TreeAscent(Ascent):
         except ImpossibleEvidenceError:
             raise ImpossibleEvidenceError(impossible(self.potentials)) from None
 
-    def _back(self, step: _Step, q: NDArray[Any], bars: Bars) -> None:
+    def _back(self, step: _Step, q: Array, bars: Bars) -> None:
         """Reverse one tree inference and the expectations that went into it; bring q back."""
         from isinglass.kernels.numba.mean_field import expect_back
 
@@ -316,10 +315,9 @@ class _TreeAscent(Ascent):
             bars.phi, bars.table, self.bound.row, self.bound.digits,
         )  # fmt: skip
 
-    def _spread(self, step: _Step, found: Gradients, bars: Bars) -> NDArray[Any]:
+    def _spread(self, step: _Step, found: Gradients, bars: Bars) -> Array:
         """Add the derivatives by the trees' tables; return those by the effective potentials of their variables."""
         block, graph = step.block, step.block.trees.graph
-        first = np.concatenate([[0], np.cumsum(graph.cards)])[:-1]
         of_states = np.zeros(len(block.states), bars.q.dtype)
         link_groups = iter(block.owners)
         for (group, _), values, by_table in zip(
@@ -328,22 +326,13 @@ class _TreeAscent(Ascent):
             free = np.where(values.real > -np.inf, by_table, 0).reshape(len(by_table), -1)
             span = np.arange(group.table_size)
             if group.arity == 1:
-                of_states[first[group.factors][:, None] + span] = free
+                of_states[block.first[group.factors][:, None] + span] = free
             else:
                 bars.table[self.model.table[next(link_groups)][:, None] + span] += free
         return of_states
 
 
-def _changes(before: NDArray[np.float64], after: NDArray[np.float64], first: IntArray) -> NDArray[np.float64]:
-    """Return for each state tanh(d / 4), d how far apart states of its variable have moved in the logarithm."""
-    roots = np.sqrt(np.maximum(after, LEAST) / np.maximum(before, LEAST))
-    if not len(roots):
-        return roots
-    most, least = (f.reduceat(roots, first) for f in (np.maximum, np.minimum))
-    return np.repeat((most - least) / (most + least), np.diff(np.append(first, len(roots))))
-
-
-def _marks(members: IntArray, n: int) -> Flags:
+def _marks(members: IntArray, n: int) -> Mask:
     """Return which of n things are members."""
     marks = np.zeros(n, bool)
     marks[members] = True

@@ -86,6 +86,11 @@ class MessagePassing(Algorithm):
         """Whether each iteration can have potentials of its own: not with counting numbers that depend on them."""
         return not isinstance(getattr(self, "weights", None), str)
 
+    def resumed(self, iterations: int) -> Algorithm:
+        """Return it for so many further iterations; the residual schedule, which sees only real parts, is replaced."""
+        changes = {"schedule": "sequential"} if self.schedule == "residual" else {}
+        return replace(self, tol=0.0, max_iter=iterations, **changes)  # type: ignore[arg-type]
+
     def tape_bytes(self, graph: FactorGraph, item: int = 8) -> NDArray[np.float64]:
         """Return the bytes of all messages, times the iterations that may be run.
 
@@ -164,6 +169,10 @@ class MessagePassing(Algorithm):
             reverse=(lambda *bars: gradients(engine, outcome, Cotangents(*bars))) if tape else None,
         )
 
+    def remedy(self, info: Info) -> str:
+        """Name the options that help messages to converge."""
+        return "raise max_iter, add damping, or try another schedule"
+
     def linearised(self, result: Result) -> FixedPoint:
         """Return one iteration of undamped flooding at the messages of a result, in reverse."""
         return self._flooding(result.potentials, result.messages)
@@ -173,8 +182,6 @@ class MessagePassing(Algorithm):
 
     def maximise(self, potentials: Potentials, n: int = 1, progress: Progress | None = None) -> list[Assignment]:
         """Pass max-product messages and decode one assignment; `decode` says what is proved."""
-        if n != 1:
-            raise InputError("n", f"1, the only number that {self.name!r} decodes", str(n), 'use "exact"')
         plan = replace(self._plan(potentials), maximise=True)
         outcome = Engine([potentials], plan).run(None, progress)
         states = decode(potentials, outcome.variables, outcome.factors)

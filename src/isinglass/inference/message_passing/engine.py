@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from isinglass.errors import ImpossibleEvidenceError
 from isinglass.graph.factor_graph import FactorGraph
 from isinglass.graph.layout import belief_entries, first_beliefs
-from isinglass.graph.message_graph import Edges, edges_of, entry_components, partners_of
+from isinglass.graph.message_graph import Edges, edges_of, entry_components, pairwise_components, partners_of
 from isinglass.graph.schedules import grid_schedule
 from isinglass.inference.algorithm import Progress
 from isinglass.inference.evidence import impossible
@@ -31,6 +31,7 @@ from isinglass.inference.message_passing.log_model import (
     observed_entries,
     share_unary_beliefs,
 )
+from isinglass.inference.message_passing.moves.flood_back import FloodBack
 from isinglass.inference.message_passing.moves.grid_flood import GridFlood
 from isinglass.inference.message_passing.moves.grid_sweep import GridSweep
 from isinglass.inference.message_passing.moves.move import Chase, Fate, Flood, FloodPairs, Follow, Move, Run, Step
@@ -119,6 +120,8 @@ class Outcome:
         There a message is off by no more than the residuals of all messages that it depends on add up to: updates
         never widen a change.
         """
+        if not self.residual.any():
+            return self.converged
         certain: Mask = self.converged & (self.messages(edges) * self.residual <= EXACT)
         return certain
 
@@ -141,7 +144,7 @@ class Engine:
         self.graph, self.edges = self.potentials.graph, edges_of(self.potentials.graph)
         self.initial = None if initial is None else without_unproved_zeros(self.potentials, initial)
         self.stages = list(stages)
-        self.models = [LinkModel.of(p, plan.counting, own_tables) for p in stages]
+        self.models = [LinkModel.of(p, plan.counting, own_tables or plan.powers) for p in stages]
         self.low = np.logical_or.reduce([model.low for model in self.models]) | self._low_start()
         self.first_belief = first_beliefs(self.graph)[self.edges.link_factor]
 
@@ -221,7 +224,7 @@ class Engine:
         runs: list[tuple[Run, Tape | None]] = []
         for ring in (LOG_MAX,) if self.plan.maximise else (SUM, LOG_SUM):
             if wanted.any():
-                run = self._prepared(ring, wanted, span, 0.0 if part.settled else self.plan.damping)
+                run = self._prepared(ring, wanted, span, part.settled)
                 memory = None if tape is None else FullTape() if tape == "full" else MarkedTape()
                 flagged = np.zeros(len(wanted), bool)
                 if not len(ring):
@@ -233,7 +236,7 @@ class Engine:
                 wanted = wanted & flagged
         return runs
 
-    def _prepared(self, ring: Ring, wanted: Mask, span: Span, damping: float) -> Run:
+    def _prepared(self, ring: Ring, wanted: Mask, span: Span, settled: bool) -> Run:
         from isinglass.kernels.numba.arithmetic.semiring import units
 
         edges, dtype = self.edges, self.potentials.dtype
@@ -247,7 +250,8 @@ class Engine:
             states=_states(self.graph) if not len(ring) and dtype.kind == "f" else (),
             span=span,
             stages=[model.values(ring, raising) for model in self.models],
-            damping=damping,
+            damping=0.0 if settled else self.plan.damping,
+            settled=settled,
             tol=self.plan.tol if self.plan.iterations is None else -1.0,
             scratch=self._scratch(),
             wanted=wanted.copy(),
@@ -258,6 +262,7 @@ class Engine:
             pool=pool,
             partner=None if len(ring) else self._partner(),
             steps=imaginary_steps(self.potentials),
+            back=FloodBack(self.graph, self.initial),
             uniform=self.initial is None,
         )
         pool.give_back_with(run, run.n)
@@ -324,7 +329,7 @@ class Engine:
 
     def _partner(self) -> IntArray | None:
         partner = partners_of(self.graph)
-        return None if partner is None or not len(partner) else partner
+        return partner if len(partner) and pairwise_components(self.graph).all() else None
 
     def _iterate(
         self,

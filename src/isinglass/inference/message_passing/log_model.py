@@ -288,12 +288,12 @@ def _layout(graph: FactorGraph) -> Layout:
     for g, group in enumerate(graph.groups):
         if group.arity == 1:
             entries = (first_states(graph)[group.scopes[:, 0]][:, None] + np.arange(group.shape[0])).ravel()
-            own[g] = Own(_places(entries), len(np.unique(entries)) == len(entries))
+            own[g] = Own(as_places(entries), len(np.unique(entries)) == len(entries))
         elif group.arity >= 2 and len(group):
             members = link_of[group.factors]
             first = edges.first_slot[members]
             ends = (edges.slot_edge[first], edges.slot_edge[first + 1]) if group.arity == 2 else ()
-            links[g] = Links(_places(members), _places(group.factors), ends)
+            links[g] = Links(as_places(members), as_places(group.factors), ends)
     cards = np.unique(graph.cards)
     starts = (_starts(graph.variable_component), _starts(graph.factor_component), _starts(edges.component))
     return Layout(int(cards[0]) if len(cards) == 1 else 0, *starts, own, links)
@@ -304,7 +304,7 @@ def _starts(component: IntArray) -> IntArray | None:
     return np.flatnonzero(np.diff(component, prepend=-1)) if (component[1:] >= component[:-1]).all() else None
 
 
-def _places(members: IntArray) -> Places:
+def as_places(members: IntArray) -> Places:
     """Return a slice, if that is what the members are."""
     if len(members) and (np.diff(members) == 1).all():
         return slice(int(members[0]), int(members[-1]) + 1)

@@ -1,7 +1,8 @@
 """Back through a run of the engine: from derivatives by log Z and the beliefs to those by everything that went in.
 
-The reverse of a run that was to do T iterations is that of these T, and so is that of a run which did not converge. A
-run that converged at its tolerance stands for its fixed point m* = F(m*), which does not depend on where it started:
+The reverse of a run that was to do T iterations is that of these T, and so is that of a run which did not converge, or
+of a pass up and down trees. Any other run that converged at its tolerance stands for its fixed point m* = F(m*), which
+does not depend on where it started:
 
     dL/dphi  =  sum_k  (dF/dphi)' (J')^k dL/dm,       dF/dphi, J = dF/dm at m*.
 
@@ -23,18 +24,17 @@ from isinglass.errors import InputError
 from isinglass.graph.message_graph import entry_components
 from isinglass.inference.message_passing.engine import Engine, Outcome, entries_of, pool_of
 from isinglass.inference.message_passing.log_model import move_unary_bars
-from isinglass.inference.message_passing.moves.move import Derivatives, Move, Run, unwatched
+from isinglass.inference.message_passing.moves.move import Derivatives, Move, Run
+from isinglass.inference.message_passing.table_places import table_places
 from isinglass.inference.message_passing.tape import Tape
 from isinglass.inference.result import Gradients, is_nothing
 from isinglass.potentials import LogTables
-from isinglass.segments import largest_parts
+from isinglass.segments import Largest
 from isinglass.typing import Mask
 
 ROUNDING = 1e-15  # of what there was of a derivative: no less is waited for
 LEAST_STEPS = 100  # that are tried before a derivative is refused
 HOPELESS = 1e12  # times what there was: it is refused at once
-
-Sizes = NDArray[np.float64]  # (parts, components)
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,11 +88,13 @@ def _derivatives(
 def _nothing_yet(engine: Engine, counting: bool) -> Derivatives:
     """Return derivatives that are zero so far."""
     dtype, pool = engine.potentials.dtype, pool_of(engine.graph)
+    places = [table_places(p, model) for p, model in zip(engine.stages, engine.models, strict=True)]
     total = Derivatives(
         np.empty(0, dtype),
         pool.take((int(engine.edges.start[-1]),), dtype),
         [np.zeros_like(model.phi) for model in engine.models],
-        [np.zeros_like(model.psi) for model in engine.models],
+        [np.zeros(of.size, dtype) for of in places],
+        places,
         np.zeros(len(engine.edges.size) if counting else 0, dtype),
         np.zeros(1, dtype),
         np.zeros(engine.graph.n_components, bool),
@@ -128,34 +130,47 @@ def _reverse(engine: Engine, run: Run, tape: Tape, outcome: Outcome, bars: Cotan
         run.scratch, run.states, run.ring,
     )  # fmt: skip
     converged = run.wanted & outcome.converged
-    if engine.plan.iterations is not None or not converged.any():
+    if engine.plan.iterations is not None or run.settled or not converged.any():
         _steps_back(run, tape, total, run.wanted)
         return
     if (run.wanted & ~converged).any():
         _steps_back(run, tape, total, run.wanted & ~converged)
     started = total.m.copy()
     started[entries_of(engine.edges, converged)] = 0  # a fixed point does not depend on the first messages
-    _fixed_point_back(engine, run, tape, converged, total)
+    _fixed_point_back(engine, run, tape, outcome, converged, total)
     total.m = started
 
 
-def _fixed_point_back(engine: Engine, run: Run, tape: Tape, converged: Mask, total: Derivatives) -> None:
-    """Reverse the last iteration at the last messages of the converged components until nothing is left."""
+def _fixed_point_back(
+    engine: Engine, run: Run, tape: Tape, outcome: Outcome, converged: Mask, total: Derivatives
+) -> None:
+    """Reverse the last iteration at the last messages of the converged components until nothing is left.
+
+    A derivative dies out about as fast as the run converged. So the first half of that time nobody looks.
+    """
     again = replace(run, m=run.m.copy(), spare=None, uniform=False)
-    step = tape.last_move.at_a_fixed_point().forward(again, 0, unwatched(converged), True)
-    step.move.finish(again)
-    after, sizes, limit = again.m, _sizes(engine, total.m), max(engine.plan.max_iter, LEAST_STEPS)
-    first = sizes.max(initial=0.0)
-    for t in range(limit + 1):
-        missing = _missing(engine, converged, sizes, total) if t else converged
+    step = tape.last_move.at_rest(again, converged)
+    after, limit = again.m, max(engine.plan.max_iter, LEAST_STEPS)
+    largest = Largest(entry_components(engine.edges), engine.graph.n_components)
+    most = largest.parts(total.m)
+    enough, died = HOPELESS * most.max(axis=0), max(engine.plan.tol, ROUNDING)
+    missing = converged & (most != 0).any(axis=0)
+    for t in range(1, limit + 1):
         if not missing.any():
-            return
-        if t == limit or not (_sizes(engine, total.m) <= HOPELESS * first).all():
             break
-        total.m[entries_of(engine.edges, ~missing)] = 0
         again.m = after.copy() if step.move.in_place else after
         step.move.backward(again, step, missing, total)
-        step.move.finish_back(again, total)
+        due = missing & ((2 * t >= outcome.iterations) | (t == limit))
+        if not due.any():
+            continue
+        now = step.move.sizes_back(again, total, largest)
+        most = np.where(due, np.maximum(most, now), most)
+        missing = missing & ~(due & (now <= died * most).all(axis=0))
+        if not (now <= enough)[:, due & missing].all():
+            break
+    step.move.finish_back(again, total)
+    if not missing.any():
+        return
     raise InputError(
         "tape",
         "a fixed point whose derivative converges",
@@ -164,25 +179,12 @@ def _fixed_point_back(engine: Engine, run: Run, tape: Tape, converged: Mask, tot
     )
 
 
-def _missing(engine: Engine, converged: Mask, sizes: Sizes, total: Derivatives) -> Mask:
-    """Tell where something is left; `sizes`, the largest that there was, is brought up to date."""
-    now = _sizes(engine, total.m)
-    np.maximum(sizes, now, out=sizes)
-    missing: Mask = converged & ~(now <= max(engine.plan.tol, ROUNDING) * sizes).all(axis=0)
-    return missing
-
-
-def _sizes(engine: Engine, bars: NDArray[Any]) -> Sizes:
-    """Return the largest derivative by a log message of each component, of real and imaginary parts."""
-    return largest_parts(entry_components(engine.edges), bars, engine.graph.n_components)
-
-
 def _steps_back(run: Run, tape: Tape, total: Derivatives, among: Mask) -> None:
     """Reverse the iterations of some components of a run; its messages are restored afterwards."""
     final = run.m
     previous: Move | None = None
     for step in tape.backwards(run):
-        if previous is not None and step.move is not previous:
+        if previous is not None and step.move is not previous and not (step.move.floods and previous.floods):
             previous.finish_back(run, total)
         if step.move.in_place and run.m is final:
             run.m = final.copy()
@@ -198,7 +200,8 @@ def _by_tables(engine: Engine, total: Derivatives, z_bar: NDArray[Any]) -> tuple
     by_stage = []
     for t, (potentials, model) in enumerate(zip(engine.stages, engine.models, strict=True)):
         constant = z_bar if t == len(engine.stages) - 1 else np.zeros_like(z_bar)
-        by_stage.append(model.gradients(potentials, total.phi[t], total.psi[t], constant))
+        psi_bar = total.places[t].sums(total.psi[t], len(model.psi))
+        by_stage.append(model.gradients(potentials, total.phi[t], psi_bar, constant))
     if len(by_stage) == 1:
         return by_stage[0]
     return tuple(np.stack(group) for group in zip(*by_stage, strict=True))

@@ -106,9 +106,11 @@ class MarkedTape(Tape):
         last = len(self.done)
         for mark in sorted(self.marks, reverse=True):
             run.m, run.uniform = self.marks[mark].copy(), False
-            steps = []
+            steps: list[Step] = []
             for t in range(mark, last):
                 move, active = self.done[t]
+                if steps and steps[-1].move is not move:
+                    steps[-1].move.finish(run)
                 fate = Fate(active & run.wanted, np.zeros(len(active), bool), np.zeros(len(active)))
                 steps.append(move.forward(run, t, fate, True))
             if steps:

@@ -90,18 +90,21 @@ def targets(i, near, edges, at, phi, table, q, t, digits):
 
 
 @inner
-def far(one, two, new_one, new_two):
-    """Return tanh(d / 4), where the logarithms of two probabilities have moved apart by d; zeros do not move.
+def wider(widest, one, two):
+    """Return |one - two| / (one + two), if that is more than the widest so far; two zeros are not apart."""
+    difference, total = abs(one - two), one + two + LEAST
+    return difference / total if difference > widest * total else widest
 
-    With x = new_one two and y = one new_two it is |sqrt x - sqrt y| / (sqrt x + sqrt y).
-    """
-    x, y = new_one * two, one * new_two
-    return abs(x - y) / (x + y + 2 * np.sqrt(x * y) + LEAST)
+
+@inner
+def effect(widest):
+    """Return tanh(d / 4), where `widest` is tanh(d / 2): d is how far apart two logarithms have moved."""
+    return widest / (1 + np.sqrt((1 - widest) * (1 + widest)))
 
 
 @compiled
-def update_two(i, near, at, phi, table, q):
-    """Update a variable of two states; return how far they moved apart, -1 if no state is possible."""
+def update_two(i, near, at, phi, table, q, widest):
+    """Update a variable of two states; return the `widest` move apart so far, -1 if no state is possible."""
     low, high = two_targets(i, near, at, phi, table, q)
     if max(low.real, high.real) == -np.inf:
         return -1.0
@@ -114,14 +117,14 @@ def update_two(i, near, at, phi, table, q):
         high = 1 / (1 + ratio)
         low = ratio * high
     k = near.first_state[i]
-    change = far(q[k].real, q[k + np.uint64(1)].real, low.real, high.real)
+    widest = wider(widest, low.real * q[k + np.uint64(1)].real, high.real * q[k].real)
     q[k], q[k + np.uint64(1)] = low, high
-    return change
+    return widest
 
 
 @compiled
-def update_many(i, near, edges, at, phi, table, q, t, digits):
-    """Update any variable; return how far its states moved apart, -1 if no state is possible."""
+def update_many(i, near, edges, at, phi, table, q, t, digits, widest):
+    """Update any variable; return the `widest` move apart so far, -1 if no state is possible."""
     targets(i, near, edges, at, phi, table, q, t, digits)
     first, card = near.first_state[i], near.cards[i]
     top = t[0].real
@@ -139,25 +142,43 @@ def update_many(i, near, edges, at, phi, table, q, t, digits):
         ratio = (value.real + LEAST) / (q[first + a].real + LEAST)
         most, least = max(most, ratio), min(least, ratio)
         q[first + a] = value
-    root = np.sqrt(least / most)
-    return (1 - root) / (1 + root)
+    return wider(widest, most, least)
 
 
 @compiled
 def ascend(near, edges, at, phi, table, q, active, residual, possible, t, digits):
-    """Update every active variable once; a t_i of all -inf clears `possible`."""
+    """Update every active variable once; a t_i of all -inf clears `possible`.
+
+    The residual of a component is the largest tanh(d / 4), d how far apart the logarithms of two states have moved.
+    """
     residual[:] = 0
     for i in range(len(near.pairs)):
         c = edges.variable_component[i]
         if not active[c]:
             continue
         if near.pairs[i] and near.cards[i] == 2:
-            change = update_two(i, near, at, phi, table, q)
+            widest = update_two(i, near, at, phi, table, q, residual[c])
         else:
-            change = update_many(i, near, edges, at, phi, table, q, t, digits)
-        if change < 0:
+            widest = update_many(i, near, edges, at, phi, table, q, t, digits, residual[c])
+        if widest < 0:
             possible[c] = False
-        residual[c] = max(residual[c], change)
+        else:
+            residual[c] = widest
+    for c in range(len(residual)):
+        residual[c] = effect(residual[c])
+
+
+@compiled
+def moves_apart(before, after, first, component, residual):
+    """Raise the residuals of components to those of variables whose flat beliefs change; `first` has an end, too."""
+    for i in range(len(first) - 1):
+        most, least = 0.0, np.inf
+        for k in range(first[i], first[i + 1]):
+            ratio = max(after[k].real, LEAST) / max(before[k].real, LEAST)
+            most, least = max(most, ratio), min(least, ratio)
+        c = component[i]
+        widest = wider(0.0, most, least)
+        residual[c] = max(residual[c], effect(widest))
 
 
 @compiled
@@ -234,7 +255,8 @@ def pair_products(i, j, edges, q, out, start):
 def product_back(f, skip, edges, table, at, q, bars, q_bar, table_bar, digits):
     """Reverse <bars, products of q times the log table> over the slots but `skip` (none if it is -1).
 
-    ``bars`` weighs an entry by the state of the slot `skip`, or, without one, is a single number.
+    ``bars`` weighs an entry by the state of the slot `skip`, or, without one, is a single number. An empty `table_bar`
+    is left alone.
     """
     first, last = edges.first_slot[f], edges.first_slot[f + 1]
     for j in range(last - first):
@@ -247,7 +269,8 @@ def product_back(f, skip, edges, table, at, q, bars, q_bar, table_bar, digits):
             for j in range(first, last):
                 if j != skip:
                     weight *= q[edges.first_state[edges.slot_variable[j]] + digits[j - first]]
-            table_bar[at + entry] += weight
+            if len(table_bar) > 0:
+                table_bar[at + entry] += weight
             one_out(first, last, skip, edges, q, bar * value, q_bar, digits)
         advance(first, last, edges.slot_edge, edges.start, digits, ())
 
@@ -349,3 +372,41 @@ def ascend_back(near, edges, at, table, q, before, active, q_bar, phi_bar, table
             q[first + a] = before[first + a]
             q_bar[first + a] = 0
         targets_back(i, near, edges, at, table, q, t, q_bar, phi_bar, table_bar, digits)
+
+
+@compiled
+def pair_pulls(e, card, near, at, table, t_bar, q_bar):
+    """Reverse `pair_targets` as far as the other variable's belief is concerned."""
+    for b in range(near.states[e]):
+        total = q_bar[near.place[e] + b]
+        entry = at[e] + b * near.step[e]
+        for a in range(card):
+            value = table[entry + a * near.own[e]]
+            if value.real > -np.inf:
+                total += t_bar[a] * value
+        q_bar[near.place[e] + b] = total
+
+
+@compiled
+def ascend_back_at_rest(near, edges, at, table, q, active, q_bar, target_bar, no_table, t, digits):
+    """Reverse one sweep of `ascend` that changes nothing; add the derivatives by t_i to `target_bar`.
+
+    What they mean for the potentials and tables, which is the same in every such sweep, `expect_back` finds at the end.
+    """
+    for j in range(len(near.pairs)):
+        i = len(near.pairs) - 1 - j
+        if not active[edges.variable_component[i]]:
+            continue
+        first, card = near.first_state[i], near.cards[i]
+        mean = q[first] * q_bar[first]
+        for a in range(1, np.int64(card)):
+            mean += q[first + np.uint64(a)] * q_bar[first + np.uint64(a)]
+        for a in range(card):
+            t[a] = q[first + a] * (q_bar[first + a] - mean)
+            target_bar[first + a] += t[a]
+            q_bar[first + a] = 0
+        for e in range(near.first[i], near.first[i + 1]):
+            if near.states[e] > 0:
+                pair_pulls(e, card, near, at, table, t, q_bar)
+            else:
+                product_back(near.link[e], near.slot[e], edges, table, np.int64(at[e]), q, t, q_bar, no_table, digits)

@@ -20,7 +20,6 @@ from isinglass.inference.message_passing.algorithms import SCHEDULES
 from isinglass.io.files import checked_path
 from isinglass.learning.combinations import require_valid
 from isinglass.learning.optimizers import OPTIMISERS, Lbfgs, Optimizer, OwlQn, make_optimizer
-from isinglass.learning.optimizers.minibatch import MiniBatch
 from isinglass.learning.training.checks import renamed
 from isinglass.models import Model
 from isinglass.typing import Array, FloatArray
@@ -83,8 +82,7 @@ class GraphChoices(Choices):
     @property
     def iterations(self) -> int | None:
         """How many iterations inference has at most, by the user's choice or, where it is limited, ours; or None."""
-        found: int | None = getattr(self.algorithm, "max_iter" if self.limited else "iterations", None)
-        return found
+        return self.algorithm.max_iter if self.limited else self.algorithm.iterations
 
 
 def choices_of(crf: Any) -> GraphChoices:
@@ -224,7 +222,7 @@ def optimizer_of(estimator: Any, sparse: bool = False) -> Optimizer[Any, Any]:
     given = estimator.optimizer
     if not isinstance(given, str):
         made = make_optimizer(given)
-    elif issubclass(OPTIMISERS[given], MiniBatch):
+    elif OPTIMISERS[given].minibatch:
         made = make_optimizer(given, epochs=steps, tol=tol, random_state=0)
     elif given in ("lbfgs", "owlqn"):
         made = OwlQn(max_iter=steps, tol=tol, l1=0.0) if sparse else Lbfgs(max_iter=steps, tol=tol)

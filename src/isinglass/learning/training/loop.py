@@ -19,7 +19,6 @@ from isinglass.io.files import shown_path
 from isinglass.learning.checkpoint import Journal, read_extra, resume
 from isinglass.learning.optimizers import Optimizer
 from isinglass.learning.optimizers.base import OptimResult, Progress
-from isinglass.learning.optimizers.minibatch import MiniBatch, MiniBatchState
 from isinglass.learning.optimizers.state import State
 from isinglass.learning.training.history import Epoch, history_of, history_rows
 from isinglass.learning.training.problem import TrainingObjective, TrainingProblem
@@ -37,11 +36,11 @@ def train(problem: TrainingProblem, start: FloatArray, estimator: Any, stage: in
     if estimator.checkpoint is not None:
         mark = problem.fingerprint(start)
         state = _resumed(estimator.checkpoint, mark, monitor, len(start))
-        pause = _PAUSE if isinstance(optimizer, MiniBatch) else 0.0
+        pause = _PAUSE if optimizer.minibatch else 0.0
         monitor.journal = Journal(estimator.checkpoint, optimizer, extra=lambda: monitor.entries(mark), seconds=pause)
     if monitor.impatient():  # ended before by the validation loss: nothing is left to do
         assert state is not None
-        optimizer = _at_its_end(optimizer, state)
+        optimizer = optimizer.at_its_end(state)
     try:
         found = _minimised(problem, optimizer, start, monitor, state)
     finally:
@@ -57,7 +56,7 @@ def _minimised(
     monitor: TrainingMonitor,
     state: State | None,
 ) -> OptimResult:
-    if isinstance(optimizer, MiniBatch):
+    if optimizer.minibatch:
         parts = Parts(problem, monitor)
         return optimizer.minimise_batches(parts, problem.n_examples, start, callback=monitor, state=state)
     monitor.objective = problem.objective()
@@ -154,8 +153,7 @@ class TrainingMonitor:
 
     def _looked(self, progress: Progress) -> float | None:
         """Return the loss on the validation data, at the end of an iteration or epoch."""
-        state = progress.state
-        if self.validation is None or (isinstance(state, MiniBatchState) and state.seen):
+        if self.validation is None or progress.state.within_epoch:
             return None
         loss = self.validation.unpenalised(progress.x)
         if not math.isfinite(loss):
@@ -170,13 +168,6 @@ class TrainingMonitor:
         """Return how many looks at the validation data came after the best one."""
         losses = [epoch.validation for epoch in self._looks()]
         return len(losses) - 1 - int(np.argmin(np.array(losses, np.float64))) if losses else 0
-
-
-def _at_its_end(optimizer: Optimizer[Any, Any], state: State) -> Optimizer[Any, Any]:
-    """Return the optimiser with a limit that the state has reached."""
-    if isinstance(state, MiniBatchState):
-        return replace(optimizer, epochs=state.epoch)  # type: ignore[type-var]
-    return replace(optimizer, max_iter=state.iteration)  # type: ignore[type-var]
 
 
 def _resumed(path: Any, mark: str, monitor: TrainingMonitor, size: int) -> State | None:

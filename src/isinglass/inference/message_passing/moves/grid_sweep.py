@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from isinglass.graph.factor_graph import FactorGraph
 from isinglass.graph.grids import grid_shape
 from isinglass.graph.message_graph import edges_of
 from isinglass.inference.message_passing.moves.move import Derivatives, Fate, Follow, Run, Step, unwatched
-from isinglass.inference.message_passing.moves.planes import PlaneMove, Planes
-from isinglass.segments import sum_at
+from isinglass.inference.message_passing.moves.planes import PlaneMove, Planes, largest_of_grids, used_places
+from isinglass.segments import Largest, sum_at
 from isinglass.typing import IntArray, Mask
 
 if TYPE_CHECKING:
@@ -39,12 +40,18 @@ class Sheets(NamedTuple):
         """What `spread` and `collect` need to know."""
         return self.edge_place, self.card, self.height * self.width
 
-    def links(self, values: IntArray) -> tuple[IntArray, IntArray]:
+    def reached(self, planes: Planes, side: int) -> Planes:
+        """Return the sites that have a neighbour on a side (left, right, up, down)."""
+        cut = slice(1, None) if side % 2 == 0 else slice(None, -1)
+        return planes[:, side, ..., cut] if side < 2 else planes[:, side, ..., cut, :]
+
+    def links(self, values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
         """Cut what there is of each link into horizontal ones, columns first, and vertical ones."""
-        flat = values.reshape(self.grids, -1)
+        each = values.shape[1:]
+        flat = values.reshape(self.grids, -1, *each)
         cut = self.height * (self.width - 1)
-        along = flat[:, :cut].reshape(self.grids, self.height, self.width - 1)
-        return along.swapaxes(1, 2), flat[:, cut:].reshape(self.grids, self.height - 1, self.width)
+        along = flat[:, :cut].reshape(self.grids, self.height, self.width - 1, *each)
+        return along.swapaxes(1, 2), flat[:, cut:].reshape(self.grids, self.height - 1, self.width, *each)
 
 
 def sheets_of(graph: FactorGraph) -> Sheets | None:
@@ -86,6 +93,8 @@ class GridSweep(PlaneMove):
     stages: list[Stage]
     room: Work
     bars: _Bars | None = field(default=None, init=False)
+    used: Mask | None = field(default=None, init=False)  # the places in planes that hold messages
+    collected: Planes | None = field(default=None, init=False)  # that were last moved to the edges
 
     @classmethod
     def of(cls, graph: FactorGraph, run: Run, general: Follow) -> GridSweep | None:
@@ -160,8 +169,30 @@ class GridSweep(PlaneMove):
 
     def effects(self, run: Run, step: Step, fate: Fate) -> None:
         """Measure one undamped flooding, as for other sequences, so that a residual does not depend on the batch."""
+        from isinglass.kernels.numba.grids.flooding import collect
+
         assert self.inbox is not None
-        self.general.effects(replace(run, m=self.messages(self.inbox)), step, fate)
+        collect(self.inbox.ravel(), run.m, *self.of_edges)  # nobody needs what was there
+        self.collected = self.inbox
+        self.general.effects(run, step, fate)
+
+    def finish(self, run: Run) -> None:
+        """Move the messages back to the edges, unless that has been done."""
+        if self.inbox is not None and self.inbox is self.collected:
+            self.inbox = None
+        self.collected = None
+        super().finish(run)
+
+    def sizes_back(self, run: Run, bars: Derivatives, largest: Largest) -> NDArray[np.float64]:
+        """Look at the derivatives where they are."""
+        if self.bars is None:
+            return super().sizes_back(run, bars, largest)
+        if self.used is None:
+            self.used = used_places(self.bars.m.size, self.of_edges)
+        span = run.span
+        return largest_of_grids(
+            self.bars.m, self.used, 1, self.sheets.grids, span.first_component, span.last_component
+        )[None]
 
     def _stage(self, t: int) -> Stage:
         return self.stages[min(t, len(self.stages) - 1)]
@@ -174,10 +205,15 @@ class GridSweep(PlaneMove):
         """Return the messages in planes."""
         from isinglass.kernels.numba.grids.flooding import spread
 
+        self.collected = None  # an iteration begins
         if self.inbox is None:
             self.inbox = run.pool.take(self.sheets.shape, run.m.dtype)
             self.inbox.fill(1)
-            spread(run.m, self.inbox.ravel(), *self.sheets.of_edges)
+            if run.uniform:
+                for side in range(4):
+                    self.sheets.reached(self.inbox, side)[:] = 1 / self.sheets.card
+            else:
+                spread(run.m, self.inbox.ravel(), *self.sheets.of_edges)
             run.uniform = False
         return self.inbox
 
@@ -211,7 +247,7 @@ class _Bars:
         for t, mine in enumerate(self.stages):
             bars.phi[t] += np.moveaxis(mine.phi, 1, -1).ravel()
             psi = bars.psi[t]
-            for links, found in zip(move.sheets.links(run.stages[t].table), (mine.along, mine.across), strict=True):
+            for links, found in zip(move.sheets.links(bars.places[t].table), (mine.along, mine.across), strict=True):
                 if not len(mine.own):
                     first = links.ravel()[0]
                     psi[first : first + found.size] += found.ravel()
@@ -222,17 +258,31 @@ class _Bars:
 
 def _stage(sheets: Sheets, values: Values) -> Stage:
     """Lay potentials and tables out in planes."""
-    card = sheets.card
+    card, psi = sheets.card, values.psi
     phi = np.moveaxis(values.phi.reshape(sheets.grids, sheets.height, sheets.width, card), -1, 1)
-    along, across = sheets.links(values.table)
-    shared = all((links == links.ravel()[0]).all() for links in (along, across))
-    tables = []
-    for links in (across, along):
-        places = links.ravel()[:1].reshape(1, 1, 1) if shared else links
-        entries = values.psi[places[..., None] + np.arange(card * card)].reshape(*places.shape, card, card)
-        tables.append(np.ascontiguousarray(np.moveaxis(entries, (-2, -1), (1, 2))))
-    turned = np.ascontiguousarray(phi.swapaxes(2, 3))
-    return Stage(np.ascontiguousarray(phi), turned, tables[0], tables[1], () if shared else (0,))
+    along, across = (links[:1, :1, :1] if _is_one(links) else links for links in sheets.links(values.table))
+    shared = along.size == across.size == 1
+    if shared:
+        entries = [psi[links[..., None] + np.arange(card * card)] for links in (along, across)]
+    else:
+        entries = list(sheets.links(_rows(values, card * card)))
+    tables = [np.moveaxis(e.reshape(*e.shape[:3], card, card), (-2, -1), (1, 2)) for e in entries]
+    turned, (beside, below) = np.ascontiguousarray(phi.swapaxes(2, 3)), map(np.ascontiguousarray, tables)
+    return Stage(np.ascontiguousarray(phi), turned, below, beside, () if shared else (0,))
+
+
+def _is_one(links: IntArray) -> bool:
+    """Tell whether all links have the same table."""
+    return bool((links == links[0, 0, 0]).all())
+
+
+def _rows(values: Values, size: int) -> NDArray[Any]:
+    """Return the table of each link; a view, if they lie in order."""
+    table, n = values.table, len(values.table)
+    if np.array_equal(table, np.arange(n) * size + table[0]):
+        return np.asarray(values.psi[table[0] : table[0] + n * size].reshape(n, size))
+    rows: NDArray[Any] = values.psi[table[:, None] + np.arange(size)]
+    return rows
 
 
 def _work(sheets: Sheets) -> Work:

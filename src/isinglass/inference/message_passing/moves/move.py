@@ -1,7 +1,8 @@
 """The ways in which one iteration can be done, each with its reverse: flooding, a sequence of links, by residual.
 
 A move takes a run from the messages of iteration t to those of t + 1, and hands out a `Step`, from which it can go
-back. Which move serves a schedule best depends on the structure only; where two can, both give the same bits.
+back. Where several moves can serve a schedule, all give the same messages, to the last bit. Their reverses would differ
+in the last bits: which one serves a component depends on that component only (see `flood_back`).
 """
 
 from __future__ import annotations
@@ -15,10 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isinglass.graph.message_graph import Edges
+from isinglass.inference.message_passing.table_places import TablePlaces
 from isinglass.runtime.array_pool import Pool
+from isinglass.segments import Largest
 from isinglass.typing import IntArray
 
 if TYPE_CHECKING:
+    from isinglass.inference.message_passing.moves.flood_back import FloodBack
     from isinglass.kernels.numba.arithmetic.semiring import Ring
     from isinglass.kernels.numba.messages.adjoints import Bars
     from isinglass.kernels.numba.messages.passes import Scratch, Span, Values
@@ -40,6 +44,7 @@ class Run:
     span: Span
     stages: list[Values]  # one for all iterations, or one for each
     damping: float
+    settled: bool  # whether one iteration is a fixed point, wherever it starts
     tol: float  # below which the residual schedule leaves a link alone
     scratch: Scratch
     wanted: Mask
@@ -50,6 +55,7 @@ class Run:
     pool: Pool
     partner: IntArray | None  # for loops that go by pairs: the edge at the other end; None if they cannot
     steps: NDArray[np.float64]  # (components,) the largest imaginary part of a log table; empty if they are real
+    back: FloodBack  # the reverse of flooding
     uniform: bool = False  # whether m is, to begin with
     spare: NDArray[Any] | None = None  # a second place for messages, where nothing is taped
 
@@ -97,6 +103,7 @@ class Derivatives:
     n: NDArray[Any]
     phi: list[NDArray[Any]]  # for each stage
     psi: list[NDArray[Any]]
+    places: list[TablePlaces]  # of those by psi
     counting: NDArray[Any]
     damping: NDArray[Any]
     flagged: Mask  # scratch
@@ -106,7 +113,8 @@ class Derivatives:
         from isinglass.kernels.numba.messages.adjoints import Bars
 
         stage = min(t, len(self.phi) - 1)
-        return Bars(self.m, self.n, self.phi[stage], self.psi[stage], self.counting, self.damping)
+        phi, psi, places = self.phi[stage], self.psi[stage], self.places[stage]
+        return Bars(self.m, self.n, phi, psi, places.table, places.edge_table, self.counting, self.damping)
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,6 +137,7 @@ class Move(ABC):
     """One way to do an iteration."""
 
     in_place: ClassVar[bool] = False  # whether it writes new messages over the old ones
+    floods: ClassVar[bool] = False  # whether its reverse is that of flooding, which is one for all steps of a run
 
     @abstractmethod
     def forward(self, run: Run, t: int, fate: Fate, taped: bool) -> Step:
@@ -145,22 +154,37 @@ class Move(ABC):
         the measure that convergence is judged by (see `kernels.numba.messages.changes`); by default, that of one
         undamped flooding.
         """
-        new = np.empty_like(run.m)
         undamped = replace(run, damping=0.0, stages=run.stages[-1:])
+        new = run.pool.take(run.m.shape, run.m.dtype)
+        run.pool.give_back_with(undamped, new)
         flood = Flood() if run.partner is None else FloodPairs(run.partner)
         flood.pass_messages(undamped, 0, new, Fate(fate.active, fate.flagged, np.zeros(len(fate.active)), False))
         _measure(undamped, run.m, new, fate)
 
-    def at_a_fixed_point(self) -> Move:
-        """Return a move that updates every message, though none would change."""
-        return self
+    def at_rest(self, run: Run, active: Mask) -> Step:
+        """Return a step that begins with the messages of a run at a fixed point, and updates all of them."""
+        step = self.forward_all(run, 1, unwatched(active), True) or self.forward(run, 0, unwatched(active), True)
+        step.move.finish(run)
+        return step
 
     @abstractmethod
     def backward(self, run: Run, step: Step, moved: Mask, bars: Derivatives) -> None:
         """Turn derivatives by the messages after a step into those by the messages before it."""
 
+    def messages_before(self, step: Step, t: int) -> NDArray[Any]:
+        """Return the messages before iteration t of a step, on edges, if it keeps all of them."""
+        return step.before
+
+    def planes_of(self, step: Step) -> tuple[NDArray[Any], NDArray[Any]] | None:
+        """Return the messages before a step and after each of its iterations, where they are kept in planes."""
+        return None
+
     def finish(self, run: Run) -> None:  # noqa: B027
         """Leave the messages in run.m; most moves never take them elsewhere."""
+
+    def sizes_back(self, run: Run, bars: Derivatives, largest: Largest) -> NDArray[np.float64]:
+        """Return the largest derivative by a log message so far, of real and imaginary parts, (parts, components)."""
+        return largest.parts(bars.m)
 
     def finish_back(self, run: Run, bars: Derivatives) -> None:  # noqa: B027
         """Leave the derivatives in bars.m."""
@@ -168,6 +192,8 @@ class Move(ABC):
 
 class Flood(Move):
     """All links at once, on any graph."""
+
+    floods: ClassVar[bool] = True
 
     def forward(self, run: Run, t: int, fate: Fate, taped: bool) -> Step:
         """Do iteration t."""
@@ -185,19 +211,25 @@ class Flood(Move):
             run.states, run.units, run.ring,
         )  # fmt: skip
 
+    def at_rest(self, run: Run, active: Mask) -> Step:
+        """Return a step that need not be done: to go back, the messages before it are enough."""
+        return Step(self, 0, active, run.m)
+
     def effects(self, run: Run, step: Step, fate: Fate) -> None:
         """Compare the messages before and after the step."""
         _measure(run, step.before, run.m, fate)
 
     def backward(self, run: Run, step: Step, moved: Mask, bars: Derivatives) -> None:
         """Reverse a step."""
-        from isinglass.kernels.numba.messages.adjoints import flood_back
+        run.back.backward(run, step, moved, bars)
 
-        run.m = step.before
-        flood_back(
-            run.edges, run.span, run.values(step.t), run.m, run.n, bars.bars(step.t), run.damping, moved, bars.flagged,
-            run.scratch, run.states, run.units, run.ring,
-        )  # fmt: skip
+    def sizes_back(self, run: Run, bars: Derivatives, largest: Largest) -> NDArray[np.float64]:
+        """Look at the derivatives where they are."""
+        return run.back.sizes(run, bars, largest)
+
+    def finish_back(self, run: Run, bars: Derivatives) -> None:
+        """Leave the derivatives in bars.m."""
+        run.back.finish(run, bars)
 
 
 @dataclass(eq=False)
@@ -205,7 +237,6 @@ class FloodPairs(Flood):
     """All links at once, variable by variable: pairwise graphs and linear values."""
 
     partner: IntArray
-    spare: NDArray[Any] | None = field(default=None, init=False)
 
     def pass_messages(self, run: Run, t: int, new: NDArray[Any], fate: Fate) -> None:
         """Write the messages after iteration t to `new`."""
@@ -215,22 +246,6 @@ class FloodPairs(Flood):
             run.edges, self.partner, run.span, run.values(t), run.m, new, run.damping, *fate, run.scratch,
             run.states, run.units,
         )  # fmt: skip
-
-    def backward(self, run: Run, step: Step, moved: Mask, bars: Derivatives) -> None:
-        """Reverse a step; with damping, counting numbers or their derivatives by the general loops."""
-        from isinglass.kernels.numba.messages.pairs import flood_pairs_back
-
-        if run.damping != 0 or len(run.scratch.own) or len(bars.counting):
-            super().backward(run, step, moved, bars)
-            return
-        run.m = step.before
-        new = np.empty_like(bars.m) if self.spare is None else self.spare
-        of = bars.bars(step.t)
-        flood_pairs_back(
-            run.edges, self.partner, run.span, run.values(step.t), run.m, bars.m, new, of.phi, of.psi, moved,
-            run.scratch, run.states, run.units,
-        )  # fmt: skip
-        bars.m, self.spare = new, bars.m
 
 
 @dataclass(eq=False)
@@ -302,9 +317,9 @@ class Chase(Follow):
     def effects(self, run: Run, step: Step, fate: Fate) -> None:
         """Leave the residuals alone: they are such effects already."""
 
-    def at_a_fixed_point(self) -> Move:
-        """Return a sequence of all links: nothing has a residual."""
-        return Follow(lambda t: np.arange(len(self.heap[0])))
+    def at_rest(self, run: Run, active: Mask) -> Step:
+        """Follow a sequence of all links: nothing has a residual."""
+        return Follow(lambda t: np.arange(len(self.heap[0]))).at_rest(run, active)
 
 
 def _measure(run: Run, old: NDArray[Any], new: NDArray[Any], fate: Fate) -> None:

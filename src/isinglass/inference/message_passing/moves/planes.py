@@ -25,6 +25,34 @@ if TYPE_CHECKING:
 
 Planes = NDArray[np.float64]
 PIECE = 2**27  # entries of tables that are multiplied between two moments at which Ctrl-C is heard
+TOPS = 1024  # entries of planes that are looked at together
+
+
+def grids_at_once(work: int) -> int:
+    """Return how many grids a loop may do at once, each of them so much work."""
+    return max(1, PIECE // max(1, work))
+
+
+def used_places(size: int, of_edges: tuple[IntArray, int, int]) -> NDArray[np.bool_]:
+    """Tell which entries of planes hold messages of edges."""
+    place, card, apart = of_edges
+    used = np.zeros(size, bool)
+    used[place[:, None] + apart * np.arange(card)] = True
+    return used
+
+
+def largest_of_grids(
+    planes: Planes, used: NDArray[np.bool_], runs: int, grids: int, first: int, last: int
+) -> NDArray[np.float64]:
+    """Return the largest used entry of the grids from `first` to before `last`; zero for the others.
+
+    Planes consist of `runs`, each with a stretch for every grid.
+    """
+    from isinglass.kernels.numba.grids.sizes import largest_in_planes
+
+    cut, found = (runs, grids, planes.size // (runs * grids)), np.zeros(grids)
+    largest_in_planes(planes.reshape(cut), used.reshape(cut), first, last, np.empty(min(TOPS, cut[2])), found)
+    return found
 
 
 @dataclass(eq=False)
@@ -62,7 +90,7 @@ class PlaneMove(Move):
     def serves(run: Run) -> bool:
         """Tell whether a run has what the loops in planes expect."""
         plain = not len(run.ring) and run.damping == 0 and not len(run.scratch.own) and run.m.dtype.kind == "f"
-        return bool(plain and run.m.all() and all(values.phi.all() and values.psi.all() for values in run.stages))
+        return bool(plain and run.back.positive(run).all())
 
     def forward(self, run: Run, t: int, fate: Fate, taped: bool) -> Step:
         """Do iteration t."""
@@ -88,7 +116,7 @@ class PlaneMove(Move):
 
     def pieces(self, run: Run, iterations: int) -> Iterator[Span]:
         """Cut the grids of a run into as many as a loop may do at once."""
-        span, step = run.span, max(1, PIECE // max(1, iterations * self.work))
+        span, step = run.span, grids_at_once(iterations * self.work)
         for first in range(span.first_component, span.last_component, step):
             yield span._replace(first_component=first, last_component=min(first + step, span.last_component))
 

@@ -6,7 +6,7 @@ site +- 1 or +- pitch. Border sites hold ones (for derivatives: zeros) and are c
 ones of what they send. A strip is some whole rows. Each loop writes one run and reads few.
 
 ``weights[axis, x, y]`` are the tables of the links to the right (axis 0) or downwards (axis 1), states of the left or
-upper site first: numbers, or planes that hold the table of each site's own link.
+upper site first: one for each grid, or (`own`) planes that hold the table of each site's own link.
 
 The arithmetic is that of `pairs`, in the same sequence (edges of a site: left, right, up, down): the same bits.
 Inputs are positive; where a product comes near to an underflow, a component is *suspect* and left to the other loops.
@@ -105,14 +105,14 @@ def products(phi, inbox, start, stop, strip):
 
 
 @inner
-def weigh(out, weights, axis, reverse, y, first, source, own):
+def weigh(out, weights, c, axis, reverse, y, first, source, own):
     """Write the sums over x of entry (x, y) of the tables of an axis, or (y, x) in reverse, and the runs source[x]."""
     size, card = len(out), len(source)
     tables = weights[axis, y] if reverse else weights[axis, :, y]
     if len(own) == 0:
-        combine(out, tables[0, 0], source[0, :size], tables[1, 0], source[1, :size])
+        combine(out, tables[0, c], source[0, :size], tables[1, c], source[1, :size])
         for x in range(2, card):
-            add_scaled(out, tables[x, 0], source[x, :size])
+            add_scaled(out, tables[x, c], source[x, :size])
     else:
         last = first + size
         combine_runs(out, tables[0, first:last], source[0, :size], tables[1, first:last], source[1, :size])
@@ -129,12 +129,12 @@ def link_place(start, direction, pitch):
 
 
 @inner
-def send_on(weights, direction, start, pitch, strip, message, scale, own):
+def send_on(weights, c, direction, start, pitch, strip, message, scale, own):
     """Write the messages towards a direction, unnormalised, from strip[direction], and one over their sums."""
     size, reverse = len(scale), direction in (LEFT, UP)
     first = link_place(start, direction, pitch)
     for y in range(len(message)):
-        weigh(message[y, :size], weights, direction // 2, reverse, y, first, strip[direction], own)
+        weigh(message[y, :size], weights, c, direction // 2, reverse, y, first, strip[direction], own)
     if len(message) == 2:
         reciprocals_of_sums(scale, message[0, :size], message[1, :size])
         return
@@ -146,17 +146,17 @@ def send_on(weights, direction, start, pitch, strip, message, scale, own):
 
 @compiled
 def flood_grid(phi, source, stack, iterations, weights, height, pitch, rows, active, suspect, residual, watched, strip,
-               message, run, limit, span, own):  # fmt: skip
+               message, run, limit, first, last, own):  # fmt: skip
     """Some iterations of flooding, grid after grid, from `source` to the planes of `stack` in turn.
 
     The residual is that of the last iteration, if it is `watched`. Strips have `rows` rows.
     """
-    card, plane, last = len(phi), (height + 2) * pitch, (iterations - 1) % len(stack)
-    for c in range(span.first_component, span.last_component):
+    card, plane, end = len(phi), (height + 2) * pitch, (iterations - 1) % len(stack)
+    for c in range(first, last):
         if not active[c]:
             for d in range(4):
                 for k in range(card):
-                    copy_run(stack[last, d, k, c * plane : (c + 1) * plane], source[d, k, c * plane : (c + 1) * plane])
+                    copy_run(stack[end, d, k, c * plane : (c + 1) * plane], source[d, k, c * plane : (c + 1) * plane])
             continue
         for t in range(iterations):
             inbox = source if t == 0 else stack[(t - 1) % len(stack)]
@@ -195,7 +195,7 @@ def flood_strip(phi, inbox, new, weights, start, count, top, height, pitch, susp
     if watched:
         change[:] = 0
     for direction in range(4):
-        send_on(weights, direction, start, pitch, strip, message, scale, own)
+        send_on(weights, c, direction, start, pitch, strip, message, scale, own)
         seal(message, scale, count, top, height, pitch, direction)
         to, side = start + step(direction, pitch), direction ^ 1
         for k in range(card):
@@ -209,14 +209,14 @@ def flood_strip(phi, inbox, new, weights, start, count, top, height, pitch, susp
 
 @compiled
 def flood_grid_back(phi, source, stack, iterations, one, two, phi_bar, weights, weights_bar, height, pitch, rows,
-                    active, strip, message, back, run, span, own):  # fmt: skip
+                    active, strip, message, back, run, first, last, own):  # fmt: skip
     """Reverse iterations that began with `source`: from derivatives by the logs of the last messages.
 
     They come in `one`, and go to `two` and back, iteration by iteration. The equations are those of
     `pairs.flood_pairs_back`.
     """
     card, plane = len(phi), (height + 2) * pitch
-    for c in range(span.first_component, span.last_component):
+    for c in range(first, last):
         for done in range(iterations):
             t = iterations - 1 - done
             inbox = source if t == 0 else stack[t - 1]
@@ -229,20 +229,20 @@ def flood_grid_back(phi, source, stack, iterations, one, two, phi_bar, weights, 
             for top in range(1, height + 1, rows):
                 start = c * plane + top * pitch
                 stop = start + min(rows, height + 1 - top) * pitch
-                reverse_strip(phi, inbox, bar, new_bar, phi_bar, weights, weights_bar, start, stop, pitch, strip,
+                reverse_strip(phi, inbox, bar, new_bar, phi_bar, weights, weights_bar, c, start, stop, pitch, strip,
                               message, back, run, own)  # fmt: skip
             silence(new_bar, c, height, pitch)
 
 
 @inner
-def reverse_strip(phi, inbox, bar, new_bar, phi_bar, weights, weights_bar, start, stop, pitch, strip, message, back,
+def reverse_strip(phi, inbox, bar, new_bar, phi_bar, weights, weights_bar, c, start, stop, pitch, strip, message, back,
                   run, own):  # fmt: skip
     """Reverse the messages of the sites of a strip."""
     card, size = len(phi), stop - start
     products(phi, inbox, start, stop, strip)
     scale, mean = run[0, :size], run[1, :size]
     for direction in range(4):
-        send_on(weights, direction, start, pitch, strip, message, scale, own)
+        send_on(weights, c, direction, start, pitch, strip, message, scale, own)
         to, side = start + step(direction, pitch), direction ^ 1
         add(mean, bar[side, 0, to : to + size], bar[side, 1, to : to + size])
         for k in range(2, card):
@@ -250,7 +250,7 @@ def reverse_strip(phi, inbox, bar, new_bar, phi_bar, weights, weights_bar, start
         multiply(mean, mean, scale)
         for k in range(card):
             slopes_of(message[k, :size], bar[side, k, to : to + size], mean)
-        receive_back(weights, weights_bar, direction, start, pitch, strip, message, back, scale, own)
+        receive_back(weights, weights_bar, c, direction, start, pitch, strip, message, back, scale, own)
     for k in range(card):
         total = run[0, :size]
         add_four(total, back[0, k, :size], back[1, k, :size], back[2, k, :size], back[3, k, :size])
@@ -260,19 +260,19 @@ def reverse_strip(phi, inbox, bar, new_bar, phi_bar, weights, weights_bar, start
 
 
 @inner
-def receive_back(weights, weights_bar, direction, start, pitch, strip, slope, back, run, own):
+def receive_back(weights, weights_bar, c, direction, start, pitch, strip, slope, back, run, own):
     """Write t = n sum_y psi slope(y) for the messages towards a direction, and add to the derivatives by psi."""
     card, size, axis = len(slope), len(run), direction // 2
     reverse = direction in (LEFT, UP)
     first = link_place(start, direction, pitch)
     for x in range(card):
         out, source = back[direction, x, :size], strip[direction, x, :size]
-        weigh(out, weights, axis, not reverse, x, first, slope, own)
+        weigh(out, weights, c, axis, not reverse, x, first, slope, own)
         multiply(out, out, source)
         for y in range(card):
             one, two = (y, x) if reverse else (x, y)
             if len(own) == 0:
-                weights_bar[axis, one, two, 0] += weights[axis, one, two, 0] * dot(slope[y, :size], source)
+                weights_bar[axis, one, two, c] += weights[axis, one, two, c] * dot(slope[y, :size], source)
             else:
                 multiply(run, slope[y, :size], source)
                 add_product(weights_bar[axis, one, two, first : first + size],

@@ -34,7 +34,9 @@ class Bars(NamedTuple):
     m: np.ndarray  # by the log of the current messages
     n: np.ndarray  # by the log of the messages to links; scratch
     phi: np.ndarray  # by the log potentials of variables
-    psi: np.ndarray  # by the log effective tables, where the tables are
+    psi: np.ndarray  # by the log effective tables; every component adds up its own
+    table: np.ndarray  # (links,) where those of a link start
+    edge_table: np.ndarray  # (edges,) the same, as `Values.edge_table`
     counting: np.ndarray  # (links,); empty if not asked for
     damping: np.ndarray  # (1,)
 
@@ -63,7 +65,7 @@ def first_largest(values, at, size):
 
 
 @inner
-def weights_back(first, last, slot_edge, start, psi, at, size, n, raw, bar, n_bar, psi_bar, prefix, digits, states,
+def weights_back(first, last, slot_edge, start, psi, at, size, n, raw, bar, n_bar, psi_bar, to, prefix, digits, states,
                  units, ring):  # fmt: skip
     """Reverse `sum_link`: from derivatives by the logs of its sums (`bar`; the sums are `raw`) to n_bar and psi_bar."""
     for slot in range(first, last):
@@ -85,7 +87,7 @@ def weights_back(first, last, slot_edge, start, psi, at, size, n, raw, bar, n_ba
             prefix[ix(slot - first)] = weight
             total += weight
             place += edge_card(start, slot_edge[ix(slot)], states)
-        psi_bar[ix(at + entry)] += total
+        psi_bar[ix(to + entry)] += total
         for slot in range(first, last):
             s = first_of(slot_edge[ix(slot)], start, states)
             n_bar[ix(s + digits[ix(slot - first)])] += total - prefix[ix(slot - first)]
@@ -117,8 +119,8 @@ def link_back(f, edges, values, m, n, bars, damping, scratch, states, units, rin
             damping_back(s, card, place, m, out, scratch.mixed, bar, bars, damping, ring)
         center(bar, out, place, card, ring)
         place += card
-    weights_back(first, last, slot_edge, start, values.psi, at, size, n, raw, bar, bars.n, bars.psi, scratch.prefix,
-                 scratch.digits, states, units, ring)  # fmt: skip
+    weights_back(first, last, slot_edge, start, values.psi, at, size, n, raw, bar, bars.n, bars.psi, bars.table[ix(f)],
+                 scratch.prefix, scratch.digits, states, units, ring)  # fmt: skip
 
 
 @inner
@@ -218,7 +220,7 @@ def read_out_back(edges, span, values, m, variables, factors, first_belief, log_
         if active[ix(c)]:
             if len(bars.counting) > 0:
                 bars.counting[f] += z_bar[c] * log_za[f]
-            belief_back(f, edges, values, factors, factors_bar, first_belief[f], z_bar[c] * counting[f], bars,
+            belief_back(f, edges, factors, factors_bar, first_belief[f], z_bar[c] * counting[f], bars,
                         scratch.digits, states, ring)  # fmt: skip
     row = scratch.row
     for i in range(span.first_variable, span.last_variable):
@@ -257,10 +259,10 @@ def log_z_share(beliefs, at, k, size, ring):
 
 
 @inner
-def belief_back(f, edges, values, factors, factors_bar, at, weight, bars, digits, states, ring):
+def belief_back(f, edges, factors, factors_bar, at, weight, bars, digits, states, ring):
     """Reverse the belief of link f: psi_bar, and n_bar on its edges."""
     first, last = edges.first_slot[ix(f)], edges.first_slot[ix(f + 1)]
-    slot_edge, start, size, table = edges.slot_edge, edges.start, edges.size[ix(f)], values.table[ix(f)]
+    slot_edge, start, size, table = edges.slot_edge, edges.start, edges.size[ix(f)], bars.table[ix(f)]
     for slot in range(first, last):
         digits[ix(slot - first)] = 0
         s = first_of(slot_edge[ix(slot)], start, states)

@@ -25,11 +25,17 @@ from isinglass.kernels.numba.arithmetic.semiring import is_zero
 from isinglass.runtime.jit import compiled, inner
 
 ROUNDING = 2.0**-52
+SURELY = 1 - 2.0**-48  # below one by more than the rounding of a comparison
 
 
 @inner
 def widest_ratio(old, at, new, to, card, ring):
     """Return exp(osc), from the entry `at` of the old message and `to` of the new one; infinite if a zero changes."""
+    if len(ring) == 0 and card == 2:
+        one = new[ix(to)].real * old[ix(at + 1)].real
+        two = new[ix(to + 1)].real * old[ix(at)].real
+        if one > 0 and two > 0:  # neither zeros nor too small
+            return one / two if one > two else two / one
     high, low = 0.0, inf
     if len(ring) > 0:
         high = -inf
@@ -49,6 +55,18 @@ def widest_ratio(old, at, new, to, card, ring):
 
 
 @inner
+def wider_ratio(widest, old, new, at, card, ring):
+    """Return the widest ratio, or that so far; where it is clearly no wider, nothing is divided."""
+    if len(ring) == 0 and card == 2:
+        one, two = new[ix(at)].real * old[ix(at + 1)].real, new[ix(at + 1)].real * old[ix(at)].real
+        most, least = one if one > two else two, two if one > two else one
+        if least > 0 and most < SURELY * widest * least:
+            return widest
+    ratio = widest_ratio(old, at, new, at, card, ring)
+    return ratio if not ratio <= widest else widest
+
+
+@inner
 def effect(ratio, damping):
     """Return tanh(osc / 4) of the change without damping."""
     if damping == 0:
@@ -65,10 +83,10 @@ def effects(edges, span, old, new, damping, active, out, ring):
     for i in range(span.first_variable, span.last_variable):
         c = edges.variable_component[ix(i)]
         if active[ix(c)]:
+            widest, card = out[ix(c)], edges.cards[ix(i)]
             for e in range(edges.first_edge[ix(i)], edges.first_edge[ix(i + 1)]):
-                s = edges.start[ix(e)]
-                ratio = widest_ratio(old, s, new, s, edges.cards[ix(i)], ring)
-                out[c] = ratio if not ratio <= out[c] else out[c]
+                widest = wider_ratio(widest, old, new, edges.start[ix(e)], card, ring)
+            out[ix(c)] = widest
     for c in range(span.first_component, span.last_component):
         if active[c]:
             out[c] = effect(out[c], damping)
@@ -88,6 +106,21 @@ def imaginary_effects(edges, old, new, damping, active, moved, size, ring):
                 two = after.imag / after.real if len(ring) == 0 else after.imag
                 moved[c] = max(moved[c], abs(two - one) / (1 - damping))
                 size[c] = max(size[c], abs(two))
+
+
+@inner
+def widest_of_pairs(old, new, d, start, stop, ratios):
+    """Return the same as `widest_of_sites`, if there are two states, by the arithmetic of `widest_ratio`."""
+    low, high = old[d, 0, start:stop], old[d, 1, start:stop]
+    new_low, new_high = new[d, 0, start:stop], new[d, 1, start:stop]
+    for x in range(len(low)):
+        one, two = new_low[ix(x)] * high[ix(x)], new_high[ix(x)] * low[ix(x)]
+        most, least = one if one > two else two, two if one > two else one
+        ratios[ix(x)] = most / least
+    widest = 1.0
+    for x in range(stop - start):
+        widest = ratios[ix(x)] if ratios[ix(x)] > widest else widest
+    return widest
 
 
 @inner
@@ -123,5 +156,8 @@ def effects_in_planes(old, new, plane, pitch, active, first, last, high, low, ou
             for d in range(old.shape[0]):
                 for start in range(c * plane + pitch, end, len(high)):
                     stop = min(start + len(high), end)
-                    widest = max(widest, widest_of_sites(old, new, d, start, stop, high, low))
+                    if old.shape[1] == 2:
+                        widest = max(widest, widest_of_pairs(old, new, d, start, stop, high))
+                    else:
+                        widest = max(widest, widest_of_sites(old, new, d, start, stop, high, low))
             out[c] = effect(widest, 0.0)

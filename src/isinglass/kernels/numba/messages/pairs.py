@@ -62,8 +62,8 @@ def flood_pairs(edges, partner, span, values, m, new, damping, active, flagged, 
 
 
 @compiled
-def flood_pairs_back(edges, partner, span, values, m, bar, new_bar, phi_bar, psi_bar, active, scratch, states, units):
-    """Reverse one iteration that began with the messages m: from derivatives by the logs of the new messages (`bar`).
+def flood_pairs_back(edges, partner, span, values, m, new_bar, bars, active, scratch, states, units):
+    """Reverse one iteration that began with the messages m: from derivatives by the logs of the new messages (bars.m).
 
     `new_bar` are those by the logs of m. Every counting number is one, and there is no damping. With h_ja the
     derivative by log m_ja, made orthogonal to the normalisation, and s_ja the sum before it:
@@ -74,6 +74,7 @@ def flood_pairs_back(edges, partner, span, values, m, bar, new_bar, phi_bar, psi
     first_edge, start, first_state, cards = edges.first_edge, edges.start, edges.first_state, edges.cards
     component, phi, psi, edge_table = edges.variable_component, values.phi, values.psi, values.edge_table
     row, back, raw, slope, own = scratch.row, scratch.back, scratch.raw, scratch.bar, scratch.own
+    bar, phi_bar, psi_bar, bar_table = bars.m, bars.phi, bars.psi, bars.edge_table
     for i in range(span.first_variable, span.last_variable):
         first, last = first_edge[ix(i)], first_edge[ix(i + 1)]
         base = first_of(first, start, states)
@@ -88,6 +89,7 @@ def flood_pairs_back(edges, partner, span, values, m, bar, new_bar, phi_bar, psi
             other = partner[ix(e)]
             to, outer = first_of(other, start, states), edge_card(start, other, states)
             sender, table = first_of(e, start, states) - base, edge_table[ix(e)]
+            place = bar_table[ix(e)]
             total = send(psi, table, row, sender, card, raw, 0, outer, ())
             slopes(bar, to, raw, total, outer, slope)
             for x in range(card):
@@ -95,7 +97,7 @@ def flood_pairs_back(edges, partner, span, values, m, bar, new_bar, phi_bar, psi
                 t = message * 0
                 for y in range(outer):
                     weight = slope[ix(y)] * psi[ix(table + y * card + x)] * message
-                    psi_bar[ix(table + y * card + x)] += weight
+                    psi_bar[ix(place + y * card + x)] += weight
                     t += weight
                 back[ix(sender + x)] = t
         at = first_of(i, first_state, states)

@@ -1,0 +1,149 @@
+"""The reverse of flooding: every component goes back by the loop that it would go back by alone.
+
+Three loops can reverse an iteration: that of `grids`, in planes; that of `pairs`, variable by variable; and the general
+one of `adjoints`, link by link. They add up in different sequences, so that their results differ in the last bits.
+Which one serves a component is therefore a question of its own structure and numbers, never of the batch or of the
+loop that passed its messages on (those all give the same bits):
+
+    planes   a regular grid, real potentials, no hard zeros
+    pairs    factors of at most two variables
+    links    anything else; with damping, counting numbers, derivatives by these, or logarithms: every component
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isinglass.graph.factor_graph import FactorGraph
+from isinglass.graph.message_graph import Edges, entry_components, pairwise_components, partners_of
+from isinglass.inference.message_passing.moves.grid_flood import GridBars, Grids
+from isinglass.inference.message_passing.moves.lattices import lattices_of, part_of
+from isinglass.inference.message_passing.moves.move import Derivatives, Run, Step
+from isinglass.segments import Largest
+from isinglass.typing import Mask
+
+
+@dataclass(eq=False)
+class FloodBack:
+    """The reverse of flooding in one run; derivatives of grids stay in planes until it is finished.
+
+    Attributes
+    ----------
+    graph : FactorGraph
+    start : array or None
+        The logarithms of the messages that the run starts with; None if they are uniform.
+    """
+
+    graph: FactorGraph
+    start: NDArray[Any] | None
+    without_zeros: Mask | None = field(default=None, init=False)
+    laid_out: list[Grids] | None = field(default=None, init=False)
+    bars: dict[int, GridBars] = field(default_factory=dict, init=False)  # for each member of `laid_out`
+    spare: NDArray[Any] | None = field(default=None, init=False)
+
+    def grids(self, run: Run) -> list[Grids]:
+        """Return the components that go back in planes."""
+        if self.laid_out is None:
+            self.laid_out = []
+            lattices = lattices_of(self.graph) if run.m.dtype.kind == "f" else ()
+            for lattice in lattices:
+                mine = self.positive(run)[lattice.members]
+                if mine.any():
+                    self.laid_out.append(Grids.of(part_of(self.graph, lattice, mine), run))
+        return self.laid_out
+
+    def pairwise(self) -> Mask:
+        """Tell which components may go back by pairs."""
+        return pairwise_components(self.graph)
+
+    def backward(self, run: Run, step: Step, moved: Mask, bars: Derivatives) -> None:
+        """Turn derivatives by the messages after a step into those by the messages before it."""
+        if len(run.ring) or run.damping != 0 or len(run.scratch.own) or len(bars.counting):
+            self._on_edges(run, step, moved, np.zeros_like(moved), bars)
+            return
+        rest = moved.copy()
+        for number, grids in enumerate(self.grids(run)):
+            rest[grids.lattice.members] = False
+            active = moved[grids.lattice.members]
+            if active.any():
+                if number not in self.bars:
+                    self.bars[number] = GridBars.of(grids, bars, run.pool)
+                grids.backward(run, step, active, self.bars[number])
+        self._on_edges(run, step, rest, self.pairwise(), bars)
+
+    def _on_edges(self, run: Run, step: Step, moved: Mask, pairwise: Mask, bars: Derivatives) -> None:
+        """Reverse a step by pairs where that is possible, else by links."""
+        if not moved.any():
+            return
+        by_pairs, by_links = moved & pairwise, moved & ~pairwise
+        for t in range(step.iterations - 1, -1, -1):
+            run.m = step.move.messages_before(step, t)
+            if by_links.any():
+                _links_back(run, step.t + t, by_links, bars)
+            if by_pairs.any():
+                self._pairs_back(run, step.t + t, by_pairs, bars)
+
+    def _pairs_back(self, run: Run, t: int, moved: Mask, bars: Derivatives) -> None:
+        from isinglass.kernels.numba.messages.pairs import flood_pairs_back
+
+        new = np.zeros_like(bars.m) if self.spare is None else self.spare
+        flood_pairs_back(
+            run.edges, partners_of(self.graph), run.span, run.values(t), run.m, new, bars.bars(t), moved, run.scratch,
+            run.states, run.units,
+        )  # fmt: skip
+        bars.m, self.spare = new, bars.m
+
+    def sizes(self, run: Run, bars: Derivatives, largest: Largest) -> NDArray[np.float64]:
+        """Return the largest derivative by a log message so far, of real and imaginary parts, (parts, components)."""
+        in_planes = np.zeros(largest.n, bool)
+        for number in self.bars:
+            in_planes[self.grids(run)[number].lattice.members] = True
+        found = np.zeros((1, largest.n)) if in_planes.all() else largest.parts(bars.m)
+        for number, mine in self.bars.items():
+            lattice = self.grids(run)[number].lattice
+            found[0, lattice.members] = mine.sizes(lattice, run.span)
+        return found
+
+    def finish(self, run: Run, bars: Derivatives) -> None:
+        """Leave all derivatives in `bars`."""
+        for number, mine in self.bars.items():
+            mine.give(self.grids(run)[number].lattice, bars)
+        self.bars = {}
+
+    def positive(self, run: Run) -> Mask:
+        """Tell which components have no hard zeros, in potentials, tables and the messages that they start with."""
+        if self.without_zeros is None:
+            self.without_zeros = self._without_zeros(run)
+        return self.without_zeros
+
+    def _without_zeros(self, run: Run) -> Mask:
+        edges = run.edges
+        positive = np.ones(len(run.wanted), bool)
+        if self.start is not None and not (self.start.real > -np.inf).all():
+            positive[entry_components(edges)[self.start.real == -np.inf]] = False
+        for values in run.stages:
+            if not values.phi.all():
+                positive[np.repeat(edges.variable_component, edges.cards)[values.phi == 0]] = False
+            if not values.psi.all():
+                positive[_links_with_zeros(edges, values.psi, values.table)] = False
+        return positive
+
+
+def _links_back(run: Run, t: int, moved: Mask, bars: Derivatives) -> None:
+    from isinglass.kernels.numba.messages.adjoints import flood_back
+
+    flood_back(
+        run.edges, run.span, run.values(t), run.m, run.n, bars.bars(t), run.damping, moved, bars.flagged, run.scratch,
+        run.states, run.units, run.ring,
+    )  # fmt: skip
+
+
+def _links_with_zeros(edges: Edges, psi: NDArray[Any], table: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the components of links whose tables have a hard zero."""
+    zeros = np.concatenate([[0], np.cumsum(psi == 0)])
+    components: NDArray[np.int64] = edges.component[zeros[table + edges.size] > zeros[table]]
+    return components

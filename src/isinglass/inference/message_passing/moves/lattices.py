@@ -1,0 +1,188 @@
+"""Where the regular grids of a graph lie in planes, one run of sites for each state; see `kernels.numba.grids`.
+
+Grids of one size and number of states share their planes, one after the other, each with a border of one site.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isinglass.graph.factor_graph import FactorGraph
+from isinglass.graph.grids import grid_shape, shape_of
+from isinglass.graph.message_graph import edges_of
+from isinglass.inference.message_passing.log_model import Places, as_places
+from isinglass.segments import place_in
+from isinglass.typing import IntArray
+
+Array = NDArray[np.float64]
+
+
+class Lattice(NamedTuple):
+    """Where the sites, messages and links of some components, grids of one size, lie in planes with a border."""
+
+    card: int
+    height: int
+    width: int
+    members: IntArray  # (grids,) the components
+    entries: Places  # of the potentials of their variables, grid after grid
+    messages: Places  # entries of their messages
+    links: Places
+    edge_place: IntArray  # (their edges,) where the first entry of the message to a site lies in planes
+    link_site: IntArray  # (their links,) of the left or upper end
+    link_axis: IntArray  # (their links,) 0 to the right, 1 downwards
+
+    @property
+    def sites(self) -> int:
+        """Of a plane."""
+        return len(self.members) * (self.height + 2) * (self.width + 2)
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """Of messages: directions, states, sites."""
+        return 4, self.card, self.sites
+
+    def inside(self, plane: Array) -> Array:
+        """Return the sites of planes that are not on a border, (states, grids, height, width)."""
+        return plane.reshape(self.card, -1, self.height + 2, self.width + 2)[:, :, 1:-1, 1:-1]
+
+    def reached(self, plane: Array, side: int) -> Array:
+        """Return the sites that have a neighbour on a side (left, right, up, down)."""
+        inner = self.inside(plane)
+        cut = slice(1, None) if side % 2 == 0 else slice(None, -1)
+        return inner[..., cut] if side < 2 else inner[..., cut, :]
+
+    def first_link(self, axis: int) -> int:
+        """Return the first link of an axis in a grid: horizontal ones come first."""
+        return axis * self.height * (self.width - 1)
+
+    @property
+    def of_edges(self) -> tuple[IntArray, int, int]:
+        """What the loops `spread` and `collect` need to know."""
+        return self.edge_place, self.card, self.sites
+
+    def spread(self, m: Array, planes: Array) -> None:
+        """Write messages of the graph to their places in planes."""
+        from isinglass.kernels.numba.grids.flooding import spread
+
+        spread(m[self.messages], planes.ravel(), *self.of_edges)
+
+    def collect(self, planes: Array, m: Array) -> None:
+        """Write the messages in planes to their places in those of the graph."""
+        from isinglass.kernels.numba.grids.flooding import collect
+
+        part = m[self.messages]
+        collect(planes.ravel(), part, *self.of_edges)
+        if not isinstance(self.messages, slice):  # else it is a view
+            m[self.messages] = part
+
+
+def lattices_of(graph: FactorGraph) -> tuple[Lattice, ...]:
+    """Return the lattices of those components that are regular grids, of two rows and columns or more.
+
+    Examples
+    --------
+    >>> import isinglass as ig
+    >>> graph = ig.disjoint_union([ig.grid_graph(2, 3, 2), ig.chain_graph(4, 2), ig.grid_graph(2, 3, 2)])
+    >>> [(one.height, one.width, one.members.tolist()) for one in lattices_of(graph)]
+    [(2, 3, [0, 2])]
+    """
+    return graph.cached("lattices", lambda: _find(graph))
+
+
+def lattice_of(graph: FactorGraph) -> Lattice | None:
+    """Return the lattice of all components, if they are regular grids of one size; None for other graphs."""
+    found = () if grid_shape(graph) is None else lattices_of(graph)
+    return found[0] if len(found) == 1 and len(found[0].members) == graph.n_components else None
+
+
+def part_of(graph: FactorGraph, lattice: Lattice, wanted: NDArray[np.bool_]) -> Lattice:
+    """Return the lattice of those of its grids that are wanted."""
+    if wanted.all():
+        return lattice
+    return _make(graph, lattice.card, lattice.height, lattice.width, lattice.members[wanted])
+
+
+def _find(graph: FactorGraph) -> tuple[Lattice, ...]:
+    kinds = _kinds(graph)
+    found = []
+    for card, height, width in np.unique(kinds[kinds[:, 0] > 0], axis=0).tolist():
+        members = np.flatnonzero((kinds == (card, height, width)).all(axis=1))
+        found.append(_make(graph, card, height, width, members))
+    return tuple(found)
+
+
+def _kinds(graph: FactorGraph) -> IntArray:
+    """Return number of states, height and width of each component; zeros for those that are no grids."""
+    edges, n = edges_of(graph), graph.n_components
+    sites = np.bincount(edges.variable_component, minlength=n)
+    links = np.bincount(edges.component, minlength=n)
+    low, high, arity = np.full(n, np.iinfo(np.int64).max), np.zeros(n, np.int64), np.zeros(n, np.int64)
+    np.minimum.at(low, edges.variable_component, edges.cards)
+    np.maximum.at(high, edges.variable_component, edges.cards)
+    np.maximum.at(arity, edges.component, np.diff(edges.first_slot))
+    kinds = np.zeros((n, 3), np.int64)
+    candidates = np.flatnonzero((links >= sites) & (sites >= 4) & (arity == 2) & (low == high) & (low >= 2))
+    for c, shape in zip(candidates.tolist(), _shapes(graph, candidates, sites), strict=True):
+        if shape is not None and min(shape) >= 2:
+            kinds[c] = (low[c], *shape)
+    return kinds
+
+
+def _shapes(graph: FactorGraph, candidates: IntArray, sites: IntArray) -> list[tuple[int, int] | None]:
+    """Return height and width of components whose links are pairs, where they are grids."""
+    same, edges = grid_shape(graph), edges_of(graph)
+    if same is not None or not len(candidates):
+        return [same] * len(candidates)
+    order = np.argsort(edges.component, kind="stable")
+    ends = place_in(edges.variable_component)[edges.slot_variable]
+    starts = np.searchsorted(edges.component[order], np.arange(graph.n_components + 1))
+    shapes = []
+    for c in candidates.tolist():
+        first = edges.first_slot[order[starts[c] : starts[c + 1]]]
+        shapes.append(shape_of(np.stack([ends[first], ends[first + 1]], axis=1), int(sites[c])))
+    return shapes
+
+
+def _make(graph: FactorGraph, card: int, height: int, width: int, members: IntArray) -> Lattice:
+    edges, pitch = edges_of(graph), width + 2
+    plane = (height + 2) * pitch
+    number = np.full(graph.n_components, -1)
+    number[members] = np.arange(len(members))
+    variables, links = _in_order(number[edges.variable_component]), _in_order(number[edges.component])
+    messages = _in_order(number[edges.component[edges.edge_link]])
+    inner = (np.arange(1, height + 1)[:, None] * pitch + np.arange(1, width + 1)).ravel()
+    site = np.zeros(graph.n_variables, np.int64)
+    site[variables] = (np.arange(len(members))[:, None] * plane + inner).ravel()
+    slots = edges.first_slot[links][:, None] + np.arange(2)
+    ends = site[edges.slot_variable[slots]]
+    axis = np.where(ends[:, 1] - ends[:, 0] == 1, 0, 1)
+    place = np.empty(len(edges.edge_link), np.int64)
+    for slot in range(2):  # the first end receives from the right or from below
+        side = 2 * axis + 1 - slot
+        place[edges.slot_edge[slots[:, slot]]] = side * card * plane * len(members) + ends[:, slot]
+    return Lattice(
+        card,
+        height,
+        width,
+        members,
+        _entries(edges.first_state[variables], card),
+        _entries(edges.start[messages], card),
+        as_places(links),
+        place[messages],
+        ends[:, 0],
+        axis,
+    )
+
+
+def _in_order(owner: IntArray) -> IntArray:
+    """Return what has an owner, owner after owner."""
+    mine = np.flatnonzero(owner >= 0)
+    return mine[np.argsort(owner[mine], kind="stable")]
+
+
+def _entries(first: IntArray, card: int) -> Any:
+    """Return the places of all states, from those of the first ones."""
+    return as_places((first[:, None] + np.arange(card)).ravel())

@@ -1,0 +1,232 @@
+"""Gradients of message passing in batches of different structures: every example has those that it has alone."""
+
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_array_equal
+
+import isinglass as ig
+
+RNG = np.random.default_rng(0)
+
+
+def grid(height, width, card=2, tables="own", scale=0.7, zeros=0):
+    """Random tables: one for each edge, one for all, one for each axis, or some that several edges share."""
+    graph = ig.grid_graph(height, width, card)
+    unary, edges = graph.groups
+    shared = {"own": np.arange(len(edges)), "one": np.zeros(len(edges), int), "some": RNG.integers(0, 3, len(edges))}
+    shared["axes"] = (np.arange(len(edges)) >= height * (width - 1)).astype(int)
+    ids = [np.arange(len(unary)), shared[tables]]
+    values = [RNG.normal(size=(len(unary), card)), scale * RNG.normal(size=(max(ids[1]) + 1, card, card))]
+    values[zeros][0].flat[0] = -np.inf if zeros else values[0][0].flat[0]
+    return ig.Potentials.from_groups(graph, values, table_ids=ids)
+
+
+def pairs(cards, scopes, tables):
+    """Pairwise factors of which several share a table, in any sequence."""
+    scopes = RNG.permutation(np.array(scopes))
+    graph = ig.FactorGraph.from_groups(np.array(cards), [np.arange(len(cards))[:, None], scopes])
+    values = [RNG.normal(size=(len(cards), cards[0])), 0.5 * RNG.normal(size=(tables, cards[0], cards[0]))]
+    ids = [np.arange(len(cards)), RNG.permutation(np.arange(len(scopes)) % tables)]
+    return ig.Potentials.from_groups(graph, values, table_ids=ids)
+
+
+def suspect():
+    """A grid whose second iteration comes near to an underflow, though no product underflows."""
+    graph = ig.grid_graph(3, 4, 2)
+    unary, edges = RNG.normal(size=(12, 2)), 0.3 * RNG.normal(size=(17, 2, 2))
+    edges[0, 1, 1] = -400
+    edges[(graph.groups[1].scopes == 10).any(axis=1)] += 70 * np.eye(2)
+    unary[[6, 9, 11], 1] -= 75
+    unary[10, 1] -= 200
+    return ig.Potentials.from_groups(graph, [unary, edges])
+
+
+def any_tables(graph):
+    return ig.Potentials(graph, [0.5 * RNG.normal(size=graph.cards[list(scope)]) for scope in graph.scopes])
+
+
+EXAMPLES = {
+    "grid": grid(4, 5),
+    "another grid": grid(4, 5),
+    "one table": grid(4, 5, tables="one"),
+    "another table": grid(4, 5, tables="one"),
+    "two tables": grid(4, 5, tables="axes"),
+    "three tables": grid(4, 5, tables="some"),
+    "hard zero": grid(4, 5, zeros=1),
+    "hard zero in the only table": grid(4, 5, tables="one", zeros=1),
+    "large": grid(12, 30, tables="one", scale=0.3),
+    "small": grid(2, 2),
+    "three states": grid(3, 3, 3, tables="axes"),
+    "nearly an underflow": grid(3, 4, scale=90.0),
+    "underflow": grid(3, 4, tables="one", scale=400.0),
+    "suspect": suspect(),
+    "chain with one table": pairs([2] * 6, [(0, 1), (2, 1), (2, 3), (3, 4), (5, 4)], 1),
+    "chain": any_tables(ig.chain_graph(6, 2)),
+    "loops": pairs([2] * 6, [(0, 1), (2, 1), (2, 3), (3, 4), (0, 4), (1, 5), (5, 3)], 3),
+    "states": any_tables(ig.FactorGraph([2, 3, 2, 4], [(0, 1), (1, 2), (2, 3), (3, 0), (1, 3), (2,)])),
+    "triples": any_tables(ig.FactorGraph([2] * 5, [(0, 1, 2), (2, 3, 4), (4, 0), (1, 3), (2,)])),
+    "observed": ig.Potentials(ig.grid_graph(3, 3, 2), any_tables(ig.grid_graph(3, 3, 2)).log_tables, {4: 0}),
+    "unlinked": any_tables(ig.FactorGraph([3], [(0,)])),
+}
+ALGORITHMS = {
+    "bp": lambda **options: ig.BeliefPropagation(**options),
+    "trw": lambda **options: ig.TreeReweighted(**options),
+    "fbp": lambda **options: ig.FractionalBeliefPropagation(counting_numbers=0.8, **options),
+}
+CONVERGED = {"max_iter": 400, "tol": 1e-10}
+
+
+def cotangents(p):
+    rng = np.random.default_rng(p.graph.n_factors)
+    size = [tuple(p.graph.cards[list(scope)]) for scope in p.graph.scopes]
+    return rng.normal(), rng.normal(size=p.graph.cards.sum()), [rng.normal(size=s) for s in size]
+
+
+def differentiated(p, bars, algorithm, tape, init=None):
+    """Return the derivatives by every table, first message and counting number."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ig.ConvergenceWarning)
+        gradients = ig.infer(p, algorithm, tape=tape, init=init).backward(*bars)
+    return list(gradients.log_tables), gradients.initial_messages, gradients.counting_numbers
+
+
+def check(names, algorithm, tape=True, start=None):
+    """Compare the gradients of examples in a batch with those of each alone; `start` infers the first messages."""
+    examples = [EXAMPLES[name] for name in names]
+    whole = ig.potentials_union(examples)
+    bars = [cotangents(p) for p in examples]
+    together = ([z for z, _, _ in bars], np.concatenate([v for _, v, _ in bars]), [f for *_, fs in bars for f in fs])
+    init = None if start is None else ig.infer(whole, start)
+    tables, messages, counting = differentiated(whole, together, algorithm, tape, init)
+    first = entry = 0
+    for name, p, bar in zip(names, examples, bars, strict=True):
+        found = differentiated(p, bar, algorithm, tape, None if start is None else ig.infer(p, start))
+        for mine, alone in zip(tables[first : first + p.graph.n_factors], found[0], strict=True):
+            assert_array_equal(mine, alone, err_msg=name)
+        assert_array_equal(messages[entry : entry + len(found[1])], found[1], err_msg=name)
+        assert_array_equal(counting[first : first + p.graph.n_factors], found[2], err_msg=name)
+        assert np.isfinite(messages).all()
+        first, entry = first + p.graph.n_factors, entry + len(found[1])
+
+
+PAIRS = [
+    ("grid", "chain"),
+    ("grid", "small"),
+    ("grid", "three states"),
+    ("grid", "hard zero"),
+    ("one table", "grid"),
+    ("one table", "another table"),
+    ("one table", "hard zero in the only table"),
+    ("one table", "nearly an underflow", "underflow"),
+    ("three tables", "loops"),
+    ("chain", "triples"),
+    ("chain with one table", "grid"),
+    ("one table", "suspect", "another table"),
+    ("loops", "triples"),
+    ("large", "states"),
+]
+
+
+@pytest.mark.bits
+@pytest.mark.parametrize("damping", [0.0, 0.3])
+@pytest.mark.parametrize("kind", ALGORITHMS)
+@pytest.mark.parametrize("names", PAIRS, ids=" + ".join)
+def test_a_gradient_by_flooding_is_the_same_alone_and_in_a_batch(names, kind, damping):
+    make = ALGORITHMS[kind]
+    check(names, make(iterations=4, schedule="flooding", damping=damping))
+    check(names[::-1], make(iterations=4, schedule="flooding", damping=damping, threads=2))
+    check(names, make(iterations=7, schedule="flooding", damping=damping), tape="sqrt")
+
+
+@pytest.mark.bits
+@settings(max_examples=25, deadline=None)
+@given(st.data())
+def test_random_batches(data):
+    names = data.draw(st.lists(st.sampled_from(sorted(EXAMPLES)), min_size=2, max_size=6, unique=True))
+    options = {"damping": data.draw(st.sampled_from([0.0, 0.2])), "threads": data.draw(st.sampled_from([1, 2]))}
+    make = ALGORITHMS[data.draw(st.sampled_from(sorted(ALGORITHMS)))]
+    tape = data.draw(st.sampled_from([True, "sqrt"]))
+    check(names, make(iterations=data.draw(st.sampled_from([1, 5])), schedule="flooding", **options), tape)
+
+
+@pytest.mark.bits
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("schedule", ["flooding", "auto"])
+@pytest.mark.parametrize("kind", ALGORITHMS)
+def test_a_gradient_at_a_fixed_point_is_the_same_alone_and_in_a_batch(kind, schedule, threads):
+    names = ("one table", "triples", "grid", "chain", "three states", "loops", "another table", "hard zero", "large")
+    check(names, ALGORITHMS[kind](schedule=schedule, threads=threads, **CONVERGED))
+    check(names[::-1], ALGORITHMS[kind](schedule=schedule, damping=0.2, **CONVERGED), tape="sqrt")
+
+
+@pytest.mark.bits
+@pytest.mark.parametrize("threads", [1, 2])
+def test_messages_to_start_with(threads):
+    """Also where a hard zero is in the messages that another example starts with."""
+    names = ("grid", "hard zero", "one table", "loops", "chain")
+    start = ig.BeliefPropagation(iterations=2, schedule="flooding")
+    check(names, ig.BeliefPropagation(iterations=3, schedule="flooding", threads=threads), start=start)
+
+
+@pytest.mark.bits
+def test_potentials_for_each_iteration():
+    names = ("grid", "triples", "one table", "three states")
+    algorithm = ig.BeliefPropagation(iterations=3, schedule="flooding")
+    whole = by_stages(ig.potentials_union([EXAMPLES[name] for name in names]), algorithm)
+    first = 0
+    for name in names:
+        n = EXAMPLES[name].graph.n_factors
+        for mine, alone in zip(whole, by_stages(EXAMPLES[name], algorithm), strict=True):
+            for a, b in zip(mine[first : first + n], alone, strict=True):
+                assert_array_equal(a, b)
+        first += n
+
+
+def by_stages(p, algorithm):
+    """Return the derivatives of log Z by the tables of each iteration."""
+    stages = [scaled(p, factor) for factor in (1.0, 0.8, 1.1)]
+    result = ig.infer(stages, algorithm, tape=True)
+    return [list(tables) for tables in result.backward(1.0).log_tables]
+
+
+def scaled(p, factor):
+    return ig.Potentials.from_groups(p.graph, [factor * group for group in p.groups], table_ids=p.table_ids)
+
+
+@pytest.mark.bits
+@pytest.mark.parametrize("name", ["suspect", "nearly an underflow", "large", "triples"])
+def test_the_short_tape_gives_the_same_bits_where_loops_change(name):
+    p = EXAMPLES[name]
+    algorithm = ig.BeliefPropagation(iterations=9, schedule="flooding")
+    long, short = (differentiated(p, cotangents(p), algorithm, tape) for tape in (True, "sqrt"))
+    for a, b in zip([*long[0], long[1]], [*short[0], short[1]], strict=True):
+        assert_array_equal(a, b)
+
+
+SHARED = {
+    "grid": ig.grid_graph(5, 6, 2),
+    "chain": ig.chain_graph(9, 2),
+    "triples": ig.FactorGraph([2] * 5, [*((i,) for i in range(5)), (0, 1, 2), (2, 3, 4), (1, 3, 4)]),
+}
+
+
+@pytest.mark.bits
+@pytest.mark.parametrize("options", [{"iterations": 5}, {"tol": 1e-9}, {"iterations": 4, "damping": 0.2}], ids=repr)
+@pytest.mark.parametrize("name", SHARED)
+def test_threads_change_no_gradient_by_a_table_that_all_examples_share(name, options):
+    """Each example adds up its own part; these are added up in their order."""
+    graph, rng = SHARED[name].repeat(7), np.random.default_rng(0)
+    tables = 0.5 * rng.normal(size=(1, *graph.groups[1].shape))
+    p = ig.Potentials.from_groups(graph, [rng.normal(size=(graph.n_variables, 2)), tables])
+    bars = cotangents(p)
+    found = []
+    for threads in (1, 2, 3):
+        r = ig.infer(p, ig.BeliefPropagation(schedule="flooding", threads=threads, **options), tape=True)
+        found.append(r.backward(*bars).groups)
+    for other in found[1:]:
+        for a, b in zip(found[0], other, strict=True):
+            assert_array_equal(a, b)
