@@ -18,7 +18,7 @@ from isinglass.gradients import RULES
 from isinglass.inference import ALGORITHMS
 from isinglass.learning import checkpoint
 from isinglass.learning.checkpoint import resume
-from isinglass.learning.optimizers import OPTIMISERS, Adam
+from isinglass.learning.optimizers import OPTIMIZERS, Adam
 from isinglass.learning.training.fingerprints import fingerprint
 
 SCRIPT = """
@@ -250,7 +250,7 @@ MARKS = {
 
 def test_fingerprints_are_those_of_older_versions():
     """A checkpoint outlives that a class moves to another module, and a new option would need a new mark."""
-    for registry in (ALGORITHMS, ig.losses.LOSSES, RULES, OPTIMISERS):
+    for registry in (ALGORITHMS, ig.losses.LOSSES, RULES, OPTIMIZERS):
         for name, mark in MARKS[registry.what].items():
             entry = registry[name]
             assert fingerprint(entry() if isinstance(entry, type) else entry)[:8] == mark, name

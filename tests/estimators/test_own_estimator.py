@@ -23,7 +23,7 @@ GUIDE = Path(__file__).parents[2] / "docs" / "guides" / "estimator.md"
 class IsingObjective:
     """The exact likelihood of samples under one coupling and one field."""
 
-    iterations, converged_share = 1, 1.0
+    size, iterations, converged_share = 2, 1, 1.0
 
     def __init__(self, graph, X, l2):
         spins = 2 * X - 1

@@ -1,6 +1,6 @@
 """Estimators with scikit-learn's interface."""
 
-from isinglass.estimators.base import CRF
+from isinglass.estimators.crf import CRF
 from isinglass.estimators.estimator import Estimator
 from isinglass.estimators.graph import GraphCRF
 from isinglass.estimators.grid import GridCRF

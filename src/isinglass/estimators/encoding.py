@@ -17,7 +17,7 @@ from isinglass import decoding, losses
 from isinglass.errors import InputError
 from isinglass.gradients import RULES, GradientRule
 from isinglass.inference import ALGORITHMS, Algorithm
-from isinglass.learning.optimizers import OPTIMISERS, Optimizer
+from isinglass.learning.optimizers import OPTIMIZERS, Optimizer
 from isinglass.registry import Registry
 
 _KINDS: dict[str, tuple[Any, Registry[Any]]] = {
@@ -25,7 +25,7 @@ _KINDS: dict[str, tuple[Any, Registry[Any]]] = {
     "loss": (losses.Loss, losses.LOSSES),
     "gradient": (GradientRule, RULES),
     "decoder": (decoding.Decoder, decoding.DECODERS),
-    "optimizer": (Optimizer, OPTIMISERS),
+    "optimizer": (Optimizer, OPTIMIZERS),
 }
 _COLLECTIONS: dict[type, str] = {list: "list", tuple: "tuple", set: "set", frozenset: "frozenset"}
 

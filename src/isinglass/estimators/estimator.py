@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 
 from isinglass.errors import InputError, no_convergence_warnings, warn_of_convergence
 from isinglass.estimators import persistence
-from isinglass.estimators.parameters import AnyOptimizer, AnyStages, Callback, Checkpoint, ClassWeight
+from isinglass.estimators.parameters import Callback, Checkpoint, ClassWeight, OptimizerLike, StagesLike
 from isinglass.io.files import PathLike
 from isinglass.learning.optimizers.base import OptimResult
 from isinglass.learning.training.choices import Choices
@@ -85,9 +85,9 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
     l2: float = 0.0
     max_iter: int = 200
     n_jobs: int | None = None
-    optimizer: AnyOptimizer = "lbfgs"
+    optimizer: OptimizerLike = "lbfgs"
     patience: int = 5
-    stages: AnyStages = None
+    stages: StagesLike = None
     tol: float = 1e-4
     verbose: bool = False
     warm_start: bool = False

@@ -10,7 +10,7 @@ import numpy as np
 from scipy import sparse
 
 from isinglass.errors import InputError
-from isinglass.estimators.base import CRF
+from isinglass.estimators.crf import CRF
 from isinglass.estimators.persistence import register
 from isinglass.learning.training.checks import checked_labels, renamed
 from isinglass.models import Model, graph_model

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from isinglass.errors import InputError
-from isinglass.estimators.base import CRF
+from isinglass.estimators.crf import CRF
 from isinglass.estimators.parameters import Edges
 from isinglass.estimators.persistence import register
 from isinglass.learning.training.checks import checked_labels

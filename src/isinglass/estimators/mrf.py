@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from isinglass.errors import InputError
 from isinglass.estimators.estimator import Estimator
-from isinglass.estimators.parameters import AnyGradient, AnyInference, AnyOptimizer, Callback, Checkpoint
+from isinglass.estimators.parameters import Callback, Checkpoint, GradientLike, InferenceLike, OptimizerLike
 from isinglass.estimators.persistence import Saved, register
 from isinglass.gradients import GradientRule, rule
 from isinglass.graph.factor_graph import FactorGraph
@@ -146,10 +146,10 @@ class MRF(Estimator):
 
     graph: FactorGraph | Model
     method: str = "ml"
-    inference: AnyInference = "exact"
+    inference: InferenceLike = "exact"
     iterations: int | str | None = None
-    gradient: AnyGradient = "envelope"
-    optimizer: AnyOptimizer = "lbfgs"
+    gradient: GradientLike = "envelope"
+    optimizer: OptimizerLike = "lbfgs"
     l2: float = 0.0
     tied: bool = False
     tol: float = 1e-5

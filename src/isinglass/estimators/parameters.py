@@ -14,12 +14,12 @@ from isinglass.io.files import PathLike
 from isinglass.learning.optimizers import Optimizer, Progress
 from isinglass.losses import Loss
 
-AnyInference: TypeAlias = str | Algorithm
-AnyLoss: TypeAlias = str | Loss
-AnyGradient: TypeAlias = str | GradientRule
-AnyOptimizer: TypeAlias = str | Optimizer[Any, Any]
-AnyDecoder: TypeAlias = str | Decoder
-AnyStages: TypeAlias = Sequence[str | Loss | Mapping[str, object]] | None
+InferenceLike: TypeAlias = str | Algorithm
+LossLike: TypeAlias = str | Loss
+GradientLike: TypeAlias = str | GradientRule
+OptimizerLike: TypeAlias = str | Optimizer[Any, Any]
+DecoderLike: TypeAlias = str | Decoder
+StagesLike: TypeAlias = Sequence[str | Loss | Mapping[str, object]] | None
 Edges: TypeAlias = Literal["directions", "shared", "none"]
 Entropy: TypeAlias = str | Mapping[str, ArrayLike] | None
 ClassWeight: TypeAlias = str | Mapping[Any, float] | ArrayLike | None

@@ -155,6 +155,11 @@ class SequenceObjective:
         return value, moved(gradient, 2.0, pull)
 
     @property
+    def size(self) -> int:
+        """Length of theta."""
+        return self.model.size
+
+    @property
     def iterations(self) -> int:
         """One: inference is exact."""
         return 1

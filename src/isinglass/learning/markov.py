@@ -146,6 +146,11 @@ class MarkovObjective:
         slope = self.model.transpose(groups)
         return value + float((self.l2 * theta**2).sum()), slope + 2 * self.l2 * theta
 
+    @property
+    def size(self) -> int:
+        """Length of theta."""
+        return self.model.size
+
     def unpenalised(self, theta: FloatArray) -> float:
         """Return the value without penalties."""
         return self(theta)[0] - float((self.l2 * theta**2).sum())

@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike
 from isinglass import decoding
 from isinglass.errors import InputError
 from isinglass.estimators.estimator import Estimator
-from isinglass.estimators.parameters import AnyDecoder
+from isinglass.estimators.parameters import DecoderLike
 from isinglass.estimators.persistence import Saved
 from isinglass.estimators.sequence.constraints import Constraints, constraints
 from isinglass.estimators.sequence.features import Encoded, FeatureIndex
@@ -68,7 +68,7 @@ class SequenceEstimator(Estimator):
     """
 
     version: ClassVar[int] = 2  # 1 wrote tuples as lists
-    decoder: AnyDecoder
+    decoder: DecoderLike
     index_: FeatureIndex
     classes_: list[Any]
     model_: SequenceModel

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from isinglass.estimators.parameters import AnyLoss
+from isinglass.estimators.parameters import LossLike
 from isinglass.estimators.persistence import register
 from isinglass.estimators.sequence.log_linear import LogLinearSequence
 
@@ -52,5 +52,5 @@ class ChainCRF(LogLinearSequence):
 
     schema: ClassVar[str] = "chain-crf"
 
-    loss: AnyLoss = "cl"
+    loss: LossLike = "cl"
     order: int = 1

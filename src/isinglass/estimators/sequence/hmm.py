@@ -21,7 +21,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from isinglass.errors import InputError
-from isinglass.estimators.parameters import AnyDecoder, Forbidden
+from isinglass.estimators.parameters import DecoderLike, Forbidden
 from isinglass.estimators.persistence import register
 from isinglass.estimators.sequence.base import SequenceEstimator, decoder_of
 from isinglass.estimators.sequence.constraints import forbidden_table
@@ -75,7 +75,7 @@ class HMM(SequenceEstimator):
 
     alpha: float = 1.0
     forbidden: Forbidden = None
-    decoder: AnyDecoder = "map"
+    decoder: DecoderLike = "map"
     n_jobs: int | None = 1
 
     def fit(self, X: Any, Y: Any, sample_weight: Any = None) -> Self:

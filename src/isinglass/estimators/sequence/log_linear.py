@@ -7,13 +7,13 @@ from typing import Any, Self
 
 from isinglass.errors import warn_of_convergence
 from isinglass.estimators.parameters import (
-    AnyDecoder,
-    AnyLoss,
-    AnyOptimizer,
     Callback,
     Checkpoint,
     ClassWeight,
+    DecoderLike,
     Forbidden,
+    LossLike,
+    OptimizerLike,
 )
 from isinglass.estimators.sequence.base import SequenceEstimator
 from isinglass.estimators.sequence.training import ChainProblem, chain_choices, one_epoch, problem_of, with_validation
@@ -41,8 +41,8 @@ class LogLinearSequence(SequenceEstimator):
         Begin a further `fit` with the parameters, attributes and classes of the last.
     """
 
-    loss: AnyLoss = field(init=False)  # the places of parameters that some subclasses have
-    optimizer: AnyOptimizer = "lbfgs"
+    loss: LossLike = field(init=False)  # the places of parameters that some subclasses have
+    optimizer: OptimizerLike = "lbfgs"
     l2: float = 1.0
     l1: float = 0.0
     state_features: str = "seen"
@@ -51,7 +51,7 @@ class LogLinearSequence(SequenceEstimator):
     bias: bool = False
     order: int = field(init=False)
     forbidden: Forbidden = None
-    decoder: AnyDecoder = "map"
+    decoder: DecoderLike = "map"
     class_weight: ClassWeight = None
     tol: float = 1e-4
     max_iter: int = 200
@@ -90,7 +90,7 @@ class LogLinearSequence(SequenceEstimator):
         return with_validation(problem_of(self, chosen, X, Y, sample_weight, known=again), validation)
 
     def partial_fit(self, X: Any, Y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
-        """Go once through some sequences with a minibatch optimiser ("sgd", "adagrad", "adam").
+        """Go once through some sequences with a minibatch optimizer ("sgd", "adagrad", "adam").
 
         A loss that `fit` starts from another one is minimised from the first call on: call it with that one first.
         Attributes that come later get weights, which begin at zero, as do pairs of attribute and label with

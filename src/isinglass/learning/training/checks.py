@@ -158,7 +158,7 @@ def require_room(n_states: int, size: int, beliefs: int, optimizer: Optimizer[An
     ----------
     n_states : int
     size : int
-        The number of parameters; an optimiser holds several vectors of them.
+        The number of parameters; an optimizer holds several vectors of them.
     beliefs : int
         Entries of the beliefs of one example.
     optimizer : Optimizer

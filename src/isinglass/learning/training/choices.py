@@ -19,7 +19,7 @@ from isinglass.inference.free_energy.entropies import FIT, with_entropy
 from isinglass.inference.message_passing.algorithms import SCHEDULES
 from isinglass.io.files import checked_path
 from isinglass.learning.combinations import require_valid
-from isinglass.learning.optimizers import OPTIMISERS, Lbfgs, Optimizer, OwlQn, make_optimizer
+from isinglass.learning.optimizers import OPTIMIZERS, Lbfgs, Optimizer, OwlQn, make_optimizer
 from isinglass.learning.training.checks import renamed
 from isinglass.models import Model
 from isinglass.typing import Array, FloatArray
@@ -222,14 +222,14 @@ def optimizer_of(estimator: Any, sparse: bool = False) -> Optimizer[Any, Any]:
     given = estimator.optimizer
     if not isinstance(given, str):
         made = make_optimizer(given)
-    elif OPTIMISERS[given].minibatch:
+    elif OPTIMIZERS[given].minibatch:
         made = make_optimizer(given, epochs=steps, tol=tol, random_state=0)
     elif given in ("lbfgs", "owlqn"):
         made = OwlQn(max_iter=steps, tol=tol, l1=0.0) if sparse else Lbfgs(max_iter=steps, tol=tol)
     else:
         made = make_optimizer(given, max_iter=steps, tol=tol)
     if sparse and not made.sparse:
-        able = [name for name, cls in OPTIMISERS.items() if cls.sparse]
+        able = [name for name, cls in OPTIMIZERS.items() if cls.sparse]
         remedy = f"use 'lbfgs' by name, or {' or '.join(map(repr, able))}, or l1=0"
         raise InputError("optimizer", "one for l1 penalties", f"{made.name!r}", remedy)
     return made

@@ -16,7 +16,7 @@ import numpy as np
 
 from isinglass.learning.optimizers import Optimizer
 
-_LIMITS = ("max_iter", "epochs", "tol", "ftol")  # options of an optimiser that may change between two runs
+_LIMITS = ("max_iter", "epochs", "tol", "ftol")  # options of an optimizer that may change between two runs
 _FORMER = {  # where classes lived when the first fingerprints were written: a checkpoint outlives a move
     "isinglass.gradients.rule": "isinglass.gradients.rules",
     "isinglass.inference.free_energy.algorithm": "isinglass.inference.convex",
@@ -34,7 +34,7 @@ _PLAIN = (bool, int, float, complex, str, bytes, type(None))
 def fingerprint(*values: Any) -> str:
     """Return a text that other values do not have.
 
-    Numbers, text, arrays, collections, functions, and objects by their options. Limits of an optimiser, and the state
+    Numbers, text, arrays, collections, functions, and objects by their options. Limits of an optimizer, and the state
     of a generator, are left out: a run changes them on its way.
 
     Examples

@@ -28,6 +28,10 @@ class TrainingObjective(Protocol):
     """A function to minimise, and how its last evaluation went."""
 
     @property
+    def size(self) -> int:
+        """Length of theta."""
+
+    @property
     def iterations(self) -> int:
         """The most iterations that an inference took."""
 

@@ -66,7 +66,7 @@ def stages_of(crf: Any, *, from_zero: bool = True) -> list[Any]:
     Training `from_zero` with a loss that starts from another has a stage for that one.
     """
     if crf.stages is None:
-        return opened(crf) if from_zero else [crf]
+        return _with_start_loss(crf) if from_zero else [crf]
     given = items(crf.stages, "stages", "a list, of names of losses or of mappings of parameters")
     if not given:
         raise InputError("stages", "at least one stage", "none", "leave it out")
@@ -78,7 +78,7 @@ def stages_of(crf: Any, *, from_zero: bool = True) -> list[Any]:
     return found
 
 
-def opened(crf: Any) -> list[Any]:
+def _with_start_loss(crf: Any) -> list[Any]:
     """Return the estimator, after a copy with the loss that its own starts from, if there is such a loss."""
     first = start_loss(crf)
     if first is None:

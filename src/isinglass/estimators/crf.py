@@ -17,18 +17,19 @@ from numpy.typing import ArrayLike
 from isinglass import decoding
 from isinglass.errors import InputError, no_convergence_warnings
 from isinglass.estimators.estimator import Estimator
+from isinglass.estimators.graph_files import graph_contents, restore_graph
 from isinglass.estimators.parameters import (
-    AnyDecoder,
-    AnyGradient,
-    AnyInference,
-    AnyLoss,
-    AnyOptimizer,
-    AnyStages,
     Callback,
     Checkpoint,
     ClassWeight,
+    DecoderLike,
     Edges,
     Entropy,
+    GradientLike,
+    InferenceLike,
+    LossLike,
+    OptimizerLike,
+    StagesLike,
 )
 from isinglass.estimators.persistence import Saved
 from isinglass.estimators.predicting import predicted
@@ -62,8 +63,6 @@ from isinglass.validation import whole_number
 # what the compiled data depend on
 _OF_DATA = ("bias", "edge_bias", "edges", "symmetric", "class_weight", "entropy", "inference")
 _LABELS = "labels count from 0; -1 is not observed"
-_FACTS: dict[str, type] = {"n_states": int, "n_features_in": int}
-_OPTIONAL: dict[str, type] = {"iterations": int, "tape": str, "started_from": str}  # or None, as in older files
 
 
 @dataclass(eq=False, repr=False)
@@ -126,14 +125,14 @@ class CRF(Estimator):
 
     version: ClassVar[int] = 3  # 1 had no stages, 2 no tuples, sets and infinities
 
-    inference: AnyInference = "bp"
+    inference: InferenceLike = "bp"
     iterations: int | str | None = "auto"
     own_parameters: bool = False
-    loss: AnyLoss = "ucl"
-    gradient: AnyGradient = "unrolled"
+    loss: LossLike = "ucl"
+    gradient: GradientLike = "unrolled"
     schedule: str = field(init=False)  # the places of parameters that some subclasses have
-    optimizer: AnyOptimizer = "lbfgs"
-    stages: AnyStages = None
+    optimizer: OptimizerLike = "lbfgs"
+    stages: StagesLike = None
     l2: float = 1.0
     edge_l2: float | None = None
     l1: float = 0.0
@@ -143,7 +142,7 @@ class CRF(Estimator):
     edge_bias: bool = field(init=False)
     symmetric: bool | Sequence[int] = field(init=False)
     entropy: Entropy = None
-    decoder: AnyDecoder = "mpm"
+    decoder: DecoderLike = "mpm"
     n_states: int | None = None
     class_weight: ClassWeight = None
     tol: float = 1e-4
@@ -336,39 +335,10 @@ class CRF(Estimator):
         self.n_features_in_ = model.parameters["node"][0] - bool(stage.bias)
 
     def _contents(self) -> tuple[dict[str, Any], Mapping[str, ArrayLike]]:
-        return {
-            "shapes": {name: list(array.shape) for name, array in self.parameters_.items()},
-            **{name: kind(getattr(self, f"{name}_")) for name, kind in _FACTS.items()},
-            "stage": int(self.stage_),
-            **{name: getattr(self, f"{name}_") for name in _OPTIONAL},
-        }, {}
+        return graph_contents(self), {}
 
     def _restore(self, saved: Saved) -> None:
-        for key, kind in _FACTS.items():
-            setattr(self, f"{key}_", saved.entry(key, kind))
-        self.stage_ = saved.entry("stage", int) if saved.version > 1 else 0
-        for key, kind in _OPTIONAL.items():
-            setattr(self, f"{key}_", saved.optional(key, kind))
-        if self.iterations_ is not None and not 1 <= self.iterations_ < 2**40:
-            raise saved.error("a number of iterations of inference", f"{self.iterations_}")
-        stages = stages_of(self)
-        if not 0 <= self.stage_ < len(stages):
-            raise saved.error("the number of a stage", f"{self.stage_}")
-        stage = stages[self.stage_]
-        shapes = {key: _shape(shape, saved) for key, shape in saved.entry("shapes", dict).items()}
-        size = sum(map(math.prod, shapes.values()))
-        if len(self.theta_) != size:
-            raise saved.error(f"{size} parameters in theta", f"{len(self.theta_)}")
-        node, axes = (self.n_features_in_ + bool(stage.bias), self.n_states_), shapes.get("node", ())[:-2]
-        if shapes.get("node") != (*axes, *node) or len(axes) > 1:
-            raise saved.error(f"node parameters of shape {node}", f"{shapes.get('node')}")
-        if any(shape[: len(axes)] != axes for shape in shapes.values()) or 0 in axes:
-            raise saved.error("as many iterations in all parameters", f"{shapes}")
-        self.parameters_ = cut(self.theta_, shapes)
-        try:
-            self.entropy_ = entropy_of(stage, self.parameters_, self.n_states_)
-        except (KeyError, ValueError):
-            raise saved.error("parameters of the entropy", f"{shapes}") from None
+        restore_graph(self, saved)
 
     def _named(self, model: Model, theta: FloatArray) -> dict[str, FloatArray]:
         """Return the named parameters; where each iteration has its own, that is their first axis."""
@@ -418,9 +388,3 @@ class CRF(Estimator):
 def _rows(examples: Any, rows: IntArray) -> Any:
     """Choose some examples."""
     return examples[rows] if isinstance(examples, np.ndarray) else [examples[i] for i in rows.tolist()]
-
-
-def _shape(value: Any, saved: Saved) -> tuple[int, ...]:
-    if not isinstance(value, list) or not all(type(n) is int and 0 <= n < 2**40 for n in value) or len(value) > 8:
-        raise saved.error("shapes of parameters", f"{value!a:.60}")
-    return tuple(value)
