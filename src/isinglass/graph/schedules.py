@@ -37,6 +37,7 @@ def grid_schedule(graph: FactorGraph) -> IntArray:
 
     Examples
     --------
+    >>> from isinglass.graph.builders import grid_graph
     >>> grid_schedule(grid_graph(2, 2, 2)).tolist()
     [2, 3, 0, 1, 1, 0, 3, 2]
     """
