@@ -35,6 +35,7 @@ def factorise_band(band: FloatArray) -> bool:
 
     Examples
     --------
+    >>> import numpy as np
     >>> band = np.array([[4.0, 2.0], [5.0, 0.0]])
     >>> factorise_band(band), band.tolist()
     (True, [[2.0, 1.0], [2.0, 0.0]])
@@ -57,6 +58,7 @@ def solve_band(factor: FloatArray, x: FloatArray) -> None:
 
     Examples
     --------
+    >>> import numpy as np
     >>> x = np.array([8.0, 12.0])
     >>> solve_band(np.array([[2.0, 1.0], [2.0, 0.0]]), x)
     >>> x.tolist()
