@@ -8,7 +8,7 @@ factors and .01, .1 and 1 for variables: convex on every graph, the less close t
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
@@ -139,8 +139,8 @@ class EntropyTable:
 
     variables: ArrayLike = NAMED["A"]
     factors: ArrayLike = 1.0
-    fit: bool = False
-    symmetric: bool = False
+    fit: bool = field(default=False, metadata={"fingerprint": False})  # the model's parameters tell
+    symmetric: bool = field(default=False, metadata={"fingerprint": False})
 
     @classmethod
     def of(cls, weights: object) -> EntropyTable:

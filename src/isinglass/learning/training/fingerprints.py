@@ -92,7 +92,8 @@ def _home(cls: type) -> str:
 def _options(value: Any) -> Any:
     """Return the options of an object by name; text where it has none."""
     if is_dataclass(value):
-        found = {field.name: getattr(value, field.name) for field in fields(value)}
+        told = [field.name for field in fields(value) if field.metadata.get("fingerprint", True)]
+        found = {name: getattr(value, name) for name in told}
     elif hasattr(value, "__dict__"):
         found = vars(value)
     else:
