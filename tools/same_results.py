@@ -32,7 +32,7 @@ def potentials(seed: int) -> object:
         ig.grid_graph(3, 4, k),
         ig.chain_graph(6, k),
         ig.FactorGraph([2, k, 3, 2, k], [(0, 1, 2), (2, 3), (3, 4), (4, 0), (1,), (2,)]),
-        ig.grid_graph(5, 5, 2),
+        ig.grid_graph(4, 4, 2),
     ]
     graph = graphs[seed % 4]
     tables = [rng.normal(0, 1, (1 if seed % 3 == 0 else len(g), *g.shape)) for g in graph.groups]
