@@ -27,7 +27,7 @@ def inherit_docs(cls: type) -> None:
     texts = [inspect.cleandoc(vars(base).get("__doc__") or "") for base in cls.__mro__[:-1]]
     sections = _sections(texts[0])
     parameters = _entries(texts, "Parameters")
-    names = [name for name in inspect.signature(vars(cls)["__init__"]).parameters if name in parameters]
+    names = [name for name in inspect.signature(cls.__init__).parameters if name in parameters]  # type: ignore[misc]
     attributes = _entries(texts, "Attributes")
     found = {"Parameters": [parameters[name] for name in names], "Attributes": list(attributes.values())}
     lists = {title: "\n".join(dict.fromkeys(entries)) for title, entries in found.items() if entries}

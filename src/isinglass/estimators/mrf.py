@@ -67,11 +67,6 @@ class MarkovProblem(TrainingProblem):
         """Return what is minimised."""
         return self._objective
 
-    def part_objective(self, rows: IntArray) -> MarkovObjective:
-        """Return the objective of some samples, with their share of the penalty."""
-        chosen = np.isin(np.arange(self.n_examples), rows)
-        return self._of(self.samples.only(chosen), len(rows) / self.n_examples)
-
     def fingerprint(self, start: FloatArray) -> str:
         """Return a text that another problem, by data or choices, does not have; limits of the run may differ."""
         chosen, model, samples = self.chosen, self.model, self.samples
@@ -82,12 +77,8 @@ class MarkovProblem(TrainingProblem):
 
     @cached_property
     def _objective(self) -> MarkovObjective:
-        return self._of(self.samples, 1.0)
-
-    def _of(self, samples: Samples, share: float) -> MarkovObjective:
         chosen = self.chosen
-        l2 = share * chosen.l2
-        return MarkovObjective(self.model, samples, chosen.method, chosen.algorithm, chosen.rule, l2)
+        return MarkovObjective(self.model, self.samples, chosen.method, chosen.algorithm, chosen.rule, chosen.l2)
 
 
 @register

@@ -39,8 +39,10 @@ class Saved:
     """The contents of a file, each checked before it is believed."""
 
     def __init__(self, cls: type[Any], path: PathLike) -> None:
-        self.name = shown_path(path)
-        self.file = read_arrays(path, schema=_schema(cls), version=cls.version)
+        self.name, schema = shown_path(path), _schema(cls)
+        if "schema" not in vars(cls) and read_arrays(path).schema == cls.schema:
+            schema = cls.schema  # a subclass that did not register reads the files of its base class, too
+        self.file = read_arrays(path, schema=schema, version=cls.version)
         self.version = self.file.version
 
     def error(self, expected: str, got: str) -> FileFormatError:

@@ -30,6 +30,7 @@ from isinglass.models.chain.attributes import aligned, width_of
 from isinglass.models.chain.label_states import LabelStates
 from isinglass.models.chain.model import PIECE, SequenceModel, Sequences, Tables, ends_of
 from isinglass.runtime.threads import ThreadMap
+from isinglass.segments import ranges, starts
 from isinglass.typing import FloatArray, IntArray, Mask
 
 _FEWEST, _MOST_PAIRS = 64, 2**20
@@ -85,6 +86,10 @@ class Piece:
         inside = np.ones(len(self.labels), np.bool_)
         inside[ends_of(self.offsets)[0]] = False
         return np.flatnonzero(inside)
+
+    def tokens_of(self, sequences: IntArray) -> IntArray:
+        """Return the tokens of some sequences."""
+        return ranges(self.offsets[sequences], np.diff(self.offsets)[sequences])
 
     def _whole(self, what: Mask) -> Mask:
         """Tell for which sequences something is true of all tokens."""
@@ -249,7 +254,7 @@ def likelihood(piece: Piece, scores: FloatArray, transition: Transition, slopes:
     if clamped is not None:
         require_possible(clamped.log_z, piece.first)
         value -= float((weights[partly] * clamped.log_z).sum())
-        slopes[_rows_of(piece.offsets, partly)] -= clamped.nodes
+        slopes[piece.tokens_of(partly)] -= clamped.nodes
         total = total - clamped.transitions(weights[partly])
     less_known(0, last, piece.offsets, piece.codes, piece.every, weights, slopes)
     return value, total
@@ -257,18 +262,11 @@ def likelihood(piece: Piece, scores: FloatArray, transition: Transition, slopes:
 
 def _clamped(piece: Piece, scores: FloatArray, transition: Transition) -> Posterior:
     """Run the sequences whose labels are partly known, with those ruling out all others."""
-    rows = _rows_of(piece.offsets, piece.partly)
+    rows = piece.tokens_of(piece.partly)
     kept, y, labels = scores[rows], piece.labels[rows, None], piece.states.label_of
     kept[:, : len(labels)][(y >= 0) & (y != labels)] = -np.inf
-    offsets = np.concatenate([[0], np.cumsum(np.diff(piece.offsets)[piece.partly])])
+    offsets = starts(np.diff(piece.offsets)[piece.partly])
     return posterior(kept, offsets, transition)
-
-
-def _rows_of(offsets: IntArray, sequences: IntArray) -> IntArray:
-    """Return the tokens of some sequences."""
-    sizes = np.diff(offsets)[sequences]
-    ends = np.cumsum(sizes)
-    return np.asarray(np.arange(sizes.sum()) + np.repeat(offsets[sequences] - (ends - sizes), sizes))
 
 
 def conditional(

@@ -19,6 +19,7 @@ from scipy.sparse import csr_array, csr_matrix, issparse
 
 from isinglass.errors import InputError
 from isinglass.models.checks import matrix, stacked
+from isinglass.segments import starts
 from isinglass.typing import Array, FloatArray, IntArray
 from isinglass.validation import items
 
@@ -194,21 +195,21 @@ class FeatureIndex:
         X = csr_array(rows)
         X.eliminate_zeros()
         counts = np.diff(X.indptr)
-        return self._joined(X.indices, X.data, counts, _offsets(map(_length, sequences)))
+        return self._joined(X.indices, X.data, counts, starts(list(map(_length, sequences))))
 
     def _joined(self, columns: Array, values: FloatArray | None, counts: IntArray, offsets: IntArray) -> Encoded:
         """Drop what is unknown or zero, and append the constant."""
-        starts = _offsets(counts)
+        first = starts(counts)
         kept = columns >= 0 if values is None else (columns >= 0) & (values != 0)
         data = np.ones(len(columns)) if values is None else values
         if not kept.all():
-            starts = np.concatenate([[0], np.cumsum(kept)])[starts]
+            first = starts(kept)[first]
             columns, data = columns[kept], data[kept]
         if self.bias:
-            columns = np.insert(columns, starts[1:], self.n_given)
-            data = np.insert(data, starts[1:], 1.0)
-            starts = starts + np.arange(len(starts))
-        return Encoded(csr_array((data, columns, starts), shape=(len(counts), self.n_attributes)), offsets, self)
+            columns = np.insert(columns, first[1:], self.n_given)
+            data = np.insert(data, first[1:], 1.0)
+            first = first + np.arange(len(first))
+        return Encoded(csr_array((data, columns, first), shape=(len(counts), self.n_attributes)), offsets, self)
 
 
 def _sequences(X: Any) -> list[Any]:
@@ -258,11 +259,11 @@ def _joined_rows(sequences: list[Any]) -> Any:
         return stacked([matrix(one, f"X[{i}]", "length, features") for i, one in enumerate(sequences)], "X")
     data = np.concatenate([one.data for one in sequences])
     columns = np.concatenate([one.indices for one in sequences])
-    starts = np.concatenate([[0], *(one.indptr[1:] for one in sequences)]).astype(np.int64)
+    first = np.concatenate([[0], *(one.indptr[1:] for one in sequences)]).astype(np.int64)
     sizes = [one.shape[0] for one in sequences]
     before = np.concatenate([[0], np.cumsum([one.indptr[-1] for one in sequences])[:-1]])
-    starts[1:] += np.repeat(before, sizes)
-    return matrix(csr_array((data, columns, starts), shape=(len(starts) - 1, widths.pop())), "X", "tokens, features")
+    first[1:] += np.repeat(before, sizes)
+    return matrix(csr_array((data, columns, first), shape=(len(first) - 1, widths.pop())), "X", "tokens, features")
 
 
 def _named(
@@ -291,7 +292,7 @@ def _named(
             columns = np.fromiter(map(number, names), np.int32, total)
     except TypeError:
         raise InputError("X", "attributes that are strings", "something else", "convert them with str") from None
-    return columns, values, counts, _offsets(map(len, sequences))
+    return columns, values, counts, starts(list(map(len, sequences)))
 
 
 def _pairs(keys: list[Any], given: list[Any]) -> tuple[list[str], FloatArray]:
@@ -312,11 +313,6 @@ def _pairs(keys: list[Any], given: list[Any]) -> tuple[list[str], FloatArray]:
         bad = int(np.argmin(np.isfinite(values)))
         raise InputError("X", "finite numbers", f"{values[bad]} for {keys[bad]!r:.60}", "leave missing values out")
     return keys, values
-
-
-def _offsets(sizes: Iterable[int] | IntArray) -> IntArray:
-    counts = sizes if isinstance(sizes, np.ndarray) else np.fromiter(sizes, np.int64)
-    return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
 
 
 def _type(value: object) -> str:

@@ -32,6 +32,7 @@ from isinglass.learning.training.loop import Parts, TrainingMonitor
 from isinglass.learning.training.problem import TrainingProblem
 from isinglass.models.chain.attributes import StateFeatures
 from isinglass.models.chain.model import SequenceModel, Sequences
+from isinglass.segments import ranges, starts
 from isinglass.typing import FloatArray, IntArray
 from isinglass.validation import flag, items, number, whole_number
 
@@ -80,9 +81,9 @@ class ChainProblem(TrainingProblem):
     def part_objective(self, rows: IntArray) -> SequenceObjective:
         """Return the objective of some sequences, with their share of the penalty."""
         offsets = self.data.offsets
-        tokens = np.concatenate([np.arange(offsets[i], offsets[i + 1]) for i in rows.tolist()])
         sizes = np.diff(offsets)[rows]
-        part = replace(self.data, X=csr_array(self.data.X[tokens]), offsets=np.concatenate([[0], np.cumsum(sizes)]))
+        tokens = ranges(offsets[rows], sizes)
+        part = replace(self.data, X=csr_array(self.data.X[tokens]), offsets=starts(sizes))
         weights = None if self.weights is None else self.weights[tokens]
         return self._of(part, self.labels[tokens], weights, self.chosen.l2 * len(rows) / (len(offsets) - 1))
 

@@ -21,6 +21,7 @@ from isinglass.learning.total import Total, blocks
 from isinglass.learning.training.choices import Choices, GraphChoices, Penalty
 from isinglass.learning.training.fingerprints import fingerprint
 from isinglass.models import Model
+from isinglass.segments import ranges, starts
 from isinglass.typing import Array, FloatArray, IntArray
 
 
@@ -71,9 +72,9 @@ class TrainingProblem(ABC):
     def objective(self) -> TrainingObjective:
         """Return what is minimised."""
 
-    @abstractmethod
     def part_objective(self, rows: IntArray) -> TrainingObjective:
-        """Return the objective of some examples, with their share of the penalty."""
+        """Return the objective of some examples, with their share of the penalty; for minibatches alone."""
+        raise NotImplementedError
 
     def validation_objective(self) -> TrainingObjective | None:
         """Return the loss of the validation data, without penalties; None where there are none."""
@@ -118,9 +119,7 @@ class Data:
 
     def rows(self, chosen: IntArray, like: Model | None = None) -> Data:
         """Return some examples."""
-        sizes = self.sizes
-        ends = np.cumsum(sizes)
-        where = np.concatenate([np.arange(ends[i] - sizes[i], ends[i]) for i in chosen.tolist()])
+        where = ranges(starts(self.sizes)[chosen], self.sizes[chosen])
         weights = None if self.weights is None else self.weights[where]
         return Data(
             self.part(chosen, like),
