@@ -129,6 +129,18 @@ def test_printing_tells_what_the_model_is_and_what_exact_costs():
     assert "exact needs more than" in str(huge)
 
 
+def test_repr_searches_no_elimination_order(monkeypatch):
+    def searched(*_, **__):
+        raise AssertionError("repr searched an elimination order")
+
+    monkeypatch.setattr("isinglass.graph.elimination.cost.elimination_order", searched)
+    monkeypatch.setattr("isinglass.graph.elimination.order._search", searched)
+    p = ig.Potentials.from_groups(ig.grid_graph(10, 10, 2), [np.zeros((1, 2)), np.zeros((1, 2, 2))], evidence={3: 1})
+    assert repr(p) == "Potentials: 100 variables (2 states), 280 factors (arity 1-2), 1 observed"
+    with pytest.raises(AssertionError, match="searched"):
+        str(p)
+
+
 def test_evidence_in_bulk_and_one_by_one_agree():
     g = ig.chain_graph(5, [2, 3, 2, 3, 2])
     p = ig.Potentials.from_groups(g, [np.zeros((1, *group.shape)) for group in g.groups])

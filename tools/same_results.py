@@ -32,7 +32,7 @@ def potentials(seed: int) -> object:
         ig.grid_graph(3, 4, k),
         ig.chain_graph(6, k),
         ig.FactorGraph([2, k, 3, 2, k], [(0, 1, 2), (2, 3), (3, 4), (4, 0), (1,), (2,)]),
-        ig.grid_graph(5, 5, 2),
+        ig.grid_graph(4, 4, 2),
     ]
     graph = graphs[seed % 4]
     tables = [rng.normal(0, 1, (1 if seed % 3 == 0 else len(g), *g.shape)) for g in graph.groups]
@@ -92,7 +92,9 @@ def of_estimator(name: str, seed: int) -> list[np.ndarray]:
         Y = [(x[0].sum(1) > 0).astype(int) + (x[0][:, 0] > 1) for x in X]
         penalty = {"l1": 0.05} if optimizer == "owlqn" else {}
         inference = ("bp", "trw", "mf", "exact", "convex")[seed % 5]
-        crf = ig.GraphCRF(inference=inference, optimizer=optimizer, l2=0.1, max_iter=6, random_state=0, **penalty)
+        if inference == "convex":
+            penalty["gradient"] = "implicit"
+        crf = ig.GraphCRF(inference=inference, optimizer=optimizer, l2=0.1, max_iter=6, **penalty)
         crf.fit(X, Y)
         return [*learned(crf), *crf.predict(X), *map(np.asarray, crf.predict_marginals(X))]
     if name == "MRF":
@@ -106,15 +108,15 @@ def of_estimator(name: str, seed: int) -> list[np.ndarray]:
     X = [[{"word": w, "shape": len(w) + 0.5} for w in sentence] for sentence in words]
     Y = [[("N", "V", "D")[(int(w[1:]) + int(rng.integers(2))) % 3] for w in sentence] for sentence in words]
     if name == "HMM":
-        tagger = ig.HMM().fit(words, Y)
-        X = words
+        X = [[[w] for w in sentence] for sentence in words]
+        tagger = ig.HMM().fit(X, Y)
     elif name == "MEMM":
         tagger = ig.MEMM(l2=0.1, max_iter=15).fit(X, Y)
     else:
         loss = ("cl", "ucl", "pseudo", "uquad", "suclass")[seed % 5]
         optimizer = "lbfgs" if seed % 2 else ("adam" if loss == "cl" else "lbfgs")
         order = 2 if seed == 11 else 1
-        tagger = ig.ChainCRF(loss=loss, optimizer=optimizer, l2=0.1, max_iter=10, order=order, random_state=0)
+        tagger = ig.ChainCRF(loss=loss, optimizer=optimizer, l2=0.1, max_iter=10, order=order)
         tagger.fit(X, Y)
     found = [np.array([hash_of(y) for y in tagger.predict(X)], float)]
     if name != "MEMM":

@@ -51,7 +51,7 @@ class InputError(IsinglassError, ValueError):
 
 
 class ImpossibleLabelError(InputError):
-    """A label has belief zero, so that its loss is infinite. A line search takes it for a step too long."""
+    """A label has belief zero, so that its loss is infinite. A line search then shortens its step."""
 
 
 class FileFormatError(IsinglassError, ValueError):
@@ -84,21 +84,21 @@ class ConvergenceWarning(UserWarning):
 
 
 class CacheWarning(UserWarning):
-    """Compiled inner loops are not kept beside the source, or nowhere; the first calls take seconds longer."""
+    """Compiled inner loops are not cached beside the source, or not at all; first calls take seconds longer."""
 
 
 _UNTOLD: ContextVar[bool] = ContextVar("isinglass_convergence_untold", default=False)
 
 
 def warn_of_convergence(text: str, stacklevel: int) -> None:
-    """Warn, unless the caller looks at the flags of a result itself; levels are counted as by `warnings.warn`."""
+    """Warn, unless inside `no_convergence_warnings`; `stacklevel` counts as in `warnings.warn`."""
     if not _UNTOLD.get():
         warnings.warn(text, ConvergenceWarning, stacklevel=stacklevel + 1)
 
 
 @contextmanager
 def no_convergence_warnings() -> Iterator[None]:
-    """Meanwhile, do not warn in this thread (and in those that it gives work to): the caller tells it in another way.
+    """Suppress convergence warnings in this thread, and in threads that work for it: the caller reports them itself.
 
     The filters of `warnings` belong to the whole process, and to the user.
 

@@ -18,9 +18,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TypeVar
 
 from isinglass.errors import InputError
+
+T = TypeVar("T")
+U = TypeVar("U")
 
 __all__ = ["SpanScores", "sequence_accuracy", "span_f1", "span_scores", "spans"]
 
@@ -121,7 +124,7 @@ def span_f1(Y_true: Sequence[Sequence[str]], Y_pred: Sequence[Sequence[str]]) ->
     return span_scores(Y_true, Y_pred)[None].f1
 
 
-def sequence_accuracy(Y_true: Sequence[Sequence[Any]], Y_pred: Sequence[Sequence[Any]]) -> float:
+def sequence_accuracy(Y_true: Sequence[Sequence[object]], Y_pred: Sequence[Sequence[object]]) -> float:
     """Return the share of sequences whose labels are all right; None in the truth is not observed.
 
     Examples
@@ -135,9 +138,9 @@ def sequence_accuracy(Y_true: Sequence[Sequence[Any]], Y_pred: Sequence[Sequence
     return sum(all(y is None or y == z for y, z in zip(*pair, strict=True)) for pair in pairs) / len(pairs)
 
 
-def _pairs(Y_true: Sequence[Sequence[Any]], Y_pred: Sequence[Sequence[Any]]) -> list[tuple[list[Any], list[Any]]]:
+def _pairs(Y_true: Sequence[Sequence[T]], Y_pred: Sequence[Sequence[U]]) -> list[tuple[list[T], list[U]]]:
     """Check that both have the same lengths."""
-    one, two = ([list(labels) for labels in Y] for Y in (Y_true, Y_pred))
+    one, two = [list(labels) for labels in Y_true], [list(labels) for labels in Y_pred]
     if len(one) != len(two):
         raise InputError("Y_pred", f"{len(one)} sequences, as in Y_true", f"{len(two)}")
     for i, (a, b) in enumerate(zip(one, two, strict=True)):
@@ -146,7 +149,7 @@ def _pairs(Y_true: Sequence[Sequence[Any]], Y_pred: Sequence[Sequence[Any]]) -> 
     return list(zip(one, two, strict=True))
 
 
-def _parts(label: Any) -> tuple[str, str]:
+def _parts(label: object) -> tuple[str, str]:
     """Cut a label into prefix and type."""
     if isinstance(label, str):
         prefix, _, kind = label.partition("-")

@@ -8,21 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from types import MappingProxyType
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from isinglass.errors import InputError, MissingDependencyError
-from isinglass.graph.elimination.order import EliminationOrder, elimination_order
+from isinglass.errors import InputError
+from isinglass.graph.elimination.cost import exact_cost
 from isinglass.graph.factor_graph import FactorGraph, FactorGroup, describe, disjoint_union, union_groups
 from isinglass.graph.views import View
 from isinglass.segments import sum_rows
-from isinglass.typing import Array, IntArray
+from isinglass.typing import Array, DType, IntArray
 from isinglass.validation import (
     Evidence,
     assignments,
-    bytes_text,
     evidence_dict,
     instance,
     integers,
@@ -30,9 +28,6 @@ from isinglass.validation import (
     log_values,
     read_only,
 )
-
-TABLE_COPIES = 5  # of all log tables, that preparing them takes at most
-STRUCTURE_BYTES = 160  # index arrays, for each variable, factor and slot
 
 
 class LogTables(View[Array]):
@@ -75,7 +70,9 @@ class Potentials:
     --------
     >>> g = FactorGraph([2, 2], [(0, 1), (0,)])
     >>> p = Potentials(g, [[[1.0, 0.0], [0.0, 1.0]], [0.5, 0.0]])
-    >>> print(p)
+    >>> p
+    Potentials: 2 variables (2 states), 2 factors (arity 1-2)
+    >>> print(p)  # searches an elimination order
     Potentials: 2 variables (2 states), 2 factors (arity 1-2), width 1: exact needs ...
     >>> p.log_score([[0, 0], [1, 0]]).tolist()
     [1.5, 0.0]
@@ -168,11 +165,11 @@ class Potentials:
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"Potentials cannot be changed; build new ones (tried to set {name!r})")
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         return (Potentials._build, (self.graph, self.groups, self.table_ids, dict(self.evidence)))
 
     @property
-    def dtype(self) -> np.dtype[Any]:
+    def dtype(self) -> DType:
         """float64, or complex128 for derivatives by a complex step."""
         return np.result_type(np.float64, *(g.dtype for g in self.groups))
 
@@ -239,7 +236,11 @@ class Potentials:
     def __repr__(self) -> str:
         parts = f", {self.graph.n_components} components" if self.graph.n_components > 1 else ""
         observed = f", {len(self.evidence)} observed" if self.evidence else ""
-        return f"Potentials: {describe(self.graph)}{parts}{observed}, {_price(self)}"
+        return f"Potentials: {describe(self.graph)}{parts}{observed}"
+
+    def __str__(self) -> str:
+        """Describe the model, and say what exact inference would cost; this searches an elimination order."""
+        return f"{self!r}, {exact_cost(self.graph, tuple(self.evidence), self.groups)}"
 
 
 def potentials_union(potentials: Sequence[Potentials]) -> Potentials:
@@ -298,25 +299,6 @@ def _check_ids(tied: ArrayLike | None, n_tables: int, n_factors: int, i: int) ->
     if ids.size and (ids.min() < 0 or ids.max() >= n_tables):
         raise InputError(f"table_ids[{i}]", f"numbers from 0 to {n_tables - 1}", f"{ids.min()} to {ids.max()}")
     return ids
-
-
-def exact_bytes(potentials: Potentials, order: EliminationOrder) -> float:
-    """Return the bytes that exact inference may take: messages and working tables, tables, beliefs, structure."""
-    graph, size = potentials.graph, potentials.dtype.itemsize
-    tables = sum(t.size for t in potentials.groups)
-    beliefs = sum(len(g) * g.table_size for g in graph.groups) + int(graph.cards.sum())
-    structure = STRUCTURE_BYTES * (graph.n_variables + graph.n_factors + len(graph.flat_scopes.variable))
-    return size / 8 * order.bytes + size * (TABLE_COPIES * tables + beliefs) + structure
-
-
-def _price(potentials: Potentials) -> str:
-    """Say what exact inference would cost."""
-    try:
-        order = elimination_order(potentials.graph, clamped=tuple(potentials.evidence))
-    except MissingDependencyError:
-        return "width unknown (Numba is not installed)"
-    more = "" if order.complete else "more than "
-    return f"width {more}{order.width}: exact needs {more}{bytes_text(exact_bytes(potentials, order))}"
 
 
 def sum_tables(potentials: Potentials, of_factors: Sequence[Array]) -> tuple[Array, ...]:

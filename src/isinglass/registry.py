@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields, replace
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from isinglass.errors import InputError
 
@@ -58,8 +58,10 @@ class Registry(Mapping[str, T], Generic[T]):
         return len(self._entries)
 
 
-def choose(registry: Registry[type[T]], base: type[T], given: str | T, options: Mapping[str, Any], example: str) -> T:
-    """Return the object that a name or an object, and further options, stand for.
+def choose(
+    registry: Registry[type[T]], base: type[T], given: str | T, options: Mapping[str, object], example: str
+) -> T:
+    """Return the object of this name, or the given object, with further options.
 
     Parameters
     ----------

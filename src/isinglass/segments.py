@@ -1,10 +1,35 @@
-"""Sums and maxima by place: over the members of a component, or over the factors that share a table."""
+"""Ranges in flat arrays; sums and maxima by place: over a component, or over the factors that share a table."""
 
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from isinglass.typing import Array, FloatArray, IntArray
+
+
+def starts(lengths: ArrayLike) -> IntArray:
+    """Return where contiguous ranges of given lengths begin and, last, where the last one ends.
+
+    Examples
+    --------
+    >>> starts([2, 0, 3]).tolist()
+    [0, 2, 2, 5]
+    """
+    return np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths, dtype=np.int64)])
+
+
+def ranges(first: IntArray, lengths: IntArray) -> IntArray:
+    """Concatenate the ranges first, first + 1, ..., first + length - 1.
+
+    Examples
+    --------
+    >>> ranges(np.array([5, 0]), np.array([2, 3])).tolist()
+    [5, 6, 0, 1, 2]
+    """
+    ends = starts(lengths)
+    flat: IntArray = np.arange(ends[-1]) + np.repeat(first - ends[:-1], lengths)
+    return flat
 
 
 def sum_at(places: IntArray, values: Array, length: int) -> Array:

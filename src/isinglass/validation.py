@@ -1,4 +1,4 @@
-"""Checks of what comes in from outside. Input is validated here, once; inner code trusts it."""
+"""Checks of user input. Input is validated here, once; inner code trusts it."""
 
 from __future__ import annotations
 
@@ -118,9 +118,9 @@ def number(value: object, argument: str, minimum: float, below: float) -> float:
 
 
 def array_of(
-    values: Any, argument: str, expected: str, masked: str = "fill in or drop what is masked", ragged: str = ""
+    values: object, argument: str, expected: str, masked: str = "fill in or drop what is masked", ragged: str = ""
 ) -> Array:
-    """Convert to an array; lists that form none are refused, and masked values, which would be taken as they are.
+    """Convert to an array; ragged lists are refused, and masked values, whose mask NumPy would ignore.
 
     `masked` and `ragged` are the remedies.
 
@@ -144,7 +144,7 @@ def array_of(
         raise InputError(argument, expected, "values that do not form an array", ragged) from None
 
 
-def real_numbers(values: Any, argument: str, expected: str, remedy: str = "") -> FloatArray:
+def real_numbers(values: object, argument: str, expected: str, remedy: str = "") -> FloatArray:
     """Convert to a float64 array; text, complex numbers and masked values are refused, inf and nan are not.
 
     Examples

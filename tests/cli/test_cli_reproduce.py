@@ -4,8 +4,8 @@ import json
 
 import pytest
 
+from isinglass.experiments.common.methods import Training
 from isinglass.experiments.digits import Digits, Plan
-from isinglass.experiments.methods import Training
 
 
 @pytest.fixture(autouse=True)

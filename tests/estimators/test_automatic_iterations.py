@@ -132,7 +132,7 @@ def test_a_large_tape_is_not_kept(monkeypatch, capsys):
 
     monkeypatch.setattr(ig.BeliefPropagation, "run_stages", spied)
     graph = choices_graph(X)
-    bytes_of_all = float(taping.full_tape_bytes(graph, ig.BeliefPropagation()).sum())
+    bytes_of_all = float(ig.BeliefPropagation().tape_bytes(graph).sum())
     assert bytes_of_all == 8 * 2 * 2 * sum(len(edges) for _, edges in X) * 1000
     for module in (taping, __import__("isinglass.learning.training.problem", fromlist=["_"])):
         monkeypatch.setattr(module, "FULL_BYTES", bytes_of_all - 1)
@@ -150,9 +150,9 @@ def choices_graph(X):
 
 
 def test_tapes_of_trees_are_short():
-    each = taping.full_tape_bytes(choices_graph(trees(2)[0]), ig.BeliefPropagation())
+    each = ig.BeliefPropagation().tape_bytes(choices_graph(trees(2)[0]))
     assert each.tolist() == [8 * 2 * 2 * 29] * 2
-    damped = taping.full_tape_bytes(choices_graph(trees(2)[0]), ig.BeliefPropagation(damping=0.5))
+    damped = ig.BeliefPropagation(damping=0.5).tape_bytes(choices_graph(trees(2)[0]))
     assert damped.tolist() == [8 * 2 * 2 * 29 * 1000] * 2
-    assert taping.full_tape_bytes(choices_graph(graphs()[0]), ig.MeanField()).max() == 0
+    assert ig.MeanField().tape_bytes(choices_graph(graphs()[0])).max() == 0
     assert choices.MOST_ITERATIONS == 10

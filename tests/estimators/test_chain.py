@@ -19,7 +19,7 @@ from sklearn.preprocessing import FunctionTransformer
 import isinglass as ig
 from isinglass.errors import ConvergenceWarning, FileFormatError, ImpossibleEvidenceError, InputError
 from isinglass.estimators.sequence.features import Names, NameTable
-from isinglass.estimators.sequence.training import checked, problem_of
+from isinglass.estimators.sequence.training import chain_choices, problem_of
 from isinglass.io import read_arrays, write_arrays
 from isinglass.learning.optimizers import Adam, Lbfgs
 
@@ -471,7 +471,7 @@ def test_what_an_optimiser_keeps_moves_with_its_weight():
     made = crf(optimizer=Adam(learning_rate=0.2, random_state=0), bias=True, state_features="all").partial_fit(X, Y)
     weights, memory = made.state_features_, made._optimizer_state.memory[1]
     moments = dict(zip(weights, memory, strict=False))
-    problem = problem_of(made, checked(made), [[["w=new"]]], [["A"]], None, known=True, grow=True)
+    problem = problem_of(made, chain_choices(made), [[["w=new"]]], [["A"]], None, known=True, grow=True)
     names, n = [*problem.index.titles()], problem.model.features.size
     pairs = [(names[a], made.classes_[y]) for a, y in zip(*divmod(problem.model.features.pairs, 2), strict=True)]
     for old, vector in ((weights, made.theta_), (moments, memory)):

@@ -12,7 +12,8 @@ from estimator_helpers import KINDS, grid, images
 from numpy.testing import assert_array_equal
 
 import isinglass as ig
-from isinglass.estimators import persistence as files
+from isinglass.estimators import load
+from isinglass.estimators.encoding import decoded, encoded
 from isinglass.io.arrays import read_arrays, write_arrays
 from isinglass.learning.optimizers import OwlQn
 
@@ -250,6 +251,27 @@ def test_subclasses_that_would_not_come_back_are_refused(tmp_path):
 
 @pytest.mark.parametrize("value", [np.array([1.5, np.inf]), np.array([[1, 2]], np.int32), np.array(["a", "bc"])])
 def test_arrays_come_back_with_their_dtype(value):
-    again = files._decoded(json.loads(json.dumps(files._encoded(value, "x"))), "x")
+    again = decoded(json.loads(json.dumps(encoded(value, "x"))), "x")
     assert again.dtype == value.dtype
     assert_array_equal(again, value)
+
+
+def test_subclasses_that_did_not_register(tmp_path):
+    class Own(ig.GridCRF):
+        pass
+
+    class Tagger(ig.ChainCRF):
+        pass
+
+    X, Y = images()
+    crf = Own(iterations=2).fit(X, Y)
+    crf.save(tmp_path / "own.isg")
+    assert type(Own.load(tmp_path / "own.isg")) is Own
+    with pytest.raises(ig.FileFormatError, match="a fitted estimator, got 'Own'"):
+        load(tmp_path / "own.isg")
+    with pytest.raises(ig.FileFormatError, match="the schema 'grid-crf', got 'Own'"):
+        ig.GridCRF.load(tmp_path / "own.isg")
+    for made in (ig.GridCRF(iterations=2).fit(X, Y), tuples()):
+        made.save(tmp_path / "base.isg")
+        cls = Own if isinstance(made, ig.GridCRF) else Tagger
+        assert cls.load(tmp_path / "base.isg").theta_.tobytes() == made.theta_.tobytes()

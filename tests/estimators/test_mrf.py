@@ -9,8 +9,10 @@ from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, cross_val_score
 
 import isinglass as ig
+from isinglass.estimators import load, notes_of
 from isinglass.gradients import rule
 from isinglass.inference.algorithm import make as make_algorithm
+from isinglass.io import read_arrays, write_arrays
 from isinglass.learning.markov import MarkovObjective, Samples
 from isinglass.models import CliqueTerm, IndicatorTerm, Model, table_model
 from isinglass.testing import random_potentials
@@ -189,6 +191,83 @@ def test_it_is_a_citizen_of_scikit_learn():
     again = clone(mrf).set_params(warm_start=True).fit(X)
     n_iter = again.n_iter_
     assert again.fit(X).n_iter_ < n_iter
+
+
+def test_any_number_of_threads_gives_the_same_bits(monkeypatch):
+    monkeypatch.setattr("os.cpu_count", lambda: 3)
+    graph = ig.grid_graph(4, 4, 2)
+    X = data(graph, 60, missing=0.1)
+    options = {"inference": "bp", "iterations": 5, "gradient": "unrolled", "l2": 0.1, "max_iter": 5}
+    with pytest.warns(ig.ConvergenceWarning, match="raise max_iter"):
+        one, two, many = (ig.MRF(graph, n_jobs=n, **options).fit(X) for n in (None, 2, -1))
+    assert one.theta_.tobytes() == two.theta_.tobytes() == many.theta_.tobytes()
+    assert_array_equal(one.score_samples(X), many.score_samples(X))
+    for wrong in (0, -2, 1.5, "all", True):
+        with pytest.raises(ig.InputError, match=r"n_jobs: expected .*or -1 for all processors"):
+            ig.MRF(graph, n_jobs=wrong).fit(X)
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"method": "pseudo"}, {"tied": True, "inference": ig.BeliefPropagation(tol=1e-9)}]
+)
+def test_a_loaded_estimator_is_the_one_that_was_saved(options, tmp_path):
+    X = data(RING, 60, missing=0.1)
+    mrf = ig.MRF(RING, l2=0.1, **options).fit(X)
+    mrf.save(tmp_path / "a.isg", notes={"from": "samples"})
+    again = ig.MRF.load(tmp_path / "a.isg")
+    assert isinstance(load(tmp_path / "a.isg"), ig.MRF)
+    assert notes_of(tmp_path / "a.isg") == {"from": "samples"}
+    assert [list(s) for s in again.graph.scopes] == [list(s) for s in RING.scopes]
+    assert again.theta_.tobytes() == mrf.theta_.tobytes()
+    assert again.history_ == mrf.history_
+    assert again.terms_ == mrf.terms_
+    assert_array_equal(again.score_samples(X), mrf.score_samples(X))
+    assert_array_equal(again.sample(5, random_state=0), mrf.sample(5, random_state=0))
+    assert again.set_params(warm_start=True).fit(X).n_iter_ <= mrf.n_iter_
+
+
+FORGED = {
+    "no graph": lambda m, a: a.pop("cards"),
+    "odd scopes": lambda m, a: a.update(scopes=a["scopes"] + 9),
+    "odd starts": lambda m, a: a.update({"scope-starts": a["scope-starts"][::-1].copy()}),
+    "a graph as a parameter": lambda m, a: m["parameters"].update(graph=1),
+    "another method": lambda m, a: m["parameters"].update(method="ipf"),
+    "short theta": lambda m, a: a.update(theta=np.zeros(3)),
+    "odd terms": lambda m, a: m.update(terms=[1, "2"]),
+}
+
+
+@pytest.mark.parametrize("name", FORGED)
+def test_forged_files_are_refused(name, tmp_path):
+    path = tmp_path / "a.isg"
+    ig.MRF(RING, l2=0.1).fit(data(RING, 20)).save(path)
+    file = read_arrays(path)
+    metadata, arrays = dict(file.metadata), dict(file.arrays)
+    FORGED[name](metadata, arrays)
+    write_arrays(path, arrays, schema="mrf", metadata=metadata)
+    with pytest.raises(ig.FileFormatError):
+        ig.MRF.load(path)
+
+
+def test_a_model_is_not_saved(tmp_path):
+    mrf = ig.MRF(table_model(RING), l2=0.1).fit(data(RING, 20))
+    with pytest.raises(ig.InputError, match="graph: expected a FactorGraph, which a safe file can hold"):
+        mrf.save(tmp_path / "a.isg")
+
+
+def test_training_goes_on_from_a_checkpoint(tmp_path):
+    X = data(RING, 60)
+    whole = ig.MRF(RING, l2=0.01).fit(X)
+    half = {"l2": 0.01, "checkpoint": tmp_path / "run.npz"}
+    ig.MRF(RING, callback=lambda p: p.iteration == 3, **half).fit(X)
+    again = ig.MRF(RING, **half).fit(X)
+    assert again.theta_.tobytes() == whole.theta_.tobytes()
+    assert again.history_ == whole.history_
+    assert [epoch.iteration for epoch in whole.history_] == list(range(1, whole.n_iter_ + 1))
+    assert all(epoch.converged for epoch in whole.history_)
+    for other, samples in ((ig.MRF(RING, **{**half, "l2": 0.02}), X), (ig.MRF(RING, **half), X[:-1])):
+        with pytest.raises(ig.InputError, match="checkpoint: expected a checkpoint of this problem"):
+            other.fit(samples)
 
 
 def test_samples_and_progress():

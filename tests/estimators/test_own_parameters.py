@@ -61,7 +61,7 @@ def test_a_warm_start_repeats_the_shared_parameters(kind):
     crf = make(warm_start=True, max_iter=1, **OWN)
     crf.theta_ = theta
     problem = crf._problem(choices_of(crf), X, Y)
-    assert_array_equal(start_of(problem, crf._known(problem.data.model), 0), np.tile(theta, 3))
+    assert_array_equal(start_of(problem, crf._warm_start(problem), 0), np.tile(theta, 3))
     with pytest.raises(ig.InputError, match="warm_start: expected the same shapes of parameters as before"):
         shared.set_params(own_parameters=False, callback=None).fit(X, Y)
 

@@ -5,7 +5,7 @@ import pytest
 from estimator_helpers import graph, graphs, grid, images
 
 import isinglass as ig
-from isinglass.estimators import base
+from isinglass.estimators import estimator
 from isinglass.learning.optimizers import Lbfgs, OwlQn
 
 X, Y = images()
@@ -152,7 +152,7 @@ def test_wrong_input_is_refused_before_any_work(name, monkeypatch):
     def work(*_):
         raise AssertionError("training began")
 
-    monkeypatch.setattr(base, "train_stages", work)
+    monkeypatch.setattr(estimator, "train_stages", work)
     call, argument, remedy = WRONG[name]
     with pytest.raises(ig.InputError) as caught:
         call()

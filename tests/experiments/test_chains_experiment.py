@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose
 import isinglass as ig
 from isinglass.cli.main import main
 from isinglass.experiments import chains, make
-from isinglass.experiments.statistics import holm, p_value
+from isinglass.experiments.common.statistics import holm, p_value
 from isinglass.models import chain_model
 
 

@@ -10,8 +10,7 @@ from numpy.testing import assert_allclose
 
 import isinglass as ig
 from isinglass.experiments import EXPERIMENTS, digits, make
-from isinglass.experiments.digits import NOISE, PUBLISHED, Digits, Plan, trained
-from isinglass.experiments.methods import (
+from isinglass.experiments.common.methods import (
     METHODS,
     Training,
     checked_method,
@@ -23,8 +22,9 @@ from isinglass.experiments.methods import (
     start_of,
     train,
 )
-from isinglass.experiments.selection import select
-from isinglass.experiments.statistics import mean_and_error
+from isinglass.experiments.common.selection import select
+from isinglass.experiments.common.statistics import mean_and_error
+from isinglass.experiments.digits import NOISE, PUBLISHED, Digits, Plan, trained
 
 TINY = Training(max_iter=4, tol=1e-3, most=20, grid=(1.0, 0.01))
 

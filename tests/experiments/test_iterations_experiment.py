@@ -6,7 +6,7 @@ import pytest
 import isinglass as ig
 from isinglass.cli.main import main
 from isinglass.experiments import iterations, make
-from isinglass.experiments.methods import Training, error, predict, train
+from isinglass.experiments.common.methods import Training, error, predict, train
 
 
 @pytest.fixture

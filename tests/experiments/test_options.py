@@ -7,7 +7,7 @@ import pytest
 import isinglass as ig
 from isinglass.cli.main import build_parser
 from isinglass.experiments import EXPERIMENTS, make
-from isinglass.experiments.experiment import shared
+from isinglass.experiments.common.experiment import parallel_map
 
 
 @pytest.mark.parametrize("name", EXPERIMENTS)
@@ -32,5 +32,5 @@ def test_the_command_line_passes_it_on(name, monkeypatch):
 
 
 def test_work_is_done_in_order():
-    assert list(shared(pow, [(2, 3), (3, 2)], 2)) == [8, 9]
-    assert list(shared(pow, [], 2)) == []
+    assert list(parallel_map(pow, [(2, 3), (3, 2)], 2)) == [8, 9]
+    assert list(parallel_map(pow, [], 2)) == []

@@ -96,7 +96,7 @@ def test_the_homotopy_finds_the_same_minimum():
     p = random_potentials(GRAPHS["triples"], rng, 10.0)
     weights = random_weights(p.graph, rng)
     direct, newton = ig.infer(p, ig.ConvexFreeEnergy(weights)), Newton(Problem.of(p, *weights.on(p.graph)))
-    newton.follow(0, 1e-9, 100)
+    newton.homotopy(0, 1e-9, 100)
     assert newton.converged[0]
     assert newton.rescued[0]
     assert_allclose(newton.problem.beliefs(newton.step.p, newton.step.q)[0], direct.variables.flat, atol=1e-9)

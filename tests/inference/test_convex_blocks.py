@@ -9,7 +9,7 @@ import isinglass as ig
 from isinglass.inference.free_energy.newton import Newton
 from isinglass.inference.free_energy.problem import Problem
 from isinglass.inference.free_energy.solvers.blocks import ONE, _Part, _parts, blocks
-from isinglass.inference.free_energy.solvers.others import primal
+from isinglass.inference.free_energy.solvers.primal import primal
 from isinglass.testing import random_potentials
 
 MIXED = ig.FactorGraph([2, 3, 4, 2, 3], [(0, 1), (1, 2), (2, 3), (3, 0), (1,), (4, 1), (0, 2, 3)])

@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 from io_helpers import one_line
 
 from isinglass.errors import FileFormatError
-from isinglass.io.tokens import TokenReader, shown, spans
+from isinglass.io.tokens import TokenReader, shown
+from isinglass.segments import ranges
 
 
 def numbers(text):
@@ -152,5 +153,5 @@ def test_shown_is_short_and_printable(token):
 
 
 def test_spans():
-    assert spans(np.array([3, 9, 1]), np.array([2, 0, 1])).tolist() == [3, 4, 1]
-    assert spans(np.zeros(0, np.int64), np.zeros(0, np.int64)).tolist() == []
+    assert ranges(np.array([3, 9, 1]), np.array([2, 0, 1])).tolist() == [3, 4, 1]
+    assert ranges(np.zeros(0, np.int64), np.zeros(0, np.int64)).tolist() == []

@@ -19,7 +19,7 @@ from optim_helpers import BATCHED, WHOLE, Logistic, rosenbrock, same_bits, same_
 from isinglass.errors import FileFormatError, InputError
 from isinglass.io.arrays import read_arrays, write_arrays
 from isinglass.learning.checkpoint import Journal, resume, save_checkpoint
-from isinglass.learning.optimizers import OPTIMISERS, Adam, Lbfgs, LbfgsState, OwlQn, Sgd, make_optimizer
+from isinglass.learning.optimizers import OPTIMIZERS, Adam, Lbfgs, LbfgsState, OwlQn, Sgd, make_optimizer
 from isinglass.learning.optimizers import state as state_module
 
 F = Logistic(n=33, features=7)
@@ -46,7 +46,7 @@ def test_five_and_five_make_ten(name, tmp_path):
     whole = run(made(name, 10))
     half = run(made(name, 5))
     half.state.save(tmp_path / "state.npz")
-    state = OPTIMISERS[name].state_type.load(tmp_path / "state.npz")
+    state = OPTIMIZERS[name].state_type.load(tmp_path / "state.npz")
     assert same_states(state, half.state)
     rest = run(made(name, 10), state=state)
     assert same_states(rest.state, whole.state)
@@ -212,7 +212,7 @@ def damaged(tmp_path, schema="optimiser-state", version=1, **changes):
         ({"state__gradient": [1.0]}, r"expected state.gradient with 2 entries a vector, got shape \(1,\)"),
         ({"state__steps": [1.0, 2.0]}, "expected state.steps to be a matrix"),
         ({"state__iteration": 2.0}, "expected state.iteration to be a whole number"),
-        ({"state__optimiser": "magic"}, "expected an optimiser among .* got 'magic'"),
+        ({"state__optimiser": "magic"}, "expected an optimizer among .* got 'magic'"),
         ({"option__memory": '"many"'}, "expected options of 'lbfgs', got memory: expected a whole number"),
         ({"option__memory": "{"}, "expected option.memory in JSON"),
         ({"option__speed": "3"}, "expected options of 'lbfgs', got 'option.speed'"),
@@ -277,7 +277,7 @@ def test_a_bare_state_has_no_options(tmp_path):
 def test_journal_checks_its_arguments(tmp_path):
     with pytest.raises(InputError, match="every: expected a whole number of at least 1"):
         Journal(tmp_path / "a", Lbfgs(), every=0)
-    with pytest.raises(InputError, match=r"optimiser: expected an optimiser such as .*, got str"):
+    with pytest.raises(InputError, match=r"optimiser: expected an optimizer such as .*, got str"):
         Journal(tmp_path / "a", "lbfgs")
     with pytest.raises(InputError, match="path"):
         Journal("", Lbfgs())

@@ -11,7 +11,7 @@ from optim_helpers import WHOLE, Logistic, Quadratic, proximal_gradient, rosenbr
 from scipy.optimize import minimize
 
 from isinglass.errors import InputError
-from isinglass.learning.optimizers import OPTIMISERS, Adam, Lbfgs, OwlQn, SteepestDescent, make_optimizer
+from isinglass.learning.optimizers import OPTIMIZERS, Adam, Lbfgs, OwlQn, SteepestDescent, make_optimizer
 from isinglass.learning.optimizers.curvature import Curvature
 
 TIGHT = {"tol": 1e-9, "ftol": 0.0}
@@ -302,12 +302,12 @@ def test_no_coordinates():
 
 
 def test_registry():
-    assert list(OPTIMISERS) == ["adagrad", "adam", "lbfgs", "owlqn", "sgd", "steepest"]
+    assert list(OPTIMIZERS) == ["adagrad", "adam", "lbfgs", "owlqn", "sgd", "steepest"]
     assert make_optimizer("steepest") == SteepestDescent()
     assert make_optimizer(Lbfgs(memory=3), tol=0.1) == Lbfgs(memory=3, tol=0.1)
     assert make_optimizer("owlqn", l1=[1.0, 2.0]) == OwlQn(l1=np.array([1.0, 2.0])) != OwlQn(l1=1.0)
     assert hash(OwlQn(l1=np.ones(2))) == hash(OwlQn(l1=np.ones(2)))
-    assert all(cls.name == name for name, cls in OPTIMISERS.items())
+    assert all(cls.name == name for name, cls in OPTIMIZERS.items())
 
 
 @pytest.mark.parametrize(

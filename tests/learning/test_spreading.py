@@ -4,13 +4,13 @@ import threading
 
 import pytest
 
-from isinglass.runtime.threads import Spreading
+from isinglass.runtime.threads import ThreadMap
 
 
 @pytest.mark.parametrize("threads", [1, 2, 5])
 @pytest.mark.parametrize("count", [0, 1, 2, 50])
 def test_answers_come_in_order(threads, count):
-    spread = Spreading(threads)
+    spread = ThreadMap(threads)
     for _ in range(20):
         assert spread(lambda i: i * i, [(i,) for i in range(count)]) == [i * i for i in range(count)]
 
@@ -22,7 +22,7 @@ def test_the_caller_and_a_helper_work_side_by_side():
         both.wait()
         return threading.get_ident()
 
-    assert len({threading.get_ident(), *Spreading(2)(meet, [(), ()])}) == 2
+    assert len({threading.get_ident(), *ThreadMap(2)(meet, [(), ()])}) == 2
 
 
 @pytest.mark.parametrize("threads", [1, 2, 4])
@@ -42,7 +42,7 @@ def test_the_first_error_is_raised(threads):
 
     late = threading.Event()
     with pytest.raises(ValueError, match="3"):
-        Spreading(threads)(work, [(i,) for i in range(9)])
+        ThreadMap(threads)(work, [(i,) for i in range(9)])
 
 
 def test_nothing_is_begun_after_an_error():
@@ -53,7 +53,7 @@ def test_nothing_is_begun_after_an_error():
         raise ValueError(i)
 
     with pytest.raises(ValueError, match="0"):
-        Spreading(3)(work, [(i,) for i in range(1000)])
+        ThreadMap(3)(work, [(i,) for i in range(1000)])
     assert len(done) <= 3
 
 
@@ -66,11 +66,11 @@ def test_an_interrupt_of_the_caller_comes_through():
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        Spreading(2)(work, [(), ()])
+        ThreadMap(2)(work, [(), ()])
 
 
 def test_a_busy_pool_is_not_waited_for():
-    spread = Spreading(2)
+    spread = ThreadMap(2)
 
     def outer(i):
         return sum(spread(lambda j: 10 * i + j, [(j,) for j in range(3)]))  # one helper, and it is here

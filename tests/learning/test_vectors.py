@@ -22,7 +22,7 @@ from isinglass.learning.optimizers.vectors import (
     scaled,
     threads_of,
 )
-from isinglass.runtime.threads import Spreading
+from isinglass.runtime.threads import ThreadMap
 
 PIECE = 2**15
 SIZES = [0, 1, 1000, PIECE, PIECE + 1, 3 * PIECE, 5 * PIECE + 777]
@@ -32,7 +32,7 @@ class Lender:
     """Something that has threads."""
 
     def __init__(self, threads):
-        self.spread = Spreading(threads)
+        self.spread = ThreadMap(threads)
 
 
 def vectors(n, count=3):
@@ -101,7 +101,7 @@ def test_weights_that_are_one_number():
 
 
 def test_nobody_lends_threads_after_the_end():
-    class Refusing(Spreading):
+    class Refusing(ThreadMap):
         def __call__(self, function, arguments):
             raise AssertionError("asked")
 

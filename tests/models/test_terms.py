@@ -9,7 +9,7 @@ from scipy import sparse
 
 import isinglass as ig
 from isinglass.models import CallableTerm, CliqueTerm, EdgeTerm, IndicatorTerm, NodeTerm, SharedTerm
-from isinglass.models.placement import Block, Spread, place, selection
+from isinglass.models.placement import SliceMap, SparseMap, place, selection
 from isinglass.models.products import times
 
 
@@ -165,7 +165,13 @@ def test_tables_are_numbered_term_by_term():
 
 def test_selections_by_slices_and_by_a_matrix():
     rng = np.random.default_rng(0)
-    for chosen, kind in ([0, 1, 2], Block), ([-1, 1, 2], Block), ([1, 1, 0], Spread), ([-1, -1], Block), ([], Block):
+    for chosen, kind in (
+        ([0, 1, 2], SliceMap),
+        ([-1, 1, 2], SliceMap),
+        ([1, 1, 0], SparseMap),
+        ([-1, -1], SliceMap),
+        ([], SliceMap),
+    ):
         found = selection(np.array(chosen, int), 3)
         assert isinstance(found, kind)
         tables, bars = complex_normal(rng, (3, 2)), complex_normal(rng, (len(chosen), 2))

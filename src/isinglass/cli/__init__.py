@@ -1,1 +1,1 @@
-"""The command line: ``isinglass infer``, ``convert``, ``info``, ``demo``, ``algorithms`` and ``warmup``."""
+"""The command ``isinglass``: one module for each subcommand, and what they share."""

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
 
-from isinglass.cli.options import add_command
+from isinglass.cli.options import Commands, add_command
 from isinglass.cli.report import print_table
 
 _SUMMARY = "list the inference algorithms and what each promises"
@@ -13,7 +12,7 @@ _TEXT = """List the inference algorithms: where each is exact, what its log Z is
 and whether it finds a most probable assignment (MAP), draws samples, gives joint beliefs of any variables."""
 
 
-def add_parser(commands: argparse._SubParsersAction[Any]) -> None:
+def add_parser(commands: Commands) -> None:
     """Add the command to the parser."""
     add_command(commands, "algorithms", run, _SUMMARY, _TEXT, "  isinglass algorithms")
 

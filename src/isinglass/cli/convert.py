@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
 
-from isinglass.cli.options import add_command, add_evidence, add_quiet
+from isinglass.cli.options import Commands, add_command, add_evidence, add_quiet
 from isinglass.cli.report import check_writable, say
 from isinglass.errors import InputError
 
@@ -17,7 +16,7 @@ _EXAMPLES = """  isinglass convert model.fg model.uai.gz
   isinglass convert model.uai model.fg --drop-evidence"""
 
 
-def add_parser(commands: argparse._SubParsersAction[Any]) -> None:
+def add_parser(commands: Commands) -> None:
     """Add the command to the parser."""
     parser = add_command(commands, "convert", run, _SUMMARY, _TEXT, _EXAMPLES)
     parser.add_argument("source", metavar="IN", help="the model to read")
@@ -45,7 +44,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _check_room(target: str, observed: int) -> None:
-    """Say on the command line's terms that .fg holds no evidence."""
+    """Refuse evidence for .fg, in the words of the command line."""
     if observed and target.lower().removesuffix(".gz").endswith(".fg"):
         got = f"{observed} observed variables"
         raise InputError("OUT", "no evidence, which .fg cannot hold", got, "add --drop-evidence, or write .uai")

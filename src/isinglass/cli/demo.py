@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import argparse
 import os
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from isinglass.cli.options import add_command, add_quiet
+from isinglass.cli.options import Commands, add_command, add_quiet
 from isinglass.cli.report import one_line, print_table, progress_on_stderr, require_stdout, to_stdout
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ minute."""
 _COLUMNS = ["method", "pixel error", "l2", "seconds"]
 
 
-def add_parser(commands: argparse._SubParsersAction[Any]) -> None:
+def add_parser(commands: Commands) -> None:
     """Add the command to the parser."""
     parser = add_command(commands, "demo", run, _SUMMARY, _TEXT, "  isinglass demo\n  isinglass demo --out pictures")
     parser.add_argument(
@@ -60,7 +60,7 @@ def _pictures(demo: Demo, folder: str) -> list[str]:
     figure = panel([images for _, images in demo.columns], [title for title, _ in demo.columns])
     figure.savefig(picture)
     table = Table(_COLUMNS, [[row.method, row.error, _penalty(row.l2), row.seconds] for row in demo.rows])
-    parts: list[tuple[str, list[Any]]] = [
+    parts: list[tuple[str, list[object]]] = [
         ("Errors", [demo.note, table]),
         ("Truth, input, and the marginal probability of ink", [figure]),
     ]

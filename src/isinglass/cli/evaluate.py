@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import argparse
 import re
-from typing import Any
+from typing import TYPE_CHECKING
 
 from isinglass.cli.fit import opened
-from isinglass.cli.options import add_command, add_json
+from isinglass.cli.options import Commands, add_command, add_json
 from isinglass.cli.report import json_text, print_table, to_stdout
 from isinglass.errors import InputError
+
+if TYPE_CHECKING:
+    from isinglass.cli.examples import Label
+    from isinglass.typing import JsonObject
 
 _SUMMARY = "compare the predictions of a model with labels"
 _TEXT = """Predict labels of examples, and compare them with those in the data: the share of labels that are right; for
@@ -20,7 +24,7 @@ _EXAMPLES = """  isinglass evaluate chunk.isg test.txt
   isinglass evaluate digits.isg test.npz --json"""
 
 
-def add_parser(commands: argparse._SubParsersAction[Any]) -> None:
+def add_parser(commands: Commands) -> None:
     """Add the command to the parser."""
     parser = add_command(commands, "evaluate", run, _SUMMARY, _TEXT, _EXAMPLES)
     parser.add_argument("model", metavar="MODEL", help="a model that `isinglass fit` wrote")
@@ -30,14 +34,15 @@ def add_parser(commands: argparse._SubParsersAction[Any]) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Read, label, compare."""
-    from isinglass.cli.examples import read_examples
+    from isinglass.cli.examples import Sentences, read_examples
 
     crf, recipe, width = opened(arguments.model)
     data = read_examples(arguments.data, recipe, labelled=True, width=width)
     predicted = crf.predict(data.X)
+    assert data.Y is not None
     truth, found = data.flat(data.Y), data.flat(predicted)
-    scores: dict[str, Any] = _shares(truth, found)
-    if recipe.estimator == "chain":
+    scores: JsonObject = _shares(truth, found)
+    if isinstance(data, Sentences) and data.Y is not None:
         scores |= _of_sequences(data.Y, predicted)
     if arguments.json:
         to_stdout(json_text(scores))
@@ -46,7 +51,7 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _shares(truth: list[Any], found: list[Any]) -> dict[str, Any]:
+def _shares(truth: list[Label], found: list[Label]) -> JsonObject:
     """Return the share of labels that are right, and that among each label."""
     pairs = [(a, b) for a, b in zip(truth, found, strict=True) if a is not None and a != -1]
     if not pairs:
@@ -60,11 +65,11 @@ def _shares(truth: list[Any], found: list[Any]) -> dict[str, Any]:
     return {"labels": len(pairs), "accuracy": sum(a == b for a, b in pairs) / len(pairs), "by_label": labels}
 
 
-def _of_sequences(truth: list[list[str | None]], found: list[list[str]]) -> dict[str, Any]:
+def _of_sequences(truth: list[list[str | None]], found: list[list[str]]) -> JsonObject:
     """Return the share of sequences without a mistake, and scores of spans, where all labels are observed."""
     from isinglass.metrics import sequence_accuracy, span_scores
 
-    scores: dict[str, Any] = {"sequences": len(truth), "sequence_accuracy": sequence_accuracy(truth, found)}
+    scores: JsonObject = {"sequences": len(truth), "sequence_accuracy": sequence_accuracy(truth, found)}
     known = [[label for label in one if label is not None] for one in truth]
     if known == truth and all(re.fullmatch(r"O|[BI](-.*)?", label) for one in (*known, *found) for label in one):
         spans = span_scores(known, found)
@@ -77,7 +82,7 @@ def _of_sequences(truth: list[list[str | None]], found: list[list[str]]) -> dict
     return scores
 
 
-def _print(scores: dict[str, Any]) -> None:
+def _print(scores: JsonObject) -> None:
     title = f"{scores['accuracy']:.4%} of {scores['labels']} labels are right"
     if "sequences" in scores:
         title += f"; {scores['sequence_accuracy']:.4%} of {scores['sequences']} sequences are without a mistake"

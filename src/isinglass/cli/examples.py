@@ -13,7 +13,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from io import BytesIO
-from typing import Any
 
 import numpy as np
 
@@ -24,23 +23,26 @@ from isinglass.features.windows import Window, window_attributes
 from isinglass.io import read_npz
 from isinglass.io.conll import Sentence, read_conll
 from isinglass.io.files import PathLike, shown_path
-from isinglass.typing import Array
+from isinglass.typing import Array, JsonObject
 
 UNOBSERVED = "-1"
+Label = str | int | None
+Labels = Sequence[Sequence[Label]] | Sequence[Array] | Array
+Marginals = Sequence[Array] | Array | None
 
 
 class Examples(ABC):
     """Examples, with their labels if they have some."""
 
-    X: Any
-    Y: Any
+    X: Sequence[object] | Array
+    Y: Labels | None
 
     @abstractmethod
-    def flat(self, labels: Any) -> list[Any]:
+    def flat(self, labels: Labels) -> list[Label]:
         """Return labels of all examples one after the other."""
 
     @abstractmethod
-    def written(self, labels: Any, marginals: Any, classes: Sequence[Any]) -> bytes:
+    def written(self, labels: Labels, marginals: Marginals, classes: Sequence[object]) -> bytes:
         """Return a file with predictions."""
 
 
@@ -76,11 +78,11 @@ class Sentences(Examples):
         """How many columns there are."""
         return len(self.rows[0][0]) if self.rows else 0
 
-    def flat(self, labels: Any) -> list[Any]:
+    def flat(self, labels: Labels) -> list[Label]:
         """Return labels of all tokens."""
         return [label for sequence in labels for label in sequence]
 
-    def written(self, labels: Any, marginals: Any, classes: Sequence[Any]) -> bytes:
+    def written(self, labels: Labels, marginals: Marginals, classes: Sequence[object]) -> bytes:
         """Return the rows with the label, and its probability if there are marginals, as further columns."""
         place = {label: k for k, label in enumerate(classes)}
         lines = []
@@ -138,11 +140,11 @@ class Images(Examples):
     X: Array
     Y: Array | None
 
-    def flat(self, labels: Any) -> list[Any]:
+    def flat(self, labels: Labels) -> list[Label]:
         """Return labels of all pixels."""
         return np.asarray(labels).ravel().tolist()
 
-    def written(self, labels: Any, marginals: Any, classes: Sequence[Any]) -> bytes:
+    def written(self, labels: Labels, marginals: Marginals, classes: Sequence[object]) -> bytes:
         """Return an .npz file with labels, and marginals if there are some."""
         return _npz({"labels": labels} | ({} if marginals is None else {"marginals": marginals}))
 
@@ -154,17 +156,18 @@ class Graphs(Examples):
     X: list[tuple[Array, ...]]
     Y: list[Array] | None
 
-    def flat(self, labels: Any) -> list[Any]:
+    def flat(self, labels: Labels) -> list[Label]:
         """Return labels of all nodes."""
         return [label for one in labels for label in np.asarray(one).tolist()]
 
-    def written(self, labels: Any, marginals: Any, classes: Sequence[Any]) -> bytes:
+    def written(self, labels: Labels, marginals: Marginals, classes: Sequence[object]) -> bytes:
         """Return an .npz file with the labels of all nodes, and marginals if there are some."""
-        arrays = {"labels": np.concatenate(labels), "node_counts": np.array([len(one) for one in labels])}
+        parts = [np.asarray(one) for one in labels]
+        arrays = {"labels": np.concatenate(parts), "node_counts": np.array([len(one) for one in parts])}
         return _npz(arrays | ({} if marginals is None else {"marginals": np.concatenate(marginals)}))
 
 
-def _npz(arrays: dict[str, Any]) -> bytes:
+def _npz(arrays: JsonObject) -> bytes:
     buffer = BytesIO()
     np.savez_compressed(buffer, **arrays)
     return buffer.getvalue()

@@ -6,7 +6,7 @@ import argparse
 import time
 from typing import Any
 
-from isinglass.cli.options import add_command, add_quiet
+from isinglass.cli.options import Commands, add_command, add_quiet
 from isinglass.cli.report import check_writable, print_table, progress_on_stderr, say
 from isinglass.errors import InputError
 
@@ -38,7 +38,7 @@ _EXAMPLES = """  isinglass fit chunk.toml train.txt --model chunk.isg
   isinglass fit digits.toml train.npz --model digits.isg --checkpoint digits.run --jobs 2"""
 
 
-def add_parser(commands: argparse._SubParsersAction[Any]) -> None:
+def add_parser(commands: Commands) -> None:
     """Add the command to the parser."""
     parser = add_command(commands, "fit", run, _SUMMARY, _TEXT, _EXAMPLES)
     parser.add_argument("config", metavar="CONFIG", help="the recipe, a TOML file")

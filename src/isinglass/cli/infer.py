@@ -6,15 +6,16 @@ import argparse
 import math
 import time
 from dataclasses import asdict, dataclass, fields
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from isinglass.cli.options import add_command, add_json, add_model, add_quiet, memory_bytes
+from isinglass.cli.options import Commands, add_command, add_json, add_model, add_quiet, memory_bytes
 from isinglass.cli.report import Silence, check_writable, emit, json_text, progress_on_stderr, say
 from isinglass.errors import InputError
 
 if TYPE_CHECKING:
     from isinglass.inference import Algorithm, Assignment, Info, Result
     from isinglass.potentials import Potentials
+    from isinglass.typing import JsonObject
 
 _LOG_10 = math.log(10.0)
 _SUMMARY = "compute log Z (PR), marginals (MAR) or a most probable assignment (MAP)"
@@ -35,7 +36,7 @@ class Answer:
     """A result as text in its UAI format, as fields for JSON, and as a line for people."""
 
     text: str
-    fields: dict[str, Any]
+    fields: JsonObject
     line: str
 
 
@@ -48,7 +49,7 @@ _ITERATIVE = (
 )
 
 
-def add_parser(commands: argparse._SubParsersAction[Any]) -> None:
+def add_parser(commands: Commands) -> None:
     """Add the command to the parser."""
     parser = add_command(commands, "infer", run, _SUMMARY, _TEXT, _EXAMPLES)
     add_model(parser)
@@ -71,6 +72,12 @@ def add_parser(commands: argparse._SubParsersAction[Any]) -> None:
         metavar="N",
         help="exact: repeat the search for an elimination order so often (default: up to 5 on hard models)",
     )
+    parser.add_argument(
+        "--random-state",
+        type=int,
+        metavar="N",
+        help="algorithms that draw random numbers: their seed (default: that of the algorithm; see its class)",
+    )
     for flag, kind, metavar, text in _ITERATIVE:
         parser.add_argument(flag, type=kind, metavar=metavar, help=f"iterative algorithms: {text}")
     parser.add_argument("--out", metavar="FILE", help="where to write the result; .gz compresses (default: stdout)")
@@ -87,8 +94,8 @@ def run(arguments: argparse.Namespace) -> int:
     check_writable(arguments.out, arguments.model, arguments.evidence)
     potentials = read_model(arguments.model, arguments.evidence)
     options = _memory_options(algorithm, limit, potentials) | _iterative_options(algorithm, arguments)
-    if arguments.restarts is not None:
-        options["restarts"] = arguments.restarts
+    given = {"restarts": arguments.restarts, "random_state": arguments.random_state}
+    options |= {option: value for option, value in given.items() if value is not None}
     answer_to = _most_probable if arguments.task == "MAP" else _beliefs
     bounded = algorithm is None or not algorithm.facts.iterative or arguments.iterations is not None
     with progress_on_stderr(arguments.quiet, bounded) as progress:
@@ -111,7 +118,7 @@ def _algorithm(name: str | None, task: str) -> type[Algorithm] | None:
         return None
     able = [other for other, cls in ALGORITHMS.items() if _serves(cls, task)]
     if ALGORITHMS[name].name not in able:
-        does = "finds a most probable assignment" if task == "MAP" else "sums over assignments"
+        does = {"MAP": "finds a most probable assignment", "PR": "finds log Z", "MAR": "finds marginals"}[task]
         expected = f"one that {does}, for --task {task} ({', '.join(map(repr, able))})"
         raise InputError("--algorithm", expected, repr(name))
     return ALGORITHMS[name]
@@ -119,10 +126,12 @@ def _algorithm(name: str | None, task: str) -> type[Algorithm] | None:
 
 def _serves(cls: type[Algorithm], task: str) -> bool:
     """Tell whether an algorithm has an answer to the task; max-marginals are neither log Z nor marginals."""
-    return bool(cls.facts.maximises) if task == "MAP" else cls.facts.semiring == "sum"
+    if task == "MAP":
+        return bool(cls.facts.maximises)
+    return cls.facts.semiring == "sum" and (task == "MAR" or cls.facts.log_z)
 
 
-def _memory_options(algorithm: type[Algorithm] | None, limit: int | None, potentials: Potentials) -> dict[str, Any]:
+def _memory_options(algorithm: type[Algorithm] | None, limit: int | None, potentials: Potentials) -> JsonObject:
     """Pass the limit to an algorithm that takes one; compare it with the cost of one that does not."""
     from isinglass.runtime.memory import require_memory
     from isinglass.validation import bytes_text
@@ -136,7 +145,7 @@ def _memory_options(algorithm: type[Algorithm] | None, limit: int | None, potent
     return {}
 
 
-def _iterative_options(algorithm: type[Algorithm] | None, arguments: argparse.Namespace) -> dict[str, Any]:
+def _iterative_options(algorithm: type[Algorithm] | None, arguments: argparse.Namespace) -> JsonObject:
     """Collect what was given for iterative algorithms; refuse it for others."""
     given = {flag: getattr(arguments, flag[2:].replace("-", "_")) for flag, *_ in _ITERATIVE}
     chosen = {flag: value for flag, value in given.items() if value is not None}
@@ -150,7 +159,7 @@ def _iterative_options(algorithm: type[Algorithm] | None, arguments: argparse.Na
 
 
 def _beliefs(
-    potentials: Potentials, algorithm: type[Algorithm] | None, task: str, options: dict[str, Any], progress: Silence
+    potentials: Potentials, algorithm: type[Algorithm] | None, task: str, options: JsonObject, progress: Silence
 ) -> Answer:
     """Compute log Z and, for MAR, give the marginals too."""
     from isinglass.inference import infer
@@ -158,7 +167,7 @@ def _beliefs(
 
     name = None if algorithm is None else algorithm.name
     result = infer(potentials, name, progress=progress, **options)
-    values: dict[str, Any] = {"log_z": result.log_z, "log10_z": result.log_z / _LOG_10}
+    values: JsonObject = {"log_z": result.log_z, "log10_z": result.log_z / _LOG_10}
     values |= asdict(result.info) | _cost(result.info.algorithm, potentials, options)
     if task == "PR":
         text = pr_text(result.log_z) if math.isfinite(result.log_z) else ""
@@ -168,7 +177,7 @@ def _beliefs(
 
 
 def _most_probable(
-    potentials: Potentials, algorithm: type[Algorithm] | None, task: str, options: dict[str, Any], progress: Silence
+    potentials: Potentials, algorithm: type[Algorithm] | None, task: str, options: JsonObject, progress: Silence
 ) -> Answer:
     """Maximise."""
     from isinglass.inference import map_assignment
@@ -195,24 +204,30 @@ def _most_probable(
     return Answer(map_text(found.states), values | _cost(name, potentials, options), line)
 
 
-def _belief_line(result: Result, options: dict[str, Any]) -> str:
+def _belief_line(result: Result, options: JsonObject) -> str:
+    from isinglass.inference import ALGORITHMS
+
     info = result.info
     bound = {"exact": "exact", "upper": "an upper bound", "lower": "a lower bound"}.get(info.bound or "", "no bound")
+    if info.stderr is not None:
+        bound = f"standard error {info.stderr:.2g}"
+    log_z = f"log Z = {result.log_z:.9g} (log10 Z = {result.log_z / _LOG_10:.9g}), {bound}; "
     return (
-        f"{info.algorithm}: log Z = {result.log_z:.9g} (log10 Z = {result.log_z / _LOG_10:.9g}), {bound}; "
+        f"{info.algorithm}: {log_z if ALGORITHMS[info.algorithm].facts.log_z else ''}"
         f"{_convergence(info)}{_cost_text(info.algorithm, result.potentials, options)}; {info.seconds:.3g} s"
     )
 
 
 def _convergence(info: Info) -> str:
-    """Say whether an iterative algorithm reached its tolerance; the others say nothing."""
+    """Say whether an iterative or stochastic algorithm converged; the others say nothing."""
     from isinglass.inference import ALGORITHMS
 
-    if not ALGORITHMS[info.algorithm].facts.iterative:
+    facts = ALGORITHMS[info.algorithm].facts
+    if not (facts.iterative or facts.stochastic):
         return ""
     verdict = "converged" if info.converged else "NOT converged"
     count = f"{info.iterations} iteration{'' if info.iterations == 1 else 's'}"
-    return f"{verdict} after {count}, residual {info.residual:.2g}; "
+    return f"{verdict} after {count}, {'standard error' if facts.stochastic else 'residual'} {info.residual:.2g}; "
 
 
 def _score_line(name: str, found: Assignment, cost: str, seconds: float) -> str:
@@ -221,14 +236,14 @@ def _score_line(name: str, found: Assignment, cost: str, seconds: float) -> str:
     return f"{name}: score = {found.score:.9g} (log10 {found.score / _LOG_10:.9g}), {proof}; {cost}; {seconds:.3g} s"
 
 
-def _cost(name: str, potentials: Potentials, options: dict[str, Any]) -> dict[str, Any]:
+def _cost(name: str, potentials: Potentials, options: JsonObject) -> JsonObject:
     from isinglass.inference.algorithm import make
 
     cost = make(name, options).cost(potentials)
     return {"bytes": cost.bytes, "steps": cost.steps}
 
 
-def _cost_text(name: str, potentials: Potentials, options: dict[str, Any]) -> str:
+def _cost_text(name: str, potentials: Potentials, options: JsonObject) -> str:
     from isinglass.inference.algorithm import make
 
     return make(name, options).cost(potentials).text

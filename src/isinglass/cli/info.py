@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import argparse
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from isinglass.cli.options import add_command, add_json, add_model
+from isinglass.cli.options import Commands, add_command, add_json, add_model
 from isinglass.cli.report import json_text, print_table, to_stdout
 
 if TYPE_CHECKING:
-    from isinglass.inference import Cost
+    from isinglass.inference import Algorithm, Cost
     from isinglass.potentials import Potentials
+    from isinglass.typing import JsonObject
 
 _SUMMARY = "say what a model is and what inference would cost"
 _TEXT = """Describe a model: variables, factors, zeros, evidence, structure, the width of the elimination order that
@@ -20,7 +21,7 @@ _EXAMPLES = """  isinglass info model.uai
   isinglass info model.uai.gz --evidence model.uai.evid --json"""
 
 
-def add_parser(commands: argparse._SubParsersAction[Any]) -> None:
+def add_parser(commands: Commands) -> None:
     """Add the command to the parser."""
     parser = add_command(commands, "info", run, _SUMMARY, _TEXT, _EXAMPLES)
     add_model(parser)
@@ -40,7 +41,7 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def describe_model(potentials: Potentials) -> dict[str, Any]:
+def describe_model(potentials: Potentials) -> JsonObject:
     """Gather the facts about a model.
 
     Examples
@@ -65,11 +66,11 @@ def describe_model(potentials: Potentials) -> dict[str, Any]:
     }
 
 
-def _factors(potentials: Potentials) -> list[dict[str, Any]]:
+def _factors(potentials: Potentials) -> list[JsonObject]:
     """Count factors, entries and zeros for each shape of table."""
     import numpy as np
 
-    rows: dict[tuple[int, ...], dict[str, Any]] = {}
+    rows: dict[tuple[int, ...], JsonObject] = {}
     for group, tables, ids in zip(potentials.graph.groups, potentials.groups, potentials.table_ids, strict=True):
         zeros = np.isneginf(tables.real).reshape(len(tables), group.table_size).sum(axis=1)
         empty = {"shape": list(group.shape), "arity": group.arity, "factors": 0, "entries": 0, "zeros": 0}
@@ -80,7 +81,7 @@ def _factors(potentials: Potentials) -> list[dict[str, Any]]:
     return sorted((r for r in rows.values() if r["factors"]), key=lambda r: (r["arity"], r["shape"]))
 
 
-def _elimination(potentials: Potentials) -> dict[str, Any]:
+def _elimination(potentials: Potentials) -> JsonObject:
     from isinglass.graph import elimination_order
 
     order = elimination_order(potentials.graph, clamped=tuple(potentials.evidence))
@@ -92,7 +93,7 @@ def _elimination(potentials: Potentials) -> dict[str, Any]:
     }
 
 
-def _algorithms(potentials: Potentials) -> dict[str, Any]:
+def _algorithms(potentials: Potentials) -> JsonObject:
     from isinglass.inference import ALGORITHMS
     from isinglass.runtime.memory import available_memory, memory_limit_bytes
 
@@ -104,7 +105,7 @@ def _algorithms(potentials: Potentials) -> dict[str, Any]:
     return {"memory_available": available_memory(), "memory_limit": limit, "algorithms": rows}
 
 
-def _cost(algorithm: Any, potentials: Potentials) -> Cost:
+def _cost(algorithm: Algorithm, potentials: Potentials) -> Cost:
     """Ask for the cost; one that no double can hold is infinite."""
     from isinglass.inference import Cost
 
@@ -115,7 +116,7 @@ def _cost(algorithm: Any, potentials: Potentials) -> Cost:
     return cost
 
 
-def _print(facts: dict[str, Any]) -> None:
+def _print(facts: JsonObject) -> None:
     print_table(facts["model"], ["", ""], _structure_rows(facts), left=2)
     columns = ["arity", "factors", "tables", "entries", "zeros"]
     print_table("Factors", columns, _arity_rows(facts["factors"]), left=0)
@@ -123,7 +124,7 @@ def _print(facts: dict[str, Any]) -> None:
     print_table("Algorithms", ["name", "needs", "fits"], rows, left=3, caption=_memory_line(facts))
 
 
-def _structure_rows(facts: dict[str, Any]) -> list[list[object]]:
+def _structure_rows(facts: JsonObject) -> list[list[object]]:
     states, more = facts["states"], "" if facts["order_complete"] else "more than "
     largest = f"{more}{facts['largest_table_entries']:.6g} entries"
     return [
@@ -138,7 +139,7 @@ def _structure_rows(facts: dict[str, Any]) -> list[list[object]]:
     ]
 
 
-def _arity_rows(factors: list[dict[str, Any]]) -> list[list[object]]:
+def _arity_rows(factors: list[JsonObject]) -> list[list[object]]:
     """Sum the shapes up by arity."""
     rows: list[list[object]] = []
     for arity in sorted({f["arity"] for f in factors}):
@@ -150,7 +151,7 @@ def _arity_rows(factors: list[dict[str, Any]]) -> list[list[object]]:
     return rows
 
 
-def _memory_line(facts: dict[str, Any]) -> str:
+def _memory_line(facts: JsonObject) -> str:
     from isinglass.validation import bytes_text
 
     free, limit = bytes_text(facts["memory_available"]), bytes_text(facts["memory_limit"])

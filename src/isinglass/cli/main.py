@@ -1,7 +1,7 @@
 """The entry point: put the parser together, run a command, turn mistakes into one line and an exit code.
 
 Exit codes: 0 done; 2 a mistake in the arguments or files, work that does not fit, or a result that could not be
-written; 130 interrupted; 141 whoever read the output has left. Anything else that goes wrong is a bug and shows its
+written; 130 interrupted; 141 the reader of the output closed it. Anything else that goes wrong is a bug and shows its
 traceback.
 """
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeAlias
 
 from isinglass.cli.report import to_stdout
 from isinglass.errors import InputError, IsinglassError
 
 Run = Callable[[argparse.Namespace], int]
+Commands: TypeAlias = "argparse._SubParsersAction[Parser]"
 
 
 class UsageError(IsinglassError):
@@ -27,14 +28,12 @@ class Parser(argparse.ArgumentParser):
         """Raise instead of printing the usage and leaving the process."""
         raise UsageError(f"{message} (see: {self.prog} --help)")
 
-    def _print_message(self, message: str, file: Any = None) -> None:
+    def _print_message(self, message: str, file: object = None) -> None:
         """Print help and versions, which argparse would drop without a word where that fails."""
         to_stdout(message)
 
 
-def add_command(
-    commands: argparse._SubParsersAction[Any], name: str, run: Run, summary: str, text: str, examples: str
-) -> Parser:
+def add_command(commands: Commands, name: str, run: Run, summary: str, text: str, examples: str) -> Parser:
     """Add a command with its help; `run` is called with the parsed arguments."""
     parser: Parser = commands.add_parser(
         name, help=summary, description=text, epilog=f"examples:\n{examples}" if examples else None

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
 
 from isinglass.cli.fit import opened
-from isinglass.cli.options import UsageError, add_command
+from isinglass.cli.options import Commands, UsageError, add_command
 from isinglass.cli.report import check_writable, emit
 
 _SUMMARY = "label examples with a fitted model"
@@ -18,7 +17,7 @@ _EXAMPLES = """  isinglass predict chunk.isg test.txt > labelled.txt
   isinglass predict digits.isg test.npz --marginals --out beliefs.npz"""
 
 
-def add_parser(commands: argparse._SubParsersAction[Any]) -> None:
+def add_parser(commands: Commands) -> None:
     """Add the command to the parser."""
     parser = add_command(commands, "predict", run, _SUMMARY, _TEXT, _EXAMPLES)
     parser.add_argument("model", metavar="MODEL", help="a model that `isinglass fit` wrote")

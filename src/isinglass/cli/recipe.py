@@ -12,6 +12,7 @@ from isinglass.errors import FileFormatError, InputError
 
 if TYPE_CHECKING:
     from isinglass.io.files import PathLike
+    from isinglass.typing import JsonObject
 
 ESTIMATORS = ("chain", "grid", "graph")
 _NOT_HERE = ("callback", "checkpoint", "verbose", "warm_start")  # options of the command, or of no file
@@ -39,7 +40,7 @@ class Recipe:
     """
 
     estimator: str
-    options: dict[str, Any] = field(default_factory=dict)
+    options: JsonObject = field(default_factory=dict)
     label: int = -1
     separator: str | None = None
     columns: dict[str, int] = field(default_factory=dict)
@@ -62,7 +63,7 @@ class Recipe:
             raise FileFormatError(shown_path(path), None, expected, error.got, remedy) from None
 
     @classmethod
-    def of(cls, given: Mapping[str, Any]) -> Recipe:
+    def of(cls, given: Mapping[str, object]) -> Recipe:
         """Check the entries of a recipe.
 
         Examples
@@ -94,7 +95,7 @@ class Recipe:
         if self.estimator != "chain" and (self.columns or self.windows or self.separator is not None):
             raise InputError("columns, windows, separator", "none but for estimator 'chain'", "some")
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JsonObject:
         """Return what `of` makes the recipe from again."""
         return asdict(self)
 
@@ -127,7 +128,7 @@ def option_text(name: str) -> str:
     return "\n".join(kept)
 
 
-def _chosen(name: str, value: Any) -> Any:
+def _chosen(name: str, value: object) -> object:
     """Turn a table {name = ..., option = ...} into an object, also in the tables of stages."""
     if name == "stages" and isinstance(value, list):
         return [
@@ -148,7 +149,7 @@ def _chosen(name: str, value: Any) -> Any:
     return losses.make(kind, **options) if name == "loss" else make_optimizer(kind, **options)
 
 
-def _are_windows(value: Any) -> bool:
+def _are_windows(value: object) -> bool:
     if not isinstance(value, list) or not all(isinstance(window, list) and window for window in value):
         return False
     return all(type(d) is int and -20 <= d <= 20 for window in value for d in window)

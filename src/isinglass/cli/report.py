@@ -133,7 +133,7 @@ def emit(output: str | bytes, path: str | None) -> None:
         raise OSError(error.errno, error.strerror, path) from error
 
 
-def json_text(value: Any, indent: int | None = None) -> str:
+def json_text(value: object, indent: int | None = None) -> str:
     r"""Write strict JSON: what is not finite becomes null, NumPy's arrays and numbers become lists and numbers.
 
     Examples
@@ -144,7 +144,7 @@ def json_text(value: Any, indent: int | None = None) -> str:
     return json.dumps(_finite(value), indent=indent, allow_nan=False) + "\n"
 
 
-def _finite(value: Any) -> Any:
+def _finite(value: object) -> object:
     if hasattr(value, "tolist"):  # NumPy, which is not imported for this
         value = value.tolist()
     if isinstance(value, dict):

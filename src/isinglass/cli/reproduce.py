@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from isinglass.cli.options import add_command, add_quiet
+from isinglass.cli.options import Commands, add_command, add_quiet
 from isinglass.cli.report import (
     check_writable,
     emit,
@@ -22,6 +22,7 @@ from isinglass.errors import InputError
 
 if TYPE_CHECKING:
     from isinglass.experiments import Report
+    from isinglass.typing import Array, JsonObject
 
 _SUMMARY = "run a published experiment again, beside the published values"
 _TEXT = """Run a published experiment again and print a table of our values beside the published ones. Experiments:
@@ -47,7 +48,7 @@ _EXAMPLES = """  isinglass reproduce digits --quick
 _PASSED = ("draws", "noise", "rows", "n_jobs", "all_losses", "data", "checkpoints")
 
 
-def add_parser(commands: argparse._SubParsersAction[Any]) -> None:
+def add_parser(commands: Commands) -> None:
     """Add the command to the parser."""
     parser = add_command(commands, "reproduce", run, _SUMMARY, _TEXT, _EXAMPLES)
     parser.add_argument("name", metavar="NAME", help="the experiment")
@@ -86,7 +87,7 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _options(arguments: argparse.Namespace) -> dict[str, Any]:
+def _options(arguments: argparse.Namespace) -> JsonObject:
     """Return the options that were given; an experiment refuses those that it does not have."""
     given = {name: getattr(arguments, name) for name in _PASSED}
     options = {name: value for name, value in given.items() if value is not None and value is not False}
@@ -104,7 +105,7 @@ def _share(text: str) -> float:
         raise InputError("--noise", "numbers from 0 to 1, such as 0.1,0.5", repr(text)) from None
 
 
-def _states(images: Sequence[Any]) -> int | None:
+def _states(images: Sequence[Array]) -> int | None:
     """Return how many labels there are, where all pictures are maps of more than two."""
     import numpy as np
 

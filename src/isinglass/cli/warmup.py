@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from isinglass.cli.options import add_command, add_quiet
+from isinglass.cli.options import Commands, add_command, add_quiet
 from isinglass.cli.report import one_line, progress_on_stderr, to_stdout
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ first needed. The cache lies beside the installed package or, where that cannot 
 the environment variable NUMBA_CACHE_DIR names another place."""
 
 
-def add_parser(commands: argparse._SubParsersAction[Any]) -> None:
+def add_parser(commands: Commands) -> None:
     """Add the command to the parser."""
     examples = "  isinglass warmup\n  NUMBA_CACHE_DIR=/var/cache/isinglass isinglass warmup"
     add_quiet(add_command(commands, "warmup", run, _SUMMARY, _TEXT, examples))

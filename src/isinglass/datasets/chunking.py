@@ -10,9 +10,8 @@ import os
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from isinglass.datasets.folder import data_file
+from isinglass.datasets.folder import text_columns
 from isinglass.features.windows import window_attributes
-from isinglass.io.conll import Sentence, read_conll
 
 WORDS = ((-2,), (-1,), (0,), (1,), (2,), (-1, 0), (0, 1))
 TAGS = ((-2,), (-1,), (0,), (1,), (2,), (-2, -1), (-1, 0), (0, 1), (1, 2), (-2, -1, 0), (-1, 0, 1), (0, 1, 2))
@@ -35,17 +34,13 @@ def load_conll2000(data_dir: str | os.PathLike[str] | None = None) -> Chunking:
     data_dir : str or os.PathLike, optional
         The folder; else the one that the environment variable ISINGLASS_DATA names.
     """
-    parts: list[list[list[list[str]]] | list[list[str]]] = []
-    for part in ("train", "test"):
-        sentences = read_chunking(part, data_dir)
-        parts.append([chunk_attributes([t[0] for t in one], [t[1] for t in one]) for one in sentences])
-        parts.append([[token[2] for token in one] for one in sentences])
-    return Chunking(*parts)  # type: ignore[arg-type]
+    (words, tags, Y), (words_test, tags_test, Y_test) = (read_chunking(part, data_dir) for part in ("train", "test"))
+    return Chunking([*map(chunk_attributes, words, tags)], Y, [*map(chunk_attributes, words_test, tags_test)], Y_test)
 
 
-def read_chunking(part: str, data_dir: str | os.PathLike[str] | None = None) -> list[Sentence]:
-    """Return the sentences of "train" or "test", tokens as (word, part of speech, chunk label)."""
-    return read_conll(data_file(f"text/conll2000_{part}.txt.gz", data_dir), columns=3)
+def read_chunking(part: str, data_dir: str | os.PathLike[str] | None = None) -> list[list[list[str]]]:
+    """Return the words, the parts of speech and the chunk labels of the sentences of "train" or "test"."""
+    return text_columns(f"conll2000_{part}", 3, data_dir)
 
 
 def chunk_attributes(words: Sequence[str], tags: Sequence[str]) -> list[list[str]]:

@@ -11,8 +11,7 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from isinglass.datasets.folder import data_file
-from isinglass.io.conll import read_conll
+from isinglass.datasets.folder import text_columns
 
 _RUNS = ((re.compile("[A-Z]+"), "A"), (re.compile("[a-z]+"), "a"), (re.compile("[0-9]+"), "0"))
 _LONGEST = 8
@@ -35,11 +34,7 @@ def load_wnut17(data_dir: str | os.PathLike[str] | None = None) -> Entities:
     data_dir : str or os.PathLike, optional
         The folder; else the one that the environment variable ISINGLASS_DATA names.
     """
-    parts = []
-    for part in ("train", "test"):
-        sentences = read_conll(data_file(f"text/wnut17_{part}.txt.gz", data_dir), columns=2)
-        parts += [[[token[column] for token in one] for one in sentences] for column in (0, 1)]
-    return Entities(*parts)
+    return Entities(*text_columns("wnut17_train", 2, data_dir), *text_columns("wnut17_test", 2, data_dir))
 
 
 def entity_attributes(words: Sequence[str]) -> list[list[str]]:

@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 from isinglass.errors import InputError
+from isinglass.io.conll import read_conll
 
 
 def data_file(name: str, data_dir: str | os.PathLike[str] | None) -> Path:
@@ -18,3 +19,9 @@ def data_file(name: str, data_dir: str | os.PathLike[str] | None) -> Path:
     if not path.is_file():
         raise InputError("data_dir", f"a folder with {name}", repr(os.fspath(folder)), remedy)
     return path
+
+
+def text_columns(name: str, columns: int, data_dir: str | os.PathLike[str] | None) -> list[list[list[str]]]:
+    """Return the columns of a text file of tokens, each a list of sentences."""
+    sentences = read_conll(data_file(f"text/{name}.txt.gz", data_dir), columns=columns)
+    return [[[token[column] for token in one] for one in sentences] for column in range(columns)]

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from isinglass.datasets.folder import data_file
 from isinglass.errors import FileFormatError
 from isinglass.io import read_npz
-from isinglass.typing import IntArray
+from isinglass.typing import Array, IntArray
 
 SCENE_LABELS = ("building", "sky", "car", "road", "tree")
 
@@ -37,10 +37,10 @@ def load_street_scenes(data_dir: str | os.PathLike[str] | None = None) -> Photog
     data_dir : str or os.PathLike, optional
         The folder of camvid_60x80.npz; else the one that the environment variable ISINGLASS_DATA names.
     """
-    path = data_file("camvid_60x80.npz", data_dir)
-    arrays = read_npz(path, limit=2**26)
+    name = "camvid_60x80.npz"
+    arrays = read_npz(data_file(name, data_dir), limit=2**26)
     parts = [arrays.get(f"{what}_{part}") for part in ("train", "test") for what in "XY"]
-    return _checked(parts, len(SCENE_LABELS), path.name)
+    return _checked(parts, len(SCENE_LABELS), name)
 
 
 def load_horses(data_dir: str | os.PathLike[str] | None = None) -> Photographs:
@@ -51,29 +51,24 @@ def load_horses(data_dir: str | os.PathLike[str] | None = None) -> Photographs:
     data_dir : str or os.PathLike, optional
         The folder of weizmann_horses_60x80.npz; else the one that the environment variable ISINGLASS_DATA names.
     """
-    path = data_file("weizmann_horses_60x80.npz", data_dir)
-    arrays = read_npz(path, limit=2**26)
+    name = "weizmann_horses_60x80.npz"
+    arrays = read_npz(data_file(name, data_dir), limit=2**26)
     chosen = arrays.get("is_train")
     if chosen is None or chosen.ndim != 1 or chosen.dtype.kind not in "biu":
-        raise FileFormatError(path.name, None, "an array 'is_train'", "something else")
+        raise FileFormatError(name, None, "an array 'is_train'", "something else")
     masks = (chosen.astype(bool), ~chosen.astype(bool))
     for what in "XY":
         if what not in arrays or len(arrays[what]) != len(chosen):
-            raise FileFormatError(path.name, None, f"an array {what!r} of {len(chosen)} images", "something else")
-    return _checked([arrays[what][mask] for mask in masks for what in "XY"], 2, path.name)
+            raise FileFormatError(name, None, f"an array {what!r} of {len(chosen)} images", "something else")
+    return _checked([arrays[what][mask] for mask in masks for what in "XY"], 2, name)
 
 
-def _checked(parts: list[NDArray[np.generic] | None], labels: int, name: str) -> Photographs:
+def _checked(parts: list[Array | None], labels: int, name: str) -> Photographs:
+    found: list[Array] = []
     for X, Y in (parts[:2], parts[2:]):
         if X is None or Y is None or X.dtype != np.uint8 or X.shape != (*Y.shape, 3) or Y.dtype.kind not in "iu":
             raise FileFormatError(name, None, "images (n, height, width, 3), uint8, and labels", "something else")
         if not len(Y) or int(Y.min()) < -1 or int(Y.max()) >= labels:
             raise FileFormatError(name, None, f"labels from -1 to {labels - 1}", "others")
-    X_train, Y_train, X_test, Y_test = parts
-    assert X_train is not None
-    assert X_test is not None
-    assert Y_train is not None
-    assert Y_test is not None
-    return Photographs(
-        X_train.astype(np.uint8), Y_train.astype(np.int64), X_test.astype(np.uint8), Y_test.astype(np.int64)
-    )
+        found += [X, Y.astype(np.int64)]
+    return Photographs(*found)

@@ -2,35 +2,88 @@
 
 from __future__ import annotations
 
-import math
 import warnings
-from typing import Any, Self
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import Any, ClassVar, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from isinglass.errors import InputError, no_convergence_warnings, warn_of_convergence
-from isinglass.gradients import rule
+from isinglass.errors import InputError
+from isinglass.estimators.estimator import Estimator
+from isinglass.estimators.parameters import Callback, Checkpoint, GradientLike, InferenceLike, OptimizerLike
+from isinglass.estimators.persistence import Saved, register
+from isinglass.gradients import GradientRule, rule
 from isinglass.graph.factor_graph import FactorGraph
 from isinglass.inference import Algorithm, Exact, infer
 from isinglass.inference import sample as draw
 from isinglass.inference.algorithm import make as make_algorithm
 from isinglass.learning.combinations import require_valid
 from isinglass.learning.markov import JOINT_STATES, Copies, MarkovObjective, Samples, TermCounts
-from isinglass.learning.optimizers import Optimizer, make_optimizer
-from isinglass.learning.optimizers.base import Progress
-from isinglass.learning.optimizers.minibatch import MiniBatch
 from isinglass.learning.training.checks import example_weights, observed, refuse_spins, renamed
-from isinglass.learning.training.loop import warning_of
-from isinglass.losses import Likelihood
+from isinglass.learning.training.choices import Choices, threaded, training_choices
+from isinglass.learning.training.fingerprints import fingerprint
+from isinglass.learning.training.problem import TrainingProblem
+from isinglass.learning.training.stages import Trained
+from isinglass.losses import Likelihood, Loss, Pseudolikelihood
 from isinglass.models import Model, table_model
-from isinglass.runtime.sklearn_base import BaseEstimator, NotFittedError
 from isinglass.typing import FloatArray, IntArray
-from isinglass.validation import flag, integers, number, whole_number
+from isinglass.validation import flag, integers, whole_number
 
-METHODS = ("ml", "pseudo")
+METHODS: dict[str, Loss] = {"ml": Likelihood(), "pseudo": Pseudolikelihood(JOINT_STATES)}
 
 
-class MRF(BaseEstimator):  # type: ignore[misc]
+@dataclass(frozen=True, kw_only=True)
+class MarkovChoices(Choices):
+    """What the parameters of a Markov random field stand for."""
+
+    method: str
+    algorithm: Algorithm
+    rule: GradientRule
+
+
+@dataclass(frozen=True, eq=False)
+class MarkovProblem(TrainingProblem):
+    """The training of a Markov random field; equal samples are added up before it."""
+
+    chosen: MarkovChoices
+    model: Model
+    samples: Samples
+
+    @property
+    def size(self) -> int:
+        """The number of parameters."""
+        return self.model.size
+
+    @property
+    def n_examples(self) -> int:
+        """How many different samples there are."""
+        return len(self.samples.weights)
+
+    def objective(self) -> MarkovObjective:
+        """Return what is minimised."""
+        return self._objective
+
+    def fingerprint(self, start: FloatArray) -> str:
+        """Return a text that another problem, by data or choices, does not have; limits of the run may differ."""
+        chosen, model, samples = self.chosen, self.model, self.samples
+        made = chosen.method, chosen.algorithm, chosen.rule, chosen.optimizer, chosen.l2
+        tables = model.potentials(np.linspace(-1.0, 1.0, model.size)).groups  # which tell one model from another
+        graph = model.graph.cards, *(group.scopes for group in model.graph.groups), *model.table_ids
+        return fingerprint(made, model.parameters, tables, graph, start, samples.states, samples.weights)
+
+    @cached_property
+    def _objective(self) -> MarkovObjective:
+        chosen = self.chosen
+        return MarkovObjective(self.model, self.samples, chosen.method, chosen.algorithm, chosen.rule, chosen.l2)
+
+
+@register
+@dataclass(eq=False, repr=False)
+class MRF(Estimator):
     """A Markov random field.
 
     Parameters
@@ -47,31 +100,24 @@ class MRF(BaseEstimator):  # type: ignore[misc]
     iterations : int, optional
         Of the inference: exactly so many. By default until its tolerance.
     gradient : str or GradientRule, default="envelope"
-    optimizer : str or Optimizer, default="lbfgs"
     l2 : float, default=0
         Weight of the squared parameters against the *sum* over samples. Without it, what was never seen gets a
-        potential that only the tolerance of the optimiser keeps from minus infinity.
+        potential that only the tolerance of the optimizer keeps from minus infinity.
     tied : bool, default=False
         For a graph: whether all factors of one shape share a table.
     tol, max_iter
-        Of an optimiser that is given by name.
-    warm_start : bool
-        Begin a further `fit` with the parameters of the last.
-    callback : callable, optional
-        Called with the progress of each iteration; training ends if it returns True.
-    verbose : bool
+        Of an optimizer that is given by name.
+    n_jobs : int, optional
+        Threads of `score_samples`, where inference is message passing; -1: one for each processor. Results have the
+        same bits for any number.
 
     Attributes
     ----------
     potentials_ : Potentials
     parameters_ : dict of str to array
-    theta_ : array
-        All parameters in one vector.
-    history_ : list of tuple (value, gradient norm)
     terms_ : TermCounts or None
         For "pseudo": how many values are observed, how many have a term (`given_neighbours` and `summed`), and how many
         are `left_out`.
-    n_iter_, converged_, objective_, message_
 
     Examples
     --------
@@ -85,35 +131,25 @@ class MRF(BaseEstimator):  # type: ignore[misc]
     (2, 3)
     """
 
-    def __init__(
-        self,
-        graph: Any,
-        method: Any = "ml",
-        inference: Any = "exact",
-        iterations: Any = None,
-        gradient: Any = "envelope",
-        optimizer: Any = "lbfgs",
-        l2: Any = 0.0,
-        tied: Any = False,
-        tol: Any = 1e-5,
-        max_iter: Any = 500,
-        warm_start: Any = False,
-        callback: Any = None,
-        verbose: Any = False,
-    ) -> None:
-        self.graph = graph
-        self.method = method
-        self.inference = inference
-        self.iterations = iterations
-        self.gradient = gradient
-        self.optimizer = optimizer
-        self.l2 = l2
-        self.tied = tied
-        self.tol = tol
-        self.max_iter = max_iter
-        self.warm_start = warm_start
-        self.callback = callback
-        self.verbose = verbose
+    schema: ClassVar[str] = "mrf"
+    _as_arrays: ClassVar[tuple[str, ...]] = ("graph",)
+    _remedy: ClassVar[str] = "raise max_iter, tol or l2"
+
+    graph: FactorGraph | Model
+    method: str = "ml"
+    inference: InferenceLike = "exact"
+    iterations: int | str | None = None
+    gradient: GradientLike = "envelope"
+    optimizer: OptimizerLike = "lbfgs"
+    l2: float = 0.0
+    tied: bool = False
+    tol: float = 1e-5
+    max_iter: int = 500
+    warm_start: bool = False
+    callback: Callback = None
+    verbose: bool = False
+    n_jobs: int | None = None
+    checkpoint: Checkpoint = None
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn the parameters.
@@ -133,27 +169,7 @@ class MRF(BaseEstimator):  # type: ignore[misc]
         -------
         self
         """
-        model = self._model()
-        algorithm, optimizer = self._algorithm(), self._optimizer()
-        chosen = rule(self.gradient)
-        if self._method() == "ml":
-            require_valid(Likelihood(), algorithm, chosen)
-        samples = self._samples(model, X, sample_weight)
-        penalty = number(self.l2, "l2", 0, math.inf)
-        objective = MarkovObjective(model, samples, self.method, algorithm, chosen, penalty)
-        start = self._start(model)
-        self.terms_ = _counted(objective) if self.method == "pseudo" else None
-        self.history_: list[tuple[float, float]] = []
-        with no_convergence_warnings():
-            found = optimizer.minimise(objective, start, callback=self._told)
-        self.theta_ = found.x
-        self.parameters_ = model.split(found.x)
-        self.potentials_ = model.potentials(found.x)
-        self.n_iter_, self.converged_, self.objective_ = found.iterations, found.converged, found.value
-        self.message_ = found.message
-        if (text := warning_of(found, remedy="raise max_iter, tol or l2")) is not None:
-            warn_of_convergence(text, stacklevel=2)
-        return self
+        return self._train(X, sample_weight)
 
     def score_samples(self, X: Any) -> FloatArray:
         """Return the log-probability of each sample; of what it shows, where values are missing."""
@@ -161,7 +177,7 @@ class MRF(BaseEstimator):  # type: ignore[misc]
         model = self._model()
         states = _states(X, model.graph)
         ones = Samples(states, np.ones(len(states)))
-        copies, algorithm = Copies(model, ones), self._algorithm()
+        copies, algorithm = Copies(model, ones), threaded(self._algorithm(), self.n_jobs)
         log_z = infer(self.potentials_, algorithm).log_z
         clamped = copies.potentials(self.potentials_)
         loss, n = Likelihood(), model.graph.n_components
@@ -187,11 +203,54 @@ class MRF(BaseEstimator):  # type: ignore[misc]
         self._require_fitted()
         return draw(self.potentials_, n, Exact(), random_state=random_state)
 
-    def _told(self, progress: Progress) -> bool:
-        self.history_.append((progress.value, progress.gradient_norm))
-        if self.verbose:
-            print(f"{progress.iteration:5d}  {progress.value:.8g}  |g| {progress.gradient_norm:.2e}", flush=True)
-        return self.callback is not None and bool(self.callback(progress))
+    def _choices(self) -> MarkovChoices:
+        method = self._method()
+        chosen = training_choices(self, METHODS[method])
+        if chosen.optimizer.minibatch:
+            remedy = "samples are added up before training, so that it is no slower for many"
+            got = f"{chosen.optimizer.name!r}"
+            raise InputError("optimizer", "one for whole objectives, such as 'lbfgs'", got, remedy)
+        made = MarkovChoices(**vars(chosen), method=method, algorithm=self._algorithm(), rule=rule(self.gradient))
+        require_valid(made.loss, made.algorithm, made.rule)
+        return made
+
+    def _problem(self, chosen: MarkovChoices, X: Any, sample_weight: Any) -> MarkovProblem:
+        model = self._model()
+        problem = MarkovProblem(chosen, model, self._samples(model, X, sample_weight))
+        self.terms_ = _counted(problem.objective()) if chosen.method == "pseudo" else None
+        return problem
+
+    def _keep(self, stage: Any, trained: Trained) -> None:
+        assert isinstance(trained.problem, MarkovProblem)
+        self._set(trained.problem.model)
+
+    def _set(self, model: Model) -> None:
+        self.parameters_ = model.split(self.theta_)
+        self.potentials_ = model.potentials(self.theta_)
+
+    def _contents(self) -> tuple[dict[str, Any], Mapping[str, ArrayLike]]:
+        if not isinstance(self.graph, FactorGraph):
+            expected, got = "a FactorGraph, which a safe file can hold", type(self.graph).__name__
+            raise InputError("graph", expected, got, "pickle the estimator, or save theta_")
+        flat = self.graph.flat_scopes
+        arrays = {"cards": self.graph.cards, "scopes": flat.variable, "scope-starts": flat.first_slot}
+        return {"terms": None if self.terms_ is None else list(self.terms_)}, arrays
+
+    @classmethod
+    def _from_arrays(cls, saved: Saved) -> dict[str, Any]:
+        cards, flat, starts = (saved.array(name, "i", (-1,)) for name in ("cards", "scopes", "scope-starts"))
+        if not len(starts) or starts[0] != 0 or starts[-1] != len(flat) or (np.diff(starts) < 0).any():
+            raise saved.error("scopes of factors, one after the other", "something else")
+        return {"graph": FactorGraph(cards, [flat[a:b].tolist() for a, b in pairwise(starts.tolist())])}
+
+    def _restore(self, saved: Saved) -> None:
+        model, terms = self._model(), saved.optional("terms", list)
+        if len(self.theta_) != model.size:
+            raise saved.error(f"{model.size} parameters in theta", f"{len(self.theta_)}")
+        if terms is not None and (len(terms) != len(TermCounts._fields) or any(type(n) is not int for n in terms)):
+            raise saved.error("counts of terms", f"{terms!a:.60}")
+        self.terms_ = None if terms is None else TermCounts(*terms)
+        self._set(model)
 
     def _model(self) -> Model:
         if isinstance(self.graph, FactorGraph):
@@ -202,7 +261,7 @@ class MRF(BaseEstimator):  # type: ignore[misc]
         return self.graph
 
     def _method(self) -> str:
-        if self.method not in METHODS:
+        if not isinstance(self.method, str) or self.method not in METHODS:
             raise InputError("method", " or ".join(map(repr, METHODS)), repr(self.method))
         return str(self.method)
 
@@ -210,16 +269,6 @@ class MRF(BaseEstimator):  # type: ignore[misc]
         options = {} if self.iterations is None else {"iterations": whole_number(self.iterations, "iterations", 1)}
         with renamed("algorithm", "inference"):
             return make_algorithm(self.inference, options)
-
-    def _optimizer(self) -> Optimizer[Any, Any]:
-        steps, tol = whole_number(self.max_iter, "max_iter", 1), number(self.tol, "tol", 0, math.inf)
-        if isinstance(self.optimizer, str) and self.optimizer in ("lbfgs", "steepest"):
-            return make_optimizer(self.optimizer, max_iter=steps, tol=tol)
-        made = make_optimizer(self.optimizer)
-        if isinstance(made, MiniBatch):
-            remedy = "samples are added up before training, so that it is no slower for many"
-            raise InputError("optimizer", "one for whole objectives, such as 'lbfgs'", f"{made.name!r}", remedy)
-        return made
 
     def _samples(self, model: Model, X: Any, sample_weight: Any) -> Samples:
         states = _states(X, model.graph)
@@ -230,18 +279,6 @@ class MRF(BaseEstimator):  # type: ignore[misc]
         if not (samples.states >= 0).any():
             raise InputError("X", "at least one observed value", "none", "-1 is a missing value")
         return samples
-
-    def _start(self, model: Model) -> FloatArray:
-        if not (self.warm_start and hasattr(self, "theta_")):
-            return np.zeros(model.size)
-        if len(self.theta_) != model.size:
-            got = f"{model.size} parameters after {len(self.theta_)}"
-            raise InputError("warm_start", "the same parameters as in the last fit", got, "use warm_start=False")
-        return self.theta_.copy()
-
-    def _require_fitted(self) -> None:
-        if not hasattr(self, "theta_"):
-            raise NotFittedError("this MRF is not fitted yet; call fit first")
 
 
 def _counted(objective: MarkovObjective) -> TermCounts:
@@ -256,7 +293,7 @@ def _counted(objective: MarkovObjective) -> TermCounts:
             found.samples_left_out
         )
         text = f"the pseudolikelihood leaves out {found.left_out} of {found.observed} observed values: {reason}{rows}"
-        warnings.warn(f"{text}; method='ml' uses all", UserWarning, stacklevel=3)
+        warnings.warn(f"{text}; method='ml' uses all", UserWarning, stacklevel=6)  # where `fit` is called
     return found
 
 

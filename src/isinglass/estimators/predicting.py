@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from isinglass.inference import Algorithm, ConvexFreeEnergy, Info, Result, infer
+from isinglass.inference import Algorithm, Info, Result, infer
 from isinglass.inference.result import FactorBeliefs, VariableBeliefs
-from isinglass.learning.objective import with_entropy
+from isinglass.learning.objective import adapted
 from isinglass.learning.total import blocks
 from isinglass.models import Model
 from isinglass.potentials import Potentials
-from isinglass.runtime.threads import Spreading
+from isinglass.runtime.threads import ThreadMap
 from isinglass.typing import FloatArray, IntArray
 
 
@@ -39,17 +39,17 @@ def predicted(
         How many threads work on the blocks.
     """
     found = blocks(np.bincount(model.graph.variable_component, minlength=model.graph.n_components))
-    if len(found) == 1 or not isinstance(algorithm, ConvexFreeEnergy):
+    if len(found) == 1 or not algorithm.facts.blockwise:
         return _inferred(model, theta, algorithm)
     examples = np.arange(model.graph.n_components)
     parts = [(part(examples[block]), theta, algorithm) for block in found]
-    results = Spreading(min(jobs, len(parts))).with_blas(_inferred, parts)
+    results = ThreadMap(min(jobs, len(parts))).with_blas(_inferred, parts)
     return _joined(model.potentials(theta[-1]), results)
 
 
 def _inferred(model: Model, theta: FloatArray, algorithm: Algorithm) -> Result:
     stages = [model.potentials(vector) for vector in theta]
-    return infer(stages if len(stages) > 1 else stages[0], with_entropy(algorithm, model, theta[-1]))
+    return infer(stages if len(stages) > 1 else stages[0], adapted(algorithm, model, theta[-1]))
 
 
 def _joined(potentials: Potentials, results: Sequence[Result]) -> Result:

@@ -12,6 +12,6 @@ from isinglass.experiments import scenes as _scenes  # noqa: F401
 from isinglass.experiments import skipchain as _skipchain  # noqa: F401
 from isinglass.experiments import snakes as _snakes  # noqa: F401
 from isinglass.experiments import tagging as _sequences  # noqa: F401
-from isinglass.experiments.experiment import EXPERIMENTS, Experiment, Report, make
+from isinglass.experiments.common.experiment import EXPERIMENTS, Experiment, Report, make
 
 __all__ = ["EXPERIMENTS", "Experiment", "Report", "make"]

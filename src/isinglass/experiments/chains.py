@@ -7,9 +7,9 @@ Binary chains, for which inference is exact, in three worlds:
     misspecified     y is all 0 or all 1, but for five places; 75 % of x are set to random values
 
 The likelihood is convex; all other losses start from its parameters. The thesis averages over 100 training sets and
-says neither how long the chains are, nor how many, nor from where the parameters come. Here: chains of 50, 1 to 100
-of them (with 500 others to test on), independent N(0, 1) parameters, anew in each repetition; groups of ten begin
-anywhere.
+says neither how long the chains are, nor how many, nor from where the parameters come. Here: chains of 50, 1 to 100 of
+them (with 500 others to test on), independent N(0, 1) parameters, drawn again in each repetition; the first group of
+ten begins at a random place.
 """
 
 from __future__ import annotations
@@ -17,26 +17,34 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
-from isinglass import losses
-from isinglass.errors import InputError, no_convergence_warnings
+from isinglass.errors import no_convergence_warnings
 from isinglass.estimators import ChainCRF
-from isinglass.experiments.experiment import Experiment, Plot, Progress, Report, register, shared
-from isinglass.experiments.statistics import holm, p_value
+from isinglass.experiments.common.experiment import (
+    Experiment,
+    Plot,
+    Progress,
+    Report,
+    chosen_rows,
+    parallel_map,
+    register,
+    tell,
+)
+from isinglass.experiments.common.methods import LOSSES as MEAN_LOSSES
+from isinglass.experiments.common.methods import mean_losses
+from isinglass.experiments.common.statistics import holm, p_value
 from isinglass.inference import infer
-from isinglass.losses import BeliefLoss
 from isinglass.models import chain_model
-from isinglass.typing import FloatArray, IntArray
+from isinglass.typing import FloatArray, IntArray, JsonObject
 from isinglass.validation import whole_number
 
 LENGTH, GROUP, CHANGED = 50, 10, 5
 WORLDS = ("well", "semi", "misspecified")
 LOSSES = ("pseudo", "cl", "ucl", "ccl", "uquad", "cquad", "suclass", "scclass")
-MARGINAL = LOSSES[2:]
-MEASURES = ("error", "ucl", "ccl", "uquad", "cquad")
+MEASURES = ("error", *MEAN_LOSSES)
 SIZES = (1, 2, 5, 10, 20, 50, 100)
 TESTED = 500
 L2 = 1e-3
@@ -71,26 +79,17 @@ class Chains(Experiment):
 
     def run(self, progress: Progress | None = None) -> Report:
         """Train with every loss on every number of chains, again and again."""
-        rows, sizes = self._rows(), (5, 20) if self.quick else SIZES
+        rows, sizes = chosen_rows(self.rows, LOSSES, LOSSES), (5, 20) if self.quick else SIZES
         draws = whole_number((6 if self.quick else 100) if self.draws is None else self.draws, "draws", 2)
         tested = 100 if self.quick else TESTED
         work = [(world, draw, rows, sizes, tested) for world in WORLDS for draw in range(draws)]
         found: list[FloatArray] = []
-        for one in shared(repetition, work, self.n_jobs):
-            if progress is not None:
-                progress(f"{work[len(found)][0]}, repetition {work[len(found)][1]}", len(found) / len(work))
+        for one in parallel_map(repetition, work, self.n_jobs):
+            world, draw = work[len(found)][:2]
+            tell(progress, f"{world}, repetition {draw}", len(found) / len(work))
             found.append(one)
         shape = (len(WORLDS), draws, len(rows), len(sizes), len(MEASURES))
         return _report(rows, sizes, np.reshape(found, shape), tested)
-
-    def _rows(self) -> tuple[str, ...]:
-        rows = LOSSES if self.rows is None else tuple(dict.fromkeys(self.rows))
-        for row in rows:
-            if row not in LOSSES:
-                raise InputError("rows", f"some of {', '.join(LOSSES)}", repr(row))
-        if not rows:
-            raise InputError("rows", "at least one", "none")
-        return rows
 
 
 def chains(world: str, n: int, theta: FloatArray, random: np.random.Generator) -> tuple[IntArray, IntArray]:
@@ -157,15 +156,8 @@ def trained(rows: Sequence[str], X: list[FloatArray], Y: list[IntArray]) -> dict
 def measured(theta: FloatArray, x: IntArray, y: IntArray) -> FloatArray:
     """Return the univariate error of a model, and its test losses, per place or per pair."""
     result = infer(chain_model(_features(x), 2).potentials(theta), "exact")
-    labels = y.ravel()
-    wrong = (np.asarray(result.variables)[:, 1] > 0.5) != labels
-    found = [float(wrong.mean())]
-    for name in MEASURES[1:]:
-        loss = losses.make(name)
-        assert isinstance(loss, BeliefLoss)
-        terms = y.size if name.startswith("u") else y.size - len(y)
-        found.append(float(loss(result, labels).value.sum()) / terms)
-    return np.array(found)
+    wrong = (np.asarray(result.variables)[:, 1] > 0.5) != y.ravel()
+    return np.array([float(wrong.mean()), *mean_losses(result, y).values()])
 
 
 def _features(x: IntArray) -> list[FloatArray]:
@@ -187,7 +179,7 @@ def _report(rows: tuple[str, ...], sizes: Sequence[int], found: FloatArray, test
         *(f"{world}: {text}" for world, text in zip(WORLDS, map(_verdict, tests), strict=True)),
         "published: figures only, whose values did not survive",
     ]
-    data: dict[str, Any] = {
+    data: JsonObject = {
         "experiment": "chains",
         "worlds": list(WORLDS),
         "losses": list(rows),
@@ -209,7 +201,7 @@ def _report(rows: tuple[str, ...], sizes: Sequence[int], found: FloatArray, test
     return Report(title, ["data", "loss", *map(str, sizes)], table, notes, data, plots=plots)
 
 
-def _tests(rows: tuple[str, ...], errors: FloatArray) -> list[dict[str, Any]]:
+def _tests(rows: tuple[str, ...], errors: FloatArray) -> list[JsonObject]:
     """Compare each two losses at the largest size in one world, paired over repetitions; errors (draws, rows)."""
     pairs = list(combinations(range(len(rows)), 2))
     adjusted = holm([p_value(errors[:, a], errors[:, b]) for a, b in pairs]) if pairs else np.zeros(0)
@@ -221,7 +213,7 @@ def _tests(rows: tuple[str, ...], errors: FloatArray) -> list[dict[str, Any]]:
     return found
 
 
-def _verdict(tests: list[dict[str, Any]]) -> str:
+def _verdict(tests: list[JsonObject]) -> str:
     """Say which losses beat which."""
     sure = [test for test in tests if test["p"] < P]
     if not sure:

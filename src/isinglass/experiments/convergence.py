@@ -1,8 +1,8 @@
-"""Ways to the minimum of a convex free energy: J. Domke (2009), sections 4.3 and 4.4 and figure 4.2.
+"""Solvers of a convex free energy: J. Domke (2009), sections 4.3 and 4.4 and figure 4.2.
 
-The figure shows the univariate beliefs of a street scene (section 6.5: 60 x 80 pixels, five labels) on their way to
-the minimum, by the primal algorithm, with a fixed entropy and with a fitted one; the text has it that the primal
-algorithm is more efficient than Newton's method or L-BFGS on the dual. Here all solvers start on the same scene, and
+The figure shows the univariate beliefs of a street scene (section 6.5: 60 x 80 pixels, five labels) on their way to the
+minimum, by the primal algorithm, with a fixed entropy and with a fitted one; the text says that the primal algorithm is
+more efficient than Newton's method or L-BFGS on the dual. Here all solvers start on the same scene, and
 
     error after T iterations  =  max_{i,x} | b_i^T(x) - b_i*(x) |,     b*: the beliefs with the least KKT residual.
 
@@ -18,21 +18,22 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, NamedTuple
+from functools import partial
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
 from isinglass.datasets.photographs import SCENE_LABELS, Photographs, load_street_scenes
 from isinglass.errors import InputError, no_convergence_warnings
 from isinglass.estimators import GridCRF
-from isinglass.experiments.experiment import Experiment, Plot, Progress, Report, register
+from isinglass.experiments.common.experiment import Experiment, Plot, Progress, Report, chosen_rows, register, tell
 from isinglass.features import ImageFeatures
 from isinglass.inference import ConvexFreeEnergy, infer
 from isinglass.inference.free_energy.algorithm import SOLVERS
-from isinglass.learning.objective import with_entropy
+from isinglass.learning.objective import adapted
 from isinglass.learning.optimizers import Lbfgs
 from isinglass.potentials import Potentials
-from isinglass.typing import FloatArray
+from isinglass.typing import Array, FloatArray, JsonObject
 
 COUNTS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 64, 128)
 QUICK_MOST = 64
@@ -55,7 +56,7 @@ class Iterate(NamedTuple):
 
 
 class Curve(NamedTuple):
-    """The way of a solver: errors after some numbers of iterations, and what they are computed from."""
+    """The progress of a solver: errors after some numbers of iterations, and what they are computed from."""
 
     entropy: str
     solver: str
@@ -90,28 +91,21 @@ class Convergence(Experiment):
 
     def run(self, progress: Progress | None = None) -> Report:
         """Train, and follow every solver on its way, with both entropies."""
-        solvers, photographs = self._solvers(), load_street_scenes(self.data)
-        told = progress if progress is not None else lambda stage, fraction: None
-        told("training", 0.0)
+        known = ("newton", *SOLVERS)
+        solvers, photographs = chosen_rows(self.rows, known, known), load_street_scenes(self.data)
+        tell(progress, "training", 0.0)
         problems = _problems(photographs, 2 if self.quick else 1, 6 if self.quick else 12, self.n_jobs)
         counts = [count for count in COUNTS if not self.quick or count <= QUICK_MOST]
         curves: list[Curve] = []
         for i, (entropy, (potentials, algorithm)) in enumerate(zip(ENTROPIES, problems, strict=True)):
             ways = {}
             for j, solver in enumerate(solvers):
-                told(f"{entropy} entropy: {solver}", 0.3 + 0.7 * (i + j / len(solvers)) / 2)
+                tell(progress, f"{entropy} entropy: {solver}", 0.3 + 0.7 * (i + j / len(solvers)) / 2)
                 ways[solver] = followed(potentials, replace(algorithm, solver=solver), counts)
             found = distances(ways)
             curves += [Curve(entropy, solver, ways[solver], errors) for solver, errors in found.items()]
         side = 2 if self.quick else 1
         return _report(curves, photographs.X_test[0, ::side, ::side].shape[:2], counts[-1])
-
-    def _solvers(self) -> tuple[str, ...]:
-        known = ("newton", *SOLVERS)
-        solvers = known if self.rows is None else tuple(dict.fromkeys(self.rows))
-        if not solvers or not set(solvers) <= set(known):
-            raise InputError("rows", f"some of {', '.join(known)}", ", ".join(map(repr, solvers)) or "none")
-        return solvers
 
 
 def followed(potentials: Potentials, algorithm: ConvexFreeEnergy, counts: Sequence[int]) -> list[Iterate]:
@@ -177,20 +171,20 @@ def _problems(photographs: Photographs, side: int, most: int, jobs: int) -> list
     features = ImageFeatures(clusters=CLUSTERS)
     X, Y = features.fit_transform(photographs.X_train[small]), photographs.Y_train[small]
     scene = features.transform(photographs.X_test[:1, ::side, ::side])
-    options = {"l2": L2, "n_states": len(SCENE_LABELS), "n_jobs": jobs, "optimizer": Lbfgs(max_iter=most, memory=20)}
-    fixed, fit = (GridCRF("convex", loss="uquad", gradient="implicit", entropy=e, **options) for e in ("A", "fit"))
+    make = partial(GridCRF, "convex", loss="uquad", gradient="implicit", l2=L2, n_states=len(SCENE_LABELS), n_jobs=jobs)
+    fixed, fit = (make(entropy=e, optimizer=Lbfgs(max_iter=most, memory=20)) for e in ("A", "fit"))
     with no_convergence_warnings():
         fixed.fit(X, Y)
         fit.set_params(warm_start=True)
-        fit.theta_ = np.zeros(fit._model(X[:1], fit.n_states).size)
+        fit.theta_ = np.zeros(fit._model(X[:1], len(SCENE_LABELS)).size)
         fit.theta_[: len(fixed.theta_)] = fixed.theta_
         fit.fit(X, Y)
     return [_problem(crf, scene) for crf in (fixed, fit)]
 
 
 def _problem(crf: GridCRF, scene: FloatArray) -> tuple[Potentials, ConvexFreeEnergy]:
-    model = crf._model(scene, crf.n_states)
-    algorithm = with_entropy(ConvexFreeEnergy(weights="A"), model, crf.theta_)
+    model = crf._model(scene, len(SCENE_LABELS))
+    algorithm = adapted(ConvexFreeEnergy(weights="A"), model, crf.theta_)
     assert isinstance(algorithm, ConvexFreeEnergy)
     return model.potentials(crf.theta_), algorithm
 
@@ -227,7 +221,7 @@ def _row(curve: Curve) -> list[str]:
     return [curve.entropy, curve.solver, *counts, f"{curve.errors[-1]:.1e}", f"{each:.1f}", seconds]
 
 
-def _measured(curve: Curve) -> dict[str, Any]:
+def _measured(curve: Curve) -> JsonObject:
     steps = [
         {"iterations": one.iterations, "error": error, "residual": one.residual, "energy": one.energy,
          "seconds": one.seconds}
@@ -246,7 +240,7 @@ def _visible(curve: Curve) -> tuple[list[float], list[float]]:
     return [x for x, _ in points], [y for _, y in points]
 
 
-def _pictures(curves: list[Curve], size: tuple[int, int], labels: int) -> dict[str, list[tuple[str, Any]]]:
+def _pictures(curves: list[Curve], size: tuple[int, int], labels: int) -> dict[str, list[tuple[str, Array]]]:
     """Return mean labels on the way of the primal algorithm, a row for each entropy: figure 4.2."""
     ways = [{one.iterations: one.beliefs for one in curve.iterates} for curve in curves if curve.solver == "primal"]
     shown = [count for count in SHOWN if ways and all(count in way for way in ways)]

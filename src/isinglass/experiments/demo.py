@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from isinglass.datasets import noisy_digits
-from isinglass.experiments.experiment import Progress
-from isinglass.experiments.methods import Training, error, ink, predict, start_of
-from isinglass.experiments.selection import Selected, select
+from isinglass.experiments.common.experiment import Progress, tell
+from isinglass.experiments.common.methods import Training, error, ink, predict, start_of
+from isinglass.experiments.common.selection import Selected, select
+from isinglass.typing import Array
 from isinglass.validation import whole_number
 
 NOISE = 0.5
@@ -45,7 +46,7 @@ class Demo:
     title: str
     note: str
     rows: list[DemoRow]
-    columns: list[tuple[str, Any]] = field(repr=False)
+    columns: list[tuple[str, Array]] = field(repr=False)
 
 
 def train_demo(images: int = 3, iterations: int = 20, progress: Progress | None = None) -> Demo:
@@ -63,7 +64,7 @@ def train_demo(images: int = 3, iterations: int = 20, progress: Progress | None 
     count = whole_number(images, "images", 1)
     training = Training(max_iter=whole_number(iterations, "iterations", 1), tol=1e-4, most=60)
     data = noisy_digits(NOISE, count, TEST_IMAGES)
-    columns: list[tuple[str, Any]] = [("truth", data.Y_test[:9]), ("input", data.X_test[:9, :, :, 1])]
+    columns: list[tuple[str, Array]] = [("truth", data.Y_test[:9]), ("input", data.X_test[:9, :, :, 1])]
     rows = [DemoRow("noisy input", float((data.X_test[..., 1] != data.Y_test).mean()), None, 0.0)]
     found: dict[str, Selected] = {}
     for i, name in enumerate(NAMES):  # what one starts from comes before it
@@ -71,8 +72,7 @@ def train_demo(images: int = 3, iterations: int = 20, progress: Progress | None 
         result = predict(found[name].whole, data.X_test)
         rows.append(DemoRow(NAMES[name], error(result, data.Y_test), found[name].l2, found[name].seconds))
         columns.append((name, ink(result, data.Y_test)[:9]))
-        if progress is not None:
-            progress(f"trained {NAMES[name]}", (i + 1) / len(NAMES))
+        tell(progress, f"trained {NAMES[name]}", (i + 1) / len(NAMES))
     title = f"Denoising binary digits, {NOISE:.0%} of whose pixels got a random value"
     note = (
         f"{len(data.Y)} training and {len(data.Y_test)} test images, at most {training.max_iter} iterations of "

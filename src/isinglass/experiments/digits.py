@@ -1,24 +1,25 @@
 """Binary digits: J. Domke, *Tractable Learning and Inference in High-Treewidth Graphical Models* (2009), section 6.2.
 
 Every method is trained on 90 noisy digits and tested on 90 others, with the inference that it was trained for; see
-`isinglass.experiments.methods`. Its l2 is chosen by one rule, see `isinglass.experiments.selection`. The thesis has one
-draw of images and noise, we take the mean over several. It starts all marginal losses from the likelihood with a convex
-entropy, we those of sweeps from the tree-reweighted one.
+`experiments.common.methods`. Its l2 is chosen by one rule, see `experiments.common.selection`. The thesis has one draw
+of images and noise; we take the mean over several. The thesis starts all marginal losses from the likelihood with a
+convex entropy; we start those of sweeps from the tree-reweighted likelihood.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 from isinglass.datasets import NoisyDigits, noisy_digits
 from isinglass.errors import InputError
-from isinglass.experiments.experiment import Experiment, Progress, Report, register, shared
-from isinglass.experiments.methods import (
+from isinglass.experiments.common.experiment import Experiment, Progress, Report, parallel_map, register, tell
+from isinglass.experiments.common.methods import (
     LOSSES,
     METHODS,
     Fitted,
+    Plan,
     Training,
     checked_method,
     ink,
@@ -28,9 +29,10 @@ from isinglass.experiments.methods import (
     starts_of,
     train,
 )
-from isinglass.experiments.methods import error as pixel_error
-from isinglass.experiments.selection import MOST, Selected, select
-from isinglass.experiments.statistics import mean_and_error
+from isinglass.experiments.common.methods import error as pixel_error
+from isinglass.experiments.common.selection import MOST, Selected, select
+from isinglass.experiments.common.statistics import mean_and_error
+from isinglass.typing import Array, JsonObject
 from isinglass.validation import number, whole_number
 
 NOISE = (0.1, 0.3, 0.5, 0.7)
@@ -60,7 +62,7 @@ class Cell(NamedTuple):
     relative_gradient: float
     converged: bool
     test_converged: bool | None
-    entropy: dict[str, Any] | None
+    entropy: JsonObject | None
     losses: dict[str, float] | None
 
 
@@ -115,10 +117,9 @@ class Digits(Experiment):
         starts = self._starts(plan, jobs, progress)
         work = [(job, *_before(job, starts), plan, self.all_losses) for job in jobs]
         cells: list[Cell] = []
-        pictures: dict[str, list[tuple[str, Any]]] = {}
-        for job, (cell, shown) in zip(jobs, shared(_run_job, work, self.n_jobs), strict=True):
-            if progress is not None:
-                progress(f"{job.noise:.0%} noise, draw {job.draw}: {job.row}", (len(cells) + 1) / len(jobs))
+        pictures: dict[str, list[tuple[str, Array]]] = {}
+        for job, (cell, shown) in zip(jobs, parallel_map(_run_job, work, self.n_jobs), strict=True):
+            tell(progress, f"{job.noise:.0%} noise, draw {job.draw}: {job.row}", (len(cells) + 1) / len(jobs))
             cells.append(cell)
             if job.draw == 0:
                 columns = pictures.setdefault(f"digits-{100 * job.noise:g}", list(shown[:2]))
@@ -131,10 +132,10 @@ class Digits(Experiment):
         found: dict[Job, Selected] = {}
         while needed:
             ready = [job for job in needed if (first := start_of(job.row)) is None or job._replace(row=first) in found]
-            if progress is not None:
-                progress(f"training what others start from: {', '.join(dict.fromkeys(j.row for j in ready))}", 0.0)
+            names = ", ".join(dict.fromkeys(job.row for job in ready))
+            tell(progress, f"training what others start from: {names}", 0.0)
             work = [(job, _before(job, found)[1], plan) for job in ready]
-            found |= dict(zip(ready, shared(_run_start, work, self.n_jobs), strict=True))
+            found |= dict(zip(ready, parallel_map(_run_start, work, self.n_jobs), strict=True))
             needed = [job for job in needed if job not in found]
         return found
 
@@ -150,17 +151,6 @@ class Digits(Experiment):
             raise InputError("rows" if not rows else "noise", "at least one", "none")
         training = Training(max_iter=25, tol=1e-4, most=100) if self.quick else Training()
         return Plan(rows, noise, draws, 3 if self.quick else 10, training)
-
-
-@dataclass(frozen=True)
-class Plan:
-    """What is run."""
-
-    rows: tuple[str, ...]
-    noise: tuple[float, ...]
-    draws: int
-    images: int  # of each digit, for training and for testing
-    training: Training
 
 
 def trained(rows: Sequence[str], data: NoisyDigits, training: Training) -> Iterator[tuple[str, Fitted]]:
@@ -192,7 +182,7 @@ def _run_start(job: Job, start: Selected | None, plan: Plan) -> Selected:
 
 def _run_job(
     job: Job, found: Selected | None, start: Selected | None, plan: Plan, all_losses: bool
-) -> tuple[Cell, list[tuple[str, Any]]]:
+) -> tuple[Cell, list[tuple[str, Array]]]:
     """Train and test one method; return what is measured on test images, and pictures of some."""
     data = _images(job.noise, job.draw, plan)
     if found is None:
@@ -216,7 +206,7 @@ def _run_job(
     return cell, [(title, images[:_SHOWN]) for title, images in pictures]
 
 
-def _report(plan: Plan, cells: list[Cell], all_losses: bool, pictures: dict[str, list[tuple[str, Any]]]) -> Report:
+def _report(plan: Plan, cells: list[Cell], all_losses: bool, pictures: dict[str, list[tuple[str, Array]]]) -> Report:
     summaries = [_summary(row, noise, cells) for row in plan.rows for noise in plan.noise]
     columns, rows = _error_table(plan, summaries)
     if all_losses:
@@ -233,11 +223,11 @@ def _report(plan: Plan, cells: list[Cell], all_losses: bool, pictures: dict[str,
     return Report(title, columns, rows, _notes(plan, cells), data, pictures)
 
 
-def _summary(row: str, noise: float, cells: list[Cell]) -> dict[str, Any]:
+def _summary(row: str, noise: float, cells: list[Cell]) -> JsonObject:
     """Return one method at one noise level over draws, ready for JSON."""
     mine = [cell for cell in cells if (cell.row, cell.noise) == (row, noise)]
-    mean, spread = mean_and_error([cell.error for cell in mine])
-    found: dict[str, Any] = {"row": row, "noise": noise, "error": mean, "standard_error": spread}
+    mean, standard_error = mean_and_error([cell.error for cell in mine])
+    found: JsonObject = {"row": row, "noise": noise, "error": mean, "standard_error": standard_error}
     found["published"] = PUBLISHED.get(row, {}).get(noise)
     if mine[0].losses is not None:
         found["losses"] = {
@@ -247,7 +237,7 @@ def _summary(row: str, noise: float, cells: list[Cell]) -> dict[str, Any]:
     return found
 
 
-def _error_table(plan: Plan, summaries: list[dict[str, Any]]) -> tuple[list[str], list[list[str]]]:
+def _error_table(plan: Plan, summaries: list[JsonObject]) -> tuple[list[str], list[list[str]]]:
     columns = ["method"]
     for noise in plan.noise:
         columns += [f"{noise:.0%} (l2)", "publ."]
@@ -258,7 +248,7 @@ def _error_table(plan: Plan, summaries: list[dict[str, Any]]) -> tuple[list[str]
     return columns, rows
 
 
-def _loss_table(summaries: list[dict[str, Any]]) -> tuple[list[str], list[list[str]]]:
+def _loss_table(summaries: list[JsonObject]) -> tuple[list[str], list[list[str]]]:
     """One line for each method and noise level, with the other test losses per pixel or per edge."""
     rows = []
     for s in summaries:
@@ -267,20 +257,20 @@ def _loss_table(summaries: list[dict[str, Any]]) -> tuple[list[str], list[list[s
     return ["method", "noise", "error (l2)", "published", *LOSSES], rows
 
 
-def _number(summary: dict[str, Any]) -> str:
+def _number(summary: JsonObject) -> str:
     """Write an error, its standard error if there is one, l2, and a star if something did not converge."""
-    spread = "" if summary["standard_error"] is None else f" ± {summary['standard_error']:.4f}"
+    standard_error = "" if summary["standard_error"] is None else f" ± {summary['standard_error']:.4f}"
     star = "" if all(draw["converged"] for draw in summary["draws"]) else "*"
-    return f"{summary['error']:.4f}{spread}{_penalty(summary)}{star}"
+    return f"{summary['error']:.4f}{standard_error}{_penalty(summary)}{star}"
 
 
-def _penalty(summary: dict[str, Any]) -> str:
+def _penalty(summary: JsonObject) -> str:
     """Write the l2 that was chosen, or the least and the largest over draws, where there is one."""
     chosen = sorted({draw["l2"] for draw in summary["draws"] if draw["l2"] is not None})
     return f" ({' to '.join(f'{l2:g}' for l2 in dict.fromkeys((chosen[0], chosen[-1])))})" if chosen else ""
 
 
-def _known(summary: dict[str, Any]) -> str:
+def _known(summary: JsonObject) -> str:
     return "-" if summary["published"] is None else f"{summary['published']:.4f}"
 
 

@@ -14,18 +14,19 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
 from isinglass.datasets import NoisyDigits, noisy_digits
 from isinglass.errors import InputError, no_convergence_warnings
 from isinglass.estimators import GridCRF
-from isinglass.experiments.experiment import Experiment, Plot, Progress, Report, register, shared
-from isinglass.experiments.methods import (
+from isinglass.experiments.common.experiment import Experiment, Plot, Progress, Report, parallel_map, register, tell
+from isinglass.experiments.common.methods import (
     CONVEX,
     LOSSES,
     Fitted,
+    Plan,
     Training,
     error,
     fitted_of,
@@ -34,7 +35,8 @@ from isinglass.experiments.methods import (
     optimizer_of,
     predict,
 )
-from isinglass.experiments.statistics import mean_and_error
+from isinglass.experiments.common.statistics import mean_and_error
+from isinglass.typing import Array, FloatArray, JsonObject
 from isinglass.validation import number, whole_number
 
 ROWS = ("A", "B", "C", "r1", "r2", "r3", "r4", "r5")
@@ -47,25 +49,14 @@ PUBLISHED: dict[tuple[str, float], dict[str, str]] = {
 _SHOWN = 9  # test digits of a picture panel: one of each
 
 
-@dataclass(frozen=True)
-class Plan:
-    """What is run."""
-
-    rows: tuple[str, ...]
-    noise: tuple[float, ...]
-    draws: int
-    images: int  # of each digit, for training and for testing
-    training: Training
-
-
 class Cell(NamedTuple):
     """One entropy on one draw of images and noise: what is measured, and some beliefs, fixed and fitted."""
 
     row: str
     noise: float
     draw: int
-    measured: dict[str, dict[str, Any]]
-    pictures: dict[str, Any]
+    measured: dict[str, JsonObject]
+    pictures: JsonObject
 
 
 @register
@@ -106,10 +97,9 @@ class Entropy(Experiment):
         plan = self._plan()
         work = [(row, level, draw, plan) for level in plan.noise for draw in range(plan.draws) for row in plan.rows]
         cells: list[Cell] = []
-        for cell in shared(_run_job, work, self.n_jobs):
+        for cell in parallel_map(_run_job, work, self.n_jobs):
             cells.append(cell)
-            if progress is not None:
-                progress(f"{cell.noise:.0%} noise, draw {cell.draw}: entropy {cell.row}", len(cells) / len(work))
+            tell(progress, f"{cell.noise:.0%} noise, draw {cell.draw}: entropy {cell.row}", len(cells) / len(work))
         return _report(plan, cells)
 
     def _plan(self) -> Plan:
@@ -126,7 +116,7 @@ class Entropy(Experiment):
         return Plan(rows, noise, draws, 1 if self.quick else 10, training)
 
 
-def weights_of(row: str) -> Any:
+def weights_of(row: str) -> str | dict[str, FloatArray]:
     """Return the weights of an entropy: a name, or tables of random numbers, always the same.
 
     Examples
@@ -202,27 +192,27 @@ def _report(plan: Plan, cells: list[Cell]) -> Report:
     return Report(title, columns, rows, _notes(plan, cells), data, _pictures(plan, cells), _plots(plan, summaries))
 
 
-def _summary(row: str, level: float, kind: str, cells: list[Cell]) -> dict[str, Any]:
+def _summary(row: str, level: float, kind: str, cells: list[Cell]) -> JsonObject:
     """Return one entropy, fixed or fitted, over draws, ready for JSON."""
     mine = [cell.measured[kind] for cell in cells if (cell.row, cell.noise) == (row, level)]
-    found: dict[str, Any] = {"row": row, "noise": level, "kind": kind}
+    found: JsonObject = {"row": row, "noise": level, "kind": kind}
     for name in ("error", *LOSSES):
-        found[name], spread = mean_and_error([one[name] for one in mine])
-        found |= {"standard_error": spread} if name == "error" else {}
+        found[name], standard_error = mean_and_error([one[name] for one in mine])
+        found |= {"standard_error": standard_error} if name == "error" else {}
     return {**found, "published": PUBLISHED.get((kind, level), {}).get(row), "draws": mine}
 
 
-def _texts(summary: dict[str, Any]) -> list[str]:
-    spread = "" if summary["standard_error"] is None else f" ± {summary['standard_error']:.4f}"
+def _texts(summary: JsonObject) -> list[str]:
+    standard_error = "" if summary["standard_error"] is None else f" ± {summary['standard_error']:.4f}"
     star = "" if all(draw["converged"] for draw in summary["draws"]) else "*"
-    return [f"{summary['error']:.4f}{spread}{star}", summary["published"] or "-"]
+    return [f"{summary['error']:.4f}{standard_error}{star}", summary["published"] or "-"]
 
 
-def _plain(weights: Any) -> Any:
+def _plain(weights: str | dict[str, FloatArray]) -> object:
     return weights if isinstance(weights, str) else {name: table.tolist() for name, table in weights.items()}
 
 
-def _pictures(plan: Plan, cells: list[Cell]) -> dict[str, list[tuple[str, Any]]]:
+def _pictures(plan: Plan, cells: list[Cell]) -> dict[str, list[tuple[str, Array]]]:
     """Return figure 6.9: beliefs of the first draw, fixed and fitted."""
     found = {}
     for level in plan.noise:
@@ -234,7 +224,7 @@ def _pictures(plan: Plan, cells: list[Cell]) -> dict[str, list[tuple[str, Any]]]
     return found
 
 
-def _plots(plan: Plan, summaries: list[dict[str, Any]]) -> dict[str, Plot]:
+def _plots(plan: Plan, summaries: list[JsonObject]) -> dict[str, Plot]:
     """Return figure 6.10: test error and test losses by entropy."""
     places = list(range(1, len(plan.rows) + 1))
     across = f"entropy: {', '.join(plan.rows)}"

@@ -19,7 +19,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -29,7 +29,8 @@ from isinglass.datasets import entity_attributes
 from isinglass.datasets.chunking import read_chunking
 from isinglass.errors import no_convergence_warnings
 from isinglass.estimators import ChainCRF
-from isinglass.experiments.experiment import Experiment, Progress, Report, register
+from isinglass.estimators.sequence.features import Encoded
+from isinglass.experiments.common.experiment import DataExperiment, Progress, Report, fit_quietly, register, tell
 from isinglass.experiments.skipchain import f1_interval
 from isinglass.gradients import rule
 from isinglass.graph import FactorGraph, disjoint_union
@@ -39,15 +40,16 @@ from isinglass.learning.optimizers import Lbfgs
 from isinglass.learning.total import Total, blocks
 from isinglass.metrics import span_f1
 from isinglass.models import Model, NodeTerm, SharedTerm
-from isinglass.typing import FloatArray, IntArray
+from isinglass.typing import FloatArray, IntArray, JsonObject
 
 Labels = Sequence[Sequence[str]]
+Attributes = list[list[list[str]]]  # of each token of each sentence
 L2, MIN_COUNT, ITERATIONS = 0.1, 2, 5
 
 
 @register
 @dataclass(frozen=True)
-class FatChain(Experiment):
+class FatChain(DataExperiment):
     """Parts of speech and chunks, apart, one after the other, and together.
 
     Parameters
@@ -56,13 +58,7 @@ class FatChain(Experiment):
         Fewer sentences and iterations.
     data : str, optional
         The folder of text/conll2000_train.txt.gz; else the one that ISINGLASS_DATA names.
-    n_jobs : int
-        Threads; values do not depend on them.
     """
-
-    quick: bool = False
-    data: str | None = None
-    n_jobs: int = 2
 
     name: ClassVar[str] = "fatchain"
     summary: ClassVar[str] = "parts of speech and chunks together: a factorial CRF beside chains"
@@ -70,9 +66,9 @@ class FatChain(Experiment):
     def run(self, progress: Progress | None = None) -> Report:
         """Train the three, and test."""
         n_train, n_test, most = (100, 300, 30) if self.quick else (1000, 1000, 60)
-        train, test = read_chunking("train", self.data)[:n_train], read_chunking("test", self.data)[:n_test]
-        (X, Z, Y), (X_test, Z_test, Y_test) = _layers(train), _layers(test)
-        found: list[dict[str, Any]] = []
+        X, Z, Y = _layers("train", n_train, self.data)
+        X_test, Z_test, Y_test = _layers("test", n_test, self.data)
+        found: list[JsonObject] = []
         guesses: list[Labels] = []
 
         def keep(row: str, tags: Labels | None, chunks: Labels, began: float) -> None:
@@ -81,21 +77,21 @@ class FatChain(Experiment):
             found.append({"row": row, "tags": right, "chunks": 100 * _share(Y_test, chunks),
                           "f1": 100 * span_f1(Y_test, chunks), "seconds": time.time() - began})  # fmt: skip
 
-        _tell(progress, "training chains", 0.0)
+        tell(progress, "training chains", 0.0)
         began = time.time()
         keep("chunks alone", None, self._chain(X, Y, most).predict(X_test), began)
         began, tagger = time.time(), self._chain(X, Z, most)
         guessed = tagger.predict(X_test)
         second = self._chain(_with_tags(X, Z), Y, most)
         keep("tags, then chunks", guessed, second.predict(_with_tags(X_test, guessed)), began)
-        _tell(progress, "training the fat chain", 0.2)
+        tell(progress, "training the fat chain", 0.2)
         began = time.time()
         fat = FatChainModel.fit(tagger.encode(X), Z, Y, most, self.n_jobs)
         keep("fat chain, bp", *fat.predict(tagger.encode(X_test)), began)
         intervals = [f1_interval(Y_test, other, guesses[-1]) for other in guesses[:-1]]
         return _report(found, intervals, fat, n_train, n_test, most)
 
-    def _chain(self, X: Any, Y: Labels, most: int) -> ChainCRF:
+    def _chain(self, X: Attributes, Y: Labels, most: int) -> ChainCRF:
         chain = ChainCRF(
             loss="ucl",
             l2=L2,
@@ -105,8 +101,7 @@ class FatChain(Experiment):
             max_iter=most,
             n_jobs=self.n_jobs,
         )
-        with no_convergence_warnings():
-            return chain.fit(X, Y)
+        return fit_quietly(chain, X, Y)
 
 
 @dataclass(eq=False)
@@ -130,7 +125,7 @@ class FatChainModel:
     algorithm: ClassVar[BeliefPropagation] = BeliefPropagation(iterations=ITERATIONS, schedule="flooding")
 
     @classmethod
-    def fit(cls, data: Any, Z: Labels, Y: Labels, most: int, n_jobs: int) -> FatChainModel:
+    def fit(cls, data: Encoded, Z: Labels, Y: Labels, most: int, n_jobs: int) -> FatChainModel:
         """Learn from encoded tokens and the labels of both layers."""
         names = tuple(sorted({label for one in layer for label in one}) for layer in (Z, Y))
         counts = np.bincount(data.X.indices, minlength=data.X.shape[1])
@@ -145,7 +140,7 @@ class FatChainModel:
         fat.theta, fat.objective = found.x, found.value
         return fat
 
-    def model(self, data: Any, sentences: Sequence[int]) -> Model:
+    def model(self, data: Encoded, sentences: Sequence[int]) -> Model:
         """Compile some sentences; a graph with 2 T variables each: parts of speech, then chunk labels."""
         k, m = map(len, self.classes)
         offsets = data.offsets
@@ -165,7 +160,7 @@ class FatChainModel:
         one, two = ({label: i for i, label in enumerate(layer)} for layer in self.classes)
         return np.array([c for z, y in zip(Z, Y, strict=True) for c in [*map(one.get, z), *map(two.get, y)]], np.int64)
 
-    def predict(self, data: Any) -> tuple[list[list[str]], list[list[str]]]:
+    def predict(self, data: Encoded) -> tuple[list[list[str]], list[list[str]]]:
         """Return the labels of both layers, each the most probable by its belief."""
         found: tuple[list[list[str]], list[list[str]]] = ([], [])
         for block in blocks(2 * np.diff(data.offsets)):
@@ -196,13 +191,13 @@ def ladder(n: int, k: int, m: int) -> FactorGraph:
     return FactorGraph([k] * n + [m] * n, [*unary, *along, *((i, n + i) for i in range(n))])
 
 
-def _layers(sentences: Sequence[Any]) -> tuple[list[list[list[str]]], list[list[str]], list[list[str]]]:
-    """Return attributes of words, parts of speech and chunk labels."""
-    words, tags, chunks = ([[token[i] for token in one] for one in sentences] for i in range(3))
+def _layers(part: str, n: int, data: str | None) -> tuple[Attributes, list[list[str]], list[list[str]]]:
+    """Return attributes of words, parts of speech and chunk labels of the first n sentences."""
+    words, tags, chunks = (column[:n] for column in read_chunking(part, data))
     return [entity_attributes(one) for one in words], tags, chunks
 
 
-def _with_tags(X: Sequence[Any], tags: Labels) -> list[list[list[str]]]:
+def _with_tags(X: Attributes, tags: Labels) -> Attributes:
     """Add the parts of speech of three tokens to the attributes."""
     found = []
     for one, z in zip(X, tags, strict=True):
@@ -217,13 +212,8 @@ def _share(truth: Labels, guess: Labels) -> float:
     return sum(pairs) / len(pairs)
 
 
-def _tell(progress: Progress | None, what: str, share: float) -> None:
-    if progress is not None:
-        progress(what, share)
-
-
 def _report(
-    found: list[dict[str, Any]],
+    found: list[JsonObject],
     intervals: list[tuple[float, float, float]],
     fat: FatChainModel,
     n_train: int,

@@ -9,14 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from isinglass.datasets import noisy_digits
 from isinglass.errors import InputError
+from isinglass.experiments.common.experiment import Experiment, Plot, Progress, Report, parallel_map, register, tell
+from isinglass.experiments.common.methods import SWEEPS, Training, checked_method, error, inference_of, predict
+from isinglass.experiments.common.statistics import mean_and_error
 from isinglass.experiments.digits import trained
-from isinglass.experiments.experiment import Experiment, Plot, Progress, Report, register, shared
-from isinglass.experiments.methods import SWEEPS, Training, checked_method, error, inference_of, predict
-from isinglass.experiments.statistics import mean_and_error
+from isinglass.typing import JsonObject
 from isinglass.validation import number, whole_number
 
 TESTED = tuple(range(1, 11))
@@ -56,12 +57,10 @@ class Iterations(Experiment):
         training, images = (Training(max_iter=25, tol=1e-4, most=100), 3) if self.quick else (Training(), 10)
         work = [(rows, level, draw, images, training) for draw in range(draws)]
         found: list[dict[str, list[float]]] = []
-        if progress is not None:
-            progress(f"{level:.0%} noise, draw 0", 0.0)
-        for errors in shared(_errors, work, self.n_jobs):
+        tell(progress, f"{level:.0%} noise, draw 0", 0.0)
+        for errors in parallel_map(_errors, work, self.n_jobs):
             found.append(errors)
-            if progress is not None:
-                progress(f"{level:.0%} noise, draw {len(found) - 1}", len(found) / draws)
+            tell(progress, f"{level:.0%} noise, draw {len(found) - 1}", len(found) / draws)
         return _report(rows, level, found, training)
 
     def _rows(self) -> tuple[str, ...]:
@@ -96,7 +95,7 @@ def _report(rows: tuple[str, ...], level: float, found: list[dict[str, list[floa
     table = [[row, *(_marked(row, k, value) for k, value in zip(TESTED, means[row], strict=True))] for row in rows]
     title = f"Digits at {level:.0%} noise: test error after 1-10 sweeps (draws: {len(found)})"
     notes = ["[ ]: as many sweeps as in training", "published: a figure only, whose values did not survive"]
-    data: dict[str, Any] = {
+    data: JsonObject = {
         "experiment": "iterations",
         "noise": level,
         "draws": len(found),

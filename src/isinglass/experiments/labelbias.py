@@ -20,15 +20,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
-from isinglass.errors import InputError, no_convergence_warnings
+from isinglass.errors import InputError
 from isinglass.estimators import HMM, MEMM, ChainCRF
-from isinglass.experiments.experiment import Experiment, Plot, Progress, Report, register, shared
+from isinglass.experiments.common.experiment import (
+    Experiment,
+    Plot,
+    Progress,
+    Report,
+    fit_quietly,
+    parallel_map,
+    register,
+    tell,
+)
 from isinglass.metrics import sequence_accuracy
-from isinglass.typing import FloatArray
+from isinglass.typing import FloatArray, JsonObject
 from isinglass.validation import number, whole_number
 
 LETTERS = "ribo"
@@ -74,10 +83,9 @@ class LabelBias(Experiment):
         n_train, n_test = (500, 500) if self.quick else (2000, 500)
         work = [(level, draw, n_train, n_test) for level in levels for draw in range(draws)]
         found = []
-        for i, one in enumerate(shared(errors, work, self.n_jobs)):
+        for i, one in enumerate(parallel_map(errors, work, self.n_jobs)):
             found.append(one)
-            if progress is not None:
-                progress(f"noise {work[i][0]:.3g}", (i + 1) / len(work))
+            tell(progress, f"noise {work[i][0]:.3g}", (i + 1) / len(work))
         values = np.array([[one[name] for name in _MODELS] for one in found])
         return _report(values.reshape(len(levels), draws, len(_MODELS), 2), levels, n_train, n_test)
 
@@ -113,12 +121,11 @@ def errors(noise: float, draw: int, n_train: int, n_test: int) -> dict[str, tupl
     """Return the shares of words and of labels that each model gets wrong on one draw."""
     generator = np.random.default_rng([draw, round(noise * 2**20)])
     (X, Y), (X_test, Y_test) = words(n_train, noise, generator), words(n_test, noise, generator)
-    options: dict[str, Any] = {"l2": 0.01, "state_features": "all", "forbidden": FORBIDDEN, "max_iter": 500}
+    options: JsonObject = {"l2": 0.01, "state_features": "all", "forbidden": FORBIDDEN, "max_iter": 500}
     models = (HMM(forbidden=FORBIDDEN), MEMM(**options), ChainCRF(**options))
     found = {}
     for name, model in zip(_MODELS, models, strict=True):
-        with no_convergence_warnings():
-            model.fit(X, Y)
+        fit_quietly(model, X, Y)
         found[name] = (1 - sequence_accuracy(Y_test, model.predict(X_test)), 1 - model.score(X_test, Y_test))
     return found
 
@@ -145,12 +152,12 @@ def _probability(word: Sequence[str], path: Sequence[str], noise: float) -> floa
 def _report(values: FloatArray, levels: list[float], n_train: int, n_test: int) -> Report:
     """Make a table of errors (levels, draws, models, words or labels)."""
     draws, least = values.shape[1], [least_error(level) for level in levels]
-    mean, spread = values.mean(axis=1), values.std(axis=1, ddof=min(1, draws - 1)) / np.sqrt(draws)
+    mean, standard_error = values.mean(axis=1), values.std(axis=1, ddof=min(1, draws - 1)) / np.sqrt(draws)
     rows = []
     for i, level in enumerate(levels):
         for m, name in enumerate(_MODELS):
             paper = f"{LabelBias.published[name]:.3f}" if level == PAPER and name in LabelBias.published else ""
-            cells = [f"{mean[i, m, j]:.4f} ± {spread[i, m, j]:.4f}" for j in range(2)]
+            cells = [f"{mean[i, m, j]:.4f} ± {standard_error[i, m, j]:.4f}" for j in range(2)]
             rows.append([f"{level:.3f}", name, *cells, f"{least[i]:.4f}", paper])
     notes = [
         f"mean and standard error over {draws} draws of {n_train} training and {n_test} test words",

@@ -20,18 +20,19 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
 from isinglass import losses
-from isinglass.errors import InputError, no_convergence_warnings
-from isinglass.experiments.experiment import Experiment, Plot, Progress, Report, register
+from isinglass.errors import no_convergence_warnings
+from isinglass.experiments.common.experiment import Experiment, Plot, Progress, Report, chosen_rows, register, tell
 from isinglass.gradients import rule
 from isinglass.graph import grid_graph
 from isinglass.inference import Algorithm, BeliefPropagation, ConvexFreeEnergy, TreeReweighted
 from isinglass.losses import BeliefLoss
 from isinglass.potentials import Potentials
+from isinglass.typing import JsonObject
 
 SIDES = (16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512)
 QUICK_SIDES = (16, 32, 64, 128)
@@ -79,12 +80,11 @@ class Scaling(Experiment):
     def run(self, progress: Progress | None = None) -> Report:
         """Time every method at every size."""
         names, sides = self._names(), QUICK_SIDES if self.quick else SIDES
-        found: dict[str, list[dict[str, Any]]] = {}
+        found: dict[str, list[JsonObject]] = {}
         for i, name in enumerate(names):
             found[name] = []
             for j, side in enumerate(sides):
-                if progress is not None:
-                    progress(f"{name}: side {side}", (i + j / len(sides)) / len(names))
+                tell(progress, f"{name}: side {side}", (i + j / len(sides)) / len(names))
                 found[name].append(measured(METHODS[name], side))
                 if found[name][-1]["seconds"] > LIMIT:
                     break
@@ -92,10 +92,7 @@ class Scaling(Experiment):
 
     def _names(self) -> tuple[str, ...]:
         short = {name.split(",")[0]: name for name in METHODS}
-        rows = tuple(short) if self.rows is None else tuple(dict.fromkeys(self.rows))
-        if not rows or not set(rows) <= set(short):
-            raise InputError("rows", f"some of {', '.join(short)}", ", ".join(map(repr, rows)) or "none")
-        return tuple(short[row] for row in rows)
+        return tuple(short[row] for row in chosen_rows(self.rows, tuple(short), tuple(short)))
 
 
 def image_model(side: int) -> Potentials:
@@ -110,7 +107,7 @@ def image_model(side: int) -> Potentials:
     return Potentials.from_groups(grid_graph(side, side, 2), [fields, 0.5 * np.eye(2)[None]])
 
 
-def measured(method: Method, side: int) -> dict[str, Any]:
+def measured(method: Method, side: int) -> JsonObject:
     """Return the least time of a loss and its gradient, and how the inference went."""
     potentials, loss = image_model(side), losses.make("ucl")
     assert isinstance(loss, BeliefLoss)
@@ -124,12 +121,12 @@ def measured(method: Method, side: int) -> dict[str, Any]:
         "variables": side * side,
         "seconds": min(times),
         "runs": len(times),
-        "iterations": last.info.iterations,
-        "converged": bool(last.info.converged),
+        "iterations": last.infos[0].iterations,
+        "converged": bool(last.infos[0].converged),
     }
 
 
-def timed(work: Callable[[], Any], clock: Callable[[], float] = time.process_time) -> list[float]:
+def timed(work: Callable[[], object], clock: Callable[[], float] = time.process_time) -> list[float]:
     """Return the seconds of several runs: more of short ones."""
     times: list[float] = []
     while len(times) < LEAST_RUNS or (len(times) < RUNS and sum(times) < ENOUGH):
@@ -153,7 +150,7 @@ def exponent(sizes: Sequence[float], seconds: Sequence[float]) -> float:
     return float(np.polyfit(np.log(sizes[-half:]), np.log(seconds[-half:]), 1)[0])
 
 
-def _report(found: dict[str, list[dict[str, Any]]], sides: Sequence[int]) -> Report:
+def _report(found: dict[str, list[JsonObject]], sides: Sequence[int]) -> Report:
     exponents = {
         name: exponent([run["variables"] for run in runs], [run["seconds"] for run in runs])
         for name, runs in found.items()
@@ -176,5 +173,5 @@ def _report(found: dict[str, list[dict[str, Any]]], sides: Sequence[int]) -> Rep
     return Report("One loss and its gradient on square grids", ["pixels", *found], rows, notes, data, plots=plots)
 
 
-def _milliseconds(runs: list[dict[str, Any]], side: int) -> str:
+def _milliseconds(runs: list[JsonObject], side: int) -> str:
     return next((f"{1e3 * run['seconds']:.1f}" for run in runs if run["side"] == side), "-")

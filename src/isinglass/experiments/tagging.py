@@ -9,21 +9,22 @@ same attributes (L-BFGS, c2 = 1) is in the notes.
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from isinglass.datasets import load_conll2000, load_letters
-from isinglass.errors import no_convergence_warnings
 from isinglass.estimators import ChainCRF
-from isinglass.experiments.experiment import Experiment, Progress, Report, register
+from isinglass.experiments.common.experiment import DataExperiment, Progress, Report, fit_quietly, register, tell
 from isinglass.metrics import sequence_accuracy, span_scores
+from isinglass.typing import Array, JsonObject
 
 
 @register
 @dataclass(frozen=True)
-class Conll2000(Experiment):
+class Conll2000(DataExperiment):
     """Chunking: phrases of English sentences.
 
     Parameters
@@ -32,13 +33,7 @@ class Conll2000(Experiment):
         A tenth of the training sentences, and fewer iterations.
     data : str, optional
         The folder of text/conll2000_train.txt.gz; else the one that ISINGLASS_DATA names.
-    n_jobs : int
-        Threads; values do not depend on them.
     """
-
-    quick: bool = False
-    data: str | None = None
-    n_jobs: int = 2
 
     name: ClassVar[str] = "conll2000"
     summary: ClassVar[str] = "chunking: F1 of a chain CRF with word and part-of-speech windows"
@@ -47,12 +42,12 @@ class Conll2000(Experiment):
 
     def run(self, progress: Progress | None = None) -> Report:
         """Train, and test."""
-        _tell(progress, "reading", 0.0)
+        tell(progress, "reading", 0.0)
         began = time.perf_counter()
         data = load_conll2000(self.data)
         n, most = (len(data.X_train) // 10, 40) if self.quick else (len(data.X_train), 100)
-        _tell(progress, "training", 0.1)
-        crf, seconds = _trained(ChainCRF(max_iter=most, n_jobs=self.n_jobs), data.X_train[:n], data.Y_train[:n])
+        tell(progress, "training", 0.1)
+        crf = fit_quietly(ChainCRF(max_iter=most, n_jobs=self.n_jobs), data.X_train[:n], data.Y_train[:n])
         seconds = time.perf_counter() - began
         scores = span_scores(data.Y_test, crf.predict(data.X_test))
         accuracy = 100 * crf.score(data.X_test, data.Y_test)
@@ -72,7 +67,7 @@ class Conll2000(Experiment):
 
 @register
 @dataclass(frozen=True)
-class LettersExperiment(Experiment):
+class LettersExperiment(DataExperiment):
     """Handwritten words.
 
     Parameters
@@ -81,13 +76,7 @@ class LettersExperiment(Experiment):
         One training fold, and fewer iterations.
     data : str, optional
         The folder of letters_folds0-7.npz; else the one that ISINGLASS_DATA names.
-    n_jobs : int
-        Threads; values do not depend on them.
     """
-
-    quick: bool = False
-    data: str | None = None
-    n_jobs: int = 2
 
     name: ClassVar[str] = "letters"
     summary: ClassVar[str] = "handwritten words: letters right with and without neighbours"
@@ -100,13 +89,15 @@ class LettersExperiment(Experiment):
         folds, most = ((1,), 50) if self.quick else (range(1, 8), 100)
         X, Y = letters.part(*folds)
         X_test, Y_test = letters.part(0)
-        found: list[dict[str, Any]] = []
+        found: list[JsonObject] = []
         for i, row in enumerate(("letters alone", "chain")):
-            _tell(progress, f"training {row}", i / 2)
+            tell(progress, f"training {row}", i / 2)
             alone = row == "letters alone"
             crf = ChainCRF(state_features="all", bias=True, boundary=not alone, max_iter=most, n_jobs=self.n_jobs)
             parts = (_single(X), _single(Y), _single(X_test), _single(Y_test)) if alone else (X, Y, X_test, Y_test)
-            crf, seconds = _trained(crf, parts[0], parts[1])
+            began = time.perf_counter()
+            fit_quietly(crf, parts[0], parts[1])
+            seconds = time.perf_counter() - began
             flat = np.concatenate(crf.predict(parts[2]))
             words = np.split(flat, np.cumsum([len(y) for y in Y_test])[:-1])
             accuracy = crf.score(parts[2], parts[3])
@@ -122,19 +113,6 @@ class LettersExperiment(Experiment):
         return Report(title, ["model", "letters", "words", "seconds"], rows, notes, data, {})
 
 
-def _trained(crf: ChainCRF, X: Any, Y: Any) -> tuple[ChainCRF, float]:
-    """Fit, and return the seconds that it took."""
-    began = time.perf_counter()
-    with no_convergence_warnings():
-        crf.fit(X, Y)
-    return crf, time.perf_counter() - began
-
-
-def _single(sequences: Any) -> list[Any]:
+def _single(sequences: Sequence[Array]) -> list[Array]:
     """Cut sequences into tokens of their own."""
     return [one[i : i + 1] for one in sequences for i in range(len(one))]
-
-
-def _tell(progress: Progress | None, what: str, share: float) -> None:
-    if progress is not None:
-        progress(what, share)

@@ -19,6 +19,7 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.ndimage import convolve1d, gaussian_filter, uniform_filter1d
 
 from isinglass.errors import InputError
@@ -60,14 +61,14 @@ class ImageFeatures(BaseEstimator):  # type: ignore[misc]
     (2, 12, 16, 39)
     """
 
-    def __init__(self, clusters: Any = 50, patches: Any = 20000, random_state: Any = 0, whiten: Any = False) -> None:
+    def __init__(self, clusters: int = 50, patches: int = 20000, random_state: int = 0, whiten: bool = False) -> None:
         self.clusters = clusters
         self.patches = patches
         self.random_state = random_state
         self.whiten = whiten
 
     @one_blas_thread()
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: ArrayLike, y: object = None) -> Self:
         """Find the clusters of patches.
 
         Parameters
@@ -97,14 +98,14 @@ class ImageFeatures(BaseEstimator):  # type: ignore[misc]
         return self
 
     @one_blas_thread()
-    def transform(self, X: Any) -> Any:
+    def transform(self, X: ArrayLike) -> Any:
         """Return features (images, height, width, features), a list of arrays if X is one."""
         if not hasattr(self, "centres_"):
             raise NotFittedError("this ImageFeatures is not fitted yet; call fit first")
         found = [self._features(image) for image in _images(X)]
         return found if isinstance(X, list | tuple) else np.stack(found)
 
-    def fit_transform(self, X: Any, y: Any = None) -> Any:
+    def fit_transform(self, X: ArrayLike, y: object = None) -> Any:
         """Fit, and return the features of the same images."""
         return self.fit(X).transform(X)
 
@@ -198,7 +199,7 @@ def _mirrored(places: IntArray, n: int) -> IntArray:
     return np.where(folded < n, folded, period - folded)
 
 
-def _images(X: Any) -> list[FloatArray]:
+def _images(X: ArrayLike) -> list[FloatArray]:
     """Check images, and return them as floats from 0 to 1."""
     if not isinstance(X, np.ndarray | list | tuple) or not np.size(X[:1]):
         got = "none" if isinstance(X, np.ndarray | list | tuple) else type(X).__name__

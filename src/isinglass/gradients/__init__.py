@@ -6,13 +6,14 @@ from isinglass.gradients.perturbation import perturbation
 from isinglass.gradients.rule import (
     RULES,
     Envelope,
-    Evaluation,
     GradientRule,
     Perturbation,
     Unrolled,
-    log_z_loss,
+    forward,
     rule,
 )
+from isinglass.losses import Evaluation
+from isinglass.losses.likelihood import log_z_loss
 
 __all__ = [
     "RULES",
@@ -22,6 +23,7 @@ __all__ = [
     "Implicit",
     "Perturbation",
     "Unrolled",
+    "forward",
     "hessian_vector_product",
     "log_z_loss",
     "perturbation",

@@ -107,7 +107,8 @@ def hessian_vector_product(
     moved = _moved(clamped, steps, 1j * STEP)
     if chosen.facts.exact == "always":
         return _covariances(infer(moved, chosen), log_z)
-    if getattr(chosen, "iterations", 0) is not None:  # as many as were asked for, from their own start
+    by_tolerance = chosen.facts.iterative and chosen.facts.implicit != "backward" and chosen.iterations is None
+    if not by_tolerance:  # what ran, from its own start, or a minimum whose backward is that of the minimum
         result = infer(moved, chosen, tape=True)
     else:
         with no_convergence_warnings():

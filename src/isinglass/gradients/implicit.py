@@ -19,9 +19,10 @@ import numpy as np
 from scipy.sparse.linalg import LinearOperator, gmres
 
 from isinglass.errors import InputError, warn_of_convergence
-from isinglass.gradients.rule import Evaluation, GradientRule, Loss, Stages, one_stage, register
+from isinglass.gradients.rule import GradientRule, one_stage, register
 from isinglass.inference import ALGORITHMS, Algorithm, FixedPoint, Result, infer
 from isinglass.inference.result import cotangents
+from isinglass.losses.loss import Evaluation, ResultLoss, Stages
 from isinglass.runtime.blas import one_blas_thread
 from isinglass.typing import Array
 
@@ -40,8 +41,11 @@ class Implicit(GradientRule):
     summary: ClassVar[str] = (
         "the derivative of the fixed point or minimum, by a linear system; any loss, converged runs"
     )
+    of_parameters: ClassVar[bool] = True
 
-    def evaluate(self, potentials: Stages, algorithm: Algorithm, loss: Loss, init: Result | None = None) -> Evaluation:
+    def evaluate(
+        self, potentials: Stages, algorithm: Algorithm, loss: ResultLoss, init: Result | None = None
+    ) -> Evaluation:
         """Infer, and solve the system."""
         potentials = one_stage(potentials, self.name)
         chosen = algorithm.fixed(potentials)
@@ -52,18 +56,18 @@ class Implicit(GradientRule):
         bars = loss(result)
         if by_backward:
             found = result.backward(bars.log_z, bars.variables, bars.factors)
-            return Evaluation(bars.value, found.groups, result.info, getattr(found, "weights", None))
+            return Evaluation(bars.value, found.groups, (result.info,), found.parameters)
         else:
             flat = cotangents(result, bars.log_z, bars.variables, bars.factors)
             groups = _through(chosen.linearised(result), result, *flat)
-        return Evaluation(bars.value, groups, result.info)
+        return Evaluation(bars.value, groups, (result.info,))
 
     def objection(self, algorithm: Algorithm, uses_beliefs: bool) -> str | None:
         """Need an energy with a minimum or stationary point, and a converged run."""
         if algorithm.facts.implicit is None:
             able = ", ".join(repr(name) for name, cls in ALGORITHMS.items() if cls.facts.implicit is not None)
             return f"it needs an inference that minimises an energy ({able})"
-        if getattr(algorithm, "iterations", None) is not None:
+        if algorithm.iterations is not None:
             return (
                 "a fixed number of iterations does not reach the fixed point: leave out iterations, or use 'unrolled'"
             )

@@ -16,7 +16,7 @@ an absolute tolerance means nothing to numbers around h.
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -110,8 +110,8 @@ def _settled(algorithm: Algorithm, start: Result, perturbed: Potentials) -> Resu
         return algorithm.run(perturbed)
     if not perturbed.graph.n_factors:
         return start
-    block = _in_blocks(algorithm)
-    tol, limit = max(algorithm.tol, ROUNDING), algorithm.max_iter  # type: ignore[attr-defined]
+    block = algorithm.resumed(BLOCK)
+    tol, limit = max(algorithm.tol, ROUNDING), algorithm.max_iter or 0  # type: ignore[attr-defined]
     now, done, change = complex_start(start), 0, np.inf
     before = _imaginary(now)
     while done < max(limit, BLOCK):
@@ -135,14 +135,6 @@ def require_same_point(start: Result, now: Result, tol: float) -> None:
     moved = np.abs(now.variables.flat.real - start.variables.flat.real).max(initial=0.0)
     if not moved <= max(LEFT, 100 * tol) or not np.isfinite(now.variables.flat.imag).all():
         raise _refused("a stable fixed point", "one that small changes lead away from", "leave it by start_noise=1e-3")
-
-
-def _in_blocks(algorithm: Algorithm) -> Algorithm:
-    """Return the algorithm for a few iterations; the residual schedule, which sees only real parts, is replaced."""
-    changes: dict[str, Any] = {"tol": 0.0, "max_iter": BLOCK}
-    if getattr(algorithm, "schedule", None) == "residual":
-        changes["schedule"] = "sequential"
-    return replace(algorithm, **changes)  # type: ignore[type-var]
 
 
 def complex_start(result: Result) -> Result:
@@ -173,12 +165,11 @@ def _require_stationary(algorithm: Algorithm) -> None:
     if not algorithm.facts.envelope:
         expected = "one for which, once it has converged, the gradient of log Z is the beliefs"
         raise _refused(expected, repr(algorithm.name), with_fact("envelope"))
-    known = {f.name for f in fields(algorithm)}  # type: ignore[arg-type]
-    if "iterations" in known and algorithm.iterations is not None:  # type: ignore[attr-defined]
+    if algorithm.iterations is not None:
         raise InputError(
             "iterations",
             "None: the rule holds where inference has converged",
-            repr(algorithm.iterations),  # type: ignore[attr-defined]
+            repr(algorithm.iterations),
             "leave it out, or use infer(..., tape=True).backward for the gradient of what really ran",
         )
 

@@ -13,36 +13,18 @@ With b the beliefs, log Z what the inference returns, and L(log Z, b) the loss:
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
 from isinglass.errors import InputError
 from isinglass.gradients.perturbation import perturbation
 from isinglass.gradients.taping import taping
-from isinglass.inference import Algorithm, Info, Result, infer
-from isinglass.inference.free_energy.weights import WeightGradients
-from isinglass.losses import LossValue
+from isinglass.inference import Algorithm, Result, infer
+from isinglass.losses import Differentiate, Evaluation
+from isinglass.losses.loss import ResultLoss, Stages
 from isinglass.potentials import Potentials, sum_tables
 from isinglass.registry import Registry
 from isinglass.typing import Array
-
-
-class Evaluation(NamedTuple):
-    """The value of a loss for each component, its derivatives like `Potentials.groups`, and how inference went.
-
-    `weights` are derivatives by the entropy weights of a convex free energy, from the rule "implicit".
-    """
-
-    value: Array
-    groups: tuple[Array, ...]
-    info: Info
-    weights: WeightGradients | None = None
-
-
-Loss = Callable[[Result], LossValue]
-Stages = Potentials | Sequence[Potentials]
-"""Potentials, or those of each iteration, by which derivatives then come with an iteration axis first."""
 
 
 class GradientRule(ABC):
@@ -50,10 +32,18 @@ class GradientRule(ABC):
 
     name: ClassVar[str]
     summary: ClassVar[str]
+    of_iterations: ClassVar[bool] = False  # goes back through what ran, and needs no fixed point
+    of_parameters: ClassVar[bool] = False  # gives derivatives by parameters of inference, where `Result.backward` does
 
     @abstractmethod
-    def evaluate(self, potentials: Stages, algorithm: Algorithm, loss: Loss, init: Result | None = None) -> Evaluation:
+    def evaluate(
+        self, potentials: Stages, algorithm: Algorithm, loss: ResultLoss, init: Result | None = None
+    ) -> Evaluation:
         """Infer, from an earlier result if one is given, and return the loss with its derivatives."""
+
+    def differentiate(self, algorithm: Algorithm) -> Differentiate:
+        """Return the rule for one inference, as losses call it."""
+        return lambda potentials, loss: self.evaluate(potentials, algorithm, loss)
 
     @abstractmethod
     def objection(self, algorithm: Algorithm, uses_beliefs: bool) -> str | None:
@@ -87,17 +77,23 @@ class Unrolled(GradientRule):
 
     name: ClassVar[str] = "unrolled"
     summary: ClassVar[str] = "the derivative of what was computed, converged or not; any loss"
+    of_iterations: ClassVar[bool] = True
+    of_parameters: ClassVar[bool] = True
 
-    def evaluate(self, potentials: Stages, algorithm: Algorithm, loss: Loss, init: Result | None = None) -> Evaluation:
+    def evaluate(
+        self, potentials: Stages, algorithm: Algorithm, loss: ResultLoss, init: Result | None = None
+    ) -> Evaluation:
         """Infer with a tape, and go back."""
         last = potentials if isinstance(potentials, Potentials) else potentials[-1]
         result = infer(potentials, algorithm, tape=taping(last, algorithm), init=init)
         bars = loss(result)
         gradients = result.backward(bars.log_z, bars.variables, bars.factors)
-        return Evaluation(bars.value, gradients.groups, result.info)
+        return Evaluation(bars.value, gradients.groups, (result.info,), gradients.parameters)
 
     def objection(self, algorithm: Algorithm, uses_beliefs: bool) -> str | None:
         """Serve all that remember their iterations."""
+        if algorithm.facts.stochastic:
+            return f"the beliefs of {algorithm.name!r} are estimates by sampling, which have no derivative"
         if algorithm.facts.implicit == "backward":
             return f"{algorithm.name!r} does not go back through its iterations, but through its minimum"
         return None
@@ -111,7 +107,9 @@ class Perturbation(GradientRule):
     name: ClassVar[str] = "perturbation"
     summary: ClassVar[str] = "the derivative of the fixed point, by one more inference; any loss, converged runs"
 
-    def evaluate(self, potentials: Stages, algorithm: Algorithm, loss: Loss, init: Result | None = None) -> Evaluation:
+    def evaluate(
+        self, potentials: Stages, algorithm: Algorithm, loss: ResultLoss, init: Result | None = None
+    ) -> Evaluation:
         """Infer, then infer along the derivative."""
         potentials = one_stage(potentials, self.name)
         result = infer(potentials, algorithm, init=init)
@@ -120,7 +118,7 @@ class Perturbation(GradientRule):
         gradients = perturbation(
             potentials, algorithm, bars.log_z, bars.variables, bars.factors, init=result if iterative else None
         )
-        return Evaluation(bars.value, gradients.groups, result.info)
+        return Evaluation(bars.value, gradients.groups, (result.info,), gradients.parameters)
 
     def objection(self, algorithm: Algorithm, uses_beliefs: bool) -> str | None:
         """Need a fixed point."""
@@ -135,14 +133,16 @@ class Envelope(GradientRule):
     name: ClassVar[str] = "envelope"
     summary: ClassVar[str] = "the beliefs are the derivative of log Z; losses of log Z alone, converged runs"
 
-    def evaluate(self, potentials: Stages, algorithm: Algorithm, loss: Loss, init: Result | None = None) -> Evaluation:
+    def evaluate(
+        self, potentials: Stages, algorithm: Algorithm, loss: ResultLoss, init: Result | None = None
+    ) -> Evaluation:
         """Infer, and weigh the beliefs of factors."""
         potentials = one_stage(potentials, self.name)
         result = infer(potentials, algorithm, init=init)
         bars = loss(result)
         if bars.variables is not None or bars.factors is not None:
             raise InputError("gradient", "a rule for losses of the beliefs", "'envelope'", "use 'unrolled'")
-        return Evaluation(bars.value, belief_sums(result, bars.log_z), result.info)
+        return Evaluation(bars.value, belief_sums(result, bars.log_z), (result.info,))
 
     def objection(self, algorithm: Algorithm, uses_beliefs: bool) -> str | None:
         """Need a fixed point, and a loss of log Z alone."""
@@ -161,7 +161,7 @@ def one_stage(potentials: Stages, name: str) -> Potentials:
 def _no_fixed_point(algorithm: Algorithm) -> str | None:
     if not algorithm.facts.envelope:
         return f"{algorithm.name!r} has no fixed point whose log Z has the beliefs as its derivative"
-    if getattr(algorithm, "iterations", None) is not None:
+    if algorithm.iterations is not None:
         return "a fixed number of iterations does not reach the fixed point: leave out iterations, or use 'unrolled'"
     return None
 
@@ -176,6 +176,11 @@ def belief_sums(result: Result, weights: Array) -> tuple[Array, ...]:
     return sum_tables(result.potentials, weighted)
 
 
-def log_z_loss(weights: Array) -> Loss:
-    """Return log Z of each component, times its weight, as a loss."""
-    return lambda result: LossValue(weights * result.component_log_z, weights.copy(), None, None)
+def forward(algorithm: Algorithm) -> Differentiate:
+    """Return a function for values alone: it infers and does not go back."""
+
+    def value(potentials: Stages, loss: ResultLoss) -> Evaluation:
+        result = infer(potentials, algorithm)
+        return Evaluation(loss(result).value, (), (result.info,))
+
+    return value

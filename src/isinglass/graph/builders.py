@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -137,7 +137,7 @@ def random_graph(n: int, n_edges: int, cards: ArrayLike, random_state: RandomSta
     return _pairwise(n, [_pair_of(number.astype(np.int64))], cards)
 
 
-def from_networkx(graph: nx.Graph[Any], cards: ArrayLike | str) -> FactorGraph:
+def from_networkx(graph: nx.Graph, cards: ArrayLike | str) -> FactorGraph:
     """Return the factor graph of an undirected networkx graph, nodes in the order that it lists them.
 
     Parameters
@@ -169,7 +169,7 @@ def from_networkx(graph: nx.Graph[Any], cards: ArrayLike | str) -> FactorGraph:
     return _pairwise(len(number), [np.array(edges, np.int64).reshape(-1, 2)], cards)
 
 
-def to_networkx(graph: FactorGraph) -> nx.Graph[Any]:
+def to_networkx(graph: FactorGraph) -> nx.Graph:
     """Return the bipartite graph of variables ``("variable", i)`` and factors ``("factor", a)``.
 
     Nodes carry `bipartite` (0 or 1) and, for variables, `card`; edges carry `slot`, the axis in the table.
@@ -184,7 +184,7 @@ def to_networkx(graph: FactorGraph) -> nx.Graph[Any]:
     except ImportError as error:
         raise MissingDependencyError("to_networkx needs networkx: pip install networkx") from error
     instance(graph, FactorGraph, "graph")
-    result: nx.Graph[Any] = nx.Graph()
+    result: nx.Graph = nx.Graph()
     result.add_nodes_from((("variable", i), {"bipartite": 0, "card": k}) for i, k in enumerate(graph.cards.tolist()))
     result.add_nodes_from((("factor", a), {"bipartite": 1}) for a in range(graph.n_factors))
     for a, scope in enumerate(graph.scopes):

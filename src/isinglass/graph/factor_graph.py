@@ -1,8 +1,8 @@
 """The structure of a factor graph: variables with cardinalities, factors with scopes. No values.
 
-Factors are stored in groups of equal table shape, so that everything after construction works on arrays.
-Groups keep the order of their first factor; factors keep the number under which the caller listed them.
-A structure is immutable: arrays are read-only, and what is derived from it is computed once and kept.
+Factors are stored in groups of equal table shape, so that everything after construction works on arrays. Groups keep
+the order of their first factor; factors keep the number under which the caller listed them. A structure is immutable:
+arrays are read-only, and what is derived from it is computed once and cached.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from math import prod
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike
 from isinglass.errors import InputError
 from isinglass.graph.views import View
 from isinglass.runtime.caching import Cache
+from isinglass.segments import starts
 from isinglass.typing import IntArray, Mask
 from isinglass.validation import distinct_rows, instance, integers, items, read_only, whole_number
 
@@ -192,15 +193,15 @@ class FactorGraph:
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"a FactorGraph cannot be changed; build a new one (tried to set {name!r})")
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         parts = (self.cards, self.groups, self.variable_component, self.factor_component, self.n_components)
         return (FactorGraph._build, parts)
 
     def cached(self, key: Hashable, make: Callable[[], T], fits: Callable[[T], bool] | None = None) -> T:
-        """Return what was derived from this structure under `key`, making it the first time; see `Cache.get`.
+        """Return what is cached for this structure under `key`, computed the first time; see `Cache.get`.
 
-        The oldest of more than CACHED entries goes: what depends on evidence would pile up. Threads may share a graph;
-        what is kept is never changed.
+        At most CACHED entries are kept, and the oldest is dropped first: entries that depend on evidence would pile up.
+        Threads may share a graph; cached values are never changed.
         """
         return self._cache.get(key, make, fits)
 
@@ -307,8 +308,7 @@ def disjoint_union(graphs: Sequence[FactorGraph]) -> FactorGraph:
     for i, graph in enumerate(items(graphs, "graphs", "a sequence of graphs")):
         instance(graph, FactorGraph, f"graphs[{i}]")
     variables, factors, components = (
-        np.concatenate([[0], np.cumsum([getattr(g, name) for g in graphs])]).astype(np.int64)
-        for name in ("n_variables", "n_factors", "n_components")
+        starts([getattr(g, name) for g in graphs]) for name in ("n_variables", "n_factors", "n_components")
     )
     joined: list[FactorGroup] = []
     for members in union_groups(graphs):
@@ -375,11 +375,11 @@ def _group_scopes(cards: IntArray, scopes: Sequence[Sequence[int]]) -> list[Fact
             "scopes", "a sequence of tuples of variables", f"{scopes!r:.60}", "write (3,) for one"
         ) from None
     flat = integers(list(chain.from_iterable(scopes)), "scopes", 1)
-    starts = np.concatenate([[0], np.cumsum(lengths)])[:-1].astype(np.int64)
+    first = starts(lengths)
     groups: list[FactorGroup] = []
     for arity in np.unique(lengths).tolist():
         factors = np.flatnonzero(lengths == arity)
-        array = _check_scopes(flat[starts[factors][:, None] + np.arange(arity)], cards, "scopes")
+        array = _check_scopes(flat[first[factors][:, None] + np.arange(arity)], cards, "scopes")
         shapes, which = distinct_rows(cards[array])
         by_shape = np.argsort(which, kind="stable")
         cuts = np.cumsum(np.bincount(which, minlength=len(shapes)))[:-1]
@@ -392,7 +392,7 @@ def _flatten(graph: FactorGraph) -> FlatScopes:
     arity = np.zeros(graph.n_factors, np.int64)
     for g in graph.groups:
         arity[g.factors] = g.arity
-    first = np.concatenate([[0], np.cumsum(arity)]).astype(np.int64)
+    first = starts(arity)
     variable, stride = np.empty((2, first[-1]), np.int64)
     for g in graph.groups:
         slots = first[g.factors][:, None] + np.arange(g.arity)

@@ -1,4 +1,7 @@
-"""Variables of one cardinality side by side, so that mixed beliefs are handled without a loop over variables."""
+"""Where beliefs lie in flat vectors: states variable by variable, configurations of factors group by group.
+
+`state_blocks` groups variables by cardinality, so that no loop over variables is needed where cardinalities are mixed.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from isinglass.graph.factor_graph import FactorGraph, iter_groups
+from isinglass.segments import starts
 from isinglass.typing import IntArray
 from isinglass.validation import read_only
 
@@ -45,7 +49,7 @@ def _block(graph: FactorGraph, k: int) -> StateBlock:
 
 def first_states(graph: FactorGraph) -> IntArray:
     """Return the start of each variable in a flat vector of all variables' states, and its length."""
-    return graph.cached("first_states", lambda: np.concatenate([[0], np.cumsum(graph.cards)]).astype(np.int64))
+    return graph.cached("first_states", lambda: starts(graph.cards))
 
 
 def first_beliefs(graph: FactorGraph) -> IntArray:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from isinglass.graph.factor_graph import FactorGraph
 from isinglass.kernels.layout import Edges
+from isinglass.segments import starts
 from isinglass.typing import IntArray
 
 
@@ -39,12 +40,12 @@ def _make(graph: FactorGraph) -> Edges:
     degree = np.bincount(variable, minlength=graph.n_variables)
     return Edges(
         cards=graph.cards.copy(),
-        first_state=_starts(graph.cards),
-        first_edge=_starts(degree),
-        start=_starts(graph.cards[variable[by_variable]]),
+        first_state=starts(graph.cards),
+        first_edge=starts(degree),
+        start=starts(graph.cards[variable[by_variable]]),
         edge_link=link[by_variable],
         link_factor=links,
-        first_slot=_starts(arity[links]),
+        first_slot=starts(arity[links]),
         slot_variable=variable,
         slot_edge=edge,
         slot_stride=stride,
@@ -52,10 +53,6 @@ def _make(graph: FactorGraph) -> Edges:
         component=graph.factor_component[links],
         variable_component=graph.variable_component.copy(),
     )
-
-
-def _starts(lengths: IntArray) -> IntArray:
-    return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
 
 
 def _table_sizes(graph: FactorGraph) -> IntArray:

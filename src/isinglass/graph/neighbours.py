@@ -1,10 +1,10 @@
-"""Who is beside whom: for each variable, the links around it as mean field reads them.
+"""The neighbours of each variable: the links around it, laid out for mean field.
 
-A link of two variables is a rectangle of numbers: for the variable at one side, the other's states lie at
-``place, place + 1, ...`` in the flat vector of all states, and table entry (own state a, other state b) lies at
-``a own + b step`` from the start of the table. Links of more variables are only named, by link and slot.
+A link of two variables is a rectangle of numbers: for the variable at one side, the other's states lie at ``place,
+place + 1, ...`` in the flat vector of all states, and table entry (own state a, other state b) lies at ``a own + b
+step`` from the start of the table. Links of three or more variables are listed by link and slot only.
 
-Numbers that compiled loops index with are unsigned: Numba checks signed ones for being negative, each time.
+Index arrays are unsigned: Numba checks every signed index for being negative.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from isinglass.graph.factor_graph import FactorGraph
 from isinglass.graph.message_graph import edges_of
+from isinglass.segments import starts
 from isinglass.typing import IntArray, Mask
 
 Unsigned = NDArray[np.uint64]
@@ -61,7 +62,7 @@ def neighbours_of(graph: FactorGraph, kept: Mask | None = None) -> Neighbours:
     return Neighbours(
         cards=_unsigned(edges.cards),
         first_state=_unsigned(edges.first_state[:-1]),
-        first=_unsigned(np.concatenate([[0], np.cumsum(degree)])),
+        first=_unsigned(starts(degree)),
         pairs=crowd == 0,
         link=link,
         slot=slot,

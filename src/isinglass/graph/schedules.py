@@ -1,4 +1,4 @@
-"""Schedules of message passing: in which sequence the factors of a graph are updated in one iteration.
+"""Schedules of message passing: the order in which the factors of a graph are updated in one iteration.
 
 A schedule lists links (factors of arity two or more, numbered as in `edges`), which are updated one after the
 other; *flooding* updates all of them at once and needs no list.

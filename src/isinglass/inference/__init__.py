@@ -1,4 +1,4 @@
-"""From log-potentials to a Result: every algorithm registers here under its public name."""
+"""Inference: from log potentials to beliefs and log Z. Each algorithm is registered under its public name."""
 
 from isinglass.inference.algorithm import ALGORITHMS, Algorithm, Cost, Facts, FixedPoint
 from isinglass.inference.api import algorithms, infer, map_assignment, n_best, sample

@@ -1,4 +1,4 @@
-"""The functions that users call: choose an algorithm by name or object, add evidence, time it, report."""
+"""The public functions: check the input, make the algorithm from its name or object, run and time it, warn."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 
 from isinglass.errors import InputError, MemoryLimitError, warn_of_convergence
-from isinglass.inference.algorithm import ALGORITHMS, Algorithm, Progress, Taping, make
+from isinglass.inference.algorithm import ALGORITHMS, Algorithm, Progress, Taping, make, with_fact
 from isinglass.inference.evidence import checked
-from isinglass.inference.junction_tree.algorithm import Exact
 from isinglass.inference.result import Assignment, Result
 from isinglass.potentials import Potentials
-from isinglass.runtime.memory import memory_limit_bytes
 from isinglass.typing import IntArray
-from isinglass.validation import Evidence, RandomState, bytes_text, generator, whole_number
+from isinglass.validation import Evidence, RandomState, generator, whole_number
+
+DEFAULT = "exact"  # the algorithm of a call that names none
 
 
 def infer(
@@ -37,24 +37,24 @@ def infer(
     Parameters
     ----------
     potentials : Potentials
-        Its own evidence is used. A list of T of them, on one graph, for message passing with ``iterations=T``: each
-        iteration uses its own, and the beliefs are read out with the last.
+        With their evidence. Or a list of T of them on one graph, for message passing with ``iterations=T``: iteration
+        t uses the t-th, and the beliefs are computed with the last.
     algorithm : str, Algorithm or None
         A name ("exact", "bp"), an object with options (``ig.Exact(memory_limit="2GB")``), or None: exact
         where it fits in memory. ``result.info.algorithm`` says which one it was.
     evidence : mapping of int to int, optional
-        More observed variables and their states.
+        Further observed variables and their states.
     tol, max_iter : float, int, optional
-        When an iterative algorithm stops; the others have no use for them.
+        When an iterative algorithm stops. Other algorithms ignore them.
     init : Result, optional
-        An earlier result on the same graph whose messages an iterative algorithm starts from.
+        An earlier result on the same graph, whose messages are the warm start of an iterative algorithm.
     tape : bool or "sqrt"
-        Keep what is needed for `Result.backward`. With "sqrt", message passing keeps only every so-manieth iteration
-        and computes the others again: memory grows with the square root of their number, the gradient is the same.
+        Record what `Result.backward` needs. With "sqrt", message passing stores every k-th iteration and recomputes
+        the others: memory grows with the square root of the number of iterations, and the gradient is the same.
     progress : callable (stage, fraction), optional
-        Called now and then on long runs.
+        Called from time to time during long runs.
     **options
-        Further options of the algorithm.
+        Further options of the algorithm, such as `random_state` of a stochastic one.
 
     Returns
     -------
@@ -83,20 +83,14 @@ def infer(
     start = time.perf_counter()
     result = chosen.run_stages(stages, progress, tape, init)
     info = replace(result.info, seconds=time.perf_counter() - start)
-    if info.note:
-        warn_of_convergence(f"{info.algorithm}: {info.note}", stacklevel=2)
-    elif not info.converged and getattr(chosen, "iterations", None) is None:  # who asks for T iterations gets T
-        warn_of_convergence(
-            f"{info.algorithm} stopped after {info.iterations} iterations with residual {info.residual:.2g}; "
-            "raise max_iter, add damping, or try another schedule",
-            stacklevel=2,
-        )
+    if complaint := chosen.complaint(info):
+        warn_of_convergence(complaint, stacklevel=2)
     return replace(result, info=info)
 
 
 def map_assignment(
     potentials: Potentials,
-    algorithm: str | Algorithm = "exact",
+    algorithm: str | Algorithm = DEFAULT,
     *,
     evidence: Evidence | None = None,
     progress: Progress | None = None,
@@ -117,19 +111,19 @@ def map_assignment(
     >>> m.states.tolist(), m.score, m.optimal
     ([0, 1], 2.0, True)
     """
-    return make(algorithm, options).maximise(_real(checked(potentials, evidence)), 1, progress)[0]
+    return n_best(potentials, 1, algorithm, evidence=evidence, progress=progress, **options)[0]
 
 
 def n_best(
     potentials: Potentials,
     n: int,
-    algorithm: str | Algorithm = "exact",
+    algorithm: str | Algorithm = DEFAULT,
     *,
     evidence: Evidence | None = None,
     progress: Progress | None = None,
     **options: Any,
 ) -> list[Assignment]:
-    """Find the `n` most probable assignments, best first; fewer if fewer are possible.
+    """Find the `n` most probable assignments, best first; fewer if fewer have positive probability.
 
     Examples
     --------
@@ -139,19 +133,37 @@ def n_best(
     [[0, 1], [1, 0], [1, 1]]
     """
     count = whole_number(n, "n", 1)
-    return make(algorithm, options).maximise(_real(checked(potentials, evidence)), count, progress)
+    chosen = make(algorithm, options)
+    if count > 1 and chosen.facts.maximises == "one":
+        remedy = with_fact("maximises", "many")
+        raise InputError("n", f"1, the only number that {chosen.name!r} decodes", str(count), remedy)
+    return chosen.maximise(_real(checked(potentials, evidence)), count, progress)
 
 
 def sample(
     potentials: Potentials,
     n: int,
-    algorithm: str | Algorithm = "exact",
+    algorithm: str | Algorithm = DEFAULT,
     *,
     evidence: Evidence | None = None,
     random_state: RandomState = None,
     **options: Any,
 ) -> IntArray:
-    """Draw `n` assignments, shape (n, variables); independent and exact with "exact" and "brute".
+    """Draw `n` assignments, shape (n, variables).
+
+    With "exact" and "brute" they are independent draws from the distribution itself. Other samplers approach it.
+
+    Parameters
+    ----------
+    potentials : Potentials
+    n : int
+    algorithm : str or Algorithm
+        One whose facts say that it samples.
+    evidence : mapping of int to int, optional
+    random_state : int, Generator or None
+        None: that of the algorithm, if it was given one; otherwise fresh entropy.
+    **options
+        Further options of the algorithm.
 
     Examples
     --------
@@ -161,12 +173,13 @@ def sample(
     [1, 1, 0, 0, 1]
     """
     count = whole_number(n, "n")
-    clamped = _real(checked(potentials, evidence))
-    return make(algorithm, options).sample(clamped, count, generator(random_state))
+    clamped, chosen = _real(checked(potentials, evidence)), make(algorithm, options)
+    seed = getattr(chosen, "random_state", None) if random_state is None else random_state
+    return chosen.sample(clamped, count, generator(seed))
 
 
 def algorithms() -> dict[str, str]:
-    """Return the name of each inference algorithm with one line about it.
+    """Return the name of each inference algorithm, with a description of one line.
 
     Examples
     --------
@@ -176,8 +189,8 @@ def algorithms() -> dict[str, str]:
     return {name: cls.facts.summary for name, cls in ALGORITHMS.items()}
 
 
-def _stages(potentials: Any, evidence: Evidence | None) -> list[Potentials]:
-    """Check the potentials, or those of each iteration, which share a graph."""
+def _stages(potentials: Potentials | Sequence[Potentials], evidence: Evidence | None) -> list[Potentials]:
+    """Check the potentials, or those of each iteration, which must be on one graph."""
     if not isinstance(potentials, list | tuple):
         return [checked(potentials, evidence)]
     if not potentials:
@@ -199,16 +212,11 @@ def _real(potentials: Potentials) -> Potentials:
 
 
 def _choose(potentials: Potentials, options: dict[str, Any]) -> Algorithm:
-    """Choose exact inference where it fits; where it does not, say what else there is, and leave the choice."""
-    exact = make("exact", options)
-    assert isinstance(exact, Exact)
-    cost, limit = exact.cost(potentials), memory_limit_bytes(exact.memory_limit)
-    if cost.bytes <= limit:
-        return exact
+    """Choose exact inference if it fits into memory; otherwise name the alternatives and leave the choice."""
+    chosen = make(DEFAULT, options)
+    shortage = chosen.shortage(potentials)
+    if not shortage:
+        return chosen
     others = {name: cls.facts for name, cls in ALGORITHMS.items() if cls.facts.semiring == "sum"}
     approximate = ", ".join(name for name, facts in others.items() if facts.exact != "always")
-    raise MemoryLimitError(
-        f"exact inference does not fit ({cost.text}; the memory limit is {bytes_text(limit)}); raise memory_limit "
-        "(--memory), search longer for an elimination order (restarts=100, --restarts 100), observe more variables, or "
-        f"name an approximate algorithm ({approximate})"
-    )
+    raise MemoryLimitError(f"{shortage}, or name an approximate algorithm ({approximate})")

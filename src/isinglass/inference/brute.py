@@ -1,12 +1,12 @@
-"""Brute force: the table of all assignments. Small, plain, and the oracle of every test.
+"""Enumeration: the joint table of all assignments. Short and simple; the tests compare every algorithm with it.
 
     log Z = log sum_x exp(sum_a phi_a(x_a)),   b_i(x_i) = sum_{x: x_i} exp(sum_a phi_a(x_a) - log Z)
 
-A derivative along v, with V(x) = sum_a v_a(x_a), is the covariance with V:
+The directional derivative of p along log tables v is, with V(x) = sum_a v_a(x_a) and E V its mean:
 
     dp(x) = p(x) (V(x) - E V)
 
-Each component of the graph has a table of its own. Clamped variables keep only their observed state.
+Each component of the graph has its own joint table. An observed variable has its observed state only.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import math
 from dataclasses import dataclass
 from functools import partial
 from itertools import product
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -31,17 +31,17 @@ from isinglass.runtime.memory import memory_limit_bytes, require_memory
 from isinglass.typing import Array, FloatArray, IntArray
 from isinglass.validation import bytes_text
 
-TABLES = 4  # temporary copies of the joint table that the sums below may hold at once
+TABLES = 4  # copies of a joint table that may be in memory at once
 
 
 @dataclass(frozen=True)
 class JointTable:
-    """All assignments of one component.
+    """The joint table of one component.
 
     Attributes
     ----------
     free : int array
-        Its variables with more than one possible state; the axes of `log_p`.
+        Its unobserved variables with more than one state; the axes of `log_p`.
     log_p : array (cards of the free variables)
         The unnormalised log-probability of each assignment.
     """
@@ -50,10 +50,11 @@ class JointTable:
     log_p: Array
 
     @property
-    def log_z(self) -> Any:
-        """The log of the sum of all entries."""
+    def log_z(self) -> complex:
+        """The logarithm of the sum of all probabilities."""
         top = self.log_p.real.max()
-        return -np.inf if top == -np.inf else top + np.log(np.exp(self.log_p - top).sum())
+        total: complex = top if top == -np.inf else top + np.log(np.exp(self.log_p - top).sum())
+        return total
 
     @property
     def masses(self) -> Masses:
@@ -61,20 +62,20 @@ class JointTable:
         return Masses(self.free, np.exp(self.log_p - self.log_z))
 
     def along(self, direction: FloatArray) -> Masses:
-        """Return the derivative of the probabilities along a direction, given for each assignment."""
+        """Return the directional derivative of the probabilities; the direction has one number per assignment."""
         p = self.masses.values
         return Masses(self.free, p * (direction - (p * direction).sum()))
 
 
 @dataclass(frozen=True)
 class Masses:
-    """A number for each assignment of a component: its probability, or a derivative of that."""
+    """A number for each assignment of a component: its probability, or the derivative of its probability."""
 
     free: IntArray
     values: Array
 
     def marginal(self, variables: IntArray) -> Array:
-        """Sum down to free variables, in the given order."""
+        """Sum out all but the given free variables; the axes are in the given order."""
         axes = [int(np.flatnonzero(self.free == v)[0]) for v in variables]
         summed: Array = self.values.sum(axis=tuple(i for i in range(self.values.ndim) if i not in axes))
         return summed.transpose(np.argsort(np.argsort(axes))) if axes else summed
@@ -83,12 +84,12 @@ class Masses:
 @register
 @dataclass(frozen=True)
 class Brute(Algorithm):
-    """Enumerate every assignment.
+    """Enumerate all assignments.
 
     Parameters
     ----------
     memory_limit : str, int or None
-        Bytes that the table may take, such as "2GB"; by default half of what is free.
+        Bytes that the joint table may take, such as "2GB"; by default half of the free memory.
 
     Examples
     --------
@@ -113,7 +114,7 @@ class Brute(Algorithm):
     )
 
     def cost(self, potentials: Potentials) -> Cost:
-        """Say how large the joint tables are."""
+        """Compute the size of the joint tables."""
         sizes = [math.prod(potentials.graph.cards[free].astype(float).tolist()) for free in _free(potentials)]
         largest, total = max(sizes, default=1.0), sum(sizes)
         text = f"{total:.3g} assignments, {bytes_text(8 * TABLES * largest)}"
@@ -136,7 +137,7 @@ class Brute(Algorithm):
         )
 
     def maximise(self, potentials: Potentials, n: int = 1, progress: Progress | None = None) -> list[Assignment]:
-        """Sort all assignments; equal scores in the order of their states."""
+        """Sort all assignments by score; ties in lexicographic order of their states."""
         tables = self.tables(potentials)
         best = [(0.0, base_states(potentials))]
         for table in tables:
@@ -159,7 +160,7 @@ class Brute(Algorithm):
         return states
 
     def tables(self, potentials: Potentials) -> list[JointTable]:
-        """Return the joint table of each component; refuse if it is too large or all zero."""
+        """Return the joint table of each component; raise an error if it is too large or all zero."""
         needed = self.cost(potentials).bytes
         what = f"brute force needs {bytes_text(needed)}"
         require_memory(needed, memory_limit_bytes(self.memory_limit), what, 'use "exact"')
@@ -176,7 +177,7 @@ class Brute(Algorithm):
 
 
 def joint(potentials: Potentials, tables: list[Masses], wanted: IntArray) -> Array:
-    """Multiply the joint beliefs of the components, and place them at the clamped states."""
+    """Multiply the joint beliefs of the components; observed variables are fixed to their states."""
     graph = potentials.graph
     belief = np.zeros(graph.cards[wanted], potentials.dtype)
     free = [w for t in tables for w in wanted.tolist() if w in t.free.tolist()]
@@ -191,7 +192,7 @@ def joint(potentials: Potentials, tables: list[Masses], wanted: IntArray) -> Arr
 
 
 def _free(potentials: Potentials) -> list[IntArray]:
-    """Return the free variables of each component."""
+    """Return the unobserved variables with several states, of each component."""
     graph = potentials.graph
     mask = graph.cards > 1
     mask[list(potentials.evidence)] = False
@@ -199,7 +200,7 @@ def _free(potentials: Potentials) -> list[IntArray]:
 
 
 def _add(table: JointTable, scope: tuple[int, ...], log_table: Array, states: IntArray) -> None:
-    """Add a factor to the joint table, at the clamped states, by broadcasting."""
+    """Add a factor's log table, at the observed states, to the joint table, by broadcasting."""
     axes = {v: int(np.flatnonzero(table.free == v)[0]) for v in scope if (table.free == v).any()}
     part = log_table[tuple(slice(None) if v in axes else int(states[v]) for v in scope)]
     kept = [v for v in scope if v in axes]
@@ -240,7 +241,7 @@ def _reverse(
     variables_bar: Array,
     factors_bar: Array,
 ) -> Gradients:
-    """Carry derivatives by log Z and the beliefs back: db/dphi is symmetric, so beliefs are moved along them."""
+    """Compute derivatives by the log tables: db/dphi is symmetric, so they are directional derivatives of beliefs."""
     graph, states = potentials.graph, base_states(potentials)
     moved = LogTables(graph, direction(graph, variables_bar, factors_bar), [np.arange(len(g)) for g in graph.groups])
     along = [JointTable(table.free, np.zeros(table.log_p.shape)) for table in tables]

@@ -1,7 +1,8 @@
-"""Exact inference on sequences: marginals, best paths, samples, from scores of tokens and one transition table.
+"""Exact inference on linear chains: marginals, best paths and samples.
 
-The recursions are in `kernels.numba.chains`. Values are linear and scaled; a chain whose scores span too much for that
-is done again in logarithms. Labels that are ruled out have the score -inf.
+The model has a score for each label of each token, and one transition table. The recursions (forward-backward, Viterbi)
+are in `kernels.numba.chains`. They use scaled probabilities. A chain whose scores differ by too much for that is
+computed again with logarithms. Forbidden labels have the score -inf.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from isinglass.typing import Array, FloatArray, IntArray, Mask
 
 @dataclass(frozen=True, eq=False)
 class Transition:
-    """A transition table (labels, labels) as the loops need it; -inf forbids."""
+    """A transition table of log scores (labels, labels), in the forms that the compiled loops need; -inf forbids."""
 
     log: FloatArray
 
@@ -36,40 +37,40 @@ class Transition:
 
     @cached_property
     def span(self) -> float:
-        """How far the finite entries are apart."""
+        """The range of the finite entries: largest minus smallest."""
         finite = self.log[self.log > -np.inf]
         return float(np.ptp(finite)) if finite.size else 0.0
 
     @cached_property
     def linear(self) -> FloatArray:
-        """exp(g - top), padded with zeros."""
+        """exp(log - top), padded with zeros."""
         return _padded(np.exp(self.log - self.top), 0.0)
 
     @cached_property
-    def turned(self) -> FloatArray:
-        """The same with rows and columns exchanged."""
+    def transposed(self) -> FloatArray:
+        """The transpose of `linear`."""
         return np.ascontiguousarray(self.linear.T)
 
     @cached_property
     def padded(self) -> FloatArray:
-        """g, padded with -inf."""
+        """`log`, padded with -inf."""
         return _padded(self.log, -np.inf)
 
 
 @dataclass(frozen=True, eq=False)
 class Posterior:
-    """What forward-backward found.
+    """The result of forward-backward.
 
     Attributes
     ----------
     log_z : array (sequences,)
-        -inf where every labelling is ruled out.
+        -inf if every labelling is forbidden.
     nodes : array (tokens, width)
-        p_t(x), zero in the padding.
+        The marginals p_t(x); zero in the padding.
     alpha, v : arrays (tokens, width)
-        See `isinglass.kernels.numba.chains.forward_backward`; not of chains in `logs`.
+        See `isinglass.kernels.numba.chains.forward_backward`; undefined for chains in `logs`.
     logs : dict of int to (log alpha, log v)
-        Of the chains that were done in logarithms.
+        For the chains that were computed with logarithms.
     """
 
     offsets: IntArray
@@ -82,11 +83,11 @@ class Posterior:
     logs: dict[int, tuple[FloatArray, FloatArray]]
 
     def rows(self, s: int) -> slice:
-        """Return where the tokens of a sequence are."""
+        """Return the rows of the tokens of a sequence."""
         return slice(int(self.offsets[s]), int(self.offsets[s + 1]))
 
     def transitions(self, weights: FloatArray) -> FloatArray:
-        """Return the expected number of each transition (labels, labels), each sequence by its weight."""
+        """Return the expected counts of transitions (labels, labels), summed over the weighted sequences."""
         from isinglass.kernels.numba.chains.forward_backward import add_pairs
 
         k = self.transition.card
@@ -104,7 +105,7 @@ class Posterior:
         pairs = np.zeros((len(self.nodes), k, k))
         if len(pairs):
             table = self.transition.linear[:k, :k]
-            with np.errstate(all="ignore"):  # chains in logarithms are overwritten below
+            with np.errstate(all="ignore"):  # chains computed with logarithms are overwritten below
                 pairs[1:] = self.alpha[:-1, :k, None] * table * self.v[1:, None, :k]
             pairs[self.offsets[:-1][self.offsets[:-1] < len(pairs)]] = 0.0
         for s in self.logs:
@@ -114,7 +115,7 @@ class Posterior:
         return pairs
 
     def log_alpha(self) -> FloatArray:
-        """Return log alpha of each token, up to a constant a token."""
+        """Return log alpha of each token, up to a constant for each token."""
         with np.errstate(divide="ignore"):
             logs = np.log(self.alpha)
         for s, (alpha, _) in self.logs.items():
@@ -128,7 +129,7 @@ class Posterior:
 
 
 def require_possible(values: FloatArray, first: int = 0) -> None:
-    """Raise an error if log Z, or the best score, of a sequence is -inf; `first` is the number of the first one."""
+    """Raise an error if log Z, or the best score, of a sequence is -inf; `first` numbers the first sequence."""
     if (values == -np.inf).any():
         s = first + int(np.argmax(values == -np.inf))
         text = f"no labelling of sequence {s} is possible: forbidden neighbours, allowed and known labels rule out all"
@@ -136,13 +137,13 @@ def require_possible(values: FloatArray, first: int = 0) -> None:
 
 
 class Room:
-    """Arrays that one thread uses again and again: new memory costs as much as the work that is done in it."""
+    """Arrays that one thread reuses between calls: allocating them would take as long as the computation."""
 
     def __init__(self) -> None:
         self.arrays: dict[str, FloatArray] = {}
 
     def take(self, name: str, rows: int, width: int) -> FloatArray:
-        """Return an array with anything in it, until the name is taken again."""
+        """Return an uninitialised array, valid until the same name is taken again."""
         size = rows * width
         if name not in self.arrays or self.arrays[name].size < size:
             self.arrays[name] = aligned(rows, width).reshape(-1)
@@ -162,16 +163,16 @@ def posterior(
     Parameters
     ----------
     scores : array (tokens, width)
-        f_t(x) in the first columns, anything in the padding. Overwritten.
+        f_t(x) in the first columns; the padding is ignored. Overwritten.
     offsets : int array (sequences + 1,)
-        From 0 on.
+        The first token of each sequence, and the number of tokens.
     transition : Transition
     out : array (tokens, width), optional
         Where to write p_t.
     back : bool
-        Without it only alpha and log Z are made.
+        Whether to run the backward pass; without it only alpha and log Z are computed.
     room : Room, optional
-        For arrays of the result, which are then good until the next call with it.
+        For the arrays of the result, which are then valid until the next call with it.
     """
     from isinglass.kernels.numba.chains import forward_backward as chains
 
@@ -186,7 +187,7 @@ def posterior(
     )
     beliefs = np.empty_like(scores) if out is None else out
     if back:
-        chains.backward(0, last, offsets, card, transition.turned, nodes, scales, alpha, beliefs, flagged)
+        chains.backward(0, last, offsets, card, transition.transposed, nodes, scales, alpha, beliefs, flagged)
     found = Posterior(offsets, transition, log_z, beliefs, alpha, nodes, flagged, {})
     for s in np.flatnonzero(flagged).tolist():
         rows = found.rows(s)
@@ -198,7 +199,7 @@ def posterior(
 def _in_logarithms(
     scores: FloatArray, transition: Transition, beliefs: FloatArray
 ) -> tuple[tuple[FloatArray, FloatArray], float]:
-    """Run one chain in logarithms; return log alpha, log v and log Z."""
+    """Run forward-backward with logarithms on one chain; return log alpha, log v and log Z."""
     from isinglass.kernels.numba.chains.forward_backward import log_chain
 
     alpha, v = np.full_like(scores, -np.inf), np.full_like(scores, -np.inf)
@@ -210,16 +211,16 @@ def _in_logarithms(
 def subtract_local(scores: FloatArray, offsets: IntArray, transition: Transition) -> None:
     """Normalise each token given the label before it, in place (Murphy 2012, equation 19.66).
 
-    With p(y_t = y | y_{t-1} = x) = exp(f_t(y) + g(x, y) - n_t(x)), the normaliser n_t(x) is a score of the label x at
-    token t - 1: a locally normalised model is a chain with the scores f_t(x) - n_{t+1}(x), of which log Z = 0. A label
-    that nothing may follow has the score -inf there.
+    With p(y_t = y | y_{t-1} = x) = exp(f_t(y) + g(x, y) - n_t(x)), the normaliser n_t(x) depends on the label x of
+    token t - 1. So a locally normalised model is a chain with the scores f_t(x) - n_{t+1}(x), and its log Z is 0. A
+    label that no label may follow gets the score -inf.
 
     Parameters
     ----------
     scores : array (tokens, width)
         f_t(x) in the first columns.
     offsets : int array (sequences + 1,)
-        From 0 on.
+        The first token of each sequence, and the number of tokens.
     transition : Transition
     """
     f = scores[:, : transition.card]
@@ -232,7 +233,7 @@ def subtract_local(scores: FloatArray, offsets: IntArray, transition: Transition
 
 
 def _log_sums(rows: FloatArray) -> FloatArray:
-    """Return the logarithm of the sum of exponentials of each row."""
+    """Return the log-sum-exp of each row."""
     top = rows.max(axis=1, initial=-np.inf)
     top = np.where(top > -np.inf, top, 0.0)
     with np.errstate(divide="ignore"):
@@ -263,7 +264,7 @@ def n_best_labels(scores: FloatArray, transition: Transition, n: int) -> tuple[I
 
 
 def draw_labels(found: Posterior, generator: np.random.Generator) -> IntArray:
-    """Draw the labels of all tokens."""
+    """Draw labellings from the posterior: backward sampling, all tokens of all sequences."""
     from isinglass.kernels.numba.chains.paths import draw_paths
 
     labels, card = np.empty(len(found.alpha), np.int64), found.transition.card
@@ -276,7 +277,8 @@ def draw_labels(found: Posterior, generator: np.random.Generator) -> IntArray:
 def derivative(found: Posterior, node_bars: FloatArray, pair_bars: FloatArray | None) -> tuple[FloatArray, FloatArray]:
     """Return the derivatives of a loss by the scores, (tokens, labels) and (labels, labels), from those by the beliefs.
 
-    Beliefs are the gradient of log Z, so their Jacobian is symmetric: it is applied as a derivative along the bars.
+    The beliefs are the gradient of log Z, so their Jacobian is symmetric. Its product with the derivatives by the
+    beliefs is therefore a directional derivative of the beliefs.
     """
     from isinglass.kernels.numba.chains.forward_backward import covariance
 

@@ -1,12 +1,12 @@
-"""Derivatives of beliefs along a direction, by one inference on complex potentials.
+"""Directional derivatives of beliefs, by one inference with complex potentials.
 
 Where log Z is a smooth function of the log potentials phi and its gradient is the beliefs b, the Jacobian db/dphi is
-symmetric. So the derivative of a loss L(b) is the derivative of the beliefs along dL/db:
+symmetric. So the gradient of a loss L(b) is the directional derivative of the beliefs along dL/db:
 
     dL/dphi  =  d/dh b(phi + h dL/db)  =  Im b(phi + i h dL/db) / h    with h so small that h² vanishes
 
-(Domke 2010; the complex step of Squire and Trapp 1998). A fixed point depends on phi only through the sum of all
-tables, so a loss of a variable's belief perturbs the smallest factor that holds the variable.
+(Domke 2010; the complex step of Squire and Trapp 1998). The beliefs depend on phi only through the sum of all tables.
+So the derivative by a variable's belief is added to the table of a smallest factor that contains the variable.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from isinglass.inference.result import Gradients, Result
 from isinglass.potentials import LogTables, Potentials, sum_tables
 from isinglass.typing import Array, FloatArray, IntArray
 
-EXPONENT = -66  # of a step as a power of two
+EXPONENT = -66  # a step is 2^-66, relative to the size of the derivatives
 
 
 def small_step(largest: FloatArray) -> IntArray:
-    """Return the exponents of steps so small that their squares vanish."""
+    """Return the exponents of steps whose squares vanish in floating point."""
     return EXPONENT - np.frexp(largest)[1].astype(np.int64)
 
 
@@ -38,10 +38,10 @@ def along_beliefs(
     factors_bar: Array,
     shifts: Callable[[FloatArray], IntArray] = small_step,
 ) -> Gradients:
-    """Carry derivatives by log Z and the (flat) beliefs back to the log tables; `run` infers.
+    """Compute derivatives by the log tables from those by log Z and the (flat) beliefs; `run` is the inference.
 
-    A step is a power of two, of each component its own: so nobody's gradient depends on the others. `shifts` chooses
-    the exponents by the largest derivatives.
+    Each component has its own step, a power of two, so that its gradient does not depend on the rest of the batch.
+    `shifts` maps the largest derivative of each component to the exponent of its step.
     """
     if potentials.dtype.kind == "c":
         raise InputError("potentials", "real log tables for a gradient by perturbation", "complex ones")
@@ -59,7 +59,7 @@ def along_beliefs(
 
 
 def by_tables(potentials: Potentials, slopes: Sequence[Array]) -> Gradients:
-    """Return gradients of an exact inference, given the derivatives by the table of each factor, group by group."""
+    """Return the gradients of an exact inference, given the derivatives by each factor's table, group by group."""
     graph, groups = potentials.graph, sum_tables(potentials, slopes)
     of_factors = LogTables(graph, groups, potentials.table_ids)
     return Gradients(groups, of_factors, np.zeros(0), 0.0, lambda: np.zeros(graph.n_factors))
@@ -68,7 +68,7 @@ def by_tables(potentials: Potentials, slopes: Sequence[Array]) -> Gradients:
 def direction(
     graph: FactorGraph, variables_bar: Array, factors_bar: Array, shift: IntArray | None = None
 ) -> list[FloatArray]:
-    """Add up derivatives by all beliefs, times 2^shift in each component, in one table for each factor."""
+    """Return the derivatives by all beliefs as one table per factor, times 2^shift of the component."""
     moved = np.zeros(graph.n_components, np.int64) if shift is None else shift
     by_state = np.repeat(moved[graph.variable_component], graph.cards) if len(moved) > 1 else moved
     of_variables = np.ldexp(variables_bar, by_state)
@@ -85,7 +85,7 @@ def direction(
 
 
 def _largest(graph: FactorGraph, variables_bar: Array, factors_bar: Array) -> FloatArray:
-    """Return the size of the largest derivative in each component."""
+    """Return the largest absolute derivative in each component."""
     if graph.n_components == 1:
         return np.array([max(np.abs(variables_bar).max(initial=0.0), np.abs(factors_bar).max(initial=0.0))])
     largest = np.zeros(graph.n_components)
@@ -97,7 +97,7 @@ def _largest(graph: FactorGraph, variables_bar: Array, factors_bar: Array) -> Fl
 
 
 def _hosts(graph: FactorGraph) -> Iterator[tuple[int, int, IntArray, IntArray]]:
-    """Yield (group, axis, rows, variables) so that each variable with a factor comes once, at one of least arity."""
+    """Yield (group, axis, rows, variables): each variable once, with a smallest factor that contains it."""
     missing = np.ones(graph.n_variables, bool)
     for g in np.argsort([group.arity for group in graph.groups], kind="stable").tolist():
         for axis in range(graph.groups[g].arity):

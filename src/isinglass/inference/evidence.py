@@ -1,4 +1,4 @@
-"""Small helpers on observed variables that several algorithms share."""
+"""Evidence: what several algorithms need to know about observed variables."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from isinglass.typing import IntArray
 from isinglass.validation import Evidence
 
 
-def checked(potentials: Potentials, evidence: Evidence | None) -> Potentials:
-    """Return the potentials of a call, with the evidence that it adds."""
+def checked(potentials: object, evidence: Evidence | None) -> Potentials:
+    """Check the potentials of a call, and add its evidence to theirs."""
     if not isinstance(potentials, Potentials):
         raise InputError("potentials", "Potentials", type(potentials).__name__, "build them with ig.Potentials")
     return potentials if evidence is None else potentials.with_evidence(evidence)
 
 
 def base_states(potentials: Potentials) -> IntArray:
-    """Return the assignment of the observed variables; zero elsewhere."""
+    """Return an assignment with the observed states, and state 0 for the other variables."""
     states = np.zeros(potentials.graph.n_variables, np.int64)
     for variable, state in potentials.evidence.items():
         states[variable] = state
@@ -26,7 +26,7 @@ def base_states(potentials: Potentials) -> IntArray:
 
 
 def impossible(potentials: Potentials) -> str:
-    """Say why nothing has positive probability."""
+    """Return the message of an error: no assignment has positive probability."""
     if potentials.evidence:
         return (
             f"the evidence ({len(potentials.evidence)} observed variables) has probability zero: every assignment "

@@ -1,15 +1,15 @@
-"""What an inference returns: beliefs, log Z and an honest report."""
+"""The result of an inference: beliefs, log Z, and a report on how it went."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, DTypeLike
 
 from isinglass.errors import InputError
 from isinglass.graph.factor_graph import FactorGraph, iter_groups
@@ -31,21 +31,29 @@ class Info:
     ----------
     algorithm : str
     converged : bool
-        Whether it reached its tolerance; true for algorithms that do not iterate.
+        Whether it reached its tolerance; true for algorithms that do not iterate. For a sampler: whether its own
+        diagnostics found nothing against its estimates.
     iterations : int
+        For a sampler: the sweeps of a chain.
     residual : float
-        How far from a fixed point it is: the largest change of a normalised message (or belief) in the last iteration.
-        Where that is within the tolerance, the most that another iteration can do to any probability, which is never
-        less and also sees what happens to small ones (`isinglass.kernels.numba.messages.changes`).
+        The distance from a fixed point: the largest change of a normalised message (or belief) in the last iteration.
+        Within the tolerance it is an upper bound on the change of any probability, small ones included, by another
+        iteration (`isinglass.kernels.numba.messages.changes`). For a sampler: the largest standard error of a belief.
     bound : {"exact", "upper", "lower"} or None
-        What log_z is guaranteed to be of the true log Z; None if nothing is guaranteed.
+        Whether log_z is exact, or an upper or lower bound on the true log Z; None if nothing is guaranteed.
     seconds : float
     converged_share : float
-        The share of components (examples of a batch) that reached the tolerance.
+        The fraction of components (examples of a batch) that converged.
     stable : bool or None
-        Whether the fixed point is stable: small changes of the messages die out; None where it was not asked.
+        Whether the fixed point is stable, that is, small changes of the messages die out; None if not checked.
     note : str
-        What else there is to know, for instance why log_z is not a number; mostly empty.
+        A warning for the user, for instance why log_z is not a number; mostly empty.
+    stderr : float or None
+        The standard error of log_z; None if log_z is no Monte Carlo estimate.
+    details : mapping of str to number or array
+        Further diagnostics of the algorithm. Names with a fixed meaning: "stderr_variables" and "stderr_factors", the
+        standard errors of the beliefs as flat arrays (factors: group by group, like ``FactorBeliefs.groups``); "ess"
+        and "rhat", effective sample sizes and potential scale reductions of the variables' beliefs, flat.
     """
 
     algorithm: str
@@ -57,6 +65,8 @@ class Info:
     converged_share: float = field(default=-1.0, repr=False)  # not given: all or none
     stable: bool | None = field(default=None, repr=False)
     note: str = field(default="", repr=False)
+    stderr: float | None = field(default=None, repr=False)
+    details: Mapping[str, float | Array] = field(default_factory=dict, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if self.converged_share < 0:
@@ -64,7 +74,7 @@ class Info:
 
 
 class VariableBeliefs(View[Array]):
-    """The belief of each variable, an array (states,); all of them in `flat`, one after the other."""
+    """The belief of each variable, an array (states,); `flat` holds all of them, concatenated."""
 
     def __init__(self, graph: FactorGraph, flat: Array) -> None:
         self.flat = read_only(flat)
@@ -77,7 +87,7 @@ class VariableBeliefs(View[Array]):
         """Return the belief of variable i."""
         return self.flat[self._first[i] : self._first[i + 1]]
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> Array:
         if len(np.unique(np.diff(self._first))) > 1:
             raise InputError("variables", "equal cardinalities", "mixed ones", "index it, or use .flat")
         table = self.flat.reshape(len(self), int(self._first[1]) if len(self) else 0)
@@ -108,22 +118,30 @@ class Gradients:
     Attributes
     ----------
     groups : tuple of arrays (tables, k_1, ..., k_r)
-        By the log tables, like `Potentials.groups`: summed over all factors that share a table.
-        With potentials for each iteration, that is a first axis.
+        With respect to the log tables, like `Potentials.groups`: summed over all factors that share a table.
+        With different potentials in each iteration, the iteration is the first axis.
     log_tables : sequence of arrays
-        For each factor, the derivative by the table that it uses (with potentials for each iteration: a list of those).
+        For each factor, the derivative by its table (with different potentials in each iteration: a list of those).
     initial_messages : array
-        By the logarithms of the messages that the run began with, flat.
+        With respect to the logarithms of the first messages, flat.
     damping : float
     counting_numbers : array (factors,)
-        By the counting number of each factor of arity two or more; zero for the others. Found when first asked for.
+        With respect to the counting number of each factor of arity two or more; zero for the others. Computed when
+        first asked for.
+    parameters : mapping of str to array
+        By the parameters of the algorithm, where it has some (`Algorithm.parameters`).
     """
 
     groups: tuple[Array, ...]
-    log_tables: Sequence[Any]
+    log_tables: Sequence[Array] | Sequence[Sequence[Array]]
     initial_messages: Array
-    damping: Any
+    damping: complex
     by_counting: Callable[[], Array]
+
+    @property
+    def parameters(self) -> Mapping[str, Array]:
+        """Derivatives by the parameters of the algorithm; none, unless a subclass has some."""
+        return {}
 
     @cached_property
     def counting_numbers(self) -> Array:
@@ -138,11 +156,11 @@ class Result:
     Attributes
     ----------
     potentials : Potentials
-        What was inferred on, evidence included.
+        The input of the inference, evidence included.
     component_log_z : array (components,)
         log Z of each component (example) of the graph, in nats.
     variables : sequence of arrays (states,)
-        The belief of each variable; one-hot where it is observed.
+        The belief of each variable; one-hot if it is observed.
     factors : sequence of arrays
         The belief of each factor, in the shape of its table.
     info : Info
@@ -154,12 +172,12 @@ class Result:
     factors: FactorBeliefs
     info: Info
     joint_of: Callable[[IntArray], Array] | None = None
-    messages_of: Callable[[], Array] | None = None
+    messages_of: Callable[[], Array | None] | None = None
     reverse: Callable[[Array, Array, Array], Gradients] | None = None
 
     @cached_property
     def messages(self) -> Array | None:
-        """The logarithms of the messages that message passing ended with, flat; None for other algorithms."""
+        """The logarithms of the final messages, flat; None for algorithms without messages."""
         return None if self.messages_of is None else self.messages_of()
 
     @property
@@ -178,14 +196,16 @@ class Result:
     def joint(self, variables: ArrayLike) -> Array:
         """Return the joint belief of any variables, one axis for each, in the given order.
 
-        Only algorithms that hold the whole distribution can give it ("exact" and "brute").
+        Only algorithms whose facts say so can compute it ("exact" and "brute").
         """
         wanted = variables_of(variables, self.potentials.graph.n_variables)
         needed = 8.0 * math.prod(self.potentials.graph.cards[wanted].astype(float).tolist())
         what = f"the joint table of {len(wanted)} variables needs {bytes_text(needed)}"
         require_memory(needed, memory_limit_bytes(None), what, "ask for fewer variables")
         if self.joint_of is None:
-            raise InputError("variables", "an algorithm with joint beliefs", self.info.algorithm, 'use "exact"')
+            from isinglass.inference.algorithm import with_fact  # which imports this module
+
+            raise InputError("variables", "an algorithm with joint beliefs", self.info.algorithm, with_fact("joints"))
         return self.joint_of(wanted)
 
     def backward(
@@ -194,16 +214,18 @@ class Result:
         variables: Sequence[ArrayLike] | ArrayLike | None = None,
         factors: Sequence[ArrayLike | None] | Array | None = None,
     ) -> Gradients:
-        """Carry derivatives by log Z and the beliefs back to the log tables, through what really ran.
+        """Compute the derivatives of a loss by the log tables, from those by log Z and the beliefs.
+
+        They are the derivatives of the computation that ran, iteration by iteration.
 
         Parameters
         ----------
         log_z : float or array (components,)
-            Derivative of the loss by log Z.
+            Derivative of the loss with respect to log Z.
         variables : sequence of arrays (states,) or one flat array
-            Derivative by the belief of each variable.
+            Derivative with respect to the belief of each variable.
         factors : sequence of (array or None), or one flat array
-            Derivative by the belief of each factor, in the shape of its table; flat: group after group, like
+            Derivative with respect to the belief of each factor, shaped like its table; flat: group by group, like
             ``FactorBeliefs.groups``.
 
         Returns
@@ -215,21 +237,22 @@ class Result:
         return self.reverse(*cotangents(self, log_z, variables, factors))
 
     def __getstate__(self) -> dict[str, Any]:
-        """Keep the messages themselves; a tape stays behind."""
-        kept = _Kept(self.messages) if self.messages_of is not None else None
-        return {**self.__dict__, "messages_of": kept, "reverse": None}
+        """Pickle the messages themselves; the tape is dropped."""
+        constant = _Constant(self.messages) if self.messages_of is not None else None
+        return {**self.__dict__, "messages_of": constant, "reverse": None}
 
     def __repr__(self) -> str:
-        return f"Result: log_z = {self.log_z:.10g}, {self.info}"
+        error = "" if self.info.stderr is None else f" (standard error {self.info.stderr:.2g})"
+        return f"Result: log_z = {self.log_z:.10g}{error}, {self.info}"
 
 
 @dataclass(frozen=True)
-class _Kept:
-    """A function that returns what it was made with."""
+class _Constant:
+    """A function without arguments that always returns the same value, and that can be pickled."""
 
     value: Array | None
 
-    def __call__(self) -> Any:
+    def __call__(self) -> Array | None:
         return self.value
 
 
@@ -243,12 +266,12 @@ class Assignment:
     score : float
         Its log-score, sum_a phi_a(x_a).
     bound : float
-        No assignment scores higher than this; inf if the algorithm proves nothing.
+        An upper bound on the score of every assignment; inf if the algorithm proves none.
     optimal : bool
         Whether the algorithm proved that no assignment scores higher.
     locally_optimal : bool
-        Whether the algorithm proved that none does among those that differ from it only on variables which, with the
-        factors that touch them, form trees and single loops (or at all: then `optimal` is true as well).
+        Whether the algorithm proved that it is a maximum over all assignments that differ from it only on a set of
+        variables whose factors form trees and single loops (Weiss and Freeman 2001). Implied by `optimal`.
     """
 
     states: IntArray
@@ -259,7 +282,7 @@ class Assignment:
 
 
 def ranked(states: IntArray, scores: Array) -> list[Assignment]:
-    """Return assignments of which the best is a best one at all, by falling score; equal up to rounding is optimal."""
+    """Sort assignments, one of which is optimal, by falling score; `optimal` are those that equal it up to rounding."""
     order = np.argsort(-scores, kind="stable")
     top = float(scores[order[0]])
     slack = 1e-12 * max(1.0, abs(top))
@@ -270,8 +293,13 @@ def ranked(states: IntArray, scores: Array) -> list[Assignment]:
     return found
 
 
-def cotangents(result: Result, log_z: ArrayLike, variables: Any, factors: Any) -> tuple[Array, Array, Array]:
-    """Lay out derivatives by log Z (for each component), variable beliefs and factor beliefs as flat arrays."""
+def cotangents(
+    result: Result,
+    log_z: ArrayLike,
+    variables: Sequence[ArrayLike] | ArrayLike | None,
+    factors: Sequence[ArrayLike | None] | Array | None,
+) -> tuple[Array, Array, Array]:
+    """Return derivatives by log Z (one for each component), variable and factor beliefs as flat arrays."""
     graph = result.potentials.graph
     given = array_of(log_z, "log_z", "a number, or one for each component")
     z_bar = np.broadcast_to(given.astype(result.variables.flat.dtype), graph.n_components).copy()
@@ -282,8 +310,8 @@ def cotangents(result: Result, log_z: ArrayLike, variables: Any, factors: Any) -
     return bars
 
 
-def nothing(length: int, dtype: Any) -> Array:
-    """Return zeros that take no room, and that `is_nothing` knows."""
+def nothing(length: int, dtype: DTypeLike) -> Array:
+    """Return zeros that take no memory, and that `is_nothing` recognises at once."""
     return np.broadcast_to(np.zeros((), dtype), (length,))
 
 
@@ -299,21 +327,21 @@ def _index(value: int, argument: str, length: int, what: str) -> int:
     return index
 
 
-def _flat_cotangent(beliefs: VariableBeliefs, given: Any) -> Array:
-    """Lay out derivatives by variable beliefs like the flat beliefs."""
+def _flat_cotangent(beliefs: VariableBeliefs, given: Sequence[ArrayLike] | ArrayLike | None) -> Array:
+    """Return derivatives by variable beliefs, flat like the beliefs."""
     if given is None:
         return np.zeros_like(beliefs.flat)
-    if not isinstance(given, np.ndarray):
+    if isinstance(given, Iterable) and not isinstance(given, np.ndarray):
         given = np.concatenate([np.zeros(0), *(array_of(g, "variables", "numbers").ravel() for g in given)])
-    given = array_of(given, "variables", "numbers")
-    if given.size != beliefs.flat.size:
-        raise InputError("variables", f"{beliefs.flat.size} numbers, one for each state", str(given.size))
-    bars: Array = given.reshape(-1).astype(beliefs.flat.dtype, copy=False)
+    flat = array_of(given, "variables", "numbers")
+    if flat.size != beliefs.flat.size:
+        raise InputError("variables", f"{beliefs.flat.size} numbers, one for each state", str(flat.size))
+    bars: Array = flat.reshape(-1).astype(beliefs.flat.dtype, copy=False)
     return bars
 
 
-def _factor_cotangent(graph: FactorGraph, result: Result, given: Any) -> Array:
-    """Lay out derivatives by factor beliefs group by group."""
+def _factor_cotangent(graph: FactorGraph, result: Result, given: Sequence[ArrayLike | None] | Array | None) -> Array:
+    """Return derivatives by factor beliefs, flat, group by group."""
     dtype = result.variables.flat.dtype
     if given is None:
         return nothing(belief_entries(graph), dtype)

@@ -1,14 +1,14 @@
-"""Which states and configurations hard zeros and evidence leave, and what that ties together.
+"""The support of a model: the states and configurations that hard zeros and evidence allow (arc consistency).
 
-A configuration goes if its table forbids it or one of its states is gone; a state goes if a factor leaves no
-configuration with it (arc consistency). What is left of a link may still tie variables: if, say, only equal states are
-allowed, then so are only equal beliefs. Such *ties* are the vectors z with z'(marginals) = 0 for every configuration
-that is left, beyond the trivial ones.
+A configuration of a factor is removed if its table forbids it or if one of its states was removed. A state is removed
+if some factor allows no configuration with it. The remaining configurations of a factor may imply linear equations
+between the marginals of its variables. For instance, if only equal states are allowed, the marginals are equal. Such
+*ties* are the vectors z with z'm = 0 for the marginals m of every remaining configuration, apart from those that only
+say that all marginals have the same sum.
 """
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -19,11 +19,15 @@ from isinglass.graph.factor_graph import FactorGroup, iter_groups
 from isinglass.graph.layout import belief_entries, first_states
 from isinglass.inference.evidence import impossible
 from isinglass.potentials import Potentials
+from isinglass.runtime.caching import Cache
+from isinglass.segments import starts
 from isinglass.typing import FloatArray, IntArray, Mask
+
+_TIES = Cache(4096)
 
 
 class Support(NamedTuple):
-    """Which states of variables and configurations of factors (flat, as in results) are left."""
+    """Flags of the remaining states of variables and configurations of factors (flat, as in results)."""
 
     states: Mask
     entries: Mask
@@ -35,12 +39,12 @@ class Support(NamedTuple):
 
     @property
     def key(self) -> bytes:
-        """What the support is, for a cache."""
+        """The support as a key of a cache."""
         return b"" if self.full else np.packbits(self.states).tobytes() + b"/" + np.packbits(self.entries).tobytes()
 
 
 def support_of(potentials: Potentials) -> Support:
-    """Remove what is forbidden until every state that is left has a configuration in every factor."""
+    """Compute the support: remove states and configurations until every state has a configuration in every factor."""
     graph, first = potentials.graph, first_states(potentials.graph)
     states, entries = np.ones(int(first[-1]), bool), np.ones(belief_entries(graph), bool)
     for variable, state in potentials.evidence.items():
@@ -61,7 +65,7 @@ def support_of(potentials: Potentials) -> Support:
 
 
 def _narrow(potentials: Potentials, support: Support) -> bool:
-    """Pass once over all factors; tell whether anything went."""
+    """Pass once over all factors; return whether a state or configuration was removed."""
     graph, first = potentials.graph, first_states(potentials.graph)
     before = int(support.states.sum()) + int(support.entries.sum())
     for group, part in iter_groups(graph):
@@ -85,7 +89,7 @@ def _along(group: FactorGroup, slot: int, length: int) -> list[int]:
 
 
 def ties_of(digits: IntArray, cards: tuple[int, ...]) -> FloatArray:
-    """Return the ties of a link, (ties, states of its slots), from the configurations that are left.
+    """Return the ties of a factor, (ties, states of all its variables), given its remaining configurations.
 
     Examples
     --------
@@ -94,20 +98,18 @@ def ties_of(digits: IntArray, cards: tuple[int, ...]) -> FloatArray:
     >>> ties_of(np.array([[0, 0], [0, 1], [1, 1]]), (2, 2)).shape
     (0, 4)
     """
-    return _ties(digits.tobytes(), digits.shape, cards)
+    return _TIES.get((digits.tobytes(), digits.shape, cards), lambda: _ties(digits, cards))
 
 
-@lru_cache(maxsize=4096)
-def _ties(digits: bytes, shape: tuple[int, int], cards: tuple[int, ...]) -> FloatArray:
-    states = np.frombuffer(digits, np.int64).reshape(shape)
-    starts = np.concatenate([[0], np.cumsum(cards)])
-    marginals = np.zeros((len(states), starts[-1]))
-    for slot, start in enumerate(starts[:-1]):
+def _ties(states: IntArray, cards: tuple[int, ...]) -> FloatArray:
+    first = starts(cards)
+    marginals = np.zeros((len(states), first[-1]))
+    for slot, start in enumerate(first[:-1]):
         marginals[np.arange(len(states)), start + states[:, slot]] = 1
-    trivial = np.zeros((len(cards) - 1, starts[-1]))
+    trivial = np.zeros((len(cards) - 1, first[-1]))
     for slot in range(1, len(cards)):
-        trivial[slot - 1, : starts[1]] = 1
-        trivial[slot - 1, starts[slot] : starts[slot + 1]] = -1
+        trivial[slot - 1, : first[1]] = 1
+        trivial[slot - 1, first[slot] : first[slot + 1]] = -1
     found: FloatArray = null_space(np.concatenate([marginals, trivial])).T
     found[np.abs(found) < 1e-12] = 0
     return found

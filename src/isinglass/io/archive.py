@@ -1,7 +1,7 @@
 """Zip archives in memory: checked before anything is unpacked, and never unpacked to disk.
 
 A member is refused for its name (a path, a duplicate, odd characters), its kind (encrypted, compressed by anything but
-deflate) and its claim: deflate never expands a byte to more than 1032, so a larger claim is a lie, and the sum of the
+deflate) and its claim: deflate never expands a byte to more than 1032, so a larger claim is false, and the sum of the
 claims is what the reader would have to hold. A member is then read up to its claim, and not beyond.
 """
 

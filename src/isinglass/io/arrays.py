@@ -16,7 +16,6 @@ import json
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from numpy.typing import ArrayLike
 
@@ -24,7 +23,7 @@ from isinglass.errors import FileFormatError, InputError
 from isinglass.io.archive import MEMBER_LIMIT, NAME, NAME_LIMIT, pack, unpack
 from isinglass.io.files import SIZE_LIMIT, PathLike, checked_path, shown_path, write_bytes_atomically
 from isinglass.io.npy import NpyError, decode, encode, plain_array
-from isinglass.typing import Array
+from isinglass.typing import Array, JsonObject
 from isinglass.validation import bytes_text, whole_number
 
 __all__ = ["ArrayFile", "read_arrays", "read_npz", "write_arrays"]
@@ -57,7 +56,7 @@ class ArrayFile:
     schema: str
     version: int
     library: str
-    metadata: dict[str, Any] = field(repr=False)
+    metadata: JsonObject = field(repr=False)
     arrays: dict[str, Array] = field(repr=False)
 
 
@@ -67,7 +66,7 @@ def write_arrays(
     *,
     schema: str,
     version: int = 1,
-    metadata: Mapping[str, Any] | None = None,
+    metadata: Mapping[str, object] | None = None,
     limit: int = SIZE_LIMIT,
     compress: bool = True,
 ) -> None:
@@ -192,7 +191,7 @@ def _library() -> str:
     return __version__
 
 
-def _described(arrays: Mapping[str, Array]) -> dict[str, list[Any]]:
+def _described(arrays: Mapping[str, Array]) -> dict[str, list[object]]:
     return {name: [a.dtype.newbyteorder("<").str, list(a.shape)] for name, a in arrays.items()}
 
 
@@ -212,7 +211,7 @@ def _checked_arrays(arrays: Mapping[str, ArrayLike]) -> dict[str, Array]:
     return {name: plain_array(arrays[name], f"arrays[{name!r}]") for name in names}
 
 
-def _checked_metadata(metadata: Mapping[str, Any] | None) -> dict[str, Any]:
+def _checked_metadata(metadata: Mapping[str, object] | None) -> JsonObject:
     """Return what JSON gives back, which must be what went in."""
     if metadata is None:
         return {}
@@ -230,7 +229,7 @@ def _checked_metadata(metadata: Mapping[str, Any] | None) -> dict[str, Any]:
     return dict(returned)
 
 
-def _read_header(data: bytes | None, name: str) -> dict[str, Any]:
+def _read_header(data: bytes | None, name: str) -> JsonObject:
     """Return the header, every entry of the right type; the arrays are compared later."""
     if data is None or len(data) > _HEADER_LIMIT:
         raise FileFormatError(name, None, f"a file of format {_FORMAT!r}", "an archive without a fitting header")
@@ -246,7 +245,7 @@ def _read_header(data: bytes | None, name: str) -> dict[str, Any]:
     return header
 
 
-_ENTRIES: dict[str, Callable[[Any], object]] = {
+_ENTRIES: dict[str, Callable[[object], object]] = {
     "library": lambda value: isinstance(value, str) and re.fullmatch(r"[0-9A-Za-z.+-]{1,50}", value),
     "schema": lambda value: isinstance(value, str) and len(value) <= NAME_LIMIT and NAME.fullmatch(value),
     "schema_version": lambda value: type(value) is int and 1 <= value < 2**31,
@@ -255,7 +254,7 @@ _ENTRIES: dict[str, Callable[[Any], object]] = {
 }
 
 
-def _parsed(data: bytes, name: str) -> dict[str, Any]:
+def _parsed(data: bytes, name: str) -> JsonObject:
     try:
         header = json.loads(data.decode(), parse_constant=_no_constant)
     except (ValueError, RecursionError):

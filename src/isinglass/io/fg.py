@@ -26,11 +26,11 @@ from isinglass.io.tables import (
     from_values,
     group_values,
     repeated_slot,
-    starts,
     table_sizes,
 )
-from isinglass.io.tokens import TokenReader, spans
+from isinglass.io.tokens import TokenReader
 from isinglass.potentials import Potentials
+from isinglass.segments import ranges, starts
 from isinglass.typing import FloatArray, IntArray
 from isinglass.validation import instance, whole_number
 
@@ -140,7 +140,7 @@ def _take_blocks(reader: TokenReader) -> _Blocks:
 
 
 def _layout(reader: TokenReader, blocks: _Blocks) -> Layout:
-    positions = spans(blocks.labels, blocks.arity)
+    positions = ranges(blocks.labels, blocks.arity)
     labels = reader.integers_at(positions, lambda i: "the label of a variable", 0, MAX_CARD)
     layout = Layout.of(blocks.arity, labels)
     slot = repeated_slot(layout)
@@ -156,7 +156,7 @@ def _layout(reader: TokenReader, blocks: _Blocks) -> Layout:
 
 def _cards(reader: TokenReader, blocks: _Blocks, layout: Layout) -> tuple[IntArray, IntArray]:
     """Return the cardinality of each variable, and of each slot."""
-    positions = spans(blocks.labels + blocks.arity, blocks.arity)
+    positions = ranges(blocks.labels + blocks.arity, blocks.arity)
     slots = reader.integers_at(
         positions, lambda i: f"the number of states of variable {layout.variables[i]}", 1, MAX_CARD
     )
@@ -181,7 +181,7 @@ def _limited_sizes(reader: TokenReader, blocks: _Blocks, sizes: FloatArray, limi
 def _dense(reader: TokenReader, blocks: _Blocks, sizes: IntArray) -> FloatArray:
     """Put the listed entries into full tables, one after the other."""
     factor = np.repeat(np.arange(len(sizes)), blocks.listed)
-    positions = spans(blocks.entries, 2 * blocks.listed).reshape(-1, 2)
+    positions = ranges(blocks.entries, 2 * blocks.listed).reshape(-1, 2)
     number = np.arange(len(factor)) - starts(blocks.listed)[factor]
 
     def index_name(i: int) -> str:

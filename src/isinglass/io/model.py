@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import NamedTuple
+
 from isinglass.errors import InputError
 from isinglass.io.evidence import EvidenceSource, observe
 from isinglass.io.fg import read_fg, write_fg
 from isinglass.io.files import PathLike, checked_path
 from isinglass.io.uai import read_uai, write_uai
 from isinglass.potentials import Potentials
+
+
+class Format(NamedTuple):
+    """How models are read from files of a format, and written to them."""
+
+    read: Callable[[PathLike], Potentials]
+    write: Callable[[Potentials, PathLike], None]
+
+
+FORMATS = {".uai": Format(read_uai, write_uai), ".fg": Format(read_fg, write_fg)}
 
 
 def read_model(path: PathLike, evidence: EvidenceSource = None) -> Potentials:
@@ -30,9 +43,7 @@ def read_model(path: PathLike, evidence: EvidenceSource = None) -> Potentials:
     isinglass.errors.InputError: path: expected a name that ends in .uai, .uai.gz, .fg or .fg.gz, got
     'model.txt'
     """
-    if _format(path) == "uai":
-        return read_uai(path, evidence)
-    return observe(read_fg(path), evidence)
+    return observe(_format(path).read(path), evidence)
 
 
 def write_model(potentials: Potentials, path: PathLike) -> None:
@@ -48,15 +59,13 @@ def write_model(potentials: Potentials, path: PathLike) -> None:
     ...     read_model(f"{folder}/a.fg.gz").log_tables[0].tolist()
     [0.0, 0.0]
     """
-    if _format(path) == "uai":
-        write_uai(potentials, path)
-    else:
-        write_fg(potentials, path)
+    _format(path).write(potentials, path)
 
 
-def _format(path: PathLike) -> str:
+def _format(path: PathLike) -> Format:
     name = checked_path(path).lower().removesuffix(".gz")
-    for ending in ("uai", "fg"):
-        if name.endswith(f".{ending}"):
-            return ending
-    raise InputError("path", "a name that ends in .uai, .uai.gz, .fg or .fg.gz", ascii(str(path)))
+    for ending, found in FORMATS.items():
+        if name.endswith(ending):
+            return found
+    *names, last = [f"{ending}{packed}" for ending in FORMATS for packed in ("", ".gz")]
+    raise InputError("path", f"a name that ends in {', '.join(names)} or {last}", ascii(str(path)))

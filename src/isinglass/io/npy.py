@@ -12,13 +12,12 @@ from __future__ import annotations
 import io
 import math
 import re
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from isinglass.errors import InputError
-from isinglass.typing import Array
+from isinglass.typing import Array, DType
 
 _MAGIC = b"\x93NUMPY"
 _DTYPE = r"[<>|](?:b1|[iu][1248]|f[248]|c8|c16|U[1-9][0-9]{0,8})"
@@ -86,7 +85,7 @@ def decode(data: bytes) -> Array:
     return flat.reshape(shape, order="F" if fortran else "C").astype(dtype.newbyteorder("="), order="C", copy=True)
 
 
-def _header(data: bytes) -> tuple[np.dtype[Any], bool, tuple[int, ...], int]:
+def _header(data: bytes) -> tuple[DType, bool, tuple[int, ...], int]:
     """Return dtype, order, shape and where the data begins."""
     version = data[6:8]
     if data[:6] != _MAGIC or version not in (b"\x01\x00", b"\x02\x00"):
@@ -103,7 +102,7 @@ def _header(data: bytes) -> tuple[np.dtype[Any], bool, tuple[int, ...], int]:
     return dtype, match[2] == "True", shape, end
 
 
-def _check_shape(shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
+def _check_shape(shape: tuple[int, ...], dtype: DType) -> None:
     """An empty array may have long sides, but not such that NumPy cannot count them."""
     if len(shape) > _MAX_AXES or math.prod(max(side, 1) for side in shape) * dtype.itemsize > _COUNTABLE:
         raise NpyError(f"an impossible shape with {len(shape)} axes")

@@ -17,8 +17,9 @@ from numpy.typing import ArrayLike
 
 from isinglass.errors import InputError
 from isinglass.io.files import PathLike
-from isinglass.io.tables import MAX_CARD, starts
-from isinglass.io.tokens import TokenReader, spans
+from isinglass.io.tables import MAX_CARD
+from isinglass.io.tokens import TokenReader
+from isinglass.segments import ranges, starts
 from isinglass.typing import FloatArray, IntArray
 from isinglass.validation import integers
 
@@ -130,7 +131,7 @@ def read_mar(path: PathLike) -> list[FloatArray]:
     cards, first = reader.groups(n, lambda i: f"the number of states of variable {i}", 1, MAX_CARD)
     reader.finish()
     owner = starts(cards)
-    values = reader.numbers_at(spans(first, cards), lambda i: _probability_text(i, owner), 0.0)
+    values = reader.numbers_at(ranges(first, cards), lambda i: _probability_text(i, owner), 0.0)
     return np.split(values, owner[1:-1]) if n else []
 
 

@@ -15,8 +15,8 @@ import numpy as np
 
 from isinglass.errors import InputError
 from isinglass.graph.factor_graph import FactorGraph, FactorGroup
-from isinglass.io.tokens import spans
 from isinglass.potentials import Potentials
+from isinglass.segments import ranges, starts
 from isinglass.typing import FloatArray, IntArray
 
 MAX_CARD = 2**31 - 1
@@ -35,11 +35,6 @@ class Layout(NamedTuple):
     def of(cls, arity: IntArray, variables: IntArray) -> Layout:
         """Add the starts."""
         return cls(arity, starts(arity), variables)
-
-
-def starts(lengths: IntArray) -> IntArray:
-    """Return the start of each piece and, last, the end of all."""
-    return np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths, dtype=np.int64)])
 
 
 def table_sizes(slot_cards: IntArray, layout: Layout) -> FloatArray:
@@ -93,7 +88,7 @@ def from_values(cards: IntArray, layout: Layout, values: FloatArray, order: Lite
 
 def _group_tables(group: FactorGroup, logs: FloatArray, begin: IntArray, order: Literal["C", "F"]) -> FloatArray:
     size = group.table_size
-    flat = logs[spans(begin[group.factors], np.full(len(group), size))]
+    flat = logs[ranges(begin[group.factors], np.full(len(group), size))]
     if order == "C":
         return flat.reshape(len(group), *group.shape)
     return flat.reshape(len(group), *group.shape[::-1]).transpose(0, *range(group.arity, 0, -1))

@@ -35,19 +35,6 @@ _ZERO = re.compile(r"[+-]?[0.]+([eE].*)?")
 _NUMBER_CHARACTERS = str.maketrans("", "", "0123456789+-.eE")
 
 
-def spans(starts: IntArray, lengths: IntArray) -> IntArray:
-    """Concatenate the ranges start, start + 1, ..., start + length - 1.
-
-    Examples
-    --------
-    >>> spans(np.array([5, 0]), np.array([2, 3])).tolist()
-    [5, 6, 0, 1, 2]
-    """
-    ends = np.cumsum(lengths, dtype=np.int64)
-    total = int(ends[-1]) if len(ends) else 0
-    return np.repeat(starts - (ends - lengths), lengths) + np.arange(total, dtype=np.int64)
-
-
 def shown(token: str) -> str:
     """Quote a token for a message, cut when it is long.
 

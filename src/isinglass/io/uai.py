@@ -25,11 +25,11 @@ from isinglass.io.tables import (
     from_values,
     group_values,
     repeated_slot,
-    starts,
     table_sizes,
 )
-from isinglass.io.tokens import TokenReader, spans
+from isinglass.io.tokens import TokenReader
 from isinglass.potentials import Potentials
+from isinglass.segments import ranges, starts
 from isinglass.typing import FloatArray, IntArray
 from isinglass.validation import instance
 
@@ -123,7 +123,7 @@ def _take_scopes(reader: TokenReader, n: int) -> Layout:
     """Take the scopes; check that no variable stands twice in one."""
     m = reader.count("the number of factors", 3)
     arity, first = reader.groups(m, lambda a: f"the number of variables of factor {a}", 0, min(n, MAX_ARITY))
-    positions = spans(first, arity)
+    positions = ranges(first, arity)
     owner = starts(arity)
 
     def factor(i: int) -> str:
@@ -152,7 +152,7 @@ def _take_tables(reader: TokenReader, cards: IntArray, layout: Layout) -> FloatA
         a = int(np.searchsorted(owner, i, side="right")) - 1
         return f"factor {a}, entry {i - owner[a]}"
 
-    return reader.numbers_at(spans(begin + 1, lengths), what, 0.0)
+    return reader.numbers_at(ranges(begin + 1, lengths), what, 0.0)
 
 
 def _fail_short(reader: TokenReader, sizes: FloatArray) -> None:

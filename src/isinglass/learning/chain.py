@@ -24,12 +24,13 @@ import numpy as np
 from isinglass.errors import ImpossibleLabelError, InputError
 from isinglass.inference.chain import Posterior, Room, Transition, derivative, posterior, require_possible
 from isinglass.learning.optimizers.vectors import dot, entrywise, moved
-from isinglass.losses import CliqueLoss, Likelihood, Loss, Pseudolikelihood, UnivariateLoss
-from isinglass.losses.loss import LossFacts
+from isinglass.losses import Loss
+from isinglass.losses.loss import Differentiate, Evaluation, LossFacts, LossProblem, ScoringLoss
 from isinglass.models.chain.attributes import aligned, width_of
 from isinglass.models.chain.label_states import LabelStates
 from isinglass.models.chain.model import PIECE, SequenceModel, Sequences, Tables, ends_of
-from isinglass.runtime.threads import Spreading
+from isinglass.runtime.threads import ThreadMap
+from isinglass.segments import ranges, starts
 from isinglass.typing import FloatArray, IntArray, Mask
 
 _FEWEST, _MOST_PAIRS = 64, 2**20
@@ -86,6 +87,10 @@ class Piece:
         inside[ends_of(self.offsets)[0]] = False
         return np.flatnonzero(inside)
 
+    def tokens_of(self, sequences: IntArray) -> IntArray:
+        """Return the tokens of some sequences."""
+        return ranges(self.offsets[sequences], np.diff(self.offsets)[sequences])
+
     def _whole(self, what: Mask) -> Mask:
         """Tell for which sequences something is true of all tokens."""
         wrong = np.concatenate([[0], np.cumsum(~what)])
@@ -129,10 +134,10 @@ class SequenceObjective:
 
     def __post_init__(self) -> None:
         self.of_piece = piece_loss(self.loss)
-        self.spread = Spreading(self.threads)
+        self.spread = ThreadMap(self.threads)
         self.penalty = np.broadcast_to(np.asarray(self.l2, np.float64), self.model.size)
         self.rooms, self.slopes = local(), np.empty((0, 0))
-        paired = isinstance(self.loss, UnivariateLoss | CliqueLoss)  # their derivatives need the beliefs of all pairs
+        paired = self.loss.facts.uses == "beliefs"  # their derivatives need the beliefs of all pairs
         most = min(PIECE, max(_FEWEST, _MOST_PAIRS // self.model.states.count**2)) if paired else PIECE
         self.pieces = [(first, last, self._piece(first, last)) for first, last in self.data.pieces(most)]
 
@@ -153,6 +158,11 @@ class SequenceObjective:
         pull = entrywise(np.multiply, self.penalty, theta)
         value = float(np.sum([value for value, _ in found]) + dot(pull, theta))
         return value, moved(gradient, 2.0, pull)
+
+    @property
+    def size(self) -> int:
+        """Length of theta."""
+        return self.model.size
 
     @property
     def iterations(self) -> int:
@@ -203,7 +213,12 @@ class LocalLikelihood(Loss):
         uses="potentials",
         note="for models that are normalised locally; a token whose own label or the one before it is not observed is "
         "left out",
+        given="before",
     )
+
+    def evaluate(self, problem: LossProblem, differentiate: Differentiate) -> Evaluation:
+        """Refuse graphs: a label has no label before it there."""
+        raise InputError("loss", "one for graphs", repr(self.name), "it is a loss of sequences alone")
 
 
 PieceLoss = Callable[[Piece, FloatArray, Transition, FloatArray, Room], Sums]
@@ -212,14 +227,12 @@ PieceLoss = Callable[[Piece, FloatArray, Transition, FloatArray, Room], Sums]
 
 def piece_loss(loss: Loss) -> PieceLoss:
     """Return the function for the pieces of a loss."""
-    if isinstance(loss, Likelihood):
+    if loss.facts.uses == "log_z":
         return likelihood
-    if isinstance(loss, Pseudolikelihood | LocalLikelihood):
-        return partial(conditional, isinstance(loss, Pseudolikelihood))
-    if isinstance(loss, UnivariateLoss):
-        return partial(univariate, loss)
-    if isinstance(loss, CliqueLoss):
-        return partial(clique, loss)
+    if loss.facts.given is not None:
+        return partial(conditional, loss.facts.given == "neighbours")
+    if isinstance(loss, ScoringLoss):
+        return partial(univariate if loss.over == "variables" else clique, loss)
     raise InputError("loss", "'cl', 'pseudo', or a loss of single labels or of pairs of them", repr(loss.name))
 
 
@@ -241,7 +254,7 @@ def likelihood(piece: Piece, scores: FloatArray, transition: Transition, slopes:
     if clamped is not None:
         require_possible(clamped.log_z, piece.first)
         value -= float((weights[partly] * clamped.log_z).sum())
-        slopes[_rows_of(piece.offsets, partly)] -= clamped.nodes
+        slopes[piece.tokens_of(partly)] -= clamped.nodes
         total = total - clamped.transitions(weights[partly])
     less_known(0, last, piece.offsets, piece.codes, piece.every, weights, slopes)
     return value, total
@@ -249,18 +262,11 @@ def likelihood(piece: Piece, scores: FloatArray, transition: Transition, slopes:
 
 def _clamped(piece: Piece, scores: FloatArray, transition: Transition) -> Posterior:
     """Run the sequences whose labels are partly known, with those ruling out all others."""
-    rows = _rows_of(piece.offsets, piece.partly)
+    rows = piece.tokens_of(piece.partly)
     kept, y, labels = scores[rows], piece.labels[rows, None], piece.states.label_of
     kept[:, : len(labels)][(y >= 0) & (y != labels)] = -np.inf
-    offsets = np.concatenate([[0], np.cumsum(np.diff(piece.offsets)[piece.partly])])
+    offsets = starts(np.diff(piece.offsets)[piece.partly])
     return posterior(kept, offsets, transition)
-
-
-def _rows_of(offsets: IntArray, sequences: IntArray) -> IntArray:
-    """Return the tokens of some sequences."""
-    sizes = np.diff(offsets)[sequences]
-    ends = np.cumsum(sizes)
-    return np.asarray(np.arange(sizes.sum()) + np.repeat(offsets[sequences] - (ends - sizes), sizes))
 
 
 def conditional(
@@ -293,7 +299,7 @@ def conditional(
 
 
 def univariate(
-    loss: UnivariateLoss, piece: Piece, scores: FloatArray, transition: Transition, slopes: FloatArray, room: Room
+    loss: ScoringLoss, piece: Piece, scores: FloatArray, transition: Transition, slopes: FloatArray, room: Room
 ) -> Sums:
     """Sum a function of the token's belief over known labels."""
     found, k = posterior(scores, piece.offsets, transition, room=room), transition.card
@@ -309,7 +315,7 @@ def univariate(
 
 
 def clique(
-    loss: CliqueLoss, piece: Piece, scores: FloatArray, transition: Transition, slopes: FloatArray, room: Room
+    loss: ScoringLoss, piece: Piece, scores: FloatArray, transition: Transition, slopes: FloatArray, room: Room
 ) -> Sums:
     """Sum a function of the belief of pairs of states over known neighbours; the weight is the mean of the two."""
     found, k, y, after = (

@@ -1,9 +1,9 @@
 """Checkpoints: a run that is killed goes on from its file, bit for bit as if nothing had happened.
 
-A `Journal` is a callback that writes optimiser and state to one file after an iteration, all or nothing: whenever the
+A `Journal` is a callback that writes optimizer and state to one file after an iteration, all or nothing: whenever the
 process dies, the file holds one complete state. `resume` reads both back. The file is that of `State.save` with one
 more entry, `option.<name>`, for each option; no pickle is involved. The bits are the same if the function gives the
-same bits as before; the optimisers do not depend on the number of threads.
+same bits as before; the optimizers do not depend on the number of threads.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ import numpy as np
 
 from isinglass.errors import FileFormatError, InputError, IsinglassError
 from isinglass.io.files import PathLike, checked_path, shown_path
-from isinglass.learning.optimizers.base import OPTIMISERS, Callback, Optimizer, Progress
+from isinglass.learning.optimizers.base import OPTIMIZERS, AnyOptimizer, Callback, Optimizer, Progress
 from isinglass.learning.optimizers.state import State, checked_entry, packed, read_entries, unpacked, write_entries
-from isinglass.typing import Array
+from isinglass.typing import Array, JsonObject
 from isinglass.validation import number, whole_number
 
 _OPTION = "option."
@@ -29,9 +29,9 @@ _EXTRA = "extra."
 
 
 class Checkpoint(NamedTuple):
-    """What a file holds: the optimiser with its options, and its state."""
+    """What a file holds: the optimizer with its options, and its state."""
 
-    optimiser: Optimizer[Any, Any]
+    optimiser: AnyOptimizer
     state: State
 
 
@@ -72,14 +72,14 @@ class Journal:
     def __init__(
         self,
         path: PathLike,
-        optimiser: Optimizer[Any, Any],
+        optimiser: AnyOptimizer,
         every: int = 1,
         callback: Callback | None = None,
         extra: Callable[[], Mapping[str, Array]] | None = None,
         seconds: float = 0.0,
     ) -> None:
         if not isinstance(optimiser, Optimizer):
-            raise InputError("optimiser", "an optimiser such as Lbfgs()", type(optimiser).__name__)
+            raise InputError("optimiser", "an optimizer such as Lbfgs()", type(optimiser).__name__)
         self.path = checked_path(path)
         self.optimiser = optimiser
         self.every = whole_number(every, "every", 1)
@@ -109,9 +109,9 @@ class Journal:
 
 
 def save_checkpoint(
-    path: PathLike, optimiser: Optimizer[Any, Any], state: State, extra: Mapping[str, Array] | None = None
+    path: PathLike, optimiser: AnyOptimizer, state: State, extra: Mapping[str, Array] | None = None
 ) -> None:
-    """Write optimiser and state, and further named arrays, to a file, all or nothing."""
+    """Write optimizer and state, and further named arrays, to a file, all or nothing."""
     further = {_EXTRA + name: array for name, array in (extra or {}).items()}
     write_entries(path, packed(state) | _packed_options(optimiser) | further)
 
@@ -134,7 +134,7 @@ def read_extra(path: PathLike) -> dict[str, Array]:
 
 
 def resume(path: PathLike) -> Checkpoint:
-    """Read optimiser and state from the file of a `Journal`.
+    """Read optimizer and state from the file of a `Journal`.
 
     Returns
     -------
@@ -151,9 +151,9 @@ def resume(path: PathLike) -> Checkpoint:
     """
     arrays, file = read_entries(path), shown_path(path)
     name = str(checked_entry(arrays, "state.optimiser", "str", file))
-    if name not in OPTIMISERS:
-        raise FileFormatError(file, None, f"an optimiser among {', '.join(OPTIMISERS)}", f"{name!r:.60}")
-    cls = OPTIMISERS[name]
+    if name not in OPTIMIZERS:
+        raise FileFormatError(file, None, f"an optimizer among {', '.join(OPTIMIZERS)}", f"{name!r:.60}")
+    cls = OPTIMIZERS[name]
     state = unpacked(cls.state_type, arrays, path)
     try:
         optimiser = cls(**_options(cls, arrays, file))
@@ -163,7 +163,7 @@ def resume(path: PathLike) -> Checkpoint:
     return Checkpoint(optimiser, state)
 
 
-def _packed_options(optimiser: Optimizer[Any, Any]) -> dict[str, Array]:
+def _packed_options(optimiser: AnyOptimizer) -> dict[str, Array]:
     """Write options as JSON, arrays as they are; a generator was turned into the seed of the state."""
     arrays: dict[str, Array] = {}
     for field in fields(optimiser):  # type: ignore[arg-type]
@@ -177,7 +177,7 @@ def _packed_options(optimiser: Optimizer[Any, Any]) -> dict[str, Array]:
     return arrays
 
 
-def _options(cls: type[Optimizer[Any, Any]], arrays: Mapping[str, Array], file: str) -> dict[str, Any]:
+def _options(cls: type[AnyOptimizer], arrays: Mapping[str, Array], file: str) -> JsonObject:
     """Read the options; those that the file does not have keep their defaults."""
     known = {_OPTION + field.name for field in fields(cls)}  # type: ignore[arg-type]
     entries = {name: array for name, array in arrays.items() if name.startswith(_OPTION)}

@@ -58,7 +58,7 @@ def guarantee(loss: Loss, algorithm: Algorithm, rule: GradientRule) -> str:
         return "the exact derivative, without inference, whatever the gradient rule"
     if algorithm.facts.exact == "always":
         return "the exact derivative of the exact loss"
-    if rule.name == "unrolled":
+    if rule.of_iterations:
         return "the derivative of what is computed, after any number of iterations"
     return "the derivative of the fixed point; as good as the convergence"
 

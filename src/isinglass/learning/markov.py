@@ -17,9 +17,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from isinglass.gradients import Evaluation, GradientRule, log_z_loss
+from isinglass.gradients import GradientRule
 from isinglass.inference import Algorithm, Info
-from isinglass.losses import Likelihood, Pseudolikelihood
+from isinglass.losses import Evaluation, Likelihood, Pseudolikelihood
+from isinglass.losses.likelihood import log_z_loss
 from isinglass.losses.pseudo import PseudoTerms
 from isinglass.models import Model
 from isinglass.potentials import Potentials
@@ -139,16 +140,34 @@ class MarkovObjective:
 
     def __call__(self, theta: FloatArray) -> tuple[float, FloatArray]:
         """Return the value and the gradient."""
-        self.infos = []
         potentials = self.model.potentials(theta)
-        value, groups = self._pseudo(potentials) if self.method == "pseudo" else self._likelihood(potentials)
+        found = self._pseudo(potentials) if self.method == "pseudo" else self._likelihood(potentials)
+        value, groups, self.infos = float(found.value), found.groups, list(found.infos)
         slope = self.model.transpose(groups)
         return value + float((self.l2 * theta**2).sum()), slope + 2 * self.l2 * theta
 
-    def _pseudo(self, potentials: Potentials) -> tuple[float, Groups]:
+    @property
+    def size(self) -> int:
+        """Length of theta."""
+        return self.model.size
+
+    def unpenalised(self, theta: FloatArray) -> float:
+        """Return the value without penalties."""
+        return self(theta)[0] - float((self.l2 * theta**2).sum())
+
+    @property
+    def iterations(self) -> int:
+        """The most iterations that an inference took in the last evaluation."""
+        return max((info.iterations for info in self.infos), default=0)
+
+    @property
+    def converged_share(self) -> float:
+        """The share of components of which it is known that every inference converged in the last evaluation."""
+        return max(0.0, 1 - sum(1 - info.converged_share for info in self.infos))
+
+    def _pseudo(self, potentials: Potentials) -> Evaluation:
         copies = self._all
-        value, groups = self._terms.value_and_grad(copies.potentials(potentials), copies.variable_weights)
-        return float(value.sum()), groups
+        return _total(*self._terms.value_and_grad(copies.potentials(potentials), copies.variable_weights))
 
     def term_counts(self) -> TermCounts:
         """Count what the pseudolikelihood uses."""
@@ -161,24 +180,19 @@ class MarkovObjective:
             observed, direct, kept - direct, observed - kept, int(counts[seen].sum()), int(counts[lost].sum())
         )
 
-    def _likelihood(self, potentials: Potentials) -> tuple[float, Groups]:
+    def _likelihood(self, potentials: Potentials) -> Evaluation:
         every = np.full(self.model.graph.n_components, self.samples.weights.sum())
-        free = self._log_z(potentials, every)
-        value = free.value.sum() - sum(
-            (tables * seen).sum() for tables, seen in zip(potentials.groups, self._seen, strict=True)
-        )
-        groups = tuple(a - b for a, b in zip(free.groups, self._seen, strict=True))
-        if self._partial is not None:
-            copies, loss = self._partial, Likelihood()
-            clamped = self._log_z(loss.clamp(copies.potentials(potentials), copies.labels), copies.component_weights)
-            value -= clamped.value.sum()
-            groups = tuple(a - b for a, b in zip(groups, clamped.groups, strict=True))
-        return float(value), groups
+        scores = [(tables * seen).sum() for tables, seen in zip(potentials.groups, self._seen, strict=True)]
+        found = self._log_z(potentials, every) - Evaluation(np.asarray(sum(scores)), self._seen)
+        if self._partial is None:
+            return found
+        copies = self._partial
+        clamped = Likelihood().clamp(copies.potentials(potentials), copies.labels)
+        return found - self._log_z(clamped, copies.component_weights)
 
     def _log_z(self, potentials: Potentials, weights: FloatArray) -> Evaluation:
         found = self.rule.evaluate(potentials, self.algorithm, log_z_loss(weights))
-        self.infos.append(found.info)
-        return found
+        return _total(found.value, found.groups, found.infos)
 
     @cached_property
     def _all(self) -> Copies:
@@ -204,3 +218,8 @@ class MarkovObjective:
             return tuple(np.zeros_like(tables) for tables in zeros.groups)
         copies = Copies(self.model, whole)
         return Likelihood().score(copies.potentials(zeros), copies.labels, copies.variable_weights)[1]
+
+
+def _total(value: Array, groups: Groups, infos: tuple[Info, ...] = ()) -> Evaluation:
+    """Return an evaluation whose value is the sum over all components."""
+    return Evaluation(value.sum(), groups, infos)

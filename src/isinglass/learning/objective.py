@@ -2,25 +2,24 @@
 
     f(theta)  =  sum_c loss_c(inference(phi_c(theta)), y_c)  +  sum_j l2_j theta_j²
 
-The gradient goes the way back: the gradient rule carries the loss to phi, the model's transpose to theta. Sums over
-examples are made in their order, whatever the batch is made of.
+The gradient goes the way back: the gradient rule carries the loss to phi, the model's transpose to theta. The loss
+evaluates itself; all it gets from here is the inference and its gradient rule, as one function. Theta may hold
+parameters of inference, too (`Model.inference_parameters`). Sums over examples are made in their order, whatever the
+batch is made of.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from isinglass.errors import InputError
-from isinglass.gradients import Evaluation, GradientRule, log_z_loss
-from isinglass.inference import Algorithm, ConvexFreeEnergy, EntropyWeights, Info, Result, infer
-from isinglass.inference.free_energy.weights import WeightGradients
-from isinglass.losses import BeliefLoss, Likelihood, Loss, LossValue, Pseudolikelihood
-from isinglass.losses.observed import component_weights
-from isinglass.models import EntropyModel, Model
-from isinglass.potentials import Potentials
+from isinglass.gradients import RULES, GradientRule, forward
+from isinglass.inference import Algorithm, Info, Result
+from isinglass.losses import Evaluation, Loss, LossProblem, LossValue
+from isinglass.losses.loss import ResultLoss, Stages
+from isinglass.models import Model
 from isinglass.typing import Array, FloatArray, IntArray
 from isinglass.validation import whole_number
 
@@ -66,7 +65,7 @@ class Objective:
 
     def __post_init__(self) -> None:
         whole_number(self.stages, "stages", 1)
-        if self.stages > 1 and not isinstance(self.loss, BeliefLoss):
+        if self.stages > 1 and self.loss.facts.uses != "beliefs":
             got = f"{self.stages} with loss {self.loss.name!r}"
             raise InputError("stages", "1 for losses that are none of beliefs", got, "use a loss such as 'ucl'")
 
@@ -83,159 +82,64 @@ class Objective:
 
     def parts(self, theta: FloatArray) -> tuple[Array, FloatArray]:
         """Return the loss of each component, and the gradient of their sum, without penalties."""
-        vectors = np.reshape(theta, (self.stages, self.model.size))
-        stages = [self.model.potentials(vector) for vector in vectors]
-        found = self._evaluate(stages, with_entropy(self.algorithm, self.model, vectors[-1]))
+        problem, algorithm = self._problem(theta)
+        found = self._evaluate(problem, algorithm)
         if self.stages == 1:
-            return found.value, self.model.transpose(found.groups) + self._by_entropy(vectors[-1], found)
+            return found.value, self.model.transpose(found.groups) + self._by_inference(theta, found)
         by_stage = [self.model.transpose([group[t] for group in found.groups]) for t in range(self.stages)]
         return found.value, np.concatenate(by_stage)
 
     def losses(self, theta: FloatArray) -> Array:
         """Return the loss of each component alone: inference without the way back."""
+        problem, algorithm = self._problem(theta)
+        return self.loss.evaluate(problem, forward(algorithm)).value
+
+    def _problem(self, theta: FloatArray) -> tuple[LossProblem, Algorithm]:
+        """Return what the loss is evaluated on, and the inference with its parameters."""
         vectors = np.reshape(theta, (self.stages, self.model.size))
         stages = [self.model.potentials(vector) for vector in vectors]
-        algorithm = with_entropy(self.algorithm, self.model, vectors[-1])
-        return evaluate(self.loss, stages, algorithm, FORWARD, self.labels, self.weights)[0].value
+        problem = LossProblem(stages if self.stages > 1 else stages[0], self.labels, self.weights)
+        return problem, adapted(self.algorithm, self.model, vectors[-1])
 
-    def _evaluate(self, stages: list[Potentials], algorithm: Algorithm) -> Evaluation:
-        rule = _Remembering(self.rule, self.before) if getattr(algorithm, "reuse", False) else self.rule
-        found, self.infos = evaluate(self.loss, stages, algorithm, rule, self.labels, self.weights)
-        if isinstance(rule, _Remembering):
-            self.before = rule.found
+    def _evaluate(self, problem: LossProblem, algorithm: Algorithm) -> Evaluation:
+        if algorithm.reuse:
+            warm = _WarmStarts(self.rule, algorithm, self.before)
+            found, self.before = self.loss.evaluate(problem, warm), warm.found
+        else:
+            found = self.loss.evaluate(problem, self.rule.differentiate(algorithm))
+        self.infos = list(found.infos)
         return found
 
-    def _by_entropy(self, theta: FloatArray, found: Evaluation) -> FloatArray | float:
-        """Return the derivatives by entropy weights that are parameters."""
-        if not isinstance(self.model, EntropyModel):
-            return 0.0
-        if found.weights is None:
-            raise InputError("gradient", "'implicit', where entropy weights are fitted", repr(self.rule.name))
-        return self.model.weights_transpose(theta, *found.weights)
+    def _by_inference(self, theta: FloatArray, found: Evaluation) -> FloatArray | float:
+        """Return the derivatives by parameters of inference; a loss that infers nothing does not depend on them."""
+        missing = set(self.model.inference_parameters(theta)) - set(found.parameters)
+        if missing and found.infos:
+            rules = [rule for rule in RULES.values() if rule.of_parameters and not rule.objection(self.algorithm, True)]
+            able = " or ".join(repr(rule.name) for rule in rules)
+            raise InputError("gradient", f"{able}, where {min(missing)!r} is learned", repr(self.rule.name))
+        return self.model.inference_transpose(theta, found.parameters) if found.parameters else 0.0
 
 
-def with_entropy(algorithm: Algorithm, model: Model, theta: FloatArray) -> Algorithm:
-    """Return an inference with the entropy weights of a model that has some."""
-    if not isinstance(model, EntropyModel):
-        return algorithm
-    if not isinstance(algorithm, ConvexFreeEnergy):
-        raise InputError("inference", "'convex', where entropy weights are fitted", repr(algorithm.name))
-    return replace(algorithm, weights=EntropyWeights(*model.weights(theta)))
+def adapted(algorithm: Algorithm, model: Model, theta: FloatArray) -> Algorithm:
+    """Return an inference with those of its parameters that are part of a model's."""
+    named = model.inference_parameters(theta)
+    return algorithm.with_parameters(named) if named else algorithm
 
 
-def evaluate(
-    loss: Loss,
-    stages: Sequence[Potentials],
-    algorithm: Algorithm,
-    rule: GradientRule,
-    labels: IntArray,
-    weights: FloatArray | None = None,
-) -> tuple[Evaluation, list[Info]]:
-    """Return a loss of any family with its derivatives by the log tables, and how each inference went.
+class _WarmStarts:
+    """A gradient rule whose inferences begin with the results that they had before, in the order of the calls."""
 
-    Parameters
-    ----------
-    loss : Loss
-    stages : sequence of Potentials
-        One, or one for each iteration (losses of beliefs only).
-    algorithm : Algorithm
-    rule : GradientRule
-    labels : int array (variables,)
-    weights : array (variables,), optional
-    """
-    last = stages[-1]
-    if isinstance(loss, Pseudolikelihood):
-        value, groups = loss.value_and_grad(last, labels, weights)
-        return Evaluation(value, groups, Info("none", True, 0, 0.0, "exact", 0.0)), []
-    if isinstance(loss, Likelihood):
-        return _likelihood(loss, last, algorithm, rule, labels, weights)
-    if not isinstance(loss, BeliefLoss):
-        raise InputError("loss", "a BeliefLoss, Likelihood or Pseudolikelihood", type(loss).__name__)
-    found = rule.evaluate(stages if len(stages) > 1 else last, algorithm, lambda result: loss(result, labels, weights))
-    return found, [found.info]
-
-
-def _likelihood(
-    loss: Likelihood,
-    potentials: Potentials,
-    algorithm: Algorithm,
-    rule: GradientRule,
-    labels: IntArray,
-    weights: FloatArray | None,
-) -> tuple[Evaluation, list[Info]]:
-    """Return log Z - log Z(y), the latter a score where everything is observed."""
-    log_z = log_z_loss(component_weights(weights, potentials.graph))
-    free = rule.evaluate(potentials, algorithm, log_z)
-    infos, by_weights = [free.info], free.weights
-    if loss.fully_observed(potentials, labels):
-        value, groups = loss.score(potentials, labels, weights)
-    else:
-        clamped = rule.evaluate(loss.clamp(potentials, labels), algorithm, log_z)
-        infos.append(clamped.info)
-        value, groups = clamped.value, clamped.groups
-        by_weights = _minus(by_weights, clamped.weights)
-    slopes = tuple(a - b for a, b in zip(free.groups, groups, strict=bool(free.groups)))  # none without derivatives
-    return Evaluation(free.value - value, slopes, free.info, by_weights), infos
-
-
-def _minus(one: WeightGradients | None, two: WeightGradients | None) -> WeightGradients | None:
-    if one is None or two is None:
-        return None
-    groups = tuple(a - b for a, b in zip(one.groups, two.groups, strict=True))
-    return WeightGradients(one.variables - two.variables, groups)
-
-
-class _Remembering(GradientRule):
-    """Another rule, whose inferences begin with the results that they had before, in the order of the calls."""
-
-    name = "remembering"
-    summary = "another rule, from where it was before"
-
-    def __init__(self, rule: GradientRule, before: list[Result]) -> None:
-        self.rule, self.before = rule, before
+    def __init__(self, rule: GradientRule, algorithm: Algorithm, before: list[Result]) -> None:
+        self.rule, self.algorithm, self.before = rule, algorithm, before
         self.found: list[Result] = []
 
-    def evaluate(
-        self,
-        potentials: Potentials | Sequence[Potentials],
-        algorithm: Algorithm,
-        loss: Callable[[Result], LossValue],
-        init: Result | None = None,
-    ) -> Evaluation:
-        """Evaluate by the other rule, and keep the result, without what it would need to go back."""
+    def __call__(self, potentials: Stages, loss: ResultLoss) -> Evaluation:
+        """Evaluate by the rule, and keep the result, without what it would need to go back."""
 
         def kept(result: Result) -> LossValue:
             self.found.append(replace(result, reverse=None))
             return loss(result)
 
         turn = len(self.found)
-        return self.rule.evaluate(potentials, algorithm, kept, self.before[turn] if turn < len(self.before) else init)
-
-    def objection(self, algorithm: Algorithm, uses_beliefs: bool) -> str | None:
-        """Object to what the other objects to."""
-        return self.rule.objection(algorithm, uses_beliefs)
-
-
-class _Forward(GradientRule):
-    """Infer, and do not go back: for values alone."""
-
-    name = "none"
-    summary = "no derivative"
-
-    def evaluate(
-        self,
-        potentials: Potentials | Sequence[Potentials],
-        algorithm: Algorithm,
-        loss: Callable[[Result], LossValue],
-        init: Result | None = None,
-    ) -> Evaluation:
-        """Return the loss without derivatives."""
-        result = infer(potentials, algorithm, init=init)
-        return Evaluation(loss(result).value, (), result.info)
-
-    def objection(self, algorithm: Algorithm, uses_beliefs: bool) -> str | None:
-        """Serve all."""
-        return None
-
-
-FORWARD = _Forward()
+        init = self.before[turn] if turn < len(self.before) else None
+        return self.rule.evaluate(potentials, self.algorithm, kept, init)

@@ -15,7 +15,7 @@ from typing import TypeVar
 import numpy as np
 
 from isinglass.learning.objective import Objective
-from isinglass.runtime.threads import Spreading
+from isinglass.runtime.threads import ThreadMap
 from isinglass.typing import FloatArray, IntArray
 
 BLOCK = 8192  # variables in a block: 10 images of 28 x 28, whose messages fit in a cache
@@ -41,7 +41,7 @@ class Total:
     jobs: int = 1
 
     def __post_init__(self) -> None:
-        self.spread = Spreading(min(self.jobs, len(self.parts)))
+        self.spread = ThreadMap(min(self.jobs, len(self.parts)))
 
     @property
     def size(self) -> int:

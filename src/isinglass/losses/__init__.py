@@ -2,7 +2,20 @@
 
 from isinglass.losses.clique import CliqueLikelihood, CliqueLoss, CliqueQuadratic
 from isinglass.losses.likelihood import Likelihood
-from isinglass.losses.loss import LOSSES, BeliefLoss, Loss, LossFacts, LossValue, make, register
+from isinglass.losses.loss import (
+    LOSSES,
+    BeliefLoss,
+    CostTables,
+    Differentiate,
+    Evaluation,
+    Loss,
+    LossFacts,
+    LossProblem,
+    LossValue,
+    ScoringLoss,
+    make,
+    register,
+)
 from isinglass.losses.pseudo import Pseudolikelihood
 from isinglass.losses.smooth import SmoothedClique, SmoothedUnivariate
 from isinglass.losses.univariate import UnivariateLikelihood, UnivariateLoss, UnivariateQuadratic
@@ -13,11 +26,16 @@ __all__ = [
     "CliqueLikelihood",
     "CliqueLoss",
     "CliqueQuadratic",
+    "CostTables",
+    "Differentiate",
+    "Evaluation",
     "Likelihood",
     "Loss",
     "LossFacts",
+    "LossProblem",
     "LossValue",
     "Pseudolikelihood",
+    "ScoringLoss",
     "SmoothedClique",
     "SmoothedUnivariate",
     "UnivariateLikelihood",

@@ -11,58 +11,70 @@ exact inference both are consistent. A clique with a variable that was not obser
 
 from __future__ import annotations
 
-from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from isinglass.errors import ImpossibleLabelError
-from isinglass.graph.factor_graph import FactorGroup, iter_groups
+from isinglass.graph.factor_graph import FactorGraph, FactorGroup, iter_groups
 from isinglass.graph.layout import belief_entries
 from isinglass.inference.result import Result
-from isinglass.losses.loss import BeliefLoss, LossFacts, LossValue, register
+from isinglass.losses.loss import CostTables, LossFacts, LossValue, ScoringLoss, register
 from isinglass.losses.observed import checked_labels, checked_weights, chosen, table_entries
-from isinglass.losses.rules import log_rule, quadratic_rule
+from isinglass.losses.rules import Rule, error_rule, log_rule, quadratic_rule
 from isinglass.losses.univariate import REMEDY
 from isinglass.segments import sum_at
 from isinglass.typing import Array, IntArray
 
 
-class CliqueLoss(BeliefLoss):
+class CliqueLoss(ScoringLoss):
     """A sum over observed factors of arity two or more; subclasses supply the term of one belief, `terms`."""
 
-    @abstractmethod
-    def terms(self, beliefs: Array, labels: IntArray) -> tuple[Array, Array]:
-        """Return the terms (n,) of beliefs (n, table entries) at labels (n,), and their derivatives.
-
-        Beliefs are flat tables in C order, and a label is the entry of the clique's labels. A term that is inf says
-        that the labels are impossible.
-        """
+    over: ClassVar[Literal["variables", "factors"]] = "factors"
 
     def __call__(self, result: Result, labels: ArrayLike, weights: ArrayLike | None = None) -> LossValue:
         """Compare the factors' beliefs with labels."""
-        graph = result.potentials.graph
-        y, w = checked_labels(labels, graph), checked_weights(weights, graph)
-        dtype = result.variables.flat.dtype
-        total, bars = np.zeros(graph.n_components, dtype), np.zeros(belief_entries(graph), dtype)
-        for (group, part), beliefs in zip(iter_groups(graph), result.factors.groups, strict=True):
-            if group.arity < 2:
-                continue
-            weight = w[group.scopes].mean(axis=1) if weights is not None else np.ones(len(group))
-            rows = chosen((y[group.scopes] >= 0).all(axis=1) & (weight > 0))
-            entries, tables = table_entries(group, y)[rows], (len(group), group.table_size)
-            values, slopes = self.terms(beliefs.reshape(tables)[rows], entries)
-            _require_possible(values, group, rows, y, result)
-            component = graph.factor_component[group.factors[rows]]
-            total += sum_at(component, weight[rows] * values, graph.n_components)
-            bars[part].reshape(tables)[rows] = slopes if weights is None else weight[rows, None] * slopes
+        graph, name = result.potentials.graph, result.info.algorithm
+        total, bars = _summed(self.terms, result.factors.groups, graph, labels, weights, name)
         return LossValue(total, np.zeros_like(total), np.zeros_like(result.variables.flat), bars)
+
+    def cost_tables(self, graph: FactorGraph, labels: ArrayLike, weights: ArrayLike | None = None) -> CostTables:
+        """Return the weight of each observed factor of arity two or more for all entries but that of its labels."""
+        beliefs = [np.zeros((len(group), *group.shape)) for group in graph.groups]
+        return CostTables(None, _summed(error_rule, beliefs, graph, labels, weights)[1])
+
+
+def _summed(
+    rule: Rule,
+    groups: Sequence[Array],
+    graph: FactorGraph,
+    labels: ArrayLike,
+    weights: ArrayLike | None,
+    algorithm: str = "",
+) -> tuple[Array, Array]:
+    """Sum a scoring rule over the observed factors of each component, with the derivatives by the flat beliefs."""
+    y, w = checked_labels(labels, graph), checked_weights(weights, graph)
+    dtype = np.result_type(np.float64, *groups)
+    total, bars = np.zeros(graph.n_components, dtype), np.zeros(belief_entries(graph), dtype)
+    for (group, part), beliefs in zip(iter_groups(graph), groups, strict=True):
+        if group.arity < 2:
+            continue
+        weight = w[group.scopes].mean(axis=1) if weights is not None else np.ones(len(group))
+        rows = chosen((y[group.scopes] >= 0).all(axis=1) & (weight > 0))
+        entries, tables = table_entries(group, y)[rows], (len(group), group.table_size)
+        values, slopes = rule(beliefs.reshape(tables)[rows], entries)
+        _require_possible(values, group, rows, y, algorithm)
+        component = graph.factor_component[group.factors[rows]]
+        total += sum_at(component, weight[rows] * values, graph.n_components)
+        bars[part].reshape(tables)[rows] = slopes if weights is None else weight[rows, None] * slopes
+    return total, bars
 
 
 def _require_possible(
-    values: Array, group: FactorGroup, rows: IntArray | slice, labels: IntArray, result: Result
+    values: Array, group: FactorGroup, rows: IntArray | slice, labels: IntArray, algorithm: str
 ) -> None:
     """Refuse labels that the model forbids."""
     bad = ~np.isfinite(values)
@@ -71,7 +83,7 @@ def _require_possible(
         scope = group.scopes[row]
         got = (
             f"labels {tuple(labels[scope].tolist())} for factor {group.factors[row]} on variables "
-            f"{tuple(scope.tolist())}, whose belief is zero under {result.info.algorithm!r}"
+            f"{tuple(scope.tolist())}, whose belief is zero under {algorithm!r}"
         )
         raise ImpossibleLabelError("labels", "labels that the model allows", got, REMEDY)
 

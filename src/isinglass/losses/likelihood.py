@@ -9,7 +9,7 @@ observed nothing is left to sum:
     log Z(y)  =  sum_a phi_a(y_a),                b_a(x_a given y)  =  [x_a = y_a]
 
 With an approximate log Z this is the "approximate likelihood" of section 3.3, whose minimum matches approximate
-moments. Inference belongs to the layers above; here are the parts that need none.
+moments.
 """
 
 from __future__ import annotations
@@ -22,7 +22,16 @@ from numpy.typing import ArrayLike
 
 from isinglass.errors import InputError
 from isinglass.graph.factor_graph import FactorGroup
-from isinglass.losses.loss import Loss, LossFacts, register
+from isinglass.losses.loss import (
+    Differentiate,
+    Evaluation,
+    Loss,
+    LossFacts,
+    LossProblem,
+    LossValue,
+    ResultLoss,
+    register,
+)
 from isinglass.losses.observed import component_weights, known_states, table_entries
 from isinglass.potentials import Potentials
 from isinglass.segments import sum_at
@@ -55,6 +64,15 @@ class Likelihood(Loss):
         uses="log_z",
         note="not convex where variables are not observed; log Z(y) is then that of a second, clamped inference",
     )
+
+    def evaluate(self, problem: LossProblem, differentiate: Differentiate) -> Evaluation:
+        """Return log Z - log Z(y), the latter a score where everything is observed."""
+        potentials, labels, weights = problem.shared(self.name), problem.labels, problem.weights
+        log_z = log_z_loss(component_weights(weights, potentials.graph))
+        free = differentiate(potentials, log_z)
+        if self.fully_observed(potentials, labels):
+            return free - Evaluation(*self.score(potentials, labels, weights))
+        return free - differentiate(self.clamp(potentials, labels), log_z)
 
     def fully_observed(self, potentials: Potentials, labels: ArrayLike) -> bool:
         """Tell whether labels and evidence leave no variable unknown, so that `score` serves for log Z(y)."""
@@ -97,6 +115,11 @@ class Likelihood(Loss):
             total += sum_at(component, weight[component] * values, graph.n_components)
             slopes.append(sum_at(entries, weight[component], tables.size).reshape(tables.shape))
         return total, tuple(slopes)
+
+
+def log_z_loss(weights: Array) -> ResultLoss:
+    """Return log Z of each component, times its weight, as a loss."""
+    return lambda result: LossValue(weights * result.component_log_z, weights.copy(), None, None)
 
 
 def _complete(y: IntArray) -> IntArray:

@@ -3,11 +3,12 @@
 A loss measures how well what a model says fits labels y; it is minimised. Labels are integers, -1 where a variable
 was not observed. Values belong to components (examples of a batch), so that an objective may weigh or split them.
 
-Three families, told apart by ``facts.uses``:
+A loss evaluates itself: it gets potentials, labels and weights, and a function that runs inference and differentiates
+(`Loss.evaluate`). It may call that function once, several times or not at all. ``facts.uses`` tells which:
 
-- "beliefs": a function of the beliefs that inference ended with, whatever inference that was (`BeliefLoss`);
+- "beliefs": once; a function of the beliefs that inference ended with, whatever inference that was (`BeliefLoss`);
 - "log_z": of log Z, free and clamped to the labels (`Likelihood`);
-- "potentials": of the log tables alone, without inference (`Pseudolikelihood`).
+- "potentials": never; of the log tables alone (`Pseudolikelihood`), or by an inference that belongs to the loss.
 
 A loss registers its class under a public name (Domke, *Tractable Learning and Inference in High-Treewidth Graphical
 Models*, 2009, table 3.1).
@@ -16,14 +17,22 @@ Models*, 2009, table 3.1).
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any, ClassVar, Literal
 
 from numpy.typing import ArrayLike
 
-from isinglass.inference.result import Result
+from isinglass.errors import InputError
+from isinglass.graph.factor_graph import FactorGraph
+from isinglass.inference.result import Info, Result
+from isinglass.potentials import Potentials
 from isinglass.registry import Registry, choose
-from isinglass.typing import Array
+from isinglass.typing import Array, FloatArray, IntArray
+
+Stages = Potentials | Sequence[Potentials]
+"""Potentials, or those of each iteration, by which derivatives then come with an iteration axis first."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +55,8 @@ class LossFacts:
     starts_from : str or None
         The name of the loss that training minimises first, where one from zero ends in a poor minimum. It must go with
         every inference, gradient rule and option that this loss goes with, and start from no other.
+    given : {"neighbours", "before"} or None
+        For a sum over labels of -log p(label | others): which others, all neighbours, or in a sequence the one before.
     """
 
     formula: str
@@ -54,6 +65,7 @@ class LossFacts:
     uses: Literal["beliefs", "log_z", "potentials"]
     note: str
     starts_from: str | None = None
+    given: Literal["neighbours", "before"] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,15 +87,110 @@ class LossValue:
     factors: Array | None
 
 
+@dataclass(frozen=True, eq=False)
+class LossProblem:
+    """What a loss is evaluated on.
+
+    Attributes
+    ----------
+    potentials : Potentials or sequence of Potentials
+        One, or one for each iteration (only for losses with ``facts.uses == "beliefs"``).
+    labels : int array (variables,)
+        -1 where a variable was not observed.
+    weights : array (variables,) or None
+        Not negative; None is one for each.
+    """
+
+    potentials: Stages
+    labels: IntArray
+    weights: FloatArray | None = None
+
+    def shared(self, loss: str) -> Potentials:
+        """Return the potentials that all iterations share; refuse others, in the name of a loss."""
+        if isinstance(self.potentials, Potentials):
+            return self.potentials
+        expected, got = "1 for losses that are none of beliefs", f"{len(self.potentials)} with loss {loss!r}"
+        raise InputError("stages", expected, got, "use a loss such as 'ucl'")
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluation:
+    """The value of a loss and its derivatives.
+
+    Attributes
+    ----------
+    value : array (components,)
+    groups : tuple of arrays (tables, k_1, ..., k_r)
+        By the log tables, like `Potentials.groups`; empty where no derivatives were asked for.
+    infos : tuple of Info
+        How each inference went.
+    parameters : mapping of str to array
+        By the parameters of inference, where it has some (`Algorithm.parameters`).
+    """
+
+    value: Array
+    groups: tuple[Array, ...]
+    infos: tuple[Info, ...] = ()
+    parameters: Mapping[str, Array] = field(default_factory=lambda: MappingProxyType({}))
+
+    def __sub__(self, other: Evaluation) -> Evaluation:
+        """Return the difference of two losses; a loss without derivatives keeps none."""
+        groups = tuple(a - b for a, b in zip(self.groups, other.groups, strict=bool(self.groups)))
+        named = {name: slope - other.parameters.get(name, 0.0) for name, slope in self.parameters.items()}
+        return Evaluation(self.value - other.value, groups, self.infos + other.infos, named)
+
+
+ResultLoss = Callable[[Result], LossValue]
+"""A function of the result of one inference, with its derivatives."""
+
+Differentiate = Callable[[Stages, ResultLoss], Evaluation]
+"""Infer on potentials, and return a function of the result with its derivatives by the log tables."""
+
+
+@dataclass(frozen=True, eq=False)
+class CostTables:
+    """What each decision costs: ``sum_i variables[i, x_i] + sum_a factors[a, x_a]`` for an assignment x.
+
+    Attributes
+    ----------
+    variables, factors : flat array or None
+        Laid out like the beliefs of variables, and of factors, group after group; None stands for zeros.
+    """
+
+    variables: FloatArray | None
+    factors: FloatArray | None
+
+
 class Loss(ABC):
     """Base class of losses; subclasses are frozen dataclasses of their options."""
 
     name: ClassVar[str]
     facts: ClassVar[LossFacts]
 
+    @abstractmethod
+    def evaluate(self, problem: LossProblem, differentiate: Differentiate) -> Evaluation:
+        """Return the loss of each component, and the derivative of their sum by the log tables.
+
+        Parameters
+        ----------
+        problem : LossProblem
+        differentiate : callable
+            ``differentiate(potentials, of_result)`` infers and returns the `Evaluation` of a function of the result.
+            It stands for an inference and a gradient rule. A loss that needs none leaves it alone.
+        """
+
+    def cost_tables(self, graph: FactorGraph, labels: ArrayLike, weights: ArrayLike | None = None) -> CostTables:
+        """Return the cost of each decision for a variable or factor, given its label; for loss-augmented decoding."""
+        expected = "one that is a sum over variables or factors"
+        raise InputError("loss", expected, repr(self.name), "use its cost by 'ucl' or 'ccl'")
+
 
 class BeliefLoss(Loss):
     """A loss that looks at nothing but the result of inference, and is analytic in it."""
+
+    def evaluate(self, problem: LossProblem, differentiate: Differentiate) -> Evaluation:
+        """Infer once, and go back."""
+        return differentiate(problem.potentials, lambda result: self(result, problem.labels, problem.weights))
 
     @abstractmethod
     def __call__(self, result: Result, labels: ArrayLike, weights: ArrayLike | None = None) -> LossValue:
@@ -104,6 +211,24 @@ class BeliefLoss(Loss):
         """
 
 
+class ScoringLoss(BeliefLoss):
+    """A sum over variables, or over factors, of a scoring rule of one belief.
+
+    Its cost of decisions is one for each variable, or factor, whose decision is not its label, by weight: the number
+    of errors, which scoring rules stand in for. What was not observed costs nothing.
+    """
+
+    over: ClassVar[Literal["variables", "factors"]]
+
+    @abstractmethod
+    def terms(self, beliefs: Array, labels: IntArray) -> tuple[Array, Array]:
+        """Return the terms (n,) of beliefs (n, states) at labels (n,), and their derivatives (n, states).
+
+        The beliefs of factors are flat tables in C order, and their label is the entry of their variables' labels. A
+        term that is inf says that the label is impossible.
+        """
+
+
 LOSSES: Registry[type[Loss]] = Registry("loss")
 
 
@@ -121,4 +246,4 @@ def make(loss: str | Loss, **options: Any) -> Loss:
     >>> losses.make("suclass", lam=15.0)
     SmoothedUnivariate(lam=15.0)
     """
-    return choose(LOSSES, Loss, loss, options, "ucl")
+    return choose(LOSSES, Loss, loss, options, "ucl")  # type: ignore[type-abstract]

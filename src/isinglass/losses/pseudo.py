@@ -24,7 +24,7 @@ from isinglass.errors import InputError
 from isinglass.graph.factor_graph import FactorGraph, FactorGroup
 from isinglass.graph.layout import first_states, state_blocks
 from isinglass.losses.hidden import HiddenSums, hidden_terms
-from isinglass.losses.loss import Loss, LossFacts, register
+from isinglass.losses.loss import Differentiate, Evaluation, Loss, LossFacts, LossProblem, register
 from isinglass.losses.observed import checked_weights, known_states, table_entries, table_strides
 from isinglass.potentials import Potentials
 from isinglass.segments import sum_at
@@ -63,7 +63,12 @@ class Pseudolikelihood(Loss):
         consistent=True,
         uses="potentials",
         note="needs no inference; over observed variables with observed neighbours; poor where the model is wrong",
+        given="neighbours",
     )
+
+    def evaluate(self, problem: LossProblem, differentiate: Differentiate) -> Evaluation:
+        """Return the loss; nothing is inferred."""
+        return Evaluation(*self.value_and_grad(problem.shared(self.name), problem.labels, problem.weights))
 
     def terms(self, potentials: Potentials, labels: ArrayLike) -> PseudoTerms:
         """Tell which observed variables have a term, and lay out what does not change with the log tables.

@@ -11,57 +11,65 @@ distribution may have the marginals of the true one.
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from isinglass.errors import ImpossibleLabelError
-from isinglass.graph.layout import state_blocks
+from isinglass.graph.factor_graph import FactorGraph
+from isinglass.graph.layout import first_states, state_blocks
 from isinglass.inference.result import Result
-from isinglass.losses.loss import BeliefLoss, LossFacts, LossValue, register
+from isinglass.losses.loss import CostTables, LossFacts, LossValue, ScoringLoss, register
 from isinglass.losses.observed import checked_labels, checked_weights
-from isinglass.losses.rules import log_rule, quadratic_rule
+from isinglass.losses.rules import Rule, error_rule, log_rule, quadratic_rule
 from isinglass.segments import sum_at
 from isinglass.typing import Array, IntArray
 
 REMEDY = "a hard zero (-inf) or evidence forbids it, or it underflows; use -1 there, or a loss without logarithms"
 
 
-class UnivariateLoss(BeliefLoss):
+class UnivariateLoss(ScoringLoss):
     """A sum over observed variables; subclasses supply the term of one belief, `terms`."""
 
-    @abstractmethod
-    def terms(self, beliefs: Array, labels: IntArray) -> tuple[Array, Array]:
-        """Return the terms (n,) of beliefs (n, states) at labels (n,), and their derivatives (n, states).
-
-        A term that is inf says that the label is impossible.
-        """
+    over: ClassVar[Literal["variables", "factors"]] = "variables"
 
     def __call__(self, result: Result, labels: ArrayLike, weights: ArrayLike | None = None) -> LossValue:
         """Compare the variables' beliefs with labels."""
-        graph, flat = result.potentials.graph, result.variables.flat
-        y, w = checked_labels(labels, graph), checked_weights(weights, graph)
-        counts = (y >= 0) & (w > 0)
-        total, bars = np.zeros(graph.n_components, flat.dtype), np.zeros_like(flat)
-        for variables, entries in state_blocks(graph):
-            rows = counts[variables]
-            i, places = variables[rows], entries[rows]
-            values, slopes = self.terms(flat[places], y[i])
-            _require_possible(values, i, y, result)
-            total += sum_at(graph.variable_component[i], w[i] * values, graph.n_components)
-            bars[places] = w[i, None] * slopes
+        graph, name = result.potentials.graph, result.info.algorithm
+        total, bars = _summed(self.terms, result.variables.flat, graph, labels, weights, name)
         return LossValue(total, np.zeros_like(total), bars, None)
 
+    def cost_tables(self, graph: FactorGraph, labels: ArrayLike, weights: ArrayLike | None = None) -> CostTables:
+        """Return the weight of each observed variable for all states but its label."""
+        beliefs = np.zeros(int(first_states(graph)[-1]))
+        return CostTables(_summed(error_rule, beliefs, graph, labels, weights)[1], None)
 
-def _require_possible(values: Array, variables: IntArray, labels: IntArray, result: Result) -> None:
+
+def _summed(
+    rule: Rule, flat: Array, graph: FactorGraph, labels: ArrayLike, weights: ArrayLike | None, algorithm: str = ""
+) -> tuple[Array, Array]:
+    """Sum a scoring rule over the observed variables of each component, with the derivatives by the flat beliefs."""
+    y, w = checked_labels(labels, graph), checked_weights(weights, graph)
+    counts = (y >= 0) & (w > 0)
+    total, bars = np.zeros(graph.n_components, flat.dtype), np.zeros_like(flat)
+    for variables, entries in state_blocks(graph):
+        rows = counts[variables]
+        i, places = variables[rows], entries[rows]
+        values, slopes = rule(flat[places], y[i])
+        _require_possible(values, i, y, algorithm)
+        total += sum_at(graph.variable_component[i], w[i] * values, graph.n_components)
+        bars[places] = w[i, None] * slopes
+    return total, bars
+
+
+def _require_possible(values: Array, variables: IntArray, labels: IntArray, algorithm: str) -> None:
     """Refuse a label that the model forbids."""
     bad = ~np.isfinite(values)
     if bad.any():
         i = int(variables[np.argmax(bad)])
-        got = f"label {labels[i]} for variable {i}, whose belief is zero under {result.info.algorithm!r}"
+        got = f"label {labels[i]} for variable {i}, whose belief is zero under {algorithm!r}"
         raise ImpossibleLabelError("labels", "labels that the model allows", got, REMEDY)
 
 

@@ -4,6 +4,7 @@ from isinglass.models.chains import chain_model
 from isinglass.models.entropy import EntropyModel
 from isinglass.models.graphs import graph_model
 from isinglass.models.grids import grid_model
+from isinglass.models.inference import InferenceModel
 from isinglass.models.ising import Ising
 from isinglass.models.model import Model
 from isinglass.models.symmetry import SymmetricTerm
@@ -24,6 +25,7 @@ __all__ = [
     "EdgeTerm",
     "EntropyModel",
     "IndicatorTerm",
+    "InferenceModel",
     "Ising",
     "Model",
     "NodeTerm",

@@ -9,18 +9,18 @@ with parameters W: "node", (features, states), and V: "edge", (states, states), 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 from isinglass.models.checks import examples_of, matrix, stacked, states
 from isinglass.models.graphs import union_of_pairs
 from isinglass.models.model import Model
+from isinglass.models.products import Features
 from isinglass.models.terms import NodeTerm, SharedTerm
 from isinglass.validation import flag
 
 
-def chain_model(sequences: Sequence[Any], n_states: int, *, bias: bool = False) -> Model:
+def chain_model(sequences: Sequence[Features], n_states: int, *, bias: bool = False) -> Model:
     """Return the model of a batch of sequences; component c of its graph is sequence c.
 
     Parameters

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 
 from isinglass.errors import InputError
-from isinglass.models.products import Matrix
+from isinglass.models.products import Features, Matrix
 from isinglass.typing import FloatArray, IntArray
 from isinglass.validation import array_of, integers, items, whole_number
 
@@ -32,15 +32,16 @@ def dense(values: ArrayLike, argument: str, axes: str) -> FloatArray:
     return array
 
 
-def matrix(values: Any, argument: str, axes: str = "rows, features") -> Matrix:
+def matrix(values: Features, argument: str, axes: str = "rows, features") -> Matrix:
     """Convert features to a float64 array, or a CSR array where they are sparse."""
     if not sparse.issparse(values):
         return dense(values, argument, axes)
-    if values.ndim != 2:
-        raise InputError(argument, f"a sparse array ({axes})", f"shape {values.shape}")
-    if values.dtype.kind not in "biuf":
-        raise InputError(argument, NUMBERS, f"dtype {values.dtype}", _remedy(values))
-    rows = sparse.csr_array(values, dtype=np.float64)
+    given: sparse.sparray = values
+    if given.ndim != 2:
+        raise InputError(argument, f"a sparse array ({axes})", f"shape {given.shape}")
+    if given.dtype.kind not in "biuf":
+        raise InputError(argument, NUMBERS, f"dtype {given.dtype}", _remedy(given))
+    rows = sparse.csr_array(given, dtype=np.float64)
     bad = np.flatnonzero(~np.isfinite(rows.data))
     if len(bad):
         row = int(np.searchsorted(rows.indptr, bad[0], side="right")) - 1
@@ -61,7 +62,7 @@ def stacked(matrices: Sequence[Matrix], argument: str, bias: bool = False) -> Ma
         raise InputError(argument, "the same number of features in every example", got)
     rows = sum(m.shape[0] for m in matrices)
     if any(map(sparse.issparse, matrices)):
-        blocks: list[Any] = [sparse.csr_array(m) for m in matrices]
+        blocks = [sparse.csr_array(m) for m in matrices]
         whole = sparse.vstack(blocks, format="csr") if len(blocks) > 1 else blocks[0].copy()
         return sparse.hstack([whole, sparse.csr_array(np.ones((rows, 1)))], format="csr") if bias else whole
     if bias:
@@ -109,5 +110,5 @@ def cards_of(cards: object, argument: str = "cards") -> tuple[int, ...]:
     return tuple(whole_number(k, f"{argument}[{i}]", 1) for i, k in enumerate(found))
 
 
-def _remedy(array: Any) -> str:
+def _remedy(array: Matrix) -> str:
     return "convert it, e.g. with .astype(float)" if array.dtype.kind == "O" else ""

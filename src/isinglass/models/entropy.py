@@ -10,23 +10,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from math import prod
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from isinglass.errors import InputError
+from isinglass.models.inference import InferenceModel
 from isinglass.models.model import Model
 from isinglass.models.products import times
 from isinglass.models.symmetry import require_symmetric, symmetric_part
+from isinglass.models.terms import Kind
 from isinglass.typing import Array, FloatArray
 from isinglass.validation import flag, instance, real_numbers
 
 VARIABLES, FACTORS = "entropy/variables", "entropy/factors"
 
 
-class EntropyModel(Model):
+class EntropyModel(InferenceModel):
     """A model with further parameters: the entropy weights of variables and of factors with two or more variables.
 
     Parameters
@@ -68,8 +69,7 @@ class EntropyModel(Model):
         instance(plain, Model, "plain")
         if per not in ("configuration", "clique"):
             raise InputError("per", "'configuration' or 'clique'", repr(per))
-        self.__dict__.update(plain.__dict__)
-        self.plain, self.per, self.symmetric = plain, per, flag(symmetric, "symmetric")
+        self.graph, self.per, self.symmetric = plain.graph, per, flag(symmetric, "symmetric")
         self.base = (_positive(variables, "variables"), _positive(factors, "factors"))
         self._given = (variable_features, factor_features)
         cards = np.unique(self.graph.cards)
@@ -77,16 +77,14 @@ class EntropyModel(Model):
             raise InputError("per", "'clique' where variables differ in their states", "'configuration'")
         self._features: dict[str, FloatArray] = {}
         self._group_of: dict[str, int] = {}
-        self.parameters, self.kinds = dict(plain.parameters), dict(plain.kinds)
-        self._add(VARIABLES, variable_features, self.graph.n_variables, tuple(cards.tolist()), "node")
+        added = {VARIABLES: self._added(VARIABLES, variable_features, self.graph.n_variables, cards.tolist(), "node")}
         for g, group in enumerate(self.graph.groups):
             if group.arity >= 2:
                 name = f"{FACTORS}/{g}"
                 self._group_of[name] = g
-                self._add(name, (factor_features or {}).get(g), len(group), group.shape, "edge")
+                added[name] = self._added(name, (factor_features or {}).get(g), len(group), group.shape, "edge")
         self._check_base(tuple(cards.tolist()))
-        self._where = {name: slice(*self._bounds(name)) for name in self.parameters}
-        self.size = sum(map(prod, self.parameters.values()))
+        self._extend(plain, added)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (EntropyModel, (self.plain, *self.base, self.per, *self._given, self.symmetric))
@@ -122,6 +120,20 @@ class EntropyModel(Model):
             total[self._where[name]] = self._collect(name, slope)
         return total
 
+    def inference_parameters(self, theta: ArrayLike) -> dict[str, FloatArray]:
+        """Return the weights of all states, flat, and of the configurations of each group."""
+        by_state, groups = self.weights(theta)
+        return {VARIABLES: by_state, **{f"{FACTORS}/{g}": weights for g, weights in enumerate(groups)}}
+
+    def inference_transpose(self, theta: ArrayLike, slopes: Mapping[str, Array]) -> FloatArray:
+        """Carry derivatives by those back to theta."""
+        groups = [slopes[f"{FACTORS}/{g}"] for g in range(len(self.graph.groups))]
+        return self.weights_transpose(theta, slopes[VARIABLES], groups)
+
+    def inference_start(self, values: Mapping[str, ArrayLike]) -> dict[str, FloatArray]:
+        """Return the named parameters that give weights of "variables" and "factors"; without features."""
+        return self.parameters_of(**values)
+
     def parameters_of(self, variables: ArrayLike, factors: ArrayLike) -> dict[str, FloatArray]:
         """Return the named parameters that give certain weights, of states and of configurations; without features."""
         logs = [
@@ -134,9 +146,7 @@ class EntropyModel(Model):
     def reduced(self, theta: ArrayLike) -> Array:
         """Return the parameters to keep, of all that give the same tables and weights."""
         parts = self.split(theta)
-        flat = self.join(parts | {name: self._symmetric(parts[name], name) for name in self._group_of})
-        before = self.plain.size
-        return np.concatenate([self.plain.reduced(flat[:before]), flat[before:]])
+        return super().reduced(self.join(parts | {name: self._symmetric(parts[name], name) for name in self._group_of}))
 
     def _check_base(self, states: tuple[int, ...]) -> None:
         """Refuse tables of other shapes than those of the graph."""
@@ -148,20 +158,16 @@ class EntropyModel(Model):
         if self.symmetric and self.base[1].ndim == 2:
             require_symmetric(self.base[1], "factors")
 
-    def _add(self, name: str, given: ArrayLike | None, rows: int, shape: tuple[int, ...], kind: Any) -> None:
+    def _added(
+        self, name: str, given: ArrayLike | None, rows: int, shape: Sequence[int], kind: Kind
+    ) -> tuple[tuple[int, ...], Kind]:
+        """Check features, and return the shape and the kind of the parameters that they go with."""
         expected = f"finite numbers ({rows}, features)"
         features = np.ones((1, 1)) if given is None else real_numbers(given, f"features of {name!r}", expected)
         if features.ndim != 2 or (given is not None and len(features) != rows) or not np.isfinite(features).all():
             raise InputError(f"features of {name!r}", expected, f"shape {features.shape}")
         self._features[name] = features
-        self.parameters[name] = (features.shape[1], *(shape if self.per == "configuration" else ()))
-        self.kinds[name] = kind
-
-    def _bounds(self, name: str) -> tuple[int, int]:
-        names = list(self.parameters)
-        sizes = [prod(self.parameters[n]) for n in names]
-        at = names.index(name)
-        return sum(sizes[:at]), sum(sizes[: at + 1])
+        return (features.shape[1], *(shape if self.per == "configuration" else ())), kind
 
     def _spread(self, parts: Mapping[str, Array], name: str) -> FloatArray:
         """Return G T, one row for each variable or factor."""

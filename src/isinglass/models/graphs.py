@@ -20,9 +20,10 @@ from isinglass.errors import InputError
 from isinglass.graph.factor_graph import FactorGraph, FactorGroup
 from isinglass.models.checks import edge_list, examples_of, matrix, stacked, states
 from isinglass.models.model import Model
-from isinglass.models.products import Matrix
+from isinglass.models.products import Features, Matrix
 from isinglass.models.symmetry import SymmetricTerm, feature_numbers
 from isinglass.models.terms import EdgeTerm, NodeTerm, SharedTerm, Term
+from isinglass.segments import starts
 from isinglass.typing import IntArray
 from isinglass.validation import flag
 
@@ -108,8 +109,8 @@ def union_of_pairs(sizes: IntArray, edges: IntArray, edge_sizes: IntArray, n_sta
     """
     examples = np.arange(len(sizes))
     of_node, of_edge = np.repeat(examples, sizes), np.repeat(examples, edge_sizes)
-    nodes_before = np.concatenate([[0], np.cumsum(sizes)])
-    edges_before = np.concatenate([[0], np.cumsum(edge_sizes)])
+    nodes_before = starts(sizes)
+    edges_before = starts(edge_sizes)
     node, edge = np.arange(len(of_node)), np.arange(len(of_edge))
     unary = FactorGroup(node[:, None], (n_states,), node + edges_before[of_node])
     pairs = FactorGroup(edges + nodes_before[of_edge][:, None], (n_states,) * 2, edge + nodes_before[of_edge + 1])
@@ -168,7 +169,7 @@ def _check_example(example: Any, wanted: bool | None, argument: str) -> Example:
     return Example(nodes, edges, _edge_rows(example[2], len(edges), f"{argument}: edge_features"))
 
 
-def _edge_rows(values: Any, n_edges: int, argument: str) -> Matrix:
+def _edge_rows(values: Features, n_edges: int, argument: str) -> Matrix:
     """Check the features of edges: a row for each."""
     features = matrix(values, argument, "edges, features")
     if features.shape[0] != n_edges:

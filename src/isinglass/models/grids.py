@@ -56,8 +56,8 @@ def grid_model(
     bias, edge_bias : bool, default=False
         Append a constant feature to those of pixels and edges.
     like : Model, optional
-        Of an earlier batch. If its images had the same sizes, what was compiled for them is used again, and features
-        must be as many; then the two models must not be used by two threads at a time.
+        Of an earlier batch. If its images had the same sizes, the two models share one graph, and what was
+        compiled for it; there must be as many features. Threads may use the two models at the same time.
 
     Returns
     -------

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from math import prod
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from isinglass.errors import InputError
 from isinglass.graph.factor_graph import FactorGraph, FactorGroup, describe
-from isinglass.models.placement import Block, Spread, is_whole, place, selection
+from isinglass.models.placement import SliceMap, SparseMap, is_whole, place, selection
 from isinglass.models.terms import Kind, Term
 from isinglass.potentials import Potentials
 from isinglass.typing import Array, IntArray, Mask
@@ -28,7 +28,7 @@ class _Part(NamedTuple):
 
     term: Term
     where: slice
-    placed: Block | Spread
+    placed: SliceMap | SparseMap
 
 
 class _Group(NamedTuple):
@@ -48,7 +48,7 @@ class Model:
 
     Everything that does not depend on the parameters is done once, here; `potentials` and `transpose` are then a few
     products of matrices. All potentials of a model have the same graph and the same table_ids, so that inference
-    prepares itself once.
+    prepares its structure once.
 
     Parameters
     ----------
@@ -101,14 +101,14 @@ class Model:
         self._terms = _check_terms(graph, terms)
         self.graph = graph
         self.parameters, self.kinds = _names(self._terms)
-        self._where = _slices(self.parameters)
+        self._where = slices(self.parameters)
         self.size = sum(map(prod, self.parameters.values()))
         made = [self._compile(group, found) for group, found in zip(graph.groups, self._terms, strict=True)]
         self.table_ids = tuple(ids for ids, _ in made)
         self._groups = [group for _, group in made]
         self._evidence: Evidence | None = None  # of earlier potentials: read-only, and known to be right
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         return (Model, (self.graph, self._terms))
 
     @property
@@ -155,6 +155,25 @@ class Model:
                 found = np.asarray(part.term.transpose(part.placed.collect(array)))
                 total[part.where] += _same(found, part.term.shape, part.term, "transpose").ravel()
         return total
+
+    def without_inference(self) -> Model:
+        """Return the model without parameters of inference: itself, where it has none."""
+        return self
+
+    def inference_parameters(self, theta: ArrayLike) -> dict[str, Array]:
+        """Return the values of those parameters of inference that theta determines, by name; none, by default.
+
+        `Algorithm.with_parameters` takes them. A model with such parameters is an `InferenceModel`.
+        """
+        return {}
+
+    def inference_transpose(self, theta: ArrayLike, slopes: Mapping[str, Array]) -> Array:
+        """Carry derivatives by the parameters of inference back to theta, as `transpose` does for the tables."""
+        return np.zeros(self.size)
+
+    def inference_start(self, values: Mapping[str, ArrayLike]) -> dict[str, Array]:
+        """Return the named parameters, if any, by which inference has certain options, for a warm start."""
+        return {}
 
     def with_terms(self, g: int, terms: Sequence[Term]) -> Model:
         """Return the model with other terms, of the same parameters, for one group; the rest is not compiled again.
@@ -210,7 +229,7 @@ class Model:
         return np.concatenate([np.zeros(0), *(array.ravel() for array in arrays)])
 
     def reduced(self, theta: ArrayLike) -> Array:
-        """Return the parameters to keep, of all that give the same tables: symmetric ones, for symmetric tables.
+        """Return the canonical parameters among all that give the same tables: symmetric ones, for symmetric tables.
 
         Examples
         --------
@@ -340,7 +359,8 @@ def _names(terms: Sequence[Sequence[Term]]) -> tuple[dict[str, tuple[int, ...]],
     return shapes, kinds
 
 
-def _slices(parameters: Mapping[str, tuple[int, ...]]) -> dict[str, slice]:
+def slices(parameters: Mapping[str, tuple[int, ...]]) -> dict[str, slice]:
+    """Return where each named part lies in theta."""
     ends = np.cumsum([0, *map(prod, parameters.values())]).tolist()
     return {name: slice(a, b) for name, a, b in zip(parameters, ends[:-1], ends[1:], strict=True)}
 

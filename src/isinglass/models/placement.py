@@ -36,7 +36,7 @@ class Placement(NamedTuple):
 def place(ids: Sequence[IntArray], counts: Sequence[int], n_factors: int) -> Placement:
     """Find the distinct tables, in the order of the first term's tables, then of the second's, and so on; none is last.
 
-    So terms that share out the factors between them have a run of tables each.
+    So terms that apply to different factors have a range of tables each.
 
     Parameters
     ----------
@@ -64,8 +64,8 @@ def place(ids: Sequence[IntArray], counts: Sequence[int], n_factors: int) -> Pla
     return Placement(read_only(key), len(first), [one[first] for one in ids])
 
 
-class Block(NamedTuple):
-    """A run of a term's tables that are a run of the group's tables."""
+class SliceMap(NamedTuple):
+    """A range of a term's tables that is a range of the group's tables."""
 
     of_group: slice
     of_term: slice
@@ -85,7 +85,7 @@ class Block(NamedTuple):
         return out
 
 
-class Spread(NamedTuple):
+class SparseMap(NamedTuple):
     """Any choice of a term's tables for the group's, as a sparse matrix of zeros and ones."""
 
     matrix: Matrix  # (tables of the group, tables of the term)
@@ -99,25 +99,25 @@ class Spread(NamedTuple):
         return times(self.matrix.T, bars)
 
 
-def selection(chosen: IntArray, n_tables: int) -> Block | Spread:
+def selection(chosen: IntArray, n_tables: int) -> SliceMap | SparseMap:
     """Return the map from a term's tables to those of its group, by slices where that is possible.
 
     Examples
     --------
     >>> selection(np.array([-1, 0]), 1)
-    Block(of_group=slice(1, 2, None), of_term=slice(0, 1, None), n_tables=1)
+    SliceMap(of_group=slice(1, 2, None), of_term=slice(0, 1, None), n_tables=1)
     """
     rows = np.flatnonzero(chosen >= 0)
     of_group, of_term = _run(rows), _run(chosen[rows])
     if of_group is not None and of_term is not None:
-        return Block(of_group, of_term, n_tables)
+        return SliceMap(of_group, of_term, n_tables)
     ones = np.ones(len(rows))
-    return Spread(sparse.csr_array((ones, (rows, chosen[rows])), shape=(len(chosen), n_tables)))
+    return SparseMap(sparse.csr_array((ones, (rows, chosen[rows])), shape=(len(chosen), n_tables)))
 
 
-def is_whole(found: Block | Spread, n_tables: int) -> bool:
+def is_whole(found: SliceMap | SparseMap, n_tables: int) -> bool:
     """Tell whether a term's tables are the group's `n_tables` tables, one by one."""
-    return isinstance(found, Block) and found.n_tables == n_tables == found.of_group.stop - found.of_group.start
+    return isinstance(found, SliceMap) and found.n_tables == n_tables == found.of_group.stop - found.of_group.start
 
 
 def _run(numbers: IntArray) -> slice | None:

@@ -10,14 +10,20 @@ dense ones are multiplied by loops of our own (`isinglass.kernels.numba.arithmet
 from __future__ import annotations
 
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from isinglass.typing import Array, FloatArray
 
-Matrix = Any
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+Matrix: TypeAlias = "FloatArray | csr_array"
 """A float64 array (m, n), or a scipy.sparse CSR or CSC array of that shape."""
+Features: TypeAlias = "ArrayLike | csr_array"
+"""What the caller gives for a matrix."""
 
 
 def times(matrix: Matrix, array: Array) -> Array:

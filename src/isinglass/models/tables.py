@@ -1,4 +1,4 @@
-"""The fullest log-linear model of a graph: every entry of every table is a parameter."""
+"""The saturated log-linear model of a graph: every entry of every table is a parameter."""
 
 from __future__ import annotations
 

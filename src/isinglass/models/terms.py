@@ -19,14 +19,14 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from math import prod
-from typing import Any, Literal, Self
+from typing import Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from isinglass.errors import InputError
 from isinglass.models.checks import cards_of, matrix, stacked
-from isinglass.models.products import Matrix, times
+from isinglass.models.products import Features, Matrix, times
 from isinglass.typing import Array, IntArray
 from isinglass.validation import integers, read_only, whole_number
 
@@ -83,7 +83,7 @@ class Term(ABC):
         """Return derivatives by the parameters, given those by the tables (n_tables, *cards)."""
 
     def reduced(self, weights: Array) -> Array:
-        """Return the parameters to keep, of all that give the same tables: these, where no others do."""
+        """Return the canonical parameters among all that give the same tables: by default the given ones."""
         return weights
 
     def check(self) -> None:
@@ -139,12 +139,12 @@ class CliqueTerm(Term):
     [1.0, 3.0]
     """
 
-    def __init__(self, name: str, features: Any, cards: Sequence[int], table_ids: ArrayLike | None = None) -> None:
+    def __init__(self, name: str, features: Features, cards: Sequence[int], table_ids: ArrayLike | None = None) -> None:
         self._set(name, stacked([matrix(features, "features")], "features"), cards_of(cards), table_ids)
 
     @classmethod
     def _build(cls, name: str, features: Matrix, cards: tuple[int, ...], table_ids: IntArray | None = None) -> Self:
-        """Wrap features that are known to be valid, and nobody else's."""
+        """Wrap features that are known to be valid, and not shared."""
         term = cls.__new__(cls)
         term._set(name, features, cards, table_ids)
         return term
@@ -179,7 +179,7 @@ class NodeTerm(CliqueTerm):
     [[0.0, 21.0], [0.0, 10.0]]
     """
 
-    def __init__(self, name: str, features: Any, n_states: int, table_ids: ArrayLike | None = None) -> None:
+    def __init__(self, name: str, features: Features, n_states: int, table_ids: ArrayLike | None = None) -> None:
         super().__init__(name, features, cards_of([n_states], "n_states"), table_ids)
 
 
@@ -202,7 +202,7 @@ class EdgeTerm(CliqueTerm):
     """
 
     def __init__(
-        self, name: str, features: Any, n_states: int | tuple[int, int], table_ids: ArrayLike | None = None
+        self, name: str, features: Features, n_states: int | tuple[int, int], table_ids: ArrayLike | None = None
     ) -> None:
         cards = cards_of(n_states if isinstance(n_states, tuple) else [n_states] * 2, "n_states")
         if len(cards) != 2:
@@ -265,7 +265,7 @@ class IndicatorTerm(Term):
     [[[0.7, 0.0], [0.0, 0.7]]]
     """
 
-    def __init__(self, name: str, features: Any, cards: Sequence[int], table_ids: ArrayLike | None = None) -> None:
+    def __init__(self, name: str, features: Features, cards: Sequence[int], table_ids: ArrayLike | None = None) -> None:
         self.features = stacked([matrix(features, "features", "tables * entries, parameters")], "features")
         cards, (rows, columns) = cards_of(cards), self.features.shape
         if rows % prod(cards):

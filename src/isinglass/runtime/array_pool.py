@@ -1,17 +1,16 @@
-"""Arrays for tapes, used again: new memory costs more than an iteration, because the system hands it out page by page.
+"""A pool of arrays for tapes: fresh memory costs more than an iteration, because the system maps it page by page.
 
-A graph keeps a pool of the arrays that its last tapes gave back, at most LIMIT bytes of them. Threads may share it.
+A graph keeps the arrays that its last tapes returned, at most LIMIT bytes of them. Threads may share it.
 """
 
 from __future__ import annotations
 
 import weakref
 from threading import RLock
-from typing import Any
 
 import numpy as np
 
-from isinglass.typing import Array
+from isinglass.typing import Array, DType
 
 LIMIT = 2**28
 
@@ -20,16 +19,16 @@ class Pool:
     """Free arrays by shape and dtype."""
 
     def __init__(self) -> None:
-        self.free: dict[Any, list[Array]] = {}
+        self.free: dict[tuple[tuple[int, ...], str], list[Array]] = {}
         self.lock = RLock()  # the garbage collector may give something back while this thread takes something
 
     @property
     def bytes(self) -> int:
-        """What the free arrays take; counted anew, so that no interruption can make it wrong."""
+        """The size of the free arrays; counted again each time, so that an interruption cannot make it wrong."""
         return sum(len(some) * some[0].nbytes for some in (self.free[key] for key in list(self.free)) if some)
 
-    def take(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
-        """Return an array with anything in it."""
+    def take(self, shape: tuple[int, ...], dtype: DType) -> Array:
+        """Return an array that is not initialised."""
         with self.lock:
             some = self.free.get((shape, dtype.str))
             if some:
@@ -37,7 +36,7 @@ class Pool:
         return np.empty(shape, dtype)
 
     def give_back_with(self, owner: object, array: Array) -> None:
-        """Take the array back when its owner, the only one who uses it by then, is gone."""
+        """Return the array to the pool when its owner, by then its only user, is deleted."""
         weakref.finalize(owner, self._give, array).atexit = False
 
     def _give(self, array: Array) -> None:

@@ -1,7 +1,7 @@
 """A limit on the threads of BLAS and LAPACK.
 
-On one thread they add in one fixed order. On several, a product or a factorisation is cut up by their number, which
-changes the last bits, and they wait for each other where other processes are busy.
+On one thread they add in a fixed order. On several threads, the way in which a product or a factorisation is split
+depends on their number, which changes the last bits; and they wait for each other where other processes are busy.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _LIMIT = _Limit()
 
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """Meanwhile, let BLAS use one thread; the last of several users that overlap sets it free again."""
+    """Limit BLAS to one thread inside the context; the limit ends with the last of several overlapping contexts."""
     counted = False
     try:
         with _LIMIT.lock:

@@ -1,9 +1,9 @@
-"""What was derived from something and is kept: immutable values under keys, shared by all threads.
+"""A cache of immutable values under keys, which threads may share.
 
-Values are never changed once they are in a cache; they are replaced. (One that must change, a pool of arrays, has its
-own lock.) Reading takes no lock, because looking a key up is one step of the interpreter. Making a value takes none
-either, for it may take seconds, and may need other caches: where two threads make the same value at a time, the one
-that comes first is kept, and both get that one.
+Values are never changed once they are in a cache; they are replaced. (A pool of arrays, which must change, has its own
+lock.) Reading takes no lock, because a dictionary lookup is atomic. Computing a value takes no lock either: it may take
+seconds, and may need other caches. If two threads compute the same value at the same time, the first one is kept, and
+both threads get it.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ _MISSING = _Missing()
 
 
 class Cache:
-    """The last values that were made.
+    """A cache of limited size.
 
     Parameters
     ----------
     most : int
-        How many are kept: beyond, the oldest goes.
+        The largest number of values; beyond it, the oldest one is dropped.
 
     Examples
     --------
@@ -48,14 +48,14 @@ class Cache:
         return len(self._values)
 
     def get(self, key: Hashable, make: Callable[[], T], fits: Callable[[T], bool] | None = None) -> T:
-        """Return what is kept under `key`, making it the first time, or anew where what is kept does not fit."""
+        """Return the value of `key`; compute it the first time, and again where the cached one does not fit."""
         found: T | _Missing = self._values.get(key, _MISSING)
         if isinstance(found, _Missing) or (fits is not None and not fits(found)):
             return self._kept(key, make(), fits)
         return found
 
     def _kept(self, key: Hashable, value: T, fits: Callable[[T], bool] | None) -> T:
-        """Keep a value, unless another thread was faster; return the one that is kept."""
+        """Store a value, unless another thread was faster; return the stored one."""
         with self._lock:
             found: T | _Missing = self._values.get(key, _MISSING)
             if not isinstance(found, _Missing) and (fits is None or fits(found)):

@@ -1,9 +1,9 @@
 """Ctrl-C during long calculations.
 
-Python looks for signals between its own instructions, so a compiled loop hears nothing before it returns. Loops that
-could run for more than about a second are therefore cut into pieces (elimination orders, exact inference,
-factorisations, iterations on grids). What cannot be cut, such as one call of LAPACK, is done by a thread, for which the
-caller waits: waiting can be interrupted.
+Python looks for signals between its own instructions, so a compiled loop cannot be interrupted before it returns. Loops
+that could run for more than about a second are therefore cut into pieces (elimination orders, exact inference,
+factorisations, iterations on grids). What cannot be cut, such as one call of LAPACK, runs in a thread while the caller
+waits: waiting can be interrupted.
 """
 
 from __future__ import annotations
@@ -11,17 +11,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import Future
 from threading import Thread, current_thread, main_thread
-from typing import Any, TypeVar
+from typing import TypeVar
 
 T = TypeVar("T")
 
 
-def interruptible(function: Callable[..., T], *arguments: Any) -> T:
-    """Call a function that leaves the interpreter's lock to others, so that Ctrl-C is heard meanwhile.
+def interruptible(function: Callable[..., T], *arguments: object) -> T:
+    """Call a function that releases the GIL, so that Ctrl-C works while it runs.
 
-    After a Ctrl-C the function goes on in the background until it returns, and nobody looks at what it finds; so it
-    must not write to anything that others use afterwards. Starting the thread takes some 0.1 ms. Only the main thread
-    hears Ctrl-C: in others the function is called as it is.
+    After Ctrl-C the function goes on in the background until it returns, and its result is dropped; so it must not
+    write to anything that is used afterwards. Starting the thread takes some 0.1 ms. Only the main thread receives
+    Ctrl-C: in others the function is called directly.
 
     Examples
     --------
@@ -35,7 +35,7 @@ def interruptible(function: Callable[..., T], *arguments: Any) -> T:
     return answer.result()
 
 
-def _answer(answer: Future[T], function: Callable[..., T], arguments: tuple[Any, ...]) -> None:
+def _answer(answer: Future[T], function: Callable[..., T], arguments: tuple[object, ...]) -> None:
     try:
         answer.set_result(function(*arguments))
     except BaseException as error:

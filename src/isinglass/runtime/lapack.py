@@ -1,6 +1,6 @@
-"""LAPACK's banded Cholesky factorisation, in place, without the interpreter's lock, and on one thread.
+"""LAPACK's banded Cholesky factorisation, in place, without the GIL, and on one thread.
 
-SciPy's functions of the same names copy the matrix and keep the lock, so that threads wait for each other. Here the
+SciPy's functions of the same names copy the matrix and hold the GIL, so that threads wait for each other. Here the
 routines are called at the addresses that `scipy.linalg.cython_lapack` publishes for compiled callers. They work on
 blocks of 32 columns, too little to share out: on two threads OpenBLAS takes four times as long as on one.
 """
@@ -17,7 +17,7 @@ from isinglass.runtime.blas import one_blas_thread
 from isinglass.runtime.interrupts import interruptible
 from isinglass.typing import FloatArray
 
-LONG = 1e9  # steps of a factorisation, a tenth of a second, above which Ctrl-C is heard meanwhile
+LONG = 1e9  # steps of a factorisation, a tenth of a second, above which Ctrl-C can interrupt it
 _INT, _DOUBLE = ctypes.POINTER(ctypes.c_int), ctypes.POINTER(ctypes.c_double)
 _ARGUMENTS = {  # after the letter that says which triangle
     "dpbtrf": (_INT, _INT, _DOUBLE, _INT, _INT),
@@ -35,6 +35,7 @@ def factorise_band(band: FloatArray) -> bool:
 
     Examples
     --------
+    >>> import numpy as np
     >>> band = np.array([[4.0, 2.0], [5.0, 0.0]])
     >>> factorise_band(band), band.tolist()
     (True, [[2.0, 1.0], [2.0, 0.0]])
@@ -57,6 +58,7 @@ def solve_band(factor: FloatArray, x: FloatArray) -> None:
 
     Examples
     --------
+    >>> import numpy as np
     >>> x = np.array([8.0, 12.0])
     >>> solve_band(np.array([[2.0, 1.0], [2.0, 0.0]]), x)
     >>> x.tolist()

@@ -22,7 +22,7 @@ def memory_limit_bytes(limit: str | int | float | None) -> int:
 
 
 def require_memory(needed: float, limit: int, what: str, remedy: str) -> None:
-    """Refuse before anything is started."""
+    """Raise MemoryLimitError if the work would not fit; nothing was started then."""
     if needed > limit:
         raise MemoryLimitError(f"{what}, but the memory limit is {bytes_text(limit)}; {remedy}")
 

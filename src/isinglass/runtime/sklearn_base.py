@@ -14,7 +14,7 @@ try:
 except ModuleNotFoundError:
 
     class BaseEstimator:  # type: ignore[no-redef]
-        """What stands in for it: a class that can be read about but not used."""
+        """A stand-in: its documentation can be read, but it cannot be used."""
 
         def __new__(cls, *_: Any, **__: Any) -> Any:
             """Say what is missing."""

@@ -1,28 +1,30 @@
-"""Work that is shared out among threads: the caller is one of them, and each takes the next piece when it is done.
+"""A parallel map over threads: the caller is one of them, and each thread takes the next piece when it is free.
 
-Which piece a thread gets depends on the clock; so a piece writes to places of its own, and what is added up is added in
-the order of the pieces.
+Which thread gets which piece depends on timing. So each piece writes to its own memory, and sums are taken in the order
+of the pieces.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextvars import copy_context
-from typing import Any
+from typing import Generic, TypeVar
 
 from isinglass.runtime.blas import one_blas_thread
 
+T = TypeVar("T")
 
-class Spreading:
-    """Call a function with several tuples of arguments, on some threads; answers come in the order of the tuples.
+
+class ThreadMap:
+    """Call a function with several tuples of arguments on some threads; results come in the order of the tuples.
 
     Of several errors, the first in this order is raised.
 
     Examples
     --------
-    >>> Spreading(2)(pow, [(2, 3), (3, 2), (5, 1)])
+    >>> ThreadMap(2)(pow, [(2, 3), (3, 2), (5, 1)])
     [8, 9, 5]
     """
 
@@ -30,7 +32,7 @@ class Spreading:
         self.threads = threads
         self.pool = ThreadPoolExecutor(threads - 1) if threads > 1 else None
 
-    def __call__(self, function: Callable[..., Any], arguments: list[tuple[Any, ...]]) -> list[Any]:
+    def __call__(self, function: Callable[..., T], arguments: Sequence[tuple[object, ...]]) -> list[T]:
         """Return what the function returns for each tuple."""
         if self.pool is None or len(arguments) < 2:
             return [function(*one) for one in arguments]
@@ -44,25 +46,25 @@ class Spreading:
             work.left.clear()
         return work.found()
 
-    def with_blas(self, function: Callable[..., Any], arguments: list[tuple[Any, ...]]) -> list[Any]:
-        """Return the same, for a function that calls BLAS or LAPACK: they use no further threads meanwhile."""
+    def with_blas(self, function: Callable[..., T], arguments: Sequence[tuple[object, ...]]) -> list[T]:
+        """Do the same for a function that calls BLAS or LAPACK, which are limited to one thread meanwhile."""
         if self.pool is None:
             return self(function, arguments)
         with one_blas_thread():
             return self(function, arguments)
 
 
-class _Work:
-    """A queue of calls, and what came of them."""
+class _Work(Generic[T]):
+    """A queue of calls, and their results."""
 
-    def __init__(self, function: Callable[..., Any], arguments: list[tuple[Any, ...]]) -> None:
+    def __init__(self, function: Callable[..., T], arguments: Sequence[tuple[object, ...]]) -> None:
         self.function = function
         self.left = deque(enumerate(arguments))
-        self.answers: list[Any] = [None] * len(arguments)
+        self.answers: dict[int, T] = {}
         self.errors: dict[int, BaseException] = {}
 
     def take(self) -> None:
-        """Do calls until none is left; none is begun after an error."""
+        """Make calls until none is left; after an error, none is started."""
         while True:
             try:
                 i, one = self.left.popleft()
@@ -74,8 +76,8 @@ class _Work:
                 self.errors[i] = error
                 self.left.clear()
 
-    def found(self) -> list[Any]:
-        """Return the answers, or raise the first error."""
+    def found(self) -> list[T]:
+        """Return the results, or raise the first error."""
         if self.errors:
             raise self.errors[min(self.errors)]
-        return self.answers
+        return [self.answers[i] for i in range(len(self.answers))]

@@ -1,7 +1,7 @@
-"""Conformance suites and strategies, shipped so that what is outside the library can be held to them too.
+"""Conformance suites and hypothesis strategies, shipped so that algorithms and losses outside the library can use them.
 
-Those of inference algorithms need hypothesis (``pip install 'isinglass[testing]'``) when they are used, not when this
-is imported.
+The suite of inference algorithms and the strategies need hypothesis (``pip install 'isinglass[testing]'``) when they
+are used, not when this package is imported.
 """
 
 import lazy_loader

@@ -1,29 +1,27 @@
 """Checks that every loss must pass, whoever wrote it.
 
-Two small examples with loops, a factor of three variables and variables of two and three states are inferred exactly.
-With L the loss of an example, φ the log tables, y the labels and w the weight of the example:
+Exact inference runs on two small examples, with loops, a factor of three variables and variables of two and three
+states. With L the loss of an example, φ the log tables, y the labels and w the weight of the example:
 
-- derivatives: dL/dφ along random directions is what differences of L give, with all labels and with some hidden;
-- analytic: on complex log tables φ + i ε v the imaginary part of L is ε times the slope, as second derivatives need it;
-- hidden labels: where nothing is observed L and its derivatives are zero;
+- derivatives: dL/dφ along random directions equals finite differences of L, with all labels and with some hidden;
+- analytic: for complex log tables φ + i ε v, the imaginary part of L is ε times the directional derivative, which
+  second derivatives need;
+- hidden labels: L and its derivatives are zero if no label is observed;
 - order: renumbering the variables changes nothing;
-- examples: L is the same whatever else is in the batch;
-- weights: L(w) = w L(1), and so for the derivatives.
+- examples: L of an example does not depend on the rest of the batch;
+- weights: L(w) = w L(1), and the same for the derivatives.
 """
 
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 from numpy.testing import assert_allclose
 
 from isinglass.errors import InputError
-from isinglass.gradients import rule
+from isinglass.gradients import forward, rule
 from isinglass.graph.factor_graph import FactorGraph
 from isinglass.inference import Exact
-from isinglass.learning.objective import FORWARD, evaluate
-from isinglass.losses import Loss
+from isinglass.losses import Loss, LossProblem
 from isinglass.potentials import Potentials, potentials_union
 from isinglass.typing import Array, IntArray
 
@@ -39,15 +37,15 @@ def check_loss(loss: Loss, *, random_state: int = 0, rtol: float = 1e-5) -> None
     Parameters
     ----------
     loss : Loss
-        With exact inference it must be smooth near random log tables.
+        It must be smooth in the log tables, under exact inference.
     random_state : int
     rtol : float
-        Of the comparison with differences.
+        Relative tolerance of the comparison with finite differences.
 
     Raises
     ------
     AssertionError
-        Names the loss and what it does not hold to.
+        Names the loss and the check that failed.
 
     Examples
     --------
@@ -78,7 +76,7 @@ class _Checks:
         self.partly[[1, 4, 7, 8]] = -1
 
     def values(self, labels: IntArray, what: str) -> None:
-        """One real, finite number for each example; labels are left alone."""
+        """The value is one real, finite number for each example; the labels are not changed."""
         given = labels.copy()
         value = self._value(self.batch, given)
         if value.shape != (2,) or value.dtype.kind != "f" or not np.isfinite(value).all():
@@ -87,7 +85,7 @@ class _Checks:
             self._fail("value", what, "it changes the caller's labels")
 
     def derivatives(self, labels: IntArray, what: str) -> None:
-        """Slopes along random directions, by differences and by a complex step."""
+        """Directional derivatives equal finite differences and complex steps."""
         groups = self._groups(self.batch, labels)
         for _ in range(_DIRECTIONS):
             v = [self.rng.normal(size=group.shape) for group in self.batch.groups]
@@ -100,7 +98,7 @@ class _Checks:
             self._same(value.imag.sum() / _TINY, slope, "not analytic: a complex step gives another slope", what, 1e-7)
 
     def hidden(self) -> None:
-        """Zero where nothing is observed: for the batch, and for one of its examples."""
+        """The loss is zero if no label is observed: in the whole batch, or in one of its examples."""
         nothing = np.full_like(self.labels, -1)
         for labels, examples in ((nothing, [0, 1]), (np.where(np.arange(10) < 5, -1, self.labels), [0])):
             value, groups = self._value(self.batch, labels)[examples], self._groups(self.batch, labels)
@@ -120,7 +118,7 @@ class _Checks:
         self._same(after, before, "depends on the order of the variables", what, 1e-9)
 
     def examples(self, labels: IntArray, what: str) -> None:
-        """Compare an example alone with the same in the batch."""
+        """Compare an example alone with the same example in the batch."""
         together = self._value(self.batch, labels)
         alone = [self._value(p, y)[0] for p, y in zip(self.parts, np.split(labels, 2), strict=True)]
         self._same(together, np.array(alone), "depends on what else is in the batch", what, 1e-9)
@@ -137,16 +135,17 @@ class _Checks:
                     self._same(mine, one * plain, "weights of examples do not scale its derivatives", what, 1e-9)
 
     def _value(self, p: Potentials, labels: IntArray, weights: Array | None = None) -> Array:
-        return np.asarray(evaluate(self.loss, [p], Exact(), FORWARD, labels, weights)[0].value)
+        return np.asarray(self.loss.evaluate(LossProblem(p, labels, weights), forward(Exact())).value)
 
     def _difference(self, v: list[Array], step: float, labels: IntArray) -> float:
         up, down = (self._value(_moved(self.batch, v, s), labels).sum() for s in (step, -step))
         return float((up - down) / (2 * step))
 
     def _groups(self, p: Potentials, labels: IntArray, weights: Array | None = None) -> tuple[Array, ...]:
-        return evaluate(self.loss, [p], Exact(), rule("unrolled"), labels, weights)[0].groups
+        exact = rule("unrolled").differentiate(Exact())
+        return self.loss.evaluate(LossProblem(p, labels, weights), exact).groups
 
-    def _same(self, found: Any, expected: Any, problem: str, what: str, rtol: float) -> None:
+    def _same(self, found: float | Array, expected: float | Array, problem: str, what: str, rtol: float) -> None:
         try:
             assert_allclose(found, expected, rtol=rtol, atol=rtol)
         except AssertionError:

@@ -1,34 +1,29 @@
-"""Hypothesis strategies for random models: mixed cardinalities, arities, hard zeros, evidence, loose parts.
+"""Hypothesis strategies for random models: mixed cardinalities and arities, hard zeros, evidence, isolated variables.
 
-Values come from a seeded NumPy generator that hypothesis chooses, so that structure shrinks well and drawing
-is fast; hard zeros are placed so that at least one assignment stays possible (the *witness*).
+Hypothesis draws the structure and a seed; a NumPy generator with that seed draws the values. So drawing is fast, and
+the structure shrinks well. Hard zeros never forbid one assignment, the *witness*, so that the model stays possible.
 """
 
 from __future__ import annotations
-
-from collections.abc import Callable
-from typing import Any, TypeVar
 
 import numpy as np
 from hypothesis import strategies as st
 
 from isinglass.graph.factor_graph import FactorGraph
 from isinglass.potentials import Potentials
-
-T = TypeVar("T")
-Draw = Callable[[st.SearchStrategy[T]], T]
+from isinglass.typing import IntArray
 
 
 @st.composite
 def factor_graphs(
-    draw: Callable[[st.SearchStrategy[Any]], Any],
+    draw: st.DrawFn,
     max_variables: int = 6,
     max_card: int = 4,
     max_arity: int = 4,
     max_factors: int = 8,
     forest: bool = False,
 ) -> FactorGraph:
-    """Draw a factor graph; a variable may have one state or no factor, a scope may come twice."""
+    """Draw a factor graph; a variable may have one state or no factor, and a scope may occur twice."""
     n = draw(st.integers(1, max_variables))
     cards = draw(st.lists(st.integers(1, max_card), min_size=n, max_size=n))
     if forest:
@@ -39,7 +34,7 @@ def factor_graphs(
 
 @st.composite
 def potentials(
-    draw: Callable[[st.SearchStrategy[Any]], Any],
+    draw: st.DrawFn,
     graphs: st.SearchStrategy[FactorGraph] | None = None,
     scale: float = 1.0,
     zeros: bool = True,
@@ -62,10 +57,10 @@ def random_potentials(
     rng: np.random.Generator,
     scale: float = 1.0,
     zeros: float = 0.0,
-    witness: Any = None,
+    witness: IntArray | None = None,
     evidence: dict[int, int] | None = None,
 ) -> Potentials:
-    """Return potentials with entries N(0, scale²), a share of them -inf, the witness's never."""
+    """Return potentials with entries N(0, scale²), a share of them -inf; the witness is never forbidden."""
     if witness is None:
         witness = rng.integers(0, graph.cards)
     tables = []
@@ -79,8 +74,8 @@ def random_potentials(
 
 
 @st.composite
-def _tree_scopes(draw: Callable[[st.SearchStrategy[Any]], Any], n: int, max_arity: int) -> list[tuple[int, ...]]:
-    """Draw scopes without a cycle: each new factor ties new variables to at most one that is tied already."""
+def _tree_scopes(draw: st.DrawFn, n: int, max_arity: int) -> list[tuple[int, ...]]:
+    """Draw scopes without a cycle: each factor connects new variables with at most one that has a factor already."""
     order = draw(st.permutations(range(n)))
     scopes: list[tuple[int, ...]] = [(i,) for i in draw(st.lists(st.integers(0, n - 1), max_size=2))]
     used = 1

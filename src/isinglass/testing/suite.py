@@ -1,4 +1,4 @@
-"""The conformance suite: what every inference algorithm must hold to, checked against brute force.
+"""The conformance suite: what every inference algorithm must fulfil, checked against brute force.
 
 A test class inherits it and supplies two methods::
 
@@ -10,15 +10,19 @@ A test class inherits it and supplies two methods::
             return True
 
 The suite reads the algorithm's declared facts and checks that they are true: exactness where it is
-declared, bounds on their side, consistent beliefs, invariance to rescaling of tables and to relabelling of
-variables and states, independence of what else is in the batch, determinism, a truthful `info`, gradients by
+declared, bounds on the right side, consistent beliefs, invariance to rescaling of tables and to relabelling of
+variables and states, independence of the rest of the batch, determinism, a truthful `info`, gradients by
 perturbation that agree with those through the run, exact max-marginals on forests in the max semiring.
+
+A stochastic algorithm is inferred with fixed seeds. Its beliefs are compared with enumeration by the statistical checks
+of `isinglass.testing.monte_carlo`, which state their error probability. Invariance to rescaling and relabelling is not
+checked, as other tables draw other random numbers; the other checks are the same, bit by bit where they are for all.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any
+from collections.abc import Callable
 
 import numpy as np
 from hypothesis import HealthCheck, assume, currently_in_test_context, given, settings
@@ -29,12 +33,14 @@ from isinglass.errors import ImpossibleEvidenceError, InputError, no_convergence
 from isinglass.gradients.perturbation import perturbation
 from isinglass.graph.factor_graph import FactorGraph
 from isinglass.graph.layout import first_states
-from isinglass.inference.algorithm import ALGORITHMS, Algorithm
+from isinglass.inference.algorithm import ALGORITHMS, Algorithm, Facts, make
 from isinglass.inference.api import infer, map_assignment, n_best, sample
 from isinglass.inference.brute import Brute
 from isinglass.inference.result import Gradients, Info, Result
 from isinglass.potentials import Potentials, potentials_union
+from isinglass.testing import monte_carlo
 from isinglass.testing.strategies import factor_graphs, potentials, random_potentials
+from isinglass.typing import FloatArray, IntArray
 
 TOLERANCE = 1e-9
 ROUNDING = 1e-10
@@ -43,7 +49,7 @@ checked = settings(max_examples=60, deadline=None, suppress_health_check=list(He
 
 
 def walk(suites: list[type[InferenceSuite]]) -> set[str]:
-    """Return the names of registered algorithms that no suite covers."""
+    """Return the names of registered algorithms that none of the suites tests."""
     return set(ALGORITHMS) - {type(suite().algorithm()).name for suite in suites}
 
 
@@ -52,28 +58,33 @@ class InferenceSuite(ABC):
 
     @abstractmethod
     def algorithm(self) -> Algorithm:
-        """Return the algorithm, tight enough in its tolerance for ``TOLERANCE``."""
+        """Return the algorithm, with a tolerance that suffices for ``TOLERANCE``."""
 
     @abstractmethod
     def accepts(self, potentials: Potentials) -> bool:
         """Tell whether the algorithm promises an answer on these potentials."""
 
-    def run(self, p: Potentials) -> Result:
+    @property
+    def facts(self) -> Facts:
+        """The facts of the algorithm."""
+        return self.algorithm().facts
+
+    def run(self, p: Potentials, seed: int = 0) -> Result:
         """Infer; a warning about convergence is no failure, `info` is checked instead."""
         if currently_in_test_context():
             assume(self.accepts(p))
         with no_convergence_warnings():
-            return infer(p, self.algorithm())
+            return infer(p, make(self.algorithm(), {"random_state": seed} if self.facts.stochastic else {}))
 
     def is_exact_on(self, p: Potentials) -> bool:
         """Tell whether the declared facts promise the true answer on these potentials."""
-        exact = self.algorithm().facts.exact
+        exact = self.facts.exact
         return exact == "always" or (exact == "forests" and p.graph.is_forest)
 
     @checked
     @given(p=st.one_of(potentials(), potentials(factor_graphs(forest=True))))
     def test_against_brute_force(self, p: Potentials) -> None:
-        """Exact where declared; bounds on their side elsewhere."""
+        """Exact where declared; bounds on the right side elsewhere."""
         result, truth = self.run(p), Brute().run(p)
         if self.is_exact_on(p) and result.info.converged:
             assert result.info.bound == "exact"
@@ -97,7 +108,9 @@ class InferenceSuite(ABC):
     @checked
     @given(p=potentials(), seed=st.integers(0, 2**31))
     def test_rescaling(self, p: Potentials, seed: int) -> None:
-        """Adding a constant to a log table shifts log Z by it and leaves the beliefs alone."""
+        """Adding a constant to a log table shifts log Z by it and does not change the beliefs."""
+        if self.facts.stochastic:
+            return
         shifts = np.random.default_rng(seed).normal(0, 3, p.graph.n_factors)
         moved = Potentials(p.graph, [t + s for t, s in zip(p.log_tables, shifts, strict=True)], p.evidence)
         before, after = self.run(p), self.run(moved)
@@ -108,10 +121,12 @@ class InferenceSuite(ABC):
     @checked
     @given(p=potentials(), seed=st.integers(0, 2**31))
     def test_relabelling(self, p: Potentials, seed: int) -> None:
-        """Renumbering variables (unless it seeks a local optimum) and states changes nothing but their numbers."""
+        """Renumbering variables (unless it finds local optima) and states changes nothing but their numbers."""
+        if self.facts.stochastic:
+            return
         rng = np.random.default_rng(seed)
         order = rng.permutation(p.graph.n_variables)
-        if self.algorithm().facts.local:
+        if self.facts.local:
             order = np.arange(p.graph.n_variables)
         states = [rng.permutation(k) for k in p.graph.cards]
         q = relabelled(p, order, states)
@@ -124,14 +139,14 @@ class InferenceSuite(ABC):
     @checked
     @given(batch=st.lists(potentials(factor_graphs(max_variables=4)), min_size=2, max_size=4))
     def test_batch_independence(self, batch: list[Potentials]) -> None:
-        """The answer for an example does not depend, in one bit, on what else is in the batch."""
+        """The result of an example has the same bits alone and in any batch."""
         for p in batch:
             assume(self.accepts(p))
         together = self.run(potentials_union(batch))
         variables = factors = 0
         for c, p in enumerate(batch):
             alone = self.run(p)
-            assert alone.log_z == together.component_log_z[c]
+            assert_array_equal(alone.component_log_z, together.component_log_z[c : c + 1])
             for i in range(p.graph.n_variables):
                 assert_array_equal(alone.variable(i), together.variable(variables + i))
             for a in range(p.graph.n_factors):
@@ -141,10 +156,10 @@ class InferenceSuite(ABC):
     @checked
     @given(p=potentials())
     def test_determinism_and_purity(self, p: Potentials) -> None:
-        """The same call gives the same bits, and changes nothing that it was given."""
+        """The same call gives the same bits, and does not change its input."""
         kept = [t.copy() for t in p.groups]
         one, two = self.run(p), self.run(p)
-        assert one.log_z == two.log_z
+        assert_array_equal(one.component_log_z, two.component_log_z)
         assert_array_equal(one.variables.flat, two.variables.flat)
         for before, now in zip(kept, p.groups, strict=True):
             assert_array_equal(before, now)
@@ -152,20 +167,50 @@ class InferenceSuite(ABC):
     @checked
     @given(p=potentials())
     def test_info_is_truthful(self, p: Potentials) -> None:
-        """`info` names the algorithm, agrees with the facts, and reports sane numbers."""
-        facts, info = self.algorithm().facts, self.run(p).info
+        """`info` names the algorithm, agrees with the facts, and reports possible numbers."""
+        result = self.run(p)
+        facts, info = self.facts, result.info
         assert info.algorithm == self.algorithm().name
         assert info.seconds >= 0
         assert info.residual >= 0
         assert info.bound in {facts.bound, None, *(["exact"] if self.is_exact_on(p) else [])}
+        assert facts.log_z or np.isnan(result.component_log_z).all()
         if facts.exact == "always":
             assert info.bound == "exact"
             assert info.converged
 
+    def test_estimates(self) -> None:
+        """Beliefs and log Z of a stochastic algorithm are right, with the errors that it reports; seeds matter."""
+        if not self.facts.stochastic:
+            return
+        compared = 0
+        for number, p in enumerate(filter(self.accepts, monte_carlo.models())):
+            results = [self.run(p, seed) for seed in range(monte_carlo.REPLICATES)]
+            if not all(result.info.converged for result in results):
+                continue
+            compared += 1
+            truth = Brute().run(p)
+            beliefs = monte_carlo.belief_estimates(results, truth)
+            assert np.ptp(beliefs.values, axis=0).any(), f"model {number}: random_state changes nothing"
+            beliefs.check(f"model {number}: beliefs")
+            if self.facts.log_z:
+                monte_carlo.log_z_estimates(results, truth).check(f"model {number}: log Z")
+        assert compared, "the algorithm converges on none of the models that it accepts"
+
+    def test_sample_frequencies(self) -> None:
+        """Samples have the frequencies of the distribution, of variables and factors."""
+        if not self.facts.samples:
+            return
+        for number, p in enumerate(filter(self.accepts, monte_carlo.models())):
+            draws = [sample(p, 300, self.algorithm(), random_state=seed) for seed in range(monte_carlo.REPLICATES)]
+            values = np.array([monte_carlo.frequencies(p, some) for some in draws])
+            truth = monte_carlo.flat_beliefs(Brute().run(p))
+            monte_carlo.Estimates(values, None, truth).check(f"model {number}: samples")
+
     @checked
     @given(p=potentials(evidence=False))
     def test_impossible_evidence_is_refused(self, p: Potentials) -> None:
-        """A model without a possible assignment raises, whatever the algorithm."""
+        """Every algorithm refuses a model in which all assignments have probability zero."""
         graph = p.graph
         larger = FactorGraph([*graph.cards, 2], [*graph.scopes, (graph.n_variables,)])
         q = Potentials(larger, [*p.log_tables, np.array([0.0, -np.inf])], {graph.n_variables: 1})
@@ -205,13 +250,26 @@ class InferenceSuite(ABC):
         assert_array_equal(draws, sample(p, 5, algorithm, random_state=seed))
 
     @checked
+    @given(batch=st.lists(potentials(factor_graphs(max_variables=4)), min_size=2, max_size=3))
+    def test_sample_streams(self, batch: list[Potentials]) -> None:
+        """A stochastic algorithm draws the same samples of an example alone and in any batch."""
+        if not (self.facts.samples and self.facts.stochastic and all(map(self.accepts, batch))):
+            return
+        together = sample(potentials_union(batch), 3, self.algorithm(), random_state=0)
+        first = 0
+        for p in batch:
+            alone = sample(p, 3, self.algorithm(), random_state=0)
+            assert_array_equal(alone, together[:, first : first + p.graph.n_variables])
+            first += p.graph.n_variables
+
+    @checked
     @given(p=potentials(), data=st.data())
-    def test_joints(self, p: Potentials, data: Any) -> None:
+    def test_joints(self, p: Potentials, data: st.DataObject) -> None:
         """Where declared: the joint belief of any variables, in the order asked for."""
         n = p.graph.n_variables
         wanted = data.draw(st.lists(st.integers(0, n - 1), max_size=3, unique=True))
         result = self.run(p)
-        if not self.algorithm().facts.joints:
+        if not self.facts.joints:
             with_error(InputError, lambda: result.joint(wanted))
             return
         assert_allclose(result.joint(wanted), Brute().run(p).joint(wanted), atol=TOLERANCE)
@@ -219,7 +277,7 @@ class InferenceSuite(ABC):
     @checked
     @given(p=st.one_of(potentials(), potentials(factor_graphs(forest=True))), seed=st.integers(0, 2**31))
     def test_perturbation(self, p: Potentials, seed: int) -> None:
-        """Where declared: the gradient by perturbation is that through the converged run, and the true one if exact."""
+        """Where declared: the gradient by perturbation is that of the converged run, and the true one if exact."""
         algorithm = self.algorithm()
         if not algorithm.facts.envelope:
             with_error(InputError, lambda: perturbation(p, algorithm))
@@ -229,7 +287,7 @@ class InferenceSuite(ABC):
         log_z, variables, factors = random_cotangents(result, seed)
         try:
             mine = perturbation(p, algorithm, log_z, variables, factors)
-        except InputError:  # the derivative did not converge, and it said so
+        except InputError:  # the derivative did not converge, which is reported
             assume(False)
         others = [infer(p, algorithm, tape=True)]
         if self.is_exact_on(p):
@@ -241,7 +299,7 @@ class InferenceSuite(ABC):
     @given(p=potentials(factor_graphs(forest=True)))
     def test_max_marginals(self, p: Potentials) -> None:
         """In the max semiring, on forests: exact max-marginals and the score of a best assignment."""
-        if self.algorithm().facts.semiring == "sum":
+        if self.facts.semiring == "sum":
             return
         result = self.run(p)
         assume(result.info.converged)
@@ -258,7 +316,7 @@ class InferenceSuite(ABC):
                 if not self.accepts(p):
                     continue
                 result, truth = self.run(p), Brute().run(p)
-                assert np.isfinite(result.log_z)
+                assert np.isfinite(result.log_z) or not self.facts.log_z
                 assert np.isfinite(result.variables.flat).all()
                 if self.is_exact_on(p):
                     assert_allclose(result.log_z, truth.log_z, rtol=1e-12)
@@ -266,7 +324,7 @@ class InferenceSuite(ABC):
                 check_bound(result.log_z, truth.log_z, result.info)
 
 
-def random_cotangents(result: Result, seed: int) -> tuple[Any, Any, list[Any]]:
+def random_cotangents(result: Result, seed: int) -> tuple[FloatArray, FloatArray, list[FloatArray]]:
     """Draw derivatives of a loss by log Z, variable beliefs and factor beliefs."""
     rng = np.random.default_rng(seed)
     log_z, variables = rng.normal(size=len(result.component_log_z)), rng.normal(size=result.variables.flat.size)
@@ -279,7 +337,7 @@ def assert_same_gradients(one: Gradients, two: Gradients) -> None:
         assert_allclose(a, b, atol=1e-7 * max(1.0, float(np.abs(b).max(initial=0.0))), rtol=0)
 
 
-def max_marginals(p: Potentials) -> Any:
+def max_marginals(p: Potentials) -> FloatArray:
     """Return the flat max-marginals of all variables, each summing to one, by enumeration."""
     first = first_states(p.graph)
     flat = Brute().run(p).variables.flat * 0.0
@@ -293,7 +351,7 @@ def max_marginals(p: Potentials) -> Any:
     return flat
 
 
-def relabelled(p: Potentials, order: Any, states: list[Any]) -> Potentials:
+def relabelled(p: Potentials, order: IntArray, states: list[IntArray]) -> Potentials:
     """Rename variable i to ``order[i]`` and its state s to ``states[i][s]``."""
     cards = np.empty_like(p.graph.cards)
     cards[order] = p.graph.cards
@@ -331,7 +389,7 @@ def check_consistent(result: Result) -> None:
 
 
 def check_bound(log_z: float, truth: float, info: Info) -> None:
-    """A declared bound is on its side."""
+    """A declared bound is on the right side of the true log Z."""
     slack = TOLERANCE * max(1.0, abs(truth))
     if info.bound in ("exact", "upper"):
         assert log_z >= truth - slack
@@ -339,7 +397,7 @@ def check_bound(log_z: float, truth: float, info: Info) -> None:
         assert log_z <= truth + slack
 
 
-def with_error(kind: type[Exception], call: Any) -> None:
+def with_error(kind: type[Exception], call: Callable[[], object]) -> None:
     """Check that a call raises."""
     try:
         call()

@@ -6,17 +6,17 @@ confidence, c = (max b - 1/K) / (1 - 1/K): full colour where it is certain, whit
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from isinglass.typing import Array, FloatArray, Mask
+from isinglass.typing import Array, FloatArray, JsonObject, Mask
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-HATCH: dict[str, Any] = {"facecolor": "#fff4d6", "edgecolor": "0.5", "hatch": "//////", "linewidth": 0.0}
+HATCH: JsonObject = {"facecolor": "#fff4d6", "edgecolor": "0.5", "hatch": "//////", "linewidth": 0.0}
 _LEGEND = 20  # classes that a legend can show
 
 

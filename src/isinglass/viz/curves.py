@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from isinglass.errors import InputError
-from isinglass.typing import FloatArray
+from isinglass.typing import FloatArray, JsonObject
 from isinglass.validation import number, real_numbers
 from isinglass.viz.pictures import figure_of
 
@@ -22,7 +22,7 @@ _STYLES = ("-", "--", "-.", ":")
 
 
 def convergence(
-    histories: Mapping[str, Any], *, reference: float | str | None = None, title: str = "", log: bool = True
+    histories: Mapping[str, object], *, reference: float | str | None = None, title: str = "", log: bool = True
 ) -> Figure:
     """Draw objective and gradient norm against the number of iterations.
 
@@ -111,13 +111,13 @@ def lines(
     return figure
 
 
-def _runs(histories: Mapping[str, Any]) -> dict[str, dict[str, FloatArray]]:
+def _runs(histories: Mapping[str, object]) -> dict[str, dict[str, FloatArray]]:
     if not isinstance(histories, Mapping) or not histories:
         raise InputError("histories", "a mapping from the name of a method to its history", repr(histories)[:80])
     return {str(name): _columns(history, f"histories[{name!r}]") for name, history in histories.items()}
 
 
-def _columns(history: Any, argument: str) -> dict[str, FloatArray]:
+def _columns(history: object, argument: str) -> dict[str, FloatArray]:
     """Return the objectives, and the gradient norms or nothing, of a history in any of its forms."""
     found = {what: _entry(history, keys) for what, keys in _KEYS.items()}
     if found["objective"] is None and isinstance(history, Sequence | np.ndarray):
@@ -133,7 +133,7 @@ def _columns(history: Any, argument: str) -> dict[str, FloatArray]:
     return {"objective": _numbers(found["objective"], argument), "gradient": _numbers(gradient, argument)}
 
 
-def _entry(history: Any, keys: Sequence[str]) -> Any:
+def _entry(history: object, keys: Sequence[str]) -> Any:
     """Return the first entry, or attribute, of these names; None if there is none."""
     for key in keys:
         value = history.get(key) if isinstance(history, Mapping) else getattr(history, key, None)
@@ -142,7 +142,7 @@ def _entry(history: Any, keys: Sequence[str]) -> Any:
     return None
 
 
-def _numbers(values: Any, argument: str) -> FloatArray:
+def _numbers(values: object, argument: str) -> FloatArray:
     array = real_numbers(values, argument, "a sequence of real numbers")
     if array.ndim != 1:
         raise InputError(argument, "a sequence of real numbers", f"shape {array.shape}")
@@ -164,11 +164,11 @@ def _shifted(objectives: dict[str, FloatArray], reference: float | str | None) -
     return {name: curve - level for name, curve in objectives.items()}, f"objective - {level:g}"
 
 
-def _look(i: int) -> dict[str, Any]:
+def _look(i: int) -> JsonObject:
     return {"color": f"C{i % 10}", "linestyle": _STYLES[i // 10 % len(_STYLES)], "linewidth": 1.3}
 
 
-def _curves(axes: Axes, curves: dict[str, FloatArray], text: str, looks: dict[str, dict[str, Any]], log: bool) -> None:
+def _curves(axes: Axes, curves: dict[str, FloatArray], text: str, looks: dict[str, JsonObject], log: bool) -> None:
     """Draw the curves; a logarithmic axis leaves out what is not above 0, unless that is the objective itself."""
     values = np.concatenate([curve[np.isfinite(curve)] for curve in curves.values()])
     above = values[values > 0]

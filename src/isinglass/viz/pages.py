@@ -70,7 +70,7 @@ class Table:
     caption: str = ""
 
 
-def html_page(title: str, sections: Sequence[tuple[str, Sequence[Any]]], path: PathLike) -> None:
+def html_page(title: str, sections: Sequence[tuple[str, Sequence[object]]], path: PathLike) -> None:
     r"""Write a report as one self-contained HTML page, atomically.
 
     Parameters

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -23,13 +23,14 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
+@runtime_checkable
 class Labeller(Protocol):
     """What `panel` needs of an estimator."""
 
-    def predict(self, X: Any) -> Any:
+    def predict(self, X: ArrayLike) -> ArrayLike:
         """Return labels in the shape of the images."""
 
-    def predict_marginals(self, X: Any) -> Any:
+    def predict_marginals(self, X: ArrayLike) -> ArrayLike:
         """Return beliefs, with the states as a last axis."""
 
 
@@ -41,7 +42,7 @@ _DPI = 150
 def panel(
     images: Sequence[ArrayLike] | ArrayLike,
     titles: Sequence[str] | Labeller | None = None,
-    labels: Any = None,
+    labels: ArrayLike | None = None,
     *,
     rows: Sequence[str] | None = None,
     limits: tuple[float, float] = (0.0, 1.0),
@@ -95,7 +96,7 @@ def panel(
     >>> [ax.get_title() for ax in panel(X[5:7], crf, Y[5:7]).axes[:4]]
     ['input', 'truth', 'marginals', 'prediction']
     """
-    if hasattr(titles, "predict_marginals"):
+    if isinstance(titles, Labeller):
         columns, names = _learned(images, titles, labels, whole_number(most, "most", 1), feature)
     elif labels is not None:
         raise InputError("labels", "None without an estimator", type(labels).__name__, "panel(X, crf, Y)")
@@ -158,7 +159,7 @@ def _given(images: Sequence[ArrayLike], limits: tuple[float, float], states: int
     return [_Column(stack if card is None else np.nan_to_num(stack, nan=-1.0), limits, card) for stack in stacks]
 
 
-def _learned(X: Any, crf: Any, Y: Any, most: int, feature: int) -> tuple[list[_Column], list[str]]:
+def _learned(X: Any, crf: Labeller, Y: Any, most: int, feature: int) -> tuple[list[_Column], list[str]]:
     """Return the columns of what an estimator makes of images, and their titles."""
     some = X[:most]
     given = _stack_of(some, "images")
@@ -184,7 +185,7 @@ def _of_labels(labels: Array, states: int) -> _Column:
     return _Column(np.where(labels < 0, np.nan, labels)) if states == 2 else _Column(labels, states=states)
 
 
-def _stack_of(pictures: Any, argument: str) -> Array:
+def _stack_of(pictures: ArrayLike, argument: str) -> Array:
     """Return pictures of one size, which may be a list, as one array."""
     return array_of(pictures, argument, "images of one size", ragged="draw them one by one")
 

@@ -10,20 +10,24 @@ probabilities, for an MEMM once its local normalisers are in f (`isinglass.infer
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from functools import partial
 from itertools import chain, pairwise
 from operator import attrgetter, itemgetter
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from isinglass import decoding
 from isinglass.errors import InputError
-from isinglass.estimators.sequence import persistence as chain_files
+from isinglass.estimators.estimator import Estimator
+from isinglass.estimators.parameters import DecoderLike
+from isinglass.estimators.persistence import Saved
 from isinglass.estimators.sequence.constraints import Constraints, constraints
-from isinglass.estimators.sequence.features import Encoded, FeatureIndex, codes_of, observed_labels
-from isinglass.estimators.sequence.training import decoder_of
+from isinglass.estimators.sequence.features import Encoded, FeatureIndex
+from isinglass.estimators.sequence.files import chain_contents, restore_chain
+from isinglass.estimators.sequence.labels import NOT_OBSERVED, codes_of, observed_labels
 from isinglass.inference.chain import (
     Transition,
     best_labels,
@@ -32,34 +36,44 @@ from isinglass.inference.chain import (
     posterior,
     require_possible,
 )
-from isinglass.io.files import PathLike
-from isinglass.learning.training.checks import example_weights, renamed
+from isinglass.learning.training.checks import renamed, share_right
 from isinglass.learning.training.choices import jobs_of
 from isinglass.models.chain.attributes import width_of
 from isinglass.models.chain.model import SequenceModel, Sequences
-from isinglass.runtime.sklearn_base import BaseEstimator, NotFittedError
-from isinglass.runtime.threads import Spreading
+from isinglass.runtime.threads import ThreadMap
 from isinglass.typing import FloatArray, IntArray
 from isinglass.validation import RandomState, generator, whole_number
 
 _log_z = attrgetter("log_z")
 
 
-class SequenceEstimator(BaseEstimator):  # type: ignore[misc]
-    """Base class of estimators that label sequences; subclasses learn `index_`, `classes_`, `model_` and `theta_`."""
+class SequenceEstimator(Estimator):
+    """Base class of estimators that label sequences; subclasses learn `index_`, `classes_`, `model_` and `theta_`.
 
-    schema: ClassVar[str]  # of saved files
-    decoder: Any
-    n_jobs: Any
+    Parameters
+    ----------
+    forbidden : collection of (before, after), optional
+        Labels that may not follow one another: the others share their probability. (None, y): y may not be first,
+        (x, None): x may not be last.
+    decoder : "map" or "mpm", default="map"
+        The best labelling as a whole, or the best label of each token.
+
+    Attributes
+    ----------
+    classes_ : list
+        The labels, in order if they have one.
+    state_features_ : dict
+        From (attribute, label) to weight.
+    n_features_in_
+    """
+
+    version: ClassVar[int] = 2  # 1 wrote tuples as lists
+    decoder: DecoderLike
     index_: FeatureIndex
     classes_: list[Any]
     model_: SequenceModel
     theta_: FloatArray
     parameters_: dict[str, FloatArray]
-
-    @abstractmethod
-    def _checked(self) -> Any:
-        """Check every parameter of the estimator."""
 
     def _normalise(self, scores: FloatArray, offsets: IntArray, transition: Transition) -> None:
         """Change scores so that p(y | X) is proportional to the exponential of their sum; a CRF's are so already."""
@@ -141,13 +155,7 @@ class SequenceEstimator(BaseEstimator):  # type: ignore[misc]
         """Return the share of observed labels that `predict` gets right."""
         data, rules = self._data(X, None, None, None)
         labels = codes_of(observed_labels(Y, data.offsets), self.classes_, strict=False)
-        seen = (labels != -1).astype(np.float64)
-        if sample_weight is not None:
-            sizes = np.diff(data.offsets)
-            seen *= np.repeat(example_weights(sample_weight, len(sizes)), sizes)
-        if seen.sum() == 0:
-            raise InputError("Y", "at least one observed label", "none", "None, or -1 among numbers, is not observed")
-        return float(((self._codes(data, rules) == labels) * seen).sum() / seen.sum())
+        return share_right(self._codes(data, rules), labels, np.diff(data.offsets), sample_weight, NOT_OBSERVED)
 
     @property
     def state_features_(self) -> dict[tuple[Any, Any], float]:
@@ -169,23 +177,11 @@ class SequenceEstimator(BaseEstimator):  # type: ignore[misc]
             for y, w in zip(self.classes_, row, strict=True)
         }
 
-    def save(self, path: PathLike, notes: Mapping[str, Any] | None = None) -> None:
-        """Write the fitted estimator to a file of arrays and JSON, all or nothing; nothing in it is run when read.
+    def _contents(self) -> tuple[dict[str, Any], Mapping[str, ArrayLike]]:
+        return chain_contents(self)
 
-        Labels must be strings, numbers, Booleans, or tuples of those. Notes are JSON values that the file carries
-        along; `isinglass.estimators.notes_of` reads them.
-        """
-        self._require_fitted()
-        chain_files.save(self, path, notes)
-
-    @classmethod
-    def load(cls, path: PathLike) -> Self:
-        """Read an estimator that `save` wrote; safe for files of unknown origin."""
-        return chain_files.load(cls, path)  # type: ignore[no-any-return]
-
-    def _require_fitted(self) -> None:
-        if not hasattr(self, "theta_"):
-            raise NotFittedError(f"this {type(self).__name__} is not fitted yet; call fit first")
+    def _restore(self, saved: Saved) -> None:
+        restore_chain(self, saved)
 
     def _data(self, X: Any, forced: Any, allowed: Any, forbidden: Any) -> tuple[Encoded, Constraints]:
         self._require_fitted()
@@ -237,7 +233,7 @@ class SequenceEstimator(BaseEstimator):  # type: ignore[misc]
                 require_possible(values(found), first)
             return found
 
-        return Spreading(jobs_of(self.n_jobs))(one, list(sequences.pieces()))
+        return ThreadMap(jobs_of(self.n_jobs))(one, list(sequences.pieces()))
 
 
 def _n_best(scores: FloatArray, offsets: IntArray, transition: Transition, n: int) -> list[tuple[IntArray, FloatArray]]:
@@ -249,3 +245,11 @@ def _n_best(scores: FloatArray, offsets: IntArray, transition: Transition, n: in
         paths, values = n_best_labels(scores[a:b], transition, n)
         found.append((paths, values - log_z[s]))
     return found
+
+
+def decoder_of(estimator: Any) -> str:
+    """Return the name of the decoder."""
+    name = decoding.make(estimator.decoder).name
+    if name not in ("map", "mpm"):
+        raise InputError("decoder", "'map' or 'mpm'", repr(name))
+    return name

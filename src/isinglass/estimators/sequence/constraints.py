@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from isinglass.errors import InputError
-from isinglass.estimators.sequence.features import codes_of, flat_labels, observed_labels
+from isinglass.estimators.sequence.labels import codes_of, flat_labels, observed_labels
 from isinglass.models.chain.label_states import LabelStates
 from isinglass.models.chain.model import ends_of
 from isinglass.typing import FloatArray, IntArray, Mask

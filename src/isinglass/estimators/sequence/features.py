@@ -7,11 +7,10 @@ order in which they first occur; at prediction what was never seen is ignored.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
-from numbers import Number
 from typing import Any
 
 import numpy as np
@@ -19,8 +18,8 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, csr_matrix, issparse
 
 from isinglass.errors import InputError
-from isinglass.learning.training.checks import refuse_spins
 from isinglass.models.checks import matrix, stacked
+from isinglass.segments import starts
 from isinglass.typing import Array, FloatArray, IntArray
 from isinglass.validation import items
 
@@ -28,7 +27,6 @@ _FORM = "a list of sequences: arrays (length, features), or lists of dicts or of
 _NUMBERS = (bool, int, float, np.bool_, np.integer, np.floating)
 _COLLECTIONS = (list, tuple, set, frozenset)
 _MANY = 1000  # names that are worth a table
-_NO_CLASS = "it was not in the data of fit; None is a label that is not observed"
 BIAS = "(bias)"
 
 
@@ -197,21 +195,21 @@ class FeatureIndex:
         X = csr_array(rows)
         X.eliminate_zeros()
         counts = np.diff(X.indptr)
-        return self._joined(X.indices, X.data, counts, _offsets(map(_length, sequences)))
+        return self._joined(X.indices, X.data, counts, starts(list(map(_length, sequences))))
 
     def _joined(self, columns: Array, values: FloatArray | None, counts: IntArray, offsets: IntArray) -> Encoded:
         """Drop what is unknown or zero, and append the constant."""
-        starts = _offsets(counts)
+        first = starts(counts)
         kept = columns >= 0 if values is None else (columns >= 0) & (values != 0)
         data = np.ones(len(columns)) if values is None else values
         if not kept.all():
-            starts = np.concatenate([[0], np.cumsum(kept)])[starts]
+            first = starts(kept)[first]
             columns, data = columns[kept], data[kept]
         if self.bias:
-            columns = np.insert(columns, starts[1:], self.n_given)
-            data = np.insert(data, starts[1:], 1.0)
-            starts = starts + np.arange(len(starts))
-        return Encoded(csr_array((data, columns, starts), shape=(len(counts), self.n_attributes)), offsets, self)
+            columns = np.insert(columns, first[1:], self.n_given)
+            data = np.insert(data, first[1:], 1.0)
+            first = first + np.arange(len(first))
+        return Encoded(csr_array((data, columns, first), shape=(len(counts), self.n_attributes)), offsets, self)
 
 
 def _sequences(X: Any) -> list[Any]:
@@ -261,11 +259,11 @@ def _joined_rows(sequences: list[Any]) -> Any:
         return stacked([matrix(one, f"X[{i}]", "length, features") for i, one in enumerate(sequences)], "X")
     data = np.concatenate([one.data for one in sequences])
     columns = np.concatenate([one.indices for one in sequences])
-    starts = np.concatenate([[0], *(one.indptr[1:] for one in sequences)]).astype(np.int64)
+    first = np.concatenate([[0], *(one.indptr[1:] for one in sequences)]).astype(np.int64)
     sizes = [one.shape[0] for one in sequences]
     before = np.concatenate([[0], np.cumsum([one.indptr[-1] for one in sequences])[:-1]])
-    starts[1:] += np.repeat(before, sizes)
-    return matrix(csr_array((data, columns, starts), shape=(len(starts) - 1, widths.pop())), "X", "tokens, features")
+    first[1:] += np.repeat(before, sizes)
+    return matrix(csr_array((data, columns, first), shape=(len(first) - 1, widths.pop())), "X", "tokens, features")
 
 
 def _named(
@@ -294,7 +292,7 @@ def _named(
             columns = np.fromiter(map(number, names), np.int32, total)
     except TypeError:
         raise InputError("X", "attributes that are strings", "something else", "convert them with str") from None
-    return columns, values, counts, _offsets(map(len, sequences))
+    return columns, values, counts, starts(list(map(len, sequences)))
 
 
 def _pairs(keys: list[Any], given: list[Any]) -> tuple[list[str], FloatArray]:
@@ -317,105 +315,5 @@ def _pairs(keys: list[Any], given: list[Any]) -> tuple[list[str], FloatArray]:
     return keys, values
 
 
-def _offsets(sizes: Iterable[int] | IntArray) -> IntArray:
-    counts = sizes if isinstance(sizes, np.ndarray) else np.fromiter(sizes, np.int64)
-    return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-
-
 def _type(value: object) -> str:
     return type(value).__name__
-
-
-def flat_labels(Y: Any, offsets: IntArray, argument: str = "Y") -> list[Any]:
-    """Check that labels have the lengths of their sequences, and return all of them."""
-    given = items(Y, argument, "a list of label sequences")
-    if len(given) != len(offsets) - 1:
-        raise InputError(argument, f"{len(offsets) - 1} sequences, as in X", f"{len(given)}")
-    plain = [_plain(one, f"{argument}[{i}]") for i, one in enumerate(given)]
-    sizes = np.diff(offsets)
-    wrong = np.flatnonzero(np.fromiter(map(len, plain), np.int64, len(plain)) != sizes)
-    if len(wrong):
-        i = int(wrong[0])
-        remedy = "give each token a label (None: not observed)"
-        raise InputError(f"{argument}[{i}]", f"{sizes[i]} labels", f"{len(plain[i])}", remedy)
-    return list(chain.from_iterable(plain))
-
-
-def observed_labels(Y: Any, offsets: IntArray, argument: str = "Y", new: bool = False) -> list[Any]:
-    """Return all labels, None where not observed, which -1 is among numbers; those of several types are refused.
-
-    Labels are `new` where it is not known yet which there are; then -1 and 1 alone are refused, too.
-    """
-    return observed(flat_labels(Y, offsets, argument), argument, new)
-
-
-def observed(flat: list[Any], argument: str = "Y", new: bool = False) -> list[Any]:
-    """Return labels with None for -1 among numbers.
-
-    Examples
-    --------
-    >>> observed([0.0, -1.0, None, 1.0]), observed(["-1", "0"])
-    ([0.0, None, None, 1.0], ['-1', '0'])
-    """
-    if any(issubclass(kind, np.generic) for kind in set(map(type, flat))):
-        flat = [label.item() if isinstance(label, np.generic) else label for label in flat]
-    kinds = {_family(kind) for kind in set(map(type, flat)) if kind is not type(None)}
-    if float in kinds and any(label != label for label in flat if isinstance(label, float)):
-        raise InputError(argument, "labels", "nan", "None is a label that is not observed")
-    if len(kinds) > 1:
-        remedy = "None is a label that is not observed; convert the others, e.g. with str"
-        raise InputError(argument, "labels of one type", " and ".join(sorted(k.__name__ for k in kinds)), remedy)
-    if not any(issubclass(kind, Number) for kind in kinds) or -1 not in flat:
-        return flat
-    if new:
-        refuse_spins(np.array([label for label in flat if label is not None]))
-    return [None if label == -1 else label for label in flat]
-
-
-def _family(kind: type) -> type:
-    """Return the type that labels of a type count as."""
-    return next((base for base in (bool, int, float, str) if issubclass(kind, base)), kind)
-
-
-def _plain(labels: Any, argument: str) -> Sequence[Any]:
-    if isinstance(labels, np.ndarray):
-        if labels.ndim != 1:
-            raise InputError(argument, "a sequence of labels", f"shape {labels.shape}")
-        return labels.tolist()  # type: ignore[no-any-return]
-    if isinstance(labels, list | tuple):
-        return labels
-    raise InputError(argument, "a list or array of labels", _type(labels))
-
-
-def classes_of(flat: list[Any]) -> list[Any]:
-    """Return the different labels: in order where they have one, else as they first occur.
-
-    Examples
-    --------
-    >>> classes_of(["O", "B", None, "O"]), classes_of([("N", 1), None, (3, "N")])
-    (['B', 'O'], [('N', 1), (3, 'N')])
-    """
-    try:
-        found = list(dict.fromkeys(label for label in flat if label is not None))
-    except TypeError:
-        raise InputError("Y", "labels that are hashable", "others", "use strings, numbers or tuples") from None
-    try:
-        return sorted(found)
-    except TypeError:
-        return found
-
-
-def codes_of(
-    flat: list[Any], classes: list[Any], argument: str = "Y", strict: bool = True, remedy: str = _NO_CLASS
-) -> IntArray:
-    """Return the numbers of labels, -1 for None; a label that is no class is refused, or has the number -2."""
-    numbers: dict[Any, int] = {label: i for i, label in enumerate(classes)}
-    numbers[None] = -1
-    try:
-        codes = np.fromiter((numbers.get(label, -2) for label in flat), np.int64, len(flat))
-    except TypeError:
-        raise InputError(argument, "labels that are hashable", "others") from None
-    if strict and (codes == -2).any():
-        got = f"{flat[int(np.argmax(codes == -2))]!r:.60}"
-        raise InputError(argument, f"labels among the {len(classes)} classes", got, remedy)
-    return codes

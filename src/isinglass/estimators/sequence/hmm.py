@@ -14,25 +14,29 @@ so that p(y | X) is a chain whose scores are the logarithms of these.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy.sparse import csr_array
 
 from isinglass.errors import InputError
-from isinglass.estimators.sequence.base import SequenceEstimator
+from isinglass.estimators.parameters import DecoderLike, Forbidden
+from isinglass.estimators.persistence import register
+from isinglass.estimators.sequence.base import SequenceEstimator, decoder_of
 from isinglass.estimators.sequence.constraints import forbidden_table
-from isinglass.estimators.sequence.features import Encoded, FeatureIndex, classes_of, codes_of, observed_labels
-from isinglass.estimators.sequence.training import decoder_of
+from isinglass.estimators.sequence.features import Encoded, FeatureIndex
+from isinglass.estimators.sequence.labels import classes_of, codes_of, observed_labels, require_labels
 from isinglass.learning.training.checks import example_weights
 from isinglass.learning.training.choices import jobs_of
-from isinglass.learning.training.loop import Epoch
 from isinglass.models.chain.attributes import StateFeatures
 from isinglass.models.chain.model import SequenceModel, ends_of
 from isinglass.typing import FloatArray, IntArray
 from isinglass.validation import number
 
 
+@register
+@dataclass(eq=False, repr=False)
 class HMM(SequenceEstimator):
     """A hidden Markov model, learned from labelled sequences by counting.
 
@@ -42,28 +46,19 @@ class HMM(SequenceEstimator):
     ----------
     alpha : float, default=1.0
         Added to every count; positive.
-    forbidden : collection of (before, after), optional
-        Labels that may not follow one another: the others share their probability. (None, y): y may not be first,
-        (x, None): x may not be last.
-    decoder : "map" or "mpm", default="map"
-        The best labelling as a whole, or the best label of each token.
     n_jobs : int, default=1
         Threads, for predictions; -1: one for each processor.
 
     Attributes
     ----------
-    classes_ : list
-        The labels, in order if they have one.
     parameters_ : dict of str to array
         Logarithms: "state" (attributes * labels,), "transition" (labels, labels), rows: the earlier label, "start"
         (labels,), and "end", zeros. Zero, too, for what is forbidden.
     state_features_ : dict
         From (attribute, label) to log p(attribute | label).
-    theta_ : array
     objective_ : float
         Minus the logarithm of the probability of tokens and labels, smoothing included: that of the data and `alpha`
         further ones of each kind.
-    n_features_in_
 
     Examples
     --------
@@ -78,11 +73,10 @@ class HMM(SequenceEstimator):
 
     schema: ClassVar[str] = "hmm"
 
-    def __init__(self, alpha: Any = 1.0, forbidden: Any = None, decoder: Any = "map", n_jobs: Any = 1) -> None:
-        self.alpha = alpha
-        self.forbidden = forbidden
-        self.decoder = decoder
-        self.n_jobs = n_jobs
+    alpha: float = 1.0
+    forbidden: Forbidden = None
+    decoder: DecoderLike = "map"
+    n_jobs: int | None = 1
 
     def fit(self, X: Any, Y: Any, sample_weight: Any = None) -> Self:
         """Count.
@@ -98,21 +92,21 @@ class HMM(SequenceEstimator):
         sample_weight : array (sequences,), optional
             How often each sequence counts.
         """
-        alpha = self._checked()
+        self._check()
+        alpha = self._alpha()
         index, data = FeatureIndex.learn(X, False)
         if (data.X.data < 0).any():
             raise InputError("X", "attributes that are counts", f"{data.X.data.min():g}", "use ChainCRF, or indicators")
         flat = observed_labels(Y, data.offsets, new=True)
         classes = classes_of(flat)
-        if not classes:
-            raise InputError("Y", "at least one observed label", "none", "None, or -1 among numbers, is not observed")
+        require_labels(classes)
         sizes = np.diff(data.offsets)
         weights = np.ones(len(sizes)) if sample_weight is None else example_weights(sample_weight, len(sizes))
         emissions, moves = _counts(data, codes_of(flat, classes), np.repeat(weights, sizes), len(classes))
-        self._keep(index, classes, emissions + alpha, moves, alpha)
+        self._set(index, classes, emissions + alpha, moves, alpha)
         return self
 
-    def _keep(
+    def _set(
         self, index: FeatureIndex, classes: list[Any], emissions: FloatArray, moves: FloatArray, alpha: float
     ) -> None:
         """Set what is learned from counts (labels, attributes) and (labels + 1, labels)."""
@@ -129,14 +123,16 @@ class HMM(SequenceEstimator):
         self.theta_ = self.model_.joined(states.T.ravel(), steps[:k], steps[k], np.zeros(k))
         self.parameters_ = self.model_.split(self.theta_)
         self.objective_ = -float((emissions * states).sum() + (smoothed * steps).sum())
-        self.history_: list[Epoch] = []
+        self.history_ = []
         self.n_features_in_ = index.n_given
         self.n_iter_, self.converged_, self.message_ = 1, True, "counted"
 
-    def _checked(self) -> float:
-        """Check every parameter, and return alpha."""
+    def _check(self) -> None:
         decoder_of(self)
         jobs_of(self.n_jobs)
+        self._alpha()
+
+    def _alpha(self) -> float:
         alpha = number(self.alpha, "alpha", 0, math.inf)
         if alpha == 0:
             raise InputError("alpha", "a positive number", "0", "a small one hardly smooths")

@@ -1,39 +1,66 @@
-"""What estimators for sequences share whose parameters are found by an optimiser."""
+"""What estimators for sequences share whose parameters are found by an optimizer."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, field
 from typing import Any, Self
 
-import numpy as np
-
-from isinglass import losses
 from isinglass.errors import warn_of_convergence
-from isinglass.estimators.sequence.base import SequenceEstimator
-from isinglass.estimators.sequence.training import (
-    ChainChoices,
-    ChainProblem,
-    checked,
-    go_on,
-    problem_of,
-    with_validation,
+from isinglass.estimators.parameters import (
+    Callback,
+    Checkpoint,
+    ClassWeight,
+    DecoderLike,
+    Forbidden,
+    LossLike,
+    OptimizerLike,
 )
-from isinglass.learning.optimizers.base import OptimResult
-from isinglass.learning.training.loop import Epoch, train, warning_of
-from isinglass.learning.training.stages import ENDS_ALL, opened, start_line, start_loss
-from isinglass.typing import FloatArray
+from isinglass.estimators.sequence.base import SequenceEstimator
+from isinglass.estimators.sequence.training import ChainProblem, chain_choices, one_epoch, problem_of, with_validation
+from isinglass.learning.training.choices import Choices
+from isinglass.learning.training.stages import Trained
 
 
+@dataclass(eq=False, repr=False)
 class LogLinearSequence(SequenceEstimator):
-    """Base class of log-linear estimators for sequences; subclasses have a `loss`."""
+    """Base class of log-linear estimators for sequences; subclasses have a `loss`.
 
-    loss: Any
-    order: Any = 1
-    warm_start: Any
-    started_from_: str | None = None
+    Parameters
+    ----------
+    l2, l1 : float
+        With `l1` the optimizer is OWL-QN, and many parameters are zero.
+    state_features : "seen" or "all", default="seen"
+        Which pairs of attribute and label have a weight: those that occur in the training data, or all.
+    min_count : int, default=1
+        Pairs ("seen") or attributes ("all") that occur less often have no weight.
+    boundary : bool, default=False
+        Whether the first and the last label of a sequence have parameters of their own.
+    bias : bool, default=False
+        Append an attribute that is always there.
+    warm_start : bool
+        Begin a further `fit` with the parameters, attributes and classes of the last.
+    """
 
-    def _checked(self) -> ChainChoices:
-        return checked(self)
+    loss: LossLike = field(init=False)  # the places of parameters that some subclasses have
+    optimizer: OptimizerLike = "lbfgs"
+    l2: float = 1.0
+    l1: float = 0.0
+    state_features: str = "seen"
+    min_count: int = 1
+    boundary: bool = False
+    bias: bool = False
+    order: int = field(init=False)
+    forbidden: Forbidden = None
+    decoder: DecoderLike = "map"
+    class_weight: ClassWeight = None
+    tol: float = 1e-4
+    max_iter: int = 200
+    patience: int = 5
+    n_jobs: int | None = 1
+    warm_start: bool = False
+    checkpoint: Checkpoint = None
+    callback: Callback = None
+    verbose: bool = False
 
     def fit(self, X: Any, Y: Any, sample_weight: Any = None, validation: Any = None) -> Self:
         """Learn the parameters.
@@ -53,33 +80,17 @@ class LogLinearSequence(SequenceEstimator):
             minibatches): the parameters where it was least are kept, and after `patience` looks without a lower one
             training ends.
         """
-        chosen = self._checked()
-        again = bool(self.warm_start) and hasattr(self, "theta_")
-        problem = with_validation(problem_of(self, chosen, X, Y, sample_weight, known=again), validation)
-        start = self.theta_.copy() if again else np.zeros(problem.model.size)
-        problem.chosen.optimizer.check(len(start))
-        self.history_: list[Epoch] = []
-        self.started_from_ = None if again else start_loss(self)
-        found = self._train(problem, start)
-        self._keep(problem, found)
-        self._warn(found)
-        return self
+        return self._train(X, Y, sample_weight, validation)
 
-    def _train(self, problem: ChainProblem, start: FloatArray) -> OptimResult:
-        """Minimise the loss, after the one that it starts from if there is such a loss."""
-        if self.started_from_ is None:
-            return train(problem, start, self)
-        first = replace(problem, chosen=replace(problem.chosen, loss=losses.make(self.started_from_)))
-        before, after = opened(self)
-        if before.verbose:
-            print(start_line(problem.chosen.loss), flush=True)
-        found = train(first, start, before)
-        if found.message in ENDS_ALL:
-            return found
-        return train(problem, found.x, after, 1)
+    def _choices(self) -> Choices:
+        return chain_choices(self)
+
+    def _problem(self, chosen: Choices, X: Any, Y: Any, sample_weight: Any, validation: Any) -> ChainProblem:
+        again = bool(self.warm_start) and hasattr(self, "theta_")
+        return with_validation(problem_of(self, chosen, X, Y, sample_weight, known=again), validation)
 
     def partial_fit(self, X: Any, Y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
-        """Go once through some sequences with a minibatch optimiser ("sgd", "adagrad", "adam").
+        """Go once through some sequences with a minibatch optimizer ("sgd", "adagrad", "adam").
 
         A loss that `fit` starts from another one is minimised from the first call on: call it with that one first.
         Attributes that come later get weights, which begin at zero, as do pairs of attribute and label with
@@ -93,30 +104,24 @@ class LogLinearSequence(SequenceEstimator):
         classes : list, optional
             All labels; without it those of the first call.
         """
-        chosen = self._checked()
         known = hasattr(self, "theta_")
-        problem = problem_of(self, chosen, X, Y, sample_weight, known=known, classes=classes, grow=True)
+        problem = problem_of(self, self._choices(), X, Y, sample_weight, known=known, classes=classes, grow=True)
         if not known:
             self.history_ = []
-        found = go_on(problem, self)
-        self._keep(problem, found)
+        found = one_epoch(problem, self)
+        self._set_result(found)
+        self._set(problem)
         self._optimizer_state = found.state
         if not found.converged and "finite" in found.message:
             warn_of_convergence(f"partial_fit stopped: {found.message}; fit anew with a smaller learning rate", 2)
         return self
 
-    def _keep(self, problem: ChainProblem, found: OptimResult) -> None:
-        """Set what is learned."""
-        self.index_ = problem.index
-        self.classes_ = problem.classes
-        self.model_ = problem.model
-        self.theta_ = found.x
-        self.parameters_ = problem.model.split(found.x)
-        self.n_features_in_ = problem.index.n_given
-        self.n_iter_, self.converged_, self.objective_ = found.iterations, found.converged, found.value
-        self.message_ = found.message
+    def _keep(self, stage: Any, trained: Trained) -> None:
+        assert isinstance(trained.problem, ChainProblem)
+        self._set(trained.problem)
 
-    def _warn(self, found: OptimResult) -> None:
-        """Say where training did not end by itself."""
-        if (text := warning_of(found)) is not None:
-            warn_of_convergence(text, stacklevel=3)
+    def _set(self, problem: ChainProblem) -> None:
+        """Set what the parameters belong to."""
+        self.index_, self.classes_, self.model_ = problem.index, problem.classes, problem.model
+        self.parameters_ = problem.model.split(self.theta_)
+        self.n_features_in_ = problem.index.n_given

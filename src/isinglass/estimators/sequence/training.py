@@ -9,50 +9,41 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array
 
-from isinglass import decoding, losses
+from isinglass import losses
 from isinglass.errors import InputError
+from isinglass.estimators.sequence.base import decoder_of
 from isinglass.estimators.sequence.constraints import forbidden_table
-from isinglass.estimators.sequence.features import (
-    Encoded,
-    FeatureIndex,
-    classes_of,
-    codes_of,
-    observed,
-    observed_labels,
-)
-from isinglass.estimators.sequence.growing import Growth, grown
+from isinglass.estimators.sequence.features import Encoded, FeatureIndex
+from isinglass.estimators.sequence.growth import Growth, grown
+from isinglass.estimators.sequence.labels import classes_of, codes_of, observed, observed_labels, require_labels
 from isinglass.learning.chain import SequenceObjective, piece_loss
-from isinglass.learning.optimizers import OPTIMISERS, Optimizer, make_optimizer
+from isinglass.learning.optimizers import make_optimizer
 from isinglass.learning.optimizers.base import OptimResult
-from isinglass.learning.optimizers.minibatch import MiniBatch
-from isinglass.learning.optimizers.owlqn import OwlQn
-from isinglass.learning.training.checks import class_weights, example_weights, renamed, require_room
-from isinglass.learning.training.choices import check_class_weight, check_run, jobs_of
+from isinglass.learning.training.checks import (
+    class_weights,
+    example_weights,
+    require_room,
+    validation_pair,
+    variable_weights,
+)
+from isinglass.learning.training.choices import Choices, training_choices
 from isinglass.learning.training.fingerprints import fingerprint
-from isinglass.learning.training.loop import Parts, Told
+from isinglass.learning.training.loop import Parts, TrainingMonitor
+from isinglass.learning.training.problem import TrainingProblem
 from isinglass.models.chain.attributes import StateFeatures
 from isinglass.models.chain.model import SequenceModel, Sequences
+from isinglass.segments import ranges, starts
 from isinglass.typing import FloatArray, IntArray
 from isinglass.validation import flag, items, number, whole_number
 
 
-@dataclass(frozen=True)
-class ChainChoices:
-    """What the parameters of an estimator stand for."""
-
-    loss: losses.Loss
-    optimizer: Optimizer[Any, Any]
-    l2: float
-    threads: int
-
-
 @dataclass(frozen=True, eq=False)
-class ChainProblem:
-    """All that training needs to know.
+class ChainProblem(TrainingProblem):
+    """The training of a chain.
 
     Attributes
     ----------
-    chosen : ChainChoices
+    chosen : Choices
     index : FeatureIndex
     classes : list
     model : SequenceModel
@@ -64,7 +55,6 @@ class ChainProblem:
         Where the model has weights that the estimator did not have before.
     """
 
-    chosen: ChainChoices
     index: FeatureIndex
     classes: list[Any]
     model: SequenceModel
@@ -75,9 +65,9 @@ class ChainProblem:
     growth: Growth | None = None
 
     @property
-    def optimizer(self) -> Optimizer[Any, Any]:
-        """What minimises."""
-        return self.chosen.optimizer
+    def size(self) -> int:
+        """The number of parameters."""
+        return self.model.size
 
     @property
     def n_examples(self) -> int:
@@ -91,9 +81,9 @@ class ChainProblem:
     def part_objective(self, rows: IntArray) -> SequenceObjective:
         """Return the objective of some sequences, with their share of the penalty."""
         offsets = self.data.offsets
-        tokens = np.concatenate([np.arange(offsets[i], offsets[i + 1]) for i in rows.tolist()])
         sizes = np.diff(offsets)[rows]
-        part = replace(self.data, X=csr_array(self.data.X[tokens]), offsets=np.concatenate([[0], np.cumsum(sizes)]))
+        tokens = ranges(offsets[rows], sizes)
+        part = replace(self.data, X=csr_array(self.data.X[tokens]), offsets=starts(sizes))
         weights = None if self.weights is None else self.weights[tokens]
         return self._of(part, self.labels[tokens], weights, self.chosen.l2 * len(rows) / (len(offsets) - 1))
 
@@ -113,59 +103,33 @@ class ChainProblem:
     def _of(self, data: Encoded, labels: IntArray, weights: FloatArray | None, l2: float) -> SequenceObjective:
         sequences = Sequences(self.model.features.compiled(data.X), data.offsets)
         chosen = self.chosen
-        return SequenceObjective(self.model, sequences, labels, chosen.loss, l2, weights, chosen.threads)
+        return SequenceObjective(self.model, sequences, labels, chosen.loss, l2, weights, chosen.jobs)
 
 
-def checked(crf: Any) -> ChainChoices:
+def chain_choices(crf: Any) -> Choices:
     """Check every parameter of the estimator."""
     loss = losses.make(crf.loss)
     piece_loss(loss)
     decoder_of(crf)
-    check_run(crf)
     for name in ("boundary", "bias"):
         flag(getattr(crf, name), name)
     whole_number(crf.min_count, "min_count", 1)
     if crf.state_features not in ("seen", "all"):
         raise InputError("state_features", "'seen' or 'all'", repr(crf.state_features))
-    check_class_weight(crf.class_weight, loss)
     if crf.order not in (1, 2) or isinstance(crf.order, bool | float):
         raise InputError("order", "1 or 2", repr(crf.order))
-    if isinstance(loss, losses.Pseudolikelihood) and loss.joint_states:
+    if getattr(loss, "joint_states", 0):
         raise InputError("loss", "'pseudo' without joint_states, for chains", f"{loss!r}", "use 'cl', which is exact")
-    if crf.order == 2 and isinstance(loss, losses.Pseudolikelihood):
+    if crf.order == 2 and loss.facts.given == "neighbours":
         raise InputError("loss", "one of beliefs, or 'cl', for chains of second order", repr(loss.name), "use order=1")
-    return ChainChoices(loss, _optimizer(crf), number(crf.l2, "l2", 0, math.inf), jobs_of(crf.n_jobs))
-
-
-def decoder_of(crf: Any) -> str:
-    """Return the name of the decoder."""
-    name = decoding.make(crf.decoder).name
-    if name not in ("map", "mpm"):
-        raise InputError("decoder", "'map' or 'mpm'", repr(name))
-    return name
-
-
-def _optimizer(crf: Any) -> Optimizer[Any, Any]:
-    """Return the optimiser; one given by name has the estimator's `tol`, `max_iter` and `l1`."""
-    steps, tol = whole_number(crf.max_iter, "max_iter", 1), number(crf.tol, "tol", 0, math.inf)
     l1 = number(crf.l1, "l1", 0, math.inf)
-    if not isinstance(crf.optimizer, str):
-        if l1:
-            remedy = "give OwlQn(l1=...) as optimizer, or its name"
-            raise InputError("l1", "0 with an optimizer that is an object", f"{l1:g}", remedy)
-        return make_optimizer(crf.optimizer)
-    if l1 or crf.optimizer == OwlQn.name:
-        if crf.optimizer not in ("lbfgs", OwlQn.name):
-            raise InputError("l1", f"0 with optimizer {crf.optimizer!r}", f"{l1:g}", "use optimizer='lbfgs'")
-        return OwlQn(l1=l1, tol=tol, max_iter=steps)
-    if issubclass(OPTIMISERS[crf.optimizer], MiniBatch):
-        return make_optimizer(crf.optimizer, epochs=steps, tol=tol, random_state=0)
-    return make_optimizer(crf.optimizer, tol=tol, max_iter=steps)
+    chosen = training_choices(crf, loss, l1)
+    return replace(chosen, optimizer=make_optimizer(chosen.optimizer, l1=l1)) if l1 else chosen
 
 
 def problem_of(
     crf: Any,
-    chosen: ChainChoices,
+    chosen: Choices,
     X: Any,
     Y: Any,
     sample_weight: Any,
@@ -188,8 +152,7 @@ def problem_of(
         labels_known = None if classes is None else _named(classes)
     flat = observed_labels(Y, data.offsets, new=labels_known is None)
     names = classes_of(flat) if labels_known is None else labels_known
-    if not names:
-        raise InputError("Y", "at least one observed label", "none", "None, or -1 among numbers, is not observed")
+    require_labels(names)
     labels = codes_of(flat, names, remedy="name all classes in the first call of partial_fit, or fit anew")
     require_room(len(names), len(names) ** (crf.order + 1), 0, chosen.optimizer)
     weights = _weights(crf, sample_weight, labels, names, np.diff(data.offsets))
@@ -215,12 +178,9 @@ def with_validation(problem: ChainProblem, validation: Any) -> ChainProblem:
     """Return the problem with data that nothing is learned from, checked."""
     if validation is None:
         return problem
-    if not isinstance(validation, tuple | list) or len(validation) != 2:
-        got = f"{len(validation)} parts" if isinstance(validation, tuple | list) else type(validation).__name__
-        raise InputError("validation", "a tuple (X, Y)", got, "or leave it out")
-    with renamed("X", "validation[0]"), renamed("Y", "validation[1]"):
-        data = problem.index.encode(validation[0])
-        labels = codes_of(observed_labels(validation[1], data.offsets), problem.classes)
+    with validation_pair(validation) as (X, Y):
+        data = problem.index.encode(X)
+        labels = codes_of(observed_labels(Y, data.offsets), problem.classes)
     return replace(problem, validation=(data, labels))
 
 
@@ -234,32 +194,24 @@ def _features(crf: Any, X: csr_array, labels: IntArray, card: int) -> StateFeatu
 
 def _weights(crf: Any, sample_weight: Any, labels: IntArray, classes: list[Any], sizes: IntArray) -> FloatArray | None:
     """Return a weight for each token, or None."""
-    if sample_weight is None and crf.class_weight is None:
-        return None
-    weights = np.ones(len(labels))
-    if sample_weight is not None:
-        weights *= np.repeat(example_weights(sample_weight, len(sizes)), sizes)
-    if crf.class_weight is not None:
-        given = crf.class_weight
-        if isinstance(given, dict):
-            places = {label: i for i, label in enumerate(classes)}
-            unknown = [label for label in given if label not in places]
-            if unknown:
-                expected, got = f"labels among the {len(classes)} classes as keys", f"{unknown[0]!r:.60}"
-                raise InputError("class_weight", expected, got, "drop it; a label that Y does not have has no weight")
-            given = {places[label]: weight for label, weight in given.items()}
-        weights *= class_weights(given, labels, len(classes))[np.maximum(labels, 0)]
-    return weights
+    sample = None if sample_weight is None else example_weights(sample_weight, len(sizes))
+    given = crf.class_weight
+    if isinstance(given, dict):
+        places = {label: i for i, label in enumerate(classes)}
+        unknown = [label for label in given if label not in places]
+        if unknown:
+            expected, got = f"labels among the {len(classes)} classes as keys", f"{unknown[0]!r:.60}"
+            raise InputError("class_weight", expected, got, "drop it; a label that Y does not have has no weight")
+        given = {places[label]: weight for label, weight in given.items()}
+    of_class = None if given is None else class_weights(given, labels, len(classes))
+    return variable_weights(labels, sizes, sample, of_class)
 
 
-def go_on(problem: ChainProblem, crf: Any) -> OptimResult:
-    """Go once through the sequences with a minibatch optimiser, from where the last call ended."""
-    optimizer = problem.chosen.optimizer
-    if not isinstance(optimizer, MiniBatch):
-        expected, remedy = "one that goes through minibatches", "use 'sgd', 'adagrad' or 'adam'"
-        raise InputError("optimizer", expected, repr(optimizer.name), remedy)
-    told, n = Told(crf, None), problem.n_examples
-    start = crf.theta_ if hasattr(crf, "theta_") else np.zeros(problem.model.size)
+def one_epoch(problem: ChainProblem, crf: Any) -> OptimResult:
+    """Go once through the sequences with a minibatch optimizer, from where the last call ended."""
+    optimizer = problem.optimizer
+    monitor, n = TrainingMonitor(crf, None), problem.n_examples
+    start = crf.theta_ if hasattr(crf, "theta_") else np.zeros(problem.size)
     state = getattr(crf, "_optimizer_state", None)
     if problem.growth is not None:
         start = problem.growth.vector(start)
@@ -269,5 +221,5 @@ def go_on(problem: ChainProblem, crf: Any) -> OptimResult:
         done, state = state.epoch, replace(state, n_examples=n, seen=0)
     else:
         state = None
-    once = replace(optimizer, epochs=done + 1, tol=0.0)
-    return once.minimise_batches(Parts(problem, told), n, start, callback=told, state=state)
+    once = make_optimizer(optimizer, epochs=done + 1, tol=0.0) if optimizer.minibatch else optimizer
+    return once.minimise_batches(Parts(problem, monitor), n, start, callback=monitor, state=state)

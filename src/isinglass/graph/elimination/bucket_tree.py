@@ -18,6 +18,7 @@ import numpy as np
 
 from isinglass.graph.elimination.order import EliminationOrder, elimination_order
 from isinglass.graph.factor_graph import FactorGraph
+from isinglass.segments import starts
 from isinglass.typing import IntArray, Mask
 
 
@@ -86,7 +87,7 @@ def _make(graph: FactorGraph, order: EliminationOrder) -> BucketTree:
     position[order.order] = np.arange(n)
     first_axis, axis = _axes(order, position)
     sizes = np.multiply.reduceat(graph.cards[axis], first_axis[:-1]) if n else np.zeros(0, np.int64)
-    messages = np.concatenate([[0], np.cumsum(sizes // graph.cards[order.order])]).astype(np.int64)
+    messages = starts(sizes // graph.cards[order.order])
     parent = _parents(first_axis, axis, position)
     of_factor = _owners(graph, position, n)
     first_factor, factor = _members(of_factor, n)
@@ -107,7 +108,7 @@ def _axes(order: EliminationOrder, position: IntArray) -> tuple[IntArray, IntArr
     bucket = np.concatenate([np.repeat(np.arange(n), counts), np.arange(n)])
     variable = np.concatenate([order.separators, order.order])
     ranked = np.lexsort((-position[variable], bucket))
-    first = np.concatenate([[0], np.cumsum(counts + 1)]).astype(np.int64)
+    first = starts(counts + 1)
     return first, variable[ranked]
 
 

@@ -1,8 +1,8 @@
-"""Greedy elimination of the vertices of an undirected graph: what elimination orders are searched with.
+"""Greedy elimination of the vertices of an undirected graph: the search for elimination orders.
 
-Eliminating a vertex joins its remaining neighbours pairwise; they are its *separator*, and together with
-it they form its *bucket*. Vertices with at most one neighbour go first, which is always optimal and takes
-linear time on forests; then, again and again, the vertex of least score goes:
+Eliminating a vertex joins its remaining neighbours pairwise; they are its *separator*, and together with it they form
+its *bucket*. Vertices with at most one neighbour go first, which is always optimal and takes linear time on forests;
+then the vertex of least score is eliminated, one after the other:
 
 - least weight: log2 of the bucket's number of states;
 - least fill: the edges that its elimination would add, each counted as the product of its ends' weights.
@@ -10,7 +10,7 @@ linear time on forests; then, again and again, the vertex of least score goes:
 Ties go to the lower `tie_break`, then to the lower number. The sequence inside a connected part does not
 depend on the other parts.
 
-The search is done in pieces of about PIECE steps, between which Python hears Ctrl-C; all of its state is in arrays,
+The search is done in pieces of about PIECE steps, between which Ctrl-C can interrupt it; all of its state is in arrays,
 which the loops fill but never allocate (see `isinglass.runtime.jit`).
 """
 
@@ -66,7 +66,7 @@ def eliminate(
         (``separators[first[i]:first[i + 1]]``), the degree of the vertex that it stopped at (else zero), and the
         number of inner steps taken.
     """
-    search = _opened(first, neighbours, log_cards, fill_weights, tie_break)
+    search = _start(first, neighbours, log_cards, fill_weights, tie_break)
     while True:
         ended = search_on(search, use_fill, max_log2, max_work, PIECE)
         if ended == FINISHED:
@@ -78,14 +78,14 @@ def eliminate(
     return *found, int(search.at[STUCK]), int(search.at[WORK])
 
 
-def _opened(
+def _start(
     first: IntArray,
     neighbours: IntArray,
     log_cards: FloatArray,
     fill_weights: FloatArray,
     tie_break: FloatArray,
 ) -> Search:
-    """Eliminate vertices with at most one neighbour left; copy the adjacency of the others, with room to grow."""
+    """Start: eliminate vertices with at most one neighbour; copy the adjacency of the others, with room to grow."""
     n = len(first) - 1
     search = Search(
         log_cards, fill_weights, tie_break,

@@ -1,12 +1,12 @@
-"""Elimination orders: in which sequence exact inference sums the variables out, and what that costs.
+"""Elimination orders: the order in which exact inference sums the variables out, and what that costs.
 
 Summing out v multiplies everything that mentions v into one table over v and its separator (its bucket).
 The *width* is the size of the largest separator; the cost of exact inference is the number of entries of
 all buckets, its memory that of all separators (the messages that are kept).
 
-The order is found greedily (Koller and Friedman 2009, section 9.4.3): least weight first, and, where a
-connected part is not trivial, also least fill, weighted least fill and repetitions with random ties.
-Each connected part is searched by itself, so its order does not depend on what stands beside it.
+The order is found greedily (Koller and Friedman 2009, section 9.4.3): least weight first, and, where a connected part
+is not trivial, also least fill, weighted least fill and repetitions that break ties at random. Each connected part is
+searched by itself, so its order does not depend on the other parts.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ import numpy as np
 
 from isinglass.errors import InputError
 from isinglass.graph.factor_graph import FactorGraph
+from isinglass.segments import starts
 from isinglass.typing import FloatArray, IntArray, Mask
 from isinglass.validation import bytes_text, instance, read_only, variables_of, whole_number
 
@@ -37,7 +38,7 @@ LARGE = 2000  # variables of a part above which a hopeless first order is not im
 
 @dataclass(frozen=True, eq=False)
 class EliminationOrder:
-    """An elimination order and its price.
+    """An elimination order and its cost.
 
     Attributes
     ----------
@@ -55,8 +56,8 @@ class EliminationOrder:
     most_inputs : float
         The most entries of the separators that meet in one bucket.
     complete : bool
-        False if the search stopped at a bucket that no machine could hold; the price is then only a
-        lower bound for this order.
+        False if the search stopped at a bucket that no machine could hold; the costs are then only lower bounds for
+        this order.
     """
 
     order: IntArray
@@ -98,10 +99,10 @@ def elimination_order(
     clamped : sequence of int
         Variables whose state is known, which are left out.
     restarts : int, optional
-        How often to repeat with random ties. By default as often as a fixed amount of work allows, on
-        hard parts only.
+        How often to repeat with ties broken at random. By default as often as a fixed amount of work allows, on hard
+        parts only.
     random_state : int
-        Seed of the random ties.
+        Seed for breaking ties.
 
     Examples
     --------
@@ -177,7 +178,7 @@ def _search(
     attempt = _greedy(part, rule)
     if method == "auto" or restarts:
         attempt = _improve(part, attempt, method, restarts, seed)
-    return _priced(attempt, kept, graph.cards)
+    return _with_costs(attempt, kept, graph.cards)
 
 
 def _greedy(part: _Part, rule: Method, noise: FloatArray | None = None) -> _Attempt:
@@ -226,7 +227,7 @@ def _improve(part: _Part, attempt: _Attempt, method: Method, restarts: int | Non
 
 
 def _best(part: _Part, method: Method, restarts: int | None, seed: int) -> _Attempt:
-    """Try the rules, then random ties, for no longer than the inference itself is going to take."""
+    """Try the rules, then random tie-breaking, for no longer than the inference itself will take."""
     mixed = bool((part.log_cards != part.log_cards[0]).any())
     rules: list[Method] = [method]
     if method == "auto":
@@ -272,7 +273,7 @@ def _labels(part: _Part) -> IntArray:
 def _subpart(part: _Part, members: IntArray, number: IntArray) -> _Part:
     """Return the graph of some vertices, which nothing else is tied to, with the given numbers."""
     counts = np.diff(part.first)[members]
-    first = np.concatenate([[0], np.cumsum(counts)])
+    first = starts(counts)
     within = np.arange(first[-1]) - np.repeat(first[:-1], counts)
     neighbours = number[part.neighbours[np.repeat(part.first[members], counts) + within]]
     return _Part(first.astype(np.int64), neighbours, part.log_cards[members])
@@ -281,7 +282,7 @@ def _subpart(part: _Part, members: IntArray, number: IntArray) -> _Part:
 def _selected(attempt: _Attempt, keep: Mask) -> _Attempt:
     counts = np.diff(attempt.first)
     separators = attempt.separators[np.repeat(keep, counts)]
-    first = np.concatenate([[0], np.cumsum(counts[keep])]).astype(np.int64)
+    first = starts(counts[keep])
     return replace(attempt, order=attempt.order[keep], first=first, separators=separators, sizes=attempt.sizes[keep])
 
 
@@ -289,12 +290,12 @@ def _concatenated(pieces: list[_Attempt]) -> _Attempt:
     order, separators, sizes = (
         np.concatenate([getattr(p, name) for p in pieces]) for name in ("order", "separators", "sizes")
     )
-    first = np.concatenate([[0], np.cumsum(np.concatenate([np.diff(p.first) for p in pieces]))]).astype(np.int64)
+    first = starts(np.concatenate([np.diff(p.first) for p in pieces]))
     stuck = max(p.stuck for p in pieces[1:]) if len(pieces) > 1 else pieces[0].stuck
     return _Attempt(order, first, separators, sizes, stuck, sum(p.work for p in pieces))
 
 
-def _priced(attempt: _Attempt, kept: IntArray, cards: IntArray) -> EliminationOrder:
+def _with_costs(attempt: _Attempt, kept: IntArray, cards: IntArray) -> EliminationOrder:
     order, separators = kept[attempt.order], kept[attempt.separators]
     complete = len(order) == len(kept)
     messages = attempt.sizes / cards[order]

@@ -32,14 +32,15 @@ from isinglass.graph.message_graph import edges_of
 from isinglass.kernels.layout import Edges
 from isinglass.runtime.blas import one_blas_thread
 from isinglass.runtime.interrupts import interruptible
+from isinglass.segments import starts
 from isinglass.typing import FloatArray, IntArray
 
 DENSE = 5000  # variables of a block up to which resistances are computed
-LONG = 1000  # variables above which Ctrl-C is heard meanwhile
+LONG = 1000  # variables above which Ctrl-C can interrupt the inverse
 DRAWS = 200  # acyclic subsets by random order
 TREES = 100  # by random walks: a share of a hundred has a standard deviation of at most 0.05, which changes the bound
 # by little, as the errors of many links cancel in it, and never makes it invalid
-VISITS = 10  # or as many as draw each link so many times on average, which in dense graphs are more
+VISITS = 10  # trees that contain a link, on average, at least: dense graphs need more trees
 STEPS = 200_000_000  # of random walks in one block, some five seconds; fewer trees are drawn where they do not suffice
 
 
@@ -84,7 +85,7 @@ def _classes(label: IntArray, links: IntArray) -> Iterator[IntArray]:
 def _local_scopes(edges: Edges, links: IntArray) -> tuple[IntArray, IntArray, int]:
     """Return the scopes of some links, flat, with their variables numbered from zero, and how many there are."""
     arity = np.diff(edges.first_slot)[links]
-    first = np.concatenate([[0], np.cumsum(arity)]).astype(np.int64)
+    first = starts(arity)
     slots = np.arange(first[-1]) + np.repeat(edges.first_slot[links] - first[:-1], arity)
     variables, local = np.unique(edges.slot_variable[slots], return_inverse=True)
     return first, local.astype(np.int64), len(variables)

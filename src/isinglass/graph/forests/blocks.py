@@ -11,12 +11,13 @@ from __future__ import annotations
 import numpy as np
 
 from isinglass.kernels.numba.structure.blocks import fill_slots, find_blocks
+from isinglass.segments import starts
 from isinglass.typing import IntArray
 
 
 def adjacency(pairs: IntArray, n: int) -> tuple[IntArray, IntArray, IntArray]:
     """Return where the slots of each vertex begin, and the neighbour and the link of each slot."""
-    first = np.concatenate([[0], np.cumsum(np.bincount(pairs.ravel(), minlength=n))]).astype(np.int64)
+    first = starts(np.bincount(pairs.ravel(), minlength=n))
     neighbour, link = np.empty(2 * len(pairs), np.int64), np.empty(2 * len(pairs), np.int64)
     fill_slots(pairs, first[:-1].copy(), neighbour, link)
     return first, neighbour, link

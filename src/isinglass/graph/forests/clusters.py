@@ -1,4 +1,4 @@
-"""Clusters of variables that are trees: which links structured mean field keeps whole.
+"""Clusters of variables that are trees: the links that structured mean field treats exactly.
 
 Some links (factors of arity two or more) are *chosen*; what they connect is a cluster. A choice is admissible if
 
@@ -9,8 +9,8 @@ The greedy choice goes through the links in factor order and takes a link if the
 other link. A forest is taken whole; a grid whose horizontal links come first gives its rows. Of links that share two
 variables, as parallel ones do, none is taken: with one, the others would lie inside its cluster and close a cycle.
 
-Clusters that a crossing link joins get different colours, greedily, by their first variable; clusters of one colour
-do not see each other. Choice and colours of a connected part depend on nothing beside it.
+Clusters that a crossing link joins get different colours, greedily, by their first variable; clusters of one colour do
+not see each other. Choice and colours of a connected part do not depend on the other parts.
 """
 
 from __future__ import annotations

@@ -4,14 +4,14 @@ With g the derivative of a loss by the beliefs and H = w / b, the derivative by 
 m'Hm / 2 over all m that keep beliefs consistent: H m + g = A'y, A m = 0. On links u = A'y are sums of one number for
 each state of a slot, and m = (u - g) / H.
 
-Where a link hardly allows two states together, the beliefs of its variables move as one, and a system over variables
-loses what is left of their difference in rounding. So the system is that of beliefs of links no smaller than a share s
-of their variables'. Then rounding changes its solution by about 1e-16 / s, and s itself by about 40 s (both measured,
-with two states together in one of 1e22 cases): 1e-7 at best. But what is wrong shows in numbers of moderate size: with
-the true 1 / H and the u that was found, m does not quite fit together, and the difference, as residuals of the same
-system, corrects both. One correction takes an error of 1e-7 to 1e-14.
+Where a link almost forbids two states together, the beliefs of its variables move as one. A system over variables then
+loses their difference in rounding. So the system uses beliefs of links that are at least a fraction s of those of their
+variables. Rounding changes its solution by about 1e-16 / s, and s itself changes it by about 40 s (both measured, with
+two states together in one of 1e22 cases): 1e-7 at best. The error shows in numbers of moderate size: with the true
+1 / H and the u that was found, m violates the constraints a little. The violations, as residuals of the same system,
+give a correction. One correction takes an error of 1e-7 to 1e-14.
 
-Ties (see `convex_support`) are not refined.
+Ties (see `inference.support`) are not refined.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ class Derivative:
     Parameters
     ----------
     newton : Newton
-        Whose step and factors are used; what they hold is lost.
+        Its step and factors are used and overwritten.
     p, q : arrays
         The beliefs at the minimum.
     loose : bool
-        Take the system that was factorised last, and do not refine.
+        Use the system that was factorised last, and do not refine.
     """
 
     def __init__(self, newton: Newton, p: Array, q: Array, loose: bool = False) -> None:
@@ -57,34 +57,34 @@ class Derivative:
             newton.factorise(everything)
 
     def along(self, by_p: Array, by_q: Array) -> tuple[Array, Array]:
-        """Return m for derivatives g of a loss; `left` is then what may be wrong with it, relatively."""
+        """Return m for derivatives g of a loss; `solve_residual` is then its relative error."""
         newton, step, problem = self.newton, self.newton.step, self.newton.problem
         inverse, members = self.q / problem.wq, np.arange(problem.n_components)
         tied = np.diff(problem.shape.layout.ties.first_tie) > 0
         m, u = np.zeros_like(self.p), np.zeros_like(self.q)
-        self.left = np.zeros(problem.n_components)
+        self.solve_residual = np.zeros(problem.n_components)
         for _ in range(self.passes):
-            self._lay_down(members, m, inverse * (u - by_q))
+            self._set_residuals(members, m, inverse * (u - by_q))
             step.by_p[:], step.by_q[:] = by_p * (self.p / step.p) + step.hessian * m, u
             newton.solve(members, feasible=True)
             moving = np.bincount(members, minlength=problem.n_components)
             m += moving[problem.shape.state_component] * step.dp
             u += moving[problem.shape.entry_component] * (step.dq / step.inverse)
             share = self._shares(m)
-            self.left[members] = (newton.left * share)[members]
+            self.solve_residual[members] = (newton.solve_residual * share)[members]
             members = members[~(share <= REFINED)[members] & ~tied[members]]
             if not len(members):
                 break
         return m, inverse * (u - by_q)
 
-    def _lay_down(self, members: IntArray, m: Array, of_links: Array) -> None:
-        """Write how far steps of variables and links are from fitting together, as residuals."""
+    def _set_residuals(self, members: IntArray, m: Array, of_links: Array) -> None:
+        """Write the violations of the constraints between variables and links as residuals."""
         from isinglass.kernels.numba.free_energy.newton import residuals
 
         residuals(self.newton.problem.shape.blocks, members, self.newton.step._replace(p=m, q=of_links), 0.0)
 
     def _shares(self, m: Array) -> FloatArray:
-        """Return how large the last correction of each component is, relatively, real and imaginary parts apart."""
+        """Return the relative size of the last correction of each component: the larger of real and imaginary part."""
         owner, n = self.newton.problem.shape.state_component, self.newton.problem.n_components
         shares, dp = np.zeros(n), self.newton.step.dp
         for change, whole in ((dp.real, m.real), (dp.imag, m.imag))[: 1 + (m.dtype.kind == "c")]:

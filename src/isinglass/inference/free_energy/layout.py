@@ -1,4 +1,4 @@
-"""How the arrays of a convex free energy lie: blocks of variables and links, unknowns, ties, and places in matrices."""
+"""The layout of a convex free energy in arrays: variables and links, unknowns, ties, and places in matrices."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from isinglass.inference.free_energy.linear.system import Local, Pattern, starts
+from isinglass.inference.free_energy.linear.system import Local, Pattern
 from isinglass.runtime.caching import Cache
+from isinglass.segments import starts
 from isinglass.typing import FloatArray, IntArray, Mask
 
 if TYPE_CHECKING:
@@ -73,8 +74,8 @@ def lay_out(s: Structure, banded: bool, system: str = "auto") -> tuple[Blocks, L
     places = _places(s, ties, banded, system)
     unknowns = np.bincount(s.variable_component, s.cards - 1, s.n_components).astype(np.int64) + np.diff(ties.first_tie)
     first_unknown = starts(unknowns)
-    own = s.link_component[ties.link]
-    of_ties = first_unknown[1:][own] - ties.first_tie[1:][own] + np.arange(len(own))
+    component = s.link_component[ties.link]
+    of_ties = first_unknown[1:][component] - ties.first_tie[1:][component] + np.arange(len(component))
     first_slot, m = starts(s.arity), _unknowns_of_links(s)
     blocks = Blocks(
         cards=s.cards,
@@ -158,7 +159,7 @@ def _places(s: Structure, ties: Ties, banded: bool, system: str) -> _Places:
 
 
 def pattern_of(local: Local, key: bytes, banded: bool, system: str) -> Pattern:
-    """Return the pattern of a structure; the last ones are kept, for examples of the same shape are seldom alone."""
+    """Return the pattern of a structure; recent ones are cached, because many examples have the same shape."""
     digest = hashlib.sha256(key).digest() + bytes([banded]) + system.encode()
     return _LAST.get(digest, lambda: local.pattern(banded, system))
 

@@ -1,14 +1,14 @@
 """Newton's method for convex free energies, on the system over variables only, each component by itself.
 
-The equations of a step stand in `kernels.numba.free_energy.newton`, those of the update in `steps`. Nothing proves
-that the update converges; where it does not, a homotopy multiplies the costs v by a factor that grows to one, and
-starts each time from the last beliefs.
+The equations of a step are in `kernels.numba.free_energy.newton`, those of the update in `steps`. Nothing proves that
+the update converges; where it does not, a homotopy multiplies the costs v by a factor that grows to one, and starts
+each time from the last beliefs.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,11 +17,14 @@ from isinglass.inference.free_energy.linear.system import STEP, Factor, factor_f
 from isinglass.inference.free_energy.problem import FLOOR, INSIDE, LOWEST, Problem, inside
 from isinglass.typing import Array, FloatArray, IntArray
 
+if TYPE_CHECKING:
+    from isinglass.kernels.numba.free_energy.newton import Blocks
+
 RIDGES = (0.0, *(10.0**k for k in range(-14, 1)))
 SOUND = 1e-6  # a larger ridge means that the matrix is not positive definite
 PATIENCE = 6  # iterations that small beliefs are waited for
 GROWTH, LEAST_GROWTH, LEAST_FACTOR = 2.5, 1.001, 1e-9  # of the homotopy's factor
-LOOSE, STAGE = 1e-3, 40  # the tolerance on its way, and the iterations of a stage
+LOOSE, STAGE = 1e-3, 40  # tolerance and iterations of an intermediate stage
 ROUNDING = 1e-12
 CAP, POLISHING_CAP = 5.0, 40.0  # on the fall of a logarithm in one step
 POLISHING = 40  # iterations
@@ -43,9 +46,9 @@ class Newton:
     rescued : bool array (components,)
         Which components needed the homotopy.
     ridge : array (components,)
-        What was added to the diagonal of the last system, relatively.
-    left : array (components,)
-        What the last solution left of its right-hand side, relatively: zero for factorised systems.
+        The relative addition to the diagonal of the last system.
+    solve_residual : array (components,)
+        The relative residual of the last linear solve: zero for factorised systems.
     """
 
     problem: Problem
@@ -73,7 +76,7 @@ class Newton:
         sure = bool((problem.wp > 0).all())
         self.factor_of = [factor_for(pattern, dtype, sure) for pattern in layout.patterns]
         self.report = np.zeros((n, 4))
-        self.residual, self.ridge, self.left = np.full(n, np.inf), np.zeros(n), np.zeros(n)
+        self.residual, self.ridge, self.solve_residual = np.full(n, np.inf), np.zeros(n), np.zeros(n)
         self.iterations, self.converged = np.zeros(n, np.int64), np.zeros(n, bool)
         self.rescued = np.zeros(n, bool)
         self.most_ridge = 1.0 if sure else SOUND
@@ -137,8 +140,8 @@ class Newton:
         for c in members.tolist():
             part = self.x[layout.first_unknown[c] : layout.first_unknown[c + 1]]
             sound = np.isfinite(self.ridge[c])
-            self.left[c] = self.factor_of[c].solve(part) if sound else 0.0
-            if not (sound and np.isfinite(self.left[c])):
+            self.solve_residual[c] = self.factor_of[c].solve(part) if sound else 0.0
+            if not (sound and np.isfinite(self.solve_residual[c])):
                 part[:] = np.nan
         substitute(blocks, members, self.x, self.step, self.room)
 
@@ -148,8 +151,8 @@ class Newton:
         Without a tolerance all iterations are taken, and nothing more.
         """
         self.iterate(np.arange(len(self.residual)), tol, max_iter, rtol, progress=progress)
-        for c in np.flatnonzero(~self.converged & (self.left <= STEP) & (tol > 0)).tolist():
-            self.follow(c, tol, max_iter, rtol)
+        for c in np.flatnonzero(~self.converged & (self.solve_residual <= STEP) & (tol > 0)).tolist():
+            self.homotopy(c, tol, max_iter, rtol)
         if rtol < np.inf:
             self._polish(max_iter, rtol)
 
@@ -178,9 +181,9 @@ class Newton:
             self.keep_multipliers()
             self.residual[members] = np.maximum(size, residual)[members]
             self.iterations[members] += 1
-            close = (size <= tol) & (residual <= tol) & (self.left <= STEP)
+            close = (size <= tol) & (residual <= tol) & (self.solve_residual <= STEP)
             waited[members] += close[members]
-            failed[members] += self.left[members] > STEP
+            failed[members] += self.solve_residual[members] > STEP
             last = close & ((relative <= rtol) | ((waited > PATIENCE) & (not polishing)))
             move(blocks, members, self.step, last, floor, POLISHING_CAP if polishing else CAP)
             if polishing:
@@ -193,13 +196,13 @@ class Newton:
                 break
 
     def keep_multipliers(self) -> None:
-        """Take down the multipliers of ties; none where a system was not solved, from which it may begin anew."""
+        """Store the multipliers of ties; zero, to start again from, where a system was not solved."""
         if len(self.multipliers):
             found = self.x[self.problem.shape.layout.ties.unknown]
             self.multipliers[:] = np.where(np.isfinite(found), found, 0)
 
-    def follow(self, c: int, tol: float, max_iter: int, rtol: float = np.inf) -> None:
-        """Homotopy: costs so small that beliefs are nearly uniform grow, in steps as long as they succeed."""
+    def homotopy(self, c: int, tol: float, max_iter: int, rtol: float = np.inf) -> None:
+        """Start with costs so small that beliefs are nearly uniform; let them grow by factors as large as succeed."""
         problem, member = self.problem, np.array([c])
         p, q = problem.start()
         beliefs = _Beliefs(self, c)
@@ -222,7 +225,7 @@ class Newton:
                 return
 
     def _polish(self, max_iter: int, rtol: float) -> None:
-        """Let states at the floor go on to their true size; where that goes wrong, leave them."""
+        """Let beliefs at the floor fall to their true size; where that fails, restore them."""
         low = np.unique(self.problem.shape.state_component[self.step.p.real <= 2 * FLOOR])
         for c in low[self.converged[low]].tolist():
             beliefs, residual, member = _Beliefs(self, c), self.residual[c], np.array([c])
@@ -239,7 +242,7 @@ class Newton:
         self.direction(members)
         measure_steps(self.problem.shape.blocks, members, self.step, self.report, FLOOR, ROUNDING)
         found = np.maximum(self.report[:, [0, 3]].max(axis=1), self.tie_residual)
-        return np.asarray(np.where(self.left <= STEP, found, np.inf))
+        return np.asarray(np.where(self.solve_residual <= STEP, found, np.inf))
 
     def gaps(self, members: IntArray, scale: float = 1.0, least: float = ROUNDING) -> FloatArray:
         """Return how far the beliefs of components are from what the last step's multipliers imply; `scale` is h.
@@ -255,14 +258,14 @@ class Newton:
     def doubtful(self, tol: float) -> IntArray:
         """Return the converged components in which, by the last step's multipliers, a very small belief is to grow.
 
-        That is so if the beliefs are at a corner where they do not belong, or by rounding.
+        That happens at a wrong corner, or by rounding.
         """
         everything = np.arange(len(self.residual))
         lacking = self.gaps(everything, least=FLOOR**2)
         return np.flatnonzero(self.converged & ~(lacking <= max(tol, DOUBT)))
 
     def confirm(self, members: IntArray, tol: float) -> None:
-        """Take back the claim of components if steps from their beliefs, moved into the interior, lead elsewhere."""
+        """Mark components as not converged if steps from their beliefs, moved into the interior, lead elsewhere."""
         step, shape = self.step, self.problem.shape
         kept = [a.copy() for a in (step.p, step.q, self.iterations, self.residual)]
         for b, owner in ((step.p, shape.state_component), (step.q, shape.entry_component)):
@@ -301,7 +304,7 @@ class _Beliefs:
         return float(np.ptp(cost)) if len(cost) else 0.0
 
 
-def _room_sizes(blocks: Any) -> tuple[int, ...]:
+def _room_sizes(blocks: Blocks) -> tuple[int, ...]:
     """Return the sizes of the working memory of a link."""
     card = int(blocks.cards.max(initial=1))
     if not len(blocks.kind):

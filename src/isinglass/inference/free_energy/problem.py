@@ -1,14 +1,14 @@
-"""A convex free energy in flat arrays, component by component, with what hard zeros and evidence remove left out.
+"""A convex free energy in flat arrays, component by component, without what hard zeros and evidence remove.
 
 The tables of factors of arity one belong to their variables, and constants to log Z. Arrays over *states* (of
 variables) and *entries* (configurations of links, the factors with two or more variables) are sorted by component, so
-that everything of a component is side by side, and its numbers do not depend on what else there is.
+that a component is contiguous, and its numbers do not depend on the other components.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -16,21 +16,20 @@ from isinglass.graph.factor_graph import FactorGraph, iter_groups
 from isinglass.graph.layout import belief_entries, first_beliefs, first_states
 from isinglass.graph.message_graph import edges_of
 from isinglass.inference.free_energy.layout import Layout, Structure, Tie, lay_out
-from isinglass.inference.free_energy.linear.system import ranges
 from isinglass.inference.message_passing.log_model import layout_of, move_unary_bars, share_unary_beliefs
 from isinglass.inference.support import Support, support_of, ties_of
 from isinglass.potentials import Potentials
-from isinglass.segments import sum_at
+from isinglass.segments import ranges, starts, sum_at
 from isinglass.typing import Array, FloatArray, IntArray, Mask
 
 if TYPE_CHECKING:
     from isinglass.kernels.numba.free_energy.newton import Blocks
 
 
-FLOOR = 1e-16  # of beliefs on their way, which bounds how stiff the linear system gets
-LOWEST = 1e-200  # of beliefs that have arrived
-INSIDE = 1e-12  # of beliefs to begin with: large enough for rounding not to hide that they are to grow
-LEAST_MASS = 0.5  # of given beliefs on what is left of a region; with less they are of no use
+FLOOR = 1e-16  # least belief during the iteration: it bounds the condition of the linear system
+LOWEST = 1e-200  # least final belief
+INSIDE = 1e-12  # least initial belief: large enough that rounding does not hide its growth
+LEAST_MASS = 0.5  # least mass of given beliefs on the remaining states of a region; with less they are ignored
 
 
 class Shape(NamedTuple):
@@ -58,7 +57,7 @@ class Problem:
 
     @classmethod
     def of(cls, potentials: Potentials, wp: FloatArray, wq: FloatArray, system: str = "auto") -> Problem:
-        """Take potentials apart; `wp` and `wq` are weights by state and by configuration, flat, as in results."""
+        """Build the problem; `wp` and `wq` are weights by state and by configuration, flat, as in results."""
         graph, support = potentials.graph, support_of(potentials)
         real = potentials.dtype.kind == "f"
         shape = graph.cached(("convex", support.key, real, system), lambda: _shape(graph, support, real, system))
@@ -81,11 +80,11 @@ class Problem:
         """Number of components."""
         return len(self.shape.blocks.first_variable) - 1
 
-    def start(self, variables: Array | None = None, factors: Array | None = None) -> tuple[Any, Any]:
-        """Return beliefs to begin with: uniform over what is left, or given ones (flat), moved into the interior.
+    def start(self, variables: Array | None = None, factors: Array | None = None) -> tuple[Array, Array]:
+        """Return initial beliefs: uniform over the remaining states, or given ones (flat), moved into the interior.
 
-        Given ones are left out in components in which some region has most of them on what hard zeros or evidence
-        remove. With complex potentials they are those of a minimum, and stay where they are.
+        Given beliefs are ignored in components where some region has most of its mass on removed states. With complex
+        potentials they are those of a minimum, and are not moved.
         """
         dtype, blocks = self.potentials.dtype, self.shape.blocks
         sizes = np.diff(blocks.first_entry)
@@ -113,7 +112,7 @@ class Problem:
         return np.asarray(total - self.constant)
 
     def beliefs(self, p: Array, q: Array) -> tuple[Array, Array]:
-        """Spread beliefs over the flat arrays of results; what was removed has none."""
+        """Return the flat beliefs of variables and factors, as results hold them; zero for what was removed."""
         graph = self.potentials.graph
         variables = np.zeros(int(first_states(graph)[-1]), p.dtype)
         factors = np.zeros(belief_entries(graph), p.dtype)
@@ -127,8 +126,8 @@ class Problem:
         move_unary_bars(self.potentials.graph, factors_bar, variables)
         return variables[self.shape.state_at], factors_bar[self.shape.entry_at]
 
-    def spread(self, by_p: Array, by_q: Array) -> list[Array]:
-        """Spread derivatives by v over the tables of factors, (factors, k_1, ..., k_r) for each group."""
+    def to_tables(self, by_p: Array, by_q: Array) -> list[Array]:
+        """Return derivatives by v as tables of factors, (factors, k_1, ..., k_r) for each group."""
         graph, layout = self.potentials.graph, layout_of(self.potentials.graph)
         states = np.zeros(int(first_states(graph)[-1]), by_p.dtype)
         entries = np.zeros(belief_entries(graph), by_p.dtype)
@@ -186,8 +185,8 @@ class _Links(NamedTuple):
 
 def _links(graph: FactorGraph, support: Support, links: IntArray, rank: IntArray) -> _Links:
     edges, first, first_state = edges_of(graph), first_beliefs(graph), first_states(graph)
-    starts, whole = first[edges.link_factor[links]], edges.size[links]
-    entries = ranges(starts, whole)
+    begin, whole = first[edges.link_factor[links]], edges.size[links]
+    entries = ranges(begin, whole)
     left = support.entries[entries]
     owner = np.repeat(np.arange(len(links)), whole)
     sizes = np.bincount(owner[left], minlength=len(links))
@@ -201,7 +200,7 @@ def _links(graph: FactorGraph, support: Support, links: IntArray, rank: IntArray
         dense[pairs] = sizes[pairs] == counts[one] * counts[two]
     for a in np.flatnonzero(~dense).tolist():
         scope = edges.slot_variable[slots[a] : slots[a] + arity[a]]
-        kept = np.flatnonzero(support.entries[starts[a] : starts[a] + whole[a]])
+        kept = np.flatnonzero(support.entries[begin[a] : begin[a] + whole[a]])
         full = np.stack(np.unravel_index(kept, tuple(graph.cards[scope].tolist())), axis=1)
         local = rank[first_state[scope] + full]
         digits.append(np.ascontiguousarray(local))
@@ -213,6 +212,6 @@ def _links(graph: FactorGraph, support: Support, links: IntArray, rank: IntArray
 
 def _ranks(kept: Mask, first: IntArray) -> IntArray:
     """Return the number of each kept state among those of its variable."""
-    before = np.concatenate([[0], np.cumsum(kept)])
+    before = starts(kept)
     ranks: IntArray = before[:-1] - np.repeat(before[first[:-1]], np.diff(first))
     return ranks

@@ -8,15 +8,17 @@ factors and .01, .1 and 1 for variables: convex on every graph, the less close t
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from isinglass.errors import InputError
 from isinglass.graph.factor_graph import FactorGraph, iter_groups
 from isinglass.graph.layout import belief_entries, first_states
 from isinglass.graph.message_graph import edges_of
+from isinglass.models.symmetry import require_symmetric
 from isinglass.typing import Array, FloatArray, Mask
 from isinglass.validation import real_numbers
 
@@ -51,8 +53,8 @@ class EntropyWeights:
     [0.1, 0.1, 0.1, 0.1]
     """
 
-    variables: Any = NAMED["A"]
-    factors: Any = 1.0
+    variables: ArrayLike = NAMED["A"]
+    factors: ArrayLike | Sequence[ArrayLike] = 1.0
 
     @classmethod
     def named(cls, name: str, graph: FactorGraph) -> EntropyWeights:
@@ -97,7 +99,7 @@ class EntropyWeights:
                 raise InputError("weights.factors", "positive numbers", f"{flat[part].min():g}", remedy)
         return flat
 
-    def _groups(self, graph: FactorGraph) -> list[Any]:
+    def _groups(self, graph: FactorGraph) -> list[ArrayLike]:
         given = self.factors
         if isinstance(given, Sequence) and len(given) == len(graph.groups) and any(np.ndim(v) > 0 for v in given):
             return list(given)
@@ -120,6 +122,10 @@ class EntropyTable:
         Any sign.
     factors : float or array (k_1, ..., k_r)
         Positive.
+    fit : bool
+        Whether they are only where learning begins; see `ConvexFreeEnergy.learned`.
+    symmetric : bool
+        Whether tables of pairs must be symmetric, also when they are learned.
 
     Examples
     --------
@@ -131,11 +137,13 @@ class EntropyTable:
     [1.0, 2.0, 3.0, 4.0, 1.0, 2.0, 3.0, 4.0]
     """
 
-    variables: Any = NAMED["A"]
-    factors: Any = 1.0
+    variables: ArrayLike = NAMED["A"]
+    factors: ArrayLike = 1.0
+    fit: bool = field(default=False, metadata={"fingerprint": False})  # the model's parameters tell
+    symmetric: bool = field(default=False, metadata={"fingerprint": False})
 
     @classmethod
-    def of(cls, weights: Any) -> EntropyTable:
+    def of(cls, weights: object) -> EntropyTable:
         """Return the table that a name, a mapping, or None (entropy A) stands for; "bethe" and the like have none."""
         if isinstance(weights, EntropyTable):
             return weights
@@ -151,14 +159,21 @@ class EntropyTable:
         for name in weights:
             if name not in ("variables", "factors"):
                 raise InputError("weights", "a mapping of 'variables' and 'factors'", f"{name!r:.40}")
-        table = cls(**{name: _numbers(given, f"weights.{name}") for name, given in weights.items()})
-        if np.ndim(table.variables) > 1 or np.min(table.factors, initial=np.inf) <= 0:
+        numbers = {name: _numbers(given, f"weights.{name}") for name, given in weights.items()}
+        table = cls(numbers.get("variables", NAMED["A"]), numbers.get("factors", 1.0))
+        if np.ndim(table.variables) > 1 or np.min(np.asarray(table.factors), initial=np.inf) <= 0:
             raise InputError("weights", "numbers or a vector for variables, and positive numbers for factors", "others")
         return table
 
+    def check(self, graph: FactorGraph) -> None:
+        """Refuse tables that do not fit a graph, or are not symmetric where they are to be."""
+        self.on(graph)
+        if self.symmetric and np.ndim(self.factors) == 2:
+            require_symmetric(np.asarray(self.factors), "weights['factors']")
+
     def on(self, graph: FactorGraph) -> tuple[FloatArray, FloatArray]:
         """Return the weight of every state of a variable, and of every configuration of a factor, flat."""
-        states: Any = np.asarray(self.variables, np.float64)
+        states = np.asarray(self.variables, np.float64)
         if states.ndim == 1:
             if (graph.cards != len(states)).any():
                 raise InputError("weights.variables", f"weights of {graph.cards.max()} states", f"{len(states)}")
@@ -171,7 +186,7 @@ class EntropyTable:
         return EntropyWeights(states, groups).on(graph)
 
 
-def resolved(weights: Any, graph: FactorGraph) -> tuple[FloatArray, FloatArray]:
+def resolved(weights: object, graph: FactorGraph) -> tuple[FloatArray, FloatArray]:
     """Return the weights that a name, a mapping, an object or None (entropy A) stands for."""
     if isinstance(weights, str):
         weights = EntropyWeights.named(weights, graph)
@@ -201,7 +216,7 @@ def covers(graph: FactorGraph, by_state: FloatArray, by_configuration: FloatArra
     return result
 
 
-def _numbers(given: Any, argument: str) -> FloatArray:
+def _numbers(given: object, argument: str) -> FloatArray:
     values = real_numbers(given, argument, "numbers")
     if not np.isfinite(values).all():
         raise InputError(argument, "finite numbers", "inf or nan")

@@ -19,14 +19,24 @@ from typing import ClassVar
 
 import numpy as np
 
+from isinglass.graph.elimination.cost import exact_bytes
 from isinglass.graph.factor_graph import FactorGraph, FactorGroup
 from isinglass.graph.layout import belief_entries, first_beliefs, first_states
 from isinglass.inference.algorithm import Algorithm, Cost, Facts, Progress, Taping, register
 from isinglass.inference.complex_step import along_beliefs
 from isinglass.inference.evidence import base_states
-from isinglass.inference.junction_tree.upward import Upward, chunks, evidence_shift, order_of, run_chunk, upward
+from isinglass.inference.junction_tree.upward import (
+    REMEDY,
+    Upward,
+    chunks,
+    evidence_shift,
+    order_of,
+    run_chunk,
+    upward,
+)
 from isinglass.inference.result import Assignment, FactorBeliefs, Info, Result, VariableBeliefs, ranked
-from isinglass.potentials import Potentials, exact_bytes
+from isinglass.potentials import Potentials
+from isinglass.runtime.memory import memory_limit_bytes
 from isinglass.typing import Array, FloatArray, IntArray
 from isinglass.validation import bytes_text
 
@@ -74,7 +84,7 @@ class Exact(Algorithm):
         """Price the best elimination order that was found."""
         order = order_of(potentials, self.restarts)
         more = "" if order.complete else "more than "
-        needed = exact_bytes(potentials, order)
+        needed = exact_bytes(potentials.graph, order, potentials.groups)
         text = f"width {more}{order.width}, {more}{bytes_text(needed)}, {more}{order.entries:.3g} table entries"
         return Cost(needed if order.complete else np.inf, order.entries, text)
 
@@ -93,6 +103,13 @@ class Exact(Algorithm):
             joint_of=partial(self._joint, potentials),
             reverse=partial(along_beliefs, self.run, potentials, shifts=_shifts) if tape else None,
         )
+
+    def shortage(self, potentials: Potentials) -> str:
+        """Compare the cost with the memory limit."""
+        cost, limit = self.cost(potentials), memory_limit_bytes(self.memory_limit)
+        if cost.bytes <= limit:
+            return ""
+        return f"exact inference does not fit ({cost.text}; the memory limit is {bytes_text(limit)}); {REMEDY}"
 
     def maximise(self, potentials: Potentials, n: int = 1, progress: Progress | None = None) -> list[Assignment]:
         """Follow the max-messages down; see the module's text for n > 1."""

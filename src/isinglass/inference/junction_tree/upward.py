@@ -11,18 +11,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from isinglass.errors import ImpossibleEvidenceError
 from isinglass.graph.elimination.bucket_tree import BucketTree, bucket_tree
+from isinglass.graph.elimination.cost import exact_bytes
 from isinglass.graph.elimination.order import EliminationOrder, elimination_order
 from isinglass.graph.factor_graph import FactorGraph
 from isinglass.inference.algorithm import Progress
 from isinglass.inference.evidence import base_states, impossible
-from isinglass.potentials import Potentials, exact_bytes
+from isinglass.potentials import Potentials
 from isinglass.runtime.interrupts import interruptible
 from isinglass.runtime.memory import memory_limit_bytes, require_memory
 from isinglass.typing import Array, FloatArray, IntArray, Mask
@@ -32,6 +33,10 @@ if TYPE_CHECKING:
     from isinglass.kernels.numba.junction_tree.buckets import Scratch
     from isinglass.kernels.numba.junction_tree.program import Program
 
+REMEDY = (
+    "raise memory_limit (--memory), search longer for an elimination order (restarts=100, --restarts 100), observe "
+    "more variables"
+)
 MemoryLimit = str | int | float | None
 STEEP = 2.0**100  # a derivative along which linear values cannot be trusted: it may belong to a tiny belief
 CHUNK = 20_000_000  # bucket entries between two reports of progress, where Ctrl-C is heard
@@ -146,13 +151,15 @@ def chunks(tree: BucketTree) -> Iterator[tuple[int, int, float]]:
         first = last
 
 
-def run_chunk(tree: BucketTree, loop: Callable[..., None], program: Program, first: int, last: int, *more: Any) -> None:
+def run_chunk(
+    tree: BucketTree, loop: Callable[..., None], program: Program, first: int, last: int, *more: object
+) -> None:
     """Run a loop over some buckets; a single one that is very large in a way that lets Ctrl-C be heard."""
     call = interruptible if tree.work[first:last].sum() > LARGE * CHUNK else _plainly
     call(loop, program, first, last, *more)
 
 
-def _plainly(loop: Callable[..., None], *arguments: Any) -> None:
+def _plainly(loop: Callable[..., None], *arguments: object) -> None:
     loop(*arguments)
 
 
@@ -166,16 +173,13 @@ def evidence_shift(graph: FactorGraph, states: IntArray) -> IntArray:
 
 def _affordable_tree(potentials: Potentials, limit: MemoryLimit, restarts: int | None) -> BucketTree:
     order = order_of(potentials, restarts)
-    needed = exact_bytes(potentials, order)
+    needed = exact_bytes(potentials.graph, order, potentials.groups)
     more = "" if order.complete else "more than "
     what = (
         f"exact inference needs {more}{bytes_text(needed)} (width {more}{order.width}, "
         f"largest table 2^{order.log2_largest:.1f} entries)"
     )
-    remedy = (
-        "raise memory_limit (--memory), search longer for an elimination order (restarts=100, --restarts 100), observe "
-        "more variables, or use an approximate algorithm"
-    )
+    remedy = f"{REMEDY}, or use an approximate algorithm"
     require_memory(needed if order.complete else np.inf, memory_limit_bytes(limit), what, remedy)
     return bucket_tree(potentials.graph, tuple(potentials.evidence), restarts)
 

@@ -9,7 +9,7 @@ one. Saddle points are left, and derivatives found, as `mean_field_ascent` says.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -26,7 +26,7 @@ from isinglass.inference.message_passing.log_model import LinkModel
 from isinglass.inference.result import FactorBeliefs, Result, VariableBeliefs
 from isinglass.potentials import Potentials
 from isinglass.typing import Array, FloatArray, IntArray, Mask
-from isinglass.validation import bytes_text, flag
+from isinglass.validation import RandomState, bytes_text, flag
 
 
 @register
@@ -61,7 +61,7 @@ class MeanField(Algorithm):
     tol: float = 1e-8
     max_iter: int = 1000
     check_stability: bool = False
-    random_state: Any = 0
+    random_state: RandomState = 0
 
     name: ClassVar[str] = "mf"
     facts: ClassVar[Facts] = Facts(

@@ -80,6 +80,31 @@ class MessagePassing(Algorithm):
 
     powers: ClassVar[bool] = True  # whether counting numbers may differ from one
 
+    @property
+    def takes_stages(self) -> bool:
+        """Whether each iteration can have potentials of its own."""
+        return True
+
+    def resumed(self, iterations: int) -> Algorithm:
+        """Return it for so many further iterations; the residual schedule, which sees only real parts, is replaced."""
+        changes = {"schedule": "sequential"} if self.schedule == "residual" else {}
+        return replace(self, tol=0.0, max_iter=iterations, **changes)  # type: ignore[arg-type]
+
+    def tape_bytes(self, graph: FactorGraph, item: int = 8) -> FloatArray:
+        """Return the bytes of all messages, times the iterations that may be run.
+
+        Examples
+        --------
+        >>> import isinglass as ig
+        >>> ig.BeliefPropagation(iterations=3).tape_bytes(ig.grid_graph(2, 2, 2))  # 3 times 8 messages of 16 bytes
+        array([384.])
+        """
+        edges = edges_of(graph)
+        entries = np.bincount(edges.component[edges.edge_link], np.diff(edges.start), graph.n_components)
+        most = self.max_iter if self.iterations is None else self.iterations
+        once = graph.forest_components & (self.iterations is None and self.damping == 0)
+        return np.asarray(item * entries * np.where(once, 1, most), np.float64)
+
     def counting(self, potentials: Potentials) -> FloatArray:
         """Return the counting number of each link."""
         return np.ones(len(edges_of(potentials.graph).size))
@@ -143,6 +168,10 @@ class MessagePassing(Algorithm):
             reverse=(lambda *bars: gradients(engine, outcome, Cotangents(*bars))) if tape else None,
         )
 
+    def remedy(self, info: Info) -> str:
+        """Name the options that help messages to converge."""
+        return "raise max_iter, add damping, or try another schedule"
+
     def linearised(self, result: Result) -> FixedPoint:
         """Return one iteration of undamped flooding at the messages of a result, in reverse."""
         return self._flooding(result.potentials, result.messages)
@@ -152,8 +181,6 @@ class MessagePassing(Algorithm):
 
     def maximise(self, potentials: Potentials, n: int = 1, progress: Progress | None = None) -> list[Assignment]:
         """Pass max-product messages and decode one assignment; `decode` says what is proved."""
-        if n != 1:
-            raise InputError("n", f"1, the only number that {self.name!r} decodes", str(n), 'use "exact"')
         plan = replace(self._plan(potentials), maximise=True)
         outcome = Engine([potentials], plan).run(None, progress)
         states = decode(potentials, outcome.variables, outcome.factors)
@@ -285,6 +312,7 @@ class BeliefPropagation(MessagePassing):
         bound=None,
         maximises="one",
         iterative=True,
+        threads=True,
         envelope=True,
         implicit="equations",
     )

@@ -44,6 +44,7 @@ class MaxProduct(MessagePassing):
         bound=None,
         maximises="one",
         iterative=True,
+        threads=True,
         semiring="max",
     )
 

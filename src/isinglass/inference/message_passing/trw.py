@@ -12,7 +12,7 @@ from isinglass.errors import InputError
 from isinglass.graph.forests.appearance import appearance_probabilities
 from isinglass.graph.message_graph import edges_of
 from isinglass.inference.algorithm import Facts, Progress, Taping, register
-from isinglass.inference.message_passing.algorithms import MessagePassing, is_exact
+from isinglass.inference.message_passing.algorithms import BeliefPropagation, MessagePassing, is_exact
 from isinglass.inference.message_passing.engine import Outcome
 from isinglass.inference.message_passing.reweighting import WeightSearch, is_bound, search_weights
 from isinglass.inference.result import Bound, Result
@@ -60,15 +60,16 @@ class TreeReweighted(MessagePassing):
     weight_tol: float = 1e-3
 
     name: ClassVar[str] = "trw"
-    facts: ClassVar[Facts] = Facts(
-        "tree-reweighted message passing: an upper bound when converged, exact on forests",
-        exact="forests",
+    facts: ClassVar[Facts] = replace(
+        BeliefPropagation.facts,
+        summary="tree-reweighted message passing: an upper bound when converged, exact on forests",
         bound="upper",
-        maximises="one",
-        iterative=True,
-        envelope=True,
-        implicit="equations",
     )
+
+    @property
+    def takes_stages(self) -> bool:
+        """Whether each iteration can have potentials of its own: not with weights that depend on them."""
+        return not self._optimises()
 
     def counting(self, potentials: Potentials) -> FloatArray:
         """Return the given weights, the appearance probabilities, or the optimised weights."""
@@ -158,14 +159,8 @@ class FractionalBeliefPropagation(MessagePassing):
     counting_numbers: Any = 1.0
 
     name: ClassVar[str] = "fbp"
-    facts: ClassVar[Facts] = Facts(
-        "belief propagation with given counting numbers",
-        exact="never",
-        bound=None,
-        maximises="one",
-        iterative=True,
-        envelope=True,
-        implicit="equations",
+    facts: ClassVar[Facts] = replace(
+        BeliefPropagation.facts, summary="belief propagation with given counting numbers", exact="never"
     )
 
     def counting(self, potentials: Potentials) -> FloatArray:

@@ -1,8 +1,8 @@
-"""How an objective is minimised: every optimiser registers here under its public name."""
+"""How an objective is minimised: every optimizer registers here under its public name."""
 
 from isinglass.learning.optimizers.adagrad import AdaGrad
 from isinglass.learning.optimizers.adam import Adam
-from isinglass.learning.optimizers.base import OPTIMISERS, Optimizer, OptimResult, Progress, make_optimizer
+from isinglass.learning.optimizers.base import OPTIMIZERS, Optimizer, OptimResult, Progress, make_optimizer
 from isinglass.learning.optimizers.lbfgs import Lbfgs, LbfgsState
 from isinglass.learning.optimizers.minibatch import MiniBatch, MiniBatchState
 from isinglass.learning.optimizers.owlqn import OwlQn
@@ -10,8 +10,11 @@ from isinglass.learning.optimizers.sgd import Sgd
 from isinglass.learning.optimizers.state import State
 from isinglass.learning.optimizers.steepest import SteepestDescent, SteepestState
 
+OPTIMISERS = OPTIMIZERS  # the former spelling
+
 __all__ = [
     "OPTIMISERS",
+    "OPTIMIZERS",
     "AdaGrad",
     "Adam",
     "Lbfgs",

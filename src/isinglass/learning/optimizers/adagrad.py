@@ -24,7 +24,7 @@ class AdaGrad(MiniBatch):
     Parameters
     ----------
     learning_rate, epochs, batch_size, schedule, decay, averaging, burn_in, tol, random_state
-        As for every minibatch optimiser; see `MiniBatch`.
+        As for every minibatch optimizer; see `MiniBatch`.
     delta : float
         Added to the square root, positive.
 

@@ -27,7 +27,7 @@ class Adam(MiniBatch):
     Parameters
     ----------
     learning_rate, epochs, batch_size, schedule, decay, averaging, burn_in, tol, random_state
-        As for every minibatch optimiser; see `MiniBatch`.
+        As for every minibatch optimizer; see `MiniBatch`.
     beta1, beta2 : float
         How slowly the moments forget, below 1.
     epsilon : float

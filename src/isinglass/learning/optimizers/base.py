@@ -1,4 +1,4 @@
-"""What every optimiser is: a frozen bag of options, a pure step from state to state, and one loop around it.
+"""What every optimizer is: a frozen bag of options, a pure step from state to state, and one loop around it.
 
 The loop (`Optimizer.drive`) reports to a callback, stops when the state says so, and hands back the last complete
 state when it is interrupted; nothing that was computed is lost.
@@ -10,7 +10,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, Generic, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,11 +19,14 @@ from isinglass.errors import InputError
 from isinglass.learning.optimizers.state import S, State
 from isinglass.learning.optimizers.vectors import copied, norm, threads_of
 from isinglass.registry import Registry
-from isinglass.typing import Array, FloatArray
+from isinglass.typing import Array, FloatArray, IntArray
 from isinglass.validation import array_of, read_only
 
 Function = Callable[[FloatArray], tuple[float, Array]]
 """A function to minimise: x to its value and gradient. It must give the same bits for the same x."""
+
+BatchFunction = Callable[[IntArray, FloatArray], tuple[float, Array]]
+"""From indices of examples and x to the value and gradient of the sum over these examples."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +38,7 @@ class Progress:
     iteration : int
         Steps done since the very start, also over resumed runs.
     value, gradient_norm : float
-        Of the point `x`; minibatch optimisers estimate them from the batches of the epoch so far.
+        Of the point `x`; minibatch optimizers estimate them from the batches of the epoch so far.
     x : array (n,)
         The point that would be returned now, read-only.
     state : State
@@ -124,10 +127,13 @@ C = TypeVar("C", bound=Counted)
 
 
 class Optimizer(ABC, Generic[S, C]):
-    """Base class of optimisers; subclasses are frozen dataclasses of their options."""
+    """Base class of optimizers; subclasses are frozen dataclasses of their options."""
 
     name: ClassVar[str]
     state_type: ClassVar[type[State]]
+    sparse: ClassVar[bool] = False  # whether it has an l1 penalty
+    minibatch: ClassVar[bool] = False  # whether it steps through minibatches, by `minimise_batches`
+    limit: ClassVar[str] = "max_iter"  # the option that ends a run
 
     @abstractmethod
     def minimise(
@@ -151,6 +157,23 @@ class Optimizer(ABC, Generic[S, C]):
         -------
         OptimResult
         """
+
+    def minimise_batches(
+        self,
+        f: BatchFunction,
+        n_examples: int,
+        x0: ArrayLike | None = None,
+        *,
+        callback: Callback | None = None,
+        state: State | None = None,
+    ) -> OptimResult:
+        """Minimise a sum over examples by steps that look at some of them; only where `minibatch` is true."""
+        expected, remedy = "one that goes through minibatches", "use 'sgd', 'adagrad' or 'adam'"
+        raise InputError("optimizer", expected, repr(self.name), remedy)
+
+    def at_its_end(self, state: State) -> Self:
+        """Return the optimizer with a limit that a state has reached."""
+        return replace(self, **{self.limit: state.done})  # type: ignore[type-var]
 
     @abstractmethod
     def check(self, size: int) -> None:
@@ -220,19 +243,20 @@ class Optimizer(ABC, Generic[S, C]):
         return OptimResult(x.copy(), value, gradient.copy(), iterations, evaluations, end.converged, end.message, state)
 
 
-OPTIMISERS: Registry[type[Optimizer[Any, Any]]] = Registry("optimizer")
+AnyOptimizer = Optimizer[Any, Any]
+OPTIMIZERS: Registry[type[AnyOptimizer]] = Registry("optimizer")
 
-O = TypeVar("O", bound=type[Optimizer[Any, Any]])  # noqa: E741
+O = TypeVar("O", bound=type[AnyOptimizer])  # noqa: E741
 
 
 def register(cls: O) -> O:
-    """File an optimiser under its name (a class decorator)."""
-    OPTIMISERS.register(cls.name)(cls)
+    """File an optimizer under its name (a class decorator)."""
+    OPTIMIZERS.register(cls.name)(cls)
     return cls
 
 
-def make_optimizer(optimizer: str | Optimizer[Any, Any], **options: Any) -> Optimizer[Any, Any]:
-    """Return the optimiser that a name or an object and further options stand for.
+def make_optimizer(optimizer: str | AnyOptimizer, **options: object) -> AnyOptimizer:
+    """Return the optimizer that a name or an object and further options stand for.
 
     Examples
     --------
@@ -243,7 +267,7 @@ def make_optimizer(optimizer: str | Optimizer[Any, Any], **options: Any) -> Opti
     if not isinstance(optimizer, str | Optimizer):
         got = f"the class {optimizer.__name__}" if isinstance(optimizer, type) else type(optimizer).__name__
         raise InputError("optimizer", "a name such as 'lbfgs' or an object such as Lbfgs()", got)
-    cls = OPTIMISERS[optimizer] if isinstance(optimizer, str) else type(optimizer)
+    cls = OPTIMIZERS[optimizer] if isinstance(optimizer, str) else type(optimizer)
     known = [field.name for field in fields(cls)]  # type: ignore[arg-type]
     unknown = [option for option in options if option not in known]
     if unknown:

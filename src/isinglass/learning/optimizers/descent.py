@@ -1,11 +1,11 @@
-"""What the optimisers that follow the whole function downhill share: their state and when they stop.
+"""What the optimizers that follow the whole function downhill share: their state and when they stop.
 
 They stop, converged, when
 
     ||∇f(x)||₂ ≤ tol · max(1, ||x||₂)                       or
     f(x_{k-1}) - f(x_k) ≤ ftol · max(1, |f(x_{k-1})|, |f(x_k)|),
 
-and otherwise after `max_iter` steps or when no step is found. `tol = 0` or `ftol = 0` switches a test off. An optimiser
+and otherwise after `max_iter` steps or when no step is found. `tol = 0` or `ftol = 0` switches a test off. An optimizer
 may ask for a smaller gradient (`Descent.least_gradient`).
 """
 
@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from numpy.typing import ArrayLike
 
@@ -23,7 +23,7 @@ from isinglass.learning.optimizers.base import Callback, Counted, End, Function,
 from isinglass.learning.optimizers.line_search import Trial, evaluate
 from isinglass.learning.optimizers.state import State
 from isinglass.learning.optimizers.vectors import norm
-from isinglass.typing import FloatArray
+from isinglass.typing import FloatArray, JsonObject
 from isinglass.validation import number, whole_number
 
 NO_STEP = "the line search found no better point; is the gradient right, the function smooth and bounded below?"
@@ -36,7 +36,7 @@ class DescentState(State):
     Attributes
     ----------
     value : float
-        With a penalty, if the optimiser has one.
+        With a penalty, if the optimizer has one.
     gradient : array (n,)
         Of the function itself, without a penalty.
     decrease : float
@@ -112,7 +112,7 @@ def first_values(f: Counted, x: FloatArray) -> Trial:
     return trial
 
 
-def next_fields(state: DescentState, f: Counted, x: FloatArray, value: float, gradient: FloatArray) -> dict[str, Any]:
+def next_fields(state: DescentState, f: Counted, x: FloatArray, value: float, gradient: FloatArray) -> JsonObject:
     """Return the fields that change with every step."""
     decrease = (state.value - value) / max(1.0, abs(state.value), abs(value))
     iteration = state.iteration + 1

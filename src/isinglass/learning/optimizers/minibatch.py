@@ -1,4 +1,4 @@
-"""What the minibatch optimisers share: epochs, the order of examples, averaging.
+"""What the minibatch optimizers share: epochs, the order of examples, averaging.
 
 The objective is a sum over examples, F(x) = Σ_i f_i(x). A step sees a batch B through the mean of its gradients,
 
@@ -18,7 +18,6 @@ from __future__ import annotations
 import math
 import warnings
 from abc import abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -26,22 +25,28 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from isinglass.errors import ConvergenceWarning, ImpossibleLabelError, InputError
-from isinglass.learning.optimizers.base import Callback, Counted, End, Function, Optimizer, OptimResult, StuckError
+from isinglass.learning.optimizers.base import (
+    BatchFunction,
+    Callback,
+    Counted,
+    End,
+    Function,
+    Optimizer,
+    OptimResult,
+    StuckError,
+)
 from isinglass.learning.optimizers.rates import RATES
 from isinglass.learning.optimizers.state import State, Vectors
-from isinglass.typing import Array, FloatArray, IntArray
+from isinglass.typing import FloatArray, IntArray
 from isinglass.validation import RandomState, generator, number, whole_number
 
 _STEPS = 20  # in an epoch, where no batch size is given
 _MOST_HALVINGS = 30
 
-BatchFunction = Callable[[IntArray, FloatArray], tuple[float, Array]]
-"""From indices of examples and x to the value and gradient of the sum over these examples."""
-
 
 @dataclass(frozen=True, eq=False)
 class MiniBatchState(State):
-    """The complete state of a minibatch optimiser between two steps.
+    """The complete state of a minibatch optimizer between two steps.
 
     Attributes
     ----------
@@ -77,6 +82,16 @@ class MiniBatchState(State):
     good: FloatArray
     shortened: float
 
+    @property
+    def done(self) -> int:
+        """The number of epochs done."""
+        return self.epoch
+
+    @property
+    def within_epoch(self) -> bool:
+        """Whether the current epoch has begun and not ended."""
+        return self.seen > 0
+
 
 class Batches(Counted):
     """A function of indices and x that counts its calls, with the order of the examples."""
@@ -97,7 +112,7 @@ class Batches(Counted):
 
 @dataclass(frozen=True)
 class MiniBatch(Optimizer[MiniBatchState, Batches]):
-    """Base class; the options that all minibatch optimisers have.
+    """Base class; the options that all minibatch optimizers have.
 
     Parameters
     ----------
@@ -107,7 +122,7 @@ class MiniBatch(Optimizer[MiniBatchState, Batches]):
         How often each example is seen.
     batch_size : int, optional
         Examples a step; the last batch of an epoch may be smaller. None: a twentieth of the examples, so that an epoch
-        has about 20 steps and costs a few times as much as one step of an optimiser that looks at all examples.
+        has about 20 steps and costs a few times as much as one step of an optimizer that looks at all examples.
     schedule : {"constant", "inverse", "sqrt"}
     decay : float
         How the rate falls; see `isinglass.learning.optimizers.rates`.
@@ -132,6 +147,8 @@ class MiniBatch(Optimizer[MiniBatchState, Batches]):
     random_state: RandomState = None
 
     state_type: ClassVar[type[State]] = MiniBatchState
+    minibatch: ClassVar[bool] = True
+    limit: ClassVar[str] = "epochs"
 
     @abstractmethod
     def fresh(self, x: FloatArray) -> Vectors:

@@ -83,6 +83,7 @@ class OwlQn(Lbfgs):
     align: str = "auto"
 
     name: ClassVar[str] = "owlqn"
+    sparse: ClassVar[bool] = True
 
     def __eq__(self, other: object) -> bool:
         """Compare the options, the penalty entry by entry."""

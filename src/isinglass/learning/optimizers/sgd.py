@@ -19,7 +19,7 @@ class Sgd(MiniBatch):
     Parameters
     ----------
     learning_rate, epochs, batch_size, schedule, decay, averaging, burn_in, tol, random_state
-        As for every minibatch optimiser; see `MiniBatch`.
+        As for every minibatch optimizer; see `MiniBatch`.
 
     Examples
     --------

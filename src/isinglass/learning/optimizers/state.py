@@ -1,6 +1,6 @@
-"""The complete state of an optimiser between two iterations: plain numbers and arrays, saved without pickle.
+"""The complete state of an optimizer between two iterations: plain numbers and arrays, saved without pickle.
 
-An optimiser is a pure function from a state to the next one. Whoever keeps a state can therefore go on from it, in the
+An optimizer is a pure function from a state to the next one. Whoever keeps a state can therefore go on from it, in the
 same process or after the file was read again, and gets the same bits. The file is one of `isinglass.io.arrays`, not
 compressed, with an array `state.<field>` for each field; lists of vectors are the rows of a matrix.
 """
@@ -18,7 +18,7 @@ import numpy as np
 from isinglass.errors import FileFormatError
 from isinglass.io.arrays import read_arrays, write_arrays
 from isinglass.io.files import SIZE_LIMIT, PathLike, checked_path, shown_path
-from isinglass.typing import Array, FloatArray
+from isinglass.typing import Array, FloatArray, JsonObject
 
 Vectors = tuple[FloatArray, ...]
 S = TypeVar("S", bound="State")
@@ -40,7 +40,7 @@ class State:
     Attributes
     ----------
     optimiser : str
-        The name of the optimiser whose state this is.
+        The name of the optimizer whose state this is.
     x : array (n,)
         The current point. Arrays of a state are never changed in place.
     iteration, evaluations : int
@@ -51,6 +51,16 @@ class State:
     x: FloatArray
     iteration: int
     evaluations: int
+
+    @property
+    def done(self) -> int:
+        """How much of the limit of a run is done: iterations, or epochs."""
+        return self.iteration
+
+    @property
+    def within_epoch(self) -> bool:
+        """Whether more steps follow before all examples were seen."""
+        return False
 
     def save(self, path: PathLike) -> None:
         """Write the state to a file, all or nothing."""
@@ -88,7 +98,7 @@ def unpacked(cls: type[S], arrays: Mapping[str, Array], path: PathLike) -> S:
     """Build a state from named arrays; each is checked for its kind and length."""
     file = shown_path(path)
     size = len(checked_entry(arrays, "state.x", "FloatArray", file))
-    values: dict[str, Any] = {}
+    values: JsonObject = {}
     for field in fields(cls):
         kind = str(field.type)
         array = checked_entry(arrays, f"state.{field.name}", kind, file)

@@ -15,15 +15,17 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial
 from itertools import pairwise
-from typing import Any
+from typing import TypeVar
 
 import numpy as np
 
-from isinglass.runtime.threads import Spreading
+from isinglass.runtime.threads import ThreadMap
 from isinglass.typing import FloatArray
 
+T = TypeVar("T")
+
 _PIECE = 2**15
-_ALONE = Spreading(1)
+_ALONE = ThreadMap(1)
 _LENT = ContextVar("_LENT", default=_ALONE)
 
 
@@ -31,7 +33,7 @@ _LENT = ContextVar("_LENT", default=_ALONE)
 def threads_of(function: object) -> Iterator[None]:
     """Meanwhile, let long vectors use the threads of a function: its `spread`, if it has one."""
     spread = getattr(function, "spread", None)
-    before = _LENT.set(spread if isinstance(spread, Spreading) else _ALONE)
+    before = _LENT.set(spread if isinstance(spread, ThreadMap) else _ALONE)
     try:
         yield
     finally:
@@ -76,7 +78,7 @@ def add_and_dot(a: FloatArray, factor: float, b: FloatArray, c: FloatArray) -> f
         return _added(add_dots, (a, factor, b, c), rest, a[rest:] * c[rest:])
 
 
-def _added(kernel: Callable[..., Any], arguments: tuple[Any, ...], rest: int, products: FloatArray) -> float:
+def _added(kernel: Callable[..., object], arguments: tuple[object, ...], rest: int, products: FloatArray) -> float:
     """Add up what a loop finds in the whole pieces, up to `rest`, and the products of the last piece."""
     from isinglass.kernels.numba.arithmetic.vectors import LEAF
 
@@ -155,7 +157,7 @@ def finite(x: FloatArray) -> bool:
     return all(_shared(lambda first, last: np.isfinite(x[first:last]).all(), len(x)))
 
 
-def _shared(work: Callable[[int, int], Any], count: int) -> list[Any]:
+def _shared(work: Callable[[int, int], T], count: int) -> list[T]:
     """Do the work from 0 to `count`, a part on each thread."""
     spread = _LENT.get()
     return spread(work, list(pairwise(count * i // spread.threads for i in range(spread.threads + 1))))

@@ -11,7 +11,7 @@ import numpy as np
 from isinglass.errors import InputError
 from isinglass.learning.optimizers import Optimizer
 from isinglass.runtime.memory import available_memory, require_memory
-from isinglass.typing import FloatArray, IntArray
+from isinglass.typing import Array, FloatArray, IntArray
 from isinglass.validation import array_of, bytes_text, real_numbers, to_integers
 
 FILLED = "use .filled(-1): -1 is not observed"
@@ -80,6 +80,16 @@ def refuse_spins(labels: IntArray) -> None:
         raise InputError("Y", "labels 0, 1, ...; -1 means not observed", "labels -1 and 1 only", "use (Y + 1) // 2")
 
 
+@contextmanager
+def validation_pair(given: Any) -> Iterator[tuple[Any, Any]]:
+    """Check that validation data are a pair (X, Y); errors in the two name the part of `validation`."""
+    if not isinstance(given, tuple | list) or len(given) != 2:
+        got = f"{len(given)} parts" if isinstance(given, tuple | list) else type(given).__name__
+        raise InputError("validation", "a tuple (X, Y)", got, "or leave it out")
+    with renamed("X", "validation[0]"), renamed("Y", "validation[1]"):
+        yield given[0], given[1]
+
+
 def example_weights(given: Any, n_examples: int) -> FloatArray:
     """Check one weight for each example."""
     expected, remedy = f"one number for each of {n_examples} examples", "weights of single labels: class_weight"
@@ -121,6 +131,26 @@ def class_weights(given: Any, labels: IntArray, n_states: int) -> FloatArray:
     return weights
 
 
+def variable_weights(
+    labels: IntArray, sizes: IntArray, sample: FloatArray | None, classes: FloatArray | None
+) -> FloatArray | None:
+    """Return a weight for each variable, by its example (of some sizes) and its label; None where all are one."""
+    if sample is None and classes is None:
+        return None
+    weights = np.ones(len(labels)) if sample is None else np.repeat(sample, sizes)
+    return weights if classes is None else weights * classes[np.maximum(labels, 0)]
+
+
+def share_right(predicted: Array, labels: IntArray, sizes: IntArray, sample_weight: Any, remedy: str) -> float:
+    """Return the share of observed labels (-1: not observed) that were predicted, by the weights of examples."""
+    seen = (labels != -1).astype(np.float64)
+    if sample_weight is not None:
+        seen *= np.repeat(example_weights(sample_weight, len(sizes)), sizes)
+    if seen.sum() == 0:
+        raise InputError("Y", "at least one observed label", "none", remedy)
+    return float(((predicted == labels) * seen).sum() / seen.sum())
+
+
 def require_room(n_states: int, size: int, beliefs: int, optimizer: Optimizer[Any, Any]) -> None:
     """Refuse, before any work, labels so large or so many that training would not fit in memory.
 
@@ -128,7 +158,7 @@ def require_room(n_states: int, size: int, beliefs: int, optimizer: Optimizer[An
     ----------
     n_states : int
     size : int
-        The number of parameters; an optimiser holds several vectors of them.
+        The number of parameters; an optimizer holds several vectors of them.
     beliefs : int
         Entries of the beliefs of one example.
     optimizer : Optimizer

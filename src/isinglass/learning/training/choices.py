@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any, NamedTuple
 
@@ -13,17 +13,15 @@ import numpy as np
 from isinglass import decoding, losses
 from isinglass.errors import InputError
 from isinglass.gradients import GradientRule, rule
-from isinglass.inference import ALGORITHMS, Algorithm, ConvexFreeEnergy
+from isinglass.inference import ALGORITHMS, Algorithm
 from isinglass.inference.algorithm import make
-from isinglass.inference.free_energy.weights import NAMED, EntropyTable
-from isinglass.inference.message_passing.algorithms import SCHEDULES, MessagePassing
+from isinglass.inference.free_energy.entropies import FIT, with_entropy
+from isinglass.inference.message_passing.algorithms import SCHEDULES
 from isinglass.io.files import checked_path
 from isinglass.learning.combinations import require_valid
-from isinglass.learning.optimizers import OPTIMISERS, Lbfgs, Optimizer, OwlQn, make_optimizer
-from isinglass.learning.optimizers.minibatch import MiniBatch
+from isinglass.learning.optimizers import OPTIMIZERS, Lbfgs, Optimizer, OwlQn, make_optimizer
 from isinglass.learning.training.checks import renamed
 from isinglass.models import Model
-from isinglass.models.entropy import FACTORS, VARIABLES
 from isinglass.typing import Array, FloatArray
 from isinglass.validation import flag, number, thread_count, whole_number
 
@@ -42,31 +40,39 @@ class Penalty(NamedTuple):
         return np.where(model.mask("node"), self.node, self.edge)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Choices:
-    """What an estimator's parameters stand for.
+    """What the parameters of an estimator stand for, whatever is trained."""
 
-    `l1` is None where the optimiser has its own, or none; `own` is how many iterations have parameters of their own:
-    one, where all share them. `limited`: inference is to end after `MOST_ITERATIONS`, unless the graph makes it exact.
+    loss: losses.Loss
+    optimizer: Optimizer[Any, Any]
+    l2: float
+    jobs: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class GraphChoices(Choices):
+    """What the parameters of a conditional random field stand for.
+
+    `l1` is None where the optimizer has its own, or none; `per_iteration` is how many iterations have parameters of
+    their own: one, where all share them. `limited`: inference is to end after `MOST_ITERATIONS`, unless the graph makes
+    it exact.
     """
 
     algorithm: Algorithm
-    loss: losses.Loss
     rule: GradientRule
-    optimizer: Optimizer[Any, Any]
     decoder: decoding.Decoder
-    l2: Penalty
+    edge_l2: float
     l1: Penalty | None
-    own: int
-    jobs: int
+    per_iteration: int = 1
     limited: bool = False
 
-    def for_model(self, model: Model) -> Choices:
+    def for_model(self, model: Model) -> GraphChoices:
         """Return the choices with the l1 penalty of each parameter, and with an inference that ends soon enough."""
         chosen = self
         if self.l1 is not None:
-            assert isinstance(self.optimizer, OwlQn)
-            chosen = replace(self, optimizer=replace(self.optimizer, l1=np.tile(self.l1.of(model), self.own)))
+            l1 = np.tile(self.l1.of(model), self.per_iteration)
+            chosen = replace(self, optimizer=make_optimizer(self.optimizer, l1=l1))
         if not self.limited:
             return chosen
         if self.algorithm.facts.exact == "forests" and model.graph.is_forest:
@@ -76,32 +82,43 @@ class Choices:
     @property
     def iterations(self) -> int | None:
         """How many iterations inference has at most, by the user's choice or, where it is limited, ours; or None."""
-        found: int | None = getattr(self.algorithm, "max_iter" if self.limited else "iterations", None)
-        return found
+        return self.algorithm.max_iter if self.limited else self.algorithm.iterations
 
 
-def choices_of(crf: Any) -> Choices:
-    """Check every parameter of an estimator, and that they go together."""
-    l1 = _penalty(crf, "l1")
-    optimizer = _optimizer(crf, any(l1))
-    chosen = Choices(
-        algorithm_of(crf),
-        losses.make(crf.loss),
-        rule(crf.gradient),
-        optimizer,
-        decoding.make(crf.decoder),
-        _penalty(crf, "l2"),
-        l1 if any(l1) else None,
-        1,
-        jobs_of(crf.n_jobs),
+def choices_of(crf: Any) -> GraphChoices:
+    """Check every parameter of a conditional random field, and that they go together."""
+    l2, l1 = _penalty(crf, "l2"), _penalty(crf, "l1")
+    chosen = GraphChoices(
+        **vars(training_choices(crf, losses.make(crf.loss), any(l1))),
+        algorithm=algorithm_of(crf),
+        rule=rule(crf.gradient),
+        decoder=decoding.make(crf.decoder),
+        edge_l2=l2.edge,
+        l1=l1 if any(l1) else None,
     )
     require_valid(chosen.loss, chosen.algorithm, chosen.rule)
-    if fits_entropy(crf) and (chosen.rule.name != "implicit" or chosen.loss.facts.uses == "potentials"):
+    if fits_inference(crf) and (not chosen.rule.of_parameters or chosen.loss.facts.uses == "potentials"):
         got = f"{crf.gradient!r} with loss {chosen.loss.name!r}"
         raise InputError("gradient", "'implicit', and a loss of an inference, for entropy='fit'", got)
-    _check_rest(crf, chosen.loss)
+    if crf.n_states is not None:
+        whole_number(crf.n_states, "n_states", 2)
+    for name in ("bias", "edge_bias"):
+        flag(getattr(crf, name, False), name)
     chosen = replace(chosen, limited=_is_automatic(crf) and isinstance(crf.inference, str) and _goes_back(chosen))
-    return replace(chosen, own=_own(chosen)) if flag(crf.own_parameters, "own_parameters") else chosen
+    own = flag(crf.own_parameters, "own_parameters")
+    return replace(chosen, per_iteration=_with_parameters(chosen)) if own else chosen
+
+
+def training_choices(estimator: Any, loss: losses.Loss, sparse: object = False) -> Choices:
+    """Check what belongs to training, whatever is trained; `sparse`: whether there is an l1 penalty."""
+    check_run(estimator)
+    check_class_weight(estimator.class_weight, loss)
+    return Choices(
+        loss=loss,
+        optimizer=optimizer_of(estimator, bool(sparse)),
+        l2=number(estimator.l2, "l2", 0, math.inf),
+        jobs=jobs_of(estimator.n_jobs),
+    )
 
 
 def algorithm_of(crf: Any) -> Algorithm:
@@ -120,17 +137,13 @@ def algorithm_of(crf: Any) -> Algorithm:
         raise InputError("iterations", "None where inference is exact", got, "leave it out, or use inference='bp'")
     with renamed("algorithm", "inference"):
         algorithm = make(crf.inference, options)
-    if crf.entropy is not None:
-        return _with_entropy(algorithm, crf)
-    if isinstance(algorithm, ConvexFreeEnergy) and isinstance(algorithm.weights, Mapping):
-        with renamed("weights", "inference.weights"):
-            return replace(algorithm, weights=EntropyTable.of(algorithm.weights))
-    return algorithm
+    with renamed("weights", "inference.weights" if crf.entropy is None else "entropy"):
+        return with_entropy(algorithm, crf.entropy, _earlier(crf), _is_symmetric(crf))
 
 
 def with_limit(algorithm: Algorithm, most: int | None) -> Algorithm:
     """Return an inference by its tolerance that ends after so many iterations at the latest."""
-    if most is None or not hasattr(algorithm, "max_iter"):
+    if most is None or not algorithm.facts.iterative:
         return algorithm
     return replace(algorithm, max_iter=most)  # type: ignore[type-var]
 
@@ -151,71 +164,40 @@ def _is_automatic(crf: Any) -> bool:
     return isinstance(crf.iterations, str) and crf.iterations == AUTOMATIC
 
 
-def _goes_back(chosen: Choices) -> bool:
+def _goes_back(chosen: GraphChoices) -> bool:
     """Tell whether training goes back through the iterations of an inference that runs until a tolerance."""
     algorithm = chosen.algorithm
-    return (
-        chosen.rule.name == "unrolled"
-        and chosen.loss.facts.uses == "beliefs"
-        and algorithm.facts.iterative
-        and hasattr(algorithm, "max_iter")
-    )
+    return chosen.rule.of_iterations and chosen.loss.facts.uses == "beliefs" and algorithm.facts.iterative
 
 
-def fits_entropy(crf: Any) -> bool:
-    """Tell whether entropy weights are parameters."""
-    return isinstance(crf.entropy, str) and crf.entropy == "fit"
+def fits_inference(crf: Any) -> bool:
+    """Tell whether parameters of inference are learned."""
+    return isinstance(crf.entropy, str) and crf.entropy == FIT
 
 
-def _with_entropy(algorithm: Algorithm, crf: Any) -> Algorithm:
-    """Return the inference with the chosen entropy weights; with those that "fit" begins with."""
-    entropy = crf.entropy
-    if not isinstance(entropy, Mapping) and not (isinstance(entropy, str) and entropy in (*NAMED, "bethe", "fit")):
-        expected = f"one of {', '.join(map(repr, NAMED))}, 'bethe', 'fit', a mapping of tables, or None"
-        raise InputError("entropy", expected, f"{entropy!r:.40}")
-    if not isinstance(algorithm, ConvexFreeEnergy):
-        got = f"{entropy!r:.40} with inference {algorithm.name!r}"
-        raise InputError("entropy", "None unless inference is 'convex'", got, "use inference='convex'")
-    with renamed("weights", "entropy"):
-        if fits_entropy(crf):
-            table = EntropyTable.of(_entropy_before(crf, algorithm))
-            if np.min(table.variables) <= 0:
-                raise InputError("entropy", "one of positive weights before 'fit'", f"{table.variables}")
-            return replace(algorithm, weights=table)
-        return replace(algorithm, weights=entropy if isinstance(entropy, str) else EntropyTable.of(entropy))
-
-
-def _entropy_before(crf: Any, algorithm: ConvexFreeEnergy) -> Any:
-    """Return the entropy that fitting begins with: that of an earlier stage, or that of the inference."""
+def _earlier(crf: Any) -> Iterator[Algorithm]:
+    """Return the inferences of earlier stages, the latest first."""
     before = getattr(crf, "_before", None)
     while before is not None:
-        earlier = algorithm_of(before)
-        if isinstance(earlier, ConvexFreeEnergy):
-            return earlier.weights
+        yield algorithm_of(before)
         before = getattr(before, "_before", None)
-    return algorithm.weights
+
+
+def _is_symmetric(crf: Any) -> bool:
+    """Tell whether all tables of edges are symmetric in the two labels."""
+    given = getattr(crf, "symmetric", False)
+    return isinstance(given, bool | np.bool_) and bool(given)
 
 
 def entropy_of(crf: Any, named: Mapping[str, Array], n_states: int) -> dict[str, FloatArray] | None:
     """Return the entropy weights of states and of pairs of states; None where an inference has no such tables."""
-    algorithm = algorithm_of(crf)
-    if not isinstance(algorithm, ConvexFreeEnergy):
-        return None
-    try:
-        table = EntropyTable.of(algorithm.weights)
-    except InputError:
-        return None  # "bethe", or weights of single variables
-    variables, factors = np.full(n_states, table.variables), np.full((n_states, n_states), table.factors)
-    if fits_entropy(crf):
-        variables = variables * np.exp(named[VARIABLES][0])
-        factors = factors * np.exp(named[f"{FACTORS}/1"][0])
-    return {"variables": variables, "factors": factors}
+    return algorithm_of(crf).fitted_values(named, n_states)
 
 
 def threaded(algorithm: Algorithm, n_jobs: Any) -> Algorithm:
     """Return the inference with so many threads, where it can have some; beliefs do not depend on their number."""
     jobs = jobs_of(n_jobs)
-    return replace(algorithm, threads=jobs) if jobs > 1 and isinstance(algorithm, MessagePassing) else algorithm
+    return replace(algorithm, threads=jobs) if jobs > 1 and algorithm.facts.threads else algorithm  # type: ignore[type-var]
 
 
 def _has_schedule(inference: Any) -> bool:
@@ -231,37 +213,38 @@ def _penalty(crf: Any, name: str) -> Penalty:
     return Penalty(number(node, name, 0, math.inf), number(node if edge is None else edge, f"edge_{name}", 0, math.inf))
 
 
-def _optimizer(crf: Any, sparse: bool) -> Optimizer[Any, Any]:
-    """Return the optimiser; one given by name has the estimator's `tol` and `max_iter`, and its l1 penalty.
+def optimizer_of(estimator: Any, sparse: bool = False) -> Optimizer[Any, Any]:
+    """Return the optimizer; one given by name has the estimator's `tol` and `max_iter`, and is for an l1 penalty.
 
     L-BFGS by name stands for the quasi-Newton method, which with an l1 penalty is OWL-QN.
     """
-    steps, tol = whole_number(crf.max_iter, "max_iter", 1), number(crf.tol, "tol", 0, math.inf)
-    if not isinstance(crf.optimizer, str):
-        made = make_optimizer(crf.optimizer)
-    elif issubclass(OPTIMISERS[crf.optimizer], MiniBatch):
-        made = make_optimizer(crf.optimizer, epochs=steps, tol=tol, random_state=0)
-    elif crf.optimizer in ("lbfgs", "owlqn"):
+    steps, tol = whole_number(estimator.max_iter, "max_iter", 1), number(estimator.tol, "tol", 0, math.inf)
+    given = estimator.optimizer
+    if not isinstance(given, str):
+        made = make_optimizer(given)
+    elif OPTIMIZERS[given].minibatch:
+        made = make_optimizer(given, epochs=steps, tol=tol, random_state=0)
+    elif given in ("lbfgs", "owlqn"):
         made = OwlQn(max_iter=steps, tol=tol, l1=0.0) if sparse else Lbfgs(max_iter=steps, tol=tol)
     else:
-        made = make_optimizer(crf.optimizer, max_iter=steps, tol=tol)
-    if sparse and not isinstance(made, OwlQn):
-        able = [name for name, cls in OPTIMISERS.items() if issubclass(cls, OwlQn)]
+        made = make_optimizer(given, max_iter=steps, tol=tol)
+    if sparse and not made.sparse:
+        able = [name for name, cls in OPTIMIZERS.items() if cls.sparse]
         remedy = f"use 'lbfgs' by name, or {' or '.join(map(repr, able))}, or l1=0"
         raise InputError("optimizer", "one for l1 penalties", f"{made.name!r}", remedy)
     return made
 
 
-def _own(chosen: Choices) -> int:
+def _with_parameters(chosen: GraphChoices) -> int:
     """Return how many iterations have parameters of their own, or say why they cannot."""
     algorithm = chosen.algorithm
-    if not isinstance(algorithm, MessagePassing) or isinstance(getattr(algorithm, "weights", None), str):
+    if not algorithm.takes_stages:
         got, remedy = f"True with inference {algorithm.name!r}", "use message passing with fixed weights, such as 'bp'"
     elif algorithm.iterations is None:
         got, remedy = "True without a number of iterations", "give iterations"
-    elif not isinstance(chosen.loss, losses.BeliefLoss):
+    elif chosen.loss.facts.uses != "beliefs":
         got, remedy = f"True with loss {chosen.loss.name!r}", "use a loss of beliefs, such as 'ucl'"
-    elif chosen.rule.name != "unrolled":
+    elif not chosen.rule.of_iterations:
         got, remedy = f"True with gradient {chosen.rule.name!r}", "use 'unrolled', which needs no fixed point"
     else:
         return whole_number(algorithm.iterations, "iterations", 1)
@@ -277,25 +260,16 @@ def jobs_of(n_jobs: Any) -> int:
     return thread_count(n_jobs, "n_jobs", "or -1 for all processors")
 
 
-def _check_rest(crf: Any, loss: losses.Loss) -> None:
-    """Check what needs no object."""
-    check_run(crf)
-    if crf.n_states is not None:
-        whole_number(crf.n_states, "n_states", 2)
-    for name in ("bias", "edge_bias"):
-        flag(getattr(crf, name, False), name)
-    check_class_weight(crf.class_weight, loss)
-
-
-def check_run(crf: Any) -> None:
-    """Check what belongs to a run of training, whatever is trained."""
-    whole_number(crf.patience, "patience", 1)
+def check_run(estimator: Any) -> None:
+    """Check what belongs to a run of training."""
+    whole_number(estimator.patience, "patience", 1)
     for name in ("warm_start", "verbose"):
-        flag(getattr(crf, name), name)
-    if crf.callback is not None and not callable(crf.callback):
-        raise InputError("callback", "a function of the progress", type(crf.callback).__name__, "or leave it out")
-    if crf.checkpoint is not None:
-        _check_file(crf.checkpoint)
+        flag(getattr(estimator, name), name)
+    callback = estimator.callback
+    if callback is not None and not callable(callback):
+        raise InputError("callback", "a function of the progress", type(callback).__name__, "or leave it out")
+    if estimator.checkpoint is not None:
+        _check_file(estimator.checkpoint)
 
 
 def check_class_weight(given: Any, loss: losses.Loss) -> None:

@@ -16,14 +16,25 @@ import numpy as np
 
 from isinglass.learning.optimizers import Optimizer
 
-_LIMITS = ("max_iter", "epochs", "tol", "ftol")  # options of an optimiser that may change between two runs
+_LIMITS = ("max_iter", "epochs", "tol", "ftol")  # options of an optimizer that may change between two runs
+_FORMER = {  # where classes lived when the first fingerprints were written: a checkpoint outlives a move
+    "isinglass.gradients.rule": "isinglass.gradients.rules",
+    "isinglass.inference.free_energy.algorithm": "isinglass.inference.convex",
+    "isinglass.inference.free_energy.weights": "isinglass.inference.convex_weights",
+    "isinglass.inference.junction_tree.algorithm": "isinglass.inference.exact",
+    "isinglass.inference.mean_field.naive": "isinglass.inference.mf",
+    "isinglass.inference.mean_field.structured": "isinglass.inference.smf",
+    "isinglass.inference.message_passing.algorithms": "isinglass.inference.bp",
+    "isinglass.inference.message_passing.max_product": "isinglass.inference.max_product",
+    "isinglass.learning.chain": "isinglass.learning.sequences",
+}
 _PLAIN = (bool, int, float, complex, str, bytes, type(None))
 
 
 def fingerprint(*values: Any) -> str:
     """Return a text that other values do not have.
 
-    Numbers, text, arrays, collections, functions, and objects by their options. Limits of an optimiser, and the state
+    Numbers, text, arrays, collections, functions, and objects by their options. Limits of an optimizer, and the state
     of a generator, are left out: a run changes them on its way.
 
     Examples
@@ -70,13 +81,19 @@ def _parts(value: Any) -> Iterator[bytes]:
     elif isinstance(value, CodeType):
         yield _digest((value.co_code, value.co_consts, value.co_names))
     else:
-        yield _digest((type(value).__module__, type(value).__qualname__, _options(value)))
+        yield _digest((_home(type(value)), type(value).__qualname__, _options(value)))
+
+
+def _home(cls: type) -> str:
+    """Return the module of a class, by its first name."""
+    return _FORMER.get(cls.__module__, cls.__module__.replace(".learning.optimizers.", ".learning.optimisers."))
 
 
 def _options(value: Any) -> Any:
     """Return the options of an object by name; text where it has none."""
     if is_dataclass(value):
-        found = {field.name: getattr(value, field.name) for field in fields(value)}
+        told = [field.name for field in fields(value) if field.metadata.get("fingerprint", True)]
+        found = {name: getattr(value, name) for name in told}
     elif hasattr(value, "__dict__"):
         found = vars(value)
     else:

@@ -1,24 +1,92 @@
-"""Data and choices, made into functions of the parameters: of all examples, of a minibatch, of validation data."""
+"""Data and choices, made into functions of the parameters: of all examples, of a minibatch, of validation data.
+
+`TrainingProblem` is what training asks of every kind of model; `GraphProblem` is that of conditional random fields.
+"""
 
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol, Self
 
 import numpy as np
 
-from isinglass.gradients.taping import FULL_BYTES, full_tape_bytes
-from isinglass.inference import Algorithm, EntropyWeights
+from isinglass.gradients.taping import FULL_BYTES
 from isinglass.learning.objective import Objective
 from isinglass.learning.optimizers import Optimizer
 from isinglass.learning.total import Total, blocks
-from isinglass.learning.training.choices import Choices
+from isinglass.learning.training.choices import Choices, GraphChoices, Penalty
 from isinglass.learning.training.fingerprints import fingerprint
 from isinglass.models import Model
+from isinglass.segments import ranges, starts
 from isinglass.typing import Array, FloatArray, IntArray
+
+
+class TrainingObjective(Protocol):
+    """A function to minimise, and how its last evaluation went."""
+
+    @property
+    def size(self) -> int:
+        """Length of theta."""
+
+    @property
+    def iterations(self) -> int:
+        """The most iterations that an inference took."""
+
+    @property
+    def converged_share(self) -> float:
+        """The share of examples of which it is known that inference converged."""
+
+    def __call__(self, theta: FloatArray) -> tuple[float, FloatArray]:
+        """Return the value and the gradient."""
+
+    def unpenalised(self, theta: FloatArray) -> float:
+        """Return the value without penalties."""
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingProblem(ABC):
+    """What training asks of data and choices; subclasses are frozen dataclasses."""
+
+    chosen: Choices
+
+    @property
+    def optimizer(self) -> Optimizer[Any, Any]:
+        """What minimises."""
+        return self.chosen.optimizer
+
+    @property
+    @abstractmethod
+    def size(self) -> int:
+        """The number of parameters."""
+
+    @property
+    @abstractmethod
+    def n_examples(self) -> int:
+        """How many examples minibatches are made of."""
+
+    @abstractmethod
+    def objective(self) -> TrainingObjective:
+        """Return what is minimised."""
+
+    def part_objective(self, rows: IntArray) -> TrainingObjective:
+        """Return the objective of some examples, with their share of the penalty; for minibatches alone."""
+        raise NotImplementedError
+
+    def validation_objective(self) -> TrainingObjective | None:
+        """Return the loss of the validation data, without penalties; None where there are none."""
+        return None
+
+    @abstractmethod
+    def fingerprint(self, start: FloatArray) -> str:
+        """Return a text that another problem, by data or choices, does not have; limits of the run may differ."""
+
+    def with_choices(self, chosen: Choices) -> Self:
+        """Return other choices for the same data."""
+        return replace(self, chosen=chosen)
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,9 +119,7 @@ class Data:
 
     def rows(self, chosen: IntArray, like: Model | None = None) -> Data:
         """Return some examples."""
-        sizes = self.sizes
-        ends = np.cumsum(sizes)
-        where = np.concatenate([np.arange(ends[i] - sizes[i], ends[i]) for i in chosen.tolist()])
+        where = ranges(starts(self.sizes)[chosen], self.sizes[chosen])
         weights = None if self.weights is None else self.weights[where]
         return Data(
             self.part(chosen, like),
@@ -77,18 +143,18 @@ class Data:
 
 
 @dataclass(frozen=True, eq=False)
-class Problem:
-    """All that training needs to know."""
+class GraphProblem(TrainingProblem):
+    """The training of a conditional random field."""
 
-    chosen: Choices
+    chosen: GraphChoices
     data: Data
     validation: Data | None
     compiled: dict[int, Model] = field(default_factory=dict, init=False, repr=False)  # the last minibatch of each size
 
     @property
-    def optimizer(self) -> Optimizer[Any, Any]:
-        """What minimises."""
-        return self.chosen.optimizer
+    def size(self) -> int:
+        """The number of parameters, of all iterations that have their own."""
+        return self.data.model.size * self.chosen.per_iteration
 
     @property
     def n_examples(self) -> int:
@@ -115,34 +181,36 @@ class Problem:
         """Return the tape of an inference that training goes back through, "full" or "sqrt"; None: there is none."""
         algorithm, graph = self.chosen.algorithm, self.data.model.graph
         needs_none = self.chosen.loss.facts.uses == "potentials" or not algorithm.facts.iterative
-        if needs_none or self.chosen.rule.name != "unrolled":
+        if needs_none or not self.chosen.rule.of_iterations:
             return None
-        each = full_tape_bytes(graph, algorithm)
-        parts = blocks(self.data.sizes) if _splits(algorithm) else [slice(None)]
+        each = algorithm.tape_bytes(graph)
+        parts = blocks(self.data.sizes) if algorithm.splits else [slice(None)]
         return "sqrt" if max(each[part].sum() for part in parts) > FULL_BYTES else "full"
 
-    def with_choices(self, chosen: Choices) -> Problem:
+    def with_choices(self, chosen: Choices) -> Self:
         """Return other choices for the same data."""
-        return Problem(chosen.for_model(self.data.model), self.data, self.validation)
+        assert isinstance(chosen, GraphChoices)
+        return super().with_choices(chosen.for_model(self.data.model))
 
     def fingerprint(self, start: FloatArray) -> str:
         """Return a text that another problem, by data or choices, does not have; limits of the run may differ."""
         chosen, model = self.chosen, self.data.model
-        made = chosen.algorithm, chosen.loss, chosen.rule, chosen.optimizer, chosen.l2, chosen.own
+        penalties = Penalty(chosen.l2, chosen.edge_l2)
+        made = chosen.algorithm, chosen.loss, chosen.rule, chosen.optimizer, penalties, chosen.per_iteration
         terms = [repr(term) for term in model.terms]
         held = None if self.validation is None else list(self.validation.contents())
         return fingerprint(made, terms, model.parameters, start, list(self.data.contents()), held)
 
     def _total(self, data: Data, share: float) -> Total:
         chosen = self.chosen
-        parts = data.split() if _splits(chosen.algorithm) else [data]
-        penalty = share * np.tile(chosen.l2.of(data.model), chosen.own)
+        parts = data.split() if chosen.algorithm.splits else [data]
+        penalty = share * np.tile(Penalty(chosen.l2, chosen.edge_l2).of(data.model), chosen.per_iteration)
         return Total([self._objective(part) for part in parts], penalty, chosen.jobs)
 
     def _objective(self, data: Data) -> Objective:
         chosen = self.chosen
         choices = chosen.loss, chosen.algorithm, chosen.rule
-        return Objective(data.model, data.labels, *choices, weights=data.weights, stages=chosen.own)
+        return Objective(data.model, data.labels, *choices, weights=data.weights, stages=chosen.per_iteration)
 
 
 def sizes_of(model: Model) -> IntArray:
@@ -159,13 +227,7 @@ def cut(theta: FloatArray, shapes: Mapping[str, tuple[int, ...]]) -> dict[str, F
     >>> found["node"].tolist(), found["edge"].tolist()
     ([[[0.0, 1.0]], [[3.0, 4.0]]], [[2.0], [5.0]])
     """
-    own = shapes["node"][0] if len(shapes["node"]) == 3 else 1
-    ends = np.cumsum([math.prod(shape) // own for shape in shapes.values()])[:-1]
-    parts = zip(shapes.items(), np.split(theta.reshape(own, -1), ends, axis=1), strict=True)
+    count = shapes["node"][0] if len(shapes["node"]) == 3 else 1
+    ends = np.cumsum([math.prod(shape) // count for shape in shapes.values()])[:-1]
+    parts = zip(shapes.items(), np.split(theta.reshape(count, -1), ends, axis=1), strict=True)
     return {name: part.reshape(shape).copy() for (name, shape), part in parts}
-
-
-def _splits(algorithm: Algorithm) -> bool:
-    """Tell whether an inference has no options for single factors, which are those of all examples together."""
-    options = vars(algorithm).values()
-    return not any(isinstance(option, np.ndarray | list | tuple | EntropyWeights) for option in options)

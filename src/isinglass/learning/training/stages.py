@@ -24,10 +24,9 @@ from isinglass import losses
 from isinglass.errors import InputError
 from isinglass.learning.optimizers.base import OptimResult
 from isinglass.learning.training.checks import renamed
-from isinglass.learning.training.choices import Choices, choices_of, entropy_of
+from isinglass.learning.training.choices import Choices
 from isinglass.learning.training.loop import train
-from isinglass.learning.training.problem import Problem
-from isinglass.models import EntropyModel
+from isinglass.learning.training.problem import GraphProblem, TrainingProblem
 from isinglass.typing import FloatArray
 from isinglass.validation import items
 
@@ -35,7 +34,7 @@ ENDS_ALL = ("interrupted", "stopped by the callback")  # not one stage alone
 _FIXED = ("stages", "warm_start", "checkpoint", "n_states")  # of the whole training
 
 
-class Known(NamedTuple):
+class WarmStart(NamedTuple):
     """Parameters by their names, and entropy weights, that training can begin with."""
 
     named: Mapping[str, FloatArray]
@@ -46,13 +45,14 @@ class Trained(NamedTuple):
     """Where training ended: the stage, its problem, and what was found."""
 
     stage: int
-    problem: Problem
+    problem: TrainingProblem
     found: OptimResult
 
 
-def start_loss(crf: Any) -> str | None:
+def start_loss(estimator: Any) -> str | None:
     """Return the name of the loss that training from zero minimises first; None where there is none, or stages."""
-    return None if getattr(crf, "stages", None) is not None else losses.make(crf.loss).facts.starts_from
+    given = getattr(estimator, "loss", None)
+    return None if given is None or estimator.stages is not None else losses.make(given).facts.starts_from
 
 
 def start_line(loss: losses.Loss) -> str:
@@ -66,7 +66,7 @@ def stages_of(crf: Any, *, from_zero: bool = True) -> list[Any]:
     Training `from_zero` with a loss that starts from another has a stage for that one.
     """
     if crf.stages is None:
-        return opened(crf) if from_zero else [crf]
+        return _with_start_loss(crf) if from_zero else [crf]
     given = items(crf.stages, "stages", "a list, of names of losses or of mappings of parameters")
     if not given:
         raise InputError("stages", "at least one stage", "none", "leave it out")
@@ -78,7 +78,7 @@ def stages_of(crf: Any, *, from_zero: bool = True) -> list[Any]:
     return found
 
 
-def opened(crf: Any) -> list[Any]:
+def _with_start_loss(crf: Any) -> list[Any]:
     """Return the estimator, after a copy with the loss that its own starts from, if there is such a loss."""
     first = start_loss(crf)
     if first is None:
@@ -116,13 +116,27 @@ def stage_file(checkpoint: Any, i: int) -> Any:
     return f"{root}.stage{i}{end}"
 
 
-def checked_stages(crf: Any, stages: Sequence[Any]) -> list[Choices]:
-    """Check every parameter of every stage, and that they go together."""
-    found = []
-    for i, stage in enumerate(stages):
-        with in_stage(crf, i):
-            found.append(choices_of(stage))
+def checked_stages(estimator: Any) -> list[tuple[Any, Choices]]:
+    """Check every parameter of every stage, and that they go together; return each stage with its choices."""
+    return list(_checked(estimator, stages_of(estimator)))
+
+
+def problems_of(estimator: Any, stages: Sequence[Any], *data: Any) -> list[TrainingProblem]:
+    """Check everything, and compile the problem of each stage; data that stay the same are used again."""
+    found: list[TrainingProblem] = []
+    for i, (stage, chosen) in enumerate(list(_checked(estimator, stages))):
+        if found and stage._has_data_of(stages[i - 1]):
+            found.append(found[-1].with_choices(chosen))
+        else:
+            with in_stage(estimator, i):
+                found.append(stage._problem(chosen, *data))
     return found
+
+
+def _checked(estimator: Any, stages: Sequence[Any]) -> Iterator[tuple[Any, Choices]]:
+    for i, stage in enumerate(stages):
+        with in_stage(estimator, i):
+            yield stage, stage._choices()
 
 
 @contextmanager
@@ -136,52 +150,48 @@ def in_stage(crf: Any, i: int) -> Iterator[None]:
         raise InputError(f"stages[{i}].{error.argument}", error.expected, error.got, error.remedy) from None
 
 
-def check_starts(stages: Sequence[Any], problems: Sequence[Problem], known: Known) -> None:
+def check_starts(stages: Sequence[Any], problems: Sequence[TrainingProblem], before: Any) -> None:
     """Check, without any work, that each stage can begin with the parameters of the one before."""
     for i, (stage, problem) in enumerate(zip(stages, problems, strict=True)):
-        start = start_of(problem, known, i)
+        start = stage._start(problem, before, i)
         problem.optimizer.check(len(start))
-        known = after(stage, problem, start)
+        before = stage._learned(problem, start)
 
 
-def train_stages(stages: Sequence[Any], problems: Sequence[Problem], known: Known) -> Trained:
-    """Train one stage after the other; an interrupt, or the callback, ends all of it."""
+def train_stages(stages: Sequence[Any], problems: Sequence[TrainingProblem], before: Any) -> Trained:
+    """Train one stage after the other; an interrupt, or the callback, ends all of it.
+
+    `before` is what the first begins with: None for zero, or what `_learned` of an estimator returns.
+    """
     for i, (stage, problem) in enumerate(zip(stages, problems, strict=True)):
         if stage.verbose and len(stages) > 1:
             print(f"stage {i}", flush=True)
-        found = train(problem, start_of(problem, known, i), stage, i)
+        found = train(problem, stage._start(problem, before, i), stage, i)
         if found.message in ENDS_ALL:
             break
-        known = after(stage, problem, found.x)
+        before = stage._learned(problem, found.x)
     return Trained(i, problem, found)
 
 
-def after(stage: Any, problem: Problem, theta: FloatArray) -> Known:
-    """Return what the next stage can begin with."""
-    model = problem.data.model
-    named = stage._named(model, theta)
-    return Known(named, entropy_of(stage, named, int(model.graph.cards[0])))
-
-
-def start_of(problem: Problem, known: Known, i: int) -> FloatArray:
+def start_of(problem: GraphProblem, known: WarmStart, i: int) -> FloatArray:
     """Return where a stage begins: with the parameters of the same name, or at zero; entropy weights by their value."""
-    model, own = problem.data.model, problem.chosen.own
-    stacks = {name: _stack(known.named.get(name), shape, own, name, i) for name, shape in model.parameters.items()}
-    if isinstance(model, EntropyModel) and known.entropy is not None:
+    model, count = problem.data.model, problem.chosen.per_iteration
+    stacks = {name: _stack(known.named.get(name), shape, count, name, i) for name, shape in model.parameters.items()}
+    if known.entropy is not None:
         with renamed("variables", "warm_start: entropy_['variables']"):
-            stacks |= {name: array[None] for name, array in model.parameters_of(**known.entropy).items()}
-    vectors = [model.reduced(model.join({name: stack[t] for name, stack in stacks.items()})) for t in range(own)]
+            stacks |= {name: array[None] for name, array in model.inference_start(known.entropy).items()}
+    vectors = [model.reduced(model.join({name: stack[t] for name, stack in stacks.items()})) for t in range(count)]
     return np.concatenate(vectors)
 
 
-def _stack(array: FloatArray | None, shape: tuple[int, ...], own: int, name: str, i: int) -> FloatArray:
-    """Return parameters (own, *shape): one for each iteration that has its own."""
+def _stack(array: FloatArray | None, shape: tuple[int, ...], count: int, name: str, i: int) -> FloatArray:
+    """Return parameters (count, *shape): one for each iteration that has its own."""
     if array is None:
-        return np.zeros((own, *shape))
+        return np.zeros((count, *shape))
     stack = array[None] if array.shape == shape else array
-    if stack.shape[1:] != shape or len(stack) not in (1, own):
+    if stack.shape[1:] != shape or len(stack) not in (1, count):
         argument, remedy = ("stages", "leave the stage out") if i else ("warm_start", "use warm_start=False")
-        wanted = shape if own == 1 else (own, *shape)
+        wanted = shape if count == 1 else (count, *shape)
         got = f"{name!r} of shape {wanted} after {array.shape}"
         raise InputError(argument, "the same shapes of parameters as before", got, remedy)
-    return np.broadcast_to(stack, (own, *shape))
+    return np.broadcast_to(stack, (count, *shape))

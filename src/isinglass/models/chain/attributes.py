@@ -11,7 +11,7 @@ the others lists (`isinglass.kernels.numba.chains.attributes`). So memory is at 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -21,10 +21,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csc_array, csr_array
 
+from isinglass.segments import starts
 from isinglass.typing import FloatArray, IntArray, Mask
 
-Spread = Callable[[Callable[..., object], list[tuple[Any, ...]]], object]
-"""Calls a function with each of several tuples of arguments, maybe side by side."""
+ParallelMap = Callable[[Callable[..., object], Sequence[tuple[object, ...]]], object]
+"""Calls a function with each of several tuples of arguments, possibly in parallel."""
 
 LANES = 8
 _ENTRIES = 2**15  # of X in a piece of the work on gradients
@@ -36,7 +37,7 @@ def width_of(card: int) -> int:
 
 
 def aligned(rows: int, width: int) -> FloatArray:
-    """Return an array of zeros whose rows begin at the beginning of a line of the cache."""
+    """Return an array of zeros whose rows are aligned to cache lines."""
     room = np.zeros(rows * width + 8)
     skip = (-room.ctypes.data // 8) % 8
     return room[skip : skip + rows * width].reshape(rows, width)
@@ -64,7 +65,7 @@ class StateFeatures:
     def all_pairs(cls, n_attributes: int, card: int, kept: Mask | None = None) -> StateFeatures:
         """Give every attribute, or those that are `kept`, a weight for every label."""
         counts = np.full(n_attributes, card) if kept is None else np.where(kept, card, 0)
-        first = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+        first = starts(counts)
         return cls(card, first, np.tile(np.arange(card, dtype=np.int32), int(first[-1]) // card))
 
     @classmethod
@@ -110,7 +111,7 @@ class StateFeatures:
         number = np.where(rich, np.cumsum(rich) - 1, np.cumsum(~rich) - 1)
         which = np.repeat(rich, counts)
         rows = np.repeat(number, counts)[which]
-        first, first_list = (np.concatenate([[0], np.cumsum(counts[chosen])]) for chosen in (rich, ~rich))
+        first, first_list = (starts(counts[chosen]) for chosen in (rich, ~rich))
         places = (rows * width_of(self.card) + self.labels[which]).astype(np.int64)
         in_rows, in_lists = np.flatnonzero(which), np.flatnonzero(~which)
         return _Parts(rich, number, in_rows, first, places, in_lists, first_list, self.labels[~which])
@@ -213,7 +214,7 @@ class Tokens:
         sum_rows(first, last, *self.sides[0].by_token, weights.rows, out)
         add_entries(first, last, *self.sides[1].by_token, parts.first_list, parts.labels, weights.lists, out)
 
-    def transpose(self, slopes: FloatArray, spread: Spread, out: FloatArray) -> None:
+    def transpose(self, slopes: FloatArray, parallel: ParallelMap, out: FloatArray) -> None:
         """Write derivatives by theta from those by the scores of all tokens (tokens, width)."""
         from isinglass.kernels.numba.chains.attributes import carry, collect_entries, sum_rows
 
@@ -229,4 +230,4 @@ class Tokens:
             collect_entries(a, b, *poor.by_attribute, parts.first_list, parts.labels, slopes, parts.list_weights, out)
 
         work = [*((rows, *ends) for ends in rich.pieces), *((entries, *ends) for ends in poor.pieces)]
-        spread(lambda do, a, b: do(a, b), work)
+        parallel(lambda do, a, b: do(a, b), work)

@@ -28,7 +28,7 @@ from scipy.sparse import csr_matrix
 from isinglass.errors import MissingDependencyError
 from isinglass.inference.free_energy.linear.system import Pattern
 from isinglass.runtime.blas import one_blas_thread
-from isinglass.typing import Array, FloatArray
+from isinglass.typing import Array, DType, FloatArray
 
 Precondition = Callable[[FloatArray], FloatArray]
 
@@ -52,7 +52,7 @@ class IterativeFactor:
         Whether it is known to be positive definite.
     """
 
-    def __init__(self, pattern: Pattern, dtype: Any, sure: bool) -> None:
+    def __init__(self, pattern: Pattern, dtype: DType, sure: bool) -> None:
         self.first, self.columns = pattern.sparse
         self.multigrid, self.sure = pattern.preconditioner == "multigrid", sure
         n = len(pattern.order)
@@ -86,9 +86,9 @@ class IterativeFactor:
 
     @one_blas_thread()
     def solve(self, right: Array) -> float:
-        """Solve in place; return what is left of the right-hand side, relatively.
+        """Solve in place; return the relative residual.
 
-        Again and again for what is truly left: recurrences drift away from it.
+        The solve is repeated for the true residual, because recurrences drift away from it.
         """
         x, largest, left, given_up = np.zeros_like(right), np.zeros(2), 0.0, False
         for turn in range(REFINEMENTS + 1):
@@ -116,7 +116,7 @@ class IterativeFactor:
         return float(np.sqrt(square)) if square >= 0 else np.nan
 
     def _conjugate_gradients(self, right: FloatArray, accuracy: float) -> tuple[FloatArray, float]:
-        """Return x and what is left, relatively; inf if a direction says that the matrix is not positive definite."""
+        """Return x and the relative residual; inf if a direction shows that the matrix is not positive definite."""
         x, r = np.zeros_like(right), right.copy()
         z = self.precondition(r)
         p, rz = z.copy(), float(r @ z)

@@ -1,31 +1,32 @@
 """The linear system of a convex free energy: unknowns, the pattern of its matrix, and how it is factorised.
 
 The unknowns of a component are the beliefs of each variable's states but one, then one multiplier for each tie (see
-`convex_support`). The matrix is [K C'; C -delta], with K positive definite where the energy is convex; components of
+`inference.support`). The matrix is [K C'; C -delta], with K positive definite where the energy is convex; components of
 equal structure share one pattern, which is analysed once:
 
 - *banded*: reverse Cuthill-McKee order and LAPACK's banded Cholesky, for large components of small bandwidth (grids);
 - *sparse*: a greedy fill-reducing order and L D L' by rows, for all others;
 - *iterative*, *multigrid*: conjugate gradients, for components whose factor would be too large (see
-  `convex_iterative`), or where asked for.
+  `linear.iterative`), or where asked for.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import reverse_cuthill_mckee
 
-from isinglass.typing import Array, FloatArray, IntArray
+from isinglass.segments import ranges, starts
+from isinglass.typing import Array, DType, FloatArray, IntArray
 
 SMALL = 3e6  # steps of a banded factorisation below which the sparse one is as fast
 ADVANTAGE = 8  # of a step of LAPACK over one of the sparse factorisation
 LARGEST = 2**28  # bytes of a factor, by default: beyond, conjugate gradients are faster (19 times on 400 x 400)
 SEARCH = 5 * 10**8  # steps in search of an order, by default: two or three seconds
-STEP, ENOUGH = 1e-3, 1e-9  # what a solution may leave of its right-hand side, for a Newton step and for a derivative
+STEP, ENOUGH = 1e-3, 1e-9  # largest relative residual, for a Newton step and for a derivative
 SYSTEMS = ("auto", "factorised", "iterative", "multigrid")
 
 
@@ -60,13 +61,13 @@ class Factor(Protocol):
         """Factorise; tell whether the matrix has the signs that it should."""
 
     def solve(self, right: Array) -> float:
-        """Solve in place; return what is left of the right-hand side, relatively."""
+        """Solve in place; return the relative residual."""
 
 
 class SparseFactor:
     """L D L' by the compiled loops of `isinglass.kernels.numba.free_energy.ldl`."""
 
-    def __init__(self, pattern: Pattern, dtype: Any) -> None:
+    def __init__(self, pattern: Pattern, dtype: DType) -> None:
         self.pattern = pattern
         n, entries = len(pattern.order), len(pattern.sparse[3])
         self.lower, self.where = np.empty(entries, dtype), np.empty(entries, np.int64)
@@ -116,18 +117,13 @@ class BandedFactor:
         return 0.0
 
 
-def factor_for(pattern: Pattern, dtype: Any, sure: bool = True) -> Factor:
+def factor_for(pattern: Pattern, dtype: DType, sure: bool = True) -> Factor:
     """Return an empty factor for a pattern; `sure` if its matrices are known to be positive definite."""
     if pattern.preconditioner:
         from isinglass.inference.free_energy.linear.iterative import IterativeFactor
 
         return IterativeFactor(pattern, dtype, sure)
     return SparseFactor(pattern, dtype) if pattern.bandwidth < 0 else BandedFactor(pattern)
-
-
-def starts(lengths: IntArray) -> IntArray:
-    """Return where ranges of given lengths begin, and where the last ends."""
-    return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -195,14 +191,6 @@ class Local:
         a, b = np.concatenate([a[keep], b[keep]]), np.concatenate([b[keep], a[keep]])
         keys = np.unique(a * nodes + b)
         return np.searchsorted(keys, np.arange(nodes + 1) * nodes).astype(np.int64), keys % max(nodes, 1)
-
-
-def ranges(first: IntArray, lengths: IntArray) -> IntArray:
-    """Return the ranges [first, first + length), one after the other."""
-    ends = np.cumsum(lengths)
-    total = int(ends[-1]) if len(ends) else 0
-    flat: IntArray = np.arange(total) + np.repeat(first - (ends - lengths), lengths)
-    return flat
 
 
 def _triangles(first: IntArray, sizes: IntArray, end: IntArray, members: IntArray) -> tuple[IntArray, IntArray]:

@@ -1,1 +1,16 @@
-"""The ways in which a convex free energy is minimised, a file each."""
+"""Ways to the minimum of a convex free energy other than Newton's method, for comparison; one file each.
+
+All of them set the beliefs of a `Newton`, whose system they share. On small graphs of mixed arity, with weights in
+[.1, 1], all of them and Newton's method agree in every belief to 1e-8, and with a conic solver to 1e-7.
+"""
+
+from isinglass.inference.free_energy.solvers.blocks import blocks
+from isinglass.inference.free_energy.solvers.dual import dual
+from isinglass.inference.free_energy.solvers.lbfgs import lbfgs
+from isinglass.inference.free_energy.solvers.messages import messages
+from isinglass.inference.free_energy.solvers.primal import primal
+from isinglass.inference.free_energy.solvers.shared import Solver
+
+SOLVERS: dict[str, Solver] = {"primal": primal, "blocks": blocks, "dual": dual, "lbfgs": lbfgs, "messages": messages}
+
+__all__ = ["SOLVERS", "Solver"]

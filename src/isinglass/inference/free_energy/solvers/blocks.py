@@ -1,34 +1,33 @@
-"""The block form of the primal algorithm: beliefs of a region at a time, all others held (Domke 2009, algorithm 2).
+"""The block form of the primal algorithm: beliefs of a region at a time, all others fixed (Domke 2009, algorithm 2).
 
 A block k has the beliefs of a connected set of variables and those of every link with one of them. Its step minimises
 
     g'd + d'Hd / 2,    H = 2 w / b,    subject to    A_k (b_k + d) = d_k - A_-k b_-k,
 
-that is, links at the rim keep their marginals on variables outside. As in algorithm 1 of the same author ("primal" of
-`convex_solvers`), from consistent beliefs that is half a Newton step, and beliefs that come out negative are set to
+that is, links at the boundary keep their marginals on variables outside. As in algorithm 1 of the same author
+(`solvers.primal`), from consistent beliefs that is half a Newton step, and beliefs that come out negative are set to
 (10 c)^-2. One iteration visits every block once.
 
-Nothing is lost by holding the rest: every variable is in a block with all of its links, and on a link the multipliers
-of two blocks can differ by a constant only, so that beliefs that no block moves are the minimum. How fast that is
-depends on the overlap. The thesis has blocks of 55 x 55 pixels with an overlap of 5: here blocks are runs of 3025
-variables in an order of small bandwidth, widened by the variables that 5 links reach. What is saved is memory: no
-system is larger than that of a block, until the KKT residual is looked at in the end.
+Nothing is lost by fixing the rest: every variable is in a block with all of its links, and on a link the multipliers of
+two blocks can differ by a constant only, so that beliefs that no block moves are the minimum. How fast that is depends
+on the overlap. The thesis has blocks of 55 x 55 pixels with an overlap of 5: here blocks are runs of 3025 variables in
+an order of small bandwidth, widened by the variables that 5 links reach. What is saved is memory: no system is larger
+than that of a block, until the KKT residual is looked at in the end.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
-from scipy.sparse import coo_array
+from scipy.sparse import coo_array, csr_array
 from scipy.sparse.csgraph import reverse_cuthill_mckee
 
 from isinglass.inference.free_energy.layout import Structure, lay_out
-from isinglass.inference.free_energy.linear.system import ranges
 from isinglass.inference.free_energy.newton import Newton
 from isinglass.inference.free_energy.problem import Problem, Shape
-from isinglass.inference.free_energy.solvers.others import kept_positive, require_positive
+from isinglass.inference.free_energy.solvers.shared import kept_positive, require_positive
+from isinglass.segments import ranges
 from isinglass.typing import Array, IntArray, Mask
 
 SIZE, OVERLAP = 55 * 55, 5
@@ -57,7 +56,7 @@ def blocks(newton: Newton, tol: float, max_iter: int, size: int = SIZE, overlap:
 
 
 class _Part(Newton):
-    """A block as a problem of its own; it takes its beliefs from a larger one, and holds the variables at its rim."""
+    """A block as a problem of its own: beliefs come from a larger one, and variables at the boundary are fixed."""
 
     @classmethod
     def of(cls, problem: Problem, component: int, inside: IntArray) -> _Part:
@@ -74,18 +73,21 @@ class _Part(Newton):
         return part
 
     def hold(self, component: int, held: Mask) -> None:
-        """Say of which component it is part, and which variables do not move."""
+        """Set the component that it is part of, and the variables that do not move."""
         blocks, pattern = self.problem.shape.blocks, self.problem.shape.layout.patterns[0]
         self.component, self.held, fixed = component, held, np.repeat(held, blocks.cards - 1)
         self.fixed = np.flatnonzero(fixed)
         one, two = pattern.unknowns()
-        self.off, self.own = np.flatnonzero((fixed[one] | fixed[two]) & (one >= 0)), pattern.diagonal[fixed]
+        self.off_diagonal, self.diagonal = (
+            np.flatnonzero((fixed[one] | fixed[two]) & (one >= 0)),
+            pattern.diagonal[fixed],
+        )
 
     def assemble(self, members: IntArray) -> None:
         """Put rows and columns of the unit matrix in the place of those of held variables."""
         super().assemble(members)
-        self.values[self.off] = 0
-        self.values[self.own] = 1
+        self.values[self.off_diagonal] = 0
+        self.values[self.diagonal] = 1
 
     def right_sides(self, members: IntArray, feasible: bool) -> None:
         """Ask for steps of zero of held variables."""
@@ -143,13 +145,13 @@ def _parts(problem: Problem, size: int, overlap: int) -> Iterator[_Part]:
     order = np.asarray(reverse_cuthill_mckee(near, symmetric_mode=True), np.int64)
     order = order[np.argsort(component[order], kind="stable")]
     for c in range(problem.n_components):
-        own = order[blocks.first_variable[c] : blocks.first_variable[c + 1]]
-        runs = np.array_split(own, -(-len(own) // size)) if len(own) else []
+        variables = order[blocks.first_variable[c] : blocks.first_variable[c + 1]]
+        runs = np.array_split(variables, -(-len(variables) // size)) if len(variables) else []
         for run in runs:
             yield _Part.of(problem, c, _reached(near, run, overlap) if len(runs) > 1 else np.sort(run))
 
 
-def _reached(near: Any, run: IntArray, links: int) -> IntArray:
+def _reached(near: csr_array, run: IntArray, links: int) -> IntArray:
     """Return the variables that at most so many links reach, sorted."""
     inside = np.zeros(near.shape[0], bool)
     inside[run] = True

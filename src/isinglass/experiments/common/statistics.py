@@ -18,8 +18,8 @@ def mean_and_error(values: Sequence[float]) -> tuple[float, float | None]:
     >>> mean_and_error([1.0, 3.0])
     (2.0, 1.0)
     """
-    spread = None if len(values) < 2 else float(np.std(values, ddof=1)) / math.sqrt(len(values))
-    return float(np.mean(values)), spread
+    standard_error = None if len(values) < 2 else float(np.std(values, ddof=1)) / math.sqrt(len(values))
+    return float(np.mean(values)), standard_error
 
 
 def p_value(one: FloatArray, two: FloatArray) -> float:

@@ -20,7 +20,6 @@ from __future__ import annotations
 import re
 import time
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -33,7 +32,7 @@ from isinglass.learning.optimizers import Lbfgs
 from isinglass.losses import BeliefLoss
 from isinglass.models import grid_model
 from isinglass.models.entropy import VARIABLES
-from isinglass.typing import Array, FloatArray
+from isinglass.typing import Array, FloatArray, JsonObject
 
 LOSSES = ("ucl", "ccl", "uquad", "cquad")
 START = " + start"
@@ -55,7 +54,7 @@ class Training:
     l2 : float
         Weight of the squared parameters against the sum of the losses of all images.
     grid : tuple of float
-        What l2 is chosen from, largest first, where that is asked for (`isinglass.experiments.selection`).
+        What l2 is chosen from, largest first, where that is asked for (`isinglass.experiments.common.selection`).
     max_iter : int
         Of L-BFGS.
     tol : float
@@ -69,6 +68,17 @@ class Training:
     tol: float = 1e-7
     most: int = 300
     grid: tuple[float, ...] = (100.0, 10.0, 1.0, 0.1, 0.01, 0.001)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What an experiment on digits runs."""
+
+    rows: tuple[str, ...]
+    noise: tuple[float, ...]
+    draws: int
+    images: int  # of each digit, for training and for testing
+    training: Training
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,7 +109,7 @@ class Fitted:
     iterations: int
     gradient: float
     converged: bool
-    entropy: dict[str, Any] | None = None
+    entropy: JsonObject | None = None
     from_picture: bool = False
 
 
@@ -191,7 +201,7 @@ def inference_of(name: str, training: Training) -> Algorithm:
     if is_convex(name):
         return CONVEX
     if "-" in name:
-        options: dict[str, Any] = {"schedule": "grid", "iterations": int(name.split("-")[1])}
+        options: JsonObject = {"schedule": "grid", "iterations": int(name.split("-")[1])}
     else:
         options = {"schedule": "flooding", "tol": training.tol, "max_iter": training.most, "damping": 0.0}
     return make_inference("trw" if name == "trw" else "bp", options)

@@ -13,7 +13,7 @@ import time
 from dataclasses import replace
 from typing import NamedTuple
 
-from isinglass.experiments.methods import Fitted, Training, error, predict, train
+from isinglass.experiments.common.methods import Fitted, Training, error, predict, train
 from isinglass.typing import Array, FloatArray
 
 HELD = 3  # one image of so many is held out
@@ -48,7 +48,7 @@ def select(name: str, X: FloatArray, Y: Array, training: Training, start: Select
     Parameters
     ----------
     name : str
-        One of `isinglass.experiments.methods.METHODS`.
+        One of `isinglass.experiments.common.methods.METHODS`.
     X, Y : arrays (images, height, width, 2) and (images, height, width)
     training : Training
         Its `l2` is one of its `grid`, in the end.

@@ -5,13 +5,27 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Protocol, TypeVar
 
+from isinglass.errors import InputError, no_convergence_warnings
 from isinglass.learning.training.choices import jobs_of
 from isinglass.registry import Registry, choose
+from isinglass.typing import Array
+
+T = TypeVar("T")
+E = TypeVar("E", bound="Fittable")
+Row = dict[str, object]  # of a table, ready for JSON
+Pictures = Mapping[str, Sequence[tuple[str, Array]]]
 
 Progress = Callable[[str, float], None]
 """Told what is being done, and the fraction that is done."""
+
+
+class Fittable(Protocol):
+    """An estimator."""
+
+    def fit(self, X: Any, Y: Any) -> object:
+        """Learn."""
 
 
 class Plot(NamedTuple):
@@ -47,8 +61,8 @@ class Report:
     columns: Sequence[str]
     rows: Sequence[Sequence[str]]
     notes: Sequence[str]
-    data: Mapping[str, Any] = field(repr=False)
-    pictures: Mapping[str, list[tuple[str, Any]]] = field(default_factory=dict, repr=False)
+    data: Mapping[str, object] = field(repr=False)
+    pictures: Pictures = field(default_factory=dict, repr=False)
     plots: Mapping[str, Plot] = field(default_factory=dict, repr=False)
 
 
@@ -71,12 +85,59 @@ class Experiment(ABC):
         """Run it, telling `progress` what is being done."""
 
 
-def shared(function: Callable[..., Any], work: Sequence[tuple[Any, ...]], n_jobs: int) -> Iterator[Any]:
-    """Yield the function of each tuple of arguments, in order, worked on by some processes.
+@dataclass(frozen=True)
+class DataExperiment(Experiment):
+    """An experiment on files, with the options that all of these have.
+
+    Parameters
+    ----------
+    quick : bool
+        Fewer examples and iterations.
+    data : str, optional
+        The folder of the data; else the one that ISINGLASS_DATA names.
+    n_jobs : int
+        Threads; values do not depend on them.
+    """
+
+    quick: bool = False
+    data: str | None = None
+    n_jobs: int = 2
+
+
+def tell(progress: Progress | None, stage: str, fraction: float) -> None:
+    """Report progress, if anyone listens."""
+    if progress is not None:
+        progress(stage, fraction)
+
+
+def fit_quietly(estimator: E, X: object, Y: object) -> E:
+    """Fit without convergence warnings: reports say what did not converge."""
+    with no_convergence_warnings():
+        estimator.fit(X, Y)
+    return estimator
+
+
+def chosen_rows(rows: Sequence[str] | None, known: Sequence[str], default: Sequence[str]) -> tuple[str, ...]:
+    """Return the rows of a table that were asked for, each once; refuse unknown ones, and none.
 
     Examples
     --------
-    >>> list(shared(pow, [(2, 3), (3, 2)], n_jobs=1))
+    >>> chosen_rows(["b", "b"], known=["a", "b"], default=["a"])
+    ('b',)
+    """
+    chosen = tuple(dict.fromkeys(default if rows is None else rows))
+    unknown = [repr(row) for row in chosen if row not in known]
+    if unknown or not chosen:
+        raise InputError("rows", f"some of {', '.join(known)}", ", ".join(unknown) or "none")
+    return chosen
+
+
+def parallel_map(function: Callable[..., T], work: Sequence[tuple[object, ...]], n_jobs: int) -> Iterator[T]:
+    """Yield the function's value for each tuple of arguments, in order, computed by some processes.
+
+    Examples
+    --------
+    >>> list(parallel_map(pow, [(2, 3), (3, 2)], n_jobs=1))
     [8, 9]
     """
     from sklearn.utils.parallel import Parallel, delayed
@@ -93,7 +154,7 @@ def register(cls: type[Experiment]) -> type[Experiment]:
     return EXPERIMENTS.register(cls.name)(cls)
 
 
-def make(name: str, **options: Any) -> Experiment:
+def make(name: str, **options: object) -> Experiment:
     """Return the experiment of a name with options.
 
     Examples

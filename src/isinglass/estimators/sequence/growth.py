@@ -1,7 +1,7 @@
 """Attributes and weights that later data add to a fitted chain (`partial_fit`).
 
 A new attribute gets the next number, before the constant one. Weights are listed by attribute and label, so that the
-old ones move to other places; the new ones begin at zero, in the parameters as in all that an optimiser keeps.
+old ones move to other places; the new ones begin at zero, in the parameters as in all that an optimizer keeps.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Growth:
         return new
 
     def state(self, old: State) -> State:
-        """Return the state of an optimiser with more parameters."""
+        """Return the state of an optimizer with more parameters."""
         changed: dict[str, Any] = {}
         for field in fields(old):
             value = getattr(old, field.name)

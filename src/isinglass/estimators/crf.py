@@ -1,87 +1,158 @@
-"""What all estimators share: from data to a model, to an objective, to parameters, to predictions.
+"""What conditional random fields on graphs share: from data to a model, to an objective, to predictions.
 
-They keep scikit-learn's contract: nothing is checked in ``__init__``; `fit` checks everything before any work; what is
-learned has a trailing underscore. Only orchestration is here: models, losses, gradient rules, optimisers and decoders
-are those of their own packages.
+Only orchestration is here: models, losses, gradient rules, optimizers and decoders are those of their own packages.
 """
 
 from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping
-from typing import Any, Self
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from isinglass import decoding
-from isinglass.errors import InputError, no_convergence_warnings, warn_of_convergence
-from isinglass.estimators import persistence as files
+from isinglass.errors import InputError, no_convergence_warnings
+from isinglass.estimators.estimator import Estimator
+from isinglass.estimators.graph_files import graph_contents, restore_graph
+from isinglass.estimators.parameters import (
+    Callback,
+    Checkpoint,
+    ClassWeight,
+    DecoderLike,
+    Edges,
+    Entropy,
+    GradientLike,
+    InferenceLike,
+    LossLike,
+    OptimizerLike,
+    StagesLike,
+)
+from isinglass.estimators.persistence import Saved
 from isinglass.estimators.predicting import predicted
 from isinglass.graph.layout import belief_entries
 from isinglass.inference import Result
-from isinglass.inference.free_energy.weights import EntropyTable
-from isinglass.io.files import PathLike
-from isinglass.learning.training.checks import class_weights, example_weights, refuse_spins, renamed, require_room
+from isinglass.learning.training.checks import (
+    class_weights,
+    example_weights,
+    refuse_spins,
+    renamed,
+    require_room,
+    share_right,
+    validation_pair,
+    variable_weights,
+)
 from isinglass.learning.training.choices import (
-    Choices,
+    GraphChoices,
     algorithm_of,
+    choices_of,
     entropy_of,
-    fits_entropy,
     jobs_of,
     predicting_of,
     threaded,
 )
-from isinglass.learning.training.loop import Epoch, warning_of
-from isinglass.learning.training.problem import Data, Problem, cut, sizes_of
-from isinglass.learning.training.stages import (
-    Known,
-    Trained,
-    check_starts,
-    checked_stages,
-    in_stage,
-    stages_of,
-    start_line,
-    start_loss,
-    train_stages,
-)
-from isinglass.models import EntropyModel, Model
-from isinglass.models.symmetry import require_symmetric
-from isinglass.runtime.sklearn_base import BaseEstimator, NotFittedError
+from isinglass.learning.training.problem import Data, GraphProblem, cut, sizes_of
+from isinglass.learning.training.stages import Trained, WarmStart, stages_of, start_of
+from isinglass.models import Model
 from isinglass.typing import Array, FloatArray, IntArray
 from isinglass.validation import whole_number
 
 # what the compiled data depend on
 _OF_DATA = ("bias", "edge_bias", "edges", "symmetric", "class_weight", "entropy", "inference")
+_LABELS = "labels count from 0; -1 is not observed"
 
 
-class CRF(BaseEstimator):  # type: ignore[misc]
-    """Base class of conditional random fields with node and edge parameters."""
+@dataclass(eq=False, repr=False)
+class CRF(Estimator):
+    """Base class of conditional random fields with node and edge parameters.
 
-    inference: Any
-    iterations: Any
-    own_parameters: Any
-    loss: Any
-    gradient: Any
-    optimizer: Any
-    stages: Any
-    l2: Any
-    edge_l2: Any
-    l1: Any
-    edge_l1: Any
-    bias: Any
-    entropy: Any
-    tol: Any
-    max_iter: Any
-    decoder: Any
-    n_states: Any
-    class_weight: Any
-    warm_start: Any
-    patience: Any
-    n_jobs: Any
-    checkpoint: Any
-    callback: Any
-    verbose: Any
+    Parameters
+    ----------
+    inference : str or Algorithm, default="bp"
+        The inference that will be run, in training and in prediction.
+    iterations : int, None or "auto", default="auto"
+        Of the inference: exactly so many; None: until its tolerance. "auto": until its tolerance, but at most 10 where
+        training goes back through them (an inference by name, a loss of beliefs, unrolled gradients), unless all graphs
+        are forests and it is exact. Belief propagation is exact on every example that is a forest. See `iterations_`.
+    own_parameters : bool, default=False
+        Give each of the `iterations` parameters of its own (Domke 2009, section 5.4): message passing, a loss of
+        beliefs and unrolled gradients only. With `warm_start`, from a fit with shared ones.
+    loss : str or Loss, default="ucl"
+        Some start from another, see `started_from_`.
+    gradient : str or GradientRule, default="unrolled"
+        How derivatives go back through the inference; a loss that needs none ("pseudo") does not use it.
+    stages : sequence of str or mapping, optional
+        Train in stages, each from the parameters of the one before. A stage is a mapping of the parameters that it
+        changes, such as ``{"loss": "cl", "max_iter": 3}``, or the name of a loss. Predictions are made as in the last.
+    l2, edge_l2 : float
+        Penalties of the squares of node and edge parameters (`edge_l2`: as `l2`, if not given).
+    l1, edge_l1 : float
+        Penalties of the absolute values, which make parameters zero (`edge_l1`: as `l1`, if not given). With one of
+        them, ``optimizer="lbfgs"`` is OWL-QN; an `OwlQn` object gets them in place of its own.
+    bias : bool, default=False
+        Append a constant feature.
+    entropy : str or mapping, optional
+        With ``inference="convex"``: the entropy weights. "A", "B", "C" or "bethe", see `EntropyWeights`; a mapping such
+        as ``{"variables": [0.1, 0.2], "factors": 1.0}``, of numbers, or one for each state and pair of states; or
+        "fit": they are parameters, too, with ``gradient="implicit"``. Fitting begins with the entropy of the stage
+        before, or else that of the inference (A); penalties are of logarithms relative to it.
+    decoder : str or Decoder, default="mpm"
+    n_states : int, optional
+        By default the largest label and one.
+    warm_start : bool
+        Begin a further `fit` with the parameters of the last; those that are new begin with zero.
+
+    Attributes
+    ----------
+    entropy_ : dict of str to array, or None
+        With ``inference="convex"``: the entropy weights, given or fitted, "variables" (states,) and "factors" (states,
+        states); None for "bethe".
+    iterations_ : int or None
+        The most iterations that inference has, given or chosen; None: it runs until its tolerance.
+    tape_ : "full", "sqrt" or None
+        How training goes back through inference. "sqrt", which needs less memory and one more forward pass for the same
+        derivatives, is chosen where a full tape might take more than 512 MiB; None: it need not.
+    started_from_ : str or None
+        The loss that was minimised first, as `loss` declares it (``facts.starts_from``): "ucl" for "suclass". In
+        `history_` that is stage 0. Not with `stages`, which say what comes first, nor after a warm start.
+    stage_ : int
+        Which of the `stages` the parameters are of: the last, unless training was interrupted.
+    n_states_, n_features_in_
+    """
+
+    version: ClassVar[int] = 3  # 1 had no stages, 2 no tuples, sets and infinities
+
+    inference: InferenceLike = "bp"
+    iterations: int | str | None = "auto"
+    own_parameters: bool = False
+    loss: LossLike = "ucl"
+    gradient: GradientLike = "unrolled"
+    schedule: str = field(init=False)  # the places of parameters that some subclasses have
+    optimizer: OptimizerLike = "lbfgs"
+    stages: StagesLike = None
+    l2: float = 1.0
+    edge_l2: float | None = None
+    l1: float = 0.0
+    edge_l1: float | None = None
+    edges: Edges = field(init=False)
+    bias: bool = False
+    edge_bias: bool = field(init=False)
+    symmetric: bool | Sequence[int] = field(init=False)
+    entropy: Entropy = None
+    decoder: DecoderLike = "mpm"
+    n_states: int | None = None
+    class_weight: ClassWeight = None
+    tol: float = 1e-4
+    max_iter: int = 200
+    warm_start: bool = False
+    patience: int = 5
+    n_jobs: int | None = None
+    checkpoint: Checkpoint = None
+    callback: Callback = None
+    verbose: bool = False
 
     @abstractmethod
     def _examples(self, X: Any) -> Any:
@@ -123,32 +194,16 @@ class CRF(BaseEstimator):  # type: ignore[misc]
         -------
         self
         """
-        warm = bool(self.warm_start) and hasattr(self, "theta_")
-        stages = stages_of(self, from_zero=not warm)
-        problems = self._problems(stages, X, Y, sample_weight, validation)
-        known = self._known(problems[0].data.model)
-        check_starts(stages, problems, known)
-        self.history_: list[Epoch] = []
-        self.started_from_ = None if warm else start_loss(self)
-        for stage in stages:
-            stage.history_ = self.history_
-        self._announce(problems)
-        with no_convergence_warnings():  # whether inference converged is in history_
-            trained = train_stages(stages, problems, known)
-        self._keep(stages[trained.stage], trained)
-        return self
+        return self._train(X, Y, sample_weight, validation)
 
-    def _announce(self, problems: list[Problem]) -> None:
-        """Keep, and print where the user wants to see progress, what was chosen in their place."""
+    def _announcements(self, problems: list[Any]) -> list[str]:
         last = problems[-1]
         self.iterations_, self.tape_ = last.chosen.iterations, last.tape()
         lines = [
-            (self.started_from_, start_line(last.chosen.loss)),
             (last.chosen.limited, f"inference: at most {self.iterations_} iterations; see the parameter iterations"),
             (self.tape_ == "sqrt", "inference: tape='sqrt', as a full one might take too much memory"),
         ]
-        if self.verbose:
-            print("".join(f"{line}\n" for said, line in lines if said), end="", flush=True)
+        return super()._announcements(problems) + [line for said, line in lines if said]
 
     def infer(self, X: Any) -> Result:
         """Return the inference on new examples, all of them in one result."""
@@ -169,77 +224,22 @@ class CRF(BaseEstimator):  # type: ignore[misc]
         self._require_fitted()
         labels = self._flat_labels(self._examples(X), Y)
         model, result = self._infer(X)
-        right = self._decoded(result) == labels
-        seen = (labels >= 0).astype(np.float64)
-        if sample_weight is not None:
-            sizes = sizes_of(model)
-            seen *= np.repeat(example_weights(sample_weight, len(sizes)), sizes)
-        if seen.sum() == 0:
-            raise InputError("Y", "at least one observed label", "none", "labels count from 0; -1 is not observed")
-        return float((right * seen).sum() / seen.sum())
-
-    def save(self, path: PathLike, notes: Mapping[str, Any] | None = None) -> None:
-        """Write the fitted estimator to a file, all or nothing.
-
-        The file holds arrays and JSON: nothing in it is run when it is read. `checkpoint` is not kept; a `callback`, or
-        another object that the library does not know by name, is refused.
-
-        Parameters
-        ----------
-        path : str or os.PathLike
-        notes : mapping, optional
-            JSON values that the file carries along; `isinglass.estimators.notes_of` reads them.
-        """
-        self._require_fitted()
-        files.save(self, path, notes)
-
-    @classmethod
-    def load(cls, path: PathLike) -> Self:
-        """Read an estimator that `save` wrote; safe for files of unknown origin.
-
-        Parameters
-        ----------
-        path : str or os.PathLike
-
-        Returns
-        -------
-        estimator
-            Fitted; its predictions are those of the one that was saved.
-
-        Raises
-        ------
-        FileFormatError
-            If the file is damaged, or holds something else.
-        """
-        return files.load(cls, path)  # type: ignore[no-any-return]
+        return share_right(self._decoded(result), labels, sizes_of(model), sample_weight, _LABELS)
 
     def _model(self, X: Any, n_states: int, like: Model | None = None) -> Model:
-        """Check examples and compile their model, with entropy weights where they are parameters."""
-        model = self._plain_model(X, n_states, like.plain if isinstance(like, EntropyModel) else like)
-        if not fits_entropy(self):
-            return model
-        first = algorithm_of(self).weights  # type: ignore[attr-defined]
-        return EntropyModel(model, first.variables, first.factors, symmetric=self._is_symmetric())
+        """Check examples and compile their model, with those parameters of inference that are learned."""
+        model = self._plain_model(X, n_states, None if like is None else like.without_inference())
+        return algorithm_of(self).learned(model)
 
-    def _is_symmetric(self) -> bool:
-        """Tell whether all tables of edges are symmetric in the two labels."""
-        given = getattr(self, "symmetric", False)
-        return isinstance(given, bool | np.bool_) and bool(given)
+    def _choices(self) -> GraphChoices:
+        return choices_of(self)
 
-    def _problems(self, stages: list[CRF], X: Any, Y: Any, sample_weight: Any, validation: Any) -> list[Problem]:
-        """Check everything, and compile the model of each stage; one that is the same in the next is used again."""
-        found: list[Problem] = []
-        before = self
-        for i, (stage, chosen) in enumerate(zip(stages, checked_stages(self, stages), strict=True)):
-            if found and all(getattr(stage, name, None) is getattr(before, name, None) for name in _OF_DATA):
-                found.append(found[-1].with_choices(chosen))
-            else:
-                with in_stage(self, i):
-                    found.append(stage._problem(chosen, X, Y, sample_weight, validation))
-            before = stage
-        return found
+    def _has_data_of(self, other: Self) -> bool:
+        return all(getattr(self, name, None) is getattr(other, name, None) for name in _OF_DATA)
 
-    def _problem(self, chosen: Choices, X: Any, Y: Any, sample_weight: Any = None, validation: Any = None) -> Problem:
+    def _problem(
+        self, chosen: GraphChoices, X: Any, Y: Any, sample_weight: Any = None, validation: Any = None
+    ) -> GraphProblem:
         """Check the data, and compile the model."""
         examples = self._examples(X)
         labels = self._flat_labels(examples, Y)
@@ -250,45 +250,30 @@ class CRF(BaseEstimator):  # type: ignore[misc]
         classes = None if self.class_weight is None else class_weights(self.class_weight, labels, n_states)
         data = self._data(examples, labels, n_states, sample, classes)
         beliefs = 0 if chosen.loss.facts.uses == "potentials" else belief_entries(data.model.graph) // len(examples)
-        require_room(n_states, data.model.size * chosen.own, beliefs, chosen.optimizer)
-        self._check_entropy(chosen, data.model)
+        require_room(n_states, data.model.size * chosen.per_iteration, beliefs, chosen.optimizer)
+        with renamed("weights", "entropy"):
+            chosen.algorithm.check(data.model.graph)
         held_out = None if validation is None else self._held_out(validation, data.model, n_states, classes)
-        return Problem(chosen.for_model(data.model), data, held_out)
-
-    def _check_entropy(self, chosen: Choices, model: Model) -> None:
-        """Check that entropy weights fit the model."""
-        weights = getattr(chosen.algorithm, "weights", None)
-        if isinstance(weights, EntropyTable):
-            with renamed("weights", "entropy"):
-                weights.on(model.graph)
-                if self._is_symmetric() and np.ndim(weights.factors) == 2:
-                    require_symmetric(np.asarray(weights.factors), "weights['factors']")
+        return GraphProblem(chosen.for_model(data.model), data, held_out)
 
     def _data(
         self, examples: Any, labels: IntArray, n_states: int, sample: FloatArray | None, classes: FloatArray | None
     ) -> Data:
         """Compile the model of all examples, and weigh each variable by its example and its label."""
         model = self._model(examples, n_states)
-        weights = None
-        if sample is not None or classes is not None:
-            weights = np.ones(len(labels)) if sample is None else np.repeat(sample, sizes_of(model))
-            weights = weights if classes is None else weights * classes[np.maximum(labels, 0)]
         return Data(
             model,
             labels,
-            weights,
+            variable_weights(labels, sizes_of(model), sample, classes),
             part=lambda rows, like: self._model(_rows(examples, rows), n_states, like),
             arrays=lambda: self._arrays(examples),
         )
 
     def _held_out(self, validation: Any, model: Model, n_states: int, classes: FloatArray | None) -> Data:
         """Check validation data, which must be like those of training."""
-        if not isinstance(validation, tuple | list) or len(validation) != 2:
-            got = f"{len(validation)} parts" if isinstance(validation, tuple | list) else type(validation).__name__
-            raise InputError("validation", "a tuple (X, Y)", got, "or leave it out")
-        with renamed("X", "validation[0]"), renamed("Y", "validation[1]"):
-            examples = self._examples(validation[0])
-            labels = self._flat_labels(examples, validation[1])
+        with validation_pair(validation) as (X, Y):
+            examples = self._examples(X)
+            labels = self._flat_labels(examples, Y)
             if not (labels >= 0).any() or labels.max() >= n_states:
                 expected = f"labels from 0 to {n_states - 1}, as for training, and -1"
                 raise InputError("Y", expected, f"labels up to {labels.max()}", "give n_states if there are more")
@@ -302,7 +287,7 @@ class CRF(BaseEstimator):  # type: ignore[misc]
         """Return the given number of states, or the largest label and one."""
         most = int(labels.max(initial=-1)) + 1
         if most == 0:
-            raise InputError("Y", "at least one observed label", "none", "labels count from 0; -1 is not observed")
+            raise InputError("Y", "at least one observed label", "none", _LABELS)
         if self.n_states is None:
             if most < 2:
                 raise InputError("Y", "at least two labels", "0 alone", "or give n_states")
@@ -313,41 +298,47 @@ class CRF(BaseEstimator):  # type: ignore[misc]
             raise InputError("Y", f"labels below n_states = {n_states}", got, remedy)
         return n_states
 
-    def _known(self, model: Model) -> Known:
-        """Return the parameters that training begins with, by name: none, or those of the last fit."""
-        if not (self.warm_start and hasattr(self, "theta_")):
-            return Known({})
+    def _warm_start(self, problem: GraphProblem) -> WarmStart:
+        """Return the parameters of the last fit by name."""
+        model = problem.data.model
         shapes = {name: array.shape for name, array in self.parameters_.items()} if hasattr(self, "parameters_") else {}
-        own = max(1, len(self.theta_) // max(1, model.size))
-        shapes = shapes or {name: (own, *shape) for name, shape in model.parameters.items()}  # set from outside
+        count = max(1, len(self.theta_) // max(1, model.size))
+        shapes = shapes or {name: (count, *shape) for name, shape in model.parameters.items()}  # set from outside
         if len(self.theta_) != sum(map(math.prod, shapes.values())):
             got = f"{len(self.theta_)} numbers for parameters {shapes}"
             raise InputError("warm_start", "the parameters of the last fit", got, "use warm_start=False")
-        return Known(cut(self.theta_, shapes), getattr(self, "entropy_", None))
+        return WarmStart(cut(self.theta_, shapes), getattr(self, "entropy_", None))
+
+    def _start(self, problem: GraphProblem, before: WarmStart | None, stage: int) -> FloatArray:
+        return start_of(problem, WarmStart({}) if before is None else before, stage)
+
+    def _learned(self, problem: GraphProblem, theta: FloatArray) -> WarmStart:
+        model = problem.data.model
+        named = self._named(model, theta)
+        return WarmStart(named, entropy_of(self, named, int(model.graph.cards[0])))
 
     def _shapes(self, model: Model) -> dict[str, tuple[int, ...]]:
         """Return the shapes of parameters, without iterations; those of the model where theta_ was set from outside."""
         if not hasattr(self, "parameters_"):
             return model.parameters
-        own = self.parameters_["node"].ndim - 2
-        return {name: array.shape[own:] for name, array in self.parameters_.items()}
+        axes = self.parameters_["node"].ndim - 2
+        return {name: array.shape[axes:] for name, array in self.parameters_.items()}
 
     def _keep(self, stage: CRF, trained: Trained) -> None:
-        """Set what is learned, and warn where training did not end by itself."""
-        model, found = trained.problem.data.model, trained.found
-        self.theta_: FloatArray = found.x
-        self.parameters_ = stage._named(model, found.x)
-        self.stage_, self.iterations_ = trained.stage, trained.problem.chosen.iterations
+        problem = trained.problem
+        assert isinstance(problem, GraphProblem)
+        model = problem.data.model
+        self.parameters_ = stage._named(model, self.theta_)
+        self.stage_, self.iterations_ = trained.stage, problem.chosen.iterations
         self.n_states_ = int(model.graph.cards[0])
         self.entropy_ = entropy_of(stage, self.parameters_, self.n_states_)
         self.n_features_in_ = model.parameters["node"][0] - bool(stage.bias)
-        self.n_iter_, self.converged_, self.objective_ = found.iterations, found.converged, found.value
-        self.message_ = found.message
-        where = "training" if self.stages is None else f"stage {trained.stage} of training"
-        if self.started_from_ is not None and trained.stage == 0:
-            where = f"the start of training, with loss {self.started_from_!r},"
-        if (text := warning_of(found, where)) is not None:
-            warn_of_convergence(text, stacklevel=3)
+
+    def _contents(self) -> tuple[dict[str, Any], Mapping[str, ArrayLike]]:
+        return graph_contents(self), {}
+
+    def _restore(self, saved: Saved) -> None:
+        restore_graph(self, saved)
 
     def _named(self, model: Model, theta: FloatArray) -> dict[str, FloatArray]:
         """Return the named parameters; where each iteration has its own, that is their first axis."""
@@ -355,10 +346,6 @@ class CRF(BaseEstimator):  # type: ignore[misc]
         if not self.own_parameters:
             return vectors[0]
         return {name: np.stack([vector[name] for vector in vectors]) for name in model.parameters}
-
-    def _require_fitted(self) -> None:
-        if not hasattr(self, "theta_"):
-            raise NotFittedError(f"this {type(self).__name__} is not fitted yet; call fit first")
 
     def _stage(self) -> CRF:
         """Return the estimator of the stage that the parameters are of: the last, unless training was interrupted."""
@@ -377,7 +364,7 @@ class CRF(BaseEstimator):  # type: ignore[misc]
         stage._require_same(model)
         chosen = predicting_of(stage, getattr(self, "iterations_", None))
         algorithm, vectors = threaded(chosen, stage.n_jobs), self.theta_.reshape(-1, model.size)
-        if len(vectors) > 1 and getattr(algorithm, "iterations", None) != len(vectors):
+        if len(vectors) > 1 and algorithm.iterations != len(vectors):
             expected = f"{len(vectors)}, as many as have parameters"
             raise InputError("iterations", expected, f"{stage.iterations}", "fit anew to change it")
         with no_convergence_warnings():

@@ -1,0 +1,223 @@
+"""What every estimator is: parameters, a training that all share, and safe files.
+
+They keep scikit-learn's contract: nothing is checked in ``__init__``; `fit` checks everything before any work; what is
+learned has a trailing underscore. A subclass is a dataclass of its parameters that says what is minimised:
+
+    choices  ->  problem (data, as a function of the parameters)  ->  training in stages  ->  what is learned
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from isinglass.errors import InputError, no_convergence_warnings, warn_of_convergence
+from isinglass.estimators import persistence
+from isinglass.estimators.parameters import Callback, Checkpoint, ClassWeight, OptimizerLike, StagesLike
+from isinglass.io.files import PathLike
+from isinglass.learning.optimizers.base import OptimResult
+from isinglass.learning.training.choices import Choices
+from isinglass.learning.training.history import Epoch
+from isinglass.learning.training.loop import warning_of
+from isinglass.learning.training.problem import TrainingProblem
+from isinglass.learning.training.stages import (
+    Trained,
+    check_starts,
+    checked_stages,
+    problems_of,
+    stages_of,
+    start_line,
+    start_loss,
+    train_stages,
+)
+from isinglass.runtime.sklearn_base import BaseEstimator, NotFittedError
+from isinglass.typing import FloatArray
+
+
+class Estimator(BaseEstimator):  # type: ignore[misc]
+    """Base class of estimators.
+
+    Parameters
+    ----------
+    loss : str or Loss
+        Some start from another, see `started_from_`.
+    optimizer : str or Optimizer, default="lbfgs"
+    class_weight : "balanced", dict or array, optional
+    tol, max_iter
+        Of an optimizer that is given by name (`max_iter`: epochs, for those that go through minibatches).
+    warm_start : bool
+        Begin a further `fit` with the parameters of the last.
+    patience : int, default=5
+        With validation data: after how many looks at them (one an iteration or epoch) without a lower loss training
+        ends.
+    n_jobs : int, optional
+        Threads; -1: one for each processor. Results have the same bits for any number.
+    checkpoint : str or os.PathLike, optional
+        A file that training keeps its state in, after each iteration. If it is there, training goes on from it, bit for
+        bit as if nothing had happened; a file of other data or choices is refused. Further stages have files of their
+        own: ``run.npz``, ``run.stage1.npz``, ...
+    callback : callable, optional
+        Called with the progress of each iteration; training ends if it returns True.
+    verbose : bool
+        Print each iteration: objective, gradient norm, iterations of inference and the share that converged.
+
+    Attributes
+    ----------
+    theta_ : array
+        All parameters in one vector.
+    history_ : list of Epoch
+    n_iter_, converged_, objective_, message_
+        Of the last stage of training: its iterations, whether a tolerance was reached, the objective, and why it ended.
+    """
+
+    schema: ClassVar[str]  # the name in files
+    version: ClassVar[int] = 1  # of the files
+    _as_arrays: ClassVar[tuple[str, ...]] = ()  # parameters that `_contents` writes
+    _remedy: ClassVar[str] = "raise max_iter or tol"
+
+    # parameters that a subclass need not have
+    callback: Callback = None
+    checkpoint: Checkpoint = None
+    class_weight: ClassWeight = None
+    l2: float = 0.0
+    max_iter: int = 200
+    n_jobs: int | None = None
+    optimizer: OptimizerLike = "lbfgs"
+    patience: int = 5
+    stages: StagesLike = None
+    tol: float = 1e-4
+    verbose: bool = False
+    warm_start: bool = False
+
+    theta_: FloatArray
+    history_: list[Epoch]
+    started_from_: str | None = None
+
+    def _choices(self) -> Choices:
+        """Check every parameter, and return what they stand for; `training_choices` does most of it."""
+        raise NotImplementedError
+
+    def _problem(self, chosen: Any, *data: Any) -> TrainingProblem:
+        """Check the arguments of `fit`, and make them a function of the parameters."""
+        raise NotImplementedError
+
+    def _keep(self, stage: Any, trained: Trained) -> None:
+        """Set what was learned, beside `theta_`; `stage` is the estimator of the stage that training ended in."""
+
+    def _contents(self) -> tuple[dict[str, Any], Mapping[str, ArrayLike]]:
+        """Return what a file holds beside parameters, `theta_` and the history: metadata (JSON) and arrays."""
+        return {}, {}
+
+    def _restore(self, saved: persistence.Saved) -> None:
+        """Set what was learned from a file; `theta_` and the history are there already."""
+
+    @classmethod
+    def _from_arrays(cls, saved: persistence.Saved) -> dict[str, Any]:
+        """Return the parameters `_as_arrays` from a file."""
+        return {}
+
+    def _check(self) -> None:
+        """Check every parameter."""
+        checked_stages(self)
+
+    def _has_data_of(self, other: Self) -> bool:
+        """Tell whether a stage has the same problem, but for its choices, as the one before it."""
+        return True
+
+    def _warm_start(self, problem: Any) -> Any:
+        """Return what a warm start begins with, in the form of `_learned`."""
+        return self.theta_
+
+    def _start(self, problem: Any, before: Any, stage: int) -> FloatArray:
+        """Return where training begins: with what was learned before, or, where that is None, at zero."""
+        if before is None:
+            return np.zeros(problem.size)
+        if len(before) != problem.size:
+            got = f"{problem.size} parameters after {len(before)}"
+            raise InputError("warm_start", "the same parameters as in the last fit", got, "use warm_start=False")
+        return np.array(before)
+
+    def _learned(self, problem: Any, theta: FloatArray) -> Any:
+        """Return what the next stage begins with."""
+        return theta
+
+    def _train(self, *data: Any) -> Self:
+        """Learn the parameters from the arguments of `fit`, which calls this, in one stage or in several."""
+        warm = bool(self.warm_start) and hasattr(self, "theta_")
+        stages = stages_of(self, from_zero=not warm)
+        problems = problems_of(self, stages, *data)
+        before = self._warm_start(problems[0]) if warm else None
+        check_starts(stages, problems, before)
+        self.history_ = []
+        self.started_from_ = None if warm else start_loss(self)
+        for stage in stages:
+            stage.history_ = self.history_
+        for line in self._announcements(problems):
+            if self.verbose:
+                print(line, flush=True)
+        with no_convergence_warnings():  # whether inference converged is in history_
+            trained = train_stages(stages, problems, before)
+        self._set_result(trained.found)
+        self._keep(stages[trained.stage], trained)
+        if (text := warning_of(trained.found, self._where(trained.stage), self._remedy)) is not None:
+            warn_of_convergence(text, stacklevel=3)
+        return self
+
+    def _set_result(self, found: OptimResult) -> None:
+        """Set what every training finds."""
+        self.theta_ = found.x
+        self.n_iter_, self.converged_, self.objective_ = found.iterations, found.converged, found.value
+        self.message_ = found.message
+
+    def _announcements(self, problems: list[Any]) -> list[str]:
+        """Return what `verbose` says before training: what was chosen in the user's place."""
+        return [] if self.started_from_ is None else [start_line(problems[-1].chosen.loss)]
+
+    def _where(self, stage: int) -> str:
+        """Say in which stage training ended."""
+        if self.started_from_ is not None and stage == 0:
+            return f"the start of training, with loss {self.started_from_!r},"
+        return "training" if self.stages is None else f"stage {stage} of training"
+
+    def save(self, path: PathLike, notes: Mapping[str, Any] | None = None) -> None:
+        """Write the fitted estimator to a file, all or nothing.
+
+        The file holds arrays and JSON: nothing in it is run when it is read. `checkpoint` is not kept; a `callback`, or
+        another object that the library does not know by name, is refused, as are labels other than strings, numbers,
+        Booleans and tuples of those.
+
+        Parameters
+        ----------
+        path : str or os.PathLike
+        notes : mapping, optional
+            JSON values that the file carries along; `isinglass.estimators.notes_of` reads them.
+        """
+        self._require_fitted()
+        persistence.save(self, path, notes)
+
+    @classmethod
+    def load(cls, path: PathLike) -> Self:
+        """Read an estimator that `save` wrote; safe for files of unknown origin.
+
+        Parameters
+        ----------
+        path : str or os.PathLike
+
+        Returns
+        -------
+        estimator
+            Fitted; its predictions are those of the one that was saved.
+
+        Raises
+        ------
+        FileFormatError
+            If the file is damaged, or holds something else.
+        """
+        return persistence.load_as(cls, path)  # type: ignore[no-any-return]
+
+    def _require_fitted(self) -> None:
+        if not hasattr(self, "theta_"):
+            raise NotFittedError(f"this {type(self).__name__} is not fitted yet; call fit first")

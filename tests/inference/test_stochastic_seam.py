@@ -1,0 +1,329 @@
+"""The seam for stochastic algorithms is open: a Gibbs sampler, written here alone, works like one of the library."""
+
+import inspect
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+import pytest
+
+import isinglass as ig
+from isinglass.cli.main import main
+from isinglass.graph.layout import belief_entries, first_beliefs, first_states
+from isinglass.inference.algorithm import ALGORITHMS, Algorithm, Cost, Facts, register
+from isinglass.inference.result import FactorBeliefs, Info, Result, VariableBeliefs
+from isinglass.inference.streams import fingerprints, streams
+from isinglass.testing import InferenceSuite, monte_carlo
+
+GUIDE = (Path(__file__).parents[2] / "docs" / "guides" / "algorithm.md").read_text()
+
+
+@dataclass(frozen=True)
+class Gibbs(Algorithm):
+    """Gibbs sampling: each variable in turn is drawn given all others, in several independent chains."""
+
+    sweeps: int = 200
+    chains: int = 32
+    random_state: int | np.random.Generator | None = None
+
+    name: ClassVar[str] = "gibbs-sketch"
+    facts: ClassVar[Facts] = Facts(
+        "Gibbs sampling, a sketch", exact="never", bound=None, samples=True, stochastic=True, log_z=False
+    )
+
+    def cost(self, potentials):
+        return Cost(8.0 * self.chains * potentials.graph.n_variables, potentials.graph.n_factors, "a few arrays")
+
+    def run(self, potentials, progress=None, tape=False, init=None):
+        graph, start, place = potentials.graph, first_states(potentials.graph), first_beliefs(potentials.graph)
+        sums = np.zeros((self.chains, start[-1] + belief_entries(graph)))  # of variables, then of factors
+        for t, x in enumerate(self.states(potentials, self.chains, self.random_state)):
+            if t >= self.sweeps // 4:  # after the burn-in
+                for i in range(graph.n_variables):
+                    sums[np.arange(self.chains), start[i] + x[:, i]] += 1
+                for a, scope in enumerate(graph.scopes):
+                    entry = np.ravel_multi_index((*x[:, scope].T, 0), (*graph.cards[list(scope)], 1))
+                    sums[np.arange(self.chains), start[-1] + place[a] + entry] += 1
+        means = sums / (self.sweeps - self.sweeps // 4)
+        b, errors = means.mean(axis=0), means.std(axis=0, ddof=1) / np.sqrt(self.chains)
+        soft = all((tables > -np.inf).all() for tables in potentials.groups)  # else chains may not reach every state
+        details = {"stderr_variables": errors[: start[-1]], "stderr_factors": errors[start[-1] :]}
+        return Result(
+            potentials,
+            np.full(graph.n_components, np.nan),
+            VariableBeliefs(graph, b[: start[-1]]),
+            FactorBeliefs(graph, b[start[-1] :]),
+            Info(self.name, soft, self.sweeps, errors.max(initial=0.0), None, 0.0, details=details),
+        )
+
+    def sample(self, potentials, n, rng):
+        return [x.copy() for x in self.states(potentials, n, rng)][-1]  # of each chain the last state
+
+    def remedy(self, info):
+        return "soften the hard zeros"
+
+    def states(self, potentials, chains, random_state):
+        """Yield the states (chains, variables) after each sweep."""
+        graph, random = potentials.graph, streams(potentials, random_state)
+        touching = [[] for _ in graph.cards]
+        for scope, table in zip(graph.scopes, potentials.log_tables, strict=True):
+            for slot, i in enumerate(scope):
+                touching[i].append(([*scope[:slot], *scope[slot + 1 :]], np.moveaxis(table, slot, -1)))
+        x = np.tile(ig.map_assignment(potentials, "brute").states, (chains, 1))
+        for _ in range(self.sweeps):
+            for i in sorted(set(range(graph.n_variables)) - set(potentials.evidence)):
+                log_p = sum((table[tuple(x[:, others].T)] for others, table in touching[i]), np.zeros((chains, 1)))
+                p = np.exp(log_p - log_p.max(axis=1, keepdims=True)) * np.ones(graph.cards[i])
+                u = random[graph.variable_component[i]].random((chains, 1)) * p.sum(axis=1, keepdims=True)
+                x[:, i] = (p.cumsum(axis=1) <= u).sum(axis=1)
+            yield x
+
+
+@pytest.fixture(autouse=True, scope="module")
+def registered():
+    """Register the sampler for the tests of this file."""
+    register(Gibbs)
+    yield
+    ALGORITHMS._entries.pop(Gibbs.name)
+
+
+class TestGibbs(InferenceSuite):
+    """The whole conformance suite, with its statistical checks."""
+
+    def algorithm(self):
+        return Gibbs(sweeps=60, chains=24)
+
+    def accepts(self, potentials):
+        return True
+
+
+def grids(n=3):
+    rng = np.random.default_rng(1)
+    return [ig.testing.random_potentials(ig.grid_graph(2, 2, 2 + k % 2), rng, 0.5) for k in range(n)]
+
+
+def test_infer_by_name():
+    p = grids()[0]
+    result = ig.infer(p, "gibbs-sketch", random_state=0, sweeps=400, evidence={0: 1})
+    truth = ig.infer(p, "brute", evidence={0: 1})
+    assert result.info.converged
+    assert result.info.details["stderr_variables"].shape == result.variables.flat.shape
+    np.testing.assert_allclose(result.variables.flat, truth.variables.flat, atol=6 * result.info.residual)
+    assert repr(result).startswith("Result: log_z = nan, Info(algorithm='gibbs-sketch'")
+    again = ig.infer(p, Gibbs(sweeps=400, random_state=0), evidence={0: 1})
+    np.testing.assert_array_equal(again.variables.flat, result.variables.flat)
+
+
+def test_the_stream_belongs_to_the_example():
+    a, b, c = grids()
+    alone = ig.infer(b, "gibbs-sketch", random_state=3)
+    for batch in ([b, a, c], [a, b], [c, c, a, b]):
+        together = ig.infer(ig.potentials_union(batch), "gibbs-sketch", random_state=3)
+        first = sum(p.graph.n_variables for p in batch[: batch.index(b)])
+        for i in range(b.graph.n_variables):
+            np.testing.assert_array_equal(together.variable(first + i), alone.variable(i))
+
+
+def test_equal_examples_draw_equal_numbers_unless_they_are_to_differ():
+    a, b, _ = grids()
+    batch = ig.potentials_union([a, b, a])
+    first, other, second = (stream.random(4).tolist() for stream in streams(batch, 0))
+    assert first == second != other
+    first_again, _, distinct = (stream.random(4).tolist() for stream in streams(batch, 0, distinct=True))
+    assert first == first_again != distinct
+
+
+def test_what_the_identity_of_an_example_is():
+    graph = ig.FactorGraph([2, 2, 2], [(0, 1), (1, 2), (2,)])
+    table = np.arange(4.0).reshape(2, 2)
+    p = ig.Potentials(graph, [table, table, [0.0, 1.0]])
+    tied = ig.Potentials.from_groups(graph, [table[None], [[-0.0, 1.0]]])
+    (mine,) = fingerprints(p)
+    assert fingerprints(tied) == [mine]
+    split = ig.FactorGraph.from_groups([2, 2, 2], [[[0, 1]], [[1, 2]], [[2]]])
+    parts = ig.Potentials.from_groups(split, [table[None], table[None], [[0.0, 1.0]]])
+    assert fingerprints(parts) == [mine]
+    changed = [
+        p.with_evidence({0: 0}),
+        p.with_evidence({0: 1}),
+        p.with_evidence({1: 0}),
+        ig.Potentials(graph, [table, table, [0.0, 1.0 + 1e-15]]),
+        ig.Potentials(graph, [table, table.T, [0.0, 1.0]]),
+        ig.Potentials(ig.FactorGraph([2, 2, 2], [(0, 1), (2, 1), (2,)]), [table, table, [0.0, 1.0]]),
+        ig.Potentials(ig.FactorGraph([2, 2, 2, 1], [(0, 1), (1, 2), (2,)]), [table, table, [0.0, 1.0]]),
+    ]
+    assert len({mine, *(digest for q in changed for digest in fingerprints(q))}) == 1 + len(changed)
+    together = fingerprints(ig.potentials_union([*changed, p, *changed]))
+    assert together == [digest for q in [*changed, p, *changed] for digest in fingerprints(q)]
+
+
+def test_a_generator_gives_new_streams_each_time():
+    p, rng = grids()[0], np.random.default_rng(5)
+    one, two = (ig.infer(p, "gibbs-sketch", random_state=rng).variables.flat for _ in range(2))
+    again = ig.infer(p, "gibbs-sketch", random_state=np.random.default_rng(5)).variables.flat
+    assert (one != two).any()
+    np.testing.assert_array_equal(one, again)
+
+
+def test_samples():
+    p = grids()[0]
+    draws = ig.sample(p, 7, "gibbs-sketch", sweeps=20, random_state=1)
+    assert draws.shape == (7, 4)
+    np.testing.assert_array_equal(draws, ig.sample(p, 7, Gibbs(sweeps=20, random_state=1)))
+    np.testing.assert_array_equal(draws, ig.sample(p, 7, Gibbs(sweeps=20, random_state=2), random_state=1))
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (ig.map_assignment, "algorithm: expected one that maximises, got 'gibbs-sketch'; use 'brute' or "),
+        (lambda p, a: ig.n_best(p, 2, a), "algorithm: expected one that maximises, got 'gibbs-sketch'"),
+        (lambda p, a: ig.sample(p, 2, "mf"), "one that samples, got 'mf'; use .*'exact' or 'gibbs-sketch'"),
+        (lambda p, a: ig.infer(p, a, random_state=0).joint([0, 1]), "joint beliefs, got gibbs-sketch; use "),
+        (lambda p, a: ig.infer(p, a, random_state=-1), "random_state: expected a whole number"),
+        (lambda p, a: ig.infer(p, a, random_state=0, tape=True).backward(1.0), "tape: expected True"),
+        (ig.perturbation, "got 'gibbs-sketch'"),
+    ],
+)
+def test_what_it_cannot_do_is_refused_with_names_from_the_registry(call, message):
+    with pytest.raises(ig.InputError, match=message):
+        call(grids()[0], "gibbs-sketch")
+
+
+def test_training_refuses_it_before_any_work():
+    crf = ig.GraphCRF(inference="gibbs-sketch")
+    with pytest.raises(ig.InputError, match="'gibbs-sketch' are estimates by sampling, which have no derivative"):
+        crf.fit([(np.zeros((2, 1)), [(0, 1)])], [[0, 1]])
+
+
+def test_the_remedy_is_that_of_the_algorithm():
+    hard = ig.Potentials(ig.FactorGraph([2, 2], [(0, 1)]), [np.where(np.eye(2) > 0, 0.0, -np.inf)])
+    with pytest.warns(ig.ConvergenceWarning, match="after 200 iterations with a standard error .*; soften the hard"):
+        ig.infer(hard, "gibbs-sketch", random_state=0)
+    with pytest.warns(ig.ConvergenceWarning, match="raise max_iter$"):
+        ig.infer(grids()[0], "mf", max_iter=1)
+
+
+def test_a_stochastic_algorithm_needs_a_seed():
+    with pytest.raises(ig.InputError, match="an option random_state of a stochastic algorithm"):
+
+        @register
+        @dataclass(frozen=True)
+        class Unseeded(Algorithm):
+            name: ClassVar[str] = "unseeded"
+            facts: ClassVar[Facts] = Facts("no seed", exact="never", bound=None, stochastic=True)
+
+    assert "unseeded" not in ALGORITHMS
+
+
+def test_the_command_line(tmp_path, capsys):
+    ig.write_uai(grids()[0], tmp_path / "m.uai")
+    argv = ["infer", str(tmp_path / "m.uai"), "--algorithm", "gibbs-sketch", "--random-state", "0"]
+    assert main([*argv, "--json"]) == 0
+    captured = capsys.readouterr()
+    found = json.loads(captured.out, parse_constant=pytest.fail)
+    assert found["log_z"] is None
+    assert found["details"]["stderr_variables"][0] > 0
+    assert "gibbs-sketch: converged after 200 iterations, standard error 0.0" in captured.err
+    assert main([*argv, "--task", "MAR"]) == 0
+    assert capsys.readouterr().out.startswith("MAR")
+    assert main([*argv, "--task", "PR"]) == 2
+    assert "one that finds log Z, for --task PR" in capsys.readouterr().err
+    assert main(["algorithms"]) == 0
+    assert "Gibbs sampling, a sketch" in capsys.readouterr().out
+
+
+def wrong(**changes):
+    """Return the suite of a sampler with a mistake in it."""
+
+    class Wrong(TestGibbs):
+        def algorithm(self):
+            return type("Wrong", (Gibbs,), {"name": "wrong", **changes})(sweeps=60, chains=24)
+
+    return Wrong()
+
+
+def tempered(self, potentials, chains, random_state):
+    flatter = ig.Potentials(potentials.graph, [0.7 * t for t in potentials.log_tables], potentials.evidence)
+    return Gibbs.states(self, flatter, chains, random_state)
+
+
+def scaled(factor):
+    def run(self, potentials, *arguments):
+        result = Gibbs.run(self, potentials, *arguments)
+        for errors in result.info.details.values():
+            errors *= factor
+        return result
+
+    return run
+
+
+def by_place(self, potentials, chains, random_state):
+    """Take the random numbers of all examples from one stream."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(globals(), "streams", lambda p, seed: [np.random.default_rng(seed)] * p.graph.n_components)
+        yield from Gibbs.states(self, potentials, chains, random_state)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"states": tempered}, "standard errors from .* a correct algorithm stays within"),
+        ({"run": scaled(0.3)}, "reported standard errors are too small"),
+        ({"run": scaled(10.0)}, "reported standard errors are too large"),
+        ({"run": lambda self, p, *a: Gibbs(self.sweeps, self.chains, 0).run(p)}, "random_state changes nothing"),
+    ],
+)
+def test_the_suite_finds_mistakes_in_estimates(changes, message):
+    with pytest.raises(AssertionError, match=message):
+        wrong(**changes).test_estimates()
+
+
+def test_the_suite_finds_mistakes_in_samples_and_streams():
+    with pytest.raises(AssertionError, match="samples, number"):
+        wrong(states=tempered).test_sample_frequencies()
+    for check in ("test_batch_independence", "test_sample_streams"):
+        with pytest.raises(AssertionError, match="not equal"):
+            getattr(wrong(states=by_place), check)()
+
+
+def test_estimates_without_reported_errors():
+    """The spread of the replicates takes their place."""
+    values = np.random.default_rng(0).normal(0.5, 0.1, (monte_carlo.REPLICATES, 5))
+    monte_carlo.Estimates(values, None, np.full(5, 0.5)).check("right")
+    with pytest.raises(AssertionError, match="number 3: the mean estimate"):
+        monte_carlo.Estimates(values, None, np.where(np.arange(5) == 3, 0.8, 0.5)).check("wrong")
+
+
+def test_the_error_probability_of_a_check_is_what_it_says(monkeypatch):
+    """At 5 %, right estimates are refused in about 5 % of all checks, or less (Bonferroni)."""
+    monkeypatch.setattr(monte_carlo, "ERROR_PROBABILITY", 0.05)
+    rng, refused = np.random.default_rng(0), np.zeros(2)
+    for _ in range(400):
+        values = rng.normal(0.0, 1.0, (monte_carlo.REPLICATES, 3))
+        for k, errors in enumerate((None, np.ones_like(values))):
+            try:
+                monte_carlo.Estimates(values, errors, np.zeros(3)).check("right")
+            except AssertionError:
+                refused[k] += 1
+    assert (refused / 400 < 0.1).all()
+    assert (refused / 400 > 0.02).all()
+
+
+def test_the_guide():
+    """The sampler of the guide is the one above; the other code of the guide runs."""
+    blocks = [text.split("```")[0] for text in GUIDE.split("```python")[1:]]
+    assert inspect.getsource(Gibbs) in blocks[2]
+    names = {}
+    try:
+        for block in (blocks[0], blocks[2].replace("gibbs-sketch", "gibbs-guide")):
+            exec(block, names)
+        p = grids()[0]
+        assert ig.infer(p, "uniform").variable(0).tolist() == [0.5, 0.5]
+        mine, theirs = (ig.infer(p, name, random_state=0).variables.flat for name in ("gibbs-sketch", "gibbs-guide"))
+        np.testing.assert_array_equal(mine, theirs)
+    finally:
+        for name in ("uniform", "gibbs-guide"):
+            ALGORITHMS._entries.pop(name, None)
