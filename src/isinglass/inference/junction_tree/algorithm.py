@@ -3,11 +3,11 @@
 Messages go up once and beliefs come down once, so log Z, the marginals of all variables and those of all
 factors cost about three times log Z alone; forests and chains take linear time. The same messages, in the
 max semiring, give the most probable assignments; followed downwards at random, they give exact samples.
-The equations stand in `isinglass.kernels.numba.junction_tree.buckets`.
+The equations are in `isinglass.kernels.numba.junction_tree.buckets`.
 
 n best: Lawler's (1972) partition. The best assignment is followed from the last bucket to the first; every
-other assignment leaves it at a first bucket b for another state k, and the best of those scores less by
-the loss of k at b, which the messages tell. Solving that candidate partitions its set in the same way.
+other assignment first differs from it at some bucket b, with another state k, and the best of those scores
+less by the loss of k at b, which the messages give. Solving that candidate partitions its set in the same way.
 """
 
 from __future__ import annotations
@@ -214,7 +214,7 @@ def _n_best(potentials: Potentials, up: Upward, n: int) -> list[IntArray]:
 
 
 def _largest(values: FloatArray, most: int) -> list[int]:
-    """Return the entries of the largest values, at most so many; -inf does not count."""
+    """Return the entries of the largest values, at most `most` of them; -inf does not count."""
     entries = np.argpartition(-values, most - 1)[:most] if most < len(values) else np.arange(len(values))
     chosen: list[int] = entries[values[entries] > -np.inf].tolist()
     return chosen

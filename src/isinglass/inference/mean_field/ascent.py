@@ -1,23 +1,22 @@
-"""Ascent of mean field, naive or on trees: sweeps until it has converged, ways out of saddle points, and the way back.
+"""Coordinate ascent of mean field, naive or on trees: sweeps until convergence, escape from saddle points, and reverse.
 
-A symmetric model without field begins where its sweeps change nothing, whatever its couplings: at a fixed point that
-may be a saddle point of the bound. So a component is looked at (see `mean_field_stability`) if it stood still at once,
-or if variables end with equal beliefs in all of their states. From a saddle point it goes on from beliefs that differ a
-little, along the direction in which the bound grows most, with a sign that depends on the seed.
+A symmetric model without field starts at a fixed point, whatever its couplings, and that may be a saddle point of the
+bound. So the stability of a component is checked (see `stability`) if its first sweep changed nothing, or if variables
+end with equal beliefs in all of their states. From a saddle point the ascent continues from slightly different beliefs,
+along the direction in which the bound grows most, with a sign that depends on the seed.
 
 A run that stopped at its tolerance is differentiated at its fixed point: with F the last sweep, derivatives by the
-beliefs go back through F again and again until nothing is left of them,
+beliefs are carried back through F repeatedly, until they have died out,
 
     d/dphi  =  sum_k  F_phi' (F_q')^k q_bar,
 
-wherever the run began. Complex beliefs have converged if their imaginary parts have, too, relative to their own size.
+wherever the run started. Complex beliefs have converged if their imaginary parts have, too, relative to their size.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -28,23 +27,23 @@ from isinglass.graph.neighbours import Neighbours
 from isinglass.inference.algorithm import Progress
 from isinglass.inference.mean_field.bound import Bars, MeanFieldBound
 from isinglass.inference.mean_field.stability import Leading, leading, seeded, slope
-from isinglass.inference.result import Bound, Gradients, Info, Result
+from isinglass.inference.result import Bound, FactorBeliefs, Gradients, Info, Result, VariableBeliefs
 from isinglass.potentials import Potentials
 from isinglass.segments import Largest
 from isinglass.typing import Array, FloatArray, IntArray, Mask
 from isinglass.validation import RandomState, number, whole_number
 
-SADDLES = 5  # that a run leaves at most
-AWAY = 1e-3  # change of a logarithm with which it does
-SURELY = 1e-9  # above one, of an eigenvalue
-DIFFERENCE = 1e-4
-LEAST = 1e-290  # of a change of beliefs: less is none
-ROUNDING = 1e-14  # of derivatives: no less is waited for
+SADDLES = 5  # the most saddle points that a run leaves
+AWAY = 1e-3  # change of a logarithm that leaves one
+SURELY = 1e-9  # how far above one an eigenvalue proves a saddle point
+DIFFERENCE = 1e-4  # step of finite differences
+LEAST = 1e-290  # a smaller change of beliefs counts as none
+ROUNDING = 1e-14  # derivatives have died out below this share of their largest size
 
 
 @dataclass(frozen=True)
 class Stopping:
-    """When to stop: after `limit` sweeps, or where no belief changes by more than `tol`, unless all are asked for."""
+    """When to stop: after `limit` sweeps, or, unless `exactly`, when no belief changes by more than `tol`."""
 
     limit: int
     tol: float
@@ -60,12 +59,12 @@ class Stopping:
 
 
 class Ascent(ABC):
-    """Beliefs on their way up.
+    """The state of an ascent.
 
     Attributes
     ----------
     q, factors : arrays
-        Beliefs of variables; of factors, of which those of chosen links are no products.
+        Beliefs of variables and of factors; those of chosen links are not products.
     residual, iterations : arrays (components,)
     """
 
@@ -82,15 +81,15 @@ class Ascent(ABC):
 
     @abstractmethod
     def sweep(self, active: Mask, residual: FloatArray, taped: bool) -> None:
-        """Set every block of the active components once; write the largest change of each."""
+        """Update every block of the active components once; write the largest change of each component."""
 
     @abstractmethod
     def forget(self, components: Mask) -> None:
-        """Take sweeps of components, which begin anew, off the tape."""
+        """Remove the sweeps of components, which restart, from the tape."""
 
     @abstractmethod
     def covariance(self, v: FloatArray) -> FloatArray:
-        """Return C v: how the beliefs follow a change of the effective potentials."""
+        """Return C v: the change of the beliefs for a change v of the effective potentials."""
 
     @abstractmethod
     def prepare_back(self) -> None:
@@ -206,7 +205,7 @@ class Ascent(ABC):
         )  # fmt: skip
         return target
 
-    def _kept(self) -> tuple[Any, ...]:
+    def _kept(self) -> tuple[FloatArray, Array, Array, FloatArray]:
         factors = self.factors.copy()
         value = self.bound.value(self.q, factors).real
         return value, self.q.copy(), factors, self.residual.copy()
@@ -217,8 +216,8 @@ class Ascent(ABC):
         total = np.repeat(np.add.reduceat(moved, self.edges.first_state[:-1]), self.edges.cards)
         self.q[mine] = (moved / total)[mine]
 
-    def _restore(self, left: Mask, kept: tuple[Any, ...]) -> None:
-        """Go back where that did not raise the bound."""
+    def _restore(self, left: Mask, kept: tuple[FloatArray, Array, Array, FloatArray]) -> None:
+        """Restore the components where leaving a saddle point did not raise the bound."""
         value, q, factors, residual = kept
         worse = left & ~(self.bound.value(self.q, self.factors.copy()).real > value)
         if worse.any():
@@ -227,7 +226,7 @@ class Ascent(ABC):
             self.residual[worse] = residual[worse]
 
     def info(self, name: str, stop: Stopping, bound: Bound, check: bool, random_state: RandomState) -> Info:
-        """Report."""
+        """Return what is reported of the run."""
         stable = bool((self.stability(random_state).values < 1).all()) if check else None
         any_swept = stop.limit > 0 and len(self.residual) > 0
         share = float((self.residual <= stop.tol).mean()) if any_swept else float(stop.limit > 0)
@@ -236,8 +235,14 @@ class Ascent(ABC):
             share, stable,
         )  # fmt: skip
 
+    def result(self, log_z: Array, info: Info, taped: bool) -> Result:
+        """Return the beliefs and the bound."""
+        graph, reverse = self.potentials.graph, self.backward if taped else None
+        variables, factors = VariableBeliefs(graph, self.q), FactorBeliefs(graph, self.factors)
+        return Result(self.potentials, log_z, variables, factors, info, reverse=reverse)
+
     def backward(self, z_bar: Array, variables_bar: Array, factors_bar: Array) -> Gradients:
-        """Carry derivatives back: at the fixed point where there is one, else through the sweeps that ran."""
+        """Carry derivatives back: at the fixed point of what converged, else through the sweeps that ran."""
         bars = self.bound.backward(self.q.copy(), self.factors, z_bar, variables_bar, factors_bar)
         if self.settled.any():
             self._fixed_point_back(bars)

@@ -1,9 +1,9 @@
 """Naive mean field: a lower bound on log Z at every iterate (equations in `isinglass.kernels.numba.mean_field`).
 
 The start is uniform over the states that a variable's own potential allows. In a component whose links have hard zeros
-that would put mass on what is forbidden; there it is a possible assignment instead, from max-product messages or, where
-it fits, from exact inference; if neither finds one, the run is refused. From a start of finite bound every iterate has
-one. Saddle points are left, and derivatives found, as `mean_field_ascent` says.
+that would give probability to what is forbidden; there it is a possible assignment instead, from max-product messages
+or, where it fits, from exact inference; if neither finds one, the run is refused. From a start of finite bound every
+iterate has a finite bound. How saddle points are left and derivatives computed is described in `ascent`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from isinglass.inference.mean_field.ascent import Ascent, Stopping, given_belief
 from isinglass.inference.mean_field.bound import Bars, MeanFieldBound
 from isinglass.inference.message_passing.algorithms import BeliefPropagation
 from isinglass.inference.message_passing.log_model import LinkModel
-from isinglass.inference.result import FactorBeliefs, Result, VariableBeliefs
+from isinglass.inference.result import Result
 from isinglass.potentials import Potentials
 from isinglass.typing import Array, FloatArray, IntArray, Mask
 from isinglass.validation import RandomState, bytes_text, flag
@@ -37,16 +37,16 @@ class MeanField(Algorithm):
     Parameters
     ----------
     iterations : int, optional
-        Run exactly so many sweeps over the variables. By default: until `tol`, at most `max_iter`.
+        Run exactly this number of sweeps over the variables. By default: until `tol`, at most `max_iter`.
     tol : float
         Stop when no belief changes by more than this: by tanh(d / 4), where d is how far apart two states of a variable
         move in the logarithm. That is the largest change of a probability that such a d can cause.
     max_iter : int
     check_stability : bool
-        Report in `info.stable` whether the beliefs are a maximum of the bound, to which sweeps come back. (Without
-        `iterations`, saddle points at which a run begins or that symmetry holds it at are left in any case.)
+        Report in `info.stable` whether the beliefs are a maximum of the bound. (Without `iterations`, a run leaves
+        saddle points at which it starts, or at which symmetry holds it, in any case.)
     random_state : int or Generator
-        For which side a run leaves a saddle point.
+        Decides to which side a run leaves a saddle point.
 
     Examples
     --------
@@ -89,16 +89,9 @@ class MeanField(Algorithm):
         check = flag(self.check_stability, "check_stability")
         stop = Stopping.of(self.iterations, self.max_iter, self.tol)
         ascent.run(stop, bool(tape), progress, may_leave(potentials, init), self.random_state)
-        log_z, factors = ascent.read_out()
+        log_z = ascent.read_out()
         info = ascent.info(self.name, stop, "lower", check, self.random_state)
-        return Result(
-            potentials,
-            log_z,
-            VariableBeliefs(potentials.graph, ascent.q),
-            FactorBeliefs(potentials.graph, factors),
-            info,
-            reverse=ascent.backward if tape else None,
-        )
+        return ascent.result(log_z, info, bool(tape))
 
     def linearised(self, result: Result) -> FixedPoint:
         """Return one sweep at the beliefs of a result, in reverse."""
@@ -106,7 +99,7 @@ class MeanField(Algorithm):
 
 
 class _Sweep(FixedPoint):
-    """The fixed-point equations of beliefs: after one more sweep they are what they were."""
+    """The fixed-point equations of beliefs: one more sweep does not change them."""
 
     def __init__(self, result: Result) -> None:
         self.ascent = _Ascent(result.potentials, result)
@@ -151,22 +144,22 @@ class _Ascent(Ascent):
             raise ImpossibleEvidenceError(impossible(self.potentials))
 
     def forget(self, components: Mask) -> None:
-        """Take sweeps of components off the tape."""
+        """Remove the sweeps of components from the tape."""
         self.steps = [(active & ~components, before) for active, before in self.steps]
 
     def covariance(self, v: FloatArray) -> FloatArray:
         """Return the covariances of each variable times v."""
         return self.spread(v)
 
-    def read_out(self) -> tuple[Array, Array]:
-        """Return the bound of each component, and the flat beliefs of factors."""
+    def read_out(self) -> Array:
+        """Return the bound of each component; complete the beliefs of factors."""
         log_z = self.bound.value(self.q, self.factors)
         if (log_z.real == -np.inf).any():
             raise ImpossibleEvidenceError(impossible(self.potentials))
-        return log_z, self.factors
+        return log_z
 
     def prepare_back(self) -> None:
-        """Keep nothing: the beliefs are all that is needed."""
+        """Prepare nothing: the beliefs are enough."""
 
     def sweep_back(self, active: Mask, bars: Bars) -> None:
         """Reverse a sweep at the fixed point."""
@@ -206,7 +199,7 @@ class _Ascent(Ascent):
 
 
 def may_leave(potentials: Potentials, init: Result | None) -> bool:
-    """Tell whether a run may leave a saddle point: not on the way to a derivative of beliefs that were given."""
+    """Tell whether a run may leave a saddle point: not where derivatives at given beliefs are computed."""
     return init is None or potentials.dtype.kind != "c"
 
 
@@ -214,7 +207,7 @@ def begin(potentials: Potentials, model: LinkModel, links: Mask, init: Result | 
     """Return the flat beliefs to start from: those of `init`, or uniform ones over what a variable's potential allows.
 
     In components in which some of the `links` have hard zeros, a possible assignment. Components in which `init` gives
-    a probability to what is forbidden start as if it were not there.
+    a probability to what is forbidden start as without it.
     """
     graph, edges = potentials.graph, edges_of(potentials.graph)
     allowed = model.phi.real > -np.inf

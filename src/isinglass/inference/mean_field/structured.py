@@ -14,15 +14,16 @@ one iteration where all links are chosen, as on a forest.
 The start is uniform. In a component whose crossing links have hard zeros it is a possible assignment instead (as in
 naive mean field); zeros inside the trees need none.
 
-The backward pass goes back through tree inferences: those of one more sweep, again and again, where a run has converged
-(see `mean_field_ascent`), else all that ran. The tape keeps their messages and tables: about one belief propagation's
-worth of memory for each iteration.
+The backward pass reverses tree inferences: those of one more sweep, repeatedly, where a run has converged (see
+`ascent`), else all that ran. The tape keeps their messages and tables: each iteration takes about as much memory as one
+belief propagation.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -40,10 +41,10 @@ from isinglass.inference.message_passing.algorithms import BeliefPropagation
 from isinglass.inference.message_passing.engine import Engine, Outcome
 from isinglass.inference.message_passing.plan import Plan
 from isinglass.inference.message_passing.reverse import Cotangents, gradients
-from isinglass.inference.result import Bound, FactorBeliefs, Gradients, Result, VariableBeliefs
+from isinglass.inference.result import Bound, Gradients, Result
 from isinglass.potentials import Potentials
 from isinglass.typing import Array, FloatArray, IntArray, Mask
-from isinglass.validation import bytes_text, flag
+from isinglass.validation import RandomState, bytes_text, flag
 
 
 @register
@@ -54,7 +55,7 @@ class StructuredMeanField(Algorithm):
     Parameters
     ----------
     iterations : int, optional
-        Run exactly so many sweeps over the trees. By default: until `tol`, at most `max_iter`.
+        Run exactly this number of sweeps over the trees. By default: until `tol`, at most `max_iter`.
     tol : float
         Stop when no variable's belief changes by more than this, measured as by `MeanField`.
     max_iter : int
@@ -64,7 +65,7 @@ class StructuredMeanField(Algorithm):
     check_stability : bool
         Report in `info.stable` whether the beliefs are a maximum of the bound.
     random_state : int or Generator
-        For which side a run leaves a saddle point.
+        Decides to which side a run leaves a saddle point.
 
     Examples
     --------
@@ -78,9 +79,9 @@ class StructuredMeanField(Algorithm):
     iterations: int | None = None
     tol: float = 1e-8
     max_iter: int = 1000
-    forest: Any = None
+    forest: Sequence[int] | None = None
     check_stability: bool = False
-    random_state: Any = 0
+    random_state: RandomState = 0
 
     name: ClassVar[str] = "smf"
     facts: ClassVar[Facts] = Facts(
@@ -112,14 +113,7 @@ class StructuredMeanField(Algorithm):
             raise ImpossibleEvidenceError(impossible(potentials))
         bound: Bound = "exact" if stop.limit and clusters.chosen.all() else "lower"
         info = ascent.info(self.name, stop, bound, check, self.random_state)
-        return Result(
-            potentials,
-            log_z,
-            VariableBeliefs(potentials.graph, ascent.q),
-            FactorBeliefs(potentials.graph, ascent.factors),
-            info,
-            reverse=ascent.backward if tape else None,
-        )
+        return ascent.result(log_z, info, bool(tape))
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,7 +184,7 @@ class _Block:
 
 @dataclass(frozen=True, eq=False)
 class _Step:
-    """One tree inference on tape: whose it was, which components moved, what they were before."""
+    """One tree inference on the tape: its block, the components that were updated, and their beliefs before."""
 
     block: _Block
     moved: Mask
@@ -225,7 +219,7 @@ class _TreeAscent(Ascent):
         residual[self.alone] = 0
 
     def forget(self, components: Mask) -> None:
-        """Take sweeps of components off the tape."""
+        """Remove the sweeps of components from the tape."""
         self.steps = [replace(step, moved=step.moved & ~components) for step in self.steps]
 
     def covariance(self, v: FloatArray) -> FloatArray:
@@ -242,7 +236,7 @@ class _TreeAscent(Ascent):
         return beliefs
 
     def prepare_back(self) -> None:
-        """Take one more sweep of what has converged, and go back."""
+        """Record one more sweep of what has converged, and restore the beliefs."""
         kept, steps = (self.q.copy(), self.factors.copy()), self.steps
         self.steps = []
         self.sweep(self.settled, np.zeros(len(self.residual)), True)

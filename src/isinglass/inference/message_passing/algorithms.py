@@ -1,7 +1,7 @@
-"""Loopy belief propagation: sum-product, tree-reweighted and fractional, by one engine.
+"""Loopy belief propagation, and what all message-passing algorithms share.
 
-The equations stand in `kernels.numba.messages.updates` (messages) and `passes` (log Z). Counting numbers of one
-give belief propagation, exact on forests; elsewhere log Z is the Bethe approximation, which bounds nothing.
+The equations are in `kernels.numba.messages.updates` (messages) and `passes` (log Z). Counting numbers of one give
+belief propagation. It is exact on forests; elsewhere log Z is the Bethe approximation, which is not a bound.
 """
 
 from __future__ import annotations
@@ -41,18 +41,18 @@ SADDLE = (
 
 @dataclass(frozen=True)
 class MessagePassing(Algorithm):
-    """What all message-passing algorithms share: their options, and the call of the engine.
+    """Base class of message-passing algorithms: their options, and the call of the engine.
 
     Parameters
     ----------
     iterations : int, optional
-        Run exactly so many. By default: until `tol`, at most `max_iter`.
+        Run exactly this number of iterations. By default: until `tol`, at most `max_iter`.
     tol : float
         Stop when the change of no message, without damping, can move any probability by more than this: tanh(osc / 4)
         with osc the oscillation of the change of its logarithm (see `isinglass.kernels.numba.messages.changes`).
     max_iter : int
     damping : float
-        In [0, 1): the share of the old message, geometrically.
+        In [0, 1): the weight of the old message in a geometric mean with the new one.
     schedule : {"auto", "flooding", "tree", "grid", "sequential", "random", "residual"}
         By default flooding; on forests, unless `iterations` is given, one undamped pass up and down, which is exact.
     random_state : int
@@ -64,8 +64,8 @@ class MessagePassing(Algorithm):
         Report in `info.stable` whether small changes of the messages die out: by the leading eigenvalue of the
         iteration at the messages it ended with, which takes up to 80 iterations in reverse.
     threads : int
-        So many threads (at most 24) work in parallel on the examples of a batch. Beliefs, log Z and derivatives by
-        tables are the same bits for any number; the derivative by the damping agrees to rounding.
+        The number of threads (at most 24) that work in parallel on the examples of a batch. Beliefs, log Z and
+        derivatives by tables are the same bits for any number; the derivative by the damping agrees to rounding.
     """
 
     iterations: int | None = None
@@ -86,7 +86,7 @@ class MessagePassing(Algorithm):
         return True
 
     def resumed(self, iterations: int) -> Algorithm:
-        """Return it for so many further iterations; the residual schedule, which sees only real parts, is replaced."""
+        """Return it with other iterations; the residual schedule, which ignores imaginary parts, is replaced."""
         changes = {"schedule": "sequential"} if self.schedule == "residual" else {}
         return replace(self, tol=0.0, max_iter=iterations, **changes)  # type: ignore[arg-type]
 
@@ -110,11 +110,11 @@ class MessagePassing(Algorithm):
         return np.ones(len(edges_of(potentials.graph).size))
 
     def bound(self, potentials: Potentials, outcome: Outcome) -> Bound:
-        """Say what log Z is guaranteed to be."""
+        """Return what log Z is guaranteed to be."""
         return "exact" if is_exact(potentials, outcome) else None
 
     def cost(self, potentials: Potentials) -> Cost:
-        """Say what messages and beliefs take, and one iteration."""
+        """Return the memory for messages and beliefs, and the work of one iteration."""
         edges = edges_of(potentials.graph)
         steps = float(edges.start[-1] * 3 + edges.size.sum())
         memory = 8.0 * (steps + 2 * float(edges.first_state[-1]))
@@ -133,7 +133,7 @@ class MessagePassing(Algorithm):
         tape: Taping = False,
         init: Result | None = None,
     ) -> Result:
-        """Pass messages with potentials of their own for each iteration; beliefs are read out with the last ones."""
+        """Pass messages with different potentials in each iteration; beliefs are read out with the last ones."""
         if len(stages) > 1 and self.iterations != len(stages):
             expected = f"{self.iterations} of them, one for each iteration" if self.iterations else "iterations=T"
             raise InputError("potentials", expected, f"a list of {len(stages)}", f"use iterations={len(stages)}")
@@ -211,7 +211,7 @@ class MessagePassing(Algorithm):
         )
 
     def _parts(self, graph: FactorGraph, counting: FloatArray) -> list[Part]:
-        """Choose the schedule; "auto" chooses for each component by itself."""
+        """Choose the schedule; "auto" chooses for each component separately."""
         everything, links = np.ones(graph.n_components, bool), np.arange(len(counting))
         trees = graph.forest_components.copy()
         trees[edges_of(graph).component[counting != 1]] = False

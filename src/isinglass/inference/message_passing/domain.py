@@ -14,7 +14,7 @@ from isinglass.typing import Array, FloatArray
 def without_unproved_zeros(potentials: Potentials, messages: Array) -> Array:
     """Make messages uniform that forbid a state which the potentials, by arc consistency, do not.
 
-    A hard zero in a message stays one, whatever comes: with evidence that is no longer there, it would be wrong.
+    A hard zero in a message never changes again. One that comes from evidence which is no longer given would be wrong.
     """
     zero = messages.real == -np.inf
     if not zero.any():
@@ -29,7 +29,7 @@ def without_unproved_zeros(potentials: Potentials, messages: Array) -> Array:
 
 
 def log_z_range(potentials: Potentials, counting: FloatArray) -> tuple[Array, Array]:
-    """Return between which numbers log Z of each component is, whatever the beliefs (a little wider for rounding).
+    """Return a lower and an upper limit of log Z of each component, for any beliefs (a little wider for rounding).
 
     It is an average of log tables, plus entropies H_a of c_a factors and H_i of 1 - sum c_a variables.
     """

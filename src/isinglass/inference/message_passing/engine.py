@@ -1,9 +1,9 @@
-"""The message-passing engine: runs a schedule on a graph, reads the beliefs out, and goes back through the tape.
+"""The message-passing engine: it runs a schedule on a graph, records a tape, and reads the beliefs out.
 
 One engine serves belief propagation, tree-reweighting and fractional belief propagation (counting numbers), the sum
-and the max semiring, and every schedule. Each component of the graph (example of a batch) stops, converges and is
-flagged by itself. A run uses linear values; components in which a product underflowed are run again with logarithms.
-The tape holds the messages that were overwritten, so that the backward pass replays exactly what ran.
+and the max semiring, and every schedule. Each component of the graph (example of a batch) converges, stops and
+underflows independently of the others. A run uses linear values; components in which a product underflowed are run
+again with logarithms. The tape holds the messages that were overwritten, for the backward pass.
 """
 
 from __future__ import annotations
@@ -61,12 +61,12 @@ from isinglass.runtime.array_pool import Pool
 from isinglass.segments import component_sums
 from isinglass.typing import Array, FloatArray, IntArray, Mask
 
-EXACT = 1e-9  # how far a belief that is called exact may be off, but for rounding
+EXACT = 1e-9  # the largest error, besides rounding, of a belief that is called exact
 
 
 @dataclass(eq=False)
 class Outcome:
-    """What the engine found; beliefs are flat, links' beliefs where their factor's group puts them."""
+    """The result of the engine; beliefs are flat, those of links are stored by groups of factors."""
 
     component_log_z: Array
     variables: Array
@@ -75,7 +75,7 @@ class Outcome:
     iterations: IntArray
     residual: FloatArray
     runs: list[tuple[Run, Tape | None]]
-    off_domain: Mask  # whether no beliefs could give such a log Z: the messages run away
+    off_domain: Mask  # whether no beliefs could give such a log Z: the messages diverged
 
     def exact_on_forests(self, edges: Edges) -> Mask:
         """Tell which components have the true messages, if they are forests with counting numbers of one.
@@ -114,7 +114,7 @@ class Engine:
         self.first_belief = first_beliefs(self.graph)[self.edges.link_factor]
 
     def _low_start(self) -> Mask:
-        """Tell which components begin with a message too small for a linear value."""
+        """Tell which components start with a message that is too small for a linear value."""
         low = np.zeros(self.graph.n_components, bool)
         if self.initial is not None:
             tiny = (self.initial.real < np.log(SAFE)) & (self.initial.real > -np.inf)
@@ -178,7 +178,7 @@ class Engine:
         outcome: Outcome,
         progress: Progress | None,
     ) -> list[tuple[Run, Tape | None]]:
-        """Run the components of a span, linear first, then those that underflowed."""
+        """Run the components of a span: first with linear values, then those that underflowed with logarithms."""
         inside = np.zeros(len(part.wanted), bool)
         inside[span.first_component : span.last_component] = True
         wanted = part.wanted & inside
@@ -268,7 +268,7 @@ class Engine:
         return np.exp(logs) if is_linear(semiring) else logs
 
     def _move(self, run: Run, schedule: Schedule) -> Move:
-        """Choose how to do an iteration."""
+        """Choose the move that does an iteration."""
         if schedule == "residual":
             by_tolerance = self.plan.iterations is None
             if by_tolerance and self.potentials.dtype.kind == "c":  # imaginary parts move where real ones stand still
@@ -331,7 +331,7 @@ class Engine:
         move.finish(run)
 
     def _all_at_once(self, run: Run, move: Move, status: Status, outcome: Outcome, tape: Tape | None) -> bool:
-        """Do exactly so many iterations in one go, where the move can. Returns whether it did."""
+        """Do a given number of iterations in one call, where the move can. Returns whether it did."""
         limit = self.plan.iterations
         if limit is None or not status.active.any() or not (tape is None or tape.keeps_steps):
             return False
@@ -347,7 +347,7 @@ class Engine:
         return True
 
     def _look_closely(self, run: Run, step: Step, status: Status) -> None:
-        """Where messages seem to stand still, measure what their change can do."""
+        """Where messages hardly changed, measure what their change can do to a probability."""
         near = status.active & ~status.flagged & (status.residual <= self.plan.tol)
         if near.any():
             step.move.effects(run, step, status._replace(active=near))
@@ -367,9 +367,9 @@ class Engine:
         return Beliefs(outcome.variables, outcome.factors, self.first_belief, run.log_zi, run.log_za)
 
     def _mark_runaways(self, among: Mask, outcome: Outcome) -> None:
-        """Find components whose log Z no beliefs could give: nothing has converged there, or nothing is possible.
+        """Find components whose log Z no beliefs could give: they diverged, or every assignment is impossible.
 
-        Hard zeros in loops can let logarithms of messages grow without end, until they are no numbers any more.
+        Hard zeros in loops can let logarithms of messages grow without bound, until they are infinite or NaN.
         """
         log_z = outcome.component_log_z.real
         low, high = (-np.inf, np.inf) if self.plan.maximise else log_z_range(self.potentials, self.plan.counting)
@@ -422,7 +422,7 @@ MOST_CONSTANT_STATES = 5  # loops are compiled for a fixed number of states up t
 
 
 def _states(graph: FactorGraph) -> tuple[int, ...]:
-    """Return a tuple as long as every variable has states, which compiled loops take as a constant; else ()."""
+    """Return a tuple whose length is the number of states of every variable, a constant to compiled loops; else ()."""
     card = layout_of(graph).card
     return (0,) * card if card <= MOST_CONSTANT_STATES else ()
 

@@ -1,7 +1,7 @@
-"""A model as message passing sees it: potentials of variables, tables of links, and what they have in common.
+"""A model in the form that message passing uses: potentials of variables and tables of links (arity two or more).
 
-Factors of arity one, and the evidence, are added to their variable's potential; constants go to log Z. Every potential
-and table is scaled to a largest logarithm of zero, and what was taken out is kept, component by component.
+Factors of arity one, and the evidence, are added to their variable's potential; constants are added to log Z. Every
+potential and table is shifted so that its largest logarithm is zero; the sum of the shifts is kept for each component.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Block:
     first: int
     flipped: int
     rows: int
-    own: bool  # one row for each link, else one for each distinct table
+    per_link: bool  # one row for each link, else one for each distinct table
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,15 +46,15 @@ class LinkModel:
     table: IntArray  # (links,)
     edge_table: IntArray  # (edges,) where a pairwise table starts that has the edge's variable last
     counting: FloatArray
-    constant: Array  # (components,) what was taken out
+    constant: Array  # (components,) the sum of the shifts
     low: Mask  # (components,) whether an entry is too small for a linear value
     blocks: tuple[Block, ...]
 
     @classmethod
     def of(cls, potentials: Potentials, counting: FloatArray, own_tables: bool = False) -> LinkModel:
-        """Take a model apart; tables are divided by the counting numbers of their links.
+        """Convert potentials; tables are divided by the counting numbers of their links.
 
-        Tables stay shared where that leaves them equal, unless `own_tables` is set.
+        Tables stay shared where that leaves them equal, unless every link gets its own by `own_tables`.
         """
         graph, edges = potentials.graph, edges_of(potentials.graph)
         taken = np.zeros(graph.n_factors, potentials.dtype)  # summed in factor order, whatever the groups are
@@ -97,7 +97,7 @@ class LinkModel:
                 rows = phi_bar[layout_of(graph).own[g].entries].reshape(len(group), group.table_size)
             elif g in blocks:
                 rows = self._rows(blocks[g], group.shape, psi_bar)
-                if not blocks[g].own:
+                if not blocks[g].per_link:
                     groups.append(rows.reshape(tables.shape))
                     continue
                 rows = rows / self.counting[blocks[g].links][:, None]
@@ -191,7 +191,7 @@ class _Found(NamedTuple):
     blocks: tuple[Block, ...]
 
     def fits(self, ids: tuple[IntArray, ...]) -> bool:
-        """Tell whether the ids are the very arrays that it was found for."""
+        """Tell whether the ids are the same arrays that it was found for."""
         return all(a is b for a, b in zip(self.ids, ids, strict=True))
 
 

@@ -1,4 +1,4 @@
-"""What the engine is to run: schedules for the components of a graph, counting numbers, when to stop."""
+"""The plan of a run: a schedule for each component, counting numbers, and when to stop."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Literal
 from isinglass.typing import FloatArray, IntArray, Mask
 
 Schedule = Literal["flooding", "residual", "grid"] | Callable[[int], IntArray]
-"""All links at once, by residual, the sweep of a grid, or one after the other: the links of iteration t."""
+"""All links at once, by residual, the sweep of a grid, or the sequence of links of each iteration, by a function."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,23 +31,23 @@ class Part:
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """What to run.
+    """How to pass messages.
 
     Attributes
     ----------
     parts : list of Part
-        Every component in one of them; which one must not depend on the other components.
+        Each component is in one of them, which must not depend on the other components.
     counting : array (links,)
     powers : bool
-        Whether counting numbers may differ from one; false takes the faster path.
+        Whether counting numbers may differ from one; if not, faster loops are used.
     damping : float
     iterations : int or None
-        Exactly so many; None runs until `tol`, at most `max_iter`.
+        The exact number; None runs until `tol`, at most `max_iter`.
     tol, max_iter
     maximise : bool
         The max semiring.
     threads : int
-        How many may work on the components side by side.
+        How many may work on the components in parallel.
     """
 
     parts: list[Part]

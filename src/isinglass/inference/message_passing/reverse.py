@@ -1,14 +1,14 @@
-"""Back through a run of the engine: from derivatives by log Z and the beliefs to those by everything that went in.
+"""The reverse of a run: from derivatives by log Z and the beliefs to those by all inputs.
 
-The reverse of a run that was to do T iterations is that of these T, and so is that of a run which did not converge, or
-of a pass up and down trees. Any other run that converged at its tolerance stands for its fixed point m* = F(m*), which
-does not depend on where it started:
+A run of a given number of iterations is reversed iteration by iteration; so is a run that did not converge, and a pass
+up and down trees. Any other run that converged at its tolerance stands for its fixed point m* = F(m*), which does not
+depend on where it started:
 
     dL/dphi  =  sum_k  (dF/dphi)' (J')^k dL/dm,       dF/dphi, J = dF/dm at m*.
 
-F is one iteration as it was run, damped or not; it is reversed at the last messages again and again, until nothing is
-left of the derivative. Iterations on the way to m* would not do: a run that starts close to its fixed point, as
-training from zero does, has too few of them, and others may see a J that is nothing like that at m*.
+F is one iteration as it was run, damped or not. It is reversed at the last messages repeatedly, until the derivative
+has died out. The iterations on the way to m* would not do: a run that starts close to its fixed point, as training from
+zero does, has too few of them, and J on the way can be very different from J at m*.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ from isinglass.potentials import LogTables
 from isinglass.segments import Largest
 from isinglass.typing import Array, Mask
 
-ROUNDING = 1e-15  # of what there was of a derivative: no less is waited for
-LEAST_STEPS = 100  # that are tried before a derivative is refused
-HOPELESS = 1e12  # times what there was: it is refused at once
+ROUNDING = 1e-15  # a derivative has died out below this share of its first size
+LEAST_STEPS = 100  # tried before a derivative is refused
+HOPELESS = 1e12  # a derivative that grows by this factor is refused at once
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +50,7 @@ class Cotangents:
 def gradients(engine: Engine, outcome: Outcome, bars: Cotangents) -> Gradients:
     """Carry derivatives back through the read-out and every iteration.
 
-    Those by the counting numbers take longer, and are found when they are first asked for.
+    Those by the counting numbers take longer, and are computed when they are first needed.
     """
     total, initial = _derivatives(engine, outcome, bars, counting=False)
     groups = _by_tables(engine, total, bars.log_z)
@@ -140,7 +140,7 @@ def _fixed_point_back(
 ) -> None:
     """Reverse the last iteration at the last messages of the converged components until nothing is left.
 
-    A derivative dies out about as fast as the run converged. So the first half of that time nobody looks.
+    A derivative dies out about as fast as the run converged, so sizes are checked from half of that time on.
     """
     again = replace(run, m=run.m.copy(), spare=None, uniform=False)
     step = tape.last_move.at_rest(again, converged)

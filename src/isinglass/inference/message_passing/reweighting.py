@@ -19,16 +19,16 @@ Jaakkola and Willsky 2005). A step goes from rho towards the acyclic set S of gr
   bracket. Of the points tried, the one of least B is taken, and only if it is lower than where the step began: the
   bound never rises. Where message passing does not converge there is no bound, and such a point is not taken.
 
-Nor is a bound believed for small changes of messages alone, which potentials of very different size can feign. Whatever
-the messages are, the beliefs stand for the model, p(x) ~ prod_i b_i prod_a (b_a / prod_{i in a} b_i)^rho_a; by Jensen's
-inequality and elimination of each acyclic set from its leaves,
+Small changes of messages alone do not prove a bound: potentials of very different size can cause them, too. Whatever
+the messages are, the beliefs reparametrise the model, p(x) ~ prod_i b_i prod_a (b_a / prod_{i in a} b_i)^rho_a; by
+Jensen's inequality and elimination of each acyclic set from its leaves,
 
     log Z  <=  log_z + sum_a rho_a log r_a,      r_a  =  max over i in a and x_i of  b_a(x_i) / b_i(x_i)   >=  1,
 
-with log_z as read out of any messages. Where that sum is not next to nothing, log_z is no bound.
+with log_z as read out of any messages. Where that sum is not negligible, log_z is not a bound.
 
-Each component searches by itself: its direction, step, bracket and end depend on no other. Message passing starts from
-the last messages that converged.
+Each component searches independently: its direction, step, bracket and end do not depend on the others. Message passing
+is warm-started from the last messages that converged.
 """
 
 from __future__ import annotations
@@ -137,7 +137,7 @@ def search_weights(
         How to pass messages; until convergence, whatever `iterations` says, with PATIENCE times `max_iter` for each
         point: there would be no search where the start takes long, and what begins from its messages takes few.
     steps : int
-        At most so many for each component.
+        The largest number of steps of each component.
     tol : float
         A component stops when its gap is at most this, in nats.
     progress : callable, optional

@@ -6,8 +6,8 @@ At a fixed point of m <- F(m), with logarithms of messages, a small change e bec
 
 so that it dies out if the spectral radius of B is below one (Mooij and Kappen 2005). The radius is estimated by
 Arnoldi's method (1951): a few products with B', whose eigenvalues are those of B, span a space, and the largest
-eigenvalue of B' restricted to that space is taken. Each component has a space of its own, which begins with a random
-vector.
+eigenvalue of B' restricted to that space is taken. Each component has its own space, which starts from a
+random vector.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from isinglass.kernels.layout import Edges
 from isinglass.segments import place_in
 from isinglass.typing import FloatArray, IntArray
 
-PRODUCTS, ROOM = 80, 2**28  # at most so many, and bytes for the vectors that they give
-NOTHING = 1e-10  # of a vector of length one: what is left of it lies in the space
+PRODUCTS, ROOM = 80, 2**28  # the most products, and the most bytes for the vectors that they give
+NOTHING = 1e-10  # a vector of length one with a smaller remainder lies in the space already
 
 
 def spectral_radii(equations: FixedPoint, edges: Edges, n_components: int, damping: float) -> FloatArray:

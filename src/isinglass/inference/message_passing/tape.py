@@ -1,9 +1,9 @@
-"""What a run remembers for its reverse: every step, or a few of them from which the others are done again.
+"""What a run records for its reverse: every step, or checkpoints from which the others are recomputed.
 
 ``"full"`` keeps the messages that each iteration overwrote. ``"sqrt"`` keeps the messages at marks whose distance grows
-with the length of the run, so that T iterations leave at most about 2 sqrt(T) marks, and going back redoes the
-iterations between two marks, at most about sqrt(T) at a time (Chen, Xu, Zhang and Guestrin 2016). The iterations
-are the same to the last bit, so the derivatives are too; they cost one more forward pass.
+with the length of the run: T iterations leave at most about 2 sqrt(T) marks, and the reverse recomputes the iterations
+between two marks, at most about sqrt(T) at a time (Chen, Xu, Zhang and Guestrin 2016). The iterations are the same to
+the last bit, so the derivatives are too; they cost one more forward pass.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from isinglass.typing import Array, Mask
 
 
 class Tape(ABC):
-    """The iterations of a run, to be gone through backwards."""
+    """The iterations of a run, for the reverse."""
 
     keeps_steps: bool
 
     @abstractmethod
     def before(self, run: Run, t: int) -> None:
-        """Look at a run before iteration t."""
+        """Record the state before iteration t."""
 
     @abstractmethod
     def after(self, step: Step) -> None:
-        """Take down what iteration t did."""
+        """Record a step."""
 
     @property
     @abstractmethod
@@ -40,7 +40,7 @@ class Tape(ABC):
 
     @abstractmethod
     def backwards(self, run: Run) -> Iterator[Step]:
-        """Give the steps, last first; run.m is free to use."""
+        """Yield the steps, last first; run.m may be overwritten."""
 
 
 @dataclass(eq=False)
@@ -51,7 +51,7 @@ class FullTape(Tape):
     steps: list[Step] = field(default_factory=list)
 
     def before(self, run: Run, t: int) -> None:
-        """Need nothing."""
+        """Record nothing."""
 
     def after(self, step: Step) -> None:
         """Keep it."""
@@ -63,13 +63,13 @@ class FullTape(Tape):
         return self.steps[-1].move
 
     def backwards(self, run: Run) -> Iterator[Step]:
-        """Give them back."""
+        """Yield them, last first."""
         return reversed(self.steps)
 
 
 @dataclass(eq=False)
 class MarkedTape(Tape):
-    """Keeps the messages at marks, and does again what lies between."""
+    """Keeps the messages at marks, and recomputes the iterations between them."""
 
     keeps_steps = False
     stride: int = 1
@@ -102,7 +102,7 @@ class MarkedTape(Tape):
         return self.done[-1][0]
 
     def backwards(self, run: Run) -> Iterator[Step]:
-        """Do the iterations from each mark again, last mark first."""
+        """Recompute the iterations from each mark, last mark first."""
         last = len(self.done)
         for mark in sorted(self.marks, reverse=True):
             run.m, run.uniform = self.marks[mark].copy(), False

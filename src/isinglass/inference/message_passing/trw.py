@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from isinglass.errors import InputError
 from isinglass.graph.forests.appearance import appearance_probabilities
@@ -26,13 +27,13 @@ from isinglass.validation import number, real_numbers, whole_number
 class TreeReweighted(MessagePassing):
     """Tree-reweighted sum-product: log Z is an upper bound once it has converged; exact on forests.
 
-    `info.bound` says "upper" if, besides, the beliefs prove it: at potentials of hundreds of nats messages can seem to
-    stand still before they are consistent.
+    `info.bound` is "upper" only if the beliefs prove it too: with potentials of hundreds of nats, messages can hardly
+    change before they are consistent.
 
     Parameters
     ----------
     weights : array (factors,) or "optimised", optional
-        Appearance probability of each factor, in (0, 1]; those of arity below two are not looked at. By default the
+        Appearance probability of each factor, in (0, 1]; those of arity below two are ignored. By default the
         probability of being in a random spanning forest (see `graph.forests.appearance`). "optimised" lowers the
         bound from there by Frank-Wolfe steps, each of which passes messages a few times (see
         `message_passing.reweighting`), then infers with the weights found: from the messages of the search, or, if
@@ -41,7 +42,7 @@ class TreeReweighted(MessagePassing):
     weight_steps : int
         Frank-Wolfe steps at most, for each component.
     weight_tol : float
-        A component's search ends when its bound is, by the duality gap, within so many nats of the least one.
+        A component's search ends when its bound is, by the duality gap, within this many nats of the least one.
 
     Examples
     --------
@@ -55,7 +56,7 @@ class TreeReweighted(MessagePassing):
     """
 
     damping: float = 0.3
-    weights: Any = None
+    weights: ArrayLike | None = None
     weight_steps: int = 20
     weight_tol: float = 1e-3
 
@@ -83,7 +84,7 @@ class TreeReweighted(MessagePassing):
         return weights
 
     def bound(self, potentials: Potentials, outcome: Outcome) -> Bound:
-        """Promise an upper bound at convergence, if the beliefs prove it; given weights are taken at their word."""
+        """Promise an upper bound at convergence, if the beliefs prove it; given weights are assumed to be valid."""
         counting = self.counting(potentials)
         if (counting == 1).all() and is_exact(potentials, outcome):
             return "exact"
@@ -146,7 +147,7 @@ class FractionalBeliefPropagation(MessagePassing):
     Parameters
     ----------
     counting_numbers : float or array (factors,)
-        Positive; one for each factor of arity two or more (others are not looked at). Ones give belief propagation.
+        Positive; one for each factor of arity two or more (others are ignored). Ones give belief propagation.
 
     Examples
     --------
@@ -156,7 +157,7 @@ class FractionalBeliefPropagation(MessagePassing):
     True
     """
 
-    counting_numbers: Any = 1.0
+    counting_numbers: ArrayLike = 1.0
 
     name: ClassVar[str] = "fbp"
     facts: ClassVar[Facts] = replace(
@@ -172,7 +173,7 @@ class FractionalBeliefPropagation(MessagePassing):
         return None
 
 
-def _of_links(potentials: Potentials, given: Any, argument: str) -> FloatArray:
+def _of_links(potentials: Potentials, given: ArrayLike, argument: str) -> FloatArray:
     """Check positive numbers, one for all factors or one for each; keep those of links."""
     n = potentials.graph.n_factors
     expected = f"a number, or one for each of {n} factors"

@@ -25,7 +25,7 @@ from isinglass.kernels.layout import Span, Status, Values
 from isinglass.runtime.array_pool import Pool
 from isinglass.typing import FloatArray, IntArray, Mask
 
-STRIP = 256  # sites that are worked on at a time: their messages stay in the fastest cache
+STRIP = 256  # sites that are updated at a time: their messages stay in the fastest cache
 
 
 class PlaneModel(NamedTuple):
@@ -156,7 +156,7 @@ class GridFlood(PlaneMove, Flooding):
         return self.messages(self.before(step, t))
 
     def at_rest(self, run: Run, active: Mask) -> Step:
-        """Return a step that need not be done: to go back, the messages before it are enough."""
+        """Return a step that was not done: to go back, the messages before it are enough."""
         before, self.inbox = self.into_planes(run), None
         return run.step(Step(self, 0, active, before), True)
 

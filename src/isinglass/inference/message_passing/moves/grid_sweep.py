@@ -163,7 +163,7 @@ class GridSweep(PlaneMove):
     def effects(self, run: Run, step: Step, status: Status) -> None:
         """Measure one undamped flooding, as for other sequences, so that a residual does not depend on the batch."""
         assert self.inbox is not None
-        self.kernels.collect(self.inbox.ravel(), run.m, *self.planes.of_edges)  # nobody needs what was there
+        self.kernels.collect(self.inbox.ravel(), run.m, *self.planes.of_edges)  # the old messages there are not needed
         self.collected = self.inbox
         self.general.effects(run, step, status)
 
@@ -175,7 +175,7 @@ class GridSweep(PlaneMove):
         super().finish(run)
 
     def sizes_back(self, run: Run, bars: Derivatives, largest: Largest) -> FloatArray:
-        """Look at the derivatives where they are."""
+        """Measure the derivatives where they are."""
         if self.bars is None:
             return super().sizes_back(run, bars, largest)
         if self.used is None:
@@ -189,7 +189,7 @@ class GridSweep(PlaneMove):
         return self.models[min(t, len(self.models) - 1)]
 
     def _again(self, t: int) -> bool:
-        """Tell whether the iteration before had the same potentials; it was one of this move's then."""
+        """Tell whether the iteration before had the same potentials; this move did it then."""
         return t > 0 and self._model(t) is self._model(t - 1)
 
     def into_planes(self, run: Run) -> FloatArray:
