@@ -134,7 +134,7 @@ class Problem:
         states[self.shape.state_at], entries[self.shape.entry_at] = by_p, by_q
         parts = []
         for g, (group, part) in enumerate(iter_groups(graph)):
-            flat = states[layout.own[g].entries] if group.arity == 1 else entries[part]
+            flat = states[layout.unary[g].entries] if group.arity == 1 else entries[part]
             parts.append(flat.reshape(len(group), *group.shape))
         return parts
 

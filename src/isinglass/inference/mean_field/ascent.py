@@ -176,12 +176,12 @@ class Ascent(ABC):
         """Find the leading eigenvalue of the sweeps at the beliefs, for each component."""
         n, edges = len(self.residual), self.edges
         state = np.arange(len(self.q)) - np.repeat(edges.first_state[:-1], edges.cards)
-        start = self._coupling(self.spread(seeded(random_state, self.owner, state)))
+        start = self._coupling(self.variable_covariance(seeded(random_state, self.owner, state)))
         if not start.any():
             return Leading(np.zeros(n), start)
         return leading(self.covariance, self._coupling, start, self.owner, n)
 
-    def spread(self, v: FloatArray) -> FloatArray:
+    def variable_covariance(self, v: FloatArray) -> FloatArray:
         """Return q (v - <q, v>) for each variable."""
         q = self.q.real
         mean = np.add.reduceat(q * v, self.edges.first_state[:-1]) if len(q) else v

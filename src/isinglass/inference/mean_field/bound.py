@@ -49,7 +49,7 @@ class MeanFieldBound:
         self.model = LinkModel.of(self.potentials, np.ones(len(self.edges.size)))
         self.first_belief = first_beliefs(graph)[self.edges.link_factor]
         inside = np.repeat(self.chosen, np.diff(self.edges.first_slot))
-        self.own = 1.0 - np.bincount(self.edges.slot_variable[inside], minlength=graph.n_variables)
+        self.counting = 1.0 - np.bincount(self.edges.slot_variable[inside], minlength=graph.n_variables)
         self.row = np.zeros(int(graph.cards.max(initial=1)), self.potentials.dtype)
         self.digits = np.zeros(int(np.diff(self.edges.first_slot).max(initial=1)), np.int64)
 
@@ -60,8 +60,8 @@ class MeanFieldBound:
         model = self.model
         log_z = model.constant.copy()
         lower_bound(
-            self.edges, self.own, self.chosen, model.phi, model.psi, model.table, q, log_z, factors, self.first_belief,
-            self.digits,
+            self.edges, self.counting, self.chosen, model.phi, model.psi, model.table, q, log_z, factors,
+            self.first_belief, self.digits,
         )  # fmt: skip
         share_unary_beliefs(self.potentials.graph, q, factors)
         return log_z
@@ -84,7 +84,7 @@ class MeanFieldBound:
         )  # fmt: skip
         move_unary_bars(self.potentials.graph, factors_bar, bars.q)
         read_out_back(
-            edges, self.own, self.chosen, model.phi, model.psi, model.table, q, factors, z_bar, bars.factors,
+            edges, self.counting, self.chosen, model.phi, model.psi, model.table, q, factors, z_bar, bars.factors,
             self.first_belief, bars.q, bars.phi, bars.table, self.row, self.digits,
         )  # fmt: skip
         return bars

@@ -149,7 +149,7 @@ class _Ascent(Ascent):
 
     def covariance(self, v: FloatArray) -> FloatArray:
         """Return the covariances of each variable times v."""
-        return self.spread(v)
+        return self.variable_covariance(v)
 
     def read_out(self) -> Array:
         """Return the bound of each component; complete the beliefs of factors."""

@@ -38,7 +38,8 @@ from isinglass.inference.mean_field.bound import Bars, MeanFieldBound
 from isinglass.inference.mean_field.naive import begin, may_leave
 from isinglass.inference.mean_field.stability import slope
 from isinglass.inference.message_passing.algorithms import BeliefPropagation
-from isinglass.inference.message_passing.engine import Engine, Outcome
+from isinglass.inference.message_passing.engine import Engine
+from isinglass.inference.message_passing.outcome import Outcome
 from isinglass.inference.message_passing.plan import Plan
 from isinglass.inference.message_passing.reverse import Cotangents, gradients
 from isinglass.inference.result import Bound, Gradients, Result
@@ -169,8 +170,8 @@ class _Block:
 
     def potentials(self, target: Array) -> Potentials:
         """Put the effective potentials of the variables beside the tables of the links."""
-        graph, own = self.trees.graph, target[self.states]
-        unary = [own[self.first[g.factors][:, None] + np.arange(g.table_size)] for g in graph.groups if g.arity == 1]
+        graph, mine = self.trees.graph, target[self.states]
+        unary = [mine[self.first[g.factors][:, None] + np.arange(g.table_size)] for g in graph.groups if g.arity == 1]
         ids = [np.arange(len(rows)) for rows in unary] + self.table_ids
         return Potentials._build(graph, unary + self.tables, ids, self.evidence)
 
@@ -304,13 +305,13 @@ class _TreeAscent(Ascent):
         bars.q[block.states[mine]] = 0
         bars.factors[block.entries[links]] = 0
         target_bar = np.zeros_like(q)
-        target_bar[block.states] = self._spread(step, found, bars)
+        target_bar[block.states] = self._add_tables(step, found, bars)
         expect_back(
             block.trees.variables, moved, self.near, self.edges, self.at, self.model.psi, q, target_bar, bars.q,
             bars.phi, bars.table, self.bound.row, self.bound.digits,
         )  # fmt: skip
 
-    def _spread(self, step: _Step, found: Gradients, bars: Bars) -> Array:
+    def _add_tables(self, step: _Step, found: Gradients, bars: Bars) -> Array:
         """Add the derivatives by the trees' tables; return those by the effective potentials of their variables."""
         block, graph = step.block, step.block.trees.graph
         of_states = np.zeros(len(block.states), bars.q.dtype)

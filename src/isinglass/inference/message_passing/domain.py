@@ -41,9 +41,9 @@ def log_z_range(potentials: Potentials, counting: FloatArray) -> tuple[Array, Ar
         high[group.factors] = rows.max(axis=1, initial=-np.inf)[ids]
     n, entropy = graph.n_components, np.log(edges.cards)
     link = np.repeat(np.arange(len(edges.size)), np.diff(edges.first_slot))
-    own = 1.0 - np.bincount(edges.slot_variable, counting[link], len(edges.cards))
-    least = np.bincount(graph.factor_component, low, n) + _sums(edges, np.minimum(own, 0) * entropy, n)
-    most = np.bincount(graph.factor_component, high, n) + _sums(edges, np.maximum(own, 0) * entropy, n)
+    of_variable = 1.0 - np.bincount(edges.slot_variable, counting[link], len(edges.cards))
+    least = np.bincount(graph.factor_component, low, n) + _sums(edges, np.minimum(of_variable, 0) * entropy, n)
+    most = np.bincount(graph.factor_component, high, n) + _sums(edges, np.maximum(of_variable, 0) * entropy, n)
     most = most + np.bincount(edges.component, counting * np.log(edges.size), n)
     slack = 1e-6 * (1 + np.abs(least) + np.abs(most))
     return least - slack, most + slack

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -35,6 +34,7 @@ from isinglass.inference.message_passing.moves.grid_flood import GridFlood
 from isinglass.inference.message_passing.moves.grid_sweep import GridSweep
 from isinglass.inference.message_passing.moves.move import Move
 from isinglass.inference.message_passing.moves.sequence import LargestResidual, LinkSequence
+from isinglass.inference.message_passing.outcome import Outcome
 from isinglass.inference.message_passing.plan import Part, Plan, Schedule
 from isinglass.inference.message_passing.run import Run, Step
 from isinglass.inference.message_passing.table_places import component_groups
@@ -59,38 +59,7 @@ from isinglass.kernels.layout import (
 from isinglass.potentials import Potentials
 from isinglass.runtime.array_pool import Pool
 from isinglass.segments import component_sums
-from isinglass.typing import Array, FloatArray, IntArray, Mask
-
-EXACT = 1e-9  # the largest error, besides rounding, of a belief that is called exact
-
-
-@dataclass(eq=False)
-class Outcome:
-    """The result of the engine; beliefs are flat, those of links are stored by groups of factors."""
-
-    component_log_z: Array
-    variables: Array
-    factors: Array
-    converged: Mask
-    iterations: IntArray
-    residual: FloatArray
-    runs: list[tuple[Run, Tape | None]]
-    off_domain: Mask  # whether no beliefs could give such a log Z: the messages diverged
-
-    def exact_on_forests(self, edges: Edges) -> Mask:
-        """Tell which components have the true messages, if they are forests with counting numbers of one.
-
-        There a message is off by no more than the residuals of all messages that it depends on add up to: updates
-        never widen a change.
-        """
-        if not self.residual.any():
-            return self.converged
-        certain: Mask = self.converged & (self.messages(edges) * self.residual <= EXACT)
-        return certain
-
-    def messages(self, edges: Edges) -> IntArray:
-        """Return the number of messages of each component."""
-        return np.bincount(edges.component[edges.edge_link], minlength=len(self.residual))
+from isinglass.typing import Array, IntArray, Mask
 
 
 class Engine:

@@ -58,7 +58,7 @@ class LinkModel:
         """
         graph, edges = potentials.graph, edges_of(potentials.graph)
         taken = np.zeros(graph.n_factors, potentials.dtype)  # summed in factor order, whatever the groups are
-        phi, constant = _own_potentials(potentials, edges, taken)
+        phi, constant = _variable_potentials(potentials, edges, taken)
         psi, table, edge_table, blocks = _effective_tables(potentials, edges, counting, taken, own_tables)
         constant = constant + component_sums(
             graph.factor_component, layout_of(graph).factor_starts, taken, len(constant)
@@ -94,7 +94,7 @@ class LinkModel:
             if group.arity == 0:
                 rows = z_bar[graph.factor_component[group.factors]][:, None]
             elif group.arity == 1:
-                rows = phi_bar[layout_of(graph).own[g].entries].reshape(len(group), group.table_size)
+                rows = phi_bar[layout_of(graph).unary[g].entries].reshape(len(group), group.table_size)
             elif g in blocks:
                 rows = self._rows(blocks[g], group.shape, psi_bar)
                 if not blocks[g].per_link:
@@ -124,14 +124,14 @@ def observed_entries(edges: Edges, evidence: Evidence) -> tuple[Mask, IntArray]:
     return np.repeat(observed, edges.cards), edges.first_state[variables] + states
 
 
-def _own_potentials(potentials: Potentials, edges: Edges, taken: Array) -> tuple[Array, Array]:
+def _variable_potentials(potentials: Potentials, edges: Edges, taken: Array) -> tuple[Array, Array]:
     """Add the factors of arity one and the evidence; take out each variable's largest entry."""
     graph = potentials.graph
     layout = layout_of(graph)
     phi = np.zeros(edges.first_state[-1], potentials.dtype)
     for g, (group, tables, ids) in enumerate(zip(graph.groups, potentials.groups, potentials.table_ids, strict=True)):
         if group.arity == 1:
-            add_at(phi, layout.own[g], _rows_of(tables, ids).ravel())
+            add_at(phi, layout.unary[g], _rows_of(tables, ids).ravel())
         elif group.arity == 0:
             taken[group.factors] = tables[ids]
     if potentials.evidence:
@@ -162,15 +162,15 @@ def _effective_tables(
     graph = potentials.graph
     places = layout_of(graph).links
     parts: list[Array] = []
-    own: dict[int, bool] = {}
+    per_link: dict[int, bool] = {}
     for g, place in places.items():
         tables, ids = potentials.groups[g], potentials.table_ids[g]
         rows = tables.reshape(len(tables), -1)
         tops = _largest(rows)
         scaled = rows - np.where(tops > -np.inf, tops, 0.0)[:, None]
         taken[place.factors] = tops[ids]
-        own[g] = own_tables or bool((counting[place.links] != 1).any())
-        if own[g]:
+        per_link[g] = own_tables or bool((counting[place.links] != 1).any())
+        if per_link[g]:
             scaled = scaled[ids]
             np.divide(scaled, counting[place.links][:, None], out=scaled, where=scaled.real > -np.inf)
         parts.append(scaled)
@@ -179,7 +179,7 @@ def _effective_tables(
         if len(shape) == 2:
             parts.append(part.reshape(len(part), *shape).transpose(0, 2, 1))
     psi: Array = np.concatenate([np.zeros(0, potentials.dtype), *(part.ravel() for part in parts)])
-    return psi, *_where(potentials, own)
+    return psi, *_where(potentials, per_link)
 
 
 class _Found(NamedTuple):
@@ -195,24 +195,24 @@ class _Found(NamedTuple):
         return all(a is b for a, b in zip(self.ids, ids, strict=True))
 
 
-def _where(potentials: Potentials, own: dict[int, bool]) -> tuple[IntArray, IntArray, tuple[Block, ...]]:
+def _where(potentials: Potentials, per_link: dict[int, bool]) -> tuple[IntArray, IntArray, tuple[Block, ...]]:
     """Return where the tables of links and edges start, and the blocks; kept while the ids stay the same arrays."""
-    ids = tuple(potentials.table_ids[g] for g in own)
-    key = ("tables", tuple(len(potentials.groups[g]) for g in own), tuple(own.values()))
-    found = potentials.graph.cached(key, lambda: _find(potentials, own, ids), lambda kept: kept.fits(ids))
+    ids = tuple(potentials.table_ids[g] for g in per_link)
+    key = ("tables", tuple(len(potentials.groups[g]) for g in per_link), tuple(per_link.values()))
+    found = potentials.graph.cached(key, lambda: _find(potentials, per_link, ids), lambda kept: kept.fits(ids))
     return found[1:]
 
 
-def _find(potentials: Potentials, own: dict[int, bool], given: tuple[IntArray, ...]) -> _Found:
+def _find(potentials: Potentials, per_link: dict[int, bool], given: tuple[IntArray, ...]) -> _Found:
     graph, edges = potentials.graph, edges_of(potentials.graph)
     table, edge_table = np.zeros(len(edges.link_factor), np.int64), np.zeros(len(edges.edge_link), np.int64)
     blocks: list[Block] = []
     total = 0
     for g, place in layout_of(graph).links.items():
-        ids = np.arange(len(graph.groups[g])) if own[g] else potentials.table_ids[g]
-        rows = len(ids) if own[g] else len(potentials.groups[g])
+        ids = np.arange(len(graph.groups[g])) if per_link[g] else potentials.table_ids[g]
+        rows = len(ids) if per_link[g] else len(potentials.groups[g])
         table[place.links] = total + ids * graph.groups[g].table_size
-        blocks.append(Block(g, place.links, total, 0, rows, own[g]))
+        blocks.append(Block(g, place.links, total, 0, rows, per_link[g]))
         total += rows * graph.groups[g].table_size
     for j, block in enumerate(blocks):
         if graph.groups[block.group].arity == 2:
@@ -240,7 +240,7 @@ Places = slice | IntArray
 """Positions in an array, as a slice where they follow each other."""
 
 
-class Own(NamedTuple):
+class UnaryPlaces(NamedTuple):
     """Where the factors of arity one of a group add to the potentials of variables: flat, factor by factor."""
 
     entries: Places
@@ -262,7 +262,7 @@ class Layout(NamedTuple):
     variable_starts: IntArray | None  # where a component's variables start, if they are side by side
     factor_starts: IntArray | None
     link_starts: IntArray | None
-    own: dict[int, Own]
+    unary: dict[int, UnaryPlaces]
     links: dict[int, Links]
 
 
@@ -273,11 +273,11 @@ def layout_of(graph: FactorGraph) -> Layout:
 
 def _layout(graph: FactorGraph) -> Layout:
     edges, link_of = edges_of(graph), _link_of(graph, edges_of(graph))
-    own, links = {}, {}
+    unary, links = {}, {}
     for g, group in enumerate(graph.groups):
         if group.arity == 1:
             entries = (first_states(graph)[group.scopes[:, 0]][:, None] + np.arange(group.shape[0])).ravel()
-            own[g] = Own(as_places(entries), len(np.unique(entries)) == len(entries))
+            unary[g] = UnaryPlaces(as_places(entries), len(np.unique(entries)) == len(entries))
         elif group.arity >= 2 and len(group):
             members = link_of[group.factors]
             first = edges.first_slot[members]
@@ -285,7 +285,7 @@ def _layout(graph: FactorGraph) -> Layout:
             links[g] = Links(as_places(members), as_places(group.factors), ends)
     cards = np.unique(graph.cards)
     starts = (_starts(graph.variable_component), _starts(graph.factor_component), _starts(edges.component))
-    return Layout(int(cards[0]) if len(cards) == 1 else 0, *starts, own, links)
+    return Layout(int(cards[0]) if len(cards) == 1 else 0, *starts, unary, links)
 
 
 def _starts(component: IntArray) -> IntArray | None:
@@ -300,12 +300,12 @@ def as_places(members: IntArray) -> Places:
     return members
 
 
-def add_at(flat: Array, own: Own, values: Array) -> None:
+def add_at(flat: Array, places: UnaryPlaces, values: Array) -> None:
     """Add values at the places of factors of arity one."""
-    if own.distinct:
-        flat[own.entries] += values
+    if places.distinct:
+        flat[places.entries] += values
     else:
-        entries = np.arange(len(flat))[own.entries]
+        entries = np.arange(len(flat))[places.entries]
         flat += sum_at(entries, values, len(flat))
 
 
@@ -315,14 +315,14 @@ def share_unary_beliefs(graph: FactorGraph, variables: Array, factors: Array) ->
         if group.arity == 0:
             factors[part] = 1
         elif group.arity == 1:
-            factors[part] = variables[layout_of(graph).own[g].entries]
+            factors[part] = variables[layout_of(graph).unary[g].entries]
 
 
 def move_unary_bars(graph: FactorGraph, factors_bar: Array, variables_bar: Array) -> None:
     """Add derivatives by the beliefs of factors of arity one to those by their variables' beliefs, which they are."""
     for g, (group, part) in enumerate(iter_groups(graph)):
         if group.arity == 1:
-            add_at(variables_bar, layout_of(graph).own[g], factors_bar[part])
+            add_at(variables_bar, layout_of(graph).unary[g], factors_bar[part])
 
 
 def _link_of(graph: FactorGraph, edges: Edges) -> IntArray:

@@ -15,7 +15,7 @@ from typing import ClassVar
 
 from isinglass.inference.algorithm import Facts, register
 from isinglass.inference.message_passing.algorithms import MessagePassing
-from isinglass.inference.message_passing.engine import Outcome
+from isinglass.inference.message_passing.outcome import Outcome
 from isinglass.inference.message_passing.plan import Plan
 from isinglass.inference.result import Bound
 from isinglass.potentials import Potentials

@@ -21,9 +21,10 @@ import numpy as np
 
 from isinglass.errors import InputError
 from isinglass.graph.message_graph import entry_components
-from isinglass.inference.message_passing.engine import Engine, Outcome, entries_of, pool_of
+from isinglass.inference.message_passing.engine import Engine, entries_of, pool_of
 from isinglass.inference.message_passing.log_model import move_unary_bars
 from isinglass.inference.message_passing.moves.move import Move
+from isinglass.inference.message_passing.outcome import Outcome
 from isinglass.inference.message_passing.run import Derivatives, Run
 from isinglass.inference.message_passing.table_places import table_places
 from isinglass.inference.message_passing.tape import Tape

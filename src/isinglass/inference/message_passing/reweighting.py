@@ -41,7 +41,8 @@ from isinglass.graph.factor_graph import FactorGraph, iter_groups
 from isinglass.graph.layout import first_states
 from isinglass.graph.message_graph import edges_of, entry_components
 from isinglass.inference.algorithm import Progress
-from isinglass.inference.message_passing.engine import Engine, Outcome
+from isinglass.inference.message_passing.engine import Engine
+from isinglass.inference.message_passing.outcome import Outcome
 from isinglass.inference.message_passing.plan import Plan
 from isinglass.kernels.layout import Edges
 from isinglass.potentials import Potentials

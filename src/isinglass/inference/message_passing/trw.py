@@ -14,7 +14,7 @@ from isinglass.graph.forests.appearance import appearance_probabilities
 from isinglass.graph.message_graph import edges_of
 from isinglass.inference.algorithm import Facts, Progress, Taping, register
 from isinglass.inference.message_passing.algorithms import BeliefPropagation, MessagePassing, is_exact
-from isinglass.inference.message_passing.engine import Outcome
+from isinglass.inference.message_passing.outcome import Outcome
 from isinglass.inference.message_passing.reweighting import WeightSearch, is_bound, search_weights
 from isinglass.inference.result import Bound, Result
 from isinglass.potentials import Potentials
