@@ -1,6 +1,7 @@
 """Where compiled loops are kept, what is said about it, and that later processes find them."""
 
 import os
+import pickle
 import re
 import subprocess
 import sys
@@ -112,6 +113,21 @@ def test_the_stamp_covers_the_loops_that_are_called(monkeypatch, tmp_path):
         assert compilation._stamp(name) != before
     finally:
         compilation._stamp.cache_clear()
+
+
+def test_an_index_of_another_version_is_not_used(loops, tmp_path):
+    """It may name types that have moved; Numba reads it before it looks whether the source is the same."""
+    where = {"NUMBA_CACHE_DIR": str(tmp_path / "chosen")}
+    python(RUN, loops, **where)
+    indices = sorted((tmp_path / "chosen").rglob("*.nbi"))
+    assert indices
+    for index in indices:
+        header = pickle.dumps(pickle.loads(index.read_bytes()))  # Numba's version
+        index.write_bytes(header + b"cisinglass.errors\nMovedAway\n.")
+    python(RUN, loops, **where)
+    before = [index.read_bytes() for index in indices]
+    python(RUN, loops, **where)
+    assert [index.read_bytes() for index in indices] == before
 
 
 def test_a_loop_that_was_typed_in_works(tmp_path):

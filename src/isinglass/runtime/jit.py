@@ -102,6 +102,7 @@ def _jit(function: Function, **options: bool) -> Function:
         file = kernel._cache._cache_file
         file._source_stamp = (file._source_stamp, _stamp(function.__module__))
         file.save = partial(_save, file)
+        file._load_index = partial(_known, file._load_index)
     if not _KERNELS:
         _announce_first_compilation()
     _KERNELS.append(kernel)
@@ -115,6 +116,14 @@ def _has_cache(kernel: Any) -> bool:
     except RuntimeError:  # Numba found no place for the file
         return False
     return True
+
+
+def _known(load: Callable[[], dict[Any, str]]) -> dict[Any, str]:
+    """Return what an index points to; nothing if it is damaged, or names types that have moved since."""
+    try:
+        return load()
+    except Exception:  # unpickling may raise anything
+        return {}
 
 
 def _save(file: Any, key: Any, data: Any) -> None:

@@ -141,23 +141,22 @@ def _fixed_point_back(
 ) -> None:
     """Reverse the last iteration at the last messages of the converged components until nothing is left.
 
-    A derivative dies out about as fast as the run converged, so sizes are checked from half of that time on.
+    A derivative dies out about as fast as the run converged, so sizes are checked from half of that time on, at times
+    that depend on the component alone.
     """
     again = replace(run, m=run.m.copy(), spare=None, uniform=False)
     step = tape.last_move.at_rest(again, converged)
-    after, limit = again.m, max(engine.plan.max_iter, LEAST_STEPS)
+    limit = max(engine.plan.max_iter, LEAST_STEPS)
     largest = Largest(entry_components(engine.edges), engine.graph.n_components)
     most = largest.parts(total.m)
     enough, died = HOPELESS * most.max(axis=0), max(engine.plan.tol, ROUNDING)
     missing = converged & (most != 0).any(axis=0)
-    for t in range(1, limit + 1):
-        if not missing.any():
-            break
-        again.m = after.copy() if step.move.in_place else after
-        step.move.backward(again, step, missing, total)
-        due = missing & ((2 * t >= outcome.iterations) | (t == limit))
-        if not due.any():
-            continue
+    t, looks, half = 0, step.move.looks(again), (outcome.iterations + 1) // 2
+    while t < limit and missing.any():
+        next_look = np.minimum(-(-np.maximum(half, t + 1) // looks) * looks, limit)
+        until = int(next_look[missing].min())
+        step.move.repeat_back(again, step, missing, total, until - t)
+        t, due = until, missing & (next_look == until)
         now = step.move.sizes_back(again, total, largest)
         most = np.where(due, np.maximum(most, now), most)
         missing = missing & ~(due & (now <= died * most).all(axis=0))

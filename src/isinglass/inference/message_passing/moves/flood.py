@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -24,6 +24,16 @@ class Flooding(Move):
     def backward(self, run: Run, step: Step, moved: Mask, bars: Derivatives) -> None:
         """Reverse a step."""
         run.back.backward(run, step, moved, bars)
+
+    def repeat_back(self, run: Run, step: Step, moved: Mask, bars: Derivatives, times: int) -> None:
+        """Reverse a step several times at once."""
+        most = run.back.iterations_at_once(run)
+        for done in range(0, times, most):
+            self.backward(run, replace(step, iterations=min(most, times - done)), moved, bars)
+
+    def looks(self, run: Run) -> IntArray:
+        """Look less often at what is in planes."""
+        return run.back.looks(run)
 
     def sizes_back(self, run: Run, bars: Derivatives, largest: Largest) -> FloatArray:
         """Measure the derivatives where they are."""

@@ -20,10 +20,13 @@ from isinglass.graph.factor_graph import FactorGraph
 from isinglass.graph.message_graph import entry_components, pairwise_components, partners_of
 from isinglass.inference.message_passing.moves.grid_flood import GridBars, Grids
 from isinglass.inference.message_passing.moves.lattices import lattices_of, part_of
+from isinglass.inference.message_passing.moves.planes import grids_at_once, work_of
 from isinglass.inference.message_passing.run import Derivatives, Run, Step
 from isinglass.kernels.layout import Edges
 from isinglass.segments import Largest
 from isinglass.typing import Array, FloatArray, IntArray, Mask
+
+LOOK = 4  # iterations at rest that are reversed at once in planes: a small grid stays in the cache
 
 
 @dataclass(eq=False)
@@ -93,6 +96,18 @@ class FloodBack:
         new = np.zeros_like(bars.m) if self.spare is None else self.spare
         run.kernels.pairs.flood_back(run, partners_of(self.graph), run.values(t), new, bars.bars(t), moved)
         bars.m, self.spare = new, bars.m
+
+    def iterations_at_once(self, run: Run) -> int:
+        """Return how many iterations a loop may reverse without a pause for Ctrl-C."""
+        return min((grids_at_once(work_of(grids.lattice)) for grids in self.grids(run)), default=1)
+
+    def looks(self, run: Run) -> IntArray:
+        """Return how many iterations each component is reversed at once: one, unless it is in planes."""
+        looks = np.ones(len(run.wanted), np.int64)
+        if run.is_plain:
+            for grids in self.grids(run):
+                looks[grids.lattice.members] = LOOK
+        return looks
 
     def sizes(self, run: Run, bars: Derivatives, largest: Largest) -> FloatArray:
         """Return the largest derivative by a log message so far, of real and imaginary parts, (parts, components)."""

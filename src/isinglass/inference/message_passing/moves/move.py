@@ -10,10 +10,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import ClassVar
 
+import numpy as np
+
 from isinglass.inference.message_passing.run import Derivatives, Run, Step, unwatched
 from isinglass.kernels.layout import Status
 from isinglass.segments import Largest
-from isinglass.typing import Array, FloatArray, Mask
+from isinglass.typing import Array, FloatArray, IntArray, Mask
 
 
 class Move(ABC):
@@ -58,6 +60,18 @@ class Move(ABC):
 
     def finish(self, run: Run) -> None:  # noqa: B027
         """Leave the messages in run.m; most moves always have them there."""
+
+    def repeat_back(self, run: Run, step: Step, moved: Mask, bars: Derivatives, times: int) -> None:
+        """Reverse a step several times, always at the messages of `run`, which are at rest."""
+        messages = run.m
+        for _ in range(times):
+            run.m = messages.copy() if self.in_place else messages
+            self.backward(run, step, moved, bars)
+        run.m = messages
+
+    def looks(self, run: Run) -> IntArray:
+        """Return how many iterations at rest each component goes back between two looks at what is left."""
+        return np.ones(len(run.wanted), np.int64)
 
     def sizes_back(self, run: Run, bars: Derivatives, largest: Largest) -> FloatArray:
         """Return the largest derivative by a log message so far, of real and imaginary parts, (parts, components)."""

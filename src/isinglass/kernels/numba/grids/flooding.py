@@ -213,13 +213,13 @@ def flood_grid_back(phi, source, stack, iterations, one, two, phi_bar, weights, 
     """Reverse iterations that began with `source`: from derivatives by the logs of the last messages.
 
     They come in `one`, and go to `two` and back, iteration by iteration. The equations are those of
-    `pairs.flood_pairs_back`.
+    `pairs.flood_pairs_back`. A `stack` of `source` alone stands for iterations at a fixed point.
     """
     card, plane = len(phi), (height + 2) * pitch
     for c in range(first, last):
         for done in range(iterations):
             t = iterations - 1 - done
-            inbox = source if t == 0 else stack[t - 1]
+            inbox = source if t == 0 else stack[(t - 1) % len(stack)]
             bar, new_bar = (one, two) if done % 2 == 0 else (two, one)
             if not active[c]:
                 for d in range(4):
