@@ -25,7 +25,7 @@ import numpy as np
 import isinglass as ig
 from isinglass.cli.main import main
 
-HANGS = 60  # seconds without an answer after which the process ends, with a traceback
+HANGS = 60  # seconds beyond those that a task takes after which the process ends, with a traceback
 Task = Callable[[], Any]
 
 
@@ -180,7 +180,7 @@ def tried(task: Task, count: int, rng: np.random.Generator) -> dict[str, Any]:
     outcomes: dict[str, int] = {}
     slowest = 0.0
     for _ in range(count):
-        faulthandler.dump_traceback_later(HANGS, exit=True)
+        faulthandler.dump_traceback_later(HANGS + seconds, exit=True)
         outcome, late = interrupted(task, float(rng.uniform(0, seconds)))
         outcomes[outcome] = outcomes.get(outcome, 0) + 1
         slowest = max(slowest, late)

@@ -46,7 +46,7 @@ def interrupt(folder: Path, count: int, names: list[str]) -> None:
     """Interrupt tasks in a process of their own; all must end well, and give the same answer afterwards."""
     argv = [sys.executable, str(SCRIPT), str(count), SEED, str(folder), *names]
     done = subprocess.run(argv, capture_output=True, text=True, check=False)
-    found = [json.loads(line) for line in done.stdout.splitlines()]
+    found = [json.loads(line) for line in done.stdout.splitlines() if line.startswith('{"task"')]
     assert done.returncode == 0, f"after {[one['task'] for one in found]}: {done.returncode}\n{done.stderr}"
     for one in found:
         assert set(one["outcomes"]) <= ALLOWED, one

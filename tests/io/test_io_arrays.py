@@ -393,3 +393,16 @@ def test_random_headers(text):
     with pytest.raises(FileFormatError) as info:
         arrays._read_header(text.encode(), "file")
     one_line(info.value)
+
+
+def test_an_interrupted_member_is_given_up(monkeypatch):
+    """Ctrl-C between the opening of a member and its first byte: an archive that is closed would complain."""
+    whole = zipfile.ZipFile.open
+
+    def interrupted(*arguments, **options):
+        whole(*arguments, **options)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(zipfile.ZipFile, "open", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        archive.pack({"a": b"hello"})

@@ -47,11 +47,16 @@ def pack(members: Mapping[str, bytes], level: int = 6) -> bytes:
     """
     file = io.BytesIO()
     kind = zipfile.ZIP_DEFLATED if level else zipfile.ZIP_STORED
-    with zipfile.ZipFile(file, "w", kind, compresslevel=level) as archive:
+    archive = zipfile.ZipFile(file, "w", kind, compresslevel=level)
+    try:
         for name, data in members.items():
             entry = zipfile.ZipInfo(name, _DATE)
             entry.compress_type, entry.create_system, entry.external_attr = kind, 3, 0o644 << 16
             archive.writestr(entry, data, compresslevel=level)
+        archive.close()
+    except BaseException:  # such as Ctrl-C inside a member, which cannot be closed: the archive is given up
+        archive.fp = None
+        raise
     return file.getvalue()
 
 
