@@ -397,10 +397,10 @@ def test_random_headers(text):
 
 def test_an_interrupted_member_is_given_up(monkeypatch):
     """Ctrl-C between the opening of a member and its first byte: an archive that is closed would complain."""
-    whole = zipfile.ZipFile.open
+    whole, opened = zipfile.ZipFile.open, []
 
     def interrupted(*arguments, **options):
-        whole(*arguments, **options)
+        opened.append(whole(*arguments, **options))
         raise KeyboardInterrupt
 
     monkeypatch.setattr(zipfile.ZipFile, "open", interrupted)
