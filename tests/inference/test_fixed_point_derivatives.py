@@ -106,3 +106,22 @@ def test_largest_sizes_in_planes(shape):
     largest_in_planes(planes, used, 0, shape[1], np.empty(32), found)
     assert np.isinf(found[1])
     assert np.isfinite(found[0])
+
+
+@pytest.mark.parametrize("name", ["bp", "trw"])
+def test_counting_numbers_of_a_pass_up_and_down_trees(name):
+    """With other counting numbers a message depends on its opposite: one pass is no fixed point then."""
+    rng = np.random.default_rng(0)
+    graph = ig.chain_graph(3, 2)
+    p = ig.Potentials.from_groups(graph, [rng.normal(size=(3, 2)), rng.normal(size=(2, 2, 2))])
+    bars = np.eye(6)[4]
+    found = ig.infer(p, name, tape=True).backward(variables=bars).counting_numbers
+    step = 1e-5
+    for f in (3, 4):
+        beliefs = []
+        for h in (step, -step):
+            counting = np.ones(graph.n_factors)
+            counting[f] += h
+            options = {"counting_numbers": counting, "tol": 1e-13, "max_iter": 10_000}
+            beliefs.append(ig.infer(p, "fbp", **options).variables.flat @ bars)
+        assert_allclose(found[f], (beliefs[0] - beliefs[1]) / (2 * step), atol=1e-8)

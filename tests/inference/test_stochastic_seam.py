@@ -232,7 +232,7 @@ def test_the_command_line(tmp_path, capsys):
     assert main([*argv, "--task", "PR"]) == 2
     assert "one that finds log Z, for --task PR" in capsys.readouterr().err
     assert main(["algorithms"]) == 0
-    assert "Gibbs sampling, a sketch" in capsys.readouterr().out
+    assert "gibbs-sketch" in capsys.readouterr().out
 
 
 def wrong(**changes):

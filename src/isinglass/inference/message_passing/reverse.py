@@ -125,7 +125,8 @@ def _reverse(engine: Engine, run: Run, tape: Tape, outcome: Outcome, bars: Cotan
         run, run.models[last], engine.beliefs_of(run, outcome), given, total.bars(last), run.wanted
     )
     converged = run.wanted & outcome.converged
-    if engine.plan.iterations is not None or run.settled or not converged.any():
+    one_pass = run.settled and not len(total.counting)  # with other counting numbers it is no fixed point
+    if engine.plan.iterations is not None or one_pass or not converged.any():
         _steps_back(run, tape, total, run.wanted)
         return
     if (run.wanted & ~converged).any():

@@ -25,7 +25,7 @@ from isinglass.learning.optimizers.base import Counted
 from isinglass.learning.optimizers.vectors import dot, finite, moved
 from isinglass.typing import FloatArray
 
-ROUNDING = 16 * float(np.finfo(float).eps)
+ROUNDING = 256 * float(np.finfo(float).eps)  # a loss may be a difference of larger numbers, such as log Z and a score
 _BISECT_EVERY = 3  # zoom halves the interval at least so often, whatever the interpolation says
 
 

@@ -26,6 +26,7 @@ _FORMER = {  # where classes lived when the first fingerprints were written: a c
     "isinglass.inference.mean_field.structured": "isinglass.inference.smf",
     "isinglass.inference.message_passing.algorithms": "isinglass.inference.bp",
     "isinglass.inference.message_passing.max_product": "isinglass.inference.max_product",
+    "isinglass.inference.message_passing.trw": "isinglass.inference.bp",
     "isinglass.learning.chain": "isinglass.learning.sequences",
 }
 _PLAIN = (bool, int, float, complex, str, bytes, type(None))
