@@ -1,5 +1,6 @@
 """The registry of losses: names, facts, options."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,7 @@ from loss_helpers import draw, flat_factors, with_beliefs
 import isinglass as ig
 from isinglass import losses
 
+GUIDE = Path(__file__).parents[2] / "docs" / "guides" / "loss.md"
 NAMES = {"cl", "pseudo", "ucl", "ccl", "uquad", "cquad", "suclass", "scclass"}
 
 
@@ -55,8 +57,7 @@ def test_wrong_choices_are_answered_kindly(call, message):
 
 def test_the_guide_to_a_loss_of_ones_own():
     """The loss of the guide, with its derivative and an impossible label."""
-    text = (Path(__file__).parents[2] / "docs" / "guides" / "loss.md").read_text()
-    code = text.split("```python")[1].split("```")[0].replace("@register\n", "").replace(", register", "")
+    code = GUIDE.read_text().split("```python")[1].split("```")[0].replace("@register\n", "").replace(", register", "")
     names = {}
     exec(code, names)
     focal = names["Focal"]()
@@ -70,3 +71,12 @@ def test_the_guide_to_a_loss_of_ones_own():
 
     mine = focal(result, labels, weights).variables @ direction
     assert mine == pytest.approx(value(1e-20j).imag / 1e-20, rel=1e-12)
+
+
+@pytest.mark.parametrize("name", ["Focal", "HiddenLikelihood"])
+def test_the_losses_of_the_guide_pass_the_checks(name):
+    blocks = [block.split("```")[0] for block in GUIDE.read_text().split("```python")[1:]]
+    code = "\n".join(block for block in blocks if "class " in block)
+    assert set(re.findall(r"class (\w+)", code)) == {"Focal", "HiddenLikelihood"}
+    exec(code.replace("@register\n", ""), names := {})
+    ig.testing.check_loss(names[name]())
