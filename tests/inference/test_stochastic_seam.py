@@ -218,6 +218,12 @@ def test_a_stochastic_algorithm_needs_a_seed():
     assert "unseeded" not in ALGORITHMS
 
 
+def test_what_an_algorithm_must_declare():
+    for missing, kind in (("name", "str"), ("facts", "Facts")):
+        with pytest.raises(ig.InputError, match=f"{missing}: expected a class attribute of type {kind}, got none in"):
+            register(type("Nameless", (Gibbs,), {missing: None}))
+
+
 def test_the_command_line(tmp_path, capsys):
     ig.write_uai(grids()[0], tmp_path / "m.uai")
     argv = ["infer", str(tmp_path / "m.uai"), "--algorithm", "gibbs-sketch", "--random-state", "0"]

@@ -1,6 +1,7 @@
 """The registry of losses: names, facts, options."""
 
 import re
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,57 @@ def test_every_loss_has_its_name_and_its_facts():
         assert cls.facts.note
         assert issubclass(cls, losses.BeliefLoss) == (cls.facts.uses == "beliefs")
         assert isinstance(losses.make(name), cls)
+
+
+def defined(name="of-a-cell", **changes):
+    """Define a loss as a cell of a notebook does, each time anew."""
+
+    @dataclass(frozen=True)
+    class OfACell(losses.UnivariateQuadratic):
+        lam: float = 1.0
+
+    OfACell.name = name
+    for attribute, value in changes.items():
+        setattr(OfACell, attribute, value)
+    return OfACell
+
+
+@pytest.fixture
+def kept_entries(monkeypatch):
+    """Forget what a test registers."""
+    monkeypatch.setattr(losses.LOSSES, "_entries", dict(losses.LOSSES._entries))
+
+
+def test_a_cell_that_is_run_again_replaces_its_loss(kept_entries):
+    old, new = losses.register(defined()), losses.register(defined())
+    assert old is not new
+    assert losses.LOSSES["of-a-cell"] is new
+    with pytest.raises(ig.InputError, match="a new loss, got 'of-a-cell', which is taken"):
+        losses.register(dataclass(frozen=True)(type("Other", (old,), {})))
+    with pytest.raises(ig.InputError, match="a new loss, got 'ucl', which is taken"):
+        losses.register(defined("ucl"))
+    assert losses.LOSSES["ucl"] is losses.UnivariateLikelihood
+
+
+@pytest.mark.parametrize(
+    ("cls", "message"),
+    [
+        (defined(name=None), "name: expected a class attribute of type str, got none in OfACell"),
+        (defined(facts=None), "facts: expected a class attribute of type LossFacts, got none in OfACell"),
+        (defined(facts={}), "facts: expected a class attribute of type LossFacts, got dict in OfACell"),
+        (type("Bare", (defined(),), {}), r"Bare: expected a dataclass, .* write @dataclass\(frozen=True\) below"),
+    ],
+)
+def test_what_a_loss_must_declare(cls, message, kept_entries):
+    before = list(losses.LOSSES)
+    with pytest.raises(ig.InputError, match=message):
+        losses.register(cls)
+    assert list(losses.LOSSES) == before
+
+
+def test_a_loss_of_something_else_is_refused():
+    with pytest.raises(ig.InputError, match="uses: expected 'beliefs' or 'log_z' or 'potentials', got 'belief'"):
+        losses.LossFacts("", convex=True, consistent=True, uses="belief", note="")
 
 
 def test_what_the_thesis_says_of_them():
