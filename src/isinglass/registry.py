@@ -7,13 +7,9 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields, replace
 from typing import Generic, TypeVar
 
-from isinglass.errors import InputError
+from isinglass.errors import InputError, UnknownNameError
 
 T = TypeVar("T")
-
-
-class UnknownNameError(InputError):
-    """A name that no entry of a registry has."""
 
 
 class Registry(Mapping[str, T], Generic[T]):
@@ -26,7 +22,7 @@ class Registry(Mapping[str, T], Generic[T]):
     >>> colours["rad"]
     Traceback (most recent call last):
     ...
-    isinglass.errors.InputError: colour: expected one of 'red', got 'rad'; did you mean 'red'?
+    isinglass.errors.UnknownNameError: colour: expected one of 'red', got 'rad'; did you mean 'red'?
     """
 
     def __init__(self, what: str) -> None:

@@ -12,13 +12,13 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from isinglass.errors import FileFormatError, IsinglassError
+from isinglass.errors import FileFormatError, IsinglassError, UnknownNameError
 from isinglass.estimators.documentation import inherit_docs
 from isinglass.estimators.encoding import decoded, encoded
 from isinglass.io.arrays import read_arrays, write_arrays
 from isinglass.io.files import PathLike, shown_path
 from isinglass.learning.training.history import history_of, history_rows
-from isinglass.registry import Registry, UnknownNameError, require_declared
+from isinglass.registry import Registry, require_declared
 from isinglass.typing import Array
 
 ESTIMATORS: Registry[type[Any]] = Registry("estimator")
