@@ -74,6 +74,12 @@ def test_every_public_name_resolves():
         ig.no_such_name  # noqa: B018
 
 
+@pytest.mark.parametrize("part", ["estimators", "gradients"])
+def test_sub_packages_load_when_they_are_used(part):
+    done = python(f"import isinglass as ig; print(ig.{part}.__name__, '{part}' in dir(ig))")
+    assert done.stdout.split() == [f"isinglass.{part}", "True"], done.stderr
+
+
 def test_imports_only_go_down_the_layers():
     tool = Path(sys.executable).with_name("lint-imports")
     done = subprocess.run([tool, "--no-cache"], cwd=ROOT, capture_output=True, text=True, check=False)

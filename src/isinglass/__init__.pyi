@@ -2,7 +2,9 @@
 
 from . import datasets as datasets
 from . import decoding as decoding
+from . import estimators as estimators
 from . import features as features
+from . import gradients as gradients
 from . import graph as graph
 from . import inference as inference
 from . import io as io

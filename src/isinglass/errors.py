@@ -54,6 +54,10 @@ class ImpossibleLabelError(InputError):
     """A label has belief zero, so that its loss is infinite. A line search then shortens its step."""
 
 
+class UnknownNameError(InputError):
+    """A name that no algorithm, loss or other choice has."""
+
+
 class FileFormatError(IsinglassError, ValueError):
     """A file does not follow its format. The message is one line: file, line, expected, got, and what to do."""
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields, replace
 from typing import Generic, TypeVar
 
-from isinglass.errors import InputError
+from isinglass.errors import InputError, UnknownNameError
 
 T = TypeVar("T")
 
@@ -22,7 +22,7 @@ class Registry(Mapping[str, T], Generic[T]):
     >>> colours["rad"]
     Traceback (most recent call last):
     ...
-    isinglass.errors.InputError: colour: expected one of 'red', got 'rad'; did you mean 'red'?
+    isinglass.errors.UnknownNameError: colour: expected one of 'red', got 'rad'; did you mean 'red'?
     """
 
     def __init__(self, what: str) -> None:
@@ -30,10 +30,14 @@ class Registry(Mapping[str, T], Generic[T]):
         self._entries: dict[str, T] = {}
 
     def register(self, name: str) -> Callable[[T], T]:
-        """Return a decorator that files its argument under `name`."""
+        """Return a decorator that files its argument under `name`.
+
+        What is defined again, as by a second run of a notebook's cell, takes the place of the old entry: it has the
+        same module and the same qualified name. Any other entry under a name that is taken is refused.
+        """
 
         def file(entry: T) -> T:
-            if name in self._entries:
+            if name in self._entries and _origin(entry) != _origin(self._entries[name]):
                 raise InputError("name", f"a new {self.what}", f"{name!r}, which is taken")
             self._entries[name] = entry
             return entry
@@ -46,7 +50,7 @@ class Registry(Mapping[str, T], Generic[T]):
         near = difflib.get_close_matches(str(name), self._entries, 1)
         remedy = f"did you mean {near[0]!r}?" if near else ""
         known = ", ".join(map(repr, self._entries))
-        raise InputError(self.what, f"one of {known}", repr(name), remedy)
+        raise UnknownNameError(self.what, f"one of {known}", repr(name), remedy)
 
     def __contains__(self, name: object) -> bool:
         return name in self._entries
@@ -56,6 +60,33 @@ class Registry(Mapping[str, T], Generic[T]):
 
     def __len__(self) -> int:
         return len(self._entries)
+
+
+def _origin(entry: object) -> tuple[str, str]:
+    """Return where a class or function, or the class of an object, was defined."""
+    source = entry if hasattr(entry, "__qualname__") else type(entry)
+    return source.__module__, source.__qualname__
+
+
+def require_declared(cls: type, decorator: str = "@dataclass(frozen=True)", **kinds: type) -> None:
+    """Refuse a class that lacks one of these class attributes, or that is no dataclass itself.
+
+    Without a decorator of its own a class has the options of its base class, and what it declares is none.
+
+    Examples
+    --------
+    >>> require_declared(type("Mine", (), {}), name=str)
+    Traceback (most recent call last):
+    ...
+    isinglass.errors.InputError: name: expected a class attribute of type str, got none in Mine
+    """
+    for attribute, kind in kinds.items():
+        value = getattr(cls, attribute, None)
+        if not isinstance(value, kind):
+            got = "none" if value is None else type(value).__name__
+            raise InputError(attribute, f"a class attribute of type {kind.__name__}", f"{got} in {cls.__name__}")
+    if "__dataclass_fields__" not in vars(cls):
+        raise InputError(cls.__name__, "a dataclass", "another class", f"write {decorator} below @register")
 
 
 def choose(

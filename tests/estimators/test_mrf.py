@@ -57,6 +57,11 @@ def test_maximum_likelihood_matches_the_moments():
         assert_allclose(r.factor(a), seen, atol=1e-5)
 
 
+def test_the_share_that_converged_is_a_float_without_inference():
+    mrf = ig.MRF(RING, method="pseudo", l2=0.1).fit(data(RING, 40))
+    assert {(type(e.converged_share), e.converged_share) for e in mrf.history_} == {(float, 1.0)}
+
+
 def test_a_tree_has_a_closed_form():
     graph = ig.chain_graph(4, 3)
     X = data(graph, 500, 3)

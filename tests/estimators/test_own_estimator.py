@@ -14,7 +14,7 @@ from sklearn.model_selection import GridSearchCV
 
 import isinglass as ig
 from isinglass import losses
-from isinglass.estimators import ESTIMATORS, Estimator, load, register
+from isinglass.estimators import CRF, ESTIMATORS, Estimator, load, register
 from isinglass.learning.training import TrainingProblem, fingerprint, training_choices
 
 GUIDE = Path(__file__).parents[2] / "docs" / "guides" / "estimator.md"
@@ -152,6 +152,39 @@ def test_an_estimator_of_this_file_is_saved_and_loaded(tmp_path):
         assert_array_equal(again.predict(None), model.predict(None))
     with pytest.raises(ig.FileFormatError, match="the schema 'grid-crf'"):
         ig.GridCRF.load(tmp_path / "a.isg")
+
+
+def test_a_base_class_loads_what_derives_from_it(tmp_path):
+    IsingField(l2=0.1).fit(samples()).save(tmp_path / "a.isg")
+    assert type(Estimator.load(tmp_path / "a.isg")) is IsingField
+    with pytest.raises(ig.FileFormatError, match="expected a fitted CRF, got 'test-ising-field'"):
+        CRF.load(tmp_path / "a.isg")
+    X, Y = [(np.eye(2), [(0, 1)])], [[0, 1]]
+    ig.GraphCRF(iterations=2, max_iter=500).fit(X, Y).save(tmp_path / "b.isg")
+    assert type(CRF.load(tmp_path / "b.isg")) is ig.GraphCRF
+
+
+def test_files_of_what_is_not_registered(tmp_path, monkeypatch):
+    IsingField(l2=0.1).fit(samples()).save(tmp_path / "a.isg")
+    with monkeypatch.context() as patch:
+        patch.setattr(ESTIMATORS, "_entries", {k: v for k, v in ESTIMATORS.items() if v is not IsingField})
+        for read in (load, Estimator.load):
+            with pytest.raises(ig.FileFormatError, match="got 'test-ising-field'; import the module that registers it"):
+                read(tmp_path / "a.isg")
+    X, Y = [(np.eye(2), [(0, 1)])], [[0, 1]]
+    for k, loss in enumerate(("uquad", losses.make("uquad"))):
+        ig.GraphCRF(iterations=2, max_iter=500, loss=loss).fit(X, Y).save(tmp_path / f"{k}.isg")
+        with monkeypatch.context() as patch:
+            patch.setattr(losses.LOSSES, "_entries", {n: v for n, v in losses.LOSSES.items() if n != "uquad"})
+            with pytest.raises(ig.FileFormatError, match=r"got 'uquad'; .*import the module that registers it"):
+                load(tmp_path / f"{k}.isg")
+
+
+def test_an_estimator_is_a_dataclass_with_a_name():
+    with pytest.raises(ig.InputError, match=r"Bare: expected a dataclass, .* write @dataclass\(eq=False, repr=False\)"):
+        register(type("Bare", (IsingField,), {}))
+    with pytest.raises(ig.InputError, match="schema: expected a class attribute of type str, got none in Nameless"):
+        register(dataclass(eq=False, repr=False)(type("Nameless", (Estimator,), {})))
 
 
 def test_an_estimator_of_this_file_goes_on_from_a_checkpoint(tmp_path):

@@ -71,7 +71,12 @@ class Gibbs(Algorithm):
         for scope, table in zip(graph.scopes, potentials.log_tables, strict=True):
             for slot, i in enumerate(scope):
                 touching[i].append(([*scope[:slot], *scope[slot + 1 :]], np.moveaxis(table, slot, -1)))
-        x = np.tile(ig.map_assignment(potentials, "brute").states, (chains, 1))
+        x = np.zeros((chains, graph.n_variables), np.int64)  # any state will do, unless there are hard zeros
+        x[:, list(potentials.evidence)] = list(potentials.evidence.values())
+        hard = [graph.factor_component[a] for a, table in enumerate(potentials.log_tables) if (table == -np.inf).any()]
+        if hard:
+            mine = np.isin(graph.variable_component, hard)
+            x[:, mine] = ig.map_assignment(potentials, "exact").states[mine]
         for _ in range(self.sweeps):
             for i in sorted(set(range(graph.n_variables)) - set(potentials.evidence)):
                 log_p = sum((table[tuple(x[:, others].T)] for others, table in touching[i]), np.zeros((chains, 1)))
@@ -114,6 +119,25 @@ def test_infer_by_name():
     assert repr(result).startswith("Result: log_z = nan, Info(algorithm='gibbs-sketch'")
     again = ig.infer(p, Gibbs(sweeps=400, random_state=0), evidence={0: 1})
     np.testing.assert_array_equal(again.variables.flat, result.variables.flat)
+
+
+def test_grids_that_cannot_be_enumerated():
+    p = ig.models.Ising(ig.grid_graph(8, 8, 2)).potentials(coupling=0.2, field=0.1)
+    result = ig.infer(p, "gibbs-sketch", random_state=0)
+    np.testing.assert_allclose(
+        result.variables.flat, ig.infer(p, "exact").variables.flat, atol=6 * result.info.residual
+    )
+
+
+def test_chains_begin_with_a_possible_state():
+    differ = np.where(np.eye(3) > 0, -np.inf, 0.0)
+    p = ig.Potentials(ig.FactorGraph([3] * 9, [(i, i + 1) for i in range(8)]), [differ] * 8)
+    draws = ig.sample(p, 20, "gibbs-sketch", random_state=0, evidence={4: 2})
+    assert (draws[:, 1:] != draws[:, :-1]).all()
+    assert (draws[:, 4] == 2).all()
+    odd = ig.Potentials(ig.FactorGraph([2, 2, 2], [(0, 1), (1, 2), (0, 2)]), [differ[:2, :2]] * 3)
+    with pytest.raises(ig.ImpossibleEvidenceError):
+        ig.infer(odd, "gibbs-sketch", random_state=0)
 
 
 def test_the_stream_belongs_to_the_example():
@@ -216,6 +240,12 @@ def test_a_stochastic_algorithm_needs_a_seed():
             facts: ClassVar[Facts] = Facts("no seed", exact="never", bound=None, stochastic=True)
 
     assert "unseeded" not in ALGORITHMS
+
+
+def test_what_an_algorithm_must_declare():
+    for missing, kind in (("name", "str"), ("facts", "Facts")):
+        with pytest.raises(ig.InputError, match=f"{missing}: expected a class attribute of type {kind}, got none in"):
+            register(type("Nameless", (Gibbs,), {missing: None}))
 
 
 def test_the_command_line(tmp_path, capsys):

@@ -1,5 +1,7 @@
 """The registry of losses: names, facts, options."""
 
+import re
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -8,6 +10,7 @@ from loss_helpers import draw, flat_factors, with_beliefs
 import isinglass as ig
 from isinglass import losses
 
+GUIDE = Path(__file__).parents[2] / "docs" / "guides" / "loss.md"
 NAMES = {"cl", "pseudo", "ucl", "ccl", "uquad", "cquad", "suclass", "scclass"}
 
 
@@ -19,6 +22,57 @@ def test_every_loss_has_its_name_and_its_facts():
         assert cls.facts.note
         assert issubclass(cls, losses.BeliefLoss) == (cls.facts.uses == "beliefs")
         assert isinstance(losses.make(name), cls)
+
+
+def defined(name="of-a-cell", **changes):
+    """Define a loss as a cell of a notebook does, each time anew."""
+
+    @dataclass(frozen=True)
+    class OfACell(losses.UnivariateQuadratic):
+        lam: float = 1.0
+
+    OfACell.name = name
+    for attribute, value in changes.items():
+        setattr(OfACell, attribute, value)
+    return OfACell
+
+
+@pytest.fixture
+def kept_entries(monkeypatch):
+    """Forget what a test registers."""
+    monkeypatch.setattr(losses.LOSSES, "_entries", dict(losses.LOSSES._entries))
+
+
+def test_a_cell_that_is_run_again_replaces_its_loss(kept_entries):
+    old, new = losses.register(defined()), losses.register(defined())
+    assert old is not new
+    assert losses.LOSSES["of-a-cell"] is new
+    with pytest.raises(ig.InputError, match="a new loss, got 'of-a-cell', which is taken"):
+        losses.register(dataclass(frozen=True)(type("Other", (old,), {})))
+    with pytest.raises(ig.InputError, match="a new loss, got 'ucl', which is taken"):
+        losses.register(defined("ucl"))
+    assert losses.LOSSES["ucl"] is losses.UnivariateLikelihood
+
+
+@pytest.mark.parametrize(
+    ("cls", "message"),
+    [
+        (defined(name=None), "name: expected a class attribute of type str, got none in OfACell"),
+        (defined(facts=None), "facts: expected a class attribute of type LossFacts, got none in OfACell"),
+        (defined(facts={}), "facts: expected a class attribute of type LossFacts, got dict in OfACell"),
+        (type("Bare", (defined(),), {}), r"Bare: expected a dataclass, .* write @dataclass\(frozen=True\) below"),
+    ],
+)
+def test_what_a_loss_must_declare(cls, message, kept_entries):
+    before = list(losses.LOSSES)
+    with pytest.raises(ig.InputError, match=message):
+        losses.register(cls)
+    assert list(losses.LOSSES) == before
+
+
+def test_a_loss_of_something_else_is_refused():
+    with pytest.raises(ig.InputError, match="uses: expected 'beliefs' or 'log_z' or 'potentials', got 'belief'"):
+        losses.LossFacts("", convex=True, consistent=True, uses="belief", note="")
 
 
 def test_what_the_thesis_says_of_them():
@@ -55,8 +109,7 @@ def test_wrong_choices_are_answered_kindly(call, message):
 
 def test_the_guide_to_a_loss_of_ones_own():
     """The loss of the guide, with its derivative and an impossible label."""
-    text = (Path(__file__).parents[2] / "docs" / "guides" / "loss.md").read_text()
-    code = text.split("```python")[1].split("```")[0].replace("@register\n", "").replace(", register", "")
+    code = GUIDE.read_text().split("```python")[1].split("```")[0].replace("@register\n", "").replace(", register", "")
     names = {}
     exec(code, names)
     focal = names["Focal"]()
@@ -70,3 +123,12 @@ def test_the_guide_to_a_loss_of_ones_own():
 
     mine = focal(result, labels, weights).variables @ direction
     assert mine == pytest.approx(value(1e-20j).imag / 1e-20, rel=1e-12)
+
+
+@pytest.mark.parametrize("name", ["Focal", "HiddenLikelihood"])
+def test_the_losses_of_the_guide_pass_the_checks(name):
+    blocks = [block.split("```")[0] for block in GUIDE.read_text().split("```python")[1:]]
+    code = "\n".join(block for block in blocks if "class " in block)
+    assert set(re.findall(r"class (\w+)", code)) == {"Focal", "HiddenLikelihood"}
+    exec(code.replace("@register\n", ""), names := {})
+    ig.testing.check_loss(names[name]())

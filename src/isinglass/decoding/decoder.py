@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal
 
 from isinglass.inference.result import Result
 from isinglass.potentials import Potentials
-from isinglass.registry import Registry, choose
+from isinglass.registry import Registry, choose, require_declared
 from isinglass.typing import IntArray
 
 
@@ -52,6 +52,7 @@ DECODERS: Registry[type[Decoder]] = Registry("decoder")
 
 def register(cls: type[Decoder]) -> type[Decoder]:
     """File a decoder under its name (a class decorator)."""
+    require_declared(cls, name=str, facts=DecoderFacts)
     return DECODERS.register(cls.name)(cls)
 
 

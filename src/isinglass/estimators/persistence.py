@@ -12,16 +12,17 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from isinglass.errors import FileFormatError, IsinglassError
+from isinglass.errors import FileFormatError, IsinglassError, UnknownNameError
 from isinglass.estimators.documentation import inherit_docs
 from isinglass.estimators.encoding import decoded, encoded
 from isinglass.io.arrays import read_arrays, write_arrays
 from isinglass.io.files import PathLike, shown_path
 from isinglass.learning.training.history import history_of, history_rows
-from isinglass.registry import Registry
+from isinglass.registry import Registry, require_declared
 from isinglass.typing import Array
 
 ESTIMATORS: Registry[type[Any]] = Registry("estimator")
+_REGISTER = "import the module that registers it"
 _DROPPED = ("checkpoint",)
 _FACTS = {"n_iter": int, "converged": bool, "message": str}
 
@@ -30,6 +31,7 @@ E = TypeVar("E", bound=type[Any])
 
 def register(cls: E) -> E:
     """File an estimator under its `schema`, and complete its documentation (a class decorator, the outermost)."""
+    require_declared(cls, "@dataclass(eq=False, repr=False)", schema=str)
     ESTIMATORS.register(cls.schema)(cls)
     inherit_docs(cls)
     return cls
@@ -40,14 +42,14 @@ class Saved:
 
     def __init__(self, cls: type[Any], path: PathLike) -> None:
         self.name, schema = shown_path(path), _schema(cls)
-        if "schema" not in vars(cls) and read_arrays(path).schema == cls.schema:
+        if "schema" not in vars(cls) and read_arrays(path).schema == getattr(cls, "schema", None):
             schema = cls.schema  # a subclass that did not register reads the files of its base class, too
         self.file = read_arrays(path, schema=schema, version=cls.version)
         self.version = self.file.version
 
-    def error(self, expected: str, got: str) -> FileFormatError:
+    def error(self, expected: str, got: str, remedy: str = "") -> FileFormatError:
         """Return an error that says what the file should have."""
-        return FileFormatError(self.name, None, expected, got)
+        return FileFormatError(self.name, None, expected, got, remedy)
 
     def optional(self, key: str, kind: type) -> Any:
         """Return an entry of the metadata, or None where it is missing or null."""
@@ -93,7 +95,12 @@ def save(estimator: Any, path: PathLike, notes: Mapping[str, Any] | None = None)
 
 
 def load_as(cls: type[Any], path: PathLike) -> Any:
-    """Read what `save` wrote for an estimator of this class; everything is checked before it is believed."""
+    """Read what `save` wrote for an estimator of this class; everything is checked before it is believed.
+
+    A class without a name in files, such as `CRF`, reads the files of all registered classes that derive from it.
+    """
+    if not hasattr(cls, "schema") and read_arrays(path).schema != _schema(cls):
+        cls = _registered(path, cls)
     saved = Saved(cls, path)
     given = saved.entry("parameters", dict)
     if unknown := sorted(set(given) - set(cls._get_param_names()).difference(_DROPPED, cls._as_arrays)):
@@ -105,7 +112,8 @@ def load_as(cls: type[Any], path: PathLike) -> Any:
     except FileFormatError:
         raise
     except (IsinglassError, RecursionError) as error:
-        raise saved.error(f"parameters of {cls.__name__}", f"{error!s:.200}") from None
+        remedy = _REGISTER if isinstance(error, UnknownNameError) else ""
+        raise saved.error(f"parameters of {cls.__name__}", f"{error!s:.200}", remedy) from None
     for key, kind in _FACTS.items():
         setattr(estimator, f"{key}_", saved.entry(key, kind))
     estimator.history_ = history_of(saved.file.arrays.get("history"), saved.name)
@@ -123,10 +131,7 @@ def load(path: PathLike) -> Any:
 
     It is safe for files of unknown origin. The class is one of the library's, or of the user's own.
     """
-    schema = read_arrays(path).schema
-    if schema not in ESTIMATORS:
-        raise FileFormatError(shown_path(path), None, "a fitted estimator", f"{schema!a:.60}")
-    return load_as(ESTIMATORS[schema], path)
+    return load_as(_registered(path), path)
 
 
 def notes_of(path: PathLike) -> dict[str, Any]:
@@ -135,6 +140,16 @@ def notes_of(path: PathLike) -> dict[str, Any]:
     if not isinstance(notes, dict):
         raise FileFormatError(shown_path(path), None, "notes, a JSON object", type(notes).__name__)
     return notes
+
+
+def _registered(path: PathLike, base: type[Any] = object) -> type[Any]:
+    """Return the class that is registered under the name in a file; it must derive from `base`."""
+    schema = read_arrays(path).schema
+    if schema not in ESTIMATORS:
+        raise FileFormatError(shown_path(path), None, "a fitted estimator", f"{schema!a:.60}", _REGISTER)
+    if not issubclass(ESTIMATORS[schema], base):
+        raise FileFormatError(shown_path(path), None, f"a fitted {base.__name__}", f"{schema!a:.60}")
+    return ESTIMATORS[schema]
 
 
 def _schema(cls: type[Any]) -> str:

@@ -21,7 +21,7 @@ from isinglass.inference.result import Assignment, Bound, Info, Result
 from isinglass.models.inference import InferenceModel
 from isinglass.models.model import Model
 from isinglass.potentials import Potentials
-from isinglass.registry import Registry, choose
+from isinglass.registry import Registry, choose, require_declared
 from isinglass.typing import Array, FloatArray, IntArray
 
 Progress = Callable[[str, float], None]
@@ -238,6 +238,7 @@ ALGORITHMS: Registry[type[Algorithm]] = Registry("algorithm")
 
 def register(cls: type[Algorithm]) -> type[Algorithm]:
     """Register an algorithm under its name (a class decorator)."""
+    require_declared(cls, name=str, facts=Facts)
     if cls.facts.stochastic and "random_state" not in {f.name for f in fields(cls)}:  # type: ignore[arg-type]
         raise InputError("facts", "an option random_state of a stochastic algorithm", f"{cls.__name__} without one")
     return ALGORITHMS.register(cls.name)(cls)

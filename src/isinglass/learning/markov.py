@@ -163,7 +163,7 @@ class MarkovObjective:
     @property
     def converged_share(self) -> float:
         """The share of components of which it is known that every inference converged in the last evaluation."""
-        return max(0.0, 1 - sum(1 - info.converged_share for info in self.infos))
+        return max(0.0, 1.0 - sum(1 - info.converged_share for info in self.infos))
 
     def _pseudo(self, potentials: Potentials) -> Evaluation:
         copies = self._all

@@ -20,7 +20,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, get_args
 
 from numpy.typing import ArrayLike
 
@@ -28,8 +28,11 @@ from isinglass.errors import InputError
 from isinglass.graph.factor_graph import FactorGraph
 from isinglass.inference.result import Info, Result
 from isinglass.potentials import Potentials
-from isinglass.registry import Registry, choose
+from isinglass.registry import Registry, choose, require_declared
 from isinglass.typing import Array, FloatArray, IntArray
+
+Uses = Literal["beliefs", "log_z", "potentials"]
+"""What a loss is a function of."""
 
 Stages = Potentials | Sequence[Potentials]
 """Potentials, or those of each iteration, by which derivatives then come with an iteration axis first."""
@@ -62,10 +65,14 @@ class LossFacts:
     formula: str
     convex: bool
     consistent: bool
-    uses: Literal["beliefs", "log_z", "potentials"]
+    uses: Uses
     note: str
     starts_from: str | None = None
     given: Literal["neighbours", "before"] | None = None
+
+    def __post_init__(self) -> None:
+        if self.uses not in get_args(Uses):
+            raise InputError("uses", " or ".join(map(repr, get_args(Uses))), repr(self.uses))
 
 
 @dataclass(frozen=True, eq=False)
@@ -234,6 +241,7 @@ LOSSES: Registry[type[Loss]] = Registry("loss")
 
 def register(cls: type[Loss]) -> type[Loss]:
     """File a loss under its name (a class decorator)."""
+    require_declared(cls, name=str, facts=LossFacts)
     return LOSSES.register(cls.name)(cls)
 
 

@@ -94,7 +94,7 @@ class _Checks:
             self._same((4 * fine - coarse) / 3, slope, "derivatives differ from differences", what, self.rtol)
             value = self._value(_moved(self.batch, v, 1j * _TINY), labels)
             if value.dtype.kind != "c":
-                self._fail("not analytic", what, "complex beliefs must give complex values (no abs, no .real in it)")
+                self._fail("not analytic", what, "complex log tables must give complex values (no abs, no .real)")
             self._same(value.imag.sum() / _TINY, slope, "not analytic: a complex step gives another slope", what, 1e-7)
 
     def hidden(self) -> None:

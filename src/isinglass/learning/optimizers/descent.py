@@ -26,7 +26,10 @@ from isinglass.learning.optimizers.vectors import norm
 from isinglass.typing import FloatArray, JsonObject
 from isinglass.validation import number, whole_number
 
-NO_STEP = "the line search found no better point; is the gradient right, the function smooth and bounded below?"
+NO_STEP = (
+    "the line search found no better point: the function has kinks, tol is below rounding, or the gradient is wrong; "
+    "raise tol"
+)
 
 
 @dataclass(frozen=True, eq=False)

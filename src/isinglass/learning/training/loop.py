@@ -69,7 +69,9 @@ def warning_of(found: OptimResult, where: str = "training", remedy: str = "raise
         return f"{where} was interrupted after {found.iterations} iterations; the best parameters so far are kept"
     if found.converged or found.message.startswith(("stopped by the callback", "the validation loss")):
         return None
-    return f"{where} stopped after {found.iterations} iterations: {found.message}; {remedy}"
+    text = f"{where} stopped after {found.iterations} iterations: {found.message}"
+    at_limit = found.message.startswith(("reached", "ran"))  # an optimizer that is stuck says itself what helps
+    return f"{text}; {remedy}" if at_limit else text
 
 
 class Parts:
