@@ -29,7 +29,7 @@ from isinglass.segments import sum_at
 from isinglass.typing import Array, FloatArray, IntArray, Mask
 
 LEAST_SHARE = 1e-9  # of a link's belief in its variables', in the system
-EXCESS = 2.0  # of a belief of a link over those of its variables
+SMALL, EXCESS = 1e-6, 2.0  # belief of a variable, and what belief of a link is too large for it
 PASSES = 4
 DIVERGES = 10.0  # of a correction over the one before
 BEYOND = 2.0  # of a derivative over its bound: more than rounding
@@ -58,9 +58,10 @@ class Derivative:
             return
         problem, step = newton.problem, newton.step
         blocks, everything = problem.shape.blocks, np.arange(problem.n_components)
-        low, larger, most = np.where(p.real < LOWEST, LOWEST, p), np.empty_like(q), np.empty_like(q)
-        soften(blocks, everything, low, np.zeros_like(q), 1.0, most)
-        self.q = q = np.where(q.real > EXCESS * most.real, most, q)
+        low, larger = np.where(p.real < LOWEST, LOWEST, p), np.empty_like(q)
+        if low.real.min(initial=1.0) < SMALL:
+            soften(blocks, everything, low, np.zeros_like(q), 1.0, larger)
+            self.q = q = np.where(q.real > EXCESS * larger.real, larger, q)
         soften(blocks, everything, low, q, LEAST_SHARE, larger)
         if not (np.array_equal(low, step.p) and np.array_equal(larger, step.q)):  # else it is that of the last look
             step.p[:], step.q[:] = low, larger
@@ -82,8 +83,9 @@ class Derivative:
             change = _sizes(step.dp, shape.state_component, problem.n_components)
             grows: Mask = np.any(change > DIVERGES * last, axis=0)
             moving = np.bincount(members[~grows[members]], minlength=problem.n_components) > 0
-            m += np.where(moving[shape.state_component], step.dp, 0)
-            u += np.where(moving[shape.entry_component], step.dq / step.inverse, 0)
+            whole = moving.all()
+            m += step.dp if whole else np.where(moving[shape.state_component], step.dp, 0)
+            u += step.dq / step.inverse if whole else np.where(moving[shape.entry_component], step.dq / step.inverse, 0)
             last[:, members] = change[:, members]
             size = _sizes(m, shape.state_component, problem.n_components)
             share = (last / np.where(size > 0, size, 1)).max(axis=0)
@@ -91,10 +93,10 @@ class Derivative:
             members = members[~(share <= REFINED)[members] & ~tied[members] & moving[members]]
             if not len(members):
                 break
-        of_links = inverse * (u - by_q)
-        if self.passes > 1:
-            self._judge(np.flatnonzero(~(share <= REFINED) & ~tied), last, by_p, by_q, size)
-        self._compare_with_bound(by_p, by_q, m, of_links)
+        of_links, rest = inverse * (u - by_q), ~(share <= REFINED) | tied
+        if rest.any():
+            self._judge(np.flatnonzero(rest & ~tied & (self.passes > 1)), last, by_p, by_q, size)
+            self._compare_with_bound(by_p, by_q, m, of_links)
         return m, of_links
 
     def _judge(self, members: IntArray, change: FloatArray, by_p: Array, by_q: Array, size: FloatArray) -> None:
@@ -108,18 +110,18 @@ class Derivative:
         self.solve_residual[members] = np.maximum(self.solve_residual, error)[members]
 
     def _compare_with_bound(self, by_p: Array, by_q: Array, m: Array, of_links: Array) -> None:
-        """Give up components in which w m² exceeds g'(b / w)g: m'Hm is at most that, and beliefs are at most one."""
-        problem = self.newton.problem
-        if not ((problem.wp > 0).all() and (problem.wq > 0).all()):
+        """Give up components in which m exceeds |g| / min w.
+
+        No larger m is possible: m'Hm is at most g'g / H, and H = w / b is at least the least weight.
+        """
+        problem, shape, n = self.newton.problem, self.newton.problem.shape, self.newton.problem.n_components
+        least = min(problem.wp.min(initial=np.inf), problem.wq.min(initial=np.inf))
+        if least <= 0:
             return
-        n, most, bound = problem.n_components, np.zeros(problem.n_components), np.zeros(problem.n_components)
-        for w, b, g, found, owner in (
-            (problem.wp, self.newton.step.p, by_p, m, problem.shape.state_component),
-            (problem.wq, self.newton.step.q, by_q, of_links, problem.shape.entry_component),
-        ):
-            np.maximum.at(most, owner, np.abs(found.real) * np.sqrt(w))
-            bound += sum_at(owner, g.real**2 * b.real / w, n)
-        self.solve_residual[~(most <= BEYOND * np.sqrt(bound))] = np.inf
+        both = ((by_p, m, shape.state_component), (by_q, of_links, shape.entry_component))
+        squares = sum((g.real**2).sum() if n == 1 else sum_at(owner, g.real**2, n) for g, _, owner in both)
+        most = np.maximum(*(_sizes(found, owner, n)[0] for _, found, owner in both))
+        self.solve_residual[~(most <= BEYOND * np.sqrt(squares) / least)] = np.inf
 
     def _set_residuals(self, members: IntArray, m: Array, of_links: Array) -> None:
         """Write the violations of the constraints between variables and links as residuals."""
@@ -133,5 +135,8 @@ def _sizes(values: Array, owner: IntArray, n: int) -> FloatArray:
     parts = (values.real, values.imag)[: 1 + (values.dtype.kind == "c")]
     sizes = np.zeros((len(parts), n))
     for row, part in zip(sizes, parts, strict=True):
-        np.maximum.at(row, owner, np.abs(part))
+        if n == 1:
+            row[0] = np.abs(part).max(initial=0.0)
+        else:
+            np.maximum.at(row, owner, np.abs(part))
     return sizes
