@@ -11,6 +11,11 @@ two states together in one of 1e22 cases): 1e-7 at best. The error shows in numb
 1 / H and the u that was found, m violates the constraints a little. The violations, as residuals of the same system,
 give a correction. One correction takes an error of 1e-7 to 1e-14.
 
+Beliefs that the minimisation left at its floor are read out of multipliers, variables and links each by themselves.
+Rounding then decides how small they are. A link may keep a belief of 1e-14 in a state that its variable gives 1e-250,
+and a system with both has no use: its u reaches 1e170, and corrections grow. So no belief of a link is more than twice
+that of any of its variables. Where a correction grows all the same, it is not applied, and counts as the error.
+
 Ties (see `inference.support`) are not refined.
 """
 
@@ -20,10 +25,14 @@ import numpy as np
 
 from isinglass.inference.free_energy.newton import Newton
 from isinglass.inference.free_energy.problem import LOWEST
-from isinglass.typing import Array, FloatArray, IntArray
+from isinglass.segments import sum_at
+from isinglass.typing import Array, FloatArray, IntArray, Mask
 
 LEAST_SHARE = 1e-9  # of a link's belief in its variables', in the system
+SMALL, EXCESS = 1e-6, 2.0  # belief of a variable, and what belief of a link is too large for it
 PASSES = 4
+DIVERGES = 10.0  # of a correction over the one before
+BEYOND = 2.0  # of a derivative over its bound: more than rounding
 REFINED = 1e-10  # of the last correction, relatively: the next would be as small again
 
 
@@ -50,6 +59,9 @@ class Derivative:
         problem, step = newton.problem, newton.step
         blocks, everything = problem.shape.blocks, np.arange(problem.n_components)
         low, larger = np.where(p.real < LOWEST, LOWEST, p), np.empty_like(q)
+        if low.real.min(initial=1.0) < SMALL:
+            soften(blocks, everything, low, np.zeros_like(q), 1.0, larger)
+            self.q = q = np.where(q.real > EXCESS * larger.real, larger, q)
         soften(blocks, everything, low, q, LEAST_SHARE, larger)
         if not (np.array_equal(low, step.p) and np.array_equal(larger, step.q)):  # else it is that of the last look
             step.p[:], step.q[:] = low, larger
@@ -59,23 +71,57 @@ class Derivative:
     def along(self, by_p: Array, by_q: Array) -> tuple[Array, Array]:
         """Return m for derivatives g of a loss; `solve_residual` is then its relative error."""
         newton, step, problem = self.newton, self.newton.step, self.newton.problem
-        inverse, members = self.q / problem.wq, np.arange(problem.n_components)
-        tied = np.diff(problem.shape.layout.ties.first_tie) > 0
+        shape, inverse, members = problem.shape, self.q / problem.wq, np.arange(problem.n_components)
+        tied = np.diff(shape.layout.ties.first_tie) > 0
         m, u = np.zeros_like(self.p), np.zeros_like(self.q)
         self.solve_residual = np.zeros(problem.n_components)
+        last = np.full((1 + (m.dtype.kind == "c"), problem.n_components), np.inf)
         for _ in range(self.passes):
             self._set_residuals(members, m, inverse * (u - by_q))
             step.by_p[:], step.by_q[:] = by_p * (self.p / step.p) + step.hessian * m, u
             newton.solve(members, feasible=True)
-            moving = np.bincount(members, minlength=problem.n_components)
-            m += moving[problem.shape.state_component] * step.dp
-            u += moving[problem.shape.entry_component] * (step.dq / step.inverse)
-            share = self._shares(m)
+            change = _sizes(step.dp, shape.state_component, problem.n_components)
+            grows: Mask = np.any(change > DIVERGES * last, axis=0)
+            moving = np.bincount(members[~grows[members]], minlength=problem.n_components) > 0
+            whole = moving.all()
+            m += step.dp if whole else np.where(moving[shape.state_component], step.dp, 0)
+            u += step.dq / step.inverse if whole else np.where(moving[shape.entry_component], step.dq / step.inverse, 0)
+            last[:, members] = change[:, members]
+            size = _sizes(m, shape.state_component, problem.n_components)
+            share = (last / np.where(size > 0, size, 1)).max(axis=0)
             self.solve_residual[members] = (newton.solve_residual * share)[members]
-            members = members[~(share <= REFINED)[members] & ~tied[members]]
+            members = members[~(share <= REFINED)[members] & ~tied[members] & moving[members]]
             if not len(members):
                 break
-        return m, inverse * (u - by_q)
+        of_links, rest = inverse * (u - by_q), ~(share <= REFINED) | tied
+        if rest.any():
+            self._judge(np.flatnonzero(rest & ~tied & (self.passes > 1)), last, by_p, by_q, size)
+            self._compare_with_bound(by_p, by_q, m, of_links)
+        return m, of_links
+
+    def _judge(self, members: IntArray, change: FloatArray, by_p: Array, by_q: Array, size: FloatArray) -> None:
+        """Count the last correction of components that are not refined as error, in units of m or, if larger, of g."""
+        if not len(members):
+            return
+        shape, n = self.newton.problem.shape, self.newton.problem.n_components
+        g = np.maximum(_sizes(by_p, shape.state_component, n), _sizes(by_q, shape.entry_component, n))
+        unit = np.maximum(size, g)
+        error = (change / np.where(unit > 0, unit, 1)).max(axis=0)
+        self.solve_residual[members] = np.maximum(self.solve_residual, error)[members]
+
+    def _compare_with_bound(self, by_p: Array, by_q: Array, m: Array, of_links: Array) -> None:
+        """Give up components in which m exceeds |g| / min w.
+
+        No larger m is possible: m'Hm is at most g'g / H, and H = w / b is at least the least weight.
+        """
+        problem, shape, n = self.newton.problem, self.newton.problem.shape, self.newton.problem.n_components
+        least = min(problem.wp.min(initial=np.inf), problem.wq.min(initial=np.inf))
+        if least <= 0:
+            return
+        both = ((by_p, m, shape.state_component), (by_q, of_links, shape.entry_component))
+        squares = sum((g.real**2).sum() if n == 1 else sum_at(owner, g.real**2, n) for g, _, owner in both)
+        most = np.maximum(*(_sizes(found, owner, n)[0] for _, found, owner in both))
+        self.solve_residual[~(most <= BEYOND * np.sqrt(squares) / least)] = np.inf
 
     def _set_residuals(self, members: IntArray, m: Array, of_links: Array) -> None:
         """Write the violations of the constraints between variables and links as residuals."""
@@ -83,13 +129,14 @@ class Derivative:
 
         residuals(self.newton.problem.shape.blocks, members, self.newton.step._replace(p=m, q=of_links), 0.0)
 
-    def _shares(self, m: Array) -> FloatArray:
-        """Return the relative size of the last correction of each component: the larger of real and imaginary part."""
-        owner, n = self.newton.problem.shape.state_component, self.newton.problem.n_components
-        shares, dp = np.zeros(n), self.newton.step.dp
-        for change, whole in ((dp.real, m.real), (dp.imag, m.imag))[: 1 + (m.dtype.kind == "c")]:
-            most, size = np.zeros(n), np.zeros(n)
-            np.maximum.at(most, owner, np.abs(change))
-            np.maximum.at(size, owner, np.abs(whole))
-            shares = np.maximum(shares, most / np.where(size > 0, size, 1))
-        return shares
+
+def _sizes(values: Array, owner: IntArray, n: int) -> FloatArray:
+    """Return the largest real part of each component, and in a second row the largest imaginary one."""
+    parts = (values.real, values.imag)[: 1 + (values.dtype.kind == "c")]
+    sizes = np.zeros((len(parts), n))
+    for row, part in zip(sizes, parts, strict=True):
+        if n == 1:
+            row[0] = np.abs(part).max(initial=0.0)
+        else:
+            np.maximum.at(row, owner, np.abs(part))
+    return sizes
