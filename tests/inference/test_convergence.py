@@ -368,3 +368,17 @@ def test_derivatives_that_are_not_finite_are_refused():
 def test_whether_to_check_stability_is_yes_or_no(algorithm):
     with pytest.raises(ig.InputError, match="check_stability: expected True or False"):
         ig.infer(ring(), algorithm, check_stability="yes")
+
+
+def test_beliefs_of_a_runaway_sum_to_one():
+    """At logarithms of 1e20 that of a sum of two equal numbers is that of one of them."""
+    inf = np.inf
+    tables = [
+        [[[-inf, -inf], [-130.3, -inf]], [[72.3, 5.0], [-inf, -18.3]]],
+        [[[-inf, -13.7], [-inf, -inf]], [[-inf, 30.2], [-25.0, -inf]]],
+    ]
+    p = ig.Potentials(ig.FactorGraph([2, 2, 2], [(2, 0, 1), (1, 2, 0)]), [np.array(table) for table in tables])
+    with pytest.warns(ig.ConvergenceWarning):
+        r = ig.infer(p, ig.TreeReweighted(tol=1e-12, max_iter=200, weights="optimised", weight_steps=3))
+    assert not r.info.converged
+    assert_allclose([belief.sum() for belief in [*r.variables, *r.factors]], 1)
