@@ -264,3 +264,17 @@ def test_ctrl_c(tmp_path):
         process.wait()
     assert process.returncode == 130
     assert err == "isinglass: interrupted\n"
+
+
+def test_an_error_on_the_way_out_of_ctrl_c(monkeypatch, capsys):
+    """Pools of processes that are interrupted while they start may raise another error when they are ended."""
+
+    def interrupted(argv):
+        try:
+            raise KeyboardInterrupt
+        finally:
+            raise RuntimeError("cannot join thread before it is started")
+
+    monkeypatch.setattr("isinglass.cli.main._run", interrupted)
+    assert main(["info"]) == 130
+    assert capsys.readouterr().err == "isinglass: interrupted\n"

@@ -72,6 +72,10 @@ def main(argv: list[str] | None = None) -> int:
         return _fail("interrupted", INTERRUPTED)
     except (IsinglassError, OSError, MemoryError) as error:
         return _fail(error_text(error), MISTAKE)
+    except RuntimeError as error:
+        if isinstance(error.__context__, KeyboardInterrupt):  # a library failed to clean up after Ctrl-C
+            return _fail("interrupted", INTERRUPTED)
+        raise
 
 
 def _run(argv: list[str] | None) -> int:
