@@ -19,7 +19,7 @@ import numpy as np
 
 from isinglass.potentials import Potentials
 from isinglass.typing import Array, IntArray
-from isinglass.validation import RandomState, generator
+from isinglass.validation import RandomState, generator, instance
 
 WORDS = 4  # of 32 bits, that seed a stream besides the hash
 
@@ -43,6 +43,7 @@ def streams(potentials: Potentials, random_state: RandomState, *, distinct: bool
     >>> bool(streams(p, 0)[0].random() == streams(batch, 0)[1].random())
     True
     """
+    instance(potentials, Potentials, "potentials")
     base = generator(random_state).integers(0, 2**32, WORDS, np.uint32)
     before: Counter[bytes] = Counter()
     found = []

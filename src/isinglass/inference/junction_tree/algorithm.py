@@ -13,7 +13,7 @@ less by the loss of k at b, which the messages give. Solving that candidate part
 from __future__ import annotations
 
 import heapq
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import ClassVar
 
@@ -23,6 +23,7 @@ from isinglass.graph.elimination.cost import exact_bytes
 from isinglass.graph.factor_graph import FactorGraph, FactorGroup
 from isinglass.graph.layout import belief_entries, first_beliefs, first_states
 from isinglass.inference.algorithm import Algorithm, Cost, Facts, Progress, Taping, register
+from isinglass.inference.brute import Brute
 from isinglass.inference.complex_step import along_beliefs
 from isinglass.inference.evidence import base_states
 from isinglass.inference.junction_tree.upward import (
@@ -70,15 +71,7 @@ class Exact(Algorithm):
     restarts: int | None = None
 
     name: ClassVar[str] = "exact"
-    facts: ClassVar[Facts] = Facts(
-        "junction tree: exact marginals, log Z, maxima and samples",
-        exact="always",
-        bound="exact",
-        maximises="many",
-        samples=True,
-        joints=True,
-        envelope=True,
-    )
+    facts: ClassVar[Facts] = replace(Brute.facts, summary="junction tree: exact marginals, log Z, maxima and samples")
 
     def cost(self, potentials: Potentials) -> Cost:
         """Price the best elimination order that was found."""

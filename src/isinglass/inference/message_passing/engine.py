@@ -349,18 +349,7 @@ class Engine:
         outcome.converged[off], outcome.residual[off] = False, np.maximum(outcome.residual[off], self.plan.tol)
         outcome.off_domain |= off
         if off.any():
-            self._normalise(off, outcome)
-
-    def _normalise(self, among: Mask, outcome: Outcome) -> None:
-        """Let beliefs sum to one where logarithms are so large that rounding took more than that from them."""
-        edges = self.edges
-        variables, links = np.flatnonzero(among[edges.variable_component]), np.flatnonzero(among[edges.component])
-        places = [(outcome.variables, edges.first_state[i], edges.cards[i]) for i in variables]
-        places += [(outcome.factors, self.first_belief[f], edges.size[f]) for f in links]
-        for beliefs, first, size in places:
-            belief, total = beliefs[first : first + size], beliefs[first : first + size].sum()
-            if total.real > 0:
-                belief /= total
+            outcome.normalise(off, self.edges, self.first_belief)
 
     def _log_z(self, run: Run) -> Array:
         """Turn the Z of the read-out into logarithms; add them up for each component, without the constants."""

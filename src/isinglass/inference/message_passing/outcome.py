@@ -41,3 +41,14 @@ class Outcome:
     def messages(self, edges: Edges) -> IntArray:
         """Return the number of messages of each component."""
         return np.bincount(edges.component[edges.edge_link], minlength=len(self.residual))
+
+    def normalise(self, among: Mask, edges: Edges, first_belief: IntArray) -> None:
+        """Let beliefs sum to one where logarithms are so large that rounding took more than that from them."""
+        variables, links = np.flatnonzero(among[edges.variable_component]), np.flatnonzero(among[edges.component])
+        places = [(self.variables, edges.first_state[i], edges.cards[i]) for i in variables]
+        places += [(self.factors, first_belief[f], edges.size[f]) for f in links]
+        for beliefs, first, size in places:
+            belief = beliefs[first : first + size]
+            total = belief.sum()
+            if total.real > 0:
+                belief /= total

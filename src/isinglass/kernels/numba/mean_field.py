@@ -356,6 +356,17 @@ def read_out_back(edges, own, chosen, phi, table, starts, q, factors, z_bar, fac
             advance(first, last, edges.slot_edge, edges.start, digits, ())
 
 
+@inner
+def normalisation_back(first, card, q, q_bar, t):
+    """Turn the derivative by the belief of a variable into that by its unnormalised logarithms, t; q_bar is used up."""
+    mean = q[first] * q_bar[first]
+    for a in range(1, np.int64(card)):
+        mean += q[first + np.uint64(a)] * q_bar[first + np.uint64(a)]
+    for a in range(card):
+        t[a] = q[first + a] * (q_bar[first + a] - mean)
+        q_bar[first + a] = 0
+
+
 @compiled
 def ascend_back(near, edges, at, table, q, before, active, q_bar, phi_bar, table_bar, t, digits):
     """Reverse one sweep of `ascend`; q is brought back to what it was `before`."""
@@ -364,13 +375,9 @@ def ascend_back(near, edges, at, table, q, before, active, q_bar, phi_bar, table
         if not active[edges.variable_component[i]]:
             continue
         first, card = near.first_state[i], near.cards[i]
-        mean = q[first] * q_bar[first]
-        for a in range(1, np.int64(card)):
-            mean += q[first + np.uint64(a)] * q_bar[first + np.uint64(a)]
+        normalisation_back(first, card, q, q_bar, t)
         for a in range(card):
-            t[a] = q[first + a] * (q_bar[first + a] - mean)
             q[first + a] = before[first + a]
-            q_bar[first + a] = 0
         targets_back(i, near, edges, at, table, q, t, q_bar, phi_bar, table_bar, digits)
 
 
@@ -398,13 +405,9 @@ def ascend_back_at_rest(near, edges, at, table, q, active, q_bar, target_bar, no
         if not active[edges.variable_component[i]]:
             continue
         first, card = near.first_state[i], near.cards[i]
-        mean = q[first] * q_bar[first]
-        for a in range(1, np.int64(card)):
-            mean += q[first + np.uint64(a)] * q_bar[first + np.uint64(a)]
+        normalisation_back(first, card, q, q_bar, t)
         for a in range(card):
-            t[a] = q[first + a] * (q_bar[first + a] - mean)
             target_bar[first + a] += t[a]
-            q_bar[first + a] = 0
         for e in range(near.first[i], near.first[i + 1]):
             if near.states[e] > 0:
                 pair_pulls(e, card, near, at, table, t, q_bar)

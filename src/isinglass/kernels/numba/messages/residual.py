@@ -115,6 +115,7 @@ def update_by_residual(edges, span, values, queue, m, n, damping, active, flagge
     """
     members, first_member, pending, change = queue.members, queue.first_member, queue.pending, queue.change
     log, sequence, priority, heap, place = queue.log, queue.sequence, queue.priority, queue.heap, queue.place
+    limit = queue.limit
     for i in range(span.first_variable, span.last_variable):
         c = edges.variable_component[i]
         if active[c]:
@@ -133,7 +134,7 @@ def update_by_residual(edges, span, values, queue, m, n, damping, active, flagge
             sift(heap, place, priority, j, j + 1)
         for _ in range(size):
             f = heap[0]
-            if priority[f] <= queue.limit:
+            if priority[f] <= limit:
                 break
             if len(log) > 0:
                 logged = keep(m, edges.first_slot[f], edges.first_slot[f + 1], edges.slot_edge, edges.start, log,
