@@ -34,8 +34,9 @@ def widest_ratio(old, at, new, to, card, ring):
     if len(ring) == 0 and card == 2:
         one = new[ix(to)].real * old[ix(at + 1)].real
         two = new[ix(to + 1)].real * old[ix(at)].real
-        if one > 0 and two > 0:  # neither zeros nor too small
-            return one / two if one > two else two / one
+        most, least = one if one > two else two, two if one > two else one  # selections: which is larger is a toss
+        if 0 < least <= most:  # neither zeros nor too small
+            return most / least
     high, low = 0.0, inf
     if len(ring) > 0:
         high = -inf

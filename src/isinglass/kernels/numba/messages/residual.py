@@ -151,15 +151,17 @@ def update_by_residual(edges, span, values, queue, m, n, damping, active, flagge
 def update(f, edges, values, m, n, pending, change, priority, heap, place, size, damping, scratch, states, units, ring):
     """Give link f its next messages; bring what depends on them up to date. Returns whether a product underflowed.
 
-    A link next to it at variable i has a new message to its other variables only.
+    A link next to it at variable i has a new message to its other variables only. The link itself has no new ones,
+    for what its variables send to it does not depend on its messages, unless these are damped or raised to powers.
     """
-    low = False
+    low, settled = False, damping == 0 and len(scratch.own) == 0
     first, last = edges.first_slot[ix(f)], edges.first_slot[ix(f + 1)]
     for slot in range(first, last):
         e = edges.slot_edge[ix(slot)]
         s = first_of(e, edges.start, states)
         for k in range(edge_card(edges.start, e, states)):
             m[ix(s + k)] = pending[ix(s + k)]
+        change[ix(e)] = 1.0
         low |= send_anew(edges.slot_variable[ix(slot)], edges, values, m, n, scratch, states, units, ring)
     for slot in range(first, last):
         i = edges.slot_variable[ix(slot)]
@@ -171,7 +173,7 @@ def update(f, edges, values, m, n, pending, change, priority, heap, place, size,
             if g != f and edges.first_slot[ix(g + 1)] - start == 2:
                 other = edges.slot_edge[ix(start)] + edges.slot_edge[ix(start + 1)] - e
                 look_across(e, other, edges, values, m, n, pending, change, damping, states, ring)
-            else:
+            elif g != f or not settled:
                 low |= look_ahead(g, edges, values, m, n, pending, change, damping, scratch, states, units, ring)
             priority[ix(g)] = largest_change(g, edges, change)
             sift(heap, place, priority, place[ix(g)], size)
