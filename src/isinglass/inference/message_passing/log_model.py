@@ -64,12 +64,10 @@ class LinkModel:
             graph.factor_component, layout_of(graph).factor_starts, taken, len(constant)
         )
         low = np.zeros(graph.n_components, bool)
-        tiny = (phi.real < np.log(SAFE)) & (phi.real > -np.inf)
-        if tiny.any():
+        if (tiny := _too_small(phi)) is not None:
             low[np.repeat(edges.variable_component, edges.cards)[tiny]] = True
-        short = (psi.real < np.log(SAFE)) & (psi.real > -np.inf)
-        if short.any():
-            starts = np.concatenate([[0], np.cumsum(short)])
+        if (tiny := _too_small(psi)) is not None:
+            starts = np.concatenate([[0], np.cumsum(tiny)])
             low[edges.component[starts[table + edges.size] > starts[table]]] = True
         return cls(phi, psi, table, edge_table, counting, constant, low, blocks)
 
@@ -78,8 +76,10 @@ class LinkModel:
         phi, psi, limit = self.phi, self.psi, 0.0
         if is_linear(semiring):
             phi, psi = np.exp(phi), np.exp(psi)
-            positive = psi.real[psi.real > 0]
-            limit = SAFE / max(float(positive.min(initial=1.0)), SAFE)
+            smallest = psi.real.min(initial=1.0)
+            if smallest == 0:
+                smallest = psi.real[psi.real > 0].min(initial=1.0)
+            limit = SAFE / max(float(smallest), SAFE)
         return Values(phi, psi, self.table, self.edge_table, self.counting, raising, limit)
 
     def gradients(self, potentials: Potentials, phi_bar: Array, psi_bar: Array, z_bar: Array) -> tuple[Array, ...]:
@@ -161,42 +161,44 @@ def _effective_tables(
     """Scale tables to a largest entry of zero and divide by the counting number; keep them shared if all are one."""
     graph = potentials.graph
     places = layout_of(graph).links
-    parts: list[Array] = []
-    per_link: dict[int, bool] = {}
-    for g, place in places.items():
-        tables, ids = potentials.groups[g], potentials.table_ids[g]
+    per_link = {g: own_tables or bool((counting[place.links] != 1).any()) for g, place in places.items()}
+    table, edge_table, blocks, size = _where(potentials, per_link)
+    psi = np.empty(size, potentials.dtype)
+    for block in blocks:
+        g, shape = block.group, graph.groups[block.group].shape
+        tables, ids, place = potentials.groups[g], potentials.table_ids[g], places[g]
         rows = tables.reshape(len(tables), -1)
         tops = _largest(rows)
-        scaled = rows - np.where(tops > -np.inf, tops, 0.0)[:, None]
+        shift = np.where(tops > -np.inf, tops, 0.0)[:, None]
         taken[place.factors] = tops[ids]
-        per_link[g] = own_tables or bool((counting[place.links] != 1).any())
+        scaled = psi[block.first : block.first + block.rows * rows.shape[1]].reshape(block.rows, -1)
         if per_link[g]:
-            scaled = scaled[ids]
+            np.subtract(rows[ids], shift[ids], out=scaled)
             np.divide(scaled, counting[place.links][:, None], out=scaled, where=scaled.real > -np.inf)
-        parts.append(scaled)
-    for g, part in zip(places, list(parts), strict=True):
-        shape = graph.groups[g].shape
+        else:
+            np.subtract(rows, shift, out=scaled)
         if len(shape) == 2:
-            parts.append(part.reshape(len(part), *shape).transpose(0, 2, 1))
-    psi: Array = np.concatenate([np.zeros(0, potentials.dtype), *(part.ravel() for part in parts)])
-    return psi, *_where(potentials, per_link)
+            flipped = psi[block.flipped : block.flipped + scaled.size].reshape(block.rows, *shape[::-1])
+            flipped[:] = scaled.reshape(block.rows, *shape).transpose(0, 2, 1)
+    return psi, table, edge_table, blocks
 
 
 class _Found(NamedTuple):
-    """Where the tables of links and edges start, and the blocks, for these arrays of table ids."""
+    """Where the tables of links and edges start, the blocks and their entries, for these arrays of table ids."""
 
     ids: tuple[IntArray, ...]
     table: IntArray
     edge_table: IntArray
     blocks: tuple[Block, ...]
+    size: int
 
     def fits(self, ids: tuple[IntArray, ...]) -> bool:
         """Tell whether the ids are the same arrays that it was found for."""
         return all(a is b for a, b in zip(self.ids, ids, strict=True))
 
 
-def _where(potentials: Potentials, per_link: dict[int, bool]) -> tuple[IntArray, IntArray, tuple[Block, ...]]:
-    """Return where the tables of links and edges start, and the blocks; kept while the ids stay the same arrays."""
+def _where(potentials: Potentials, per_link: dict[int, bool]) -> tuple[IntArray, IntArray, tuple[Block, ...], int]:
+    """Return what `_Found` has; it is kept while the ids stay the same arrays."""
     ids = tuple(potentials.table_ids[g] for g in per_link)
     key = ("tables", tuple(len(potentials.groups[g]) for g in per_link), tuple(per_link.values()))
     found = potentials.graph.cached(key, lambda: _find(potentials, per_link, ids), lambda kept: kept.fits(ids))
@@ -221,7 +223,15 @@ def _find(potentials: Potentials, per_link: dict[int, bool], given: tuple[IntArr
             edge_table[ends[1]] = starts
             edge_table[ends[0]] = starts + (total - block.first)
             total += block.rows * graph.groups[block.group].table_size
-    return _Found(given, table, edge_table, tuple(blocks))
+    return _Found(given, table, edge_table, tuple(blocks), total)
+
+
+def _too_small(logs: Array) -> Mask | None:
+    """Tell which entries are too small for a linear value, though not zero; None if none is."""
+    if not logs.real.min(initial=0.0) < np.log(SAFE):
+        return None
+    tiny: Mask = (logs.real < np.log(SAFE)) & (logs.real > -np.inf)
+    return tiny
 
 
 def _rows_of(tables: Array, ids: IntArray) -> Array:

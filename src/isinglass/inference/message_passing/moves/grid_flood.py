@@ -157,7 +157,8 @@ class GridFlood(PlaneMove, Flooding):
 
     def at_rest(self, run: Run, active: Mask) -> Step:
         """Return a step that was not done: to go back, the messages before it are enough."""
-        before, self.inbox = self.into_planes(run), None
+        before, self.inbox = self.into_planes(run, True), None
+        self.borrowed = [room for room in self.borrowed if room is not before]  # the step gives it back
         return run.step(Step(self, 0, active, before), True)
 
     def effects(self, run: Run, step: Step, status: Status) -> None:

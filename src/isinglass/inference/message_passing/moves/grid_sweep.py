@@ -192,10 +192,10 @@ class GridSweep(PlaneMove):
         """Tell whether the iteration before had the same potentials; this move did it then."""
         return t > 0 and self._model(t) is self._model(t - 1)
 
-    def into_planes(self, run: Run) -> FloatArray:
+    def into_planes(self, run: Run, taped: bool) -> FloatArray:
         """Return the messages in planes."""
         self.collected = None  # an iteration begins
-        return super().into_planes(run)
+        return super().into_planes(run, taped)
 
 
 @dataclass(eq=False)

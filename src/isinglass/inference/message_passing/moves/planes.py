@@ -104,6 +104,7 @@ class PlaneMove(Move):
     general: Move
     inbox: FloatArray | None = field(default=None, init=False)
     spare: FloatArray | None = field(default=None, init=False)
+    borrowed: list[FloatArray] = field(default_factory=list, init=False)  # from the pool, where no tape keeps them
 
     @property
     @abstractmethod
@@ -119,10 +120,10 @@ class PlaneMove(Move):
     def iterate(self, run: Run, t: int, old: FloatArray, stack: FloatArray, iterations: int, status: Status) -> bool:
         """Do iterations from t on, to the planes of a stack in turn. Returns whether no product nearly underflowed."""
 
-    def into_planes(self, run: Run) -> FloatArray:
+    def into_planes(self, run: Run, taped: bool) -> FloatArray:
         """Return the messages in planes; take them there before the first iteration."""
         if self.inbox is None:
-            self.inbox = run.pool.take(self.planes.shape, run.m.dtype)
+            self.inbox = self.take(run, self.planes.shape, taped)
             self.inbox.fill(1)
             if run.uniform:
                 for side in range(4):
@@ -134,8 +135,8 @@ class PlaneMove(Move):
 
     def forward(self, run: Run, t: int, status: Status, taped: bool) -> Step:
         """Do iteration t."""
-        old = self.into_planes(run)
-        new = run.pool.take(old.shape, old.dtype) if taped or self.spare is None else self.spare
+        old = self.into_planes(run, taped)
+        new = self.take(run, old.shape, taped) if taped or self.spare is None else self.spare
         if not self.iterate(run, t, old, new[None], 1, status):
             self.finish(run)
             return self.general.forward(run, t, status, taped)
@@ -146,8 +147,8 @@ class PlaneMove(Move):
         """Do all iterations, grid after grid: a small one stays in the cache."""
         if self.n_models > 1 or iterations == 0 or iterations * work_of(self.planes) > PIECE:
             return None
-        start = self.into_planes(run)
-        stack = run.pool.take((iterations if taped else 2, *start.shape), start.dtype)
+        start = self.into_planes(run, taped)
+        stack = self.take(run, (iterations if taped else 2, *start.shape), taped)
         if not self.iterate(run, 0, start, stack, iterations, status):
             self.inbox = None
             return None
@@ -165,6 +166,15 @@ class PlaneMove(Move):
         if self.inbox is not None:
             run.m = self.messages(self.inbox)
         self.inbox = self.spare = None
+        while self.borrowed:
+            run.pool.give(self.borrowed.pop())
+
+    def take(self, run: Run, shape: tuple[int, ...], taped: bool) -> FloatArray:
+        """Return room for planes; without a tape it goes back to the pool when the run has ended."""
+        room = run.pool.take(shape, run.m.dtype)
+        if not taped:
+            self.borrowed.append(room)
+        return room
 
     def before(self, step: Step, t: int) -> FloatArray:
         """Return the planes before iteration t of a step."""
