@@ -14,7 +14,7 @@ import time
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import convergence, convex, exact, learning, peers, startup, sweeps, tagging
+from benchmarks import convergence, convex, exact, learning, peers, profile, startup, sweeps, tagging
 from benchmarks.timing import Rows
 
 GROUPS = {
@@ -26,6 +26,7 @@ GROUPS = {
     "peers": peers,
     "tagging": tagging,
     "startup": startup,
+    "profile": profile,
 }
 
 
