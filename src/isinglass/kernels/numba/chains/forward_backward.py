@@ -30,6 +30,7 @@ from __future__ import annotations
 import numpy as np
 
 from isinglass.kernels.numba.arithmetic.indexing import ix
+from isinglass.kernels.numba.arithmetic.lanes import ZEROS, add_eight, eight, put_eight
 from isinglass.runtime.jit import compiled, inner, unrolled
 
 SPAN = 230.0
@@ -63,25 +64,10 @@ def shift_rows(first, last, offsets, card, span, scores, tops, flagged):
 def times_rows(vector, row, count, table, out, at):
     """Multiply a row vector by a table (count, width), LANES columns at a time."""
     for b in range(0, table.shape[1], 8):
-        c0 = c1 = c2 = c3 = c4 = c5 = c6 = c7 = 0.0
+        sums = ZEROS
         for i in range(count):
-            x = vector[ix(row), ix(i)]
-            c0 += x * table[ix(i), ix(b)]
-            c1 += x * table[ix(i), ix(b + 1)]
-            c2 += x * table[ix(i), ix(b + 2)]
-            c3 += x * table[ix(i), ix(b + 3)]
-            c4 += x * table[ix(i), ix(b + 4)]
-            c5 += x * table[ix(i), ix(b + 5)]
-            c6 += x * table[ix(i), ix(b + 6)]
-            c7 += x * table[ix(i), ix(b + 7)]
-        out[ix(at), ix(b)] = c0
-        out[ix(at), ix(b + 1)] = c1
-        out[ix(at), ix(b + 2)] = c2
-        out[ix(at), ix(b + 3)] = c3
-        out[ix(at), ix(b + 4)] = c4
-        out[ix(at), ix(b + 5)] = c5
-        out[ix(at), ix(b + 6)] = c6
-        out[ix(at), ix(b + 7)] = c7
+            sums = add_eight(sums, vector[ix(row), ix(i)], eight(table[ix(i)], b))
+        put_eight(out[ix(at)], b, sums)
 
 
 @inner
@@ -198,25 +184,10 @@ def add_pairs(first, last, offsets, card, weights, alpha, v, flagged, pairs):
             continue
         for i in range(card):
             for b in range(0, pairs.shape[1], 8):
-                c0 = c1 = c2 = c3 = c4 = c5 = c6 = c7 = 0.0
+                sums = ZEROS
                 for t in range(start + 1, end):
-                    a = alpha[ix(t - 1), ix(i)]
-                    c0 += a * v[ix(t), ix(b)]
-                    c1 += a * v[ix(t), ix(b + 1)]
-                    c2 += a * v[ix(t), ix(b + 2)]
-                    c3 += a * v[ix(t), ix(b + 3)]
-                    c4 += a * v[ix(t), ix(b + 4)]
-                    c5 += a * v[ix(t), ix(b + 5)]
-                    c6 += a * v[ix(t), ix(b + 6)]
-                    c7 += a * v[ix(t), ix(b + 7)]
-                pairs[ix(i), ix(b)] += weight * c0
-                pairs[ix(i), ix(b + 1)] += weight * c1
-                pairs[ix(i), ix(b + 2)] += weight * c2
-                pairs[ix(i), ix(b + 3)] += weight * c3
-                pairs[ix(i), ix(b + 4)] += weight * c4
-                pairs[ix(i), ix(b + 5)] += weight * c5
-                pairs[ix(i), ix(b + 6)] += weight * c6
-                pairs[ix(i), ix(b + 7)] += weight * c7
+                    sums = add_eight(sums, alpha[ix(t - 1), ix(i)], eight(v[ix(t)], b))
+                put_eight(pairs[ix(i)], b, add_eight(eight(pairs[ix(i)], b), weight, sums))
 
 
 @compiled
