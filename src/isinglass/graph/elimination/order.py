@@ -11,9 +11,7 @@ searched by itself, so its order does not depend on the other parts.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from itertools import islice
 from typing import Literal
 
 import numpy as np
@@ -233,9 +231,11 @@ def _best(part: _Part, method: Method, restarts: int | None, seed: int) -> _Atte
     if method == "auto":
         rules = ["min_weight", "min_fill", *(["weighted_min_fill"] if mixed else [])]  # type: ignore[list-item]
     best, best_rule, spent = _greedy(part, rules[0]), rules[0], 0
-    attempts = _attempts(part, rules, lambda: best_rule, seed)
-    limit = len(rules) - 1 + (MAX_RESTARTS if restarts is None else restarts)
-    for i, (rule, attempt) in enumerate(islice(attempts, limit)):
+    rng = np.random.default_rng(seed)
+    for i in range(1, len(rules) + (MAX_RESTARTS if restarts is None else restarts)):
+        again = i >= len(rules)  # the best rule so far, with random ties
+        rule = best_rule if again else rules[i]
+        attempt = _greedy(part, rule, rng.random(len(part)) if again else None)
         better = len(attempt.order) > len(best.order) or (
             len(attempt.order) == len(best.order) and attempt.entries < best.entries
         )
@@ -243,21 +243,9 @@ def _best(part: _Part, method: Method, restarts: int | None, seed: int) -> _Atte
             best, best_rule = attempt, rule
         spent += attempt.work
         enough = best.entries < WORTH_RESTARTS or spent > min(SEARCH_WORK, best.entries / 4)
-        if restarts is None and i >= len(rules) - 2 and enough:
+        if restarts is None and i >= len(rules) - 1 and enough:
             break
     return best
-
-
-def _attempts(
-    part: _Part, rules: list[Method], best_rule: Callable[[], Method], seed: int
-) -> Iterator[tuple[Method, _Attempt]]:
-    """Yield an attempt for each remaining rule, then attempts of the best rule with random ties."""
-    for rule in rules[1:]:
-        yield rule, _greedy(part, rule)
-    rng = np.random.default_rng(seed)
-    while True:
-        rule = best_rule()
-        yield rule, _greedy(part, rule, rng.random(len(part)))
 
 
 def _labels(part: _Part) -> IntArray:

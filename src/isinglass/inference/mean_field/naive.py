@@ -22,7 +22,7 @@ from isinglass.inference.junction_tree.algorithm import Exact
 from isinglass.inference.mean_field.ascent import Ascent, MeanFieldAlgorithm, given_beliefs
 from isinglass.inference.mean_field.bound import Bars, MeanFieldBound
 from isinglass.inference.message_passing.algorithms import BeliefPropagation
-from isinglass.inference.message_passing.log_model import LinkModel
+from isinglass.inference.message_passing.log_model import LinkModel, links_with
 from isinglass.inference.result import Result
 from isinglass.potentials import Potentials
 from isinglass.typing import Array, FloatArray, IntArray, Mask
@@ -182,9 +182,8 @@ def begin(potentials: Potentials, model: LinkModel, links: Mask, init: Result | 
     if (number_of == 0).any():
         raise ImpossibleEvidenceError(impossible(potentials))
     q: Array = np.where(allowed, np.repeat(1.0 / number_of, graph.cards), 0.0).astype(potentials.dtype)
-    zeros = np.concatenate([[0], np.cumsum(model.psi.real == -np.inf)])
     hard = np.zeros(graph.n_components, bool)
-    hard[edges.component[links & (zeros[model.table + edges.size] > zeros[model.table])]] = True
+    hard[edges.component[links & links_with(model.psi.real == -np.inf, model.table, edges.size)]] = True
     hard &= ~usable
     if hard.any():
         states = _possible(potentials)

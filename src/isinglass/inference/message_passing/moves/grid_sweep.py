@@ -8,72 +8,13 @@ from typing import NamedTuple
 import numpy as np
 
 from isinglass.graph.factor_graph import FactorGraph
-from isinglass.graph.grids import grid_shape
-from isinglass.graph.message_graph import edges_of
-from isinglass.inference.message_passing.moves.planes import (
-    PlaneMove,
-    beyond,
-    grid_kernels,
-    largest_of_grids,
-    used_places,
-)
+from isinglass.inference.message_passing.moves.lattices import Sheets, sheets_of
+from isinglass.inference.message_passing.moves.planes import PlaneMove, grid_kernels, largest_of_grids, used_places
 from isinglass.inference.message_passing.moves.sequence import LinkSequence
 from isinglass.inference.message_passing.run import Derivatives, Run, Step, unwatched
 from isinglass.kernels.layout import Status, SweepWork, Values
 from isinglass.segments import Largest, sum_at
 from isinglass.typing import Array, FloatArray, IntArray, Mask
-
-
-class Sheets(NamedTuple):
-    """Where the edges of regular grids lie in planes (grids, 4, states, height, width)."""
-
-    grids: int
-    card: int
-    height: int
-    width: int
-    edge_place: IntArray  # (edges,) of the first entry of the message
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Of the messages."""
-        return (self.grids, 4, self.card, self.height, self.width)
-
-    @property
-    def of_edges(self) -> tuple[IntArray, int, int]:
-        """What the loops `spread` and `collect` need to know."""
-        return self.edge_place, self.card, self.height * self.width
-
-    def reached(self, planes: FloatArray, side: int) -> FloatArray:
-        """Return the sites that have a neighbour on a side (left, right, up, down)."""
-        return beyond(planes[:, side], side)
-
-    def links(self, values: Array) -> tuple[Array, Array]:
-        """Cut what there is of each link into horizontal ones, columns first, and vertical ones."""
-        each = values.shape[1:]
-        flat = values.reshape(self.grids, -1, *each)
-        cut = self.height * (self.width - 1)
-        along = flat[:, :cut].reshape(self.grids, self.height, self.width - 1, *each)
-        return along.swapaxes(1, 2), flat[:, cut:].reshape(self.grids, self.height - 1, self.width, *each)
-
-
-def sheets_of(graph: FactorGraph) -> Sheets | None:
-    """Return where a regular grid, or several of one size, lie in planes; None for other graphs."""
-    return graph.cached("sheets", lambda: _make(graph))
-
-
-def _make(graph: FactorGraph) -> Sheets | None:
-    shape = grid_shape(graph)
-    if shape is None or min(shape) < 2 or graph.cards[0] < 2 or (graph.cards != graph.cards[0]).any():
-        return None
-    edges, card, sites = edges_of(graph), int(graph.cards[0]), shape[0] * shape[1]
-    ends = edges.slot_variable.reshape(-1, 2)
-    axis = np.where(ends[:, 1] - ends[:, 0] == 1, 0, 1)
-    place = np.empty(len(edges.edge_link), np.int64)
-    for slot in range(2):  # the first end receives from the right or from below
-        grid, site = np.divmod(ends[:, slot], sites)
-        side = 2 * axis + 1 - slot
-        place[edges.slot_edge.reshape(-1, 2)[:, slot]] = (grid * 4 + side) * card * sites + site
-    return Sheets(graph.n_components, card, *shape, place)
 
 
 class SweepModel(NamedTuple):

@@ -12,10 +12,10 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Protocol
 
 import numpy as np
 
+from isinglass.inference.message_passing.moves.lattices import Lattice, Sheets
 from isinglass.inference.message_passing.moves.move import Move
 from isinglass.inference.message_passing.run import Run, Step
 from isinglass.kernels.backend import GridKernels
@@ -26,37 +26,8 @@ PIECE = 2**27  # entries of tables that are multiplied between two moments at wh
 TOPS = 1024  # entries of planes that are looked at together
 
 
-class Planes(Protocol):
-    """Where the messages of regular grids of one size lie in planes."""
-
-    @property
-    def card(self) -> int:
-        """The number of states of every variable."""
-
-    @property
-    def height(self) -> int:
-        """The number of rows of a grid."""
-
-    @property
-    def width(self) -> int:
-        """The number of columns of a grid."""
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """The shape of the messages."""
-
-    @property
-    def of_edges(self) -> tuple[IntArray, int, int]:
-        """Where the message of each edge begins, its number of states, and the distance between two of them."""
-
-    def reached(self, planes: FloatArray, side: int) -> FloatArray:
-        """Return the sites that have a neighbour on a side (left, right, up, down)."""
-
-
-def beyond(sites: FloatArray, side: int) -> FloatArray:
-    """Return the sites (..., rows, columns) that have a neighbour on a side (left, right, up, down)."""
-    cut = slice(1, None) if side % 2 == 0 else slice(None, -1)
-    return sites[..., cut] if side < 2 else sites[..., cut, :]
+Planes = Lattice | Sheets
+"""Where the messages of regular grids of one size lie in planes."""
 
 
 def work_of(grid: Planes) -> int:
