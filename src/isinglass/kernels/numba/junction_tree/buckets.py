@@ -40,7 +40,7 @@ from isinglass.kernels.numba.junction_tree.strided import (
     scatter,
     scatter_block,
 )
-from isinglass.runtime.jit import compiled
+from isinglass.runtime.jit import compiled, inner
 from isinglass.typing import IntArray
 
 SAFE = 1e-290
@@ -59,44 +59,43 @@ class Scratch(NamedTuple):
     sums: np.ndarray  # separator beliefs of the children of one bucket
 
 
-@compiled
-def fill_local(b, first_axis, local_cards, local_size, first_input, first_large, first_stride, strides,
-               values, start, semiring, local, offsets, counter):  # fmt: skip
+@inner
+def fill_local(b, program, values, start, semiring, scratch):
     """Multiply the local inputs of bucket b."""
-    a = first_axis[b]
-    d = first_axis[b + 1] - a
-    fill(local, 0, local_size[b], 1 if semiring == SUM else 0)
-    for i in range(first_input[b], first_large[b]):
-        combine(local, local_cards, a, d, strides, first_stride[i], values, start[i], semiring, offsets, counter)
+    a, local, strides, first_stride = program.first_axis[b], scratch.local, program.strides, program.first_stride
+    d = program.first_axis[b + 1] - a
+    fill(local, 0, program.local_size[b], 1 if semiring == SUM else 0)
+    for i in range(program.first_input[b], program.first_large[b]):
+        combine(local, program.local_cards, a, d, strides, first_stride[i], values, start[i], semiring,
+                scratch.offsets[0], scratch.counter)  # fmt: skip
 
 
-@compiled
-def set_views(b, first_axis, cards, local_strides, first_large, last, first_stride, strides, offsets,
-              contiguous, outer):  # fmt: skip
+@inner
+def set_views(b, program, scratch):
     """List the offsets of the local table (view 0) and of the large messages in a block: (cut, entries)."""
-    a = first_axis[b]
-    d = first_axis[b + 1] - a
+    a, cards, first_large, offsets = program.first_axis[b], program.cards, program.first_large[b], scratch.offsets
+    d = program.first_axis[b + 1] - a
     cut, size = block_axes(cards, a, d)
-    contiguous[0] = inner_offsets(cards, a, local_strides, a, cut, d, offsets[0])
-    for i in range(first_large, last):
-        view = i - first_large + 1
-        contiguous[view] = inner_offsets(cards, a, strides, first_stride[i], cut, d, offsets[view])
-    fill(outer, 0, cut, 0)
+    scratch.contiguous[0] = inner_offsets(cards, a, program.local_strides, a, cut, d, offsets[0])
+    for i in range(first_large, program.first_input[b + 1]):
+        view, s = i - first_large + 1, program.first_stride[i]
+        scratch.contiguous[view] = inner_offsets(cards, a, program.strides, s, cut, d, offsets[view])
+    fill(scratch.outer, 0, cut, 0)
     return cut, size
 
 
-@compiled
-def fill_block(a, cut, size, local_strides, first_large, last, first_stride, strides, values, start, semiring,
-               local, block, offsets, contiguous, outer):  # fmt: skip
+@inner
+def fill_block(b, cut, size, program, values, start, semiring, scratch):
     """Make the current block: the local table times the large messages."""
-    base = offset_of(outer, local_strides, a, cut)
-    view = offsets[0]
+    block, outer, first_large = scratch.block, scratch.outer, program.first_large[b]
+    base = offset_of(outer, program.local_strides, program.first_axis[b], cut)
+    view = scratch.offsets[0]
     for k in range(size):
-        block[k] = local[base + view[k]]
-    for i in range(first_large, last):
-        base = start[i] + offset_of(outer, strides, first_stride[i], cut)
+        block[k] = scratch.local[base + view[k]]
+    for i in range(first_large, program.first_input[b + 1]):
+        base = start[i] + offset_of(outer, program.strides, program.first_stride[i], cut)
         j = i - first_large + 1
-        combine_block(block, 0, size, values, base, offsets[j], contiguous[j], semiring)
+        combine_block(block, 0, size, values, base, scratch.offsets[j], scratch.contiguous[j], semiring)
 
 
 @compiled
@@ -126,12 +125,7 @@ def up(program, first, last, values, messages, start, peak, low, wanted, flagged
 
     Messages begin at ``values[messages]``; ``low[i]`` is the smallest non-zero entry of input i.
     """
-    first_axis, cards, local_cards = program.first_axis, program.cards, program.local_cards
-    local_strides, local_size, first_input = program.local_strides, program.local_size, program.first_input
-    first_large, first_stride, strides = program.first_large, program.first_stride, program.strides
-    input_of, first_message, component = program.input_of, program.first_message, program.component
-    offsets, contiguous, counter, outer = scratch.offsets, scratch.contiguous, scratch.counter, scratch.outer
-    local, block, view = scratch.local, scratch.block, scratch.offsets[0]
+    first_input, first_message, component = program.first_input, program.first_message, program.component
     for b in range(first, last):
         if not wanted[component[b]] or flagged[component[b]]:
             continue
@@ -141,27 +135,23 @@ def up(program, first, last, values, messages, start, peak, low, wanted, flagged
         if semiring == SUM and bound < SAFE:
             flagged[component[b]] = True
             continue
-        fill_local(b, first_axis, local_cards, local_size, first_input, first_large, first_stride, strides,
-                   values, start, semiring, local, view, counter)  # fmt: skip
-        row = cards[first_axis[b + 1] - 1]
+        fill_local(b, program, values, start, semiring, scratch)
+        row = program.cards[program.first_axis[b + 1] - 1]
         at = messages + first_message[b]
-        large, after = first_large[b], first_input[b + 1]
-        if large == after:
-            reduce_rows(local, local_size[b], row, semiring, values, at)
+        if program.first_large[b] == first_input[b + 1]:
+            reduce_rows(scratch.local, program.local_size[b], row, semiring, values, at)
         else:
-            cut, size = set_views(b, first_axis, cards, local_strides, large, after, first_stride, strides,
-                                  offsets, contiguous, outer)  # fmt: skip
+            cut, size = set_views(b, program, scratch)
             more = True
             while more:
-                fill_block(first_axis[b], cut, size, local_strides, large, after, first_stride, strides, values,
-                           start, semiring, local, block, offsets, contiguous, outer)  # fmt: skip
-                reduce_rows(block, size, row, semiring, values, at)
+                fill_block(b, cut, size, program, values, start, semiring, scratch)
+                reduce_rows(scratch.block, size, row, semiring, values, at)
                 at += size // row
-                more = next_state(outer, cards, first_axis[b], cut)
+                more = next_state(scratch.outer, program.cards, program.first_axis[b], cut)
         at = messages + first_message[b]
         peak[b], least = normalise(values, at, messages + first_message[b + 1], semiring)
-        if input_of[b] >= 0:
-            low[input_of[b]] = least
+        if program.input_of[b] >= 0:
+            low[program.input_of[b]] = least
 
 
 @compiled
@@ -185,26 +175,22 @@ def down(program, first, last, values, messages, start, peak, wanted, semiring, 
     Marginals are added to the zero-filled vectors `variables` (of variable v at ``first_state[v]``) and
     `factors` (of factor a at ``first_belief[a]``, its clamped variables' states included).
     """
-    first_axis, cards, local_cards = program.first_axis, program.cards, program.local_cards
-    local_strides, local_size, first_input = program.local_strides, program.local_size, program.first_input
-    first_child, first_large, source = program.first_child, program.first_large, program.source
-    first_stride, strides, variable = program.first_stride, program.strides, program.variable
-    input_of, first_message, component = program.input_of, program.first_message, program.component
-    offsets, contiguous, counter, outer = scratch.offsets, scratch.contiguous, scratch.counter, scratch.outer
+    cards, local_cards, local_size, strides = program.cards, program.local_cards, program.local_size, program.strides
+    first_input, first_stride, first_message = program.first_input, program.first_stride, program.first_message
+    first_child, source, component = program.first_child, program.source, program.component
     local, block, sums, view = scratch.local, scratch.block, scratch.sums, scratch.offsets[0]
     for b in range(last - 1, first - 1, -1):
         if not wanted[component[b]]:
             continue
         at = messages + first_message[b]
-        if input_of[b] < 0:
+        if program.input_of[b] < 0:
             sums[0] = 1
             to_ratio(values, at, at + 1, peak[b], sums, 0, semiring)
-        fill_local(b, first_axis, local_cards, local_size, first_input, first_large, first_stride, strides,
-                   values, start, semiring, local, view, counter)  # fmt: skip
-        a = first_axis[b]
-        d = first_axis[b + 1] - a
+        fill_local(b, program, values, start, semiring, scratch)
+        a = program.first_axis[b]
+        d = program.first_axis[b + 1] - a
         row = cards[a + d - 1]
-        large, after = first_large[b], first_input[b + 1]
+        large, after = program.first_large[b], first_input[b + 1]
         if large == after:
             combine_rows(local, local_size[b], row, semiring, values, at)
             marginal = local
@@ -215,23 +201,21 @@ def down(program, first, last, values, messages, start, peak, wanted, semiring, 
             for i in range(large, after):
                 total += first_message[source[i] + 1] - first_message[source[i]]
             fill(sums, 0, total, 0)
-            cut, size = set_views(b, first_axis, cards, local_strides, large, after, first_stride, strides,
-                                  offsets, contiguous, outer)  # fmt: skip
+            cut, size = set_views(b, program, scratch)
             more = True
             while more:
-                fill_block(a, cut, size, local_strides, large, after, first_stride, strides, values,
-                           start, semiring, local, block, offsets, contiguous, outer)  # fmt: skip
+                fill_block(b, cut, size, program, values, start, semiring, scratch)
                 combine_rows(block, size, row, semiring, values, at)
-                base = offset_of(outer, local_strides, a, cut)
-                scatter_block(block, 0, size, marginal, base, offsets[0], contiguous[0])
+                base = offset_of(scratch.outer, program.local_strides, a, cut)
+                scatter_block(block, 0, size, marginal, base, view, scratch.contiguous[0])
                 total = 0
                 for i in range(large, after):
-                    base = total + offset_of(outer, strides, first_stride[i], cut)
+                    base = total + offset_of(scratch.outer, strides, first_stride[i], cut)
                     j = i - large + 1
-                    scatter_block(block, 0, size, sums, base, offsets[j], contiguous[j])
+                    scatter_block(block, 0, size, sums, base, scratch.offsets[j], scratch.contiguous[j])
                     total += first_message[source[i] + 1] - first_message[source[i]]
                 at += size // row
-                more = next_state(outer, cards, a, cut)
+                more = next_state(scratch.outer, cards, a, cut)
             total = 0
             for i in range(large, after):
                 size = first_message[source[i] + 1] - first_message[source[i]]
@@ -240,12 +224,12 @@ def down(program, first, last, values, messages, start, peak, wanted, semiring, 
         for i in range(first_child[b], large):
             size = first_message[source[i] + 1] - first_message[source[i]]
             fill(sums, 0, size, 0)
-            scatter(marginal, local_cards, a, d, strides, first_stride[i], sums, 0, view, counter)
+            scatter(marginal, local_cards, a, d, strides, first_stride[i], sums, 0, view, scratch.counter)
             to_ratio(values, start[i], start[i] + size, peak[source[i]], sums, 0, semiring)
-        at = first_state[variable[a + d - 1]]
+        at = first_state[program.variable[a + d - 1]]
         for k in range(local_size[b] // row):
             for s in range(row):
                 variables[at + s] += marginal[k * row + s]
         for i in range(first_input[b], first_child[b]):
             at = first_belief[source[i]]
-            scatter(marginal, local_cards, a, d, strides, first_stride[i], factors, at, view, counter)
+            scatter(marginal, local_cards, a, d, strides, first_stride[i], factors, at, view, scratch.counter)
