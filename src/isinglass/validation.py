@@ -117,6 +117,14 @@ def number(value: object, argument: str, minimum: float, below: float) -> float:
     return float(value)
 
 
+def positive(value: object, argument: str, remedy: str = "") -> float:
+    """Check a positive number."""
+    checked = number(value, argument, 0, math.inf)
+    if checked == 0:
+        raise InputError(argument, "a positive number", "0", remedy)
+    return checked
+
+
 def array_of(
     values: object, argument: str, expected: str, masked: str = "fill in or drop what is masked", ragged: str = ""
 ) -> Array:

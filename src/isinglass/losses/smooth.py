@@ -18,18 +18,16 @@ ccl, which go with all that these losses go with.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
-from isinglass.errors import InputError
 from isinglass.losses.clique import CliqueLoss
 from isinglass.losses.loss import LossFacts, register
 from isinglass.losses.univariate import UnivariateLoss
 from isinglass.typing import Array, IntArray
-from isinglass.validation import number
+from isinglass.validation import positive
 
 
 def smooth_rule(beliefs: Array, labels: IntArray, lam: float) -> tuple[Array, Array]:
@@ -41,9 +39,7 @@ def smooth_rule(beliefs: Array, labels: IntArray, lam: float) -> tuple[Array, Ar
     >>> value.round(4).tolist(), bar.round(4).tolist()
     ([0.5, 0.018], [[-1.25, 1.25], [-0.0883, 0.0883]])
     """
-    sharp = number(lam, "lam", 0.0, math.inf)
-    if sharp == 0:
-        raise InputError("lam", "a positive number", "0", "with it, every prediction costs the same")
+    sharp = positive(lam, "lam", "with it, every prediction costs the same")
     bars = np.zeros_like(beliefs)
     if beliefs.shape[1] < 2:
         return np.zeros(len(beliefs), beliefs.dtype), bars

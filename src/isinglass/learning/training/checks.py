@@ -151,7 +151,7 @@ def share_right(predicted: Array, labels: IntArray, sizes: IntArray, sample_weig
     return float(((predicted == labels) * seen).sum() / seen.sum())
 
 
-def require_room(n_states: int, size: int, beliefs: int, optimizer: Optimizer[Any, Any]) -> None:
+def require_room(n_states: int, size: int, beliefs: int, optimizer: Optimizer[Any]) -> None:
     """Refuse, before any work, labels so large or so many that training would not fit in memory.
 
     Parameters

@@ -45,7 +45,7 @@ class Choices:
     """What the parameters of an estimator stand for, whatever is trained."""
 
     loss: losses.Loss
-    optimizer: Optimizer[Any, Any]
+    optimizer: Optimizer[Any]
     l2: float
     jobs: int
 
@@ -213,7 +213,7 @@ def _penalty(crf: Any, name: str) -> Penalty:
     return Penalty(number(node, name, 0, math.inf), number(node if edge is None else edge, f"edge_{name}", 0, math.inf))
 
 
-def optimizer_of(estimator: Any, sparse: bool = False) -> Optimizer[Any, Any]:
+def optimizer_of(estimator: Any, sparse: bool = False) -> Optimizer[Any]:
     """Return the optimizer; one given by name has the estimator's `tol` and `max_iter`, and is for an l1 penalty.
 
     L-BFGS by name stands for the quasi-Newton method, which with an l1 penalty is OWL-QN.

@@ -51,7 +51,7 @@ def train(problem: TrainingProblem, start: FloatArray, estimator: Any, stage: in
 
 def _minimised(
     problem: TrainingProblem,
-    optimizer: Optimizer[Any, Any],
+    optimizer: Optimizer[Any],
     start: FloatArray,
     monitor: TrainingMonitor,
     state: State | None,

@@ -54,7 +54,7 @@ class TrainingProblem(ABC):
     chosen: Choices
 
     @property
-    def optimizer(self) -> Optimizer[Any, Any]:
+    def optimizer(self) -> Optimizer[Any]:
         """What minimises."""
         return self.chosen.optimizer
 
