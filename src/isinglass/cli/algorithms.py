@@ -17,7 +17,7 @@ def add_parser(commands: Commands) -> None:
     add_command(commands, "algorithms", run, _SUMMARY, _TEXT, "  isinglass algorithms")
 
 
-def run(arguments: argparse.Namespace) -> int:
+def run(arguments: argparse.Namespace) -> None:
     """Print the table."""
     from isinglass.inference import ALGORITHMS
 
@@ -28,4 +28,3 @@ def run(arguments: argparse.Namespace) -> int:
         rows.append([name, f.summary, f.exact, f.bound or "-", *flags])
     columns = ["name", "what it does", "exact", "log Z is", "MAP", "samples", "joints"]
     print_table("Inference algorithms", columns, rows, left=len(columns))
-    return 0

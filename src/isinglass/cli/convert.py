@@ -26,7 +26,7 @@ def add_parser(commands: Commands) -> None:
     add_quiet(parser)
 
 
-def run(arguments: argparse.Namespace) -> int:
+def run(arguments: argparse.Namespace) -> None:
     """Read, write, report."""
     from isinglass.graph.factor_graph import describe
     from isinglass.io import read_model, write_model
@@ -40,7 +40,6 @@ def run(arguments: argparse.Namespace) -> int:
     if not arguments.quiet:
         observed = f", {len(potentials.evidence)} observed" if potentials.evidence else ""
         say(f"wrote {arguments.target}: {describe(potentials.graph)}{observed}")
-    return 0
 
 
 def _check_room(target: str, observed: int) -> None:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from isinglass.cli.examples import Label
     from isinglass.typing import JsonObject
 
+_SPANS = ("true", "predicted", "right", "precision", "recall", "f1")
 _SUMMARY = "compare the predictions of a model with labels"
 _TEXT = """Predict labels of examples, and compare them with those in the data: the share of labels that are right; for
 text the share of sequences without a mistake and, where labels are B-TYPE, I-TYPE and O, precision, recall and F1 of
@@ -32,7 +33,7 @@ def add_parser(commands: Commands) -> None:
     add_json(parser, "the scores")
 
 
-def run(arguments: argparse.Namespace) -> int:
+def run(arguments: argparse.Namespace) -> None:
     """Read, label, compare."""
     from isinglass.cli.examples import Sentences, read_examples
 
@@ -40,15 +41,13 @@ def run(arguments: argparse.Namespace) -> int:
     data = read_examples(arguments.data, recipe, labelled=True, width=width)
     predicted = crf.predict(data.X)
     assert data.Y is not None
-    truth, found = data.flat(data.Y), data.flat(predicted)
-    scores: JsonObject = _shares(truth, found)
+    scores = _shares(data.flat(data.Y), data.flat(predicted))
     if isinstance(data, Sentences) and data.Y is not None:
         scores |= _of_sequences(data.Y, predicted)
     if arguments.json:
         to_stdout(json_text(scores))
     else:
         _print(scores)
-    return 0
 
 
 def _shares(truth: list[Label], found: list[Label]) -> JsonObject:
@@ -72,13 +71,8 @@ def _of_sequences(truth: list[list[str | None]], found: list[list[str]]) -> Json
     scores: JsonObject = {"sequences": len(truth), "sequence_accuracy": sequence_accuracy(truth, found)}
     known = [[label for label in one if label is not None] for one in truth]
     if known == truth and all(re.fullmatch(r"O|[BI](-.*)?", label) for one in (*known, *found) for label in one):
-        spans = span_scores(known, found)
-        parts = {"all" if kind is None else kind: one for kind, one in spans.items()}
-        scores["spans"] = {
-            kind: {"true": one.true, "predicted": one.predicted, "right": one.right, "precision": one.precision,
-                   "recall": one.recall, "f1": one.f1}
-            for kind, one in parts.items()
-        }  # fmt: skip
+        spans = {"all" if kind is None else kind: one for kind, one in span_scores(known, found).items()}
+        scores["spans"] = {kind: {name: getattr(one, name) for name in _SPANS} for kind, one in spans.items()}
     return scores
 
 
@@ -88,16 +82,10 @@ def _print(scores: JsonObject) -> None:
         title += f"; {scores['sequence_accuracy']:.4%} of {scores['sequences']} sequences are without a mistake"
     if "spans" in scores:
         rows = [
-            [
-                kind,
-                one["true"],
-                one["predicted"],
-                one["right"],
-                *(f"{100 * one[k]:.2f}" for k in ("precision", "recall", "f1")),
-            ]
+            [kind, *(one[name] for name in _SPANS[:3]), *(f"{100 * one[name]:.2f}" for name in _SPANS[3:])]
             for kind, one in scores["spans"].items()
         ]
-        print_table(title, ["spans", "true", "predicted", "right", "precision", "recall", "F1"], rows)
+        print_table(title, ["spans", *_SPANS[:-1], "F1"], rows)
         return
     rows = [[label, one["count"], f"{one['right']:.4f}"] for label, one in scores["by_label"].items()]
     print_table(title, ["label", "count", "right"], rows)

@@ -56,28 +56,14 @@ def add_parser(commands: Commands) -> None:
     parser.add_argument(
         "--task", type=str.upper, choices=("PR", "MAR", "MAP"), default="MAR", help="what to compute (default: MAR)"
     )
-    parser.add_argument(
-        "--algorithm",
-        metavar="NAME",
-        help="see: isinglass algorithms (default: exact where it fits into memory; the report says which)",
-    )
-    parser.add_argument(
-        "--memory",
-        metavar="SIZE",
-        help="bytes it may take, such as 12GB or 500MiB; more is refused at once (default: half of what is free)",
-    )
-    parser.add_argument(
-        "--restarts",
-        type=int,
-        metavar="N",
-        help="exact: repeat the search for an elimination order so often (default: up to 5 on hard models)",
-    )
-    parser.add_argument(
-        "--random-state",
-        type=int,
-        metavar="N",
-        help="algorithms that draw random numbers: their seed (default: that of the algorithm; see its class)",
-    )
+    text = "see: isinglass algorithms (default: exact where it fits into memory; the report says which)"
+    parser.add_argument("--algorithm", metavar="NAME", help=text)
+    text = "bytes it may take, such as 12GB or 500MiB; more is refused at once (default: half of what is free)"
+    parser.add_argument("--memory", metavar="SIZE", help=text)
+    text = "exact: repeat the search for an elimination order so often (default: up to 5 on hard models)"
+    parser.add_argument("--restarts", type=int, metavar="N", help=text)
+    text = "algorithms that draw random numbers: their seed (default: that of the algorithm; see its class)"
+    parser.add_argument("--random-state", type=int, metavar="N", help=text)
     for flag, kind, metavar, text in _ITERATIVE:
         parser.add_argument(flag, type=kind, metavar=metavar, help=f"iterative algorithms: {text}")
     parser.add_argument("--out", metavar="FILE", help="where to write the result; .gz compresses (default: stdout)")
@@ -85,7 +71,7 @@ def add_parser(commands: Commands) -> None:
     add_quiet(parser)
 
 
-def run(arguments: argparse.Namespace) -> int:
+def run(arguments: argparse.Namespace) -> None:
     """Read, infer, write."""
     from isinglass.io import read_model
 
@@ -107,7 +93,6 @@ def run(arguments: argparse.Namespace) -> int:
     emit(json_text(head | answer.fields) if arguments.json else answer.text, arguments.out)
     if not arguments.quiet:
         say(answer.line)
-    return 0
 
 
 def _algorithm(name: str | None, task: str) -> type[Algorithm] | None:
@@ -147,15 +132,15 @@ def _memory_options(algorithm: type[Algorithm] | None, limit: int | None, potent
 
 def _iterative_options(algorithm: type[Algorithm] | None, arguments: argparse.Namespace) -> JsonObject:
     """Collect what was given for iterative algorithms; refuse it for others."""
-    given = {flag: getattr(arguments, flag[2:].replace("-", "_")) for flag, *_ in _ITERATIVE}
-    chosen = {flag: value for flag, value in given.items() if value is not None}
-    if chosen and (algorithm is None or not algorithm.facts.iterative):
-        name = "the default, exact" if algorithm is None else repr(algorithm.name)
-        from isinglass.inference import ALGORITHMS
+    from isinglass.inference import ALGORITHMS
 
+    names = {flag: flag[2:].replace("-", "_") for flag, *_ in _ITERATIVE}
+    chosen = {flag: name for flag, name in names.items() if getattr(arguments, name) is not None}
+    if chosen and (algorithm is None or not algorithm.facts.iterative):
+        got = "the default, exact" if algorithm is None else repr(algorithm.name)
         able = ", ".join(key for key, cls in ALGORITHMS.items() if cls.facts.iterative)
-        raise InputError(next(iter(chosen)), f"an iterative algorithm (--algorithm {able})", name)
-    return {flag[2:].replace("-", "_"): value for flag, value in chosen.items()}
+        raise InputError(next(iter(chosen)), f"an iterative algorithm (--algorithm {able})", got)
+    return {name: getattr(arguments, name) for name in chosen.values()}
 
 
 def _beliefs(
@@ -163,17 +148,19 @@ def _beliefs(
 ) -> Answer:
     """Compute log Z and, for MAR, give the marginals too."""
     from isinglass.inference import infer
+    from isinglass.inference.algorithm import make
     from isinglass.io.results import mar_text, pr_text
 
     name = None if algorithm is None else algorithm.name
     result = infer(potentials, name, progress=progress, **options)
-    values: JsonObject = {"log_z": result.log_z, "log10_z": result.log_z / _LOG_10}
-    values |= asdict(result.info) | _cost(result.info.algorithm, potentials, options)
+    cost = make(result.info.algorithm, options).cost(potentials)
+    values: JsonObject = {"log_z": result.log_z, "log10_z": result.log_z / _LOG_10, **asdict(result.info)}
+    values |= {"bytes": cost.bytes, "steps": cost.steps}
     if task == "PR":
         text = pr_text(result.log_z) if math.isfinite(result.log_z) else ""
-        return Answer(text, values, _belief_line(result, options))
-    marginals = [belief.tolist() for belief in result.variables]
-    return Answer(mar_text(result.variables), values | {"marginals": marginals}, _belief_line(result, options))
+        return Answer(text, values, _belief_line(result, cost.text))
+    values["marginals"] = [belief.tolist() for belief in result.variables]
+    return Answer(mar_text(result.variables), values, _belief_line(result, cost.text))
 
 
 def _most_probable(
@@ -181,12 +168,11 @@ def _most_probable(
 ) -> Answer:
     """Maximise."""
     from isinglass.inference import map_assignment
+    from isinglass.inference.algorithm import make
     from isinglass.io.results import map_text
 
     name = "exact" if algorithm is None else algorithm.name
-    needs = _cost_text(
-        name, potentials, options
-    )  # orders the variables, which `infer` does not count as seconds either
+    cost = make(name, options).cost(potentials)  # orders the variables: no part of the seconds of `infer`, either
     start = time.perf_counter()
     found = map_assignment(potentials, name, progress=progress, **options)
     seconds = time.perf_counter() - start
@@ -198,13 +184,14 @@ def _most_probable(
         "optimal": found.optimal,
         "seconds": seconds,
         "states": found.states.tolist(),
+        "bytes": cost.bytes,
+        "steps": cost.steps,
     }
     stopped = f"stopped at {progress.last}; " if algorithm is not None and algorithm.facts.iterative else ""
-    line = _score_line(name, found, stopped + needs, seconds)
-    return Answer(map_text(found.states), values | _cost(name, potentials, options), line)
+    return Answer(map_text(found.states), values, _score_line(name, found, stopped + cost.text, seconds))
 
 
-def _belief_line(result: Result, options: JsonObject) -> str:
+def _belief_line(result: Result, cost: str) -> str:
     from isinglass.inference import ALGORITHMS
 
     info = result.info
@@ -214,7 +201,7 @@ def _belief_line(result: Result, options: JsonObject) -> str:
     log_z = f"log Z = {result.log_z:.9g} (log10 Z = {result.log_z / _LOG_10:.9g}), {bound}; "
     return (
         f"{info.algorithm}: {log_z if ALGORITHMS[info.algorithm].facts.log_z else ''}"
-        f"{_convergence(info)}{_cost_text(info.algorithm, result.potentials, options)}; {info.seconds:.3g} s"
+        f"{_convergence(info)}{cost}; {info.seconds:.3g} s"
     )
 
 
@@ -234,16 +221,3 @@ def _score_line(name: str, found: Assignment, cost: str, seconds: float) -> str:
     limit = f"no assignment scores above {found.bound:.9g}" if math.isfinite(found.bound) else "no bound"
     proof = "optimal" if found.optimal else f"not proved optimal, {limit}"
     return f"{name}: score = {found.score:.9g} (log10 {found.score / _LOG_10:.9g}), {proof}; {cost}; {seconds:.3g} s"
-
-
-def _cost(name: str, potentials: Potentials, options: JsonObject) -> JsonObject:
-    from isinglass.inference.algorithm import make
-
-    cost = make(name, options).cost(potentials)
-    return {"bytes": cost.bytes, "steps": cost.steps}
-
-
-def _cost_text(name: str, potentials: Potentials, options: JsonObject) -> str:
-    from isinglass.inference.algorithm import make
-
-    return make(name, options).cost(potentials).text

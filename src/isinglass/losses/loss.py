@@ -40,7 +40,7 @@ Stages = Potentials | Sequence[Potentials]
 
 @dataclass(frozen=True)
 class LossFacts:
-    """What is true of a loss.
+    """What is true of a loss; by default one of beliefs, for which nothing is proved.
 
     Attributes
     ----------
@@ -63,10 +63,10 @@ class LossFacts:
     """
 
     formula: str
-    convex: bool
-    consistent: bool
-    uses: Uses
-    note: str
+    convex: bool = False
+    consistent: bool = False
+    uses: Uses = "beliefs"
+    note: str = ""
     starts_from: str | None = None
     given: Literal["neighbours", "before"] | None = None
 
