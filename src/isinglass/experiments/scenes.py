@@ -32,6 +32,7 @@ from isinglass.datasets.photographs import Photographs, load_horses, load_street
 from isinglass.errors import no_convergence_warnings
 from isinglass.estimators import GridCRF
 from isinglass.experiments.common.experiment import Experiment, Progress, Report, chosen_rows, register, tell
+from isinglass.experiments.common.methods import relative_gradient
 from isinglass.experiments.common.statistics import p_value
 from isinglass.features import ImageFeatures
 from isinglass.inference import BeliefPropagation, ConvexFreeEnergy
@@ -185,9 +186,7 @@ class Training:
             if row == "uquad" and not self.quick:
                 self._fit_few(crf, X, Y)
             crf.fit(X, Y)
-        last = crf.history_[-1] if crf.history_ else None
-        gradient = np.inf if last is None else last.gradient_norm / max(1.0, abs(last.value))
-        fitted[row] = Fitted(crf, time.perf_counter() - began, float(gradient))
+        fitted[row] = Fitted(crf, time.perf_counter() - began, relative_gradient(crf))
         return fitted[row]
 
     def _fit_few(self, crf: GridCRF, X: FloatArray, Y: Array) -> None:
