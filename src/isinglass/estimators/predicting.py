@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -55,15 +54,12 @@ def _inferred(model: Model, theta: FloatArray, algorithm: Algorithm) -> Result:
 def _joined(potentials: Potentials, results: Sequence[Result]) -> Result:
     """Put the results of successive examples together; factors are in the order of their groups."""
     graph = potentials.graph
-    groups: list[Any] = [[] for _ in graph.groups]
-    for result in results:
-        for beliefs, found in zip(groups, result.factors.groups, strict=True):
-            beliefs.append(found.ravel())
+    groups = zip(*(result.factors.groups for result in results), strict=True)
     return Result(
         potentials,
         np.concatenate([result.component_log_z for result in results]),
         VariableBeliefs(graph, np.concatenate([result.variables.flat for result in results])),
-        FactorBeliefs(graph, np.concatenate([np.zeros(0), *(b for beliefs in groups for b in beliefs)])),
+        FactorBeliefs(graph, np.concatenate([np.zeros(0), *(found.ravel() for group in groups for found in group)])),
         _summary([result.info for result in results], [len(result.component_log_z) for result in results]),
     )
 

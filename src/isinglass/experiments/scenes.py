@@ -63,12 +63,13 @@ class _Scenes(Experiment):
 
     name: ClassVar[str]
     summary: ClassVar[str]
+    load: ClassVar[staticmethod[[str | None], Photographs]]
     published: ClassVar[dict[str, float]] = {}
 
     def run(self, progress: Progress | None = None) -> Report:
         """Make features, train every method, test it."""
         rows = chosen_rows(self.rows, ROWS, QUICK_ROWS if self.quick else ROWS)
-        photographs = self._load()
+        photographs = self.load(self.data)
         if self.quick:
             X_train, Y_train, X_test, Y_test = photographs
             small = (slice(8), slice(None, None, 2), slice(None, None, 2))
@@ -85,9 +86,6 @@ class _Scenes(Experiment):
             training.fit(row, X, photographs.Y_train, fitted)
         found = [_tested(row, fitted[row], X_test, photographs.Y_test) for row in rows]
         return self._report(found, photographs)
-
-    def _load(self) -> Photographs:
-        raise NotImplementedError
 
     def _report(self, found: list[JsonObject], data: Photographs) -> Report:
         base = next((one for one in found if one["row"] == "baseline"), None)
@@ -136,10 +134,8 @@ class Scenes(_Scenes):
 
     name: ClassVar[str] = "scenes"
     summary: ClassVar[str] = "labels of street scenes (Domke 2009, section 6.5, table 6.3)"
+    load = staticmethod(load_street_scenes)
     published: ClassVar[dict[str, float]] = PUBLISHED
-
-    def _load(self) -> Photographs:
-        return load_street_scenes(self.data)
 
 
 @register
@@ -149,9 +145,7 @@ class Horses(_Scenes):
 
     name: ClassVar[str] = "horses"
     summary: ClassVar[str] = "horses and what is behind them: the methods of scenes"
-
-    def _load(self) -> Photographs:
-        return load_horses(self.data)
+    load = staticmethod(load_horses)
 
 
 @dataclass(frozen=True, eq=False)

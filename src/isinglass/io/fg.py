@@ -13,6 +13,7 @@ The format has no place for evidence, nor for a variable without a factor.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -23,8 +24,8 @@ from isinglass.io.tables import (
     MAX_ARITY,
     MAX_CARD,
     Layout,
+    factor_texts,
     from_values,
-    group_values,
     repeated_slot,
     table_sizes,
 )
@@ -200,16 +201,14 @@ def _dense(reader: TokenReader, blocks: _Blocks, sizes: IntArray) -> FloatArray:
 
 
 def _block_texts(potentials: Potentials) -> list[str]:
-    """Write each distinct table once; put the labels of every factor that uses it before it."""
-    texts = [""] * potentials.graph.n_factors
-    parts = zip(potentials.graph.groups, group_values(potentials), potentials.table_ids, strict=True)
-    for group, values, ids in parts:
-        rows = values.transpose(0, *range(group.arity, 0, -1)).reshape(len(values), group.table_size)
-        shape = " ".join(map(str, group.shape))
-        written = [f"{shape}\n{_entries_text(row)}" for row in rows.tolist()]
-        for factor, labels, table in zip(group.factors.tolist(), group.scopes.tolist(), ids.tolist(), strict=True):
-            texts[factor] = f"{group.arity}\n{' '.join(map(str, labels))}\n{written[table]}"
-    return texts
+    """Write each factor: its labels, its numbers of states, and the entries of its table."""
+    tables = factor_texts(potentials, "F", lambda group, row: f"{_words(group.shape)}\n{_entries_text(row)}")
+    scopes = potentials.graph.scopes
+    return [f"{len(scope)}\n{_words(scope)}\n{table}" for scope, table in zip(scopes, tables, strict=True)]
+
+
+def _words(numbers: Sequence[int]) -> str:
+    return " ".join(map(str, numbers))
 
 
 def _entries_text(row: list[float]) -> str:

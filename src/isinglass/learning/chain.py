@@ -318,12 +318,8 @@ def clique(
     loss: ScoringLoss, piece: Piece, scores: FloatArray, transition: Transition, slopes: FloatArray, room: Room
 ) -> Sums:
     """Sum a function of the belief of pairs of states over known neighbours; the weight is the mean of the two."""
-    found, k, y, after = (
-        posterior(scores, piece.offsets, transition, room=room),
-        transition.card,
-        piece.codes,
-        piece.after,
-    )
+    found, k = posterior(scores, piece.offsets, transition, room=room), transition.card
+    y, after = piece.codes, piece.after
     require_possible(found.log_z, piece.first)
     rows = after[(y[after] >= 0) & (y[after - 1] >= 0)]
     weights = (piece.weights[rows] + piece.weights[rows - 1]) / 2

@@ -133,26 +133,26 @@ def _images(X: ArrayLike | Sequence[ArrayLike]) -> list[FloatArray]:
     axes = "height, width, features"
     if sparse.issparse(X):
         raise InputError("X", f"a dense array (images, {axes})", "a sparse one")
-    if isinstance(X, np.ndarray) and X.dtype != object:
-        found = list(dense(X, "X", f"images, {axes}"))
-        if not found:
-            raise InputError("X", "at least one image", f"shape {X.shape}")
-    else:
-        listed = examples_of(X, "X", f"arrays ({axes})")
-        found = [dense(image, f"X[{i}]", axes) for i, image in enumerate(listed)]
+    found = _listed(X, "X", axes)
+    if not found:
+        raise InputError("X", "at least one image", "none")
     for i, image in enumerate(found):
         if 0 in image.shape[:2]:
             raise InputError(f"X[{i}]", "an image of at least one pixel", f"shape {image.shape}")
     return found
 
 
+def _listed(values: ArrayLike | Sequence[ArrayLike], argument: str, axes: str) -> list[FloatArray]:
+    """Check arrays with these axes, one for each image, in a list or in one array."""
+    if isinstance(values, np.ndarray) and values.dtype != object:
+        return list(dense(values, argument, f"images, {axes}"))
+    listed = examples_of(values, argument, f"arrays ({axes})")
+    return [dense(one, f"{argument}[{i}]", axes) for i, one in enumerate(listed)]
+
+
 def _edge_features(values: ArrayLike | Sequence[ArrayLike], sides: Sides, bias: bool) -> Matrix:
     """Check the features of edges: for each image a row for each edge."""
-    if isinstance(values, np.ndarray) and values.dtype != object:
-        rows = list(dense(values, "edge_features", "images, edges, features"))
-    else:
-        listed = examples_of(values, "edge_features", "arrays (edges, features)")
-        rows = [dense(one, f"edge_features[{i}]", "edges, features") for i, one in enumerate(listed)]
+    rows = _listed(values, "edge_features", "edges, features")
     if len(rows) != len(sides):
         raise InputError("edge_features", f"an array for each of {len(sides)} images", f"{len(rows)}")
     for i, (one, (h, w)) in enumerate(zip(rows, sides, strict=True)):

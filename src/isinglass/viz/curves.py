@@ -59,10 +59,7 @@ def convergence(
     looks = {name: _look(i) for i, name in enumerate(runs)}
     for axes, (curves, text) in zip(figure.subplots(1, len(drawn), squeeze=False)[0], drawn, strict=True):
         _curves(axes, curves, text, looks, log)
-    figure.axes[0].legend(fontsize=8, frameon=False)
-    if title:
-        figure.suptitle(title, fontsize=10)
-    return figure
+    return _titled(figure, title)
 
 
 def lines(
@@ -105,7 +102,12 @@ def lines(
         axes.set_xscale("log")
         axes.set_yscale("log")
     _dress(axes, xlabel, ylabel)
-    axes.legend(fontsize=8, frameon=False)
+    return _titled(figure, title)
+
+
+def _titled(figure: Figure, title: str) -> Figure:
+    """Add the legend, and the title if there is one."""
+    figure.axes[0].legend(fontsize=8, frameon=False)
     if title:
         figure.suptitle(title, fontsize=10)
     return figure

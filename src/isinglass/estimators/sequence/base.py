@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from itertools import chain, pairwise
+from itertools import chain, pairwise, product
 from operator import attrgetter, itemgetter
 from typing import Any, ClassVar
 
@@ -170,12 +170,8 @@ class SequenceEstimator(Estimator):
     def transition_features_(self) -> dict[tuple[Any, Any], float]:
         """The weights of neighbours, by (before, after)."""
         self._require_fitted()
-        weights = self.parameters_["transition"].tolist()
-        return {
-            (x, y): w
-            for x, row in zip(self.classes_, weights, strict=True)
-            for y, w in zip(self.classes_, row, strict=True)
-        }
+        weights = self.parameters_["transition"].ravel().tolist()
+        return dict(zip(product(self.classes_, repeat=2), weights, strict=True))
 
     def _contents(self) -> tuple[dict[str, Any], Mapping[str, ArrayLike]]:
         return chain_contents(self)

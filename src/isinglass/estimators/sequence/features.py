@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array, csr_matrix, issparse
+from scipy.sparse import csr_array, csr_matrix, issparse, vstack
 
 from isinglass.errors import InputError
 from isinglass.models.checks import matrix, stacked
@@ -244,26 +244,13 @@ def _is_named(sequences: list[Any]) -> bool:
 
 def _rows(sequences: list[Any]) -> Any:
     """Return the rows of all sequences in one matrix."""
-    if all(isinstance(one, csr_array | csr_matrix) and one.dtype == np.float64 for one in sequences):
-        return _joined_rows(sequences)
+    plain = all(isinstance(one, csr_array | csr_matrix) and one.dtype == np.float64 for one in sequences)
+    if plain and len({one.shape[1] for one in sequences}) == 1:  # checked once for all
+        return matrix(vstack(sequences, format="csr"), "X", "tokens, features")
     rows = [matrix(one, f"X[{i}]", "length, features") for i, one in enumerate(sequences) if _length(one)]
     if not rows:
         raise InputError("X", "at least one token", "sequences without any", "leave them out")
     return stacked(rows, "X")
-
-
-def _joined_rows(sequences: list[Any]) -> Any:
-    """Join many small sparse matrices, without a look at each."""
-    widths = {one.shape[1] for one in sequences}
-    if len(widths) > 1 or not sum(one.shape[0] for one in sequences):
-        return stacked([matrix(one, f"X[{i}]", "length, features") for i, one in enumerate(sequences)], "X")
-    data = np.concatenate([one.data for one in sequences])
-    columns = np.concatenate([one.indices for one in sequences])
-    first = np.concatenate([[0], *(one.indptr[1:] for one in sequences)]).astype(np.int64)
-    sizes = [one.shape[0] for one in sequences]
-    before = np.concatenate([[0], np.cumsum([one.indptr[-1] for one in sequences])[:-1]])
-    first[1:] += np.repeat(before, sizes)
-    return matrix(csr_array((data, columns, first), shape=(len(first) - 1, widths.pop())), "X", "tokens, features")
 
 
 def _named(

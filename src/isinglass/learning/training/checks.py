@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -12,7 +12,7 @@ from isinglass.errors import InputError
 from isinglass.learning.optimizers import Optimizer
 from isinglass.runtime.memory import available_memory, require_memory
 from isinglass.typing import Array, FloatArray, IntArray
-from isinglass.validation import array_of, bytes_text, real_numbers, to_integers
+from isinglass.validation import array_of, bytes_text, items, real_numbers, to_integers
 
 FILLED = "use .filled(-1): -1 is not observed"
 NUMBERED = "number the labels from 0 on, e.g. with np.unique(Y, return_inverse=True)"
@@ -57,6 +57,18 @@ def checked_labels(values: Any, shape: tuple[int, ...], argument: str) -> IntArr
     if (labels < -1).any():
         raise InputError(argument, "labels from 0 on, and -1 for not observed", f"{labels.min()}", NUMBERED)
     return labels.ravel()
+
+
+def listed_labels(
+    values: Any, examples: Sequence[Any], shape: Callable[[Any, int], tuple[int, ...]], what: str, form: str
+) -> IntArray:
+    """Check the labels of a list of examples, an array of its shape for each, and return all of them flat."""
+    found = items(values, "Y", f"a list of {form}, one for each {what}")
+    if len(found) != len(examples):
+        got, remedy = f"{len(found)}", f"one array for each {what}"
+        raise InputError("Y", f"labels for each of {len(examples)} {what}s", got, remedy)
+    pairs = enumerate(zip(examples, found, strict=True))
+    return np.concatenate([checked_labels(y, shape(x, i), f"Y[{i}]") for i, (x, y) in pairs])
 
 
 def observed(values: Any, argument: str) -> Any:
