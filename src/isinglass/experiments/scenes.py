@@ -21,6 +21,7 @@ from __future__ import annotations
 import copy
 import os
 import time
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -63,13 +64,12 @@ class _Scenes(Experiment):
 
     name: ClassVar[str]
     summary: ClassVar[str]
-    load: ClassVar[staticmethod[[str | None], Photographs]]
     published: ClassVar[dict[str, float]] = {}
 
     def run(self, progress: Progress | None = None) -> Report:
         """Make features, train every method, test it."""
         rows = chosen_rows(self.rows, ROWS, QUICK_ROWS if self.quick else ROWS)
-        photographs = self.load(self.data)
+        photographs = self._load()
         if self.quick:
             X_train, Y_train, X_test, Y_test = photographs
             small = (slice(8), slice(None, None, 2), slice(None, None, 2))
@@ -86,6 +86,10 @@ class _Scenes(Experiment):
             training.fit(row, X, photographs.Y_train, fitted)
         found = [_tested(row, fitted[row], X_test, photographs.Y_test) for row in rows]
         return self._report(found, photographs)
+
+    @abstractmethod
+    def _load(self) -> Photographs:
+        """Read the photographs."""
 
     def _report(self, found: list[JsonObject], data: Photographs) -> Report:
         base = next((one for one in found if one["row"] == "baseline"), None)
@@ -134,8 +138,10 @@ class Scenes(_Scenes):
 
     name: ClassVar[str] = "scenes"
     summary: ClassVar[str] = "labels of street scenes (Domke 2009, section 6.5, table 6.3)"
-    load = staticmethod(load_street_scenes)
     published: ClassVar[dict[str, float]] = PUBLISHED
+
+    def _load(self) -> Photographs:
+        return load_street_scenes(self.data)
 
 
 @register
@@ -145,7 +151,9 @@ class Horses(_Scenes):
 
     name: ClassVar[str] = "horses"
     summary: ClassVar[str] = "horses and what is behind them: the methods of scenes"
-    load = staticmethod(load_horses)
+
+    def _load(self) -> Photographs:
+        return load_horses(self.data)
 
 
 @dataclass(frozen=True, eq=False)
