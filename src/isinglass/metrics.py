@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from isinglass.errors import InputError
+from isinglass.validation import require
 
 T = TypeVar("T")
 U = TypeVar("U")
@@ -133,16 +134,14 @@ def sequence_accuracy(Y_true: Sequence[Sequence[object]], Y_pred: Sequence[Seque
     0.6666666666666666
     """
     pairs = _pairs(Y_true, Y_pred)
-    if not pairs:
-        raise InputError("Y_true", "at least one sequence", "none")
+    require(pairs, "Y_true", "at least one sequence", "none")
     return sum(all(y is None or y == z for y, z in zip(*pair, strict=True)) for pair in pairs) / len(pairs)
 
 
 def _pairs(Y_true: Sequence[Sequence[T]], Y_pred: Sequence[Sequence[U]]) -> list[tuple[list[T], list[U]]]:
     """Check that both have the same lengths."""
     one, two = [list(labels) for labels in Y_true], [list(labels) for labels in Y_pred]
-    if len(one) != len(two):
-        raise InputError("Y_pred", f"{len(one)} sequences, as in Y_true", f"{len(two)}")
+    require(len(one) == len(two), "Y_pred", f"{len(one)} sequences, as in Y_true", f"{len(two)}")
     for i, (a, b) in enumerate(zip(one, two, strict=True)):
         if len(a) != len(b):
             raise InputError(f"Y_pred[{i}]", f"{len(a)} labels, as in Y_true", f"{len(b)}")

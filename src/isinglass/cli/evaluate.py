@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from isinglass.cli.fit import opened
 from isinglass.cli.options import Commands, add_command, add_json
 from isinglass.cli.report import json_text, print_table, to_stdout
-from isinglass.errors import InputError
+from isinglass.validation import require
 
 if TYPE_CHECKING:
     from isinglass.cli.examples import Label
@@ -53,8 +53,7 @@ def run(arguments: argparse.Namespace) -> None:
 def _shares(truth: list[Label], found: list[Label]) -> JsonObject:
     """Return the share of labels that are right, and that among each label."""
     pairs = [(a, b) for a, b in zip(truth, found, strict=True) if a is not None and a != -1]
-    if not pairs:
-        raise InputError("DATA", "at least one label", "none")
+    require(pairs, "DATA", "at least one label", "none")
     by_label: dict[str, list[bool]] = {}
     for a, b in pairs:
         by_label.setdefault(str(a), []).append(a == b)

@@ -58,7 +58,7 @@ from isinglass.learning.training.problem import Data, GraphProblem, cut, sizes_o
 from isinglass.learning.training.stages import Trained, WarmStart, stages_of, start_of
 from isinglass.models import Model
 from isinglass.typing import Array, FloatArray, IntArray
-from isinglass.validation import whole_number
+from isinglass.validation import require, whole_number
 
 # what the compiled data depend on
 _OF_DATA = ("bias", "edge_bias", "edges", "symmetric", "class_weight", "entropy", "inference")
@@ -286,11 +286,9 @@ class CRF(Estimator):
     def _states(self, labels: IntArray) -> int:
         """Return the given number of states, or the largest label and one."""
         most = int(labels.max(initial=-1)) + 1
-        if most == 0:
-            raise InputError("Y", "at least one observed label", "none", _LABELS)
+        require(most != 0, "Y", "at least one observed label", "none", _LABELS)
         if self.n_states is None:
-            if most < 2:
-                raise InputError("Y", "at least two labels", "0 alone", "or give n_states")
+            require(most >= 2, "Y", "at least two labels", "0 alone", "or give n_states")
             return most
         n_states = whole_number(self.n_states, "n_states", 2)
         if most > n_states:

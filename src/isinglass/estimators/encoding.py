@@ -19,6 +19,7 @@ from isinglass.gradients import RULES, GradientRule
 from isinglass.inference import ALGORITHMS, Algorithm
 from isinglass.learning.optimizers import OPTIMIZERS, Optimizer
 from isinglass.registry import Registry
+from isinglass.validation import require
 
 _KINDS: dict[str, tuple[Any, Registry[Any]]] = {
     "algorithm": (Algorithm, ALGORITHMS),
@@ -72,8 +73,7 @@ def _registered(value: Any, registry: Registry[Any]) -> bool:
 def decoded(value: Any, argument: str) -> Any:
     """Return the parameter that `encoded` wrote."""
     if not isinstance(value, dict):
-        if isinstance(value, list):
-            raise InputError(argument, "a plain value", "a list")
+        require(not isinstance(value, list), argument, "a plain value", "a list")
         return value
     if set(value) == {"float"} and value["float"] in ("inf", "-inf", "nan"):
         return float(value["float"])

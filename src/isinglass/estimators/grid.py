@@ -16,6 +16,7 @@ from isinglass.learning.training.checks import checked_labels, listed_labels
 from isinglass.models import Model, grid_model
 from isinglass.models.checks import dense
 from isinglass.typing import Array, FloatArray, IntArray
+from isinglass.validation import require
 
 Images = FloatArray | list[FloatArray]
 
@@ -62,8 +63,7 @@ class GridCRF(CRF):
     def _examples(self, X: Any) -> Images:
         axes = "images, height, width, features"
         shape = (0,) if isinstance(X, list | tuple) and not X else getattr(X, "shape", ())
-        if 0 in shape:
-            raise InputError("X", f"an array ({axes})", "one without entries", "give at least one image and feature")
+        require(0 not in shape, "X", f"an array ({axes})", "one without entries", "give at least one image and feature")
         if len(shape) == 3:
             remedy = "one image alone is X[np.newaxis], one feature alone X[..., np.newaxis]"
             raise InputError("X", f"an array ({axes})", f"shape {shape}", remedy)

@@ -18,7 +18,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from isinglass.datasets import NoisyDigits
-from isinglass.errors import InputError, no_convergence_warnings
+from isinglass.errors import no_convergence_warnings
 from isinglass.estimators import GridCRF
 from isinglass.experiments.common.experiment import Plot, Progress, Report, parallel_map, register, tell
 from isinglass.experiments.common.methods import (
@@ -38,6 +38,7 @@ from isinglass.experiments.common.methods import (
 )
 from isinglass.experiments.common.statistics import mean_and_error
 from isinglass.typing import Array, FloatArray, JsonObject
+from isinglass.validation import require
 
 ROWS = ("A", "B", "C", "r1", "r2", "r3", "r4", "r5")
 QUICK_ROWS = ("A", "C", "r1")
@@ -112,8 +113,7 @@ def weights_of(row: str) -> str | dict[str, FloatArray]:
     >>> {name: np.shape(table) for name, table in weights_of("r1").items()}
     {'variables': (2,), 'factors': (2, 2)}
     """
-    if row not in ROWS:
-        raise InputError("rows", f"some of {', '.join(ROWS)}", repr(row))
+    require(row in ROWS, "rows", f"some of {', '.join(ROWS)}", repr(row))
     if not row.startswith("r"):
         return row
     rng = np.random.default_rng(int(row[1:]))

@@ -10,7 +10,6 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, replace
 from typing import ClassVar
 
-from isinglass.errors import InputError
 from isinglass.experiments.common.experiment import Plot, Progress, Report, parallel_map, register, tell
 from isinglass.experiments.common.methods import (
     SWEEPS,
@@ -25,6 +24,7 @@ from isinglass.experiments.common.methods import (
 from isinglass.experiments.common.statistics import mean_and_error
 from isinglass.experiments.digits import trained
 from isinglass.typing import JsonObject
+from isinglass.validation import require
 
 TESTED = tuple(range(1, 11))
 
@@ -66,10 +66,8 @@ class Iterations(DigitsExperiment):
         training, images = (Training(max_iter=25, tol=1e-4, most=100), 3) if self.quick else (Training(), 10)
         plan = self.plan([f"ucl-{k}" for k in ((1, 3) if self.quick else SWEEPS)], (0.5,), images, training)
         for row in plan.rows:
-            if "-" not in checked_method(row):
-                raise InputError("rows", "methods with sweeps, such as ucl-2", repr(row))
-        if len(plan.noise) != 1:
-            raise InputError("noise", "one level", f"{len(plan.noise)}")
+            require("-" in checked_method(row), "rows", "methods with sweeps, such as ucl-2", repr(row))
+        require(len(plan.noise) == 1, "noise", "one level", f"{len(plan.noise)}")
         return plan
 
 

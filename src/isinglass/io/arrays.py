@@ -24,7 +24,7 @@ from isinglass.io.archive import MEMBER_LIMIT, NAME, NAME_LIMIT, pack, unpack
 from isinglass.io.files import SIZE_LIMIT, PathLike, checked_path, shown_path, write_bytes_atomically
 from isinglass.io.npy import NpyError, decode, encode, plain_array
 from isinglass.typing import Array, JsonObject
-from isinglass.validation import bytes_text, whole_number
+from isinglass.validation import bytes_text, require, whole_number
 
 __all__ = ["ArrayFile", "read_arrays", "read_npz", "write_arrays"]
 
@@ -203,8 +203,7 @@ def _checked_name(name: object, argument: str) -> str:
 
 
 def _checked_arrays(arrays: Mapping[str, ArrayLike]) -> dict[str, Array]:
-    if not isinstance(arrays, Mapping):
-        raise InputError("arrays", "a mapping from name to array", type(arrays).__name__)
+    require(isinstance(arrays, Mapping), "arrays", "a mapping from name to array", type(arrays).__name__)
     if len(arrays) >= MEMBER_LIMIT:
         raise InputError("arrays", f"fewer than {MEMBER_LIMIT} arrays", f"{len(arrays)}", "stack some of them")
     names = [_checked_name(name, "arrays") for name in arrays]
@@ -216,16 +215,14 @@ def _checked_metadata(metadata: Mapping[str, object] | None) -> JsonObject:
     if metadata is None:
         return {}
     expected = "a mapping that JSON gives back unchanged (no NaN, no tuples, only str as keys)"
-    if not isinstance(metadata, Mapping):
-        raise InputError("metadata", expected, type(metadata).__name__)
+    require(isinstance(metadata, Mapping), "metadata", expected, type(metadata).__name__)
     given = dict(metadata)
     try:
         returned = json.loads(json.dumps(given, allow_nan=False))
         same = returned == given
     except (TypeError, ValueError, RecursionError) as error:
         raise InputError("metadata", expected, f"what it refuses ({error})") from None
-    if not same:
-        raise InputError("metadata", expected, "something that changes", "use lists and dicts with str keys")
+    require(same, "metadata", expected, "something that changes", "use lists and dicts with str keys")
     return dict(returned)
 
 

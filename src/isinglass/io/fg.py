@@ -20,15 +20,7 @@ import numpy as np
 
 from isinglass.errors import InputError
 from isinglass.io.files import PathLike, write_text_atomically
-from isinglass.io.tables import (
-    MAX_ARITY,
-    MAX_CARD,
-    Layout,
-    factor_texts,
-    from_values,
-    repeated_slot,
-    table_sizes,
-)
+from isinglass.io.tables import MAX_ARITY, MAX_CARD, Layout, factor_texts, from_values, repeated_slot, table_sizes
 from isinglass.io.tokens import TokenReader
 from isinglass.potentials import Potentials
 from isinglass.segments import ranges, starts

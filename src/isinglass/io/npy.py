@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike
 
 from isinglass.errors import InputError
 from isinglass.typing import Array, DType
+from isinglass.validation import require
 
 _MAGIC = b"\x93NUMPY"
 _DTYPE = r"[<>|](?:b1|[iu][1248]|f[248]|c8|c16|U[1-9][0-9]{0,8})"
@@ -51,8 +52,7 @@ def plain_array(values: ArrayLike, argument: str) -> Array:
     if not re.fullmatch(_DTYPE, array.dtype.str) or isinstance(values, np.ma.MaskedArray):
         got = "a masked array" if isinstance(values, np.ma.MaskedArray) else f"dtype {array.dtype}"
         raise InputError(argument, KINDS, got, "convert it, e.g. with .astype(float) or .astype(str)")
-    if array.ndim > _MAX_AXES:
-        raise InputError(argument, f"at most {_MAX_AXES} axes", f"{array.ndim}")
+    require(array.ndim <= _MAX_AXES, argument, f"at most {_MAX_AXES} axes", f"{array.ndim}")
     return array.astype(array.dtype.newbyteorder("<"), order="C", copy=False)
 
 

@@ -21,7 +21,7 @@ from isinglass.io.tables import MAX_CARD
 from isinglass.io.tokens import TokenReader
 from isinglass.segments import ranges, starts
 from isinglass.typing import FloatArray, IntArray
-from isinglass.validation import integers
+from isinglass.validation import integers, require
 
 _LOG_10 = math.log(10.0)
 
@@ -40,8 +40,7 @@ def pr_text(log_z: float) -> str:
     'PR\n-2.0\n'
     """
     value = float(log_z)
-    if not math.isfinite(value):
-        raise InputError("log_z", "a finite number", repr(value))
+    require(math.isfinite(value), "log_z", "a finite number", repr(value))
     return f"PR\n{value / _LOG_10!r}\n"
 
 

@@ -9,15 +9,7 @@ from isinglass.models.ising import Ising
 from isinglass.models.model import Model
 from isinglass.models.symmetry import SymmetricTerm
 from isinglass.models.tables import table_model
-from isinglass.models.terms import (
-    CallableTerm,
-    CliqueTerm,
-    EdgeTerm,
-    IndicatorTerm,
-    NodeTerm,
-    SharedTerm,
-    Term,
-)
+from isinglass.models.terms import CallableTerm, CliqueTerm, EdgeTerm, IndicatorTerm, NodeTerm, SharedTerm, Term
 
 __all__ = [
     "CallableTerm",

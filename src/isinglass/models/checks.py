@@ -12,7 +12,7 @@ from scipy import sparse
 from isinglass.errors import InputError
 from isinglass.models.products import Features, Matrix
 from isinglass.typing import FloatArray, IntArray
-from isinglass.validation import array_of, integers, items, whole_number
+from isinglass.validation import array_of, integers, items, require, whole_number
 
 NUMBERS = "finite real numbers"
 
@@ -94,8 +94,7 @@ def edge_list(values: ArrayLike, n_nodes: int, argument: str) -> IntArray:
 def examples_of(values: object, argument: str, what: str) -> list[Any]:
     """Check a list of at least one example."""
     found = items(values, argument, f"a list of {what}")
-    if not found:
-        raise InputError(argument, f"at least one of {what}", "an empty list")
+    require(found, argument, f"at least one of {what}", "an empty list")
     return found
 
 

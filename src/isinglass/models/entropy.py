@@ -22,7 +22,7 @@ from isinglass.models.products import times
 from isinglass.models.symmetry import require_symmetric, symmetric_part
 from isinglass.models.terms import Kind
 from isinglass.typing import Array, FloatArray
-from isinglass.validation import flag, instance, real_numbers
+from isinglass.validation import flag, instance, real_numbers, require
 
 VARIABLES, FACTORS = "entropy/variables", "entropy/factors"
 
@@ -67,8 +67,7 @@ class EntropyModel(InferenceModel):
         symmetric: bool = False,
     ) -> None:
         instance(plain, Model, "plain")
-        if per not in ("configuration", "clique"):
-            raise InputError("per", "'configuration' or 'clique'", repr(per))
+        require(per in ("configuration", "clique"), "per", "'configuration' or 'clique'", repr(per))
         self.graph, self.per, self.symmetric = plain.graph, per, flag(symmetric, "symmetric")
         self.base = (_positive(variables, "variables"), _positive(factors, "factors"))
         self._given = (variable_features, factor_features)

@@ -25,7 +25,7 @@ from isinglass.models.symmetry import SymmetricTerm, feature_numbers
 from isinglass.models.terms import EdgeTerm, NodeTerm, SharedTerm, Term
 from isinglass.segments import starts
 from isinglass.typing import IntArray
-from isinglass.validation import flag
+from isinglass.validation import flag, require
 
 FORM = "(node_features, edges) or (node_features, edges, edge_features)"
 
@@ -122,8 +122,7 @@ def _edge_term(features: list[Matrix], k: int, bias: bool) -> Term:
     if features:
         rows, table_ids = _distinct(stacked(features, "edge_features", bias))
         return EdgeTerm._build("edge", rows, (k, k), table_ids)
-    if bias:
-        raise InputError("edge_bias", "False where there are no edge features", "True", "one table is shared anyway")
+    require(not bias, "edge_bias", "False where there are no edge features", "True", "one table is shared anyway")
     return SharedTerm("edge", (k, k))
 
 

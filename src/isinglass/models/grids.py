@@ -23,7 +23,7 @@ from isinglass.models.model import Model
 from isinglass.models.products import Matrix
 from isinglass.models.terms import EdgeTerm, NodeTerm, SharedTerm, Term
 from isinglass.typing import FloatArray, IntArray
-from isinglass.validation import flag
+from isinglass.validation import flag, require
 
 Sides = list[tuple[int, int]]
 """Height and width of each image."""
@@ -110,11 +110,9 @@ def _directions(sides: Sides) -> IntArray:
 
 
 def _edge_terms(edges: str, features: Matrix | None, direction: IntArray, k: int) -> list[Term]:
-    if edges not in ("directions", "shared", "none"):
-        raise InputError("edges", "'directions', 'shared' or 'none'", repr(edges))
+    require(edges in ("directions", "shared", "none"), "edges", "'directions', 'shared' or 'none'", repr(edges))
     if edges == "none":
-        if features is not None:
-            raise InputError("edge_features", "none with edges='none'", "some")
+        require(features is None, "edge_features", "none with edges='none'", "some")
         return []
     if edges == "shared":
         return [SharedTerm("edge", (k, k)) if features is None else EdgeTerm._build("edge", features, (k, k))]
@@ -131,14 +129,11 @@ def _edge_terms(edges: str, features: Matrix | None, direction: IntArray, k: int
 def _images(X: ArrayLike | Sequence[ArrayLike]) -> list[FloatArray]:
     """Check images, of one size in an array or of any sizes in a sequence."""
     axes = "height, width, features"
-    if sparse.issparse(X):
-        raise InputError("X", f"a dense array (images, {axes})", "a sparse one")
+    require(not sparse.issparse(X), "X", f"a dense array (images, {axes})", "a sparse one")
     found = _listed(X, "X", axes)
-    if not found:
-        raise InputError("X", "at least one image", "none")
+    require(found, "X", "at least one image", "none")
     for i, image in enumerate(found):
-        if 0 in image.shape[:2]:
-            raise InputError(f"X[{i}]", "an image of at least one pixel", f"shape {image.shape}")
+        require(0 not in image.shape[:2], f"X[{i}]", "an image of at least one pixel", f"shape {image.shape}")
     return found
 
 
@@ -153,8 +148,7 @@ def _listed(values: ArrayLike | Sequence[ArrayLike], argument: str, axes: str) -
 def _edge_features(values: ArrayLike | Sequence[ArrayLike], sides: Sides, bias: bool) -> Matrix:
     """Check the features of edges: for each image a row for each edge."""
     rows = _listed(values, "edge_features", "edges, features")
-    if len(rows) != len(sides):
-        raise InputError("edge_features", f"an array for each of {len(sides)} images", f"{len(rows)}")
+    require(len(rows) == len(sides), "edge_features", f"an array for each of {len(sides)} images", f"{len(rows)}")
     for i, (one, (h, w)) in enumerate(zip(rows, sides, strict=True)):
         count = h * (w - 1) + (h - 1) * w
         if len(one) != count:

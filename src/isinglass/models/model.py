@@ -20,7 +20,7 @@ from isinglass.models.placement import SliceMap, SparseMap, is_whole, place, sel
 from isinglass.models.terms import Kind, Term
 from isinglass.potentials import Potentials
 from isinglass.typing import Array, IntArray, Mask
-from isinglass.validation import Evidence, array_of, evidence_dict, instance, items
+from isinglass.validation import Evidence, array_of, evidence_dict, instance, items, require
 
 
 class _Part(NamedTuple):
@@ -252,8 +252,7 @@ class Model:
         >>> graph_model([([[1.0], [2.0]], [(0, 1)])], n_states=2).mask("edge").tolist()
         [False, False, True, True, True, True]
         """
-        if kind not in ("node", "edge", "clique"):
-            raise InputError("kind", "'node', 'edge' or 'clique'", repr(kind))
+        require(kind in ("node", "edge", "clique"), "kind", "'node', 'edge' or 'clique'", repr(kind))
         found = np.zeros(self.size, bool)
         for name, where in self._where.items():
             found[where] = self.kinds[name] == kind
@@ -323,8 +322,7 @@ def _check_terms(graph: FactorGraph, terms: Sequence[Sequence[Term]]) -> list[li
 def _check_fit(term: Term, group: FactorGroup, argument: str, cards: tuple[int, ...]) -> None:
     """Check the shape and the number of a term's tables against a group."""
     expected = group.shape if len(group) else cards
-    if term.cards != expected:
-        raise InputError(argument, f"tables of shape {expected}", f"shape {term.cards}")
+    require(term.cards == expected, argument, f"tables of shape {expected}", f"shape {term.cards}")
     if term.table_ids is None and len(group) and term.n_tables not in (1, len(group)):
         wanted = f"one table for each of {len(group)} factors, or one that all share"
         raise InputError(argument, wanted, f"{term.n_tables}", "or give it table_ids")

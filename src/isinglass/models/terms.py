@@ -28,7 +28,7 @@ from isinglass.errors import InputError
 from isinglass.models.checks import cards_of, matrix, stacked
 from isinglass.models.products import Features, Matrix, times
 from isinglass.typing import Array, IntArray
-from isinglass.validation import integers, read_only, whole_number
+from isinglass.validation import integers, read_only, require, whole_number
 
 Kind = Literal["node", "edge", "clique"]
 Map = Callable[[Array], ArrayLike]
@@ -66,8 +66,7 @@ class Term(ABC):
         n_tables: int,
         table_ids: ArrayLike | None = None,
     ) -> None:
-        if not isinstance(name, str) or not name:
-            raise InputError("name", "a name for the parameters, such as 'node'", repr(name))
+        require(isinstance(name, str) and name, "name", "a name for the parameters, such as 'node'", repr(name))
         self.name = name
         self.shape = tuple(whole_number(s, "shape") for s in shape)
         self.cards = cards_of(cards)
@@ -205,8 +204,7 @@ class EdgeTerm(CliqueTerm):
         self, name: str, features: Features, n_states: int | tuple[int, int], table_ids: ArrayLike | None = None
     ) -> None:
         cards = cards_of(n_states if isinstance(n_states, tuple) else [n_states] * 2, "n_states")
-        if len(cards) != 2:
-            raise InputError("n_states", "one number, or a pair", repr(n_states))
+        require(len(cards) == 2, "n_states", "one number, or a pair", repr(n_states))
         super().__init__(name, features, cards, table_ids)
 
 
@@ -325,8 +323,7 @@ class CallableTerm(Term):
     ) -> None:
         super().__init__(name, shape, cards, n_tables, table_ids)
         for argument, value in (("function", function), ("transpose", transpose)):
-            if not callable(value):
-                raise InputError(argument, "a function", type(value).__name__)
+            require(callable(value), argument, "a function", type(value).__name__)
         self._function, self._transpose = function, transpose
         self.check()
 

@@ -20,7 +20,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from isinglass import decoding
-from isinglass.errors import InputError
 from isinglass.estimators.estimator import Estimator
 from isinglass.estimators.parameters import DecoderLike
 from isinglass.estimators.persistence import Saved
@@ -28,21 +27,14 @@ from isinglass.estimators.sequence.constraints import Constraints, constraints
 from isinglass.estimators.sequence.features import Encoded, FeatureIndex
 from isinglass.estimators.sequence.files import chain_contents, restore_chain
 from isinglass.estimators.sequence.labels import NOT_OBSERVED, codes_of, observed_labels
-from isinglass.inference.chain import (
-    Transition,
-    best_labels,
-    draw_labels,
-    n_best_labels,
-    posterior,
-    require_possible,
-)
+from isinglass.inference.chain import Transition, best_labels, draw_labels, n_best_labels, posterior, require_possible
 from isinglass.learning.training.checks import renamed, share_right
 from isinglass.learning.training.choices import jobs_of
 from isinglass.models.chain.attributes import width_of
 from isinglass.models.chain.model import SequenceModel, Sequences
 from isinglass.runtime.threads import ThreadMap
 from isinglass.typing import FloatArray, IntArray
-from isinglass.validation import RandomState, generator, whole_number
+from isinglass.validation import RandomState, generator, require, whole_number
 
 _log_z = attrgetter("log_z")
 
@@ -246,6 +238,5 @@ def _n_best(scores: FloatArray, offsets: IntArray, transition: Transition, n: in
 def decoder_of(estimator: Any) -> str:
     """Return the name of the decoder."""
     name = decoding.make(estimator.decoder).name
-    if name not in ("map", "mpm"):
-        raise InputError("decoder", "'map' or 'mpm'", repr(name))
+    require(name in ("map", "mpm"), "decoder", "'map' or 'mpm'", repr(name))
     return name

@@ -21,7 +21,7 @@ from isinglass.errors import InputError
 from isinglass.models.checks import matrix, stacked
 from isinglass.segments import starts
 from isinglass.typing import Array, FloatArray, IntArray
-from isinglass.validation import items
+from isinglass.validation import items, require
 
 _FORM = "a list of sequences: arrays (length, features), or lists of dicts or of lists of strings"
 _NUMBERS = (bool, int, float, np.bool_, np.integer, np.floating)
@@ -119,8 +119,7 @@ class FeatureIndex:
     def learn(cls, X: Any, bias: bool) -> tuple[FeatureIndex, Encoded]:
         """Number the attributes of training data."""
         sequences = _sequences(X)
-        if not sequences:
-            raise InputError("X", "at least one sequence", "an empty list")
+        require(sequences, "X", "at least one sequence", "an empty list")
         if _is_named(sequences):
             return cls(Names(), 0, bias)._with_names_of(sequences)
         rows = _rows(sequences)
@@ -248,8 +247,7 @@ def _rows(sequences: list[Any]) -> Any:
     if plain and len({one.shape[1] for one in sequences}) == 1:  # checked once for all
         return matrix(vstack(sequences, format="csr"), "X", "tokens, features")
     rows = [matrix(one, f"X[{i}]", "length, features") for i, one in enumerate(sequences) if _length(one)]
-    if not rows:
-        raise InputError("X", "at least one token", "sequences without any", "leave them out")
+    require(rows, "X", "at least one token", "sequences without any", "leave them out")
     return stacked(rows, "X")
 
 

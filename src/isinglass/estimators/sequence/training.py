@@ -34,7 +34,7 @@ from isinglass.models.chain.attributes import StateFeatures
 from isinglass.models.chain.model import SequenceModel, Sequences
 from isinglass.segments import ranges, starts
 from isinglass.typing import FloatArray, IntArray
-from isinglass.validation import flag, items, number, whole_number
+from isinglass.validation import flag, items, number, require, whole_number
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,10 +114,8 @@ def chain_choices(crf: Any) -> Choices:
     for name in ("boundary", "bias"):
         flag(getattr(crf, name), name)
     whole_number(crf.min_count, "min_count", 1)
-    if crf.state_features not in ("seen", "all"):
-        raise InputError("state_features", "'seen' or 'all'", repr(crf.state_features))
-    if crf.order not in (1, 2) or isinstance(crf.order, bool | float):
-        raise InputError("order", "1 or 2", repr(crf.order))
+    require(crf.state_features in ("seen", "all"), "state_features", "'seen' or 'all'", repr(crf.state_features))
+    require(crf.order in (1, 2) and not isinstance(crf.order, bool | float), "order", "1 or 2", repr(crf.order))
     if getattr(loss, "joint_states", 0):
         raise InputError("loss", "'pseudo' without joint_states, for chains", f"{loss!r}", "use 'cl', which is exact")
     if crf.order == 2 and loss.facts.given == "neighbours":
@@ -169,8 +167,7 @@ def problem_of(
 def _named(classes: Any) -> list[Any]:
     """Check the classes that a caller names."""
     found = observed(items(classes, "classes", "a list of labels"), "classes")
-    if None in found:
-        raise InputError("classes", "labels", "None or -1, which is not observed", "leave it out")
+    require(None not in found, "classes", "labels", "None or -1, which is not observed", "leave it out")
     return classes_of(found)
 
 

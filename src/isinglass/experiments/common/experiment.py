@@ -7,10 +7,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple, Protocol, TypeVar
 
-from isinglass.errors import InputError, no_convergence_warnings
+from isinglass.errors import no_convergence_warnings
 from isinglass.learning.training.choices import jobs_of
 from isinglass.registry import Registry, choose
 from isinglass.typing import Array
+from isinglass.validation import require
 
 T = TypeVar("T")
 E = TypeVar("E", bound="Fittable")
@@ -127,8 +128,7 @@ def chosen_rows(rows: Sequence[str] | None, known: Sequence[str], default: Seque
     """
     chosen = tuple(dict.fromkeys(default if rows is None else rows))
     unknown = [repr(row) for row in chosen if row not in known]
-    if unknown or not chosen:
-        raise InputError("rows", f"some of {', '.join(known)}", ", ".join(unknown) or "none")
+    require(not unknown and chosen, "rows", f"some of {', '.join(known)}", ", ".join(unknown) or "none")
     return chosen
 
 

@@ -36,7 +36,7 @@ from isinglass.losses import BeliefLoss
 from isinglass.models import grid_model
 from isinglass.models.entropy import VARIABLES
 from isinglass.typing import Array, FloatArray, JsonObject
-from isinglass.validation import number, whole_number
+from isinglass.validation import number, require, whole_number
 
 LOSSES = ("ucl", "ccl", "uquad", "cquad")
 START = " + start"
@@ -117,8 +117,7 @@ class DigitsExperiment(Experiment):
         levels = tuple(number(level, "noise", 0, 1) for level in (noise if self.noise is None else self.noise))
         chosen = tuple(dict.fromkeys(rows if self.rows is None else self.rows))
         for argument, given in (("rows", chosen), ("noise", levels)):
-            if not given:
-                raise InputError(argument, "at least one", "none")
+            require(given, argument, "at least one", "none")
         return Plan(chosen, levels, draws, images, training)
 
 

@@ -20,7 +20,7 @@ from isinglass.learning.optimizers.state import S, State
 from isinglass.learning.optimizers.vectors import copied, norm, threads_of
 from isinglass.registry import Registry, choose
 from isinglass.typing import Array, FloatArray, IntArray
-from isinglass.validation import array_of, read_only, whole_number
+from isinglass.validation import array_of, read_only, require, whole_number
 
 Function = Callable[[FloatArray], tuple[float, Array]]
 """A function to minimise: x to its value and gradient. It must give the same bits for the same x."""
@@ -287,11 +287,9 @@ def make_optimizer(optimizer: str | AnyOptimizer, **options: object) -> AnyOptim
 def _vector(x0: ArrayLike | None) -> FloatArray:
     """Return the start as a new vector of finite numbers."""
     expected = "a vector of finite real numbers"
-    if x0 is None:
-        raise InputError("x0", expected, "None", "only with state= may it be left out")
+    require(x0 is not None, "x0", expected, "None", "only with state= may it be left out")
     x = array_of(x0, "x0", expected)
-    if x.dtype.kind not in "iuf" or x.ndim != 1:
-        raise InputError("x0", expected, f"dtype {x.dtype} of shape {x.shape}")
+    require(x.dtype.kind in "iuf" and x.ndim == 1, "x0", expected, f"dtype {x.dtype} of shape {x.shape}")
     if not np.isfinite(x).all():
         raise InputError("x0", expected, f"{x[~np.isfinite(x)][0]} at index {int(np.argmin(np.isfinite(x)))}")
     return x.astype(np.float64)

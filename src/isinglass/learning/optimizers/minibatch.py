@@ -30,7 +30,7 @@ from isinglass.learning.optimizers.base import Callback, Counted, End, Function,
 from isinglass.learning.optimizers.rates import RATES
 from isinglass.learning.optimizers.state import State, Vectors
 from isinglass.typing import FloatArray, IntArray
-from isinglass.validation import RandomState, generator, number, positive, whole_number
+from isinglass.validation import RandomState, generator, number, positive, require, whole_number
 
 _STEPS = 20  # in an epoch, where no batch size is given
 _MOST_HALVINGS = 30
@@ -238,6 +238,5 @@ def _seed(random_state: RandomState) -> int:
     if isinstance(random_state, np.random.Generator) or random_state is None:
         return int(generator(random_state).integers(2**63 - 1))
     seed = whole_number(random_state, "random_state")
-    if seed >= 2**63:
-        raise InputError("random_state", "a whole number below 2**63", str(seed))
+    require(seed < 2**63, "random_state", "a whole number below 2**63", str(seed))
     return seed

@@ -44,7 +44,7 @@ from isinglass.learning.optimizers.lbfgs import Lbfgs, LbfgsState, first_step
 from isinglass.learning.optimizers.line_search import ROUNDING, Trial, attempt
 from isinglass.learning.optimizers.vectors import dot, moved, norm
 from isinglass.typing import FloatArray, Mask
-from isinglass.validation import array_of
+from isinglass.validation import array_of, require
 
 _SHORTEST, _LONGEST, _MOST_TRIALS = 0.1, 0.5, 60  # of the step before; the number of trials in one search
 _SLOW = 1e-4  # the relative decrease from which on the direction is cut at zero only
@@ -99,8 +99,7 @@ class OwlQn(Lbfgs):
     def check(self, size: int) -> None:
         """Check the options."""
         super().check(size)
-        if self.align not in {"auto", "zeros", "all"}:
-            raise InputError("align", "'auto', 'zeros' or 'all'", repr(self.align))
+        require(self.align in {"auto", "zeros", "all"}, "align", "'auto', 'zeros' or 'all'", repr(self.align))
         expected = f"finite numbers of at least 0, one or {size}"
         l1 = array_of(self.l1, "l1", expected)
         if l1.dtype.kind not in "iuf" or l1.shape not in {(), (size,)}:

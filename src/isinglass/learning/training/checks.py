@@ -12,7 +12,7 @@ from isinglass.errors import InputError
 from isinglass.learning.optimizers import Optimizer
 from isinglass.runtime.memory import available_memory, require_memory
 from isinglass.typing import Array, FloatArray, IntArray
-from isinglass.validation import array_of, bytes_text, items, real_numbers, to_integers
+from isinglass.validation import array_of, bytes_text, items, real_numbers, require, to_integers
 
 FILLED = "use .filled(-1): -1 is not observed"
 NUMBERED = "number the labels from 0 on, e.g. with np.unique(Y, return_inverse=True)"
@@ -106,8 +106,7 @@ def example_weights(given: Any, n_examples: int) -> FloatArray:
     """Check one weight for each example."""
     expected, remedy = f"one number for each of {n_examples} examples", "weights of single labels: class_weight"
     weights = real_numbers(given, "sample_weight", expected, remedy)
-    if weights.shape != (n_examples,):
-        raise InputError("sample_weight", expected, f"shape {weights.shape}", remedy)
+    require(weights.shape == (n_examples,), "sample_weight", expected, f"shape {weights.shape}", remedy)
     if not np.isfinite(weights).all() or (weights < 0).any():
         bad = weights[~(np.isfinite(weights) & (weights >= 0))][0]
         raise InputError("sample_weight", "finite numbers that are not negative", f"{bad}", "leave out such examples")
@@ -126,8 +125,7 @@ def class_weights(given: Any, labels: IntArray, n_states: int) -> FloatArray:
     """
     expected = f"'balanced', a dict, or one number for each of {n_states} labels"
     if isinstance(given, str):
-        if given != "balanced":
-            raise InputError("class_weight", expected, repr(given), "did you mean 'balanced'?")
+        require(given == "balanced", "class_weight", expected, repr(given), "did you mean 'balanced'?")
         counts = np.bincount(labels[labels >= 0], minlength=n_states)
         return np.asarray(counts.sum() / (n_states * np.maximum(counts, 1)))
     if isinstance(given, dict):
@@ -136,8 +134,7 @@ def class_weights(given: Any, labels: IntArray, n_states: int) -> FloatArray:
             raise InputError("class_weight", f"labels from 0 to {n_states - 1} as keys", repr(unknown[0]), "drop it")
         given = [given.get(k, 1.0) for k in range(n_states)]
     weights = real_numbers(given, "class_weight", expected, "give numbers")
-    if weights.shape != (n_states,):
-        raise InputError("class_weight", expected, f"shape {weights.shape}", "or give n_states")
+    require(weights.shape == (n_states,), "class_weight", expected, f"shape {weights.shape}", "or give n_states")
     if not np.isfinite(weights).all() or (weights < 0).any():
         raise InputError("class_weight", "finite numbers that are not negative", f"{weights.tolist()!r:.60}", "clip it")
     return weights
@@ -158,8 +155,7 @@ def share_right(predicted: Array, labels: IntArray, sizes: IntArray, sample_weig
     seen = (labels != -1).astype(np.float64)
     if sample_weight is not None:
         seen *= np.repeat(example_weights(sample_weight, len(sizes)), sizes)
-    if seen.sum() == 0:
-        raise InputError("Y", "at least one observed label", "none", remedy)
+    require(seen.sum() != 0, "Y", "at least one observed label", "none", remedy)
     return float(((predicted == labels) * seen).sum() / seen.sum())
 
 

@@ -28,7 +28,7 @@ from isinglass.learning.training.choices import Choices
 from isinglass.learning.training.loop import train
 from isinglass.learning.training.problem import GraphProblem, TrainingProblem
 from isinglass.typing import FloatArray
-from isinglass.validation import items
+from isinglass.validation import items, require
 
 ENDS_ALL = ("interrupted", "stopped by the callback")  # not one stage alone
 _FIXED = ("stages", "warm_start", "checkpoint", "n_states")  # of the whole training
@@ -68,8 +68,7 @@ def stages_of(crf: Any, *, from_zero: bool = True) -> list[Any]:
     if crf.stages is None:
         return _with_start_loss(crf) if from_zero else [crf]
     given = items(crf.stages, "stages", "a list, of names of losses or of mappings of parameters")
-    if not given:
-        raise InputError("stages", "at least one stage", "none", "leave it out")
+    require(given, "stages", "at least one stage", "none", "leave it out")
     found: list[Any] = []
     for i, one in enumerate(given):
         changed, before = _changed(crf, one, i), found[-1] if found else None
