@@ -98,12 +98,14 @@ def write_arrays(
     >>> file.arrays["weights"].tolist(), file.metadata
     ([0.5, 2.0], {'l2': 1.0})
     """
+    from isinglass import __version__
+
     checked_path(path)
     plain = _checked_arrays(arrays)
     header = {
         "format": _FORMAT,
         "format_version": _FORMAT_VERSION,
-        "library": _library(),
+        "library": __version__,
         "schema": _checked_name(schema, "schema"),
         "schema_version": whole_number(version, "version", 1),
         "metadata": _checked_metadata(metadata),
@@ -183,12 +185,6 @@ def read_npz(path: PathLike, limit: int = SIZE_LIMIT) -> dict[str, Array]:
     """
     name = shown_path(checked_path(path))
     return _decoded(unpack(path, whole_number(limit, "limit")), name)
-
-
-def _library() -> str:
-    from isinglass import __version__
-
-    return __version__
 
 
 def _described(arrays: Mapping[str, Array]) -> dict[str, list[object]]:

@@ -177,10 +177,8 @@ def _dense(reader: TokenReader, blocks: _Blocks, sizes: IntArray) -> FloatArray:
     positions = ranges(blocks.entries, 2 * blocks.listed).reshape(-1, 2)
     number = np.arange(len(factor)) - starts(blocks.listed)[factor]
 
-    def index_name(i: int) -> str:
-        return f"an index into the table of factor {factor[i]}"
-
-    index = reader.integers_at(positions[:, 0], index_name, 0, sizes[factor] - 1)
+    last = sizes[factor] - 1
+    index = reader.integers_at(positions[:, 0], lambda i: f"an index into the table of factor {factor[i]}", 0, last)
     place = starts(sizes)[factor] + index
     order = np.argsort(place, kind="stable")
     again = order[1:][np.diff(place[order]) == 0]

@@ -146,7 +146,7 @@ class SequenceObjective:
         model, data = self.model, self.data
         tables = model.tables(theta, data.tokens)
         slopes = self.slopes = (
-            self.slopes if self.slopes.size else aligned(data.n_tokens, width_of(model.features.card))
+            self.slopes if self.slopes.size else aligned(int(data.offsets[-1]), width_of(model.features.card))
         )
         one = partial(self._sums, tables, Transition(tables.transition), slopes)
         found = self.spread(one, self.pieces)

@@ -37,11 +37,6 @@ class _Group(NamedTuple):
     shape: tuple[int, ...]  # of all distinct tables
     parts: list[_Part]
 
-    @property
-    def is_one_term(self) -> bool:
-        """Whether the tables are just those of one term."""
-        return len(self.parts) == 1 and is_whole(self.parts[0].placed, self.shape[0])
-
 
 class Model:
     """A log-linear model of one batch of examples; component c of its graph is example c.
@@ -276,7 +271,7 @@ class Model:
 
     def _tables(self, group: _Group, weights: Array) -> Array:
         """Add up the terms of a group."""
-        if group.is_one_term:
+        if len(group.parts) == 1 and is_whole(group.parts[0].placed, group.shape[0]):
             return self._of_term(group.parts[0], weights)
         total = np.zeros(group.shape, weights.dtype)
         for part in group.parts:

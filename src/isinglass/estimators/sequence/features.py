@@ -227,7 +227,8 @@ def _is_named(sequences: list[Any]) -> bool:
         if issparse(one) or isinstance(one, np.ndarray):
             return False
         if not isinstance(one, list | tuple):
-            raise InputError(f"X[{i}]", "a sequence: an array, or a list of dicts or of lists of strings", _type(one))
+            expected = "a sequence: an array, or a list of dicts or of lists of strings"
+            raise InputError(f"X[{i}]", expected, type(one).__name__)
         if len(one):
             if isinstance(one[0], str):
                 remedy = "a token is a list of strings, a sequence a list of tokens"
@@ -298,7 +299,3 @@ def _pairs(keys: list[Any], given: list[Any]) -> tuple[list[str], FloatArray]:
         bad = int(np.argmin(np.isfinite(values)))
         raise InputError("X", "finite numbers", f"{values[bad]} for {keys[bad]!r:.60}", "leave missing values out")
     return keys, values
-
-
-def _type(value: object) -> str:
-    return type(value).__name__

@@ -106,11 +106,6 @@ class Sequences:
     tokens: Tokens
     offsets: IntArray
 
-    @property
-    def n_tokens(self) -> int:
-        """The number of tokens."""
-        return int(self.offsets[-1])
-
     def pieces(self, tokens: int = PIECE) -> Iterator[tuple[int, int]]:
         """Cut the sequences into runs of at most so many tokens, or of one sequence."""
         first, last = 0, len(self.offsets) - 1
