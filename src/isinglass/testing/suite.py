@@ -346,7 +346,7 @@ def max_marginals(p: Potentials) -> FloatArray:
     flat[first[:-1][p.graph.cards == 1]] = 1.0
     for table in Brute().tables(p):
         for axis, i in enumerate(table.free):
-            top = table.log_p.max(axis=tuple(k for k in range(table.log_p.ndim) if k != axis))
+            top = table.values.max(axis=tuple(k for k in range(table.values.ndim) if k != axis))
             flat[first[i] : first[i + 1]] = np.exp(top - top.max()) / np.exp(top - top.max()).sum()
     return flat
 
