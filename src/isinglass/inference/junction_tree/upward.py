@@ -26,6 +26,7 @@ from isinglass.inference.evidence import base_states, impossible
 from isinglass.potentials import Potentials
 from isinglass.runtime.interrupts import interruptible
 from isinglass.runtime.memory import memory_limit_bytes, require_memory
+from isinglass.segments import component_sums
 from isinglass.typing import Array, FloatArray, IntArray, Mask
 from isinglass.validation import bytes_text
 
@@ -292,12 +293,9 @@ def _log_z(
 
     def by_component(values: Array, component: IntArray) -> Array:
         """Sum pairwise (for accuracy) within each component, in an order that no other component changes."""
-        total = np.zeros(graph.n_components, potentials.dtype)
         by = np.argsort(component, kind="stable")
-        present, first = np.unique(component[by], return_index=True)
-        if len(present):
-            total[present] = np.add.reduceat(values[by], first)
-        return total
+        first = np.flatnonzero(np.diff(component[by], prepend=-1))
+        return component_sums(component[by], first, values[by], graph.n_components)
 
     in_logs, is_root = ~linear[component], program.input_of < 0
     with np.errstate(divide="ignore"):
