@@ -102,9 +102,7 @@ def span_scores(Y_true: Sequence[Sequence[str]], Y_pred: Sequence[Sequence[str]]
     >>> scores[None], scores["NP"].f1
     (SpanScores(right=1, predicted=2, true=2: precision 0.5, recall 0.5, f1 0.5), 0.0)
     """
-    right: Counter[str | None] = Counter()
-    predicted: Counter[str | None] = Counter()
-    true: Counter[str | None] = Counter()
+    right, predicted, true = (Counter[str | None]() for _ in range(3))
     for truth, guess in _pairs(Y_true, Y_pred):
         one, two = spans(truth), spans(guess)
         for counter, some in ((right, set(one) & set(two)), (predicted, two), (true, one)):

@@ -32,7 +32,7 @@ import numpy as np
 from isinglass.datasets.photographs import Photographs, load_horses, load_street_scenes
 from isinglass.errors import no_convergence_warnings
 from isinglass.estimators import GridCRF
-from isinglass.experiments.common.experiment import Experiment, Progress, Report, chosen_rows, register, tell
+from isinglass.experiments.common.experiment import DataExperiment, Progress, Report, chosen_rows, register, tell
 from isinglass.experiments.common.methods import relative_gradient
 from isinglass.experiments.common.statistics import p_value
 from isinglass.features import ImageFeatures
@@ -53,13 +53,10 @@ TOL = 1e-4  # of the gradient, relative to the objective
 
 
 @dataclass(frozen=True)
-class _Scenes(Experiment):
+class _Scenes(DataExperiment):
     """What both experiments do."""
 
-    quick: bool = False
     rows: Sequence[str] | None = None
-    data: str | None = None
-    n_jobs: int = 2
     checkpoints: str | None = None
 
     name: ClassVar[str]

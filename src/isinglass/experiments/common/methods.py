@@ -95,21 +95,15 @@ class DigitsExperiment(Experiment):
 
     Parameters
     ----------
-    quick : bool
-        Fewer images, rows and iterations.
     draws : int, optional
         Draws of images and noise, 0, 1, ...; by default one.
     noise : sequence of float, optional
     rows : sequence of str, optional
-    n_jobs : int
-        Processes that share the work; results do not depend on it.
     """
 
-    quick: bool = False
     draws: int | None = None
     noise: Sequence[float] | None = None
     rows: Sequence[str] | None = None
-    n_jobs: int = 2
 
     def plan(self, rows: Sequence[str], noise: Sequence[float], images: int, training: Training) -> Plan:
         """Check the options; return what is run, by default with these rows and noise levels."""
