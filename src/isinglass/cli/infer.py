@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from isinglass.cli.options import Commands, add_command, add_json, add_model, add_quiet, memory_bytes
 from isinglass.cli.report import Silence, check_writable, emit, json_text, progress_on_stderr, say
 from isinglass.errors import InputError
+from isinglass.validation import require
 
 if TYPE_CHECKING:
     from isinglass.inference import Algorithm, Assignment, Info, Result
@@ -87,9 +88,8 @@ def run(arguments: argparse.Namespace) -> None:
     with progress_on_stderr(arguments.quiet, bounded) as progress:
         answer = answer_to(potentials, algorithm, arguments.task, options, progress)
     head = {"model": arguments.model, "task": arguments.task, "n_observed": len(potentials.evidence)}
-    if not arguments.json and not answer.text:
-        remedy = "name another algorithm, or give --json"
-        raise InputError("--algorithm", "one that finds log Z of this model", answer.line, remedy)
+    remedy = "name another algorithm, or give --json"
+    require(arguments.json or answer.text, "--algorithm", "one that finds log Z of this model", answer.line, remedy)
     emit(json_text(head | answer.fields) if arguments.json else answer.text, arguments.out)
     if not arguments.quiet:
         say(answer.line)

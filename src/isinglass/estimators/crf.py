@@ -291,9 +291,8 @@ class CRF(Estimator):
             require(most >= 2, "Y", "at least two labels", "0 alone", "or give n_states")
             return most
         n_states = whole_number(self.n_states, "n_states", 2)
-        if most > n_states:
-            got, remedy = f"{most - 1}", f"give n_states={most}, or number the labels from 0"
-            raise InputError("Y", f"labels below n_states = {n_states}", got, remedy)
+        got, remedy = f"{most - 1}", f"give n_states={most}, or number the labels from 0"
+        require(most <= n_states, "Y", f"labels below n_states = {n_states}", got, remedy)
         return n_states
 
     def _warm_start(self, problem: GraphProblem) -> WarmStart:

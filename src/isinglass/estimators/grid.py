@@ -8,7 +8,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from isinglass.errors import InputError
 from isinglass.estimators.crf import CRF
 from isinglass.estimators.parameters import Edges
 from isinglass.estimators.persistence import register
@@ -64,9 +63,8 @@ class GridCRF(CRF):
         axes = "images, height, width, features"
         shape = (0,) if isinstance(X, list | tuple) and not X else getattr(X, "shape", ())
         require(0 not in shape, "X", f"an array ({axes})", "one without entries", "give at least one image and feature")
-        if len(shape) == 3:
-            remedy = "one image alone is X[np.newaxis], one feature alone X[..., np.newaxis]"
-            raise InputError("X", f"an array ({axes})", f"shape {shape}", remedy)
+        remedy = "one image alone is X[np.newaxis], one feature alone X[..., np.newaxis]"
+        require(len(shape) != 3, "X", f"an array ({axes})", f"shape {shape}", remedy)
         if isinstance(X, list | tuple):
             return [dense(image, f"X[{i}]", "height, width, features") for i, image in enumerate(X)]
         return dense(X, "X", axes)

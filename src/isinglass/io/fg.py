@@ -25,7 +25,7 @@ from isinglass.io.tokens import TokenReader
 from isinglass.potentials import Potentials
 from isinglass.segments import ranges, starts
 from isinglass.typing import FloatArray, IntArray
-from isinglass.validation import instance, whole_number
+from isinglass.validation import instance, require, whole_number
 
 _FREE_ENTRIES = 2**20
 _ENTRIES_A_TOKEN = 64
@@ -112,9 +112,8 @@ def write_fg(potentials: Potentials, path: PathLike) -> None:
     '2\n\n1\n0\n2\n1\n0 1.0\n\n1\n1\n2\n2\n0 1.0\n1 1.0\n'
     """
     instance(potentials, Potentials, "potentials")
-    if potentials.evidence:
-        got = f"{len(potentials.evidence)} observed variables"
-        raise InputError("potentials", "no evidence, which .fg cannot hold", got, "use without_evidence()")
+    got = f"{len(potentials.evidence)} observed variables"
+    require(not potentials.evidence, "potentials", "no evidence, which .fg cannot hold", got, "use without_evidence()")
     blocks = [*_block_texts(potentials), *_uniform_texts(potentials)]
     write_text_atomically(path, "\n".join([f"{len(blocks)}\n", *blocks]))
 

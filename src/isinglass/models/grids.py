@@ -151,7 +151,6 @@ def _edge_features(values: ArrayLike | Sequence[ArrayLike], sides: Sides, bias: 
     require(len(rows) == len(sides), "edge_features", f"an array for each of {len(sides)} images", f"{len(rows)}")
     for i, (one, (h, w)) in enumerate(zip(rows, sides, strict=True)):
         count = h * (w - 1) + (h - 1) * w
-        if len(one) != count:
-            expected = f"a row for each of {count} edges of a grid {h} x {w}"
-            raise InputError(f"edge_features[{i}]", expected, f"{len(one)} rows")
+        expected = f"a row for each of {count} edges of a grid {h} x {w}"
+        require(len(one) == count, f"edge_features[{i}]", expected, f"{len(one)} rows")
     return stacked(rows, "edge_features", bias)

@@ -226,13 +226,11 @@ def _is_named(sequences: list[Any]) -> bool:
     for i, one in enumerate(sequences):
         if issparse(one) or isinstance(one, np.ndarray):
             return False
-        if not isinstance(one, list | tuple):
-            expected = "a sequence: an array, or a list of dicts or of lists of strings"
-            raise InputError(f"X[{i}]", expected, type(one).__name__)
+        expected = "a sequence: an array, or a list of dicts or of lists of strings"
+        require(isinstance(one, list | tuple), f"X[{i}]", expected, type(one).__name__)
         if len(one):
-            if isinstance(one[0], str):
-                remedy = "a token is a list of strings, a sequence a list of tokens"
-                raise InputError(f"X[{i}]", "a list of tokens", "a list of strings", remedy)
+            remedy = "a token is a list of strings, a sequence a list of tokens"
+            require(not isinstance(one[0], str), f"X[{i}]", "a list of tokens", "a list of strings", remedy)
             if isinstance(one[0], dict):
                 return True
             if isinstance(one[0], _COLLECTIONS):

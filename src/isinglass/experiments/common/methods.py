@@ -150,9 +150,8 @@ class Fitted:
 def checked_method(name: str) -> str:
     """Refuse what is no method."""
     forms = rf"({'|'.join(LOSSES)})({re.escape(ENTROPY)}|-[1-9]\d?)?"
-    if name not in BASELINES and not re.fullmatch(forms, str(name)):
-        expected = f"some of {', '.join(BASELINES)}, LOSS such as ucl, LOSS{ENTROPY}, and LOSS-K such as ucl-4"
-        raise InputError("rows", expected, repr(name))
+    expected = f"some of {', '.join(BASELINES)}, LOSS such as ucl, LOSS{ENTROPY}, and LOSS-K such as ucl-4"
+    require(name in BASELINES or re.fullmatch(forms, str(name)), "rows", expected, repr(name))
     return name
 
 

@@ -14,7 +14,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar
 
-from isinglass.errors import InputError
 from isinglass.learning.optimizers.base import Counted, register
 from isinglass.learning.optimizers.curvature import Curvature
 from isinglass.learning.optimizers.descent import Descent, DescentState, next_state
@@ -22,7 +21,7 @@ from isinglass.learning.optimizers.line_search import Trial, WolfeSearch
 from isinglass.learning.optimizers.state import State, Vectors
 from isinglass.learning.optimizers.vectors import difference, dot, norm
 from isinglass.typing import FloatArray
-from isinglass.validation import number, whole_number
+from isinglass.validation import number, require, whole_number
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,9 +88,8 @@ class Lbfgs(Descent[LbfgsState]):
         whole_number(self.memory, "memory", 1)
         number(self.curvature, "curvature", 0, 1)
         number(self.sufficient, "sufficient", 0, 1)
-        if not 0 < self.sufficient < self.curvature:
-            got = f"sufficient = {self.sufficient:g}, curvature = {self.curvature:g}"
-            raise InputError("sufficient", "0 < sufficient < curvature < 1", got)
+        got = f"sufficient = {self.sufficient:g}, curvature = {self.curvature:g}"
+        require(0 < self.sufficient < self.curvature, "sufficient", "0 < sufficient < curvature < 1", got)
 
     def step(self, f: Counted, state: LbfgsState) -> LbfgsState:
         """Search along the quasi-Newton direction and, if that fails, along the negative gradient."""

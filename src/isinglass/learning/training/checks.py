@@ -48,9 +48,8 @@ def checked_labels(values: Any, shape: tuple[int, ...], argument: str) -> IntArr
         array = array.astype(np.int64)
     if array.dtype.kind not in "iu" and array.size:
         raise InputError(argument, "integer labels", f"dtype {array.dtype}", to_integers(array, NUMBERED))
-    if array.shape != shape:
-        remedy = "give each variable of an example a label (-1: not observed)"
-        raise InputError(argument, expected, f"shape {array.shape}", remedy)
+    remedy = "give each variable of an example a label (-1: not observed)"
+    require(array.shape == shape, argument, expected, f"shape {array.shape}", remedy)
     if array.dtype.kind == "u" and array.size and int(array.max()) > MOST:
         raise InputError(argument, f"labels from 0 to {MOST}", f"{array.max()}", NUMBERED)
     labels = array.astype(np.int64)
@@ -64,9 +63,8 @@ def listed_labels(
 ) -> IntArray:
     """Check the labels of a list of examples, an array of its shape for each, and return all of them flat."""
     found = items(values, "Y", f"a list of {form}, one for each {what}")
-    if len(found) != len(examples):
-        got, remedy = f"{len(found)}", f"one array for each {what}"
-        raise InputError("Y", f"labels for each of {len(examples)} {what}s", got, remedy)
+    got, remedy = f"{len(found)}", f"one array for each {what}"
+    require(len(found) == len(examples), "Y", f"labels for each of {len(examples)} {what}s", got, remedy)
     pairs = enumerate(zip(examples, found, strict=True))
     return np.concatenate([checked_labels(y, shape(x, i), f"Y[{i}]") for i, (x, y) in pairs])
 

@@ -23,7 +23,7 @@ from isinglass.learning.optimizers import OPTIMIZERS, Lbfgs, Optimizer, OwlQn, m
 from isinglass.learning.training.checks import renamed
 from isinglass.models import Model
 from isinglass.typing import Array, FloatArray
-from isinglass.validation import flag, number, thread_count, whole_number
+from isinglass.validation import flag, number, require, thread_count, whole_number
 
 AUTOMATIC = "auto"
 MOST_ITERATIONS = 10  # of an inference by name that training goes back through, unless the user gives a number
@@ -127,9 +127,8 @@ def algorithm_of(crf: Any) -> Algorithm:
     if crf.iterations is not None and not _is_automatic(crf):
         options["iterations"] = _number_of_iterations(crf.iterations)
     if getattr(crf, "schedule", None) is not None:
-        if crf.schedule not in SCHEDULES:
-            expected = f"one of {', '.join(map(repr, SCHEDULES))}"
-            raise InputError("schedule", expected, repr(crf.schedule), "'grid' is the sweep over images")
+        expected = f"one of {', '.join(map(repr, SCHEDULES))}"
+        require(crf.schedule in SCHEDULES, "schedule", expected, repr(crf.schedule), "'grid' is the sweep over images")
         if _has_schedule(crf.inference):
             options["schedule"] = crf.schedule
     if "iterations" in options and isinstance(crf.inference, str) and crf.inference in ("exact", "brute"):

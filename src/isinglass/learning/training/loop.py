@@ -23,7 +23,7 @@ from isinglass.learning.optimizers.state import State
 from isinglass.learning.training.history import Epoch, history_of, history_rows
 from isinglass.learning.training.problem import TrainingObjective, TrainingProblem
 from isinglass.typing import Array, FloatArray, IntArray
-from isinglass.validation import whole_number
+from isinglass.validation import require, whole_number
 
 _KEPT = 256  # compiled minibatches
 _PAUSE = 1.0  # seconds between two checkpoints of minibatches, of which a run may have many thousands
@@ -158,9 +158,8 @@ class TrainingMonitor:
         if self.validation is None or progress.state.within_epoch:
             return None
         loss = self.validation.unpenalised(progress.x)
-        if not math.isfinite(loss):
-            remedy = "leave out examples with labels that the model makes impossible"
-            raise InputError("validation", "examples with a finite loss", f"{loss}", remedy)
+        remedy = "leave out examples with labels that the model makes impossible"
+        require(math.isfinite(loss), "validation", "examples with a finite loss", f"{loss}", remedy)
         return loss
 
     def _looks(self) -> list[Epoch]:

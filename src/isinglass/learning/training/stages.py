@@ -91,9 +91,8 @@ def _changed(crf: Any, given: Any, i: int) -> dict[str, Any]:
     """Return the parameters that a stage changes."""
     if isinstance(given, str | losses.Loss):
         return {"loss": given}
-    if not isinstance(given, Mapping):
-        expected = "the name of a loss, or a mapping of parameters such as {'loss': 'ucl'}"
-        raise InputError(f"stages[{i}]", expected, type(given).__name__)
+    expected = "the name of a loss, or a mapping of parameters such as {'loss': 'ucl'}"
+    require(isinstance(given, Mapping), f"stages[{i}]", expected, type(given).__name__)
     known = [name for name in crf.get_params(deep=False) if name not in _FIXED]
     for name in given:
         if name not in known:
