@@ -123,6 +123,9 @@ from .inference import (
     FractionalBeliefPropagation as FractionalBeliefPropagation,
 )
 from .inference import (
+    Gibbs as Gibbs,
+)
+from .inference import (
     Gradients as Gradients,
 )
 from .inference import (

@@ -86,6 +86,11 @@ class TestConvexBethe(InferenceSuite):
         return p.graph.is_forest
 
 
+class TestGibbs(TestBeliefPropagation):
+    def algorithm(self):
+        return ig.Gibbs(sweeps=400)
+
+
 class TestMaxProduct(TestBeliefPropagation):
     def algorithm(self):
         return ig.MaxProduct(tol=1e-12, max_iter=200, damping=0.1)

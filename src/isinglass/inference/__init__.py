@@ -11,6 +11,7 @@ from isinglass.inference.message_passing.algorithms import BeliefPropagation
 from isinglass.inference.message_passing.max_product import MaxProduct
 from isinglass.inference.message_passing.trw import FractionalBeliefPropagation, TreeReweighted
 from isinglass.inference.result import Assignment, Gradients, Info, Result
+from isinglass.inference.sampling.algorithms import Gibbs
 
 __all__ = [
     "ALGORITHMS",
@@ -25,6 +26,7 @@ __all__ = [
     "Facts",
     "FixedPoint",
     "FractionalBeliefPropagation",
+    "Gibbs",
     "Gradients",
     "Info",
     "MaxProduct",
