@@ -30,7 +30,7 @@ from isinglass.typing import FloatArray, IntArray, Mask
 from isinglass.validation import RandomState, bytes_text, thread_count, whole_number
 
 R_HAT, ESS, CHAINS = 1.01, 400, 4
-NUMBERS = 2**23  # of all traces, beyond which draws are kept less often
+NUMBERS = 2**20  # of all traces, beyond which draws are kept less often
 DRAWS = 400  # of a chain, that are kept in any case
 THIN = 10  # sweeps between samples
 

@@ -59,30 +59,36 @@ def diagnose(trace: FloatArray) -> Diagnostics:
     >>> bool(found.r_hat[0] < 1.01), bool(found.ess_bulk[0] > 3000), round(float(found.stderr[0]), 2)
     (True, True, 0.02)
     """
-    quantities, _, draws = trace.shape
+    quantities, chains, draws = trace.shape
     if draws < LEAST_DRAWS:
         unknown, none = np.full(quantities, np.inf), np.zeros(quantities)
         return Diagnostics(unknown, none, none, unknown)
     if not quantities:
         return Diagnostics(*np.zeros((4, 0)))
-    halves = split(trace)
-    still = np.ptp(halves, axis=(1, 2)) == 0
-    flat = halves.reshape(quantities, -1)
-    ordered = np.sort(flat, axis=1)
-    low, median, high = np.quantile(ordered, [0.05, 0.5, 0.95], axis=1)
-    scores = normal_scores(halves)
-    folded = normal_scores(np.abs(halves - median[:, None, None]))
-    r_hat = np.maximum(plain_r_hat(scores), plain_r_hat(folded))
-    bulk = effective_size(scores)
-    tails = [effective_size((halves <= q[:, None, None]).astype(np.float64)) for q in (low, high)]
-    stderr = flat.std(axis=1, ddof=1) / np.sqrt(effective_size(halves))
-    size = float(flat.shape[1])
-    return Diagnostics(
-        np.where(still, 1.0, r_hat),
-        np.where(still, size, bulk),
-        np.where(still, size, np.minimum(*tails)),
-        np.where(still, 0.0, stderr),
-    )
+    from isinglass.kernels.numba.sampling.diagnostics import BUCKETS, diagnose_all
+
+    size = 2 * chains * (draws // 2)
+    out = np.empty((quantities, 8))
+    numbers, whole = np.empty((3, size)), np.empty((2, size), np.int64)
+    keys = np.empty((2, size), np.uint64)
+    buffers = (*numbers, keys[0], whole[0], keys[1], whole[1], np.empty(BUCKETS, np.int64))
+    diagnose_all(np.ascontiguousarray(trace), rank_scores(size), out, *buffers)
+    for column, values in enumerate((normal_scores, _low_tail, _high_tail, None)):
+        long = np.flatnonzero(out[:, 4 + column] < 0)
+        if len(long):
+            halves = split(trace[long])
+            out[long, 4 + column] = effective_size(halves if values is None else values(halves))
+    moving = out[:, 3] > 0
+    stderr = np.where(moving, out[:, 3] / np.sqrt(out[:, 7]), 0.0)
+    return Diagnostics(out[:, 0], out[:, 4], out[:, 5:7].min(axis=1), stderr)
+
+
+def _low_tail(halves: FloatArray) -> FloatArray:
+    return (halves <= np.quantile(halves, 0.05, axis=(1, 2), keepdims=True)).astype(np.float64)
+
+
+def _high_tail(halves: FloatArray) -> FloatArray:
+    return (halves <= np.quantile(halves, 0.95, axis=(1, 2), keepdims=True)).astype(np.float64)
 
 
 def split(trace: FloatArray) -> FloatArray:
@@ -99,35 +105,29 @@ def split(trace: FloatArray) -> FloatArray:
     return parts.reshape(quantities, 2 * chains, half)
 
 
-def normal_scores(values: FloatArray) -> FloatArray:
-    """Replace values by normal scores of their ranks among all chains; equal values get the mean of their ranks."""
+def rank_scores(size: int) -> FloatArray:
+    """Return the normal scores of the ranks 1, 1.5, 2, ... among `size` values.
+
+    Examples
+    --------
+    >>> rank_scores(3).round(2).tolist()
+    [-0.87, -0.4, 0.0, 0.4, 0.87]
+    """
     from scipy.special import ndtri
 
+    ranks = np.arange(2 * size - 1) / 2 + 1
+    scores: FloatArray = ndtri((ranks - 0.375) / (size + 0.25))
+    return scores
+
+
+def normal_scores(values: FloatArray) -> FloatArray:
+    """Replace values (quantities, ...) by normal scores of their ranks; equal ones get the mean of their ranks."""
+    from scipy.stats import rankdata
+
     flat = values.reshape(len(values), -1)
-    size = flat.shape[1]
-    order = np.argsort(flat, axis=1)
-    ordered = np.take_along_axis(flat, order, axis=1)
-    new = np.ones(ordered.shape, bool)
-    new[:, 1:] = ordered[:, 1:] != ordered[:, :-1]
-    place = np.broadcast_to(np.arange(size), flat.shape)
-    first = np.maximum.accumulate(np.where(new, place, 0), axis=1)
-    ends = np.ones(ordered.shape, bool)
-    ends[:, :-1] = new[:, 1:]
-    last = np.minimum.accumulate(np.where(ends, place, size)[:, ::-1], axis=1)[:, ::-1]
-    table = ndtri((np.arange(2 * size - 1) / 2 + 1 - 0.375) / (size + 0.25))  # of the ranks 1, 1.5, 2, ...
-    scores = np.empty_like(flat)
-    np.put_along_axis(scores, order, table[first + last], axis=1)
-    return scores.reshape(values.shape)
-
-
-def plain_r_hat(chains: FloatArray) -> FloatArray:
-    """Return R-hat of chains (quantities, chains, draws) as they are."""
-    n = chains.shape[2]
-    within = chains.var(axis=2, ddof=1).mean(axis=1)
-    between = chains.mean(axis=2).var(axis=1, ddof=1)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        ratio = np.sqrt((n - 1) / n + between / within)
-    return np.where((within == 0) & (between == 0), 1.0, ratio)
+    ranks = rankdata(flat, axis=1)
+    found: FloatArray = rank_scores(flat.shape[1])[(2 * ranks - 2).astype(np.int64)].reshape(values.shape)
+    return found
 
 
 def effective_size(chains: FloatArray) -> FloatArray:

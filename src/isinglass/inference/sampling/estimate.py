@@ -25,7 +25,7 @@ from isinglass.inference.sampling.sampler import Sampler
 from isinglass.segments import ranges, starts
 from isinglass.typing import FloatArray, IntArray
 
-AT_ONCE = 2**23  # numbers of a trace in memory
+AT_ONCE = 2**22  # numbers of a trace in memory
 RANKED = 2**26  # numbers of all traces of factors, at most, for which ranks are computed
 BATCHES = 20  # of a chain
 
@@ -59,7 +59,7 @@ def estimate(sampler: Sampler, draws: States) -> Estimate:
     for part in _parts(graph, owned, lanes):
         trace = sampler.traces(draws, part)
         cards = graph.cards[part]
-        variables[:, ranges(first_states(graph)[part], cards)] = _summary(trace, True)
+        variables[:, ranges(first_states(graph)[part], cards)] = _variable_summary(trace, cards)
         inside = np.flatnonzero(np.isin(owned.owner, part))
         some = Owned(*(column[inside] for column in owned))
         of_owner = starts(cards)[np.searchsorted(part, some.owner)]
@@ -70,6 +70,19 @@ def estimate(sampler: Sampler, draws: States) -> Estimate:
         if group.arity == 0:  # a constant
             factors[:, first_beliefs(graph)[group.factors]] = np.array([1.0, 1.0, lanes, lanes, 0.0])[:, None]
     return Estimate(variables[0], factors[0], Diagnostics(*variables[1:]), Diagnostics(*factors[1:]))
+
+
+def _variable_summary(trace: FloatArray, cards: IntArray) -> FloatArray:
+    """Return the summary of variables; of two states, the first has the diagnostics of the second, its complement."""
+    last = starts(cards)[1:] - 1
+    two = last[cards == 2]
+    chosen = np.ones(len(trace), bool)
+    chosen[two - 1] = False
+    out = np.empty((5, len(trace)))
+    out[:, chosen] = _summary(trace[chosen], True)
+    out[1:, two - 1] = out[1:, two]
+    out[0, two - 1] = trace[two - 1].mean(axis=(1, 2))
+    return out
 
 
 def _summary(trace: FloatArray, ranked: bool) -> FloatArray:
