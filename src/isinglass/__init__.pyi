@@ -138,13 +138,28 @@ from .inference import (
     MeanField as MeanField,
 )
 from .inference import (
+    Metropolis as Metropolis,
+)
+from .inference import (
+    ParallelTempering as ParallelTempering,
+)
+from .inference import (
     Result as Result,
 )
 from .inference import (
     StructuredMeanField as StructuredMeanField,
 )
 from .inference import (
+    SwendsenWang as SwendsenWang,
+)
+from .inference import (
+    TreeGibbs as TreeGibbs,
+)
+from .inference import (
     TreeReweighted as TreeReweighted,
+)
+from .inference import (
+    Wolff as Wolff,
 )
 from .inference import (
     algorithms as algorithms,

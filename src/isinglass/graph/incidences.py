@@ -20,18 +20,19 @@ from isinglass.typing import IntArray
 from isinglass.validation import read_only
 
 Unsigned = NDArray[np.uint64]
+Indices = Unsigned | IntArray
 
 
 class Incidences(NamedTuple):
     """Flat arrays; those of variable i are ``first[i]:first[i + 1]``, the others of e are ``rest[e]:rest[e + 1]``."""
 
-    cards: Unsigned  # (variables,)
-    first_state: Unsigned  # (variables,)
-    first: Unsigned  # (variables + 1,)
-    own: Unsigned  # (incidences,)
-    rest: Unsigned  # (incidences + 1,)
-    variable: Unsigned
-    stride: Unsigned
+    cards: Indices  # (variables,)
+    first_state: Indices  # (variables,)
+    first: Indices  # (variables + 1,)
+    own: Indices  # (incidences,)
+    rest: Indices  # (incidences + 1,)
+    variable: Indices
+    stride: Indices
 
 
 def incidences_of(graph: FactorGraph) -> Incidences:
@@ -66,6 +67,11 @@ def _make(graph: FactorGraph) -> Incidences:
     return Incidences(*(array.astype(np.uint64) for array in arrays))
 
 
+def signed_incidences(graph: FactorGraph) -> Incidences:
+    """Return the incidences of a graph as signed integers (made once)."""
+    return graph.cached("signed incidences", lambda: Incidences(*(a.astype(np.int64) for a in incidences_of(graph))))
+
+
 def colours_of(graph: FactorGraph) -> IntArray:
     """Return a colour for each variable, from 0 on, such that no factor has two variables of one colour.
 
@@ -84,8 +90,6 @@ def colours_of(graph: FactorGraph) -> IntArray:
 def _colours(graph: FactorGraph) -> IntArray:
     from isinglass.kernels.numba.structure.colouring import colour_greedily
 
-    near = incidences_of(graph)
-    first, rest, variable = (a.astype(np.int64) for a in (near.first, near.rest, near.variable))
-    colour = np.zeros(graph.n_variables, np.int64)
-    colour_greedily(first, rest, variable, colour, np.full(graph.n_variables + 1, -1))
+    near, colour = signed_incidences(graph), np.zeros(graph.n_variables, np.int64)
+    colour_greedily(near.first, near.rest, near.variable, colour, np.full(graph.n_variables + 1, -1))
     return read_only(colour)

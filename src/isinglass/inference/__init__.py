@@ -11,7 +11,14 @@ from isinglass.inference.message_passing.algorithms import BeliefPropagation
 from isinglass.inference.message_passing.max_product import MaxProduct
 from isinglass.inference.message_passing.trw import FractionalBeliefPropagation, TreeReweighted
 from isinglass.inference.result import Assignment, Gradients, Info, Result
-from isinglass.inference.sampling.algorithms import Gibbs
+from isinglass.inference.sampling.algorithms import (
+    Gibbs,
+    Metropolis,
+    ParallelTempering,
+    SwendsenWang,
+    TreeGibbs,
+    Wolff,
+)
 
 __all__ = [
     "ALGORITHMS",
@@ -31,9 +38,14 @@ __all__ = [
     "Info",
     "MaxProduct",
     "MeanField",
+    "Metropolis",
+    "ParallelTempering",
     "Result",
     "StructuredMeanField",
+    "SwendsenWang",
+    "TreeGibbs",
     "TreeReweighted",
+    "Wolff",
     "algorithms",
     "infer",
     "map_assignment",

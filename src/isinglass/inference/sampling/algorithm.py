@@ -8,7 +8,7 @@ chains can reach every possible assignment (`isinglass.inference.sampling.ergodi
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -94,10 +94,10 @@ class MonteCarlo(Algorithm):
         if potentials.dtype.kind == "c":
             raise InputError("potentials", "real log tables", "complex ones", "samplers have no derivatives")
         sampler = self.sampler(potentials)
-        before = _earlier(init, potentials)
+        before = _earlier(init, potentials, sampler.replicas)
         traces = self._continued(sampler, before, progress)
         found = estimate(sampler, traces.draws)
-        info = self._info(potentials, traces, found)
+        info = self._info(potentials, traces, found, self.report(sampler))
         graph = potentials.graph
         return Result(
             potentials,
@@ -112,14 +112,14 @@ class MonteCarlo(Algorithm):
         """Draw `n` assignments: of each chain, one after every `thin` sweeps, in turn."""
         self.checked()
         sampler, threads = self.sampler(potentials), thread_count(self.threads)
-        chains = Chains.start(potentials, min(n, self.chains), rng)
+        used = min(n, self.chains)
         if n == 0:
             return np.zeros((0, potentials.graph.n_variables), np.int64)
-        found = []
+        chains, found = Chains.start(potentials, used * sampler.replicas, rng), []
         sampler.advance(chains, self._burn_in(), threads)
-        for _ in range(-(-n // chains.n)):
+        for _ in range(-(-n // used)):
             sampler.advance(chains, THIN if self.thin is None else self.thin, threads)
-            found.append(chains.assignments)
+            found.append(chains.assignments[:used])
         return np.concatenate(found)[:n]
 
     def checked(self) -> None:
@@ -160,31 +160,38 @@ class MonteCarlo(Algorithm):
         """Run the chains, from the start or from where they were; keep draws."""
         potentials = sampler.potentials
         if before is None:
-            chains, burn_in = Chains.start(potentials, self.chains, self.random_state), self._burn_in()
-            before = Traces(_no_draws(chains), chains, 0, 0, 0)
+            chains = Chains.start(potentials, self.chains * sampler.replicas, self.random_state)
+            before, burn_in = Traces(_no_draws(chains, sampler.replicas), chains, 0, 0, 0), self._burn_in()
         else:
             chains, burn_in = before.chains.copy(), self.burn_in or 0
         same = replace(self, thin=before.thin) if before.thin and self.thin is None else self
         count, thin = same._draws(sampler.graph, self.sweeps - burn_in)
         threads = thread_count(self.threads)
         sampler.advance(chains, burn_in, threads)
-        kept = np.empty((count, *chains.states.shape), chains.states.dtype)
+        used = chains.n // sampler.replicas
+        kept = np.empty((count, len(chains.states), used), chains.states.dtype)
         for d in range(count):
             if progress is not None:
                 progress(self.name, d / count)
             sampler.advance(chains, thin, threads)
-            kept[d] = chains.states
+            kept[d] = chains.states[:, :used]
         sampler.advance(chains, self.sweeps - burn_in - count * thin, threads)
         draws = np.concatenate([before.draws, kept]) if len(before.draws) else kept
         return Traces(draws, chains, before.sweeps + self.sweeps, before.burn_in + burn_in, thin)
 
-    def _info(self, potentials: Potentials, traces: Traces, found: Estimate) -> Info:
+    def report(self, sampler: Sampler) -> Mapping[str, float | FloatArray]:
+        """Return further diagnostics of a sampler, by name, after a run."""
+        return {}
+
+    def _info(
+        self, potentials: Potentials, traces: Traces, found: Estimate, more: Mapping[str, float | FloatArray]
+    ) -> Info:
         """Report on the diagnostics of all beliefs."""
         graph = potentials.graph
         proved, entries = self.proved(potentials), np.repeat(graph.variable_component, graph.cards)
         owners = [np.repeat(graph.factor_component[group.factors], group.table_size) for group in graph.groups]
         of_factors = np.concatenate([np.zeros(0, np.int64), *owners])
-        good = proved & (traces.chains.n >= CHAINS)
+        good = proved & (traces.draws.shape[2] >= CHAINS)
         for component, of in ((entries, found.of_variables), (of_factors, found.of_factors)):
             good &= np.bincount(component[~passed(of)], minlength=graph.n_components) == 0
         errors = np.concatenate([found.of_variables.stderr, found.of_factors.stderr])
@@ -198,6 +205,7 @@ class MonteCarlo(Algorithm):
             "ess_tail": found.of_variables.ess_tail,
             "ess_tail_factors": found.of_factors.ess_tail,
             "ergodic": proved.astype(np.float64),
+            **more,
         }
         share = float(good.mean()) if len(good) else 1.0
         residual = float(np.max(errors, initial=0.0))
@@ -210,11 +218,11 @@ def passed(found: Diagnostics) -> Mask:
     return np.asarray(sizes & ~(found.r_hat >= R_HAT))
 
 
-def _no_draws(chains: Chains) -> States:
-    return np.zeros((0, *chains.states.shape), chains.states.dtype)
+def _no_draws(chains: Chains, replicas: int) -> States:
+    return np.zeros((0, len(chains.states), chains.n // replicas), chains.states.dtype)
 
 
-def _earlier(init: Result | None, potentials: Potentials) -> Traces | None:
+def _earlier(init: Result | None, potentials: Potentials, replicas: int) -> Traces | None:
     """Return the traces to go on from; those of other potentials are left out, but not the states of the chains."""
     if init is None:
         return None
@@ -223,12 +231,14 @@ def _earlier(init: Result | None, potentials: Potentials) -> Traces | None:
         raise InputError("init", "a result of a sampler", f"one of {init.info.algorithm!r}")
     if traces.chains.states.shape[0] != potentials.graph.n_variables:
         raise InputError("init", "a result on the same graph", f"{len(init.variables)} variables")
+    if traces.chains.n % replicas or traces.chains.n // replicas != traces.draws.shape[2]:
+        raise InputError("init", "a result of the same sampler", f"one of {init.info.algorithm!r}")
     if init.potentials is potentials or _same(init.potentials, potentials):
         return traces
     chains = traces.chains.copy()
     for i, state in potentials.evidence.items():
         chains.states[i] = state
-    return Traces(_no_draws(chains), chains, 0, 0, 0)
+    return Traces(_no_draws(chains, replicas), chains, 0, 0, 0)
 
 
 def _same(one: Potentials, two: Potentials) -> bool:

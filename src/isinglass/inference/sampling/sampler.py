@@ -57,6 +57,7 @@ class Sampler(ABC):
         Variables that keep their states, besides those that are observed.
     """
 
+    replicas: int = 1  # columns of the states for each chain; the first ones are the chains of the model itself
     numbers: Unsigned
     work: float  # of a sweep of one chain, in updates of a variable
 

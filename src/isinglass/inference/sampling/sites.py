@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from isinglass.graph.factor_graph import FactorGraph
-from isinglass.graph.incidences import Incidences, Unsigned, incidences_of
+from isinglass.graph.incidences import Incidences, Indices, Unsigned, incidences_of
 from isinglass.graph.layout import first_states
 from isinglass.graph.message_graph import edges_of
 from isinglass.potentials import Potentials
@@ -62,11 +62,11 @@ def free_variables(potentials: Potentials) -> Mask:
 class BinaryModel(NamedTuple):
     """Log-odds of listed variables as linear functions of their neighbours (`kernels.numba.sampling.binary`)."""
 
-    variable: Unsigned  # (listed,)
+    variable: Indices  # (listed,)
     bias: FloatArray
-    first: Unsigned  # (listed + 1,)
+    first: Indices  # (listed + 1,)
     slope: FloatArray
-    other: Unsigned
+    other: Indices
 
 
 class BinaryLayout(NamedTuple):
@@ -76,10 +76,10 @@ class BinaryLayout(NamedTuple):
     state: IntArray  # (listed,) where its states begin in phi
     incidence: IntArray
     owner: IntArray  # (incidences,) the place of its variable in the list
-    first: Unsigned
-    other: Unsigned
-    own: Unsigned
-    step: Unsigned
+    first: Indices
+    other: Indices
+    own: Indices
+    step: Indices
 
     def model(self, sites: SiteModel) -> BinaryModel:
         """Return the log-odds; the tables must be finite."""
