@@ -1,16 +1,19 @@
 """Inference: from log potentials to beliefs and log Z. Each algorithm is registered under its public name."""
 
 from isinglass.inference.algorithm import ALGORITHMS, Algorithm, Cost, Facts, FixedPoint
-from isinglass.inference.api import algorithms, infer, map_assignment, n_best, sample
+from isinglass.inference.api import algorithms, infer, map_assignment, map_solvers, n_best, sample
 from isinglass.inference.brute import Brute
 from isinglass.inference.free_energy.algorithm import ConvexFreeEnergy, EntropyWeights
 from isinglass.inference.junction_tree.algorithm import Exact
+from isinglass.inference.map.icm import ICM
+from isinglass.inference.map.relaxations.trws import TRWS
+from isinglass.inference.map.solver import SOLVERS, Solver, SolverFacts
 from isinglass.inference.mean_field.naive import MeanField
 from isinglass.inference.mean_field.structured import StructuredMeanField
 from isinglass.inference.message_passing.algorithms import BeliefPropagation
 from isinglass.inference.message_passing.max_product import MaxProduct
 from isinglass.inference.message_passing.trw import FractionalBeliefPropagation, TreeReweighted
-from isinglass.inference.result import Assignment, Gradients, Info, Result
+from isinglass.inference.result import Assignment, Gradients, Info, MapInfo, Result
 from isinglass.inference.sampling.algorithms import (
     Gibbs,
     Metropolis,
@@ -22,6 +25,9 @@ from isinglass.inference.sampling.algorithms import (
 
 __all__ = [
     "ALGORITHMS",
+    "ICM",
+    "SOLVERS",
+    "TRWS",
     "Algorithm",
     "Assignment",
     "BeliefPropagation",
@@ -36,11 +42,14 @@ __all__ = [
     "Gibbs",
     "Gradients",
     "Info",
+    "MapInfo",
     "MaxProduct",
     "MeanField",
     "Metropolis",
     "ParallelTempering",
     "Result",
+    "Solver",
+    "SolverFacts",
     "StructuredMeanField",
     "SwendsenWang",
     "TreeGibbs",
@@ -49,6 +58,7 @@ __all__ = [
     "algorithms",
     "infer",
     "map_assignment",
+    "map_solvers",
     "n_best",
     "sample",
 ]
