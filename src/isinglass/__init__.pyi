@@ -102,6 +102,12 @@ from .graph import (
     tree_graph as tree_graph,
 )
 from .inference import (
+    ICM as ICM,
+)
+from .inference import (
+    TRWS as TRWS,
+)
+from .inference import (
     Assignment as Assignment,
 )
 from .inference import (
@@ -151,6 +157,9 @@ from .inference import (
 )
 from .inference import (
     map_assignment as map_assignment,
+)
+from .inference import (
+    map_solvers as map_solvers,
 )
 from .inference import (
     n_best as n_best,

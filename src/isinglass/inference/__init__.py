@@ -1,19 +1,25 @@
 """Inference: from log potentials to beliefs and log Z. Each algorithm is registered under its public name."""
 
 from isinglass.inference.algorithm import ALGORITHMS, Algorithm, Cost, Facts, FixedPoint
-from isinglass.inference.api import algorithms, infer, map_assignment, n_best, sample
+from isinglass.inference.api import algorithms, infer, map_assignment, map_solvers, n_best, sample
 from isinglass.inference.brute import Brute
 from isinglass.inference.free_energy.algorithm import ConvexFreeEnergy, EntropyWeights
 from isinglass.inference.junction_tree.algorithm import Exact
+from isinglass.inference.map.icm import ICM
+from isinglass.inference.map.relaxations.trws import TRWS
+from isinglass.inference.map.solver import SOLVERS, Solver, SolverFacts
 from isinglass.inference.mean_field.naive import MeanField
 from isinglass.inference.mean_field.structured import StructuredMeanField
 from isinglass.inference.message_passing.algorithms import BeliefPropagation
 from isinglass.inference.message_passing.max_product import MaxProduct
 from isinglass.inference.message_passing.trw import FractionalBeliefPropagation, TreeReweighted
-from isinglass.inference.result import Assignment, Gradients, Info, Result
+from isinglass.inference.result import Assignment, Gradients, Info, MapInfo, Result
 
 __all__ = [
     "ALGORITHMS",
+    "ICM",
+    "SOLVERS",
+    "TRWS",
     "Algorithm",
     "Assignment",
     "BeliefPropagation",
@@ -27,14 +33,18 @@ __all__ = [
     "FractionalBeliefPropagation",
     "Gradients",
     "Info",
+    "MapInfo",
     "MaxProduct",
     "MeanField",
     "Result",
+    "Solver",
+    "SolverFacts",
     "StructuredMeanField",
     "TreeReweighted",
     "algorithms",
     "infer",
     "map_assignment",
+    "map_solvers",
     "n_best",
     "sample",
 ]

@@ -256,6 +256,32 @@ class _Constant:
         return self.value
 
 
+@dataclass(frozen=True)
+class MapInfo:
+    """How a search for a most probable assignment went.
+
+    Attributes
+    ----------
+    algorithm : str
+    iterations : int
+        Iterations, sweeps or moves.
+    seconds : float
+    stopped : {"optimal", "converged", "iterations", "seconds", "interrupted"}
+        Why it ended: with a proof, by itself, at its last iteration, at its time limit, or by Ctrl-C.
+    did : str
+        What it did, for people; mostly empty.
+    bounds : tuple of float
+        The upper bounds that it found, in order.
+    """
+
+    algorithm: str
+    iterations: int
+    seconds: float
+    stopped: str
+    did: str = ""
+    bounds: tuple[float, ...] = field(default=(), repr=False)
+
+
 @dataclass(frozen=True, eq=False)
 class Assignment:
     """A decoded assignment.
@@ -263,8 +289,9 @@ class Assignment:
     Attributes
     ----------
     states : int array (variables,)
+        -1 for what "qpbo" leaves undecided, if that was wished.
     score : float
-        Its log-score, sum_a phi_a(x_a).
+        Its log-score, sum_a phi_a(x_a); nan if a variable is undecided.
     bound : float
         An upper bound on the score of every assignment; inf if the algorithm proves none.
     optimal : bool
@@ -272,6 +299,8 @@ class Assignment:
     locally_optimal : bool
         Whether the algorithm proved that it is a maximum over all assignments that differ from it only on a set of
         variables whose factors form trees and single loops (Weiss and Freeman 2001). Implied by `optimal`.
+    info : MapInfo or None
+        How the search went, where a solver for most probable assignments made one (`map_solvers`).
     """
 
     states: IntArray
@@ -279,6 +308,7 @@ class Assignment:
     bound: float
     optimal: bool
     locally_optimal: bool = False
+    info: MapInfo | None = field(default=None, repr=False)
 
 
 def ranked(states: IntArray, scores: Array) -> list[Assignment]:

@@ -1,0 +1,146 @@
+"""What a solver has found so far: the best assignment, the best bound, and how much time is left.
+
+A solver offers assignments and tightens the bound; both only ever improve. So a search that ends early, by its time
+limit or by Ctrl-C, still has an answer, and a true one: every bound that was given holds for all assignments.
+
+The search is *closed* when the bound meets the score up to rounding. A score and a bound are sums of one number for
+each factor, so their rounding is relative to
+
+    scale  =  1 + sum_a max_{x_a} |phi_a(x_a)|      (over the finite entries)
+
+and the two count as equal if they differ by no more than ``ROUNDING * scale``.
+"""
+
+from __future__ import annotations
+
+import time
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+
+from isinglass.inference.algorithm import Progress
+from isinglass.potentials import Potentials
+from isinglass.typing import IntArray
+
+ROUNDING = 1e-11
+
+Stopped = Literal["optimal", "converged", "iterations", "seconds", "interrupted"]
+
+
+class Search:
+    """The state of a search for a most probable assignment.
+
+    Parameters
+    ----------
+    potentials : Potentials
+        What is solved; without evidence.
+    seconds : float or None
+        The time limit, counted from now.
+    progress : callable (stage, fraction), optional
+
+    Attributes
+    ----------
+    states : int array (variables,) or None
+        The best assignment so far.
+    score, bound : float
+        Its score, and the least upper bound so far.
+    iterations : int
+        How many iterations, sweeps or moves the solver made.
+    bounds : list of float
+        Every bound that was given, in order.
+    did : list of str
+        What was done, for people.
+
+    Examples
+    --------
+    >>> import isinglass as ig
+    >>> search = Search(ig.Potentials(ig.FactorGraph([2], [(0,)]), [[0.0, 3.0]]))
+    >>> search.offer(np.array([1])), search.closed
+    (True, False)
+    >>> search.tighten(3.0)
+    >>> search.closed
+    True
+    """
+
+    def __init__(self, potentials: Potentials, seconds: float | None = None, progress: Progress | None = None) -> None:
+        self.potentials = potentials
+        self.started = time.monotonic()
+        self.seconds = seconds
+        self.progress = progress
+        self.states: IntArray | None = None
+        self.score, self.bound = -np.inf, np.inf
+        self.iterations = 0
+        self.bounds: list[float] = []
+        self.did: list[str] = []
+        self.stopped: Stopped = "converged"
+
+    @cached_property
+    def slack(self) -> float:
+        """How far a score may be below the bound and still count as equal to it."""
+        return ROUNDING * scale_of(self.potentials)
+
+    @property
+    def closed(self) -> bool:
+        """Whether the best assignment is proved to be optimal."""
+        return self.score > -np.inf and self.bound - self.score <= self.slack
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds since the search began."""
+        return time.monotonic() - self.started
+
+    @property
+    def left(self) -> float:
+        """Seconds that are left; inf without a limit."""
+        return np.inf if self.seconds is None else self.seconds - self.elapsed
+
+    def offer(self, states: IntArray, score: float | None = None) -> bool:
+        """Keep an assignment if it is the best so far; tell whether it is. The first one is always kept."""
+        value = float(self.potentials.log_score(states)) if score is None else score
+        if self.states is not None and not value > self.score:
+            return False
+        self.states, self.score = states.copy(), value
+        return True
+
+    def tighten(self, bound: float) -> None:
+        """Take note of an upper bound on the score of every assignment."""
+        self.bounds.append(bound)
+        self.bound = min(self.bound, bound)
+
+    def ended(self, stage: str, done: int, most: int | None) -> bool:
+        """Report an iteration, and tell whether the search is over: closed, out of time, or at its last iteration."""
+        self.iterations += 1
+        if self.closed:
+            self.stopped = "optimal"
+        elif self.left <= 0:
+            self.stopped = "seconds"
+        elif most is not None and done >= most:
+            self.stopped = "iterations"
+        else:
+            self.report(stage, done, most)
+            return False
+        return True
+
+    def report(self, stage: str, done: int, most: int | None) -> None:
+        """Call `progress` with the share of the iterations, or of the time, that is over."""
+        if self.progress is not None:
+            shares = [done / most if most else 0.0, self.elapsed / self.seconds if self.seconds else 0.0]
+            self.progress(stage, min(1.0, max(shares)))
+
+
+def scale_of(potentials: Potentials) -> float:
+    """Return 1 + sum_a max |phi_a|, over finite entries.
+
+    Examples
+    --------
+    >>> import isinglass as ig
+    >>> scale_of(ig.Potentials(ig.FactorGraph([2, 2], [(0,), (0, 1)]), [[-2.0, 1.0], [[0.0, -np.inf], [3.0, 0.0]]]))
+    6.0
+    """
+    total = 1.0
+    for tables, ids in zip(potentials.groups, potentials.table_ids, strict=True):
+        rows = np.abs(tables.reshape(len(tables), -1))
+        largest = np.where(rows < np.inf, rows, 0.0).max(axis=1, initial=0.0)
+        total += float(largest[ids].sum())
+    return total

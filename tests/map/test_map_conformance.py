@@ -1,0 +1,27 @@
+"""Every registered MAP solver inherits the conformance suite; a test walks the registry for ones that do not."""
+
+import isinglass as ig
+from isinglass.testing import SolverSuite, walk_solvers
+
+
+class TestICM(SolverSuite):
+    def solver(self):
+        return ig.ICM()
+
+
+class TestICMTrees(SolverSuite):
+    def solver(self):
+        return ig.ICM(blocks="trees", restarts=2, max_iter=20)
+
+
+class TestTRWS(SolverSuite):
+    def solver(self):
+        return ig.TRWS(max_iter=100)
+
+
+def subclasses(suite):
+    return [found for cls in suite.__subclasses__() for found in (cls, *subclasses(cls))]
+
+
+def test_every_solver_is_tested():
+    assert walk_solvers(subclasses(SolverSuite)) == set()
