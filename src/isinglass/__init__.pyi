@@ -105,6 +105,9 @@ from .inference import (
     ICM as ICM,
 )
 from .inference import (
+    QPBO as QPBO,
+)
+from .inference import (
     TRWS as TRWS,
 )
 from .inference import (
@@ -130,6 +133,9 @@ from .inference import (
 )
 from .inference import (
     Gradients as Gradients,
+)
+from .inference import (
+    GraphCut as GraphCut,
 )
 from .inference import (
     Info as Info,

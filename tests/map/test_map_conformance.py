@@ -19,6 +19,21 @@ class TestTRWS(SolverSuite):
         return ig.TRWS(max_iter=100)
 
 
+class TestGraphCut(SolverSuite):
+    def solver(self):
+        return ig.GraphCut()
+
+
+class TestQPBO(SolverSuite):
+    def solver(self):
+        return ig.QPBO()
+
+
+class TestQPBOExact(SolverSuite):
+    def solver(self):
+        return ig.QPBO(complete="exact")
+
+
 def subclasses(suite):
     return [found for cls in suite.__subclasses__() for found in (cls, *subclasses(cls))]
 

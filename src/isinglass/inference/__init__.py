@@ -5,6 +5,8 @@ from isinglass.inference.api import algorithms, infer, map_assignment, map_solve
 from isinglass.inference.brute import Brute
 from isinglass.inference.free_energy.algorithm import ConvexFreeEnergy, EntropyWeights
 from isinglass.inference.junction_tree.algorithm import Exact
+from isinglass.inference.map.cuts.graph_cut import GraphCut
+from isinglass.inference.map.cuts.qpbo import QPBO
 from isinglass.inference.map.icm import ICM
 from isinglass.inference.map.relaxations.trws import TRWS
 from isinglass.inference.map.solver import SOLVERS, Solver, SolverFacts
@@ -18,6 +20,7 @@ from isinglass.inference.result import Assignment, Gradients, Info, MapInfo, Res
 __all__ = [
     "ALGORITHMS",
     "ICM",
+    "QPBO",
     "SOLVERS",
     "TRWS",
     "Algorithm",
@@ -32,6 +35,7 @@ __all__ = [
     "FixedPoint",
     "FractionalBeliefPropagation",
     "Gradients",
+    "GraphCut",
     "Info",
     "MapInfo",
     "MaxProduct",

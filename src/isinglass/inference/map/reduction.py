@@ -39,6 +39,8 @@ class Reduction(NamedTuple):
         Their numbers in the whole model.
     state_of : int array
         The state, in the whole model, of each state of the kept variables, flat.
+    factor_of : int array (factors of the reduced model,)
+        Their numbers in the whole model.
     """
 
     whole: Potentials
@@ -46,6 +48,7 @@ class Reduction(NamedTuple):
     base: IntArray
     kept: IntArray
     state_of: IntArray
+    factor_of: IntArray
 
     def lift(self, states: IntArray) -> IntArray:
         """Return the assignment of the whole model; -1 (undecided) stays."""
@@ -53,6 +56,11 @@ class Reduction(NamedTuple):
         first = first_states(self.potentials.graph)[:-1]
         whole[self.kept] = np.where(states >= 0, self.state_of[first + np.maximum(states, 0)], -1)
         return whole
+
+    def factor_text(self, factor: int) -> str:
+        """Name a factor of the reduced model as the caller knows it, for messages."""
+        number = int(self.factor_of[factor])
+        return f"factor {number} (variables {', '.join(map(str, self.whole.graph.scopes[number]))})"
 
     def restrict(self, given: ArrayLike) -> IntArray:
         """Return the assignment of the reduced model that is nearest to one of the whole, an option `start`.
@@ -83,7 +91,7 @@ def reduced(potentials: Potentials) -> Reduction:
     if not potentials.evidence and _soft(potentials) and (graph.cards > 1).all():
         n = graph.n_variables
         every = np.arange(int(first_states(graph)[-1])) - np.repeat(first_states(graph)[:-1], graph.cards)
-        return Reduction(potentials, potentials, np.zeros(n, np.int64), np.arange(n), every)
+        return Reduction(potentials, potentials, np.zeros(n, np.int64), np.arange(n), every, np.arange(graph.n_factors))
     allowed = support_of(potentials).states
     first = first_states(graph)
     counts = np.add.reduceat(allowed, first[:-1], dtype=np.int64) if len(allowed) else np.zeros(0, np.int64)
@@ -92,15 +100,16 @@ def reduced(potentials: Potentials) -> Reduction:
     single = np.flatnonzero(counts == 1)
     state = np.arange(len(allowed)) - np.repeat(first[:-1], graph.cards)
     base[single] = state[allowed & np.repeat(counts == 1, graph.cards)]
-    smaller = _sliced(potentials, allowed, counts, kept)
-    return Reduction(potentials, smaller, base, kept, state[allowed & np.repeat(counts > 1, graph.cards)])
+    smaller, factor_of = _sliced(potentials, allowed, counts, kept)
+    state_of = state[allowed & np.repeat(counts > 1, graph.cards)]
+    return Reduction(potentials, smaller, base, kept, state_of, factor_of)
 
 
 def _soft(potentials: Potentials) -> bool:
     return all(bool((tables > -np.inf).all()) for tables in potentials.groups)
 
 
-def _sliced(potentials: Potentials, allowed: Mask, counts: IntArray, kept: IntArray) -> Potentials:
+def _sliced(potentials: Potentials, allowed: Mask, counts: IntArray, kept: IntArray) -> tuple[Potentials, IntArray]:
     graph = potentials.graph
     number = np.full(graph.n_variables, -1)
     number[kept] = np.arange(len(kept))
@@ -108,18 +117,19 @@ def _sliced(potentials: Potentials, allowed: Mask, counts: IntArray, kept: IntAr
     tables: list[Array] = []
     ids: list[IntArray] = []
     n_factors = 0
-    components = [np.zeros(0, np.int64)]
+    numbers = [np.zeros(0, np.int64)]
     for group, rows, part, tied in _slices(potentials, allowed, counts):
         scopes = number[group.scopes[rows]][:, [k > 1 for k in _shape(group, rows[0], counts)]]
         factors = np.arange(n_factors, n_factors + len(rows))
         groups.append(FactorGroup(scopes, part.shape[1:], factors))
         tables.append(part)
         ids.append(tied)
-        components.append(graph.factor_component[group.factors[rows]])
+        numbers.append(group.factors[rows])
         n_factors += len(rows)
-    component = np.concatenate(components)
+    factor_of = np.concatenate(numbers)
+    component = graph.factor_component[factor_of]
     smaller = FactorGraph._build(counts[kept], groups, graph.variable_component[kept], component, graph.n_components)
-    return Potentials._build(smaller, tables, ids, {})
+    return Potentials._build(smaller, tables, ids, {}), factor_of
 
 
 def _shape(group: FactorGroup, row: int, counts: IntArray) -> list[int]:

@@ -19,7 +19,8 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from isinglass.errors import MissingDependencyError, warn_of_convergence
-from isinglass.inference.algorithm import Progress
+from isinglass.inference.algorithm import ALGORITHMS, Algorithm, Progress
+from isinglass.inference.algorithm import make as make_algorithm
 from isinglass.inference.map.reduction import Reduction, reduced
 from isinglass.inference.map.search import Search
 from isinglass.inference.result import Assignment, MapInfo
@@ -78,15 +79,15 @@ class Solver(ABC):
         `reduction` turns assignments of the whole model into theirs.
         """
 
-    def check(self, potentials: Potentials) -> None:  # noqa: B027
-        """Refuse, by an error that names a factor, a (reduced) model that the solver does not take."""
+    def check(self, reduction: Reduction) -> None:  # noqa: B027
+        """Refuse, by an error that names a factor, a model that the solver does not take."""
 
     def maximise(self, potentials: Potentials, n: int = 1, progress: Progress | None = None) -> list[Assignment]:
         """Find one assignment: reduce the model, search, and certify; `n` is 1."""
         reduction = reduced(potentials)
         seconds = None if self.seconds is None else number(self.seconds, "seconds", 0.0, np.inf)
         search = Search(reduction.potentials, seconds, progress)
-        self.check(reduction.potentials)
+        self.check(reduction)
         self._guarded(search, reduction)
         if search.score == -np.inf:
             remedy = 'no assignment was found that the hard zeros allow; use "ilp", or "exact" where it fits'
@@ -141,3 +142,24 @@ def missing(package: str, solver: str) -> MissingDependencyError:
     extra = {"PyMaxflow": "maxflow", "pytoulbar2": "toulbar2"}[package]
     remedy = f"pip install 'isinglass[{extra}]', or pip install {package}"
     return MissingDependencyError(f"{solver!r} needs {package}, which is not installed: {remedy}")
+
+
+def solve_part(search: Search, known: dict[int, int], solver: str | Solver | Algorithm) -> None:
+    """Solve with some variables known, by another solver in the time that is left; offer its assignment.
+
+    Its bound is taken over, so some best assignment must agree with what is known.
+    """
+    chosen = inner_maximiser(solver, search.left)
+    (found,) = chosen.maximise(search.potentials.with_evidence(known), 1, search.progress)
+    search.offer(found.states)
+    search.tighten(found.bound)
+    search.did.append(f"{chosen.name} decided the others")
+
+
+def inner_maximiser(solver: str | Solver | Algorithm, seconds: float) -> Solver | Algorithm:
+    """Return a solver with a time limit, or an inference algorithm that maximises, for use inside another solver."""
+    if isinstance(solver, Algorithm) or (isinstance(solver, str) and solver not in SOLVERS and solver in ALGORITHMS):
+        return make_algorithm(solver, {})
+    chosen = make(solver, {})
+    limits = [s for s in (chosen.seconds, None if np.isinf(seconds) else max(seconds, 0.0)) if s is not None]
+    return make(chosen, {"seconds": min(limits)} if limits else {})

@@ -28,7 +28,7 @@ class Reparameterisation:
     Examples
     --------
     >>> import isinglass as ig
-    >>> p = ig.Potentials(ig.FactorGraph([2, 2], [(0,), (0, 1)]), [[1.0, 0.0], [[0.0, 1.0], [2.0, 0.0]]])
+    >>> p = ig.Potentials(ig.FactorGraph([2, 2], [(0,), (0, 1)]), [[1.0, 0.0], [[0.0, 0.5], [2.0, 0.0]]])
     >>> r = Reparameterisation(p)
     >>> r.bound(), r.decode().tolist()
     (3.0, [1, 0])

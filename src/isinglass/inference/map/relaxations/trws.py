@@ -2,8 +2,8 @@
 
 The bound D(m) of `kernels.numba.map.reparameterise` never rises: each step is block-coordinate descent on it. At a
 fixed point of the sequence it is a local optimum of the relaxation, not always its minimum. Assignments are decoded
-from the messages one variable after the other, and improved by iterated conditional modes. On a tree, bound and score meet
-after one iteration.
+from the messages one variable after the other, and improved by iterated conditional modes. On a tree, bound and score
+meet after one iteration.
 """
 
 from __future__ import annotations
