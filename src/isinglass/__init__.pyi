@@ -111,6 +111,9 @@ from .inference import (
     TRWS as TRWS,
 )
 from .inference import (
+    Annealing as Annealing,
+)
+from .inference import (
     Assignment as Assignment,
 )
 from .inference import (
@@ -129,6 +132,9 @@ from .inference import (
     Exact as Exact,
 )
 from .inference import (
+    Expansion as Expansion,
+)
+from .inference import (
     FractionalBeliefPropagation as FractionalBeliefPropagation,
 )
 from .inference import (
@@ -141,6 +147,9 @@ from .inference import (
     Info as Info,
 )
 from .inference import (
+    IteratedLocalSearch as IteratedLocalSearch,
+)
+from .inference import (
     MaxProduct as MaxProduct,
 )
 from .inference import (
@@ -151,6 +160,9 @@ from .inference import (
 )
 from .inference import (
     StructuredMeanField as StructuredMeanField,
+)
+from .inference import (
+    Swap as Swap,
 )
 from .inference import (
     TreeReweighted as TreeReweighted,

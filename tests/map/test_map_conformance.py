@@ -34,6 +34,26 @@ class TestQPBOExact(SolverSuite):
         return ig.QPBO(complete="exact")
 
 
+class TestExpansion(SolverSuite):
+    def solver(self):
+        return ig.Expansion()
+
+
+class TestSwap(SolverSuite):
+    def solver(self):
+        return ig.Swap()
+
+
+class TestAnnealing(SolverSuite):
+    def solver(self):
+        return ig.Annealing(sweeps=20)
+
+
+class TestIteratedLocalSearch(SolverSuite):
+    def solver(self):
+        return ig.IteratedLocalSearch(max_iter=5)
+
+
 def subclasses(suite):
     return [found for cls in suite.__subclasses__() for found in (cls, *subclasses(cls))]
 

@@ -6,8 +6,10 @@ from isinglass.inference.brute import Brute
 from isinglass.inference.free_energy.algorithm import ConvexFreeEnergy, EntropyWeights
 from isinglass.inference.junction_tree.algorithm import Exact
 from isinglass.inference.map.cuts.graph_cut import GraphCut
+from isinglass.inference.map.cuts.moves import Expansion, Swap
 from isinglass.inference.map.cuts.qpbo import QPBO
 from isinglass.inference.map.icm import ICM
+from isinglass.inference.map.local_search import Annealing, IteratedLocalSearch
 from isinglass.inference.map.relaxations.trws import TRWS
 from isinglass.inference.map.solver import SOLVERS, Solver, SolverFacts
 from isinglass.inference.mean_field.naive import MeanField
@@ -24,6 +26,7 @@ __all__ = [
     "SOLVERS",
     "TRWS",
     "Algorithm",
+    "Annealing",
     "Assignment",
     "BeliefPropagation",
     "Brute",
@@ -31,12 +34,14 @@ __all__ = [
     "Cost",
     "EntropyWeights",
     "Exact",
+    "Expansion",
     "Facts",
     "FixedPoint",
     "FractionalBeliefPropagation",
     "Gradients",
     "GraphCut",
     "Info",
+    "IteratedLocalSearch",
     "MapInfo",
     "MaxProduct",
     "MeanField",
@@ -44,6 +49,7 @@ __all__ = [
     "Solver",
     "SolverFacts",
     "StructuredMeanField",
+    "Swap",
     "TreeReweighted",
     "algorithms",
     "infer",
