@@ -126,6 +126,9 @@ from .inference import (
     ConvexFreeEnergy as ConvexFreeEnergy,
 )
 from .inference import (
+    DualDecomposition as DualDecomposition,
+)
+from .inference import (
     EntropyWeights as EntropyWeights,
 )
 from .inference import (
@@ -147,7 +150,13 @@ from .inference import (
     Info as Info,
 )
 from .inference import (
+    IntegerProgram as IntegerProgram,
+)
+from .inference import (
     IteratedLocalSearch as IteratedLocalSearch,
+)
+from .inference import (
+    LinearProgram as LinearProgram,
 )
 from .inference import (
     MaxProduct as MaxProduct,
@@ -163,6 +172,9 @@ from .inference import (
 )
 from .inference import (
     Swap as Swap,
+)
+from .inference import (
+    Toulbar2 as Toulbar2,
 )
 from .inference import (
     TreeReweighted as TreeReweighted,

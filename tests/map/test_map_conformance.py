@@ -54,6 +54,26 @@ class TestIteratedLocalSearch(SolverSuite):
         return ig.IteratedLocalSearch(max_iter=5)
 
 
+class TestLinearProgram(SolverSuite):
+    def solver(self):
+        return ig.LinearProgram()
+
+
+class TestIntegerProgram(SolverSuite):
+    def solver(self):
+        return ig.IntegerProgram()
+
+
+class TestToulbar2(SolverSuite):
+    def solver(self):
+        return ig.Toulbar2()
+
+
+class TestDualDecomposition(SolverSuite):
+    def solver(self):
+        return ig.DualDecomposition(max_iter=100)
+
+
 def subclasses(suite):
     return [found for cls in suite.__subclasses__() for found in (cls, *subclasses(cls))]
 

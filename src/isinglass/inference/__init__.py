@@ -10,8 +10,11 @@ from isinglass.inference.map.cuts.moves import Expansion, Swap
 from isinglass.inference.map.cuts.qpbo import QPBO
 from isinglass.inference.map.icm import ICM
 from isinglass.inference.map.local_search import Annealing, IteratedLocalSearch
+from isinglass.inference.map.relaxations.dual import DualDecomposition
+from isinglass.inference.map.relaxations.linear import IntegerProgram, LinearProgram
 from isinglass.inference.map.relaxations.trws import TRWS
 from isinglass.inference.map.solver import SOLVERS, Solver, SolverFacts
+from isinglass.inference.map.toulbar2 import Toulbar2
 from isinglass.inference.mean_field.naive import MeanField
 from isinglass.inference.mean_field.structured import StructuredMeanField
 from isinglass.inference.message_passing.algorithms import BeliefPropagation
@@ -32,6 +35,7 @@ __all__ = [
     "Brute",
     "ConvexFreeEnergy",
     "Cost",
+    "DualDecomposition",
     "EntropyWeights",
     "Exact",
     "Expansion",
@@ -41,7 +45,9 @@ __all__ = [
     "Gradients",
     "GraphCut",
     "Info",
+    "IntegerProgram",
     "IteratedLocalSearch",
+    "LinearProgram",
     "MapInfo",
     "MaxProduct",
     "MeanField",
@@ -50,6 +56,7 @@ __all__ = [
     "SolverFacts",
     "StructuredMeanField",
     "Swap",
+    "Toulbar2",
     "TreeReweighted",
     "algorithms",
     "infer",

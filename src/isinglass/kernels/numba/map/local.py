@@ -143,8 +143,8 @@ def perturb(
 ):
     """Redraw the states of a ball around each center, climb inside it, and keep the result unless it is worse.
 
-    Each row of `uniforms` is as long as a ball is large; states are drawn from p(x_i | others) at a temperature, without
-    regard of conflicts. Returns how many balls changed the score for the better.
+    Each row of `uniforms` is as long as a ball is large. States are drawn from p(x_i | others) at a temperature; hard
+    zeros do not count there. Returns how many balls changed the score for the better.
     """
     better_ones, size = 0, uniforms.shape[1]
     for k in range(len(centers)):
