@@ -117,6 +117,9 @@ from .inference import (
     Assignment as Assignment,
 )
 from .inference import (
+    Auto as Auto,
+)
+from .inference import (
     BeliefPropagation as BeliefPropagation,
 )
 from .inference import (

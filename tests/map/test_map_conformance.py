@@ -1,6 +1,9 @@
 """Every registered MAP solver inherits the conformance suite; a test walks the registry for ones that do not."""
 
+import pytest
+
 import isinglass as ig
+from isinglass.inference.map import auto
 from isinglass.testing import SolverSuite, walk_solvers
 
 
@@ -72,6 +75,25 @@ class TestToulbar2(SolverSuite):
 class TestDualDecomposition(SolverSuite):
     def solver(self):
         return ig.DualDecomposition(max_iter=100)
+
+
+class TestAuto(SolverSuite):
+    def solver(self):
+        return ig.Auto()
+
+
+class TestAutoWithoutExact(SolverSuite):
+    """With nothing but message passing, local search and branch and bound."""
+
+    @pytest.fixture(autouse=True, scope="class")
+    @classmethod
+    def no_junction_trees(cls):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(auto, "ENTRIES", -1)
+            yield
+
+    def solver(self):
+        return ig.Auto()
 
 
 def subclasses(suite):

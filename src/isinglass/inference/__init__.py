@@ -5,6 +5,7 @@ from isinglass.inference.api import algorithms, infer, map_assignment, map_solve
 from isinglass.inference.brute import Brute
 from isinglass.inference.free_energy.algorithm import ConvexFreeEnergy, EntropyWeights
 from isinglass.inference.junction_tree.algorithm import Exact
+from isinglass.inference.map.auto import Auto
 from isinglass.inference.map.cuts.graph_cut import GraphCut
 from isinglass.inference.map.cuts.moves import Expansion, Swap
 from isinglass.inference.map.cuts.qpbo import QPBO
@@ -31,6 +32,7 @@ __all__ = [
     "Algorithm",
     "Annealing",
     "Assignment",
+    "Auto",
     "BeliefPropagation",
     "Brute",
     "ConvexFreeEnergy",

@@ -14,6 +14,8 @@ and the two count as equal if they differ by no more than ``ROUNDING * scale``.
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cached_property
 from typing import Literal
 
@@ -95,6 +97,17 @@ class Search:
     def left(self) -> float:
         """Seconds that are left; inf without a limit."""
         return np.inf if self.seconds is None else self.seconds - self.elapsed
+
+    @contextmanager
+    def share(self, part: float) -> Iterator[None]:
+        """Limit what runs inside to a part of the time that is left; without a time limit it has none either."""
+        whole = self.seconds
+        if whole is not None:
+            self.seconds = self.elapsed + part * max(self.left, 0.0)
+        try:
+            yield
+        finally:
+            self.seconds = whole
 
     def offer(self, states: IntArray, score: float | None = None) -> bool:
         """Keep an assignment if it is the best so far; tell whether it is. The first one is always kept."""

@@ -5,8 +5,8 @@ toulbar2 minimises sums of integers. With t_a the largest entry of phi_a, the co
     c_a(x_a)  =  round(S (t_a - phi_a(x_a)))             forbidden where phi_a is -inf
 
 so that every score differs from sum_a t_a - c / S by at most half a unit for each factor, and a lower bound c on the
-costs proves the score bound  sum_a t_a - c / S + (number of factors) / (2 S). S is chosen so large that the last term is
-below the rounding of a score, as far as 64-bit integers allow.
+costs proves the score bound  sum_a t_a - c / S + (number of factors) / (2 S). S is chosen so large that the last term
+is below the rounding of a score, as far as 64-bit integers allow.
 """
 
 from __future__ import annotations

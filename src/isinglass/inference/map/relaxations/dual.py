@@ -86,8 +86,11 @@ class DualDecomposition(Solver):
 
 def _round(search: Search, model: Reparameterisation, temperature: float) -> None:
     """Sweep on the smoothed bound, then on the bound itself; offer what comes out."""
-    for sweep in [lambda: model.star_sweep(temperature)] * SMOOTH + [model.sweep] * SHARP:
-        sweep()
+    for k in range(SMOOTH + SHARP):
         if search.left <= 0:
             break
+        if k < SMOOTH:
+            model.star_sweep(temperature)
+        else:
+            model.sweep()
     model.offer(search)

@@ -212,8 +212,8 @@ def soft_link(e, slot, edges, table, psi, m, out, at_out, temperature, top, digi
 def star_sweep(order, temperature, edges, slots, partner, table, edge_table, phi, psi, m, theta, row, digits):
     """Minimise the smoothed bound over all messages into one variable, one variable after the other.
 
-    With maxima replaced by softmaxima at a temperature T, and s_ai(x_i) the softmaximum of phi_a less the other messages,
-    the minimum over the messages into i is  m_ai = s_ai - t_i,  t_i = (phi_i + sum_a s_ai) / (1 + number of links).
+    With maxima replaced by softmaxima at a temperature T, and s_ai(x_i) that of phi_a less the other messages, the
+    minimum over the messages into i is  m_ai = s_ai - t_i,  t_i = (phi_i + sum_a s_ai) / (1 + number of links).
     """
     for i in order:
         at, card = edges.first_state[ix(i)], edges.cards[ix(i)]
