@@ -13,9 +13,11 @@ from isinglass.cli.report import Silence, check_writable, emit, json_text, progr
 from isinglass.errors import InputError
 
 if TYPE_CHECKING:
-    from isinglass.inference import Algorithm, Assignment, Info, Result
+    from isinglass.inference import Algorithm, Assignment, Info, Result, Solver
     from isinglass.potentials import Potentials
     from isinglass.typing import JsonObject
+
+    Chosen = type[Algorithm] | type[Solver]
 
 _LOG_10 = math.log(10.0)
 _SUMMARY = "compute log Z (PR), marginals (MAR) or a most probable assignment (MAP)"
@@ -73,6 +75,12 @@ def add_parser(commands: Commands) -> None:
         help="exact: repeat the search for an elimination order so often (default: up to 5 on hard models)",
     )
     parser.add_argument(
+        "--seconds",
+        type=float,
+        metavar="X",
+        help="solvers of --task MAP: their time limit; the best assignment so far is written then (default: none)",
+    )
+    parser.add_argument(
         "--random-state",
         type=int,
         metavar="N",
@@ -94,10 +102,10 @@ def run(arguments: argparse.Namespace) -> int:
     check_writable(arguments.out, arguments.model, arguments.evidence)
     potentials = read_model(arguments.model, arguments.evidence)
     options = _memory_options(algorithm, limit, potentials) | _iterative_options(algorithm, arguments)
-    given = {"restarts": arguments.restarts, "random_state": arguments.random_state}
+    given = {"restarts": arguments.restarts, "random_state": arguments.random_state, "seconds": arguments.seconds}
     options |= {option: value for option, value in given.items() if value is not None}
     answer_to = _most_probable if arguments.task == "MAP" else _beliefs
-    bounded = algorithm is None or not algorithm.facts.iterative or arguments.iterations is not None
+    bounded = algorithm is None or not _iterates(algorithm) or arguments.iterations is not None
     with progress_on_stderr(arguments.quiet, bounded) as progress:
         answer = answer_to(potentials, algorithm, arguments.task, options, progress)
     head = {"model": arguments.model, "task": arguments.task, "n_observed": len(potentials.evidence)}
@@ -110,13 +118,18 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _algorithm(name: str | None, task: str) -> type[Algorithm] | None:
+def _algorithm(name: str | None, task: str) -> Chosen | None:
     """Look the algorithm up, before the model is read; None leaves the choice to the library."""
-    from isinglass.inference import ALGORITHMS
+    from isinglass.inference import ALGORITHMS, SOLVERS
 
     if name is None:
         return None
+    if task == "MAP" and name in SOLVERS:
+        return SOLVERS[name]
     able = [other for other, cls in ALGORITHMS.items() if _serves(cls, task)]
+    able += list(SOLVERS) if task == "MAP" else []
+    if name in SOLVERS:
+        raise InputError("--algorithm", f"one for --task {task} ({', '.join(map(repr, able))})", repr(name))
     if ALGORITHMS[name].name not in able:
         does = {"MAP": "finds a most probable assignment", "PR": "finds log Z", "MAR": "finds marginals"}[task]
         expected = f"one that {does}, for --task {task} ({', '.join(map(repr, able))})"
@@ -131,8 +144,16 @@ def _serves(cls: type[Algorithm], task: str) -> bool:
     return cls.facts.semiring == "sum" and (task == "MAR" or cls.facts.log_z)
 
 
-def _memory_options(algorithm: type[Algorithm] | None, limit: int | None, potentials: Potentials) -> JsonObject:
+def _iterates(algorithm: Chosen) -> bool:
+    """Tell whether --tol and its like are for this algorithm; solvers have options of their own."""
+    from isinglass.inference import Solver
+
+    return not issubclass(algorithm, Solver) and algorithm.facts.iterative
+
+
+def _memory_options(algorithm: Chosen | None, limit: int | None, potentials: Potentials) -> JsonObject:
     """Pass the limit to an algorithm that takes one; compare it with the cost of one that does not."""
+    from isinglass.inference import Solver
     from isinglass.runtime.memory import require_memory
     from isinglass.validation import bytes_text
 
@@ -140,16 +161,18 @@ def _memory_options(algorithm: type[Algorithm] | None, limit: int | None, potent
         return {}
     if algorithm is None or "memory_limit" in {f.name for f in fields(algorithm)}:  # type: ignore[arg-type]
         return {"memory_limit": limit}
+    if issubclass(algorithm, Solver):
+        raise InputError("--memory", "an algorithm that takes a limit", repr(algorithm.name), "leave it out")
     needed = algorithm().cost(potentials).bytes
     require_memory(needed, limit, f"{algorithm.name} needs {bytes_text(needed)}", "raise --memory")
     return {}
 
 
-def _iterative_options(algorithm: type[Algorithm] | None, arguments: argparse.Namespace) -> JsonObject:
+def _iterative_options(algorithm: Chosen | None, arguments: argparse.Namespace) -> JsonObject:
     """Collect what was given for iterative algorithms; refuse it for others."""
     given = {flag: getattr(arguments, flag[2:].replace("-", "_")) for flag, *_ in _ITERATIVE}
     chosen = {flag: value for flag, value in given.items() if value is not None}
-    if chosen and (algorithm is None or not algorithm.facts.iterative):
+    if chosen and (algorithm is None or not _iterates(algorithm)):
         name = "the default, exact" if algorithm is None else repr(algorithm.name)
         from isinglass.inference import ALGORITHMS
 
@@ -159,7 +182,11 @@ def _iterative_options(algorithm: type[Algorithm] | None, arguments: argparse.Na
 
 
 def _beliefs(
-    potentials: Potentials, algorithm: type[Algorithm] | None, task: str, options: JsonObject, progress: Silence
+    potentials: Potentials,
+    algorithm: Chosen | None,
+    task: str,
+    options: JsonObject,
+    progress: Silence,
 ) -> Answer:
     """Compute log Z and, for MAR, give the marginals too."""
     from isinglass.inference import infer
@@ -177,16 +204,18 @@ def _beliefs(
 
 
 def _most_probable(
-    potentials: Potentials, algorithm: type[Algorithm] | None, task: str, options: JsonObject, progress: Silence
+    potentials: Potentials,
+    algorithm: Chosen | None,
+    task: str,
+    options: JsonObject,
+    progress: Silence,
 ) -> Answer:
     """Maximise."""
     from isinglass.inference import map_assignment
     from isinglass.io.results import map_text
 
     name = "exact" if algorithm is None else algorithm.name
-    needs = _cost_text(
-        name, potentials, options
-    )  # orders the variables, which `infer` does not count as seconds either
+    needs = _needs(name, potentials, options)  # orders the variables, which `infer` does not count as seconds either
     start = time.perf_counter()
     found = map_assignment(potentials, name, progress=progress, **options)
     seconds = time.perf_counter() - start
@@ -199,9 +228,12 @@ def _most_probable(
         "seconds": seconds,
         "states": found.states.tolist(),
     }
-    stopped = f"stopped at {progress.last}; " if algorithm is not None and algorithm.facts.iterative else ""
+    stopped = f"stopped at {progress.last}; " if algorithm is not None and _iterates(algorithm) else ""
+    if found.info is not None:
+        stopped = f"{found.info.iterations} iterations, stopped: {found.info.stopped}"
+        values |= {"iterations": found.info.iterations, "stopped": found.info.stopped, "did": found.info.did}
     line = _score_line(name, found, stopped + needs, seconds)
-    return Answer(map_text(found.states), values | _cost(name, potentials, options), line)
+    return Answer(map_text(found.states), values | (_cost(name, potentials, options) if needs else {}), line)
 
 
 def _belief_line(result: Result, options: JsonObject) -> str:
@@ -234,6 +266,13 @@ def _score_line(name: str, found: Assignment, cost: str, seconds: float) -> str:
     limit = f"no assignment scores above {found.bound:.9g}" if math.isfinite(found.bound) else "no bound"
     proof = "optimal" if found.optimal else f"not proved optimal, {limit}"
     return f"{name}: score = {found.score:.9g} (log10 {found.score / _LOG_10:.9g}), {proof}; {cost}; {seconds:.3g} s"
+
+
+def _needs(name: str, potentials: Potentials, options: JsonObject) -> str:
+    """Say what an inference algorithm would need; a solver is priced by its time limit alone."""
+    from isinglass.inference import ALGORITHMS
+
+    return _cost_text(name, potentials, options) if name in ALGORITHMS else ""
 
 
 def _cost(name: str, potentials: Potentials, options: JsonObject) -> JsonObject:

@@ -32,7 +32,7 @@ from isinglass.validation import RandomState, generator
 
 ENTRIES = 3e7  # table entries of a junction tree that count as cheap
 ORDERED = 20_000  # variables up to which an elimination order is searched for
-BRANCHED = 1e6  # table entries up to which branch and bound is tried
+BRANCHED = 2e5  # table entries up to which branch and bound is tried
 TRWS_SHARE, LOCAL_SHARE = 0.4, 0.5  # of the time that is left
 
 

@@ -55,7 +55,7 @@ class Toulbar2(Solver):
     True
     """
 
-    vac: int = 1
+    vac: int = 0
     seconds: float | None = None
 
     name: ClassVar[str] = "toulbar2"
