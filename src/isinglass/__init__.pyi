@@ -111,7 +111,13 @@ from .inference import (
     TRWS as TRWS,
 )
 from .inference import (
+    Annealing as Annealing,
+)
+from .inference import (
     Assignment as Assignment,
+)
+from .inference import (
+    Auto as Auto,
 )
 from .inference import (
     BeliefPropagation as BeliefPropagation,
@@ -123,10 +129,16 @@ from .inference import (
     ConvexFreeEnergy as ConvexFreeEnergy,
 )
 from .inference import (
+    DualDecomposition as DualDecomposition,
+)
+from .inference import (
     EntropyWeights as EntropyWeights,
 )
 from .inference import (
     Exact as Exact,
+)
+from .inference import (
+    Expansion as Expansion,
 )
 from .inference import (
     FractionalBeliefPropagation as FractionalBeliefPropagation,
@@ -142,6 +154,15 @@ from .inference import (
 )
 from .inference import (
     Info as Info,
+)
+from .inference import (
+    IntegerProgram as IntegerProgram,
+)
+from .inference import (
+    IteratedLocalSearch as IteratedLocalSearch,
+)
+from .inference import (
+    LinearProgram as LinearProgram,
 )
 from .inference import (
     MaxProduct as MaxProduct,
@@ -162,7 +183,13 @@ from .inference import (
     StructuredMeanField as StructuredMeanField,
 )
 from .inference import (
+    Swap as Swap,
+)
+from .inference import (
     SwendsenWang as SwendsenWang,
+)
+from .inference import (
+    Toulbar2 as Toulbar2,
 )
 from .inference import (
     TreeGibbs as TreeGibbs,

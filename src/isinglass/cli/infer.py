@@ -14,9 +14,11 @@ from isinglass.errors import InputError
 from isinglass.validation import require
 
 if TYPE_CHECKING:
-    from isinglass.inference import Algorithm, Assignment, Info, Result
+    from isinglass.inference import Algorithm, Assignment, Info, Result, Solver
     from isinglass.potentials import Potentials
     from isinglass.typing import JsonObject
+
+    Chosen = type[Algorithm] | type[Solver]
 
 _LOG_10 = math.log(10.0)
 _SUMMARY = "compute log Z (PR), marginals (MAR) or a most probable assignment (MAP)"
@@ -63,6 +65,8 @@ def add_parser(commands: Commands) -> None:
     parser.add_argument("--memory", metavar="SIZE", help=text)
     text = "exact: repeat the search for an elimination order so often (default: up to 5 on hard models)"
     parser.add_argument("--restarts", type=int, metavar="N", help=text)
+    text = "solvers of --task MAP: their time limit; the best assignment so far is written then (default: none)"
+    parser.add_argument("--seconds", type=float, metavar="X", help=text)
     text = "algorithms that draw random numbers: their seed (default: that of the algorithm; see its class)"
     parser.add_argument("--random-state", type=int, metavar="N", help=text)
     for flag, kind, metavar, text in _ITERATIVE:
@@ -81,10 +85,10 @@ def run(arguments: argparse.Namespace) -> None:
     check_writable(arguments.out, arguments.model, arguments.evidence)
     potentials = read_model(arguments.model, arguments.evidence)
     options = _memory_options(algorithm, limit, potentials) | _iterative_options(algorithm, arguments)
-    given = {"restarts": arguments.restarts, "random_state": arguments.random_state}
+    given = {"restarts": arguments.restarts, "random_state": arguments.random_state, "seconds": arguments.seconds}
     options |= {option: value for option, value in given.items() if value is not None}
     answer_to = _most_probable if arguments.task == "MAP" else _beliefs
-    bounded = algorithm is None or not algorithm.facts.iterative or arguments.iterations is not None
+    bounded = algorithm is None or not _iterates(algorithm) or arguments.iterations is not None
     with progress_on_stderr(arguments.quiet, bounded) as progress:
         answer = answer_to(potentials, algorithm, arguments.task, options, progress)
     head = {"model": arguments.model, "task": arguments.task, "n_observed": len(potentials.evidence)}
@@ -95,13 +99,18 @@ def run(arguments: argparse.Namespace) -> None:
         say(answer.line)
 
 
-def _algorithm(name: str | None, task: str) -> type[Algorithm] | None:
+def _algorithm(name: str | None, task: str) -> Chosen | None:
     """Look the algorithm up, before the model is read; None leaves the choice to the library."""
-    from isinglass.inference import ALGORITHMS
+    from isinglass.inference import ALGORITHMS, SOLVERS
 
     if name is None:
         return None
+    if task == "MAP" and name in SOLVERS:
+        return SOLVERS[name]
     able = [other for other, cls in ALGORITHMS.items() if _serves(cls, task)]
+    able += list(SOLVERS) if task == "MAP" else []
+    if name in SOLVERS:
+        raise InputError("--algorithm", f"one for --task {task} ({', '.join(map(repr, able))})", repr(name))
     if ALGORITHMS[name].name not in able:
         does = {"MAP": "finds a most probable assignment", "PR": "finds log Z", "MAR": "finds marginals"}[task]
         expected = f"one that {does}, for --task {task} ({', '.join(map(repr, able))})"
@@ -116,8 +125,16 @@ def _serves(cls: type[Algorithm], task: str) -> bool:
     return cls.facts.semiring == "sum" and (task == "MAR" or cls.facts.log_z)
 
 
-def _memory_options(algorithm: type[Algorithm] | None, limit: int | None, potentials: Potentials) -> JsonObject:
+def _iterates(algorithm: Chosen) -> bool:
+    """Tell whether --tol and its like are for this algorithm; solvers have options of their own."""
+    from isinglass.inference import Solver
+
+    return not issubclass(algorithm, Solver) and algorithm.facts.iterative
+
+
+def _memory_options(algorithm: Chosen | None, limit: int | None, potentials: Potentials) -> JsonObject:
     """Pass the limit to an algorithm that takes one; compare it with the cost of one that does not."""
+    from isinglass.inference import Solver
     from isinglass.runtime.memory import require_memory
     from isinglass.validation import bytes_text
 
@@ -125,18 +142,20 @@ def _memory_options(algorithm: type[Algorithm] | None, limit: int | None, potent
         return {}
     if algorithm is None or "memory_limit" in {f.name for f in fields(algorithm)}:  # type: ignore[arg-type]
         return {"memory_limit": limit}
+    if issubclass(algorithm, Solver):
+        raise InputError("--memory", "an algorithm that takes a limit", repr(algorithm.name), "leave it out")
     needed = algorithm().cost(potentials).bytes
     require_memory(needed, limit, f"{algorithm.name} needs {bytes_text(needed)}", "raise --memory")
     return {}
 
 
-def _iterative_options(algorithm: type[Algorithm] | None, arguments: argparse.Namespace) -> JsonObject:
+def _iterative_options(algorithm: Chosen | None, arguments: argparse.Namespace) -> JsonObject:
     """Collect what was given for iterative algorithms; refuse it for others."""
     from isinglass.inference import ALGORITHMS
 
     names = {flag: flag[2:].replace("-", "_") for flag, *_ in _ITERATIVE}
     chosen = {flag: name for flag, name in names.items() if getattr(arguments, name) is not None}
-    if chosen and (algorithm is None or not algorithm.facts.iterative):
+    if chosen and (algorithm is None or not _iterates(algorithm)):
         got = "the default, exact" if algorithm is None else repr(algorithm.name)
         able = ", ".join(key for key, cls in ALGORITHMS.items() if cls.facts.iterative)
         raise InputError(next(iter(chosen)), f"an iterative algorithm (--algorithm {able})", got)
@@ -144,7 +163,11 @@ def _iterative_options(algorithm: type[Algorithm] | None, arguments: argparse.Na
 
 
 def _beliefs(
-    potentials: Potentials, algorithm: type[Algorithm] | None, task: str, options: JsonObject, progress: Silence
+    potentials: Potentials,
+    algorithm: Chosen | None,
+    task: str,
+    options: JsonObject,
+    progress: Silence,
 ) -> Answer:
     """Compute log Z and, for MAR, give the marginals too."""
     from isinglass.inference import infer
@@ -164,15 +187,19 @@ def _beliefs(
 
 
 def _most_probable(
-    potentials: Potentials, algorithm: type[Algorithm] | None, task: str, options: JsonObject, progress: Silence
+    potentials: Potentials,
+    algorithm: Chosen | None,
+    task: str,
+    options: JsonObject,
+    progress: Silence,
 ) -> Answer:
-    """Maximise."""
-    from isinglass.inference import map_assignment
+    """Maximise. What an algorithm needs is found first; a solver is priced by its time limit alone."""
+    from isinglass.inference import ALGORITHMS, map_assignment
     from isinglass.inference.algorithm import make
     from isinglass.io.results import map_text
 
     name = "exact" if algorithm is None else algorithm.name
-    cost = make(name, options).cost(potentials)  # orders the variables: no part of the seconds of `infer`, either
+    cost = make(name, options).cost(potentials) if name in ALGORITHMS else None
     start = time.perf_counter()
     found = map_assignment(potentials, name, progress=progress, **options)
     seconds = time.perf_counter() - start
@@ -184,11 +211,15 @@ def _most_probable(
         "optimal": found.optimal,
         "seconds": seconds,
         "states": found.states.tolist(),
-        "bytes": cost.bytes,
-        "steps": cost.steps,
     }
-    stopped = f"stopped at {progress.last}; " if algorithm is not None and algorithm.facts.iterative else ""
-    return Answer(map_text(found.states), values, _score_line(name, found, stopped + cost.text, seconds))
+    stopped = f"stopped at {progress.last}; " if algorithm is not None and _iterates(algorithm) else ""
+    if found.info is not None:
+        stopped = f"{found.info.iterations} iterations, stopped: {found.info.stopped}"
+        values |= {"iterations": found.info.iterations, "stopped": found.info.stopped, "did": found.info.did}
+    if cost is not None:
+        values |= {"bytes": cost.bytes, "steps": cost.steps}
+        stopped += cost.text
+    return Answer(map_text(found.states), values, _score_line(name, found, stopped, seconds))
 
 
 def _belief_line(result: Result, cost: str) -> str:

@@ -5,11 +5,17 @@ from isinglass.inference.api import algorithms, infer, map_assignment, map_solve
 from isinglass.inference.brute import Brute
 from isinglass.inference.free_energy.algorithm import ConvexFreeEnergy, EntropyWeights
 from isinglass.inference.junction_tree.algorithm import Exact
+from isinglass.inference.map.auto import Auto
 from isinglass.inference.map.cuts.graph_cut import GraphCut
+from isinglass.inference.map.cuts.moves import Expansion, Swap
 from isinglass.inference.map.cuts.qpbo import QPBO
 from isinglass.inference.map.icm import ICM
+from isinglass.inference.map.local_search import Annealing, IteratedLocalSearch
+from isinglass.inference.map.relaxations.dual import DualDecomposition
+from isinglass.inference.map.relaxations.linear import IntegerProgram, LinearProgram
 from isinglass.inference.map.relaxations.trws import TRWS
 from isinglass.inference.map.solver import SOLVERS, Solver, SolverFacts
+from isinglass.inference.map.toulbar2 import Toulbar2
 from isinglass.inference.mean_field.naive import MeanField
 from isinglass.inference.mean_field.structured import StructuredMeanField
 from isinglass.inference.message_passing.algorithms import BeliefPropagation
@@ -32,13 +38,17 @@ __all__ = [
     "SOLVERS",
     "TRWS",
     "Algorithm",
+    "Annealing",
     "Assignment",
+    "Auto",
     "BeliefPropagation",
     "Brute",
     "ConvexFreeEnergy",
     "Cost",
+    "DualDecomposition",
     "EntropyWeights",
     "Exact",
+    "Expansion",
     "Facts",
     "FixedPoint",
     "FractionalBeliefPropagation",
@@ -46,6 +56,9 @@ __all__ = [
     "Gradients",
     "GraphCut",
     "Info",
+    "IntegerProgram",
+    "IteratedLocalSearch",
+    "LinearProgram",
     "MapInfo",
     "MaxProduct",
     "MeanField",
@@ -55,7 +68,9 @@ __all__ = [
     "Solver",
     "SolverFacts",
     "StructuredMeanField",
+    "Swap",
     "SwendsenWang",
+    "Toulbar2",
     "TreeGibbs",
     "TreeReweighted",
     "Wolff",

@@ -96,7 +96,7 @@ def climb(search: Search, model: LocalModel, x: IntArray, most: int) -> None:
     search.offer(x)
     try:
         for k in range(most):
-            if not model.climb(x) or search.ended("sweeps", k + 1, most):
+            if not model.climb(x) or search.ended("sweeps", k + 1, None):
                 break
     finally:
         search.offer(x)
@@ -113,5 +113,5 @@ def climb_trees(
         idle = 0 if value > score + search.slack else idle + 1
         score = max(score, value)
         search.offer(x, value)
-        if idle >= patience or search.ended("forests", k + 1, most):
+        if idle >= patience or search.ended("forests", k + 1, None):
             break

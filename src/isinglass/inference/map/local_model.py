@@ -38,6 +38,7 @@ class LocalModel:
         widest = int(potentials.graph.cards.max(initial=1))
         self._every = np.arange(self.n)
         self._t, self._conflicts = np.zeros(widest), np.zeros(widest, np.int64)
+        self._stamp, self._marks = np.zeros(self.n, np.int64), 0
         self._forest = _ForestScratch(self.n, len(self.edges.size), len(self.phi))
 
     def start(self) -> IntArray:
@@ -75,6 +76,18 @@ class LocalModel:
         forest.maximise(
             count, s.queue, s.up, self.edges, self.table, self.phi, self.psi, s.inside, x, s.best, s.q
         )  # fmt: skip
+
+    def perturb(self, x: IntArray, steps: int, size: int, temperature: float, rng: np.random.Generator) -> None:
+        """Redraw balls of variables around random centers and climb inside them; keep what is not worse, in place."""
+        from isinglass.kernels.numba.map.local import perturb
+
+        size = min(size, self.n)
+        centers, uniforms = rng.integers(0, self.n, steps), rng.random((steps, size))
+        perturb(
+            centers, uniforms, temperature, self._marks + 1, *self._arrays, x, self._t, self._conflicts, self._stamp,
+            self._forest.queue, np.zeros(size, np.int64), np.zeros(2),
+        )  # fmt: skip
+        self._marks += steps
 
     @property
     def _arrays(self) -> tuple[object, ...]:

@@ -87,6 +87,8 @@ def energy_of(potentials: Potentials) -> BinaryEnergy:
 
 def minimum_cut(energy: BinaryEnergy, solver: str) -> tuple[IntArray, float]:
     """Return an assignment of least energy, and that energy as the flow proves it; all pairs must be submodular."""
+    if not len(energy.unary):
+        return np.zeros(0, np.int64), energy.constant
     graph = _new_graph(len(energy.unary), len(energy.first), solver)
     A, B, C, D = energy.values
     i, j, w = energy.first, energy.second, np.maximum(energy.excess, 0.0)

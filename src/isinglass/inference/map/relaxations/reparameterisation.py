@@ -77,6 +77,16 @@ class Reparameterisation:
         )  # fmt: skip
         return self.constant + float(self._tops[0].sum()) + float(self._tops[1].sum())
 
+    def star_sweep(self, temperature: float) -> None:
+        """Minimise the bound with softmaxima at a temperature over the messages into each variable, to and fro."""
+        from isinglass.kernels.numba.map.reparameterise import star_sweep
+
+        for order in (self.order, self.order[::-1].copy()):
+            star_sweep(
+                order, temperature, self.edges, self.local.slots, self.partner, self.local.table, self.edge_table,
+                self.local.phi, self.local.psi, self.m, self._theta, self._row, self._digits,
+            )  # fmt: skip
+
     def decode(self, given: IntArray | None = None) -> IntArray:
         """Decide one variable after the other by what the messages say; `given` has -1 where nothing is decided."""
         from isinglass.kernels.numba.map.reparameterise import decode

@@ -164,3 +164,72 @@ def decode(order, edges, slots, table, phi, psi, m, x, theta, row, digits):
             if theta[ix(a)] > theta[ix(best)]:
                 best = a
         x[ix(i)] = best
+
+
+@inner
+def soft_pair(e, edges, partner, edge_table, psi, m, out, at_out, temperature):
+    """Write the softmaximum of a table of two variables less the other message, for each state at edge e."""
+    other = partner[ix(e)]
+    at, card, entry = edges.start[ix(other)], edges.start[ix(other + 1)] - edges.start[ix(other)], edge_table[ix(other)]
+    for a in range(edges.start[ix(e + 1)] - edges.start[ix(e)]):
+        top, total = -np.inf, 0.0
+        for b in range(card):
+            value = psi[ix(entry + b)] - m[ix(at + b)]
+            top = value if value > top else top
+        for b in range(card):
+            gap = (psi[ix(entry + b)] - m[ix(at + b)] - top) / temperature
+            if gap > -40.0:  # what is less does not change the sum
+                total += np.exp(gap)
+        out[ix(at_out + a)] = top + temperature * np.log(total)
+        entry += card
+
+
+@inner
+def soft_link(e, slot, edges, table, psi, m, out, at_out, temperature, top, digits):
+    """Write the softmaximum of a table less the other messages, for each state at edge e of a link of any arity."""
+    f, card = edges.edge_link[ix(e)], edges.start[ix(e + 1)] - edges.start[ix(e)]
+    first, last = edges.first_slot[ix(f)], edges.first_slot[ix(f + 1)]
+    for a in range(card):
+        top[ix(a)] = -np.inf
+        out[ix(at_out + a)] = 0.0
+    for s in range(last - first):
+        digits[ix(s)] = 0
+    for entry in range(table[ix(f)], table[ix(f)] + edges.size[ix(f)]):
+        a = digits[ix(slot - first)]
+        top[ix(a)] = max(top[ix(a)], psi[ix(entry)] - rest_of(first, last, edges, m, digits, slot))
+        next_digits(first, last, edges, digits)
+    for entry in range(table[ix(f)], table[ix(f)] + edges.size[ix(f)]):
+        a = digits[ix(slot - first)]
+        gap = (psi[ix(entry)] - rest_of(first, last, edges, m, digits, slot) - top[ix(a)]) / temperature
+        if gap > -40.0:
+            out[ix(at_out + a)] += np.exp(gap)
+        next_digits(first, last, edges, digits)
+    for a in range(card):
+        out[ix(at_out + a)] = top[ix(a)] + temperature * np.log(out[ix(at_out + a)])
+
+
+@compiled
+def star_sweep(order, temperature, edges, slots, partner, table, edge_table, phi, psi, m, theta, row, digits):
+    """Minimise the smoothed bound over all messages into one variable, one variable after the other.
+
+    With maxima replaced by softmaxima at a temperature T, and s_ai(x_i) that of phi_a less the other messages, the
+    minimum over the messages into i is  m_ai = s_ai - t_i,  t_i = (phi_i + sum_a s_ai) / (1 + number of links).
+    """
+    for i in order:
+        at, card = edges.first_state[ix(i)], edges.cards[ix(i)]
+        first, last = edges.first_edge[ix(i)], edges.first_edge[ix(i + 1)]
+        for a in range(card):
+            theta[ix(a)] = phi[ix(at + a)]
+        for e in range(first, last):
+            to = edges.start[ix(e)]
+            if partner[ix(e)] >= 0:
+                soft_pair(e, edges, partner, edge_table, psi, m, m, to, temperature)
+            else:
+                soft_link(e, slots[ix(e)], edges, table, psi, m, m, to, temperature, row, digits)
+            for a in range(card):
+                theta[ix(a)] += m[ix(to + a)]
+        for a in range(card):
+            theta[ix(a)] /= 1 + last - first
+        for e in range(first, last):
+            for a in range(card):
+                m[ix(edges.start[ix(e)] + a)] -= theta[ix(a)]
