@@ -69,10 +69,25 @@ from .graph import (
     FactorGraph as FactorGraph,
 )
 from .graph import (
+    Independence as Independence,
+)
+from .graph import (
+    JunctionTree as JunctionTree,
+)
+from .graph import (
+    ancestral_graph as ancestral_graph,
+)
+from .graph import (
     chain_graph as chain_graph,
 )
 from .graph import (
+    cliques as cliques,
+)
+from .graph import (
     complete_graph as complete_graph,
+)
+from .graph import (
+    d_separated as d_separated,
 )
 from .graph import (
     disjoint_union as disjoint_union,
@@ -87,7 +102,22 @@ from .graph import (
     grid_graph as grid_graph,
 )
 from .graph import (
+    implied_independencies as implied_independencies,
+)
+from .graph import (
+    is_chordal as is_chordal,
+)
+from .graph import (
+    junction_tree as junction_tree,
+)
+from .graph import (
     lattice_graph as lattice_graph,
+)
+from .graph import (
+    markov_blanket as markov_blanket,
+)
+from .graph import (
+    moralise as moralise,
 )
 from .graph import (
     pairwise_graph as pairwise_graph,
@@ -96,10 +126,16 @@ from .graph import (
     random_graph as random_graph,
 )
 from .graph import (
+    separated as separated,
+)
+from .graph import (
     to_networkx as to_networkx,
 )
 from .graph import (
     tree_graph as tree_graph,
+)
+from .graph import (
+    triangulate as triangulate,
 )
 from .inference import (
     ICM as ICM,
@@ -219,6 +255,15 @@ from .inference import (
     sample as sample,
 )
 from .io import (
+    BayesianNetwork as BayesianNetwork,
+)
+from .io import (
+    from_bayesian_network as from_bayesian_network,
+)
+from .io import (
+    read_bif as read_bif,
+)
+from .io import (
     read_conll as read_conll,
 )
 from .io import (
@@ -250,6 +295,9 @@ from .io import (
 )
 from .learning import (
     combinations as combinations,
+)
+from .models import (
+    canonical_potentials as canonical_potentials,
 )
 from .potentials import (
     Potentials as Potentials,

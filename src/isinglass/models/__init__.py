@@ -1,5 +1,6 @@
 """From parameters and features to log-potentials, and the transpose back."""
 
+from isinglass.models.canonical import canonical_potentials
 from isinglass.models.chains import chain_model
 from isinglass.models.entropy import EntropyModel
 from isinglass.models.graphs import graph_model
@@ -24,6 +25,7 @@ __all__ = [
     "SharedTerm",
     "SymmetricTerm",
     "Term",
+    "canonical_potentials",
     "chain_model",
     "graph_model",
     "grid_model",
