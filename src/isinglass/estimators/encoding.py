@@ -17,6 +17,8 @@ from isinglass import decoding, losses
 from isinglass.errors import InputError
 from isinglass.gradients import RULES, GradientRule
 from isinglass.inference import ALGORITHMS, Algorithm
+from isinglass.learning.markov.method import METHODS, Method
+from isinglass.learning.markov.priors import PRIORS, Prior
 from isinglass.learning.optimizers import OPTIMIZERS, Optimizer
 from isinglass.registry import Registry
 from isinglass.validation import require
@@ -27,6 +29,8 @@ _KINDS: dict[str, tuple[Any, Registry[Any]]] = {
     "gradient": (GradientRule, RULES),
     "decoder": (decoding.Decoder, decoding.DECODERS),
     "optimizer": (Optimizer, OPTIMIZERS),
+    "method": (Method, METHODS),
+    "prior": (Prior, PRIORS),
 }
 _COLLECTIONS: dict[type, str] = {list: "list", tuple: "tuple", set: "set", frozenset: "frozenset"}
 

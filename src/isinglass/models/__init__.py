@@ -2,6 +2,7 @@
 
 from isinglass.models.canonical import canonical_potentials
 from isinglass.models.chains import chain_model
+from isinglass.models.constant import ConstantTerm
 from isinglass.models.entropy import EntropyModel
 from isinglass.models.graphs import graph_model
 from isinglass.models.grids import grid_model
@@ -15,6 +16,7 @@ from isinglass.models.terms import CallableTerm, CliqueTerm, EdgeTerm, Indicator
 __all__ = [
     "CallableTerm",
     "CliqueTerm",
+    "ConstantTerm",
     "EdgeTerm",
     "EntropyModel",
     "IndicatorTerm",

@@ -111,6 +111,34 @@ class Model:
         """The terms of all groups, one group after the other."""
         return [term for listed in self._terms for term in listed]
 
+    @property
+    def is_table_model(self) -> bool:
+        """Whether theta is the tables of all factors, one after the other; constants beside them are allowed.
+
+        Examples
+        --------
+        >>> import isinglass as ig
+        >>> from isinglass.models import table_model
+        >>> chain = ig.chain_graph(3, 2)
+        >>> table_model(chain).is_table_model, table_model(chain, tied=True).is_table_model
+        (True, False)
+        """
+        free = [[term for term in listed if prod(term.shape)] for listed in self._terms]
+        names = [term.name for listed in free for term in listed]
+        shapes = [[term.shape for term in listed] for listed in free]
+        fits = all(
+            not found or (found == [(len(group), *group.shape)] and listed[0].holds_tables)
+            for found, listed, group in zip(shapes, free, self.graph.groups, strict=True)
+        )
+        return fits and len(set(names)) == len(names)
+
+    @property
+    def free_factors(self) -> IntArray:
+        """The factors whose tables have parameters; those of others are constant."""
+        free = [any(prod(term.shape) for term in listed) for listed in self._terms]
+        found = [group.factors for group, is_free in zip(self.graph.groups, free, strict=True) if is_free]
+        return np.sort(np.concatenate([np.zeros(0, np.int64), *found]))
+
     def potentials(self, theta: ArrayLike, evidence: Evidence | None = None) -> Potentials:
         """Return the log-potentials for parameters.
 

@@ -103,6 +103,11 @@ class Term(ABC):
             raise InputError("transpose", expected, got, "tables must be linear, but for a constant")
 
     @property
+    def holds_tables(self) -> bool:
+        """Whether the parameters are the tables of the factors themselves, in their order."""
+        return False
+
+    @property
     def kind(self) -> Kind:
         """What the parameters belong to: nodes, edges, or cliques of another size."""
         return "node" if len(self.cards) == 1 else "edge" if len(self.cards) == 2 else "clique"
@@ -231,6 +236,12 @@ class SharedTerm(Term):
         cards = cards_of(cards)
         shape = cards if n_tables is None else (n_tables, *cards)
         super().__init__(name, shape, cards, 1 if n_tables is None else n_tables, table_ids)
+
+    @property
+    def holds_tables(self) -> bool:
+        """Whether each factor has the table of its own number."""
+        ids = self.table_ids
+        return self.shape == self.tables_shape and (ids is None or np.array_equal(ids, np.arange(self.n_tables)))
 
     def tables(self, weights: Array) -> Array:
         """Return the parameters."""

@@ -3,6 +3,7 @@
 from isinglass.learning.optimizers.adagrad import AdaGrad
 from isinglass.learning.optimizers.adam import Adam
 from isinglass.learning.optimizers.base import OPTIMIZERS, Optimizer, OptimResult, Progress, make_optimizer
+from isinglass.learning.optimizers.fixed_point import FixedPoint
 from isinglass.learning.optimizers.lbfgs import Lbfgs, LbfgsState
 from isinglass.learning.optimizers.minibatch import MiniBatch, MiniBatchState
 from isinglass.learning.optimizers.owlqn import OwlQn
@@ -17,6 +18,7 @@ __all__ = [
     "OPTIMIZERS",
     "AdaGrad",
     "Adam",
+    "FixedPoint",
     "Lbfgs",
     "LbfgsState",
     "MiniBatch",
