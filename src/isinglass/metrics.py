@@ -20,8 +20,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from isinglass.errors import InputError
-from isinglass.validation import require
+from isinglass.errors import InputError, require
 
 T = TypeVar("T")
 U = TypeVar("U")

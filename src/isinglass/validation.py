@@ -53,20 +53,6 @@ def read_only(array: Array) -> Array:
     return view
 
 
-def require(fine: object, argument: str, expected: str, got: str, remedy: str = "") -> None:
-    """Refuse an argument unless something is true of it.
-
-    Examples
-    --------
-    >>> require(1 > 2, "n", "a number above 2", "1")
-    Traceback (most recent call last):
-    ...
-    isinglass.errors.InputError: n: expected a number above 2, got 1
-    """
-    if not fine:
-        raise InputError(argument, expected, got, remedy)
-
-
 def instance(value: object, kind: type, argument: str) -> None:
     """Check that `value` is of a kind."""
     if not isinstance(value, kind):

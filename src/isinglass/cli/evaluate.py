@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from isinglass.cli.fit import opened
 from isinglass.cli.options import Commands, add_command, add_json
 from isinglass.cli.report import json_text, print_table, to_stdout
-from isinglass.validation import require
+from isinglass.errors import require
 
 if TYPE_CHECKING:
     from isinglass.cli.examples import Label

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 
 from isinglass.cli.options import Commands, add_command, add_json, add_model, add_quiet, memory_bytes
 from isinglass.cli.report import Silence, check_writable, emit, json_text, progress_on_stderr, say
-from isinglass.errors import InputError
-from isinglass.validation import require
+from isinglass.errors import InputError, require
 
 if TYPE_CHECKING:
     from isinglass.inference import Algorithm, Assignment, Info, Result, Solver

@@ -8,8 +8,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from isinglass.errors import FileFormatError, InputError
-from isinglass.validation import require
+from isinglass.errors import FileFormatError, InputError, require
 
 if TYPE_CHECKING:
     from isinglass.io.files import PathLike

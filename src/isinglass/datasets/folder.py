@@ -5,9 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from isinglass.errors import InputError
+from isinglass.errors import InputError, require
 from isinglass.io.conll import read_conll
-from isinglass.validation import require
 
 
 def data_file(name: str, data_dir: str | os.PathLike[str] | None) -> Path:

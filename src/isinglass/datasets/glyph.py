@@ -12,11 +12,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from isinglass.datasets.noise import share_of
-from isinglass.errors import InputError
+from isinglass.errors import InputError, require
 from isinglass.graph import grid_graph
 from isinglass.potentials import Potentials
 from isinglass.typing import IntArray
-from isinglass.validation import RandomState, generator, integers, require
+from isinglass.validation import RandomState, generator, integers
 
 _FISH = """
 ........................

@@ -18,10 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isinglass.datasets.folder import data_file
-from isinglass.errors import FileFormatError, InputError
+from isinglass.errors import FileFormatError, InputError, require
 from isinglass.io import read_npz
 from isinglass.typing import Array, FloatArray, IntArray
-from isinglass.validation import array_of, require, whole_number
+from isinglass.validation import array_of, whole_number
 
 Image = NDArray[np.uint8]
 GraphExample = tuple[FloatArray, IntArray, FloatArray]

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from isinglass import decoding
-from isinglass.errors import InputError, no_convergence_warnings
+from isinglass.errors import InputError, no_convergence_warnings, require
 from isinglass.estimators.estimator import Estimator
 from isinglass.estimators.graph_files import graph_contents, restore_graph
 from isinglass.estimators.parameters import (
@@ -58,7 +58,7 @@ from isinglass.learning.training.problem import Data, GraphProblem, cut, sizes_o
 from isinglass.learning.training.stages import Trained, WarmStart, stages_of, start_of
 from isinglass.models import Model
 from isinglass.typing import Array, FloatArray, IntArray
-from isinglass.validation import require, whole_number
+from isinglass.validation import whole_number
 
 # what the compiled data depend on
 _OF_DATA = ("bias", "edge_bias", "edges", "symmetric", "class_weight", "entropy", "inference")

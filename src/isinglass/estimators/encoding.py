@@ -14,14 +14,13 @@ from typing import Any
 import numpy as np
 
 from isinglass import decoding, losses
-from isinglass.errors import InputError
+from isinglass.errors import InputError, require
 from isinglass.gradients import RULES, GradientRule
 from isinglass.inference import ALGORITHMS, Algorithm
 from isinglass.learning.markov.method import METHODS, Method
 from isinglass.learning.markov.priors import PRIORS, Prior
 from isinglass.learning.optimizers import OPTIMIZERS, Optimizer
 from isinglass.registry import Registry
-from isinglass.validation import require
 
 _KINDS: dict[str, tuple[Any, Registry[Any]]] = {
     "algorithm": (Algorithm, ALGORITHMS),

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from isinglass.errors import require
 from isinglass.estimators.crf import CRF
 from isinglass.estimators.parameters import Edges
 from isinglass.estimators.persistence import register
@@ -15,7 +16,6 @@ from isinglass.learning.training.checks import checked_labels, listed_labels
 from isinglass.models import Model, grid_model
 from isinglass.models.checks import dense
 from isinglass.typing import Array, FloatArray, IntArray
-from isinglass.validation import require
 
 Images = FloatArray | list[FloatArray]
 

@@ -18,7 +18,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from isinglass.datasets import NoisyDigits
-from isinglass.errors import no_convergence_warnings
+from isinglass.errors import no_convergence_warnings, require
 from isinglass.estimators import GridCRF
 from isinglass.experiments.common.experiment import Plot, Progress, Report, parallel_map, register, tell
 from isinglass.experiments.common.methods import (
@@ -38,7 +38,6 @@ from isinglass.experiments.common.methods import (
 )
 from isinglass.experiments.common.statistics import mean_and_error
 from isinglass.typing import Array, FloatArray, JsonObject
-from isinglass.validation import require
 
 ROWS = ("A", "B", "C", "r1", "r2", "r3", "r4", "r5")
 QUICK_ROWS = ("A", "C", "r1")

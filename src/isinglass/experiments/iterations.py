@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, replace
 from typing import ClassVar
 
+from isinglass.errors import require
 from isinglass.experiments.common.experiment import Plot, Progress, Report, parallel_map, register, tell
 from isinglass.experiments.common.methods import (
     SWEEPS,
@@ -24,7 +25,6 @@ from isinglass.experiments.common.methods import (
 from isinglass.experiments.common.statistics import mean_and_error
 from isinglass.experiments.digits import trained
 from isinglass.typing import JsonObject
-from isinglass.validation import require
 
 TESTED = tuple(range(1, 11))
 

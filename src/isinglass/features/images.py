@@ -22,11 +22,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.ndimage import convolve1d, gaussian_filter, uniform_filter1d
 
-from isinglass.errors import InputError
+from isinglass.errors import InputError, require
 from isinglass.runtime.blas import one_blas_thread
 from isinglass.runtime.sklearn_base import BaseEstimator, NotFittedError
 from isinglass.typing import FloatArray, IntArray
-from isinglass.validation import array_of, require, whole_number
+from isinglass.validation import array_of, whole_number
 
 BINS, REACH, LEAST = 8, 3, 0.01
 RIDGE = 1e-3  # in the whitening: some features add up to one

@@ -19,12 +19,12 @@ from dataclasses import dataclass, field
 
 from numpy.typing import ArrayLike
 
-from isinglass.errors import FileFormatError, InputError
+from isinglass.errors import FileFormatError, InputError, require
 from isinglass.io.archive import MEMBER_LIMIT, NAME, NAME_LIMIT, pack, unpack
 from isinglass.io.files import SIZE_LIMIT, PathLike, checked_path, shown_path, write_bytes_atomically
 from isinglass.io.npy import NpyError, decode, encode, plain_array
 from isinglass.typing import Array, JsonObject
-from isinglass.validation import bytes_text, require, whole_number
+from isinglass.validation import bytes_text, whole_number
 
 __all__ = ["ArrayFile", "read_arrays", "read_npz", "write_arrays"]
 

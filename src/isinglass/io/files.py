@@ -13,9 +13,9 @@ import zlib
 from collections.abc import Callable
 from typing import BinaryIO
 
-from isinglass.errors import FileFormatError, InputError
+from isinglass.errors import FileFormatError, InputError, require
 from isinglass.io.atomic import replace_file
-from isinglass.validation import bytes_text, require
+from isinglass.validation import bytes_text
 
 PathLike = str | os.PathLike[str]
 

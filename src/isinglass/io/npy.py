@@ -16,9 +16,8 @@ import re
 import numpy as np
 from numpy.typing import ArrayLike
 
-from isinglass.errors import InputError
+from isinglass.errors import InputError, require
 from isinglass.typing import Array, DType
-from isinglass.validation import require
 
 _MAGIC = b"\x93NUMPY"
 _DTYPE = r"[<>|](?:b1|[iu][1248]|f[248]|c8|c16|U[1-9][0-9]{0,8})"

@@ -15,13 +15,13 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from isinglass.errors import InputError
+from isinglass.errors import InputError, require
 from isinglass.io.files import PathLike
 from isinglass.io.tables import MAX_CARD
 from isinglass.io.tokens import TokenReader
 from isinglass.segments import ranges, starts
 from isinglass.typing import FloatArray, IntArray
-from isinglass.validation import integers, require
+from isinglass.validation import integers
 
 _LOG_10 = math.log(10.0)
 

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
-from isinglass.errors import InputError
+from isinglass.errors import InputError, require
 from isinglass.models.products import Features, Matrix
 from isinglass.typing import FloatArray, IntArray
-from isinglass.validation import array_of, integers, items, require, whole_number
+from isinglass.validation import array_of, integers, items, whole_number
 
 NUMBERS = "finite real numbers"
 

@@ -15,14 +15,14 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from isinglass.errors import InputError
+from isinglass.errors import InputError, require
 from isinglass.models.inference import InferenceModel
 from isinglass.models.model import Model
 from isinglass.models.products import times
 from isinglass.models.symmetry import require_symmetric, symmetric_part
 from isinglass.models.terms import Kind
 from isinglass.typing import Array, FloatArray
-from isinglass.validation import flag, instance, real_numbers, require
+from isinglass.validation import flag, instance, real_numbers
 
 VARIABLES, FACTORS = "entropy/variables", "entropy/factors"
 

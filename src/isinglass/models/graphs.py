@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from isinglass.errors import InputError
+from isinglass.errors import InputError, require
 from isinglass.graph.factor_graph import FactorGraph, FactorGroup
 from isinglass.models.checks import edge_list, examples_of, matrix, stacked, states
 from isinglass.models.model import Model
@@ -25,7 +25,7 @@ from isinglass.models.symmetry import SymmetricTerm, feature_numbers
 from isinglass.models.terms import EdgeTerm, NodeTerm, SharedTerm, Term
 from isinglass.segments import starts
 from isinglass.typing import IntArray
-from isinglass.validation import flag, require
+from isinglass.validation import flag
 
 FORM = "(node_features, edges) or (node_features, edges, edge_features)"
 

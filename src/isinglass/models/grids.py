@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
-from isinglass.errors import InputError
+from isinglass.errors import InputError, require
 from isinglass.graph.builders import grid_graph
 from isinglass.graph.factor_graph import FactorGraph, FactorGroup, disjoint_union
 from isinglass.models.checks import dense, examples_of, stacked, states
@@ -23,7 +23,7 @@ from isinglass.models.model import Model
 from isinglass.models.products import Matrix
 from isinglass.models.terms import EdgeTerm, NodeTerm, SharedTerm, Term
 from isinglass.typing import FloatArray, IntArray
-from isinglass.validation import flag, require
+from isinglass.validation import flag
 
 Sides = list[tuple[int, int]]
 """Height and width of each image."""

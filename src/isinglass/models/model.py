@@ -14,13 +14,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from isinglass.errors import InputError
+from isinglass.errors import InputError, require
 from isinglass.graph.factor_graph import FactorGraph, FactorGroup, describe
 from isinglass.models.placement import SliceMap, SparseMap, is_whole, place, selection
 from isinglass.models.terms import Kind, Term
 from isinglass.potentials import Potentials
 from isinglass.typing import Array, IntArray, Mask
-from isinglass.validation import Evidence, array_of, evidence_dict, instance, items, require
+from isinglass.validation import Evidence, array_of, evidence_dict, instance, items
 
 
 class _Part(NamedTuple):

@@ -24,11 +24,11 @@ from typing import Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from isinglass.errors import InputError
+from isinglass.errors import InputError, require
 from isinglass.models.checks import cards_of, matrix, stacked
 from isinglass.models.products import Features, Matrix, times
 from isinglass.typing import Array, IntArray
-from isinglass.validation import integers, read_only, require, whole_number
+from isinglass.validation import integers, read_only, whole_number
 
 Kind = Literal["node", "edge", "clique"]
 Map = Callable[[Array], ArrayLike]

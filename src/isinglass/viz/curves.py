@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from isinglass.errors import InputError
+from isinglass.errors import InputError, require
 from isinglass.typing import FloatArray, JsonObject
-from isinglass.validation import number, real_numbers, require
+from isinglass.validation import number, real_numbers
 from isinglass.viz.pictures import figure_of
 
 if TYPE_CHECKING:

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import ArrayLike
 
-from isinglass.errors import InputError, MissingDependencyError
+from isinglass.errors import InputError, MissingDependencyError, require
 from isinglass.inference import Result
 from isinglass.typing import Array, Mask
-from isinglass.validation import array_of, require, whole_number
+from isinglass.validation import array_of, whole_number
 from isinglass.viz.classes import add_legend, faded, hatch, picture_of
 
 if TYPE_CHECKING:

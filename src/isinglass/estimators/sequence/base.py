@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from isinglass import decoding
+from isinglass.errors import require
 from isinglass.estimators.estimator import Estimator
 from isinglass.estimators.parameters import DecoderLike
 from isinglass.estimators.persistence import Saved
@@ -34,7 +35,7 @@ from isinglass.models.chain.attributes import width_of
 from isinglass.models.chain.model import SequenceModel, Sequences
 from isinglass.runtime.threads import ThreadMap
 from isinglass.typing import FloatArray, IntArray
-from isinglass.validation import RandomState, generator, require, whole_number
+from isinglass.validation import RandomState, generator, whole_number
 
 _log_z = attrgetter("log_z")
 

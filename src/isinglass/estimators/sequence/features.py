@@ -17,11 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, csr_matrix, issparse, vstack
 
-from isinglass.errors import InputError
+from isinglass.errors import InputError, require
 from isinglass.models.checks import matrix, stacked
 from isinglass.segments import starts
 from isinglass.typing import Array, FloatArray, IntArray
-from isinglass.validation import items, require
+from isinglass.validation import items
 
 _FORM = "a list of sequences: arrays (length, features), or lists of dicts or of lists of strings"
 _NUMBERS = (bool, int, float, np.bool_, np.integer, np.floating)

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from isinglass.errors import InputError
+from isinglass.errors import InputError, require
 from isinglass.learning.training.checks import refuse_spins
 from isinglass.typing import IntArray
-from isinglass.validation import items, require
+from isinglass.validation import items
 
 NOT_OBSERVED = "None, or -1 among numbers, is not observed"
 _NO_CLASS = "it was not in the data of fit; None is a label that is not observed"

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from isinglass import losses
-from isinglass.errors import InputError
+from isinglass.errors import InputError, require
 from isinglass.estimators.sequence.base import decoder_of
 from isinglass.estimators.sequence.constraints import forbidden_table
 from isinglass.estimators.sequence.features import Encoded, FeatureIndex
@@ -34,7 +34,7 @@ from isinglass.models.chain.attributes import StateFeatures
 from isinglass.models.chain.model import SequenceModel, Sequences
 from isinglass.segments import ranges, starts
 from isinglass.typing import FloatArray, IntArray
-from isinglass.validation import flag, items, number, require, whole_number
+from isinglass.validation import flag, items, number, whole_number
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,11 +7,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple, Protocol, TypeVar
 
-from isinglass.errors import no_convergence_warnings
+from isinglass.errors import no_convergence_warnings, require
 from isinglass.learning.training.choices import jobs_of
 from isinglass.registry import Registry, choose
 from isinglass.typing import Array
-from isinglass.validation import require
 
 T = TypeVar("T")
 E = TypeVar("E", bound="Fittable")

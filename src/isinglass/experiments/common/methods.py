@@ -26,7 +26,7 @@ import numpy as np
 
 from isinglass import losses
 from isinglass.datasets import NoisyDigits, noisy_digits
-from isinglass.errors import InputError, no_convergence_warnings
+from isinglass.errors import InputError, no_convergence_warnings, require
 from isinglass.estimators import GridCRF
 from isinglass.experiments.common.experiment import Experiment
 from isinglass.inference import Algorithm, ConvexFreeEnergy, Result, infer
@@ -36,7 +36,7 @@ from isinglass.losses import BeliefLoss
 from isinglass.models import grid_model
 from isinglass.models.entropy import VARIABLES
 from isinglass.typing import Array, FloatArray, JsonObject
-from isinglass.validation import number, require, whole_number
+from isinglass.validation import number, whole_number
 
 LOSSES = ("ucl", "ccl", "uquad", "cquad")
 START = " + start"

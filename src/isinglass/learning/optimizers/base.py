@@ -15,12 +15,12 @@ from typing import Any, ClassVar, Generic, Self, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from isinglass.errors import InputError
+from isinglass.errors import InputError, require
 from isinglass.learning.optimizers.state import S, State
 from isinglass.learning.optimizers.vectors import copied, norm, threads_of
 from isinglass.registry import Registry, choose
 from isinglass.typing import Array, FloatArray, IntArray
-from isinglass.validation import array_of, read_only, require, whole_number
+from isinglass.validation import array_of, read_only, whole_number
 
 Function = Callable[[FloatArray], tuple[float, Array]]
 """A function to minimise: x to its value and gradient. It must give the same bits for the same x."""

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar
 
+from isinglass.errors import require
 from isinglass.learning.optimizers.base import Counted, register
 from isinglass.learning.optimizers.curvature import Curvature
 from isinglass.learning.optimizers.descent import Descent, DescentState, next_state
@@ -21,7 +22,7 @@ from isinglass.learning.optimizers.line_search import Trial, WolfeSearch
 from isinglass.learning.optimizers.state import State, Vectors
 from isinglass.learning.optimizers.vectors import difference, dot, norm
 from isinglass.typing import FloatArray
-from isinglass.validation import number, require, whole_number
+from isinglass.validation import number, whole_number
 
 
 @dataclass(frozen=True, eq=False)

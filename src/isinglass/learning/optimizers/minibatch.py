@@ -25,12 +25,12 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from isinglass.errors import ConvergenceWarning, ImpossibleLabelError, InputError
+from isinglass.errors import ConvergenceWarning, ImpossibleLabelError, InputError, require
 from isinglass.learning.optimizers.base import Callback, Counted, End, Function, Optimizer, OptimResult, StuckError
 from isinglass.learning.optimizers.rates import RATES
 from isinglass.learning.optimizers.state import State, Vectors
 from isinglass.typing import FloatArray, IntArray
-from isinglass.validation import RandomState, generator, number, positive, require, whole_number
+from isinglass.validation import RandomState, generator, number, positive, whole_number
 
 _STEPS = 20  # in an epoch, where no batch size is given
 _MOST_HALVINGS = 30

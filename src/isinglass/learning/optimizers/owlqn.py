@@ -37,14 +37,14 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from isinglass.errors import InputError
+from isinglass.errors import InputError, require
 from isinglass.learning.optimizers.base import Counted, register
 from isinglass.learning.optimizers.curvature import Curvature
 from isinglass.learning.optimizers.lbfgs import Lbfgs, LbfgsState, first_step
 from isinglass.learning.optimizers.line_search import ROUNDING, Trial, attempt
 from isinglass.learning.optimizers.vectors import dot, moved, norm
 from isinglass.typing import FloatArray, Mask
-from isinglass.validation import array_of, require
+from isinglass.validation import array_of
 
 _SHORTEST, _LONGEST, _MOST_TRIALS = 0.1, 0.5, 60  # of the step before; the number of trials in one search
 _SLOW = 1e-4  # the relative decrease from which on the direction is cut at zero only

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from isinglass.errors import InputError
+from isinglass.errors import InputError, require
 from isinglass.learning.optimizers import Optimizer
 from isinglass.runtime.memory import available_memory, require_memory
 from isinglass.typing import Array, FloatArray, IntArray
-from isinglass.validation import array_of, bytes_text, items, real_numbers, require, to_integers
+from isinglass.validation import array_of, bytes_text, items, real_numbers, to_integers
 
 FILLED = "use .filled(-1): -1 is not observed"
 NUMBERED = "number the labels from 0 on, e.g. with np.unique(Y, return_inverse=True)"

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from isinglass import decoding, losses
-from isinglass.errors import InputError
+from isinglass.errors import InputError, require
 from isinglass.gradients import GradientRule, rule
 from isinglass.inference import ALGORITHMS, Algorithm
 from isinglass.inference.algorithm import make
@@ -23,7 +23,7 @@ from isinglass.learning.optimizers import OPTIMIZERS, Lbfgs, Optimizer, OwlQn, m
 from isinglass.learning.training.checks import renamed
 from isinglass.models import Model
 from isinglass.typing import Array, FloatArray
-from isinglass.validation import flag, number, require, thread_count, whole_number
+from isinglass.validation import flag, number, thread_count, whole_number
 
 AUTOMATIC = "auto"
 MOST_ITERATIONS = 10  # of an inference by name that training goes back through, unless the user gives a number

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from isinglass.errors import FileFormatError, InputError
+from isinglass.errors import FileFormatError, InputError, require
 from isinglass.io.files import shown_path
 from isinglass.learning.checkpoint import Journal, read_extra, resume
 from isinglass.learning.optimizers.base import OptimResult, Progress
@@ -22,7 +22,7 @@ from isinglass.learning.optimizers.state import State
 from isinglass.learning.training.history import Epoch, history_of, history_rows
 from isinglass.learning.training.problem import TrainingObjective, TrainingProblem
 from isinglass.typing import Array, FloatArray, IntArray
-from isinglass.validation import require, whole_number
+from isinglass.validation import whole_number
 
 _KEPT = 256  # compiled minibatches
 _PAUSE = 1.0  # seconds between two checkpoints of minibatches, of which a run may have many thousands

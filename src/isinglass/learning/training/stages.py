@@ -21,14 +21,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from isinglass import losses
-from isinglass.errors import InputError
+from isinglass.errors import InputError, require
 from isinglass.learning.optimizers.base import OptimResult
 from isinglass.learning.training.checks import renamed
 from isinglass.learning.training.choices import Choices
 from isinglass.learning.training.loop import train
 from isinglass.learning.training.problem import GraphProblem, TrainingProblem
 from isinglass.typing import FloatArray
-from isinglass.validation import items, require
+from isinglass.validation import items
 
 ENDS_ALL = ("interrupted", "stopped by the callback")  # not one stage alone
 _FIXED = ("stages", "warm_start", "checkpoint", "n_states")  # of the whole training
