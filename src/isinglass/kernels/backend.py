@@ -109,6 +109,8 @@ class GridKernels(NamedTuple):
     flood_back: Loop
     sweep: Loop
     sweep_back: Loop
+    sweep_stage: Callable[..., tuple[float, bool]]
+    sweep_stage_back: Loop
     spread: Loop
     collect: Loop
     spread_tables: Loop

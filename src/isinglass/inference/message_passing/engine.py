@@ -9,7 +9,6 @@ again with logarithms. The tape holds the messages that were overwritten, for th
 from __future__ import annotations
 
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import Literal
 
 import numpy as np
@@ -58,6 +57,7 @@ from isinglass.kernels.layout import (
 )
 from isinglass.potentials import Potentials
 from isinglass.runtime.array_pool import Pool
+from isinglass.runtime.threads import team
 from isinglass.segments import component_sums
 from isinglass.typing import Array, IntArray, Mask
 
@@ -74,6 +74,7 @@ class Engine:
         kernels: MessagePassingKernels | None = None,
     ) -> None:
         self.kernels = message_passing_kernels() if kernels is None else kernels
+        self.spread = team(plan.threads)
         self.potentials, self.plan = per_iteration[-1], plan
         self.graph, self.edges = self.potentials.graph, edges_of(self.potentials.graph)
         self.initial = None if initial is None else without_unproved_zeros(self.potentials, initial)
@@ -106,28 +107,30 @@ class Engine:
             runs=[],
             off_domain=np.zeros(n, bool),
         )
-        work = [(part, span) for part in self.plan.parts for span in self._spans(part.wanted)]
-        if self.plan.threads > 1:
-            with ThreadPoolExecutor(self.plan.threads) as pool:
-                try:
-                    done = list(pool.map(lambda job: self._runs(job[0], job[1], tape, outcome, None), work))
-                except BaseException:  # such as Ctrl-C: the other threads end with their next iteration
-                    self.abandoned = True
-                    raise
-        else:
-            done = [self._runs(part, span, tape, outcome, progress) for part, span in work]
-        outcome.runs = [run for runs in done for run in runs]
+        for part in self.plan.parts:
+            spans = self._spans(part)
+            shown = progress if len(spans) == 1 else None
+            try:
+                done = self.spread(self._runs, [(part, span, tape, outcome, shown) for span in spans])
+            except BaseException:  # such as Ctrl-C: the other threads end with their next iteration
+                self.abandoned = True
+                raise
+            outcome.runs += [run for runs in done for run in runs]
         self._finish(outcome)
         return outcome
 
-    def _spans(self, wanted: Mask) -> list[Span]:
-        """Cut the components into as many pieces of equal work as there are threads."""
-        edges, n = self.edges, len(wanted)
-        if not wanted.any():
+    def _spans(self, part: Part) -> list[Span]:
+        """Cut the components into pieces of equal work that threads run by themselves.
+
+        Links that are updated in a sequence need that. Where all are updated at once, or line by line, threads share
+        each iteration: there is one piece.
+        """
+        edges, n = self.edges, len(part.wanted)
+        if not part.wanted.any():
             return []
         whole = Span(0, len(edges.cards), 0, len(edges.component), 0, n)
         in_line = (np.diff(edges.variable_component) >= 0).all() and (np.diff(edges.component) >= 0).all()
-        if self.plan.threads == 1 or n == 1 or not in_line:
+        if self.plan.threads == 1 or n == 1 or not in_line or part.schedule in ("flooding", "grid"):
             return [whole]
         groups = component_groups(edges, n)
         cuts = np.arange(self.plan.threads + 1) * (len(groups) - 1) // self.plan.threads
@@ -193,6 +196,7 @@ class Engine:
             partner=self._partner() if is_linear(semiring) else None,
             steps=imaginary_steps(self.potentials),
             back=FloodBack(self.graph, self.initial),
+            spread=self.spread if span.last_component - span.first_component == len(wanted) else team(1),
             uniform=self.initial is None,
         )
         pool.give_back_with(run, run.n)

@@ -14,6 +14,7 @@ from isinglass.inference.message_passing.table_places import TablePlaces
 from isinglass.kernels.backend import MessagePassingKernels
 from isinglass.kernels.layout import Bars, Edges, Scratch, Semiring, Span, Status, Values, is_linear
 from isinglass.runtime.array_pool import Pool
+from isinglass.runtime.threads import ThreadMap
 from isinglass.typing import Array, FloatArray, IntArray, Mask
 
 if TYPE_CHECKING:
@@ -45,6 +46,7 @@ class Run:
     partner: IntArray | None  # for loops over pairs: the edge at the other end of a link; None if they do not apply
     steps: FloatArray  # (components,) the largest imaginary part of a log table; empty if they are real
     back: FloodBack  # the reverse of flooding
+    spread: ThreadMap  # the threads that share its work
     uniform: bool = False  # whether m starts uniform
     spare: Array | None = None  # a second array for messages, where no tape keeps them
 
@@ -96,6 +98,7 @@ class Step:
     sequence: IntArray | None = None
     stack: Array | None = None
     iterations: int = 1
+    after: Array | None = None  # the messages after one iteration, where they are kept until all steps go
 
 
 @dataclass(eq=False)

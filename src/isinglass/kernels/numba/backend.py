@@ -48,6 +48,8 @@ class NumbaMessagePassing:
             flood_back=planes.flood_grid_back,
             sweep=_sweep,
             sweep_back=_sweep_back,
+            sweep_stage=_sweep_stage,
+            sweep_stage_back=_sweep_stage_back,
             spread=planes.spread,
             collect=planes.collect,
             spread_tables=planes.spread_tables,
@@ -146,10 +148,23 @@ def _sweep(*arrays: object) -> None:
     sweep_grids(*arrays)
 
 
+def _sweep_stage(*arrays: object) -> tuple[float, bool]:
+    from isinglass.kernels.numba.grids.sweeps import sweep_stage
+
+    residual, suspect = sweep_stage(*arrays)
+    return residual, suspect
+
+
 def _sweep_back(*arrays: object) -> None:
-    from isinglass.kernels.numba.grids.sweeps import sweep_grids_back
+    from isinglass.kernels.numba.grids.sweeps_back import sweep_grids_back
 
     sweep_grids_back(*arrays)
+
+
+def _sweep_stage_back(*arrays: object) -> None:
+    from isinglass.kernels.numba.grids.sweeps_back import sweep_stage_back
+
+    sweep_stage_back(*arrays)
 
 
 NUMBA = NumbaMessagePassing()

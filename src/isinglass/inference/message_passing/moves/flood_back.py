@@ -73,7 +73,7 @@ class FloodBack:
             active = moved[grids.lattice.members]
             if active.any():
                 if number not in self.bars:
-                    self.bars[number] = GridBars.of(grids, bars, run.pool)
+                    self.bars[number] = GridBars.of(grids, bars, run)
                 grids.backward(run, step, active, self.bars[number])
         pairwise = np.zeros_like(moved) if run.kernels.pairs is None else self.pairwise()
         self._on_edges(run, step, rest, pairwise, bars)
@@ -84,7 +84,7 @@ class FloodBack:
             return
         by_pairs, by_links = moved & pairwise, moved & ~pairwise
         for t in range(step.iterations - 1, -1, -1):
-            run.m = step.move.messages_before(step, t)
+            run.m = step.move.messages_before(run, step, t)
             if by_links.any():
                 at = step.t + t
                 run.kernels.flood_back(run, run.values(at), bars.bars(at), by_links, bars.flagged)
@@ -117,13 +117,13 @@ class FloodBack:
         found = np.zeros((1, largest.n)) if in_planes.all() else largest.parts(bars.m)
         for number, mine in self.bars.items():
             lattice = self.grids(run)[number].lattice
-            found[0, lattice.members] = mine.sizes(run.span)
+            found[0, lattice.members] = mine.sizes(run)
         return found
 
     def finish(self, run: Run, bars: Derivatives) -> None:
         """Leave all derivatives in `bars`."""
         for mine in self.bars.values():
-            mine.give(bars)
+            mine.give(run, bars)
         self.bars = {}
 
     def positive(self, run: Run) -> Mask:

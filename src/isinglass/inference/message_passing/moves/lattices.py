@@ -1,7 +1,6 @@
 """Where the regular grids of a graph lie in planes, one run of sites for each state; see `kernels.numba.grids`.
 
-Flooding keeps grids of one size and number of states in common planes, one after the other, each with a border of one
-site (`Lattice`); the sweeps of the grid schedule keep each grid by itself, without a border (`Sheets`).
+Grids of one size and number of states share their planes, one after the other, each with a border of one site.
 """
 
 from __future__ import annotations
@@ -11,17 +10,15 @@ from typing import NamedTuple
 import numpy as np
 
 from isinglass.graph.factor_graph import FactorGraph
-from isinglass.graph.grids import component_shapes, grid_shape
+from isinglass.graph.grids import grid_shape, shape_of
 from isinglass.graph.message_graph import edges_of
 from isinglass.inference.message_passing.log_model import Places, as_places
+from isinglass.inference.message_passing.moves.planes import beyond, collect, spread_out, work_of
+from isinglass.inference.message_passing.shares import block_count, cut
 from isinglass.kernels.backend import GridKernels
-from isinglass.typing import Array, FloatArray, IntArray, Mask
-
-
-def beyond(sites: FloatArray, side: int) -> FloatArray:
-    """Return the sites (..., rows, columns) that have a neighbour on a side (left, right, up, down)."""
-    cut = slice(1, None) if side % 2 == 0 else slice(None, -1)
-    return sites[..., cut] if side < 2 else sites[..., cut, :]
+from isinglass.runtime.threads import ThreadMap
+from isinglass.segments import place_in
+from isinglass.typing import FloatArray, IntArray, Mask
 
 
 class Lattice(NamedTuple):
@@ -56,6 +53,12 @@ class Lattice(NamedTuple):
         """Return the sites that have a neighbour on a side (left, right, up, down)."""
         return beyond(self.inside(planes[side]), side)
 
+    @property
+    def row_blocks(self) -> list[tuple[int, int]]:
+        """The rows of each block of a grid; one block, if it is small. The first row has the number 1."""
+        count = block_count(2 * work_of(self))
+        return [(first + 1, last + 1) for first, last in cut(self.height, count)]
+
     def first_link(self, axis: int) -> int:
         """Return the first link of an axis in a grid: horizontal ones come first."""
         return axis * self.height * (self.width - 1)
@@ -65,68 +68,16 @@ class Lattice(NamedTuple):
         """What the loops `spread` and `collect` need to know."""
         return self.edge_place, self.card, self.sites
 
-    def spread(self, kernels: GridKernels, m: FloatArray, planes: FloatArray) -> None:
+    def spread(self, kernels: GridKernels, threads: ThreadMap, m: FloatArray, planes: FloatArray) -> None:
         """Write messages of the graph to their places in planes."""
-        kernels.spread(m[self.messages], planes.ravel(), *self.of_edges)
+        spread_out(kernels, threads, m[self.messages], planes, self.of_edges)
 
-    def collect(self, kernels: GridKernels, planes: FloatArray, m: FloatArray) -> None:
+    def collect(self, kernels: GridKernels, threads: ThreadMap, planes: FloatArray, m: FloatArray) -> None:
         """Write the messages in planes to their places in those of the graph."""
         part = m[self.messages]
-        kernels.collect(planes.ravel(), part, *self.of_edges)
+        collect(kernels, threads, planes, part, self.of_edges)
         if not isinstance(self.messages, slice):  # else it is a view
             m[self.messages] = part
-
-
-class Sheets(NamedTuple):
-    """Where the edges of regular grids lie in planes (grids, 4, states, height, width)."""
-
-    grids: int
-    card: int
-    height: int
-    width: int
-    edge_place: IntArray  # (edges,) of the first entry of the message
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Of the messages."""
-        return (self.grids, 4, self.card, self.height, self.width)
-
-    @property
-    def of_edges(self) -> tuple[IntArray, int, int]:
-        """What the loops `spread` and `collect` need to know."""
-        return self.edge_place, self.card, self.height * self.width
-
-    def reached(self, planes: FloatArray, side: int) -> FloatArray:
-        """Return the sites that have a neighbour on a side (left, right, up, down)."""
-        return beyond(planes[:, side], side)
-
-    def links(self, values: Array) -> tuple[Array, Array]:
-        """Cut what there is of each link into horizontal ones, columns first, and vertical ones."""
-        each = values.shape[1:]
-        flat = values.reshape(self.grids, -1, *each)
-        cut = self.height * (self.width - 1)
-        along = flat[:, :cut].reshape(self.grids, self.height, self.width - 1, *each)
-        return along.swapaxes(1, 2), flat[:, cut:].reshape(self.grids, self.height - 1, self.width, *each)
-
-
-def sheets_of(graph: FactorGraph) -> Sheets | None:
-    """Return where a regular grid, or several of one size, lie in planes; None for other graphs."""
-    return graph.cached("sheets", lambda: _make_sheets(graph))
-
-
-def _make_sheets(graph: FactorGraph) -> Sheets | None:
-    shape = grid_shape(graph)
-    if shape is None or min(shape) < 2 or graph.cards[0] < 2 or (graph.cards != graph.cards[0]).any():
-        return None
-    edges, card, sites = edges_of(graph), int(graph.cards[0]), shape[0] * shape[1]
-    ends = edges.slot_variable.reshape(-1, 2)
-    axis = np.where(ends[:, 1] - ends[:, 0] == 1, 0, 1)
-    place = np.empty(len(edges.edge_link), np.int64)
-    for slot in range(2):  # the first end receives from the right or from below
-        grid, site = np.divmod(ends[:, slot], sites)
-        side = 2 * axis + 1 - slot
-        place[edges.slot_edge.reshape(-1, 2)[:, slot]] = (grid * 4 + side) * card * sites + site
-    return Sheets(graph.n_components, card, *shape, place)
 
 
 def lattices_of(graph: FactorGraph) -> tuple[Lattice, ...]:
@@ -175,10 +126,25 @@ def _kinds(graph: FactorGraph) -> IntArray:
     np.maximum.at(arity, edges.component, np.diff(edges.first_slot))
     kinds = np.zeros((n, 3), np.int64)
     candidates = np.flatnonzero((links >= sites) & (sites >= 4) & (arity == 2) & (low == high) & (low >= 2))
-    for c, shape in zip(candidates.tolist(), component_shapes(graph, candidates), strict=True):
+    for c, shape in zip(candidates.tolist(), _shapes(graph, candidates, sites), strict=True):
         if shape is not None and min(shape) >= 2:
             kinds[c] = (low[c], *shape)
     return kinds
+
+
+def _shapes(graph: FactorGraph, candidates: IntArray, sites: IntArray) -> list[tuple[int, int] | None]:
+    """Return height and width of components whose links are pairs, where they are grids."""
+    same, edges = grid_shape(graph), edges_of(graph)
+    if same is not None or not len(candidates):
+        return [same] * len(candidates)
+    order = np.argsort(edges.component, kind="stable")
+    ends = place_in(edges.variable_component)[edges.slot_variable]
+    starts = np.searchsorted(edges.component[order], np.arange(graph.n_components + 1))
+    shapes = []
+    for c in candidates.tolist():
+        first = edges.first_slot[order[starts[c] : starts[c + 1]]]
+        shapes.append(shape_of(np.stack([ends[first], ends[first + 1]], axis=1), int(sites[c])))
+    return shapes
 
 
 def _make(graph: FactorGraph, card: int, height: int, width: int, members: IntArray) -> Lattice:
