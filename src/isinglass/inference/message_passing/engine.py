@@ -34,10 +34,11 @@ from isinglass.inference.message_passing.moves.grid_sweep import GridSweep
 from isinglass.inference.message_passing.moves.move import Move
 from isinglass.inference.message_passing.moves.sequence import LargestResidual, LinkSequence
 from isinglass.inference.message_passing.outcome import Outcome
+from isinglass.inference.message_passing.passes import read_out
 from isinglass.inference.message_passing.plan import Part, Plan, Schedule
 from isinglass.inference.message_passing.run import Run, Step
-from isinglass.inference.message_passing.table_places import component_groups
-from isinglass.inference.message_passing.tape import MarkedTape, Tape
+from isinglass.inference.message_passing.shares import component_groups, shares_of
+from isinglass.inference.message_passing.tape import FullTape, MarkedTape, Tape
 from isinglass.inference.support import support_of
 from isinglass.kernels.backend import MessagePassingKernels, message_passing_kernels
 from isinglass.kernels.layout import (
@@ -158,7 +159,7 @@ class Engine:
         for semiring in (LOG_MAX,) if self.plan.maximise else (SUM, LOG_SUM):
             if wanted.any():
                 run = self._prepared(semiring, wanted, span, part.settled)
-                memory = None if tape is None else Tape() if tape == "full" else MarkedTape()
+                memory = None if tape is None else FullTape() if tape == "full" else MarkedTape()
                 flagged = np.zeros(len(wanted), bool)
                 if run.is_linear:
                     flagged |= self.low & wanted
@@ -173,6 +174,7 @@ class Engine:
         edges, dtype = self.edges, self.potentials.dtype
         pool, raising = pool_of(self.graph), np.zeros(0)
         plain = is_linear(semiring) and dtype.kind == "f"
+        whole, shares = span.last_component - span.first_component == len(wanted), shares_of(self.graph)
         if self.plan.powers and plain:
             raising = np.repeat(self.plan.counting[edges.edge_link], np.diff(edges.start))
         run = Run(
@@ -196,7 +198,8 @@ class Engine:
             partner=self._partner() if is_linear(semiring) else None,
             steps=imaginary_steps(self.potentials),
             back=FloodBack(self.graph, self.initial),
-            spread=self.spread if span.last_component - span.first_component == len(wanted) else team(1),
+            spread=self.spread if whole else team(1),
+            shares=shares if whole and self.spread.threads > 1 and len(shares) > 1 else [],
             uniform=self.initial is None,
         )
         pool.give_back_with(run, run.n)
@@ -329,7 +332,7 @@ class Engine:
         active = run.wanted & ~flagged
         if not active.any():
             return
-        run.kernels.read_out(run, run.models[-1], self.beliefs_of(run, outcome), active, flagged)
+        read_out(run, run.models[-1], self.beliefs_of(run, outcome), active, flagged)
         fine = active & ~flagged
         outcome.component_log_z[fine] += self._log_z(run)[fine]
         if not run.is_linear or not np.isfinite(outcome.component_log_z.real[fine]).all():

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from isinglass.inference.message_passing.shares import Share
 from isinglass.inference.message_passing.table_places import TablePlaces
 from isinglass.kernels.backend import MessagePassingKernels
 from isinglass.kernels.layout import Bars, Edges, Scratch, Semiring, Span, Status, Values, is_linear
@@ -47,6 +48,7 @@ class Run:
     steps: FloatArray  # (components,) the largest imaginary part of a log table; empty if they are real
     back: FloodBack  # the reverse of flooding
     spread: ThreadMap  # the threads that share its work
+    shares: list[Share]  # the parts of the graph that they work on; none for a single thread
     uniform: bool = False  # whether m starts uniform
     spare: Array | None = None  # a second array for messages, where no tape keeps them
 

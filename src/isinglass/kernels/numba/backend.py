@@ -67,13 +67,15 @@ class NumbaMessagePassing:
             run.units, run.semiring,
         )  # fmt: skip
 
-    def flood_back(self, run: MessageRun, values: Values, bars: Bars, moved: Mask, flagged: Mask) -> None:
+    def flood_back(
+        self, run: MessageRun, values: Values, bars: Bars, moved: Mask, flagged: Mask, sent: bool = False
+    ) -> None:
         """Reverse `flood`."""
         from isinglass.kernels.numba.messages.adjoints import flood_back
 
         flood_back(
-            run.edges, run.span, values, run.m, run.n, bars, run.damping, moved, flagged, run.scratch, run.states,
-            run.units, run.semiring,
+            run.edges, run.span, values, run.m, run.n, bars, run.damping, moved, flagged, sent, run.scratch,
+            run.states, run.units, run.semiring,
         )  # fmt: skip
 
     def update_in_sequence(

@@ -18,11 +18,12 @@ import numpy as np
 
 from isinglass.graph.factor_graph import FactorGraph
 from isinglass.graph.message_graph import entry_components, pairwise_components, partners_of
-from isinglass.inference.message_passing.log_model import links_with
+from isinglass.inference.message_passing import passes
 from isinglass.inference.message_passing.moves.grid_flood import GridBars, Grids
 from isinglass.inference.message_passing.moves.lattices import lattices_of, part_of
 from isinglass.inference.message_passing.moves.planes import grids_at_once, work_of
 from isinglass.inference.message_passing.run import Derivatives, Run, Step
+from isinglass.kernels.layout import Edges
 from isinglass.segments import Largest
 from isinglass.typing import Array, FloatArray, IntArray, Mask
 
@@ -87,14 +88,13 @@ class FloodBack:
             run.m = step.move.messages_before(run, step, t)
             if by_links.any():
                 at = step.t + t
-                run.kernels.flood_back(run, run.values(at), bars.bars(at), by_links, bars.flagged)
+                passes.flood_back(run, run.values(at), bars.bars(at), by_links, bars.flagged)
             if by_pairs.any():
                 self._pairs_back(run, step.t + t, by_pairs, bars)
 
     def _pairs_back(self, run: Run, t: int, moved: Mask, bars: Derivatives) -> None:
-        assert run.kernels.pairs is not None
         new = np.zeros_like(bars.m) if self.spare is None else self.spare
-        run.kernels.pairs.flood_back(run, partners_of(self.graph), run.values(t), new, bars.bars(t), moved)
+        passes.flood_pairs_back(run, partners_of(self.graph), run.values(t), new, bars.bars(t), moved)
         bars.m, self.spare = new, bars.m
 
     def iterations_at_once(self, run: Run) -> int:
@@ -141,5 +141,12 @@ class FloodBack:
             if not values.phi.all():
                 positive[np.repeat(edges.variable_component, edges.cards)[values.phi == 0]] = False
             if not values.psi.all():
-                positive[edges.component[links_with(values.psi == 0, values.table, edges.size)]] = False
+                positive[_links_with_zeros(edges, values.psi, values.table)] = False
         return positive
+
+
+def _links_with_zeros(edges: Edges, psi: Array, table: IntArray) -> IntArray:
+    """Return the components of links whose tables have a hard zero."""
+    zeros = np.concatenate([[0], np.cumsum(psi == 0)])
+    components: IntArray = edges.component[zeros[table + edges.size] > zeros[table]]
+    return components
