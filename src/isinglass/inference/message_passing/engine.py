@@ -36,7 +36,7 @@ from isinglass.inference.message_passing.moves.sequence import LargestResidual, 
 from isinglass.inference.message_passing.outcome import Outcome
 from isinglass.inference.message_passing.passes import read_out
 from isinglass.inference.message_passing.plan import Part, Plan, Schedule
-from isinglass.inference.message_passing.run import Run, Step
+from isinglass.inference.message_passing.run import Run, Step, scratch_of
 from isinglass.inference.message_passing.shares import component_groups, shares_of
 from isinglass.inference.message_passing.tape import FullTape, MarkedTape, Tape
 from isinglass.inference.support import support_of
@@ -48,7 +48,6 @@ from isinglass.kernels.layout import (
     SUM,
     Beliefs,
     Edges,
-    Scratch,
     Semiring,
     Span,
     Status,
@@ -80,7 +79,7 @@ class Engine:
         self.graph, self.edges = self.potentials.graph, edges_of(self.potentials.graph)
         self.initial = None if initial is None else without_unproved_zeros(self.potentials, initial)
         self.per_iteration = list(per_iteration)
-        self.models = [LinkModel.of(p, plan.counting, own_tables or plan.powers) for p in per_iteration]
+        self.models = [LinkModel.of(p, plan.counting, own_tables or plan.powers, self.spread) for p in per_iteration]
         self.low = np.logical_or.reduce([model.low for model in self.models]) | self._low_start()
         self.first_belief = first_beliefs(self.graph)[self.edges.link_factor]
 
@@ -184,11 +183,11 @@ class Engine:
             units=units(dtype, semiring),
             states=_states(self.graph) if plain else (),
             span=span,
-            models=[model.values(semiring, raising) for model in self.models],
+            models=[model.values(semiring, raising, self.spread if whole else team(1)) for model in self.models],
             damping=0.0 if settled else self.plan.damping,
             settled=settled,
             tol=self.plan.tol if self.plan.iterations is None else -1.0,
-            scratch=self._scratch(),
+            scratch=scratch_of(edges, dtype, self.plan.powers),
             wanted=wanted.copy(),
             m=self._start(semiring),
             n=pool.take((int(edges.start[-1]),), dtype),
@@ -204,30 +203,6 @@ class Engine:
         )
         pool.give_back_with(run, run.n)
         return run
-
-    def _scratch(self) -> Scratch:
-        edges, dtype = self.edges, self.potentials.dtype
-        card = int(edges.cards.max(initial=1))
-        slots, degree = (int(np.diff(first).max(initial=1)) for first in (edges.first_slot, edges.first_edge))
-        powers = self.plan.powers
-
-        def room(length: int) -> Array:
-            return np.empty(length, dtype)
-
-        return Scratch(
-            powered=room(edges.start[-1] * powers),
-            own=room(edges.start[-1] * powers),
-            scale=room(len(edges.edge_link) * powers),
-            row=room(max(degree, 1) * card),
-            back=room(max(degree, 1) * card),
-            out=room(slots * card),
-            raw=room(slots * card),
-            mixed=room(slots * card),
-            bar=room(slots * card),
-            totals=room(slots),
-            prefix=room(slots),
-            digits=np.empty(slots, np.int64),
-        )
 
     def _start(self, semiring: Semiring) -> Array:
         """Return the initial messages: uniform, or the given ones (logarithms)."""
@@ -384,7 +359,7 @@ class Engine:
             observed, seen = observed_entries(self.edges, self.potentials.evidence)
             outcome.variables[observed] = 0
             outcome.variables[seen] = 1
-        share_unary_beliefs(self.graph, outcome.variables, outcome.factors)
+        share_unary_beliefs(self.graph, outcome.variables, outcome.factors, self.spread)
 
     def messages(self, outcome: Outcome) -> Array:
         """Return the logarithms of the messages that the runs ended with."""

@@ -16,7 +16,7 @@ from isinglass.kernels.backend import MessagePassingKernels
 from isinglass.kernels.layout import Bars, Edges, Scratch, Semiring, Span, Status, Values, is_linear
 from isinglass.runtime.array_pool import Pool
 from isinglass.runtime.threads import ThreadMap
-from isinglass.typing import Array, FloatArray, IntArray, Mask
+from isinglass.typing import Array, DType, FloatArray, IntArray, Mask
 
 if TYPE_CHECKING:
     from isinglass.inference.message_passing.moves.flood_back import FloodBack
@@ -79,6 +79,30 @@ class Run:
             if step.stack is not None:
                 self.pool.give_back_with(step, step.stack)
         return step
+
+
+def scratch_of(edges: Edges, dtype: DType, powers: bool) -> Scratch:
+    """Return working memory; `powers`: with room for powers of messages."""
+    card = int(edges.cards.max(initial=1))
+    slots, degree = (int(np.diff(first).max(initial=1)) for first in (edges.first_slot, edges.first_edge))
+
+    def room(length: int) -> Array:
+        return np.empty(length, dtype)
+
+    return Scratch(
+        powered=room(edges.start[-1] * powers),
+        own=room(edges.start[-1] * powers),
+        scale=room(len(edges.edge_link) * powers),
+        row=room(max(degree, 1) * card),
+        back=room(max(degree, 1) * card),
+        out=room(slots * card),
+        raw=room(slots * card),
+        mixed=room(slots * card),
+        bar=room(slots * card),
+        totals=room(slots),
+        prefix=room(slots),
+        digits=np.empty(slots, np.int64),
+    )
 
 
 def unwatched(active: Mask) -> Status:

@@ -19,6 +19,8 @@ from isinglass.potentials import Potentials
 from isinglass.segments import sum_at
 from isinglass.typing import Array, IntArray
 
+CACHE_LINES = 16  # entries that keep what two threads write in different lines of a cache
+
 
 class TablePlaces(NamedTuple):
     """Where each component, or group of components, adds up its derivatives by tables, apart from the others.
@@ -81,11 +83,14 @@ def _exchanged(edges: Edges, model: LinkModel) -> IntArray:
     return turned
 
 
-def _copies(edges: Edges, model: LinkModel, links: IntArray) -> tuple[IntArray, IntArray]:
-    """Lay out copies of the tables of some links; return where they begin, and the entry of psi of each of theirs."""
+def _copies(edges: Edges, model: LinkModel, links: IntArray, apart: IntArray | int = 0) -> tuple[IntArray, IntArray]:
+    """Lay out copies of the tables of some links; return where they begin, and the entry of psi of each of theirs.
+
+    Behind each there is room for `apart` entries, to which nothing is added.
+    """
     size, pairs = edges.size[links], np.diff(edges.first_slot)[links] == 2
-    ends = np.cumsum(size + size * pairs)
-    starts = ends - size - size * pairs
+    ends = np.cumsum(size + size * pairs + apart)
+    starts = ends - size - size * pairs - apart
     turned = model.edge_table[edges.slot_edge[edges.first_slot[links]]]  # where the exchanged copy is, of a pair
     sources = np.zeros(int(ends[-1]), np.int64)
     for some, to, at in ((slice(None), starts, model.table[links]), (pairs, starts + size, turned)):
@@ -101,13 +106,14 @@ def _by_blocks(edges: Edges, model: LinkModel, blocks: list[Share]) -> TablePlac
     if len(np.unique(table)) == len(table):  # each link has its own
         return TablePlaces(table, model.edge_table, psi, None)
     of_link, of_variable = edges.component.copy(), edges.variable_component.copy()
-    for number, (span, _) in enumerate(blocks, start=int(of_variable.max()) + 1):
-        of_link[span.first_link : span.last_link] = number
-        of_variable[span.first_variable : span.last_variable] = number
+    for name, (span, _) in enumerate(blocks, start=int(of_variable.max()) + 1):
+        of_link[span.first_link : span.last_link] = name
+        of_variable[span.first_variable : span.last_variable] = name
     owner = np.concatenate([of_link, np.repeat(of_variable, np.diff(edges.first_edge))])
     link = np.concatenate([np.arange(len(table)), edges.edge_link])
     _, first, number = np.unique(owner * psi + table[link], return_index=True, return_inverse=True)
-    starts, sources = _copies(edges, model, link[first])
+    new_owner = np.diff(owner[first], append=-1) != 0
+    starts, sources = _copies(edges, model, link[first], CACHE_LINES * new_owner)
     places = starts[number]
     return TablePlaces(places[: len(table)], places[len(table) :] + _exchanged(edges, model), len(sources), sources)
 
