@@ -96,6 +96,26 @@ def thread_count(value: object, argument: str = "threads", remedy: str = "") -> 
     return count
 
 
+def jobs_of(n_jobs: object, argument: str = "n_jobs") -> int:
+    """Return a number of threads: -1 is as many as there are processors, None the default.
+
+    The default is what the environment variable ISINGLASS_THREADS says, a number or -1; without it one.
+
+    Examples
+    --------
+    >>> jobs_of(3)
+    3
+    """
+    if n_jobs is None:
+        given = os.environ.get("ISINGLASS_THREADS", "").strip()
+        if not given:
+            return 1
+        argument, n_jobs = "ISINGLASS_THREADS", int(given) if re.fullmatch("-?[0-9]+", given) else given
+    if isinstance(n_jobs, int | np.integer) and n_jobs == -1:
+        return os.cpu_count() or 1
+    return thread_count(n_jobs, argument, "or -1 for all processors")
+
+
 def flag(value: object, argument: str) -> bool:
     """Check a choice of yes or no."""
     if not isinstance(value, bool | np.bool_):

@@ -15,8 +15,9 @@ from isinglass.estimators import predicting
 from isinglass.learning.optimizers import Adam
 from isinglass.learning.total import blocks
 from isinglass.learning.training import problem
-from isinglass.learning.training.choices import choices_of, jobs_of
+from isinglass.learning.training.choices import choices_of
 from isinglass.models import grid_model
+from isinglass.validation import jobs_of
 
 CHOICES = {
     "ucl": {},

@@ -35,6 +35,7 @@ from isinglass.estimators.persistence import Saved
 from isinglass.estimators.predicting import predicted
 from isinglass.graph.layout import belief_entries
 from isinglass.inference import Result
+from isinglass.inference.algorithm import threaded
 from isinglass.learning.training.checks import (
     class_weights,
     example_weights,
@@ -50,15 +51,13 @@ from isinglass.learning.training.choices import (
     algorithm_of,
     choices_of,
     entropy_of,
-    jobs_of,
     predicting_of,
-    threaded,
 )
 from isinglass.learning.training.problem import Data, GraphProblem, cut, sizes_of
 from isinglass.learning.training.stages import Trained, WarmStart, stages_of, start_of
 from isinglass.models import Model
 from isinglass.typing import Array, FloatArray, IntArray
-from isinglass.validation import whole_number
+from isinglass.validation import jobs_of, whole_number
 
 # what the compiled data depend on
 _OF_DATA = ("bias", "edge_bias", "edges", "symmetric", "class_weight", "entropy", "inference")

@@ -30,12 +30,11 @@ from isinglass.estimators.sequence.files import chain_contents, restore_chain
 from isinglass.estimators.sequence.labels import NOT_OBSERVED, codes_of, observed_labels
 from isinglass.inference.chain import Transition, best_labels, draw_labels, n_best_labels, posterior, require_possible
 from isinglass.learning.training.checks import renamed, share_right
-from isinglass.learning.training.choices import jobs_of
 from isinglass.models.chain.attributes import width_of
 from isinglass.models.chain.model import SequenceModel, Sequences
 from isinglass.runtime.threads import ThreadMap
 from isinglass.typing import FloatArray, IntArray
-from isinglass.validation import RandomState, generator, whole_number
+from isinglass.validation import RandomState, generator, jobs_of, whole_number
 
 _log_z = attrgetter("log_z")
 

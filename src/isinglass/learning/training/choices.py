@@ -23,7 +23,7 @@ from isinglass.learning.optimizers import OPTIMIZERS, Lbfgs, Optimizer, OwlQn, m
 from isinglass.learning.training.checks import renamed
 from isinglass.models import Model
 from isinglass.typing import Array, FloatArray
-from isinglass.validation import flag, number, thread_count, whole_number
+from isinglass.validation import flag, jobs_of, number, whole_number
 
 AUTOMATIC = "auto"
 MOST_ITERATIONS = 10  # of an inference by name that training goes back through, unless the user gives a number
@@ -193,12 +193,6 @@ def entropy_of(crf: Any, named: Mapping[str, Array], n_states: int) -> dict[str,
     return algorithm_of(crf).fitted_values(named, n_states)
 
 
-def threaded(algorithm: Algorithm, n_jobs: Any) -> Algorithm:
-    """Return the inference with so many threads, where it can have some; beliefs do not depend on their number."""
-    jobs = jobs_of(n_jobs)
-    return replace(algorithm, threads=jobs) if jobs > 1 and algorithm.facts.threads else algorithm  # type: ignore[type-var]
-
-
 def _has_schedule(inference: Any) -> bool:
     """Tell whether an inference, given by name, has schedules; an object has its own."""
     if not isinstance(inference, str) or inference not in ALGORITHMS:
@@ -248,15 +242,6 @@ def _with_parameters(chosen: GraphChoices) -> int:
     else:
         return whole_number(algorithm.iterations, "iterations", 1)
     raise InputError("own_parameters", "False", got, remedy)
-
-
-def jobs_of(n_jobs: Any) -> int:
-    """Return a number of threads: None is one, -1 as many as there are processors."""
-    if n_jobs is None:
-        return 1
-    if isinstance(n_jobs, int | np.integer) and n_jobs == -1:
-        return os.cpu_count() or 1
-    return thread_count(n_jobs, "n_jobs", "or -1 for all processors")
 
 
 def check_run(estimator: Any) -> None:

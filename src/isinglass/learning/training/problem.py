@@ -15,6 +15,7 @@ from typing import Any, Protocol, Self
 import numpy as np
 
 from isinglass.gradients.taping import FULL_BYTES
+from isinglass.inference.algorithm import threaded
 from isinglass.learning.objective import Objective
 from isinglass.learning.optimizers import Optimizer
 from isinglass.learning.total import Total, blocks
@@ -205,11 +206,13 @@ class GraphProblem(TrainingProblem):
         chosen = self.chosen
         parts = data.split() if chosen.algorithm.splits else [data]
         penalty = share * np.tile(Penalty(chosen.l2, chosen.edge_l2).of(data.model), chosen.per_iteration)
-        return Total([self._objective(part) for part in parts], penalty, chosen.jobs)
+        given = chosen.jobs == 1 and getattr(chosen.algorithm, "threads", None) is not None
+        inside = None if given else max(1, chosen.jobs // len(parts))  # threads that share an inference
+        return Total([self._objective(part, inside) for part in parts], penalty, chosen.jobs)
 
-    def _objective(self, data: Data) -> Objective:
+    def _objective(self, data: Data, jobs: int | None) -> Objective:
         chosen = self.chosen
-        choices = chosen.loss, chosen.algorithm, chosen.rule
+        choices = chosen.loss, threaded(chosen.algorithm, jobs), chosen.rule
         return Objective(data.model, data.labels, *choices, weights=data.weights, stages=chosen.per_iteration)
 
 
