@@ -15,7 +15,7 @@ import time
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import convergence, convex, exact, learning, peers, scaling, startup, sweeps, tagging
+from benchmarks import convergence, convex, exact, learning, peers, profile, scaling, startup, sweeps, tagging
 from benchmarks.timing import Rows
 
 GROUPS = {
@@ -27,6 +27,7 @@ GROUPS = {
     "peers": peers,
     "tagging": tagging,
     "startup": startup,
+    "profile": profile,
     "scaling": scaling,
 }
 

@@ -37,7 +37,7 @@ def seed(name):
 
 
 def refusal(name, file):
-    """Return why an algorithm that serves special models only (Swendsen-Wang: Potts) refuses one; None if it does not."""
+    """Return why an algorithm refuses a model (Swendsen-Wang serves Potts models only); None if it does not."""
     if not ALGORITHMS[name].facts.stochastic:
         return None
     try:

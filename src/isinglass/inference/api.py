@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import time
 from collections.abc import Sequence
 from dataclasses import fields, replace
@@ -9,9 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from isinglass.errors import InputError, MemoryLimitError, warn_of_convergence
+from isinglass.errors import InputError, MemoryLimitError, UnknownNameError, warn_of_convergence
 from isinglass.inference.algorithm import ALGORITHMS, Algorithm, Progress, Taping, make, threaded, with_fact
 from isinglass.inference.evidence import checked
+from isinglass.inference.map import solver as map_solver
+from isinglass.inference.map.solver import SOLVERS, Solver
 from isinglass.inference.result import Assignment, Result
 from isinglass.potentials import Potentials
 from isinglass.typing import IntArray
@@ -94,7 +97,7 @@ def infer(
 
 def map_assignment(
     potentials: Potentials,
-    algorithm: str | Algorithm = DEFAULT,
+    algorithm: str | Algorithm | Solver = DEFAULT,
     *,
     evidence: Evidence | None = None,
     progress: Progress | None = None,
@@ -106,21 +109,24 @@ def map_assignment(
     Parameters
     ----------
     potentials : Potentials
-    algorithm : str or Algorithm
-        One whose facts say that it maximises.
+    algorithm : str, Algorithm or Solver
+        A solver (`map_solvers` lists them), such as "trws" or ``ig.TRWS(seconds=5)``, or an inference algorithm that
+        maximises, such as "exact" (the default) or "max-product".
     evidence : mapping of int to int, optional
+        Further observed variables and their states.
     progress : callable (stage, fraction), optional
-        Called from time to time during long runs.
+        Called from time to time during long searches.
     n_jobs : int, optional
         Threads; -1: one for each processor. By default what the environment variable ISINGLASS_THREADS says, or one.
         Results have the same bits for any number. Algorithms that cannot share their work ignore it.
     **options
-        Further options of the algorithm.
+        Options of the algorithm; every solver has `seconds`, a time limit.
 
     Returns
     -------
     Assignment
-        With `states`, `score`, `bound` and `optimal`.
+        With `states`, `score`, `bound` and `optimal`. Ctrl-C during a solver's search returns the best assignment so
+        far, with a warning; its bound is true.
 
     Examples
     --------
@@ -136,7 +142,7 @@ def map_assignment(
 def n_best(
     potentials: Potentials,
     n: int,
-    algorithm: str | Algorithm = DEFAULT,
+    algorithm: str | Algorithm | Solver = DEFAULT,
     *,
     evidence: Evidence | None = None,
     progress: Progress | None = None,
@@ -153,8 +159,8 @@ def n_best(
     [[0, 1], [1, 0], [1, 1]]
     """
     count = whole_number(n, "n", 1)
-    chosen = _threaded(make(algorithm, options), n_jobs, options)
-    if count > 1 and chosen.facts.maximises == "one":
+    chosen = _maximiser(algorithm, n_jobs, options)
+    if count > 1 and (isinstance(chosen, Solver) or chosen.facts.maximises == "one"):
         remedy = with_fact("maximises", "many")
         raise InputError("n", f"1, the only number that {chosen.name!r} decodes", str(count), remedy)
     return chosen.maximise(_real(checked(potentials, evidence)), count, progress)
@@ -212,6 +218,29 @@ def algorithms() -> dict[str, str]:
     'all assignments, one by one'
     """
     return {name: cls.facts.summary for name, cls in ALGORITHMS.items()}
+
+
+def map_solvers() -> dict[str, str]:
+    """Return the name of each solver for most probable assignments, with a description of one line.
+
+    Examples
+    --------
+    >>> map_solvers()["icm"]
+    'iterated conditional modes: one variable, or one tree, at a time'
+    """
+    return {name: cls.facts.summary for name, cls in SOLVERS.items()}
+
+
+def _maximiser(algorithm: str | Algorithm | Solver, n_jobs: int | None, options: dict[str, Any]) -> Algorithm | Solver:
+    """Return the solver, or the inference algorithm, given by a name or an object, with further options set."""
+    if isinstance(algorithm, Solver) or (isinstance(algorithm, str) and algorithm in SOLVERS):
+        return map_solver.make(algorithm, options)
+    if isinstance(algorithm, str) and algorithm not in ALGORITHMS:
+        able = [name for name, cls in ALGORITHMS.items() if cls.facts.maximises]
+        near = difflib.get_close_matches(algorithm, [*able, *SOLVERS], 1)
+        expected = f"one of {', '.join(map(repr, [*able, *SOLVERS]))}"
+        raise UnknownNameError("algorithm", expected, repr(algorithm), f"did you mean {near[0]!r}?" if near else "")
+    return _threaded(make(algorithm, options), n_jobs, options)
 
 
 def _threaded(algorithm: Algorithm, n_jobs: int | None, options: dict[str, Any]) -> Algorithm:

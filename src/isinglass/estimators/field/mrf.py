@@ -24,6 +24,7 @@ from isinglass.graph.factor_graph import FactorGraph
 from isinglass.inference import Algorithm, Exact, infer
 from isinglass.inference import sample as draw
 from isinglass.inference.algorithm import make as make_algorithm
+from isinglass.inference.algorithm import threaded
 from isinglass.learning.combinations import require_valid
 from isinglass.learning.markov import Copies, Method, Samples, TermCounts, make_method
 from isinglass.learning.markov.objective import with_zeros
@@ -32,7 +33,7 @@ from isinglass.learning.markov.pseudo import JOINT_STATES
 from isinglass.learning.markov.support import vanishing_cells
 from isinglass.learning.optimizers import FixedPoint, Optimizer, make_optimizer
 from isinglass.learning.training.checks import example_weights, refuse_spins, renamed
-from isinglass.learning.training.choices import threaded, training_choices
+from isinglass.learning.training.choices import training_choices
 from isinglass.learning.training.stages import Trained
 from isinglass.losses import Likelihood
 from isinglass.models import Model, table_model

@@ -13,7 +13,6 @@ so that p(y | X) is a chain whose scores are the logarithms of these.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
@@ -31,7 +30,7 @@ from isinglass.learning.training.checks import example_weights
 from isinglass.models.chain.attributes import StateFeatures
 from isinglass.models.chain.model import SequenceModel, ends_of
 from isinglass.typing import FloatArray, IntArray
-from isinglass.validation import jobs_of, number
+from isinglass.validation import jobs_of, positive
 
 
 @register
@@ -133,10 +132,7 @@ class HMM(SequenceEstimator):
         self._alpha()
 
     def _alpha(self) -> float:
-        alpha = number(self.alpha, "alpha", 0, math.inf)
-        if alpha == 0:
-            raise InputError("alpha", "a positive number", "0", "a small one hardly smooths")
-        return alpha
+        return positive(self.alpha, "alpha", "a small one hardly smooths")
 
 
 def _counts(data: Encoded, labels: IntArray, weights: FloatArray, card: int) -> tuple[FloatArray, FloatArray]:

@@ -38,7 +38,7 @@ from isinglass.inference.message_passing.passes import read_out
 from isinglass.inference.message_passing.plan import Part, Plan, Schedule
 from isinglass.inference.message_passing.run import Run, Step, scratch_of
 from isinglass.inference.message_passing.shares import component_groups, shares_of
-from isinglass.inference.message_passing.tape import FullTape, MarkedTape, Tape
+from isinglass.inference.message_passing.tape import MarkedTape, Tape
 from isinglass.inference.support import support_of
 from isinglass.kernels.backend import MessagePassingKernels, message_passing_kernels
 from isinglass.kernels.layout import (
@@ -158,7 +158,7 @@ class Engine:
         for semiring in (LOG_MAX,) if self.plan.maximise else (SUM, LOG_SUM):
             if wanted.any():
                 run = self._prepared(semiring, wanted, span, part.settled)
-                memory = None if tape is None else FullTape() if tape == "full" else MarkedTape()
+                memory = None if tape is None else Tape() if tape == "full" else MarkedTape()
                 flagged = np.zeros(len(wanted), bool)
                 if run.is_linear:
                     flagged |= self.low & wanted

@@ -18,7 +18,7 @@ from isinglass.inference.message_passing.shares import add, copy, in_ranges
 from isinglass.kernels.layout import SAFE, Edges, Semiring, Values, is_linear
 from isinglass.potentials import Potentials
 from isinglass.runtime.threads import ThreadMap, team
-from isinglass.segments import component_sums, sum_at, sum_rows
+from isinglass.segments import component_sums, starts, sum_at, sum_rows
 from isinglass.typing import Array, FloatArray, IntArray, Mask
 from isinglass.validation import Evidence
 
@@ -74,8 +74,7 @@ class LinkModel:
         if (tiny := _too_small(phi, spread)) is not None:
             low[np.repeat(edges.variable_component, edges.cards)[tiny]] = True
         if (tiny := _too_small(psi, spread)) is not None:
-            starts = np.concatenate([[0], np.cumsum(tiny)])
-            low[edges.component[starts[table + edges.size] > starts[table]]] = True
+            low[edges.component[links_with(tiny, table, edges.size)]] = True
         return cls(phi, psi, table, edge_table, counting, constant, low, blocks)
 
     def values(self, semiring: Semiring, raising: FloatArray, spread: ThreadMap = ALONE) -> Values:
@@ -121,6 +120,13 @@ class LinkModel:
             flipped = psi_bar[block.flipped : block.flipped + size].reshape(block.rows, shape[1], shape[0])
             rows = rows + flipped.transpose(0, 2, 1).reshape(block.rows, -1)
         return rows
+
+
+def links_with(flags: Mask, table: IntArray, size: IntArray) -> Mask:
+    """Tell which links have a flagged entry in their table, given where it starts and its size."""
+    before = starts(flags)
+    found: Mask = before[table + size] > before[table]
+    return found
 
 
 def observed_entries(edges: Edges, evidence: Evidence) -> tuple[Mask, IntArray]:

@@ -19,11 +19,11 @@ import numpy as np
 from isinglass.graph.factor_graph import FactorGraph
 from isinglass.graph.message_graph import entry_components, pairwise_components, partners_of
 from isinglass.inference.message_passing import passes
+from isinglass.inference.message_passing.log_model import links_with
 from isinglass.inference.message_passing.moves.grid_flood import GridBars, Grids
 from isinglass.inference.message_passing.moves.lattices import lattices_of, part_of
 from isinglass.inference.message_passing.moves.planes import grids_at_once, work_of
 from isinglass.inference.message_passing.run import Derivatives, Run, Step
-from isinglass.kernels.layout import Edges
 from isinglass.segments import Largest
 from isinglass.typing import Array, FloatArray, IntArray, Mask
 
@@ -141,12 +141,5 @@ class FloodBack:
             if not values.phi.all():
                 positive[np.repeat(edges.variable_component, edges.cards)[values.phi == 0]] = False
             if not values.psi.all():
-                positive[_links_with_zeros(edges, values.psi, values.table)] = False
+                positive[edges.component[links_with(values.psi == 0, values.table, edges.size)]] = False
         return positive
-
-
-def _links_with_zeros(edges: Edges, psi: Array, table: IntArray) -> IntArray:
-    """Return the components of links whose tables have a hard zero."""
-    zeros = np.concatenate([[0], np.cumsum(psi == 0)])
-    components: IntArray = edges.component[zeros[table + edges.size] > zeros[table]]
-    return components
