@@ -10,7 +10,7 @@ import numpy as np
 
 from isinglass.runtime.jit import compiled, inner
 
-LAGS = 64
+LAGS = 1024
 DIGIT, BUCKETS = 11, 2048
 _SIGN = np.uint64(1) << np.uint64(63)
 _63 = np.uint64(63)
