@@ -15,7 +15,7 @@ import time
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import convergence, convex, exact, learning, peers, profile, scaling, startup, sweeps, tagging
+from benchmarks import convergence, convex, exact, learning, peers, profile, sampling, scaling, startup, sweeps, tagging
 from benchmarks.timing import Rows
 
 GROUPS = {
@@ -26,6 +26,7 @@ GROUPS = {
     "convex": convex,
     "peers": peers,
     "tagging": tagging,
+    "sampling": sampling,
     "startup": startup,
     "profile": profile,
     "scaling": scaling,

@@ -230,7 +230,8 @@ def _wrapped_pairs(index: IntArray, step: tuple[int, ...]) -> IntArray:
     """Pairs (site, site + step) of a lattice whose opposite borders are joined; no site is a neighbour of itself."""
     there = np.roll(index, [-s for s in step], axis=tuple(range(index.ndim)))
     pairs = np.stack([index.ravel(), there.ravel()], axis=1)
-    return pairs[pairs[:, 0] != pairs[:, 1]]
+    proper: IntArray = pairs[pairs[:, 0] != pairs[:, 1]]
+    return proper
 
 
 def _pair_of(number: IntArray) -> IntArray:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from isinglass.graph.factor_graph import FactorGraph
 from isinglass.graph.incidences import Incidences, Indices, Unsigned, incidences_of
@@ -66,7 +67,7 @@ class BinaryModel(NamedTuple):
     bias: FloatArray
     first: Indices  # (listed + 1,)
     slope: FloatArray
-    other: Indices
+    other: NDArray[np.uint32]
 
 
 class BinaryLayout(NamedTuple):
@@ -77,7 +78,7 @@ class BinaryLayout(NamedTuple):
     incidence: IntArray
     owner: IntArray  # (incidences,) the place of its variable in the list
     first: Indices
-    other: Indices
+    other: NDArray[np.uint32]
     own: Indices
     step: Indices
 
@@ -120,7 +121,7 @@ def binary_layout(graph: FactorGraph, variables: IntArray) -> BinaryLayout:
         incidence,
         np.repeat(np.arange(len(variables)), count),
         starts(count).astype(np.uint64),
-        near.variable[near.rest[incidence]],
+        near.variable[near.rest[incidence]].astype(np.uint32),
         near.own[incidence],
         near.stride[near.rest[incidence]],
     )

@@ -26,10 +26,12 @@ LANES = 1024
 @inner
 def gather_one(begin, end, c, model, states, streams, s, h, z):
     """Write the log-odds and the positions in the random streams of some variables, of one chain."""
+    e = model.first[begin]
     for v in range(begin, end):
-        total = model.bias[v]
-        for e in range(model.first[v], model.first[v + np.uint64(1)]):
+        total, last = model.bias[v], model.first[v + np.uint64(1)]
+        while e < last:
             total += model.slope[e] * states[np.uint64(model.other[e]), c]
+            e += np.uint64(1)
         lane = v - begin
         h[lane] = total
         of = streams.component[v]
