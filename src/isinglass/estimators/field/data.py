@@ -128,7 +128,7 @@ def _of_labels(values: Array, graph: FactorGraph, known: Categories | None) -> t
     states = np.full(values.shape, -1, np.int64)
     categories: Categories = []
     for i in range(values.shape[1]):
-        column = values[:, i].tolist()
+        column = [int(v) if isinstance(v, float) and v.is_integer() else v for v in values[:, i].tolist()]
         present = [v for v in column if not _is_missing(v)]
         labels = _labels(present, i, int(graph.cards[i])) if known is None else known[i]
         categories.append(labels)

@@ -4,10 +4,10 @@ For p(x) ~ exp(theta . f(x)) the Fisher information of one sample is the covaria
 
     I = Cov[f] = d E[f] / d theta,
 
-column j by one inference at theta + i h e_j (a complex step). Parameters of tables are redundant, so that I is
-singular: its rank is the number of free parameters, and a linear function c . theta can be estimated if c is in the row
-space of I. Its variance, for n samples, is then c I^+ c / n whatever generalised inverse is taken. Where a model may be
-wrong, the sandwich
+column j by one inference at theta + i h e_j (a complex step); in small models by enumeration. Parameters of tables are
+redundant, so that I is singular: its rank is the number of free parameters, and a linear function c . theta can be
+estimated if c is in the row space of I. Its variance, for n samples, is then c I^+ c / n whatever generalised inverse
+is taken. Where a model may be wrong, the sandwich
 
     I^+ K I^+,        K = sum_n w_n s_n s_n',    s_n = f(x_n) - E[f],
 
@@ -16,6 +16,7 @@ takes the place of I^+ (Huber 1967; White 1982).
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -29,6 +30,7 @@ from isinglass.potentials import Potentials, sum_tables
 from isinglass.typing import Array, FloatArray, Mask
 
 STEP = 1e-20  # of the complex step
+ENUMERATED = 2_000_000  # joint states times parameters up to which they are summed over
 RANK = 1e-9  # eigenvalues below this share of the largest count as zero
 
 
@@ -42,12 +44,25 @@ def covariance(model: Model, theta: FloatArray, zeros: tuple[Mask, ...] | None =
     >>> covariance(table_model(ig.FactorGraph([2], [(0,)])), np.zeros(2)).tolist()
     [[0.25, -0.25], [-0.25, 0.25]]
     """
+    if math.prod(model.graph.cards.astype(float).tolist()) * model.size <= ENUMERATED:
+        return _enumerated(model, theta, zeros)
     columns = np.zeros((model.size, model.size))
     for j, unit in enumerate(np.eye(model.size)):
         p = with_zeros(model.potentials(theta + 1j * STEP * unit), zeros)
         counts = sum_tables(p, infer(p, Exact()).factors.groups)
         columns[:, j] = model.transpose(counts).imag / STEP
     return (columns + columns.T) / 2
+
+
+def _enumerated(model: Model, theta: FloatArray, zeros: tuple[Mask, ...] | None) -> FloatArray:
+    """Return the covariance of the features by a sum over all joint states."""
+    cells = np.array(list(np.ndindex(*model.graph.cards.tolist())), np.int64).reshape(-1, model.graph.n_variables)
+    scores = with_zeros(model.potentials(theta), zeros).log_score(cells)
+    p = np.exp(scores - scores.max())
+    p /= p.sum()
+    found = features(model, cells)
+    found -= p @ found
+    return np.asarray((found * p[:, None]).T @ found, np.float64)
 
 
 def features(model: Model, states: Array) -> FloatArray:
