@@ -2,6 +2,7 @@
 
 from isinglass.losses.clique import CliqueLikelihood, CliqueLoss, CliqueQuadratic
 from isinglass.losses.likelihood import Likelihood
+from isinglass.losses.local import LocalLoss, MinimumProbabilityFlow, RatioMatching
 from isinglass.losses.loss import (
     LOSSES,
     BeliefLoss,
@@ -16,6 +17,7 @@ from isinglass.losses.loss import (
     make,
     register,
 )
+from isinglass.losses.piecewise import Piecewise
 from isinglass.losses.pseudo import Pseudolikelihood
 from isinglass.losses.smooth import SmoothedClique, SmoothedUnivariate
 from isinglass.losses.univariate import UnivariateLikelihood, UnivariateLoss, UnivariateQuadratic
@@ -30,11 +32,15 @@ __all__ = [
     "Differentiate",
     "Evaluation",
     "Likelihood",
+    "LocalLoss",
     "Loss",
     "LossFacts",
     "LossProblem",
     "LossValue",
+    "MinimumProbabilityFlow",
+    "Piecewise",
     "Pseudolikelihood",
+    "RatioMatching",
     "ScoringLoss",
     "SmoothedClique",
     "SmoothedUnivariate",

@@ -16,6 +16,7 @@ import numpy as np
 
 from isinglass.learning.markov.method import Method, MethodFacts, register
 from isinglass.learning.markov.objective import MarkovObjective, Task, total
+from isinglass.learning.markov.pairwise import PairwiseScores, conditional_terms
 from isinglass.learning.markov.samples import Copies, TermCounts
 from isinglass.losses import Evaluation, Loss, Pseudolikelihood
 from isinglass.losses.pseudo import PseudoTerms
@@ -29,19 +30,31 @@ class PseudoObjective(MarkovObjective):
 
     def evaluate(self, potentials: Potentials) -> Evaluation:
         """Return the sum over all terms; nothing is inferred."""
+        if self.pairwise is not None:
+            return self.pairwise.evaluate(potentials, conditional_terms)
         copies = self.copies
         return total(*self.terms.value_and_grad(copies.potentials(potentials), copies.variable_weights))
 
     def term_counts(self) -> TermCounts:
         """Count what the pseudolikelihood uses."""
-        samples, terms = self.samples, self.terms
+        samples = self.samples
         counts = np.ones(len(samples.weights), np.int64) if samples.counts is None else samples.counts
+        if self.pairwise is not None:
+            all_rows = int(counts.sum())
+            values = all_rows * self.model.graph.n_variables
+            return TermCounts(values, values, 0, 0, all_rows, 0)
+        terms = self.terms
         asked, used, plain = (mask.reshape(len(counts), -1) for mask in (terms.asked, terms.used, terms.plain))
         observed, kept, direct = (int(mask.sum(axis=1) @ counts) for mask in (asked, used, plain))
         seen, lost = asked.any(axis=1), asked.any(axis=1) & ~used.any(axis=1)
         return TermCounts(
             observed, direct, kept - direct, observed - kept, int(counts[seen].sum()), int(counts[lost].sum())
         )
+
+    @cached_property
+    def pairwise(self) -> PairwiseScores | None:
+        """Scores by products of matrices, where those are worth it."""
+        return PairwiseScores.of(self.task)
 
     @cached_property
     def copies(self) -> Copies:
