@@ -296,6 +296,9 @@ from .io import (
 from .learning import (
     combinations as combinations,
 )
+from .learning import (
+    learn_structure as learn_structure,
+)
 from .models import (
     canonical_potentials as canonical_potentials,
 )
