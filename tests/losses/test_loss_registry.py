@@ -12,6 +12,7 @@ from isinglass import losses
 
 GUIDE = Path(__file__).parents[2] / "docs" / "guides" / "loss.md"
 NAMES = {"cl", "pseudo", "ucl", "ccl", "uquad", "cquad", "suclass", "scclass"}
+NAMES |= {"margin", "perceptron", "viterbi", "expected"}
 
 
 def test_every_loss_has_its_name_and_its_facts():

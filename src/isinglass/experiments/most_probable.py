@@ -2,8 +2,8 @@
 
 The random grids have standard normal potentials and couplings J ~ N(0, s²) between neighbours (|J| where they attract),
 drawn with fixed seeds: Ising models with spins -1 and 1, and Potts models of five states. `stereo` is the Tsukuba pair
-at half its size with eight disparities. The proteins are side-chain placements of the UAI 2008 competition, the others are
-instances of 2014 with their evidence, read from the data folder.
+at half its size with eight disparities. The proteins are side-chain placements of the UAI 2008 competition, the others
+are instances of 2014 with their evidence, read from the data folder.
 
 Every solver gets the same time limit. A solver that does not take a model says nothing about it. Seconds are those of a
 clock, compilation excluded: each solver first runs on a small model of the same kind.

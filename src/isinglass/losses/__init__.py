@@ -1,6 +1,8 @@
 """What a prediction costs: losses of beliefs, of log Z, and of the log tables alone, by their public names."""
 
 from isinglass.losses.clique import CliqueLikelihood, CliqueLoss, CliqueQuadratic
+from isinglass.losses.costs import cost_matrix
+from isinglass.losses.expected import ExpectedCost
 from isinglass.losses.likelihood import Likelihood
 from isinglass.losses.loss import (
     LOSSES,
@@ -16,6 +18,7 @@ from isinglass.losses.loss import (
     make,
     register,
 )
+from isinglass.losses.margin import HingeLoss, Margin, Perceptron, Viterbi
 from isinglass.losses.pseudo import Pseudolikelihood
 from isinglass.losses.smooth import SmoothedClique, SmoothedUnivariate
 from isinglass.losses.univariate import UnivariateLikelihood, UnivariateLoss, UnivariateQuadratic
@@ -29,11 +32,15 @@ __all__ = [
     "CostTables",
     "Differentiate",
     "Evaluation",
+    "ExpectedCost",
+    "HingeLoss",
     "Likelihood",
     "Loss",
     "LossFacts",
     "LossProblem",
     "LossValue",
+    "Margin",
+    "Perceptron",
     "Pseudolikelihood",
     "ScoringLoss",
     "SmoothedClique",
@@ -41,6 +48,8 @@ __all__ = [
     "UnivariateLikelihood",
     "UnivariateLoss",
     "UnivariateQuadratic",
+    "Viterbi",
+    "cost_matrix",
     "make",
     "register",
 ]
