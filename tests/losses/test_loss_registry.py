@@ -77,7 +77,8 @@ def test_a_loss_of_something_else_is_refused():
 
 
 def test_what_the_thesis_says_of_them():
-    assert {n for n, cls in losses.LOSSES.items() if cls.facts.convex} == {"cl", "pseudo"}
+    hinges = {"margin", "perceptron", "viterbi"}  # not of the thesis
+    assert {n for n, cls in losses.LOSSES.items() if cls.facts.convex} - hinges == {"cl", "pseudo"}
     assert {n for n, cls in losses.LOSSES.items() if cls.facts.consistent} == {"cl", "pseudo", "ccl", "cquad"}
 
 
