@@ -302,7 +302,9 @@ def test_no_coordinates():
 
 
 def test_registry():
-    assert list(OPTIMIZERS) == ["adagrad", "adam", "lbfgs", "owlqn", "sgd", "steepest"]
+    assert sorted(OPTIMIZERS) == [
+        *("adagrad", "adam", "averaged-perceptron", "cutting-plane", "lbfgs", "owlqn", "pegasos", "sgd", "steepest"),
+    ]
     assert make_optimizer("steepest") == SteepestDescent()
     assert make_optimizer(Lbfgs(memory=3), tol=0.1) == Lbfgs(memory=3, tol=0.1)
     assert make_optimizer("owlqn", l1=[1.0, 2.0]) == OwlQn(l1=np.array([1.0, 2.0])) != OwlQn(l1=1.0)

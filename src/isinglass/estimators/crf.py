@@ -38,6 +38,7 @@ from isinglass.inference import Result
 from isinglass.learning.training.checks import (
     class_weights,
     example_weights,
+    refuse_hidden,
     refuse_spins,
     renamed,
     require_room,
@@ -244,6 +245,7 @@ class CRF(Estimator):
         examples = self._examples(X)
         labels = self._flat_labels(examples, Y)
         refuse_spins(labels)
+        refuse_hidden(labels, chosen.optimizer)
         n_states = self._states(labels)
         require_room(n_states, n_states**2, 0, chosen.optimizer)
         sample = None if sample_weight is None else example_weights(sample_weight, len(examples))
