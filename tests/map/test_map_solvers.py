@@ -1,6 +1,7 @@
 """What each MAP solver promises beyond its certificate, and what it refuses."""
 
 import builtins
+import signal
 import time
 
 import numpy as np
@@ -123,6 +124,16 @@ def test_a_time_limit_is_kept():
     found = ig.map_assignment(p, ig.IteratedLocalSearch(max_iter=10**6, patience=10**6, seconds=0.3))
     assert found.info.stopped == "seconds"
     assert time.monotonic() - begin < 5
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timers here")
+def test_toulbar2_leaves_no_timer_and_no_handler():
+    handler = signal.getsignal(signal.SIGINT)
+    assert ig.map_assignment(grid(3, 2, 0), "toulbar2", seconds=50).optimal
+    assert signal.getitimer(signal.ITIMER_VIRTUAL) == (0.0, 0.0)
+    assert signal.getsignal(signal.SIGINT) is handler
+    with pytest.raises(KeyboardInterrupt):
+        signal.raise_signal(signal.SIGINT)
 
 
 def test_search_keeps_the_best():

@@ -39,6 +39,7 @@ from isinglass.inference.algorithm import threaded
 from isinglass.learning.training.checks import (
     class_weights,
     example_weights,
+    refuse_hidden,
     refuse_spins,
     renamed,
     require_room,
@@ -243,6 +244,7 @@ class CRF(Estimator):
         examples = self._examples(X)
         labels = self._flat_labels(examples, Y)
         refuse_spins(labels)
+        refuse_hidden(labels, chosen.optimizer)
         n_states = self._states(labels)
         require_room(n_states, n_states**2, 0, chosen.optimizer)
         sample = None if sample_weight is None else example_weights(sample_weight, len(examples))

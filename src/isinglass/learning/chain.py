@@ -23,8 +23,9 @@ import numpy as np
 
 from isinglass.errors import ImpossibleLabelError, InputError
 from isinglass.inference.chain import Posterior, Room, Transition, derivative, posterior, require_possible
+from isinglass.learning.chain_margin import hinge
 from isinglass.learning.optimizers.vectors import dot, entrywise, moved
-from isinglass.losses import Loss
+from isinglass.losses import HingeLoss, Loss
 from isinglass.losses.loss import Differentiate, Evaluation, LossFacts, LossProblem, ScoringLoss
 from isinglass.models.chain.attributes import aligned, width_of
 from isinglass.models.chain.label_states import LabelStates
@@ -231,9 +232,13 @@ def piece_loss(loss: Loss) -> PieceLoss:
         return likelihood
     if loss.facts.given is not None:
         return partial(conditional, loss.facts.given == "neighbours")
+    if isinstance(loss, HingeLoss):
+        return partial(hinge, loss)
     if isinstance(loss, ScoringLoss):
         return partial(univariate if loss.over == "variables" else clique, loss)
-    raise InputError("loss", "'cl', 'pseudo', or a loss of single labels or of pairs of them", repr(loss.name))
+    raise InputError(
+        "loss", "'cl', 'pseudo', 'margin', or a loss of single labels or of pairs of them", repr(loss.name)
+    )
 
 
 def likelihood(piece: Piece, scores: FloatArray, transition: Transition, slopes: FloatArray, room: Room) -> Sums:

@@ -22,11 +22,12 @@ from isinglass.learning.optimizers.base import OptimResult
 from isinglass.learning.training.checks import (
     class_weights,
     example_weights,
+    refuse_hidden,
     require_room,
     validation_pair,
     variable_weights,
 )
-from isinglass.learning.training.choices import Choices, training_choices
+from isinglass.learning.training.choices import Choices, training_choices, with_penalty
 from isinglass.learning.training.fingerprints import fingerprint
 from isinglass.learning.training.loop import Parts, TrainingMonitor
 from isinglass.learning.training.problem import TrainingProblem
@@ -122,6 +123,7 @@ def chain_choices(crf: Any) -> Choices:
         raise InputError("loss", "one of beliefs, or 'cl', for chains of second order", repr(loss.name), "use order=1")
     l1 = number(crf.l1, "l1", 0, math.inf)
     chosen = training_choices(crf, loss, l1)
+    chosen = replace(chosen, optimizer=with_penalty(chosen.optimizer, chosen.l2))
     return replace(chosen, optimizer=make_optimizer(chosen.optimizer, l1=l1)) if l1 else chosen
 
 
@@ -153,6 +155,7 @@ def problem_of(
     require_labels(names)
     labels = codes_of(flat, names, remedy="name all classes in the first call of partial_fit, or fit anew")
     require_room(len(names), len(names) ** (crf.order + 1), 0, chosen.optimizer)
+    refuse_hidden(labels, chosen.optimizer)
     weights = _weights(crf, sample_weight, labels, names, np.diff(data.offsets))
     if known:
         more = _features(crf, data.X, labels, len(names)) if grow else None

@@ -22,7 +22,7 @@ from isinglass.errors import InputError
 from isinglass.inference.map.icm import climb, climb_trees
 from isinglass.inference.map.local_model import LocalModel
 from isinglass.inference.map.reduction import Reduction
-from isinglass.inference.map.search import Search
+from isinglass.inference.map.search import Search, table_size
 from isinglass.inference.map.solver import Solver, SolverFacts, register
 from isinglass.typing import IntArray
 from isinglass.validation import RandomState, generator, number, whole_number
@@ -38,7 +38,7 @@ class Annealing(Solver):
     sweeps : int
         Sweeps over all variables, in each run.
     hot, cold : float
-        The first and the last temperature; at temperature one, samples follow the model.
+        The first and the last temperature, relative to the mean size of a log table (its largest absolute entry).
     restarts : int
         Further runs, each from a random assignment.
     random_state : int, Generator or None
@@ -77,12 +77,12 @@ class Annealing(Solver):
         if not 0 < cold <= hot:
             raise InputError("cold", f"a temperature above 0, at most hot = {hot:g}", f"{cold:g}")
         model, rng = LocalModel(search.potentials), generator(self.random_state)
-        most = sweeps * (restarts + 1)
+        unit, most = table_size(search.potentials), sweeps * (restarts + 1)
         for run in range(restarts + 1):
             x = rng.integers(0, search.potentials.graph.cards) if run else model.start()
             search.offer(x)
             for k, temperature in enumerate(np.geomspace(hot, cold, sweeps)):
-                model.anneal(x, float(temperature), rng)
+                model.anneal(x, unit * float(temperature), rng)
                 if search.ended("sweeps", run * sweeps + k + 1, most + 1):
                     break
             climb(search, model, x, 1000)
@@ -100,7 +100,7 @@ class IteratedLocalSearch(Solver):
     size : int
         Variables of a ball.
     temperature : float
-        At which the states of a ball are redrawn; higher ones forget more.
+        At which the states of a ball are redrawn, relative to the mean size of a log table; higher ones forget more.
     max_iter, patience : int
         The most rounds of a run, and how many in a row may bring nothing before it ends. A round has two balls for each
         variable, and three forests. With a time limit, `patience` decides when to restart instead.
@@ -155,7 +155,7 @@ class IteratedLocalSearch(Solver):
         """Search from one assignment, in place."""
         size, most = whole_number(self.size, "size", 1), whole_number(self.max_iter, "max_iter", 1)
         patience = whole_number(self.patience, "patience", 1)
-        temperature = number(self.temperature, "temperature", 1e-9, np.inf)
+        temperature = table_size(search.potentials) * number(self.temperature, "temperature", 1e-9, np.inf)
         climb(search, model, x, 1000)
         score, idle = float(search.potentials.log_score(x)), 0
         for k in range(most):

@@ -143,6 +143,11 @@ class Search:
             self.progress(stage, min(1.0, max(shares)))
 
 
+def table_size(potentials: Potentials) -> float:
+    """Return the mean over all factors of the largest absolute entry of the log table; the unit of temperatures."""
+    return max(scale_of(potentials) - 1.0, 1e-300) / max(potentials.graph.n_factors, 1)
+
+
 def scale_of(potentials: Potentials) -> float:
     """Return 1 + sum_a max |phi_a|, over finite entries.
 

@@ -114,14 +114,16 @@ def _fill(network: Any, search: Search, unit: float) -> float:
 
 @contextlib.contextmanager
 def _signals_restored() -> Iterator[None]:
-    """Give Ctrl-C back to Python after toulbar2, which has a handler of its own."""
-    if current_thread() is not main_thread():
-        yield
-        return
-    numbers = [signal.SIGINT, *(s for s in (getattr(signal, "SIGVTALRM", None),) if s is not None)]
+    """Stop toulbar2's timer, whose signal would end the process later, and give Ctrl-C back to Python."""
+    timed = hasattr(signal, "setitimer")
+    timer = signal.getitimer(signal.ITIMER_VIRTUAL) if timed else (0.0, 0.0)
+    numbers = [signal.SIGINT, signal.SIGVTALRM] if timed else [signal.SIGINT]
     before = {number: signal.getsignal(number) for number in numbers}
     try:
         yield
     finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+        if timed:
+            signal.setitimer(signal.ITIMER_VIRTUAL, *timer)
+        if current_thread() is main_thread():
+            for number, handler in before.items():
+                signal.signal(number, handler)

@@ -5,6 +5,8 @@ from isinglass.learning.optimizers.adam import Adam
 from isinglass.learning.optimizers.base import OPTIMIZERS, Optimizer, OptimResult, Progress, make_optimizer
 from isinglass.learning.optimizers.fixed_point import FixedPoint
 from isinglass.learning.optimizers.lbfgs import Lbfgs, LbfgsState
+from isinglass.learning.optimizers.max_margin.cutting_plane import CuttingPlane, CuttingPlaneState
+from isinglass.learning.optimizers.max_margin.pegasos import AveragedPerceptron, Pegasos
 from isinglass.learning.optimizers.minibatch import MiniBatch, MiniBatchState
 from isinglass.learning.optimizers.owlqn import OwlQn
 from isinglass.learning.optimizers.sgd import Sgd
@@ -18,6 +20,9 @@ __all__ = [
     "OPTIMIZERS",
     "AdaGrad",
     "Adam",
+    "AveragedPerceptron",
+    "CuttingPlane",
+    "CuttingPlaneState",
     "FixedPoint",
     "Lbfgs",
     "LbfgsState",
@@ -26,6 +31,7 @@ __all__ = [
     "OptimResult",
     "Optimizer",
     "OwlQn",
+    "Pegasos",
     "Progress",
     "Sgd",
     "State",

@@ -90,6 +90,13 @@ def refuse_spins(labels: IntArray) -> None:
         raise InputError("Y", "labels 0, 1, ...; -1 means not observed", "labels -1 and 1 only", "use (Y + 1) // 2")
 
 
+def refuse_hidden(labels: IntArray, optimizer: Optimizer[Any]) -> None:
+    """Refuse labels that were not observed, for an optimizer of convex functions: a loss is not convex with them."""
+    if optimizer.convex and (labels < 0).any():
+        got = f"{int((labels < 0).sum())} that are not (-1)"
+        raise InputError("Y", f"labels that are all observed, for optimizer {optimizer.name!r}", got, "use 'lbfgs'")
+
+
 @contextmanager
 def validation_pair(given: Any) -> Iterator[tuple[Any, Any]]:
     """Check that validation data are a pair (X, Y); errors in the two name the part of `validation`."""

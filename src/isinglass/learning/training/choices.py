@@ -73,11 +73,15 @@ class GraphChoices(Choices):
         if self.l1 is not None:
             l1 = np.tile(self.l1.of(model), self.per_iteration)
             chosen = replace(self, optimizer=make_optimizer(self.optimizer, l1=l1))
+        chosen = replace(chosen, optimizer=with_penalty(chosen.optimizer, self._penalties(model)))
         if not self.limited:
             return chosen
         if self.algorithm.facts.exact == "forests" and model.graph.is_forest:
             return replace(chosen, limited=False)
         return replace(chosen, algorithm=with_limit(self.algorithm, MOST_ITERATIONS))
+
+    def _penalties(self, model: Model) -> FloatArray:
+        return np.tile(Penalty(self.l2, self.edge_l2).of(model), self.per_iteration)
 
     @property
     def iterations(self) -> int | None:
@@ -113,9 +117,13 @@ def training_choices(estimator: Any, loss: losses.Loss, sparse: object = False) 
     """Check what belongs to training, whatever is trained; `sparse`: whether there is an l1 penalty."""
     check_run(estimator)
     check_class_weight(estimator.class_weight, loss)
+    optimizer = optimizer_of(estimator, bool(sparse))
+    if optimizer.convex and not loss.facts.convex:
+        able = " or ".join(repr(name) for name, cls in losses.LOSSES.items() if cls.facts.convex)
+        raise InputError("loss", f"a convex one ({able}) for optimizer {optimizer.name!r}", repr(loss.name))
     return Choices(
         loss=loss,
-        optimizer=optimizer_of(estimator, bool(sparse)),
+        optimizer=optimizer,
         l2=number(estimator.l2, "l2", 0, math.inf),
         jobs=jobs_of(estimator.n_jobs),
     )
@@ -226,6 +234,12 @@ def optimizer_of(estimator: Any, sparse: bool = False) -> Optimizer[Any]:
         remedy = f"use 'lbfgs' by name, or {' or '.join(map(repr, able))}, or l1=0"
         raise InputError("optimizer", "one for l1 penalties", f"{made.name!r}", remedy)
     return made
+
+
+def with_penalty(optimizer: Optimizer[Any], l2: float | FloatArray) -> Optimizer[Any]:
+    """Return the optimizer with the squared penalties of the problem, where it needs to know them."""
+    known = {field.name for field in fields(optimizer)}  # type: ignore[arg-type]
+    return make_optimizer(optimizer, l2=l2) if "l2" in known else optimizer
 
 
 def _with_parameters(chosen: GraphChoices) -> int:

@@ -20,7 +20,7 @@ import numpy as np
 from isinglass.inference.map.reduction import Reduction
 from isinglass.inference.map.relaxations.reparameterisation import Reparameterisation
 from isinglass.inference.map.relaxations.trws import descend
-from isinglass.inference.map.search import Search, scale_of
+from isinglass.inference.map.search import Search, table_size
 from isinglass.inference.map.solver import Solver, SolverFacts, register
 from isinglass.validation import number, whole_number
 
@@ -71,7 +71,7 @@ class DualDecomposition(Solver):
         most, tol = whole_number(self.max_iter, "max_iter", 1), number(self.tol, "tol", 0.0, np.inf)
         model = Reparameterisation(search.potentials)
         descend(search, model, 200, 10, 1e-6)
-        temperature = WARM * scale_of(search.potentials) / max(search.potentials.graph.n_factors, 1)
+        temperature = WARM * table_size(search.potentials)
         idle = 0
         for k in range(1, most + 1):
             if search.ended("rounds", k, most + 1):
