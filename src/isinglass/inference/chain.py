@@ -93,7 +93,7 @@ class Posterior:
         k = self.transition.card
         sums = np.zeros_like(self.transition.linear)
         last = len(self.offsets) - 1
-        add_pairs(0, last, self.offsets, k, weights, self.alpha, self.v, self.flagged, sums)
+        add_pairs(0, last, self.offsets, weights, self.alpha, self.v, self.flagged, sums)
         total = (sums * self.transition.linear)[:k, :k]
         for s in self.logs:
             total = total + weights[s] * self._log_pairs(s).sum(axis=0)

@@ -196,6 +196,12 @@ class Tokens:
     features: StateFeatures
     sides: tuple[_Side, _Side]
 
+    @cached_property
+    def lists(self) -> NDArray[np.int32]:
+        """Where the weights of each attribute with a list begin, and how many it has, token by token."""
+        first, columns = self.features.parts.first_list, self.sides[1].by_token[1]
+        return np.stack([first[columns], np.diff(first)[columns]], axis=1).astype(np.int32)
+
     def weights(self, theta: FloatArray) -> Weights:
         """Lay out the parameters."""
         from isinglass.kernels.numba.chains.attributes import carry
@@ -212,7 +218,8 @@ class Tokens:
 
         parts = self.features.parts
         sum_rows(first, last, *self.sides[0].by_token, weights.rows, out)
-        add_entries(first, last, *self.sides[1].by_token, parts.first_list, parts.labels, weights.lists, out)
+        starts, _, *values = self.sides[1].by_token
+        add_entries(first, last, starts, self.lists, *values, parts.labels, weights.lists, out)
 
     def transpose(self, slopes: FloatArray, parallel: ParallelMap, out: FloatArray) -> None:
         """Write derivatives by theta from those by the scores of all tokens (tokens, width)."""

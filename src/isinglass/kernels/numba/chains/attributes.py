@@ -65,21 +65,38 @@ def sum_rows(first, last, starts, columns, values, step, rows, out):
     From attributes to the scores of tokens, and from the derivatives of tokens to those of attributes.
     """
     for t in range(first, last):
-        for b in range(0, out.shape[1], 8):
-            sums = ZEROS
+        r, b = ix(t - first), 0
+        while b + 24 <= out.shape[1]:
+            one, two, three = ZEROS, ZEROS, ZEROS
             for p in range(starts[ix(t)], starts[ix(t + 1)]):
-                sums = add_eight(sums, values[ix(p * step)], eight(rows[ix(columns[ix(p)])], b))
-            put_eight(out[ix(t - first)], b, sums)
+                x, row = values[ix(p * step)], rows[ix(columns[ix(p)])]
+                one = add_eight(one, x, eight(row, b))
+                two = add_eight(two, x, eight(row, b + 8))
+                three = add_eight(three, x, eight(row, b + 16))
+            put_eight(out[r], b, one)
+            put_eight(out[r], b + 8, two)
+            put_eight(out[r], b + 16, three)
+            b += 24
+        while b < out.shape[1]:
+            one = ZEROS
+            for p in range(starts[ix(t)], starts[ix(t + 1)]):
+                one = add_eight(one, values[ix(p * step)], eight(rows[ix(columns[ix(p)])], b))
+            put_eight(out[r], b, one)
+            b += 8
 
 
 @compiled
-def add_entries(first, last, starts, columns, values, step, first_entry, labels, weights, scores):
-    """Add, to the scores of tokens, the weights of attributes with lists of labels."""
+def add_entries(first, last, starts, places, values, step, labels, weights, scores):
+    """Add, to the scores of tokens, the weights of attributes with lists of labels.
+
+    `places` (entries, 2): where the list of each attribute of a token begins, and how long it is. The processor then
+    knows the length before it has found the list in memory, and goes on with the next one meanwhile.
+    """
     for t in range(first, last):
         r = ix(t - first)
         for p in range(starts[ix(t)], starts[ix(t + 1)]):
-            a, x = columns[ix(p)], values[ix(p * step)]
-            for e in range(first_entry[ix(a)], first_entry[ix(a + 1)]):
+            x, begin = values[ix(p * step)], places[ix(p), ix(0)]
+            for e in range(begin, begin + places[ix(p), ix(1)]):
                 scores[r, ix(labels[ix(e)])] += x * weights[ix(e)]
 
 

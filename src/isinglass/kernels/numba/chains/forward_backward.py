@@ -30,127 +30,136 @@ from __future__ import annotations
 import numpy as np
 
 from isinglass.kernels.numba.arithmetic.indexing import ix
-from isinglass.kernels.numba.arithmetic.lanes import ZEROS, add_eight, eight, put_eight
+from isinglass.kernels.numba.arithmetic.lanes import (
+    ONES,
+    ZEROS,
+    above,
+    add_eight,
+    eight,
+    larger_eight,
+    largest_of,
+    put_eight,
+    scaled_eight,
+    smaller_eight,
+    smallest_of,
+    times_eight,
+    total_of,
+)
 from isinglass.runtime.jit import compiled, inner, unrolled
 
 SPAN = 230.0
 LOW = 1e-180
+FEW, MANY = 1e-100, 1e100  # the product of scales is kept between these, and its logarithm taken beyond
+NOTHING, EVERYTHING = (-np.inf,) * 8, (np.inf,) * 8
 
 
-@compiled
+@unrolled
 def shift_rows(first, last, offsets, card, span, scores, tops, flagged):
     """Take the maximum out of each row of scores, fill the padding with -inf, flag chains with too wide a span."""
     base = offsets[ix(first)]
     for s in range(first, last):
         wide = False
         for t in range(offsets[ix(s)] - base, offsets[ix(s + 1)] - base):
-            top, least = -np.inf, np.inf
-            for x in range(card):
-                value = scores[ix(t), ix(x)]
-                top = value if value > top else top
-                low = value if value > -np.inf else np.inf
-                least = low if low < least else least
-            top = top if top > -np.inf else 0.0
-            wide |= top - least > span
-            tops[ix(t)] = top
-            for x in range(card):
-                scores[ix(t), ix(x)] -= top
+            r = ix(t)
             for x in range(card, scores.shape[1]):
-                scores[ix(t), ix(x)] = -np.inf
+                scores[r, ix(x)] = -np.inf
+            most, least = NOTHING, EVERYTHING
+            for b in range(0, scores.shape[1], 8):
+                row = eight(scores[r], b)
+                most, least = larger_eight(most, row), smaller_eight(least, above(row, -np.inf, row, np.inf))
+            top = largest_of(most)
+            top = top if top > -np.inf else 0.0
+            wide |= top - smallest_of(least) > span
+            tops[r] = top
+            for b in range(0, scores.shape[1], 8):
+                put_eight(scores[r], b, add_eight(eight(scores[r], b), -top, ONES))
         flagged[ix(s - first)] = wide
 
 
 @inner
 def times_rows(vector, row, count, table, out, at):
-    """Multiply a row vector by a table (count, width), LANES columns at a time."""
-    for b in range(0, table.shape[1], 8):
+    """Multiply a row vector by a table (count, width), three times LANES columns at a time while there are so many."""
+    b = 0
+    while b + 24 <= table.shape[1]:
+        one, two, three = ZEROS, ZEROS, ZEROS
+        for i in range(count):
+            x = vector[ix(row), ix(i)]
+            one = add_eight(one, x, eight(table[ix(i)], b))
+            two = add_eight(two, x, eight(table[ix(i)], b + 8))
+            three = add_eight(three, x, eight(table[ix(i)], b + 16))
+        put_eight(out[ix(at)], b, one)
+        put_eight(out[ix(at)], b + 8, two)
+        put_eight(out[ix(at)], b + 16, three)
+        b += 24
+    while b < table.shape[1]:
         sums = ZEROS
         for i in range(count):
             sums = add_eight(sums, vector[ix(row), ix(i)], eight(table[ix(i)], b))
         put_eight(out[ix(at)], b, sums)
+        b += 8
 
 
 @inner
-def least_of(value, least):
-    """Return the smaller of two numbers, or `least` where the first is not positive."""
-    positive = value if value > 0 else 1.0
-    return positive if positive < least else least
+def weighted(t, before, nodes, alpha):
+    """Multiply row t of alpha by nodes and by `before`; return its sum and its smallest positive entry."""
+    r, sums, least = ix(t), ZEROS, EVERYTHING
+    for b in range(0, alpha.shape[1], 8):
+        row = times_eight(eight(alpha[r], b), scaled_eight(before, eight(nodes[r], b)))
+        put_eight(alpha[r], b, row)
+        sums, least = add_eight(sums, 1.0, row), smaller_eight(least, above(row, 0.0, row, 1.0))
+    return total_of(sums), smallest_of(least)
 
 
 @inner
-def normalised(row, alpha):
-    """Divide a row by its sum; return the sum, and the smallest positive entry."""
-    c0 = c1 = c2 = c3 = 0.0
-    for b in range(0, alpha.shape[1], 4):
-        c0 += alpha[ix(row), ix(b)]
-        c1 += alpha[ix(row), ix(b + 1)]
-        c2 += alpha[ix(row), ix(b + 2)]
-        c3 += alpha[ix(row), ix(b + 3)]
-    total = (c0 + c1) + (c2 + c3)
-    scale = 1 / total if total > 0 else 0.0
-    m0 = m1 = m2 = m3 = 1.0
-    for b in range(0, alpha.shape[1], 4):
-        c0 = alpha[ix(row), ix(b)] * scale
-        c1 = alpha[ix(row), ix(b + 1)] * scale
-        c2 = alpha[ix(row), ix(b + 2)] * scale
-        c3 = alpha[ix(row), ix(b + 3)] * scale
-        alpha[ix(row), ix(b)] = c0
-        alpha[ix(row), ix(b + 1)] = c1
-        alpha[ix(row), ix(b + 2)] = c2
-        alpha[ix(row), ix(b + 3)] = c3
-        m0, m1, m2, m3 = least_of(c0, m0), least_of(c1, m1), least_of(c2, m2), least_of(c3, m3)
-    return total, min(min(m0, m1), min(m2, m3))
+def rescale(t, factor, alpha):
+    """Multiply a row by a factor."""
+    for b in range(0, alpha.shape[1], 8):
+        put_eight(alpha[ix(t)], b, scaled_eight(factor, eight(alpha[ix(t)], b)))
+
+
+@unrolled
+def forward(first, last, offsets, card, nodes, table, tops, log_table, log_z, alpha, scales, flagged):
+    """Run alpha over chains `first` to `last`, whose tokens are the rows; log Z is -inf where nothing is possible.
+
+    A row is divided by its sum only after the next one was made from it: so no token waits for a division.
+    """
+    base = offsets[ix(first)]
+    for s in range(first, last):
+        start, end = offsets[ix(s)] - base, offsets[ix(s + 1)] - base
+        total, product, inverse, lost = 0.0, 1.0, 1.0, False
+        for t in range(start, end):
+            if t > start:
+                times_rows(alpha, t - 1, card, table, alpha, t)
+                rescale(t - 1, inverse, alpha)
+            else:
+                for x in range(alpha.shape[1]):
+                    alpha[ix(t), ix(x)] = 1.0
+            scale, least = weighted(t, inverse, nodes, alpha)
+            inverse = 1 / scale if scale > 0 else 0.0
+            lost |= least < LOW
+            scales[ix(t)] = scale
+            total += tops[ix(t)]
+            product *= scale
+            if product < FEW or product > MANY:
+                total, product = total + np.log(product), 1.0
+        if end > start:
+            rescale(end - 1, inverse, alpha)
+        log_z[ix(s - first)] = total + np.log(product) + (end - start - 1) * log_table if end > start else 0.0
+        flagged[ix(s - first)] |= lost
 
 
 @inner
 def turn(t, scale, nodes, alpha, beliefs):
     """Write v over a row of nodes, p over beta; return the smallest positive v. Lanes with alpha = 0 have beta = 0."""
-    m0 = m1 = m2 = m3 = 1.0
-    r = ix(t)
-    for b in range(0, nodes.shape[1], 4):
-        a0, a1, a2, a3 = alpha[r, ix(b)], alpha[r, ix(b + 1)], alpha[r, ix(b + 2)], alpha[r, ix(b + 3)]
-        e0, e1, e2, e3 = beliefs[r, ix(b)], beliefs[r, ix(b + 1)], beliefs[r, ix(b + 2)], beliefs[r, ix(b + 3)]
-        e0 = e0 if a0 > 0 else 0.0
-        e1 = e1 if a1 > 0 else 0.0
-        e2 = e2 if a2 > 0 else 0.0
-        e3 = e3 if a3 > 0 else 0.0
-        beliefs[r, ix(b)] = a0 * e0
-        beliefs[r, ix(b + 1)] = a1 * e1
-        beliefs[r, ix(b + 2)] = a2 * e2
-        beliefs[r, ix(b + 3)] = a3 * e3
-        v0 = nodes[r, ix(b)] * e0 * scale
-        v1 = nodes[r, ix(b + 1)] * e1 * scale
-        v2 = nodes[r, ix(b + 2)] * e2 * scale
-        v3 = nodes[r, ix(b + 3)] * e3 * scale
-        nodes[r, ix(b)] = v0
-        nodes[r, ix(b + 1)] = v1
-        nodes[r, ix(b + 2)] = v2
-        nodes[r, ix(b + 3)] = v3
-        m0, m1, m2, m3 = least_of(v0, m0), least_of(v1, m1), least_of(v2, m2), least_of(v3, m3)
-    return min(min(m0, m1), min(m2, m3))
-
-
-@unrolled
-def forward(first, last, offsets, card, nodes, table, tops, log_table, log_z, alpha, scales, flagged):
-    """Run alpha over chains `first` to `last`, whose tokens are the rows; log Z is -inf where nothing is possible."""
-    base = offsets[ix(first)]
-    for s in range(first, last):
-        start, end = offsets[ix(s)] - base, offsets[ix(s + 1)] - base
-        total, lost = 0.0, False
-        for t in range(start, end):
-            if t > start:
-                times_rows(alpha, t - 1, card, table, alpha, t)
-                for x in range(alpha.shape[1]):
-                    alpha[ix(t), ix(x)] *= nodes[ix(t), ix(x)]
-            else:
-                for x in range(alpha.shape[1]):
-                    alpha[ix(t), ix(x)] = nodes[ix(t), ix(x)]
-            scale, least = normalised(t, alpha)
-            lost |= least < LOW
-            scales[ix(t)] = scale
-            total += np.log(scale) + tops[ix(t)]
-        log_z[ix(s - first)] = total + (end - start - 1) * log_table if end > start else 0.0
-        flagged[ix(s - first)] |= lost
+    r, least = ix(t), EVERYTHING
+    for b in range(0, nodes.shape[1], 8):
+        own = eight(alpha[r], b)
+        beta = above(own, 0.0, eight(beliefs[r], b), 0.0)
+        put_eight(beliefs[r], b, times_eight(own, beta))
+        v = times_eight(beta, scaled_eight(scale, eight(nodes[r], b)))
+        put_eight(nodes[r], b, v)
+        least = smaller_eight(least, above(v, 0.0, v, 1.0))
+    return smallest_of(least)
 
 
 @unrolled
@@ -174,20 +183,29 @@ def backward(first, last, offsets, card, turned, nodes, scales, alpha, beliefs, 
         flagged[ix(s - first)] |= lost
 
 
+@inner
+def add_block(start, end, i, b, weight, alpha, v, pairs):
+    """Add weight times the sum of alpha_{t-1}(x) v_t(y) over the tokens of a chain, for eight x and eight y."""
+    s0 = s1 = s2 = s3 = s4 = s5 = s6 = s7 = ZEROS
+    for t in range(start + 1, end):
+        x, y = eight(alpha[ix(t - 1)], i), eight(v[ix(t)], b)
+        s0, s1, s2, s3 = add_eight(s0, x[0], y), add_eight(s1, x[1], y), add_eight(s2, x[2], y), add_eight(s3, x[3], y)
+        s4, s5, s6, s7 = add_eight(s4, x[4], y), add_eight(s5, x[5], y), add_eight(s6, x[6], y), add_eight(s7, x[7], y)
+    for j, sums in enumerate((s0, s1, s2, s3, s4, s5, s6, s7)):
+        put_eight(pairs[ix(i + j)], b, add_eight(eight(pairs[ix(i + j)], b), weight, sums))
+
+
 @unrolled
-def add_pairs(first, last, offsets, card, weights, alpha, v, flagged, pairs):
+def add_pairs(first, last, offsets, weights, alpha, v, flagged, pairs):
     """Add weight times the sum of alpha_{t-1}(x) v_t(y) over the tokens of chains that are not flagged."""
     base = offsets[ix(first)]
     for s in range(first, last):
         start, end, weight = offsets[ix(s)] - base, offsets[ix(s + 1)] - base, weights[ix(s)]
         if flagged[ix(s - first)] or weight == 0 or end < start + 2:
             continue
-        for i in range(card):
+        for i in range(0, pairs.shape[0], 8):
             for b in range(0, pairs.shape[1], 8):
-                sums = ZEROS
-                for t in range(start + 1, end):
-                    sums = add_eight(sums, alpha[ix(t - 1), ix(i)], eight(v[ix(t)], b))
-                put_eight(pairs[ix(i)], b, add_eight(eight(pairs[ix(i)], b), weight, sums))
+                add_block(start, end, i, b, weight, alpha, v, pairs)
 
 
 @compiled
