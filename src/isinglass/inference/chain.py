@@ -41,6 +41,13 @@ class Transition:
         finite = self.log[self.log > -np.inf]
         return float(np.ptp(finite)) if finite.size else 0.0
 
+    @property
+    def widest(self) -> float:
+        """The range that scores of a token may have before a chain is computed with logarithms."""
+        from isinglass.kernels.numba.chains.recursions import SPAN
+
+        return SPAN - self.span
+
     @cached_property
     def linear(self) -> FloatArray:
         """exp(log - top), padded with zeros."""
@@ -178,13 +185,10 @@ def posterior(
 
     card, last, n = transition.card, len(offsets) - 1, len(scores)
     tops, scales, flagged, log_z = np.empty(n), np.empty(n), np.empty(last, np.bool_), np.empty(last)
-    chains.shift_rows(0, last, offsets, card, chains.SPAN - transition.span, scores, tops, flagged)
     room = Room() if room is None else room
     nodes, alpha = room.take("nodes", *scores.shape), room.take("alpha", *scores.shape)
-    np.exp(scores, out=nodes)
-    chains.forward(
-        0, last, offsets, card, nodes, transition.linear, tops, transition.top, log_z, alpha, scales, flagged
-    )
+    tables = card, transition.widest, transition.linear, transition.top
+    chains.forward(0, last, offsets, *tables, scores, nodes, tops, log_z, alpha, scales, flagged)
     beliefs = np.empty_like(scores) if out is None else out
     if back:
         chains.backward(0, last, offsets, card, transition.transposed, nodes, scales, alpha, beliefs, flagged)

@@ -138,6 +138,7 @@ class SequenceObjective:
         self.spread = ThreadMap(self.threads)
         self.penalty = np.broadcast_to(np.asarray(self.l2, np.float64), self.model.size)
         self.rooms, self.slopes = local(), np.empty((0, 0))
+        self.longest = int(np.diff(self.data.offsets).max(initial=0))
         paired = self.loss.facts.uses == "beliefs"  # their derivatives need the beliefs of all pairs
         most = min(PIECE, max(_FEWEST, _MOST_PAIRS // self.model.states.count**2)) if paired else PIECE
         self.pieces = [(first, last, self._piece(first, last)) for first, last in self.data.pieces(most)]
@@ -188,10 +189,26 @@ class SequenceObjective:
     def _sums(
         self, tables: Tables, transition: Transition, slopes: FloatArray, first: int, last: int, piece: Piece
     ) -> Sums:
-        start, end = int(self.data.offsets[first]), int(self.data.offsets[last])
         if not hasattr(self.rooms, "own"):
             self.rooms.own = Room()
         room: Room = self.rooms.own
+        if self.model.order == 1 and self.loss.facts.uses == "log_z" and piece.every.all():
+            found = self._known(tables, transition, slopes, first, last, piece, room)
+            if found is not None:
+                return found
+        return self._scored(tables, transition, slopes, first, last, piece, room)
+
+    def _scored(
+        self,
+        tables: Tables,
+        transition: Transition,
+        slopes: FloatArray,
+        first: int,
+        last: int,
+        piece: Piece,
+        room: Room,
+    ) -> Sums:
+        start, end = int(self.data.offsets[first]), int(self.data.offsets[last])
         scores = room.take("scores", end - start, width_of(transition.card))
         self.data.scores(tables, first, last, scores)
         if self.model.order == 1:
@@ -200,6 +217,38 @@ class SequenceObjective:
         sums = self.of_piece(piece, scores, transition, wide, room)
         slopes[start:end, : piece.states.card] = piece.states.collect(wide[:, : transition.card])
         return sums
+
+
+    def _known(
+        self,
+        tables: Tables,
+        transition: Transition,
+        slopes: FloatArray,
+        first: int,
+        last: int,
+        piece: Piece,
+        room: Room,
+    ) -> Sums | None:
+        """Return the likelihood of sequences whose labels are all known, in one pass; None if one is ruled out."""
+        from isinglass.kernels.numba.chains.likelihood import known_likelihood
+
+        offsets, t, width = self.data.offsets, transition, slopes.shape[1]
+        flagged, pairs, counts = np.empty(last - first, np.bool_), np.zeros_like(t.linear), np.zeros_like(t.log)
+        wide = [room.take(name, self.longest, width) for name in ("scores", "nodes", "alpha")]
+        long = [room.take(name, self.longest, 1)[:, 0] for name in ("tops", "scales")]
+        logs = t.card, t.widest, t.linear, t.transposed, t.log, t.top
+        attributes = self.data.tokens.attributes(tables.weights)
+        value = known_likelihood(
+            first, last, offsets, self.labels, piece.sequence_weights, *attributes, tables.ends, logs,
+            (*wide, *long), slopes, (pairs, counts), flagged,
+        )  # fmt: skip
+        if value == -np.inf:
+            return None
+        total = (pairs * t.linear)[: t.card, : t.card] - counts
+        for s in np.flatnonzero(flagged).tolist():
+            more = self._scored(tables, t, slopes, first + s, first + s + 1, self._piece(first + s, first + s + 1), room)
+            value, total = value + more[0], total + more[1]
+        return value, total
 
 
 @dataclass(frozen=True)

@@ -212,14 +212,17 @@ class Tokens:
         carry(0, len(parts.places), parts.row_weights, given, parts.places, rows.reshape(-1))
         return Weights(rows, theta[parts.list_weights])
 
+    def attributes(self, weights: Weights) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+        """Return the attributes with rows and those with lists, and their weights, as the loops take them."""
+        starts, _, *values = self.sides[1].by_token
+        lists = starts, self.lists, *values, self.features.parts.labels, weights.lists
+        return (*self.sides[0].by_token, weights.rows), lists
+
     def scores(self, weights: Weights, first: int, last: int, out: FloatArray) -> None:
         """Write f_t of tokens `first` to `last` into rows of `out`."""
-        from isinglass.kernels.numba.chains.attributes import add_entries, sum_rows
+        from isinglass.kernels.numba.chains.attributes import sum_scores
 
-        parts = self.features.parts
-        sum_rows(first, last, *self.sides[0].by_token, weights.rows, out)
-        starts, _, *values = self.sides[1].by_token
-        add_entries(first, last, starts, self.lists, *values, parts.labels, weights.lists, out)
+        sum_scores(first, last, *self.attributes(weights), out)
 
     def transpose(self, slopes: FloatArray, parallel: ParallelMap, out: FloatArray) -> None:
         """Write derivatives by theta from those by the scores of all tokens (tokens, width)."""

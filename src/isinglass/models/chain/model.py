@@ -35,6 +35,11 @@ class Tables:
     start: FloatArray
     end: FloatArray
 
+    @cached_property
+    def ends(self) -> FloatArray:
+        """The scores of the first and of the last state (2, states)."""
+        return np.stack([self.start, self.end])
+
 
 @dataclass(frozen=True, eq=False)
 class SequenceModel:

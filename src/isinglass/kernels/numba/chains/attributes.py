@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from isinglass.kernels.numba.arithmetic.indexing import ix
 from isinglass.kernels.numba.arithmetic.lanes import ZEROS, add_eight, eight, put_eight
-from isinglass.runtime.jit import compiled, unrolled
+from isinglass.runtime.jit import compiled, inner, unrolled
 
 LANES = 8
 """Numbers that a row of labels is padded to a multiple of: those of `arithmetic.lanes`."""
@@ -58,46 +58,65 @@ def carry(first, last, sources, values, targets, out):
         out[ix(targets[ix(i)])] = values[ix(sources[ix(i)])]
 
 
-@unrolled
-def sum_rows(first, last, starts, columns, values, step, rows, out):
-    """Write, for places `first` to `last`, the sums over their columns of value times row, rows (columns, width).
-
-    From attributes to the scores of tokens, and from the derivatives of tokens to those of attributes.
-    """
-    for t in range(first, last):
-        r, b = ix(t - first), 0
-        while b + 24 <= out.shape[1]:
-            one, two, three = ZEROS, ZEROS, ZEROS
-            for p in range(starts[ix(t)], starts[ix(t + 1)]):
-                x, row = values[ix(p * step)], rows[ix(columns[ix(p)])]
-                one = add_eight(one, x, eight(row, b))
-                two = add_eight(two, x, eight(row, b + 8))
-                three = add_eight(three, x, eight(row, b + 16))
-            put_eight(out[r], b, one)
-            put_eight(out[r], b + 8, two)
-            put_eight(out[r], b + 16, three)
-            b += 24
-        while b < out.shape[1]:
-            one = ZEROS
-            for p in range(starts[ix(t)], starts[ix(t + 1)]):
-                one = add_eight(one, values[ix(p * step)], eight(rows[ix(columns[ix(p)])], b))
-            put_eight(out[r], b, one)
-            b += 8
+@inner
+def sum_row(t, starts, columns, values, step, rows, r, out):
+    """Write, to row r, the sum over the columns of place t of value times row, rows (columns, width)."""
+    r, b = ix(r), 0
+    while b + 24 <= out.shape[1]:
+        one, two, three = ZEROS, ZEROS, ZEROS
+        for p in range(starts[ix(t)], starts[ix(t + 1)]):
+            x, row = values[ix(p * step)], rows[ix(columns[ix(p)])]
+            one = add_eight(one, x, eight(row, b))
+            two = add_eight(two, x, eight(row, b + 8))
+            three = add_eight(three, x, eight(row, b + 16))
+        put_eight(out[r], b, one)
+        put_eight(out[r], b + 8, two)
+        put_eight(out[r], b + 16, three)
+        b += 24
+    while b < out.shape[1]:
+        one = ZEROS
+        for p in range(starts[ix(t)], starts[ix(t + 1)]):
+            one = add_eight(one, values[ix(p * step)], eight(rows[ix(columns[ix(p)])], b))
+        put_eight(out[r], b, one)
+        b += 8
 
 
-@compiled
-def add_entries(first, last, starts, places, values, step, labels, weights, scores):
-    """Add, to the scores of tokens, the weights of attributes with lists of labels.
+@inner
+def add_lists(t, starts, places, values, step, labels, weights, r, scores):
+    """Add, to row r of scores, the weights of the attributes of token t that have lists of labels.
 
     `places` (entries, 2): where the list of each attribute of a token begins, and how long it is. The processor then
     knows the length before it has found the list in memory, and goes on with the next one meanwhile.
     """
+    for p in range(starts[ix(t)], starts[ix(t + 1)]):
+        x, begin = values[ix(p * step)], places[ix(p), ix(0)]
+        for e in range(begin, begin + places[ix(p), ix(1)]):
+            scores[ix(r), ix(labels[ix(e)])] += x * weights[ix(e)]
+
+
+@unrolled
+def sum_rows(first, last, starts, columns, values, step, rows, out):
+    """Write the sums of rows of the places `first` to `last`: from slopes of tokens to those of attributes."""
     for t in range(first, last):
-        r = ix(t - first)
-        for p in range(starts[ix(t)], starts[ix(t + 1)]):
-            x, begin = values[ix(p * step)], places[ix(p), ix(0)]
-            for e in range(begin, begin + places[ix(p), ix(1)]):
-                scores[r, ix(labels[ix(e)])] += x * weights[ix(e)]
+        sum_row(t, starts, columns, values, step, rows, t - first, out)
+
+
+@inner
+def sum_attributes(t, rich, poor, r, scores):
+    """Write the scores of token t to row r.
+
+    `rich`: starts, columns, values, step and rows of attributes with rows; `poor`: starts, places, values, step, labels
+    and weights of those with lists.
+    """
+    sum_row(t, rich[0], rich[1], rich[2], rich[3], rich[4], r, scores)
+    add_lists(t, poor[0], poor[1], poor[2], poor[3], poor[4], poor[5], r, scores)
+
+
+@unrolled
+def sum_scores(first, last, rich, poor, scores):
+    """Write the scores of tokens `first` to `last`."""
+    for t in range(first, last):
+        sum_attributes(t, rich, poor, t - first, scores)
 
 
 @compiled
