@@ -218,7 +218,6 @@ class SequenceObjective:
         slopes[start:end, : piece.states.card] = piece.states.collect(wide[:, : transition.card])
         return sums
 
-
     def _known(
         self,
         tables: Tables,
@@ -246,7 +245,9 @@ class SequenceObjective:
             return None
         total = (pairs * t.linear)[: t.card, : t.card] - counts
         for s in np.flatnonzero(flagged).tolist():
-            more = self._scored(tables, t, slopes, first + s, first + s + 1, self._piece(first + s, first + s + 1), room)
+            more = self._scored(
+                tables, t, slopes, first + s, first + s + 1, self._piece(first + s, first + s + 1), room
+            )
             value, total = value + more[0], total + more[1]
         return value, total
 

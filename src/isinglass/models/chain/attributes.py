@@ -11,24 +11,21 @@ the others lists (`isinglass.kernels.numba.chains.attributes`). So memory is at 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csc_array, csr_array
 
-from isinglass.segments import starts
+from isinglass.runtime.threads import ThreadMap
+from isinglass.segments import starts as segment_starts
 from isinglass.typing import FloatArray, IntArray, Mask
 
-ParallelMap = Callable[[Callable[..., object], Sequence[tuple[object, ...]]], object]
-"""Calls a function with each of several tuples of arguments, possibly in parallel."""
-
 LANES = 8
-_ENTRIES = 2**15  # of X in a piece of the work on gradients
+_BLOCK = 2**17  # numbers of a block of slopes: those of its tokens fill the second cache
 
 
 def width_of(card: int) -> int:
@@ -65,7 +62,7 @@ class StateFeatures:
     def all_pairs(cls, n_attributes: int, card: int, kept: Mask | None = None) -> StateFeatures:
         """Give every attribute, or those that are `kept`, a weight for every label."""
         counts = np.full(n_attributes, card) if kept is None else np.where(kept, card, 0)
-        first = starts(counts)
+        first = segment_starts(counts)
         return cls(card, first, np.tile(np.arange(card, dtype=np.int32), int(first[-1]) // card))
 
     @classmethod
@@ -111,14 +108,14 @@ class StateFeatures:
         number = np.where(rich, np.cumsum(rich) - 1, np.cumsum(~rich) - 1)
         which = np.repeat(rich, counts)
         rows = np.repeat(number, counts)[which]
-        first, first_list = (starts(counts[chosen]) for chosen in (rich, ~rich))
+        first, first_list = (segment_starts(counts[chosen]) for chosen in (rich, ~rich))
         places = (rows * width_of(self.card) + self.labels[which]).astype(np.int64)
         in_rows, in_lists = np.flatnonzero(which), np.flatnonzero(~which)
         return _Parts(rich, number, in_rows, first, places, in_lists, first_list, self.labels[~which])
 
     def compiled(self, X: csr_array) -> Tokens:
         """Lay out the attributes of tokens."""
-        return Tokens(self, _sides(self.parts, X))
+        return Tokens(self, _sides(self.parts, X, max(_BLOCK // width_of(self.card), 1)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,25 +141,86 @@ class _Side:
 
     by_token: tuple[IntArray, NDArray[np.int32], FloatArray, int]
     n_attributes: int
+    block: int
 
     @cached_property
-    def by_attribute(self) -> tuple[Any, ...]:
-        """Return the same by attributes, tokens in their order."""
+    def runs(self) -> Runs:
+        """The same by blocks of tokens, in these by attributes, tokens in their order."""
         starts, columns, values, step = self.by_token
         data = values if step else np.ones(len(columns), np.bool_)
-        turned = csc_array(csr_array((data, columns, starts), shape=(len(starts) - 1, self.n_attributes)))
-        return turned.indptr.astype(np.int64), turned.indices.astype(np.int32), turned.data if step else values, step
+        X = csr_array((data, columns, starts), shape=(len(starts) - 1, self.n_attributes))
+        parts = [csc_array(X[a : a + self.block]) for a in range(0, max(X.shape[0], 1), self.block)]
+        counts = [np.diff(part.indptr) for part in parts]
+        some = [np.flatnonzero(count) for count in counts]
+        lengths = np.concatenate([count[used] for count, used in zip(counts, some, strict=True)])
+        tokens = np.concatenate([part.indices + i * self.block for i, part in enumerate(parts)])
+        return Runs(
+            self.n_attributes,
+            segment_starts([len(used) for used in some]),
+            np.concatenate(some).astype(np.int32),
+            segment_starts(lengths),
+            tokens.astype(np.int32),
+            np.concatenate([part.data for part in parts]) if step else values,
+            step,
+        )
 
-    @cached_property
-    def pieces(self) -> list[tuple[int, int]]:
-        """Cut the attributes into pieces of about equal work."""
-        starts = self.by_attribute[0]
-        cuts = np.searchsorted(starts, np.arange(_ENTRIES, starts[-1], _ENTRIES))
-        ends = np.unique(np.concatenate([[0], cuts, [len(starts) - 1]]))
-        return list(pairwise(ends.tolist()))
+
+@dataclass(frozen=True, eq=False)
+class Runs:
+    """A sparse matrix by blocks of tokens: a run is the tokens that an attribute has in a block.
+
+    Attributes
+    ----------
+    blocks : int array (blocks + 1,)
+        The first run of each block.
+    attributes : int32 array (runs,)
+        In order within a block.
+    starts : int array (runs + 1,)
+        The first entry of each run.
+    tokens : int32 array (entries,)
+    values : array (entries,) or (1,)
+    """
+
+    n_attributes: int
+    blocks: IntArray
+    attributes: NDArray[np.int32]
+    starts: IntArray
+    tokens: NDArray[np.int32]
+    values: FloatArray
+    step: int
+    known: dict[int, list[Part]] = field(default_factory=dict, repr=False)
+
+    @property
+    def arrays(self) -> tuple[Any, ...]:
+        """What the loops take."""
+        return self.attributes, self.starts, self.tokens, self.values, self.step
+
+    def parts(self, threads: int) -> list[Part]:
+        """Cut the attributes into parts of about equal work: no attribute is in two of them, so sums do not change."""
+        if threads not in self.known:
+            self.known[threads] = self._cut(threads)
+        return self.known[threads]
+
+    def _cut(self, threads: int) -> list[Part]:
+        entries = np.bincount(self.attributes, np.diff(self.starts), self.n_attributes).cumsum()
+        shares = np.searchsorted(entries, entries[-1:] * np.arange(1, threads) / threads) + 1
+        ends = np.unique(np.concatenate([[0], shares.astype(np.int64), [self.n_attributes]])).tolist()
+        blocks = np.arange(len(self.blocks) - 1)
+        keys = np.repeat(blocks, np.diff(self.blocks)) * self.n_attributes + self.attributes
+        bounds = [np.searchsorted(keys, blocks * self.n_attributes + end) for end in ends]
+        return [Part(a, b, *cut) for (a, b), cut in zip(pairwise(ends), pairwise(bounds), strict=True)]
 
 
-def _sides(parts: _Parts, X: csr_array) -> tuple[_Side, _Side]:
+class Part(NamedTuple):
+    """The attributes from `first` to `last`, and their runs in each block."""
+
+    first: int
+    last: int
+    begins: IntArray
+    ends: IntArray
+
+
+def _sides(parts: _Parts, X: csr_array, block: int) -> tuple[_Side, _Side]:
     """Cut the columns of X into the two kinds; values that are all 1 are stored once."""
     from isinglass.kernels.numba.chains.attributes import split_kinds
 
@@ -175,8 +233,10 @@ def _sides(parts: _Parts, X: csr_array) -> tuple[_Side, _Side]:
     split_kinds(X.indptr.astype(np.int64), X.indices.astype(np.int32), values, step, parts.rich, parts.number, *room)
     rich = int(parts.rich.sum())
     one, two = (
-        _Side((starts, columns[: starts[-1]], kept[: starts[-1]] if step else kept, step), n)
-        for (starts, columns, kept), n in zip(room, (rich, len(parts.rich) - rich), strict=True)
+        _Side((starts, columns[: starts[-1]], kept[: starts[-1]] if step else kept, step), n, size)
+        for (starts, columns, kept), n, size in zip(
+            room, (rich, len(parts.rich) - rich), (block, max(tokens, 1)), strict=True
+        )
     )
     return one, two
 
@@ -224,20 +284,22 @@ class Tokens:
 
         sum_scores(first, last, *self.attributes(weights), out)
 
-    def transpose(self, slopes: FloatArray, parallel: ParallelMap, out: FloatArray) -> None:
+    def transpose(self, slopes: FloatArray, spread: ThreadMap, out: FloatArray) -> None:
         """Write derivatives by theta from those by the scores of all tokens (tokens, width)."""
-        from isinglass.kernels.numba.chains.attributes import carry, collect_entries, sum_rows
+        from isinglass.kernels.numba.chains.attributes import add_entries, add_rows, carry
 
-        (rich, poor), parts = self.sides, self.features.parts
-        table = np.empty((rich.n_attributes, slopes.shape[1]))
+        (rich, poor), parts = (side.runs for side in self.sides), self.features.parts
+        table, lists = aligned(rich.n_attributes, slopes.shape[1]), np.zeros(len(parts.labels))
 
-        def rows(a: int, b: int) -> None:
-            sum_rows(a, b, *rich.by_attribute, slopes, table[a:b])
-            first, last = parts.first_row[a], parts.first_row[b]
-            carry(first, last, parts.places, table.reshape(-1), parts.row_weights, out)
+        def rows(a: int, b: int, begins: IntArray, ends: IntArray) -> None:
+            add_rows(begins, ends, *rich.arrays, slopes, table)
+            carry(parts.first_row[a], parts.first_row[b], parts.places, table.reshape(-1), parts.row_weights, out)
 
-        def entries(a: int, b: int) -> None:
-            collect_entries(a, b, *poor.by_attribute, parts.first_list, parts.labels, slopes, parts.list_weights, out)
+        def entries(a: int, b: int, begins: IntArray, ends: IntArray) -> None:
+            add_entries(begins, ends, *poor.arrays, parts.first_list, parts.labels, slopes, lists)
+            first, last = parts.first_list[a], parts.first_list[b]
+            out[parts.list_weights[first:last]] = lists[first:last]
 
-        work = [*((rows, *ends) for ends in rich.pieces), *((entries, *ends) for ends in poor.pieces)]
-        parallel(lambda do, a, b: do(a, b), work)
+        work = [(rows, *part) for part in rich.parts(spread.threads)]
+        work += [(entries, *part) for part in poor.parts(spread.threads)]
+        spread(lambda do, *part: do(*part), work)
