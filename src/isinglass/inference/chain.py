@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 
 from isinglass.errors import ImpossibleEvidenceError
-from isinglass.models.chain.attributes import aligned, width_of
+from isinglass.models.chain.layout import aligned, width_of
 from isinglass.models.chain.model import ends_of
 from isinglass.typing import Array, FloatArray, IntArray, Mask
 

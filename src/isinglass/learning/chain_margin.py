@@ -17,7 +17,7 @@ from isinglass.segments import starts
 from isinglass.typing import FloatArray, IntArray
 
 if TYPE_CHECKING:
-    from isinglass.learning.chain import Piece
+    from isinglass.learning.chain_losses import Piece
 
 
 def hinge(

@@ -30,7 +30,7 @@ from isinglass.estimators.sequence.files import chain_contents, restore_chain
 from isinglass.estimators.sequence.labels import NOT_OBSERVED, codes_of, observed_labels
 from isinglass.inference.chain import Transition, best_labels, draw_labels, n_best_labels, posterior, require_possible
 from isinglass.learning.training.checks import renamed, share_right
-from isinglass.models.chain.attributes import width_of
+from isinglass.models.chain.layout import width_of
 from isinglass.models.chain.model import SequenceModel, Sequences
 from isinglass.runtime.threads import ThreadMap
 from isinglass.typing import FloatArray, IntArray

@@ -16,7 +16,8 @@ from isinglass.estimators.sequence.constraints import forbidden_table
 from isinglass.estimators.sequence.features import Encoded, FeatureIndex
 from isinglass.estimators.sequence.growth import Growth, grown
 from isinglass.estimators.sequence.labels import classes_of, codes_of, observed, observed_labels, require_labels
-from isinglass.learning.chain import SequenceObjective, piece_loss
+from isinglass.learning.chain import SequenceObjective
+from isinglass.learning.chain_losses import piece_loss
 from isinglass.learning.optimizers import make_optimizer
 from isinglass.learning.optimizers.base import OptimResult
 from isinglass.learning.training.checks import (

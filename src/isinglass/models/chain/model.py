@@ -18,8 +18,9 @@ from math import prod
 
 import numpy as np
 
-from isinglass.models.chain.attributes import StateFeatures, Tokens, Weights, width_of
+from isinglass.models.chain.attributes import StateFeatures, Tokens, Weights
 from isinglass.models.chain.label_states import LabelStates
+from isinglass.models.chain.layout import width_of
 from isinglass.typing import FloatArray, IntArray, Mask
 
 PIECE = 4096  # tokens whose scores stay in the second cache

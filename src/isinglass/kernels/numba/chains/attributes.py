@@ -1,7 +1,7 @@
 """Sparse features times weights, and back: the two long loops of a chain model with binary attributes.
 
     scores_t(x)  =  sum_a X_ta W_a(x)              `sum_scores`: token by token
-    dL/dW_a(x)   =  sum_t X_ta dL/dscores_t(x)     `add_rows`, `add_entries`: attribute by attribute
+    dL/dW_a(x)   =  sum_t X_ta dL/dscores_t(x)     `add_rows`, `collect_...`: attribute by attribute
 
 X is sparse, twice: by tokens for the first sum, by attributes for the second, so that each sum is written by one thread
 and in one sequence, whatever the number of threads. An attribute that has a weight for most labels keeps a whole row of
@@ -30,8 +30,8 @@ LANES = 8
 
 
 @compiled
-def split_kinds(starts, columns, values, step, rich, number, first, second):
-    """Cut a sparse matrix by tokens in two: attributes that are rich, and others, each with numbers of their own.
+def split_kinds(starts, columns, values, step, row_of, first, second):
+    """Cut a sparse matrix by tokens in two: the rows of attributes that have one, and the numbers of the others.
 
     `first` and `second` hold starts (tokens + 1,), and columns and values with room for all entries.
     """
@@ -40,14 +40,14 @@ def split_kinds(starts, columns, values, step, rich, number, first, second):
     for t in range(len(starts) - 1):
         starts1[ix(t)], starts2[ix(t)] = p1, p2
         for p in range(starts[ix(t)], starts[ix(t + 1)]):
-            a = ix(columns[ix(p)])
-            if rich[a]:
-                columns1[ix(p1)] = number[a]
+            a = columns[ix(p)]
+            if row_of[ix(a)] > 0:
+                columns1[ix(p1)] = row_of[ix(a)]
                 if step:
                     values1[ix(p1)] = values[ix(p)]
                 p1 += 1
             else:
-                columns2[ix(p2)] = number[a]
+                columns2[ix(p2)] = a
                 if step:
                     values2[ix(p2)] = values[ix(p)]
                 p2 += 1
@@ -85,15 +85,18 @@ def sum_row(t, starts, columns, values, step, rows, r, out):
 
 
 @inner
-def add_lists(t, starts, places, values, step, labels, weights, r, scores):
-    """Add, to row r of scores, the weights of the attributes of token t that have lists of labels.
-
-    `places` (entries, 2): where the list of each attribute of a token begins, and how long it is. The processor then
-    knows the length before it has found the list in memory, and goes on with the next one meanwhile.
-    """
+def add_entries(t, starts, places, values, step, labels, weights, r, scores):
+    """Add, to row r of scores, the weights of token t: those at `places`, for `labels`, one for each entry."""
     for p in range(starts[ix(t)], starts[ix(t + 1)]):
-        x, begin = values[ix(p * step)], places[ix(p), ix(0)]
-        for e in range(begin, begin + places[ix(p), ix(1)]):
+        scores[ix(r), ix(labels[ix(p)])] += values[ix(p * step)] * weights[ix(places[ix(p)])]
+
+
+@inner
+def add_lists(t, starts, columns, values, step, first, labels, weights, r, scores):
+    """Add, to row r of scores, the weights of the attributes of token t that have lists; those of others are empty."""
+    for p in range(starts[ix(t)], starts[ix(t + 1)]):
+        a, x = columns[ix(p)], values[ix(p * step)]
+        for e in range(first[ix(a)], first[ix(a + 1)]):
             scores[ix(r), ix(labels[ix(e)])] += x * weights[ix(e)]
 
 
@@ -102,17 +105,35 @@ def sum_attributes(t, rich, poor, r, scores):
     """Write the scores of token t to row r.
 
     `rich`: starts, columns, values, step and rows of attributes with rows; `poor`: starts, places, values, step, labels
-    and weights of those with lists.
+    and weights of the entries of lists.
     """
     sum_row(t, rich[0], rich[1], rich[2], rich[3], rich[4], r, scores)
-    add_lists(t, poor[0], poor[1], poor[2], poor[3], poor[4], poor[5], r, scores)
+    add_entries(t, poor[0], poor[1], poor[2], poor[3], poor[4], poor[5], r, scores)
 
 
 @unrolled
-def sum_scores(first, last, rich, poor, scores):
-    """Write the scores of tokens `first` to `last`."""
+def sum_scores(first, last, starts, columns, values, step, row_of, rows, first_entry, labels, weights, scores):
+    """Write the scores of tokens `first` to `last`, from all attributes as they are; row 0 is for those without one."""
     for t in range(first, last):
-        sum_attributes(t, rich, poor, t - first, scores)
+        r, b = ix(t - first), 0
+        while b + 24 <= scores.shape[1]:
+            one, two, three = ZEROS, ZEROS, ZEROS
+            for p in range(starts[ix(t)], starts[ix(t + 1)]):
+                x, row = values[ix(p * step)], rows[ix(row_of[ix(columns[ix(p)])])]
+                one = add_eight(one, x, eight(row, b))
+                two = add_eight(two, x, eight(row, b + 8))
+                three = add_eight(three, x, eight(row, b + 16))
+            put_eight(scores[r], b, one)
+            put_eight(scores[r], b + 8, two)
+            put_eight(scores[r], b + 16, three)
+            b += 24
+        while b < scores.shape[1]:
+            one = ZEROS
+            for p in range(starts[ix(t)], starts[ix(t + 1)]):
+                one = add_eight(one, values[ix(p * step)], eight(rows[ix(row_of[ix(columns[ix(p)])])], b))
+            put_eight(scores[r], b, one)
+            b += 8
+        add_lists(t, starts, columns, values, step, first_entry, labels, weights, t - first, scores)
 
 
 @unrolled
@@ -141,7 +162,7 @@ def add_rows(first, last, attributes, starts, tokens, values, step, slopes, tabl
 
 
 @compiled
-def add_entries(first, last, attributes, starts, tokens, values, step, first_entry, labels, slopes, lists):
+def collect_lists(first, last, attributes, starts, tokens, values, step, first_entry, labels, slopes, lists):
     """Add, to the lists of attributes, the slopes of their tokens; blocks and runs as for `add_rows`."""
     for block in range(len(first)):
         for run in range(first[ix(block)], last[ix(block)]):
@@ -151,3 +172,10 @@ def add_entries(first, last, attributes, starts, tokens, values, step, first_ent
                 for p in range(starts[ix(run)], starts[ix(run + 1)]):
                     total += values[ix(p * step)] * slopes[ix(tokens[ix(p)]), x]
                 lists[ix(e)] = total
+
+
+@compiled
+def collect_entries(sources, targets, values, step, slopes, first, lists):
+    """Add slopes at `sources` to the entries of lists at `targets`, which are counted from `first`."""
+    for p in range(len(sources)):
+        lists[ix(targets[ix(p)] - first)] += values[ix(p * step)] * slopes[ix(sources[ix(p)])]

@@ -53,37 +53,40 @@ def write_slopes(first, last, labels, weight, beliefs, slopes, counts):
 
 
 @unrolled
-def known_likelihood(first, last, offsets, labels, weights, rich, poor, ends, tables, room, slopes, sums, flagged):
-    """Return the value of chains `first` to `last`, whose labels are all known, or -inf; those flagged are left out.
+def known_likelihood(
+    first, last, pieces, offsets, labels, weights, rich, poor, ends, tables, room, slopes, sums, flagged
+):
+    """Write the sums of pieces `first` to `last`, of chains whose labels are all known; those flagged are left out.
 
     Parameters
     ----------
+    pieces : int array (pieces + 1,)
+        The first chain of each piece.
     rich, poor : tuples
         See `isinglass.kernels.numba.chains.attributes.sum_attributes`.
     ends : array (2, labels)
     tables : number of labels, widest span, A, A transposed, g, and the maximum that A is without
     room : scores, nodes and alpha of one chain (tokens, width), maxima and scales (tokens,)
-    sums : pairs (width, width) and counts (labels, labels)
+    sums : of each piece the value, -inf where a label is ruled out, pairs (width, width) and counts (labels, labels)
+    flagged : bool array (chains,)
     """
-    (card, span, table, turned, logs, log_table), (pairs, counts) = tables, sums
+    (card, span, table, turned, logs, log_table), (values, pairs, counts) = tables, sums
     scores, nodes, alpha, tops, scales = room
-    value = 0.0
-    for s in range(first, last):
-        begin, weight = offsets[ix(s)], weights[ix(s - first)]
-        n = offsets[ix(s + 1)] - begin
-        for t in range(n):
-            sum_attributes(begin + t, rich, poor, t, scores)
-        add_ends(0, n, card, ends, scores)
-        known = known_path(begin, begin + n, labels, scores, logs)
-        if known == -np.inf:
-            return -np.inf
-        wide = shift(0, n, card, span, scores, nodes, tops)
-        log_z, lost = ahead(0, n, card, nodes, table, tops, log_table, alpha, scales)
-        lost |= back(0, n, card, turned, nodes, scales, alpha, scores)
-        flagged[ix(s - first)] = lost or wide
-        if flagged[ix(s - first)]:
-            continue
-        write_slopes(begin, begin + n, labels, weight, scores, slopes, counts)
-        add_chain(0, n, weight, alpha, nodes, pairs)
-        value += weight * (log_z - known)
-    return value
+    for piece in range(first, last):
+        value = 0.0
+        for s in range(pieces[ix(piece)], pieces[ix(piece + 1)]):
+            begin, weight = offsets[ix(s)], weights[ix(s)]
+            n = offsets[ix(s + 1)] - begin
+            for t in range(n):
+                sum_attributes(begin + t, rich, poor, t, scores)
+            add_ends(0, n, card, ends, scores)
+            known = known_path(begin, begin + n, labels, scores, logs)
+            wide = shift(0, n, card, span, scores, nodes, tops)
+            log_z, lost = ahead(0, n, card, nodes, table, tops, log_table, alpha, scales)
+            lost |= back(0, n, card, turned, nodes, scales, alpha, scores)
+            flagged[ix(s)] = (lost or wide) and known > -np.inf
+            if not flagged[ix(s)]:
+                write_slopes(begin, begin + n, labels, weight, scores, slopes, counts[ix(piece)])
+                add_chain(0, n, weight, alpha, nodes, pairs[ix(piece)])
+                value += weight * (log_z - known) if known > -np.inf else -np.inf
+        values[ix(piece)] = value
