@@ -265,6 +265,15 @@ def threaded(algorithm: Algorithm, n_jobs: int | None) -> Algorithm:
     return replace(algorithm, threads=jobs)  # type: ignore[type-var]
 
 
+def threaded_in_parts(algorithm: Algorithm, jobs: int, parts: int) -> Algorithm:
+    """Return the algorithm with the threads that are left for each of several parts that are worked on in parallel.
+
+    A number of threads that it was given stays, unless there are several jobs.
+    """
+    given = jobs == 1 and getattr(algorithm, "threads", None) is not None
+    return algorithm if given else threaded(algorithm, max(1, jobs // parts))
+
+
 def with_fact(fact: str, *values: object) -> str:
     """Name the algorithms for which a fact holds, or has one of the values, as a remedy in an error."""
     facts = {name: getattr(cls.facts, fact) for name, cls in ALGORITHMS.items()}

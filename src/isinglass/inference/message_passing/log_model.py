@@ -348,15 +348,15 @@ def _layout(graph: FactorGraph) -> Layout:
     for g, group in enumerate(graph.groups):
         if group.arity == 1:
             entries = (first_states(graph)[group.scopes[:, 0]][:, None] + np.arange(group.shape[0])).ravel()
-            unary[g] = UnaryPlaces(as_places(entries), len(np.unique(entries)) == len(entries))
+            unary[g] = UnaryPlaces(as_places(entries), bool((np.bincount(entries) <= 1).all()))
         elif group.arity >= 2 and len(group):
             members = link_of[group.factors]
             first = edges.first_slot[members]
             ends = (edges.slot_edge[first], edges.slot_edge[first + 1]) if group.arity == 2 else ()
             links[g] = Links(as_places(members), as_places(group.factors), ends)
-    cards = np.unique(graph.cards)
+    card = int(graph.cards[0]) if graph.n_variables and (graph.cards == graph.cards[0]).all() else 0
     starts = (_starts(graph.variable_component), _starts(graph.factor_component), _starts(edges.component))
-    return Layout(int(cards[0]) if len(cards) == 1 else 0, *starts, unary, links)
+    return Layout(card, *starts, unary, links)
 
 
 def _starts(component: IntArray) -> IntArray | None:

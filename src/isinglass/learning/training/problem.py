@@ -15,7 +15,7 @@ from typing import Any, Protocol, Self
 import numpy as np
 
 from isinglass.gradients.taping import FULL_BYTES
-from isinglass.inference.algorithm import threaded
+from isinglass.inference.algorithm import Algorithm, threaded_in_parts
 from isinglass.learning.objective import Objective
 from isinglass.learning.optimizers import Optimizer
 from isinglass.learning.total import Total, blocks
@@ -206,13 +206,12 @@ class GraphProblem(TrainingProblem):
         chosen = self.chosen
         parts = data.split() if chosen.algorithm.splits else [data]
         penalty = share * np.tile(Penalty(chosen.l2, chosen.edge_l2).of(data.model), chosen.per_iteration)
-        given = chosen.jobs == 1 and getattr(chosen.algorithm, "threads", None) is not None
-        inside = None if given else max(1, chosen.jobs // len(parts))  # threads that share an inference
-        return Total([self._objective(part, inside) for part in parts], penalty, chosen.jobs)
+        algorithm = threaded_in_parts(chosen.algorithm, chosen.jobs, len(parts))
+        return Total([self._objective(part, algorithm) for part in parts], penalty, chosen.jobs)
 
-    def _objective(self, data: Data, jobs: int | None) -> Objective:
+    def _objective(self, data: Data, algorithm: Algorithm) -> Objective:
         chosen = self.chosen
-        choices = chosen.loss, threaded(chosen.algorithm, jobs), chosen.rule
+        choices = chosen.loss, algorithm, chosen.rule
         return Objective(data.model, data.labels, *choices, weights=data.weights, stages=chosen.per_iteration)
 
 
