@@ -13,7 +13,7 @@ from isinglass.cli.report import Silence, check_writable, emit, json_text, progr
 from isinglass.errors import InputError, require
 
 if TYPE_CHECKING:
-    from isinglass.inference import Algorithm, Assignment, Info, Result, Solver
+    from isinglass.inference import Algorithm, Assignment, Cost, Info, Result, Solver
     from isinglass.potentials import Potentials
     from isinglass.typing import JsonObject
 
@@ -62,8 +62,10 @@ def add_parser(commands: Commands) -> None:
     parser.add_argument("--algorithm", metavar="NAME", help=text)
     text = "bytes it may take, such as 12GB or 500MiB; more is refused at once (default: half of what is free)"
     parser.add_argument("--memory", metavar="SIZE", help=text)
-    text = "exact: repeat the search for an elimination order so often (default: up to 5 on hard models)"
-    parser.add_argument("--restarts", type=int, metavar="N", help=text)
+    text = "exact: repeat the search for an elimination order so often (default: a little on hard models, and for "
+    parser.add_argument("--restarts", type=int, metavar="N", help=text + "some seconds where that does not fit)")
+    text = "threads; -1: one for each processor; results do not depend on them (default: ISINGLASS_THREADS, or 1)"
+    parser.add_argument("--jobs", type=int, metavar="N", help=text)
     text = "solvers of --task MAP: their time limit; the best assignment so far is written then (default: none)"
     parser.add_argument("--seconds", type=float, metavar="X", help=text)
     text = "algorithms that draw random numbers: their seed (default: that of the algorithm; see its class)"
@@ -85,7 +87,10 @@ def run(arguments: argparse.Namespace) -> None:
     potentials = read_model(arguments.model, arguments.evidence)
     options = _memory_options(algorithm, limit, potentials) | _iterative_options(algorithm, arguments)
     given = {"restarts": arguments.restarts, "random_state": arguments.random_state, "seconds": arguments.seconds}
+    given["n_jobs"] = arguments.jobs
     options |= {option: value for option, value in given.items() if value is not None}
+    if arguments.task == "PR" and _has_option(algorithm, "beliefs"):
+        options["beliefs"] = False  # log Z alone
     answer_to = _most_probable if arguments.task == "MAP" else _beliefs
     bounded = algorithm is None or not _iterates(algorithm) or arguments.iterations is not None
     with progress_on_stderr(arguments.quiet, bounded) as progress:
@@ -131,6 +136,13 @@ def _iterates(algorithm: Chosen) -> bool:
     return not issubclass(algorithm, Solver) and algorithm.facts.iterative
 
 
+def _has_option(algorithm: Chosen | None, name: str) -> bool:
+    """Tell whether an algorithm, by default exact, has an option."""
+    from isinglass.inference import Exact
+
+    return name in {f.name for f in fields(algorithm or Exact)}  # type: ignore[arg-type]
+
+
 def _memory_options(algorithm: Chosen | None, limit: int | None, potentials: Potentials) -> JsonObject:
     """Pass the limit to an algorithm that takes one; compare it with the cost of one that does not."""
     from isinglass.inference import Solver
@@ -139,7 +151,7 @@ def _memory_options(algorithm: Chosen | None, limit: int | None, potentials: Pot
 
     if limit is None:
         return {}
-    if algorithm is None or "memory_limit" in {f.name for f in fields(algorithm)}:  # type: ignore[arg-type]
+    if algorithm is None or _has_option(algorithm, "memory_limit"):
         return {"memory_limit": limit}
     if issubclass(algorithm, Solver):
         raise InputError("--memory", "an algorithm that takes a limit", repr(algorithm.name), "leave it out")
@@ -170,12 +182,11 @@ def _beliefs(
 ) -> Answer:
     """Compute log Z and, for MAR, give the marginals too."""
     from isinglass.inference import infer
-    from isinglass.inference.algorithm import make
     from isinglass.io.results import mar_text, pr_text
 
     name = None if algorithm is None else algorithm.name
     result = infer(potentials, name, progress=progress, **options)
-    cost = make(result.info.algorithm, options).cost(potentials)
+    cost = _cost(result.info.algorithm, options, potentials)
     values: JsonObject = {"log_z": result.log_z, "log10_z": result.log_z / _LOG_10, **asdict(result.info)}
     values |= {"bytes": cost.bytes, "steps": cost.steps}
     if task == "PR":
@@ -194,11 +205,10 @@ def _most_probable(
 ) -> Answer:
     """Maximise. What an algorithm needs is found first; a solver is priced by its time limit alone."""
     from isinglass.inference import ALGORITHMS, map_assignment
-    from isinglass.inference.algorithm import make
     from isinglass.io.results import map_text
 
     name = "exact" if algorithm is None else algorithm.name
-    cost = make(name, options).cost(potentials) if name in ALGORITHMS else None
+    cost = _cost(name, options, potentials) if name in ALGORITHMS else None
     start = time.perf_counter()
     found = map_assignment(potentials, name, progress=progress, **options)
     seconds = time.perf_counter() - start
@@ -219,6 +229,13 @@ def _most_probable(
         values |= {"bytes": cost.bytes, "steps": cost.steps}
         stopped += cost.text
     return Answer(map_text(found.states), values, _score_line(name, found, stopped, seconds))
+
+
+def _cost(name: str, options: JsonObject, potentials: Potentials) -> Cost:
+    """Price an algorithm; threads do not change that."""
+    from isinglass.inference.algorithm import make
+
+    return make(name, {option: value for option, value in options.items() if option != "n_jobs"}).cost(potentials)
 
 
 def _belief_line(result: Result, cost: str) -> str:

@@ -13,33 +13,27 @@ less by the loss of k at b, which the messages give. Solving that candidate part
 from __future__ import annotations
 
 import heapq
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import ClassVar
 
 import numpy as np
 
-from isinglass.graph.elimination.cost import exact_bytes
+from isinglass.graph.elimination.order import Restarts
 from isinglass.graph.factor_graph import FactorGraph, FactorGroup
 from isinglass.graph.layout import belief_entries, first_beliefs, first_states
 from isinglass.inference.algorithm import Algorithm, Cost, Facts, Progress, Taping, register
 from isinglass.inference.brute import Brute
 from isinglass.inference.complex_step import along_beliefs
 from isinglass.inference.evidence import base_states
-from isinglass.inference.junction_tree.upward import (
-    REMEDY,
-    Upward,
-    chunks,
-    evidence_shift,
-    order_of,
-    run_chunk,
-    upward,
-)
+from isinglass.inference.junction_tree.orders import REMEDY, Wishes, cost_of, order_for
+from isinglass.inference.junction_tree.upward import Upward, evidence_shift, upward
 from isinglass.inference.result import Assignment, FactorBeliefs, Info, Result, VariableBeliefs, ranked
 from isinglass.potentials import Potentials
 from isinglass.runtime.memory import memory_limit_bytes
 from isinglass.typing import Array, FloatArray, IntArray
-from isinglass.validation import bytes_text
+from isinglass.validation import bytes_text, flag, jobs_of
 
 LARGE, TOP = 50, 300  # derivatives by beliefs from 2^50 on are brought to 2^300, which is done with logarithms
 DRAWS = 1_000_000  # uniform numbers drawn at once; Ctrl-C is heard between
@@ -55,9 +49,18 @@ class Exact(Algorithm):
     memory_limit : str, int or None
         Bytes that it may take, such as "12GB"; by default half of what is free. It is compared with what
         the model needs before anything starts.
-    restarts : int, optional
-        How often the search for an elimination order is repeated with random ties (see `elimination_order`); more
-        find cheaper orders of hard models.
+    restarts : int or "long", optional
+        How often the search for an elimination order is repeated at random (see `elimination_order`); more find
+        cheaper orders of hard models. By default a few times, and "long" where the order found does not fit in memory.
+    order : sequence of int, optional
+        The variables in the sequence in which to eliminate them, instead of a search; those that are observed or have
+        one state may be left out.
+    beliefs : bool
+        False: compute log Z alone, in about a third of the time and in much less memory, because no message is kept
+        for longer than it is needed. Beliefs are then computed when they are first asked for, by a second run.
+    threads : int, optional
+        An older word for `n_jobs` of `infer`: how many threads share subtrees and parts of large tables; -1 for all
+        processors. They change no bit of the result.
 
     Examples
     --------
@@ -68,33 +71,51 @@ class Exact(Algorithm):
     """
 
     memory_limit: str | int | float | None = None
-    restarts: int | None = None
+    restarts: Restarts = None
+    order: Sequence[int] | IntArray | None = None
+    beliefs: bool = True
+    threads: int | None = None
 
     name: ClassVar[str] = "exact"
-    facts: ClassVar[Facts] = replace(Brute.facts, summary="junction tree: exact marginals, log Z, maxima and samples")
+    facts: ClassVar[Facts] = replace(
+        Brute.facts, summary="junction tree: exact marginals, log Z, maxima and samples", threads=True
+    )
 
     def cost(self, potentials: Potentials) -> Cost:
-        """Price the best elimination order that was found."""
-        order = order_of(potentials, self.restarts)
-        more = "" if order.complete else "more than "
-        needed = exact_bytes(potentials.graph, order, potentials.groups)
-        text = f"width {more}{order.width}, {more}{bytes_text(needed)}, {more}{order.entries:.3g} table entries"
-        return Cost(needed if order.complete else np.inf, order.entries, text)
+        """Price the elimination order that `run` would take."""
+        return cost_of(potentials, order_for(potentials, self.wishes), self.beliefs)
+
+    @property
+    def wishes(self) -> Wishes:
+        """What is asked of the elimination order."""
+        return Wishes(
+            self.memory_limit,
+            self.restarts,
+            self.order,
+            jobs_of(self.threads, "threads"),
+            flag(self.beliefs, "beliefs"),
+        )
+
+    @property
+    def splits(self) -> bool:
+        """Whether examples can be run apart: not in an order that is given for all of them."""
+        return self.order is None
 
     def run(
         self, potentials: Potentials, progress: Progress | None = None, tape: Taping = False, init: Result | None = None
     ) -> Result:
         """Pass messages up and beliefs down."""
-        up = upward(potentials, False, self.memory_limit, self.restarts, progress)
-        variables, factors = _beliefs(potentials, up, progress)
+        up = upward(potentials, False, self.wishes, progress)
+        later = _Later(self, potentials, _beliefs(potentials, up, progress) if self.beliefs else None)
+        whole = replace(self, beliefs=True)
         return Result(
             potentials,
             up.component_log_z,
-            VariableBeliefs(potentials.graph, variables),
-            FactorBeliefs(potentials.graph, factors),
+            VariableBeliefs(potentials.graph, later.variables),
+            FactorBeliefs(potentials.graph, later.factors),
             Info(self.name, True, 1, 0.0, "exact", 0.0),
-            joint_of=partial(self._joint, potentials),
-            reverse=partial(along_beliefs, self.run, potentials, shifts=_shifts) if tape else None,
+            joint_of=partial(whole._joint, potentials),
+            reverse=partial(along_beliefs, whole.run, potentials, shifts=_shifts) if tape else None,
         )
 
     def shortage(self, potentials: Potentials) -> str:
@@ -106,7 +127,7 @@ class Exact(Algorithm):
 
     def maximise(self, potentials: Potentials, n: int = 1, progress: Progress | None = None) -> list[Assignment]:
         """Follow the max-messages down; see the module's text for n > 1."""
-        up = upward(potentials, True, self.memory_limit, self.restarts, progress)
+        up = upward(potentials, True, replace(self, beliefs=True).wishes, progress)
         found = np.array(_n_best(potentials, up, n))
         return ranked(found, potentials.log_score(found))
 
@@ -114,19 +135,42 @@ class Exact(Algorithm):
         """Draw each variable given its separator, the last bucket first."""
         from isinglass.kernels.numba.junction_tree import descent
 
-        up = upward(potentials, False, self.memory_limit, self.restarts)
+        up = upward(potentials, False, replace(self, beliefs=True).wishes)
+        passes, buckets = up.passes, up.passes.layout.tree.n_buckets
         states = np.tile(base_states(potentials), (n, 1))
         row = np.empty(int(potentials.graph.cards.max(initial=1)))
-        step = max(1, DRAWS // max(up.tree.n_buckets, 1))
+        step = max(1, DRAWS // max(buckets, 1))
         for first in range(0, n, step):
             some = states[first : first + step]
-            uniforms = rng.random((len(some), up.tree.n_buckets))
-            descent.sample(up.program, up.values, up.start_of, up.semiring_of, uniforms, some, row)
+            uniforms = rng.random((len(some), buckets))
+            descent.sample(passes.layout.program, passes.values, passes.start_of, up.semiring_of, uniforms, some, row)
         return states
 
     def _joint(self, potentials: Potentials, wanted: IntArray) -> Array:
         """Add a constant factor on the wanted variables; its belief is their joint belief."""
         return self.run(_with_factor(potentials, wanted)).factor(potentials.graph.n_factors)
+
+
+class _Later:
+    """The flat beliefs of variables and factors: known, or from a run that is made when they are first asked for."""
+
+    def __init__(self, algorithm: Exact, potentials: Potentials, known: tuple[Array, Array] | None) -> None:
+        self.algorithm, self.potentials, self.known = algorithm, potentials, known
+
+    def both(self) -> tuple[Array, Array]:
+        """Return both; a run that two threads make at the same time gives them the same."""
+        if self.known is None:
+            up = upward(self.potentials, False, replace(self.algorithm, beliefs=True).wishes)
+            self.known = _beliefs(self.potentials, up, None)
+        return self.known
+
+    def variables(self) -> Array:
+        """Return the beliefs of variables."""
+        return self.both()[0]
+
+    def factors(self) -> Array:
+        """Return the beliefs of factors."""
+        return self.both()[1]
 
 
 def _shifts(largest: FloatArray) -> IntArray:
@@ -137,7 +181,6 @@ def _shifts(largest: FloatArray) -> IntArray:
 
 def _beliefs(potentials: Potentials, up: Upward, progress: Progress | None) -> tuple[Array, Array]:
     """Pass beliefs down. Returns the flat beliefs of variables and factors."""
-    from isinglass.kernels.numba.junction_tree import buckets
     from isinglass.kernels.numba.junction_tree.strided import LOG_SUM, SUM
 
     graph, states = potentials.graph, base_states(potentials)
@@ -145,19 +188,13 @@ def _beliefs(potentials: Potentials, up: Upward, progress: Progress | None) -> t
     first_factor = first_beliefs(graph) + evidence_shift(graph, states)
     variables = np.zeros(first_variable[-1], potentials.dtype)
     factors = np.zeros(belief_entries(graph), potentials.dtype)
-    variables[(first_variable[:-1] + states)[~up.tree.arrays.has_bucket]] = 1
-    factors[first_factor[up.tree.constants]] = 1
+    tree = up.passes.layout.tree
+    variables[(first_variable[:-1] + states)[~tree.arrays.has_bucket]] = 1
+    factors[first_factor[tree.constants]] = 1
     for semiring in (SUM, LOG_SUM):
         wanted = up.semiring_of == semiring
-        if not wanted.any():
-            continue
-        for first, last, fraction in reversed(list(chunks(up.tree))):
-            run_chunk(
-                up.tree, buckets.down, up.program, first, last, up.values, up.messages, up.start_of[semiring], up.peak,
-                wanted, semiring, variables, first_variable, factors, first_factor, up.scratch,
-            )  # fmt: skip
-            if progress is not None:
-                progress("marginals", 1 - fraction if first else 1.0)
+        if wanted.any():
+            up.passes.down(semiring, wanted, progress, variables, first_variable, factors, first_factor)
     return variables, factors
 
 
@@ -176,7 +213,7 @@ def _n_best(potentials: Potentials, up: Upward, n: int) -> list[IntArray]:
     from isinglass.kernels.numba.junction_tree.descent import descend
     from isinglass.kernels.numba.junction_tree.strided import LOG_MAX
 
-    own = up.tree.order.order
+    own, passes = up.passes.layout.tree.order.order, up.passes
     cards = potentials.graph.cards[own]
     first = np.concatenate([[0], np.cumsum(cards)])
     bucket_of = np.repeat(np.arange(len(own)), cards) if n > 1 else np.zeros(0, np.int64)
@@ -191,7 +228,7 @@ def _n_best(potentials: Potentials, up: Upward, n: int) -> list[IntArray]:
         states = base_states(potentials) if parent < 0 else found[parent].copy()
         if parent >= 0:
             states[own[bucket]] = state
-        descend(up.program, bucket, up.values, up.start_of[LOG_MAX], states, first, losses, row)
+        descend(passes.layout.program, bucket, passes.values, passes.start_of[LOG_MAX], states, first, losses, row)
         found.append(states)
         wanted = n - len(found)
         if not wanted:

@@ -27,7 +27,7 @@ from isinglass.inference.sampling.sampler import Sampler
 from isinglass.inference.sampling.traces import Traces
 from isinglass.potentials import Potentials
 from isinglass.typing import FloatArray, IntArray, Mask
-from isinglass.validation import RandomState, bytes_text, thread_count, whole_number
+from isinglass.validation import RandomState, bytes_text, jobs_of, whole_number
 
 R_HAT, ESS, CHAINS = 1.01, 400, 4
 NUMBERS = 2**20  # of all traces, beyond which draws are kept less often
@@ -57,8 +57,9 @@ class MonteCarlo(Algorithm):
         reasonable time, at least 400 of each chain, and `sample` one of 10.
     random_state : int, Generator or None
         None: fresh entropy.
-    threads : int
-        Threads that share the chains. They change nothing but the time.
+    threads : int, optional
+        An older word for `n_jobs` of `infer`: how many threads share the chains; -1 for all processors. They change
+        nothing but the time.
     """
 
     sweeps: int = 2000
@@ -66,7 +67,7 @@ class MonteCarlo(Algorithm):
     burn_in: int | None = None
     thin: int | None = None
     random_state: RandomState = None
-    threads: int = 1
+    threads: int | None = None
 
     facts: ClassVar[Facts]
 
@@ -111,7 +112,7 @@ class MonteCarlo(Algorithm):
     def sample(self, potentials: Potentials, n: int, rng: np.random.Generator) -> IntArray:
         """Draw `n` assignments: of each chain, one after every `thin` sweeps, in turn."""
         self.checked()
-        sampler, threads = self.sampler(potentials), thread_count(self.threads)
+        sampler, threads = self.sampler(potentials), jobs_of(self.threads, "threads")
         used = min(n, self.chains)
         if n == 0:
             return np.zeros((0, potentials.graph.n_variables), np.int64)
@@ -131,7 +132,7 @@ class MonteCarlo(Algorithm):
             raise InputError("burn_in", expected, str(self.burn_in), "raise sweeps")
         if self.thin is not None:
             whole_number(self.thin, "thin", 1)
-        thread_count(self.threads)
+        jobs_of(self.threads, "threads")
 
     def remedy(self, info: Info) -> str:
         """Say what the diagnostics found."""
@@ -166,7 +167,7 @@ class MonteCarlo(Algorithm):
             chains, burn_in = before.chains.copy(), self.burn_in or 0
         same = replace(self, thin=before.thin) if before.thin and self.thin is None else self
         count, thin = same._draws(sampler.graph, self.sweeps - burn_in)
-        threads = thread_count(self.threads)
+        threads = jobs_of(self.threads, "threads")
         sampler.advance(chains, burn_in, threads)
         used = chains.n // sampler.replicas
         kept = np.empty((count, len(chains.states), used), chains.states.dtype)

@@ -12,8 +12,8 @@ taken by mu_b / (m_b peak_b), with 0/0 = 0: what the children cannot support, th
 (Lauritzen and Spiegelhalter 1988; Koller and Friedman 2009, section 10.3.)
 
 `values` holds the linear tables, their logarithms and all messages, one after the other; input i of the
-program is read at ``start[i]``. A large bucket is made in blocks that stay in cache: the local table times
-the large messages.
+program is read at ``start[i]``. The loops here are for buckets whose inputs are all local; those with large messages
+are in `large`.
 
 Linear values are safe while the product of the smallest non-zero entries of all inputs of a bucket stays
 above SAFE; otherwise the component is flagged, to be done again with logarithms. Zeros are exact.
@@ -25,87 +25,85 @@ from typing import NamedTuple
 
 import numpy as np
 
-from isinglass.kernels.numba.arithmetic.dual_numbers import log_of, over
 from isinglass.kernels.numba.junction_tree.strided import (
-    SUM,
-    block_axes,
     combine,
-    combine_block,
     combine_rows,
     fill,
-    inner_offsets,
-    next_state,
-    offset_of,
+    ratio_of,
     reduce_rows,
     scatter,
-    scatter_block,
 )
-from isinglass.runtime.jit import compiled, inner
+from isinglass.runtime.jit import cold, compiled
 from isinglass.typing import IntArray
 
 SAFE = 1e-290
 
 
 class Scratch(NamedTuple):
-    """Working memory, allocated once for all buckets."""
+    """Working memory of a thread, for some buckets."""
 
-    offsets: IntArray  # (views, block) row 0: the current input or the local table; then the large messages
-    contiguous: np.ndarray  # (views,)
+    offsets: IntArray  # (block,)
     counter: IntArray  # (axes,)
-    outer: IntArray  # (axes,) the state of the axes before the block
     local: np.ndarray
-    marginal: np.ndarray
-    block: np.ndarray
-    sums: np.ndarray  # separator beliefs of the children of one bucket
+    sums: np.ndarray  # the separator belief of a child
 
 
-@inner
-def fill_local(b, program, values, start, semiring, scratch):
-    """Multiply the local inputs of bucket b."""
-    a, local, strides, first_stride = program.first_axis[b], scratch.local, program.strides, program.first_stride
-    d = program.first_axis[b + 1] - a
-    fill(local, 0, program.local_size[b], 1 if semiring == SUM else 0)
-    for i in range(program.first_input[b], program.first_large[b]):
-        combine(local, program.local_cards, a, d, strides, first_stride[i], values, start[i], semiring,
-                scratch.offsets[0], scratch.counter)  # fmt: skip
+@cold
+def is_safe(b, first_input, low):
+    """Tell whether no product of non-zero entries of the inputs can underflow."""
+    bound = 1.0
+    for i in range(first_input[b], first_input[b + 1]):
+        bound *= low[i]
+    return bound >= SAFE
 
 
-@inner
-def set_views(b, program, scratch):
-    """List the offsets of the local table (view 0) and of the large messages in a block: (cut, entries)."""
-    a, cards, first_large, offsets = program.first_axis[b], program.cards, program.first_large[b], scratch.offsets
-    d = program.first_axis[b + 1] - a
-    cut, size = block_axes(cards, a, d)
-    scratch.contiguous[0] = inner_offsets(cards, a, program.local_strides, a, cut, d, offsets[0])
-    for i in range(first_large, program.first_input[b + 1]):
-        view, s = i - first_large + 1, program.first_stride[i]
-        scratch.contiguous[view] = inner_offsets(cards, a, program.strides, s, cut, d, offsets[view])
-    fill(scratch.outer, 0, cut, 0)
-    return cut, size
+@cold
+def first_axis_of(strides, s, d):
+    """Return the first axis that an input has; each has that of the bucket's variable, the last."""
+    for axis in range(d - 1):
+        if strides[s + axis] != 0:
+            return axis
+    return d - 1
 
 
-@inner
-def fill_block(b, cut, size, program, values, start, semiring, scratch):
-    """Make the current block: the local table times the large messages."""
-    block, outer, first_large = scratch.block, scratch.outer, program.first_large[b]
-    base = offset_of(outer, program.local_strides, program.first_axis[b], cut)
-    view = scratch.offsets[0]
-    for k in range(size):
-        block[k] = scratch.local[base + view[k]]
-    for i in range(first_large, program.first_input[b + 1]):
-        base = start[i] + offset_of(outer, program.strides, program.first_stride[i], cut)
-        j = i - first_large + 1
-        combine_block(block, 0, size, values, base, scratch.offsets[j], scratch.contiguous[j], semiring)
+@cold
+def multiply_inputs(program, b, values, start, logs, local, offsets, counter):
+    """Multiply the local inputs of bucket b into `local`.
+
+    The table grows axis by axis, the last one first; an input is multiplied in when the table has its axes. So only
+    those with the first axis are multiplied into the whole table.
+    """
+    a, strides, first_stride, cards = program.first_axis[b], program.strides, program.first_stride, program.local_cards
+    d, size = program.first_axis[b + 1] - a, b - b + 1
+    local[0] = 1.0 if logs is None else 0.0
+    for axis in range(d - 1, -1, -1):
+        if cards[a + axis] == 1:
+            continue
+        for state in range(1, cards[a + axis]):
+            for k in range(size):
+                local[state * size + k] = local[k]
+        size *= cards[a + axis]
+        for i in range(program.first_input[b], program.first_large[b]):
+            s = first_stride[i]
+            if first_axis_of(strides, s, d) == axis:
+                combine(local, size, cards, a + axis, d - axis, strides, s + axis, values, start[i], logs, offsets,
+                        counter)  # fmt: skip
 
 
 @compiled
-def normalise(values, first, last, semiring):
+def fill_local(program, b, values, start, logs, local, offsets, counter):
+    """Multiply the local inputs of bucket b: `multiply_inputs`, called from Python."""
+    multiply_inputs(program, b, values, start, logs, local, offsets, counter)
+
+
+@cold
+def normalise(values, first, last, logs):
     """Divide by (or subtract) the largest real part. Returns it and the smallest non-zero value left."""
     peak = values[first].real
     for i in range(first + 1, last):
         peak = max(peak, values[i].real)
     low = 1.0
-    if semiring == SUM:
+    if logs is None:
         if peak > 0:
             scale = 1 / peak
             for i in range(first, last):
@@ -120,116 +118,96 @@ def normalise(values, first, last, semiring):
 
 
 @compiled
-def up(program, first, last, values, messages, start, peak, low, wanted, flagged, semiring, scratch):
-    """Pass the messages of buckets ``first:last`` of the wanted components.
+def up(program, sequence, first, last, values, messages, start, peak, low, wanted, flagged, logs, scratch):
+    """Pass the messages of buckets ``sequence[first:last]`` of the wanted components.
 
     Messages begin at ``values[messages]``; ``low[i]`` is the smallest non-zero entry of input i.
     """
-    first_input, first_message, component = program.first_input, program.first_message, program.component
-    for b in range(first, last):
+    cards, input_of, component = program.cards, program.input_of, program.component
+    for i in range(first, last):
+        b = sequence[i]
         if not wanted[component[b]] or flagged[component[b]]:
             continue
-        bound = 1.0
-        for i in range(first_input[b], first_input[b + 1]):
-            bound *= low[i]
-        if semiring == SUM and bound < SAFE:
+        if logs is None and not is_safe(b, program.first_input, low):
             flagged[component[b]] = True
             continue
-        fill_local(b, program, values, start, semiring, scratch)
-        row = program.cards[program.first_axis[b + 1] - 1]
-        at = messages + first_message[b]
-        if program.first_large[b] == first_input[b + 1]:
-            reduce_rows(scratch.local, program.local_size[b], row, semiring, values, at)
-        else:
-            cut, size = set_views(b, program, scratch)
-            more = True
-            while more:
-                fill_block(b, cut, size, program, values, start, semiring, scratch)
-                reduce_rows(scratch.block, size, row, semiring, values, at)
-                at += size // row
-                more = next_state(scratch.outer, program.cards, program.first_axis[b], cut)
-        at = messages + first_message[b]
-        peak[b], least = normalise(values, at, messages + first_message[b + 1], semiring)
-        if program.input_of[b] >= 0:
-            low[program.input_of[b]] = least
+        multiply_inputs(program, b, values, start, logs, scratch.local, scratch.offsets, scratch.counter)
+        row = cards[program.first_axis[b + 1] - 1]
+        at = messages + program.first_message[b]
+        reduce_rows(scratch.local, program.local_size[b], row, logs, values, at)
+        peak[b], least = normalise(values, at, at + program.message_size[b], logs)
+        if input_of[b] >= 0:
+            low[input_of[b]] = least
+
+
+@cold
+def to_ratio(values, first, size, peak, sums, logs):
+    """Replace a message by mu / (m peak), with mu in `sums`."""
+    for i in range(size):
+        values[first + i] = ratio_of(values[first + i], sums[i], peak, logs)
+
+
+@cold
+def sum_beliefs(program, b, marginal, values, start, peak, logs, variables, first_state, factors, first_belief, offsets,
+                counter, sums):  # fmt: skip
+    """Sum the local table of a bucket's beliefs, `marginal`, for its variable, its factors and its small messages.
+
+    The table is summed axis by axis, the first one first, and what has this axis gets its sums before. It is lost.
+    """
+    a, strides, first_stride, cards = program.first_axis[b], program.strides, program.first_stride, program.local_cards
+    d, size, source = program.first_axis[b + 1] - a, program.local_size[b], program.source
+    for axis in range(d):
+        if cards[a + axis] == 1:
+            continue
+        for i in range(program.first_input[b], program.first_large[b]):
+            s, is_factor = first_stride[i], i < program.first_child[b]
+            if first_axis_of(strides, s, d) != axis:
+                continue
+            table, at = sums, size - size
+            if is_factor:
+                table, at = factors, first_belief[source[i]]
+            else:
+                fill(sums, program.message_size[source[i]], 0.0)
+            scatter(marginal, size, cards, a + axis, d - axis, strides, s + axis, table, at, offsets, counter)
+            if not is_factor:
+                to_ratio(values, start[i], program.message_size[source[i]], peak[source[i]], sums, logs)
+        if axis < d - 1:
+            size //= cards[a + axis]
+            for state in range(1, cards[a + axis]):
+                for k in range(size):
+                    marginal[k] += marginal[state * size + k]
+    at = first_state[program.variable[a + d - 1]]
+    for s in range(size):
+        variables[at + s] += marginal[s]
 
 
 @compiled
-def to_ratio(values, first, last, peak, sums, at, semiring):
-    """Replace a message by mu / (m peak), with mu at ``sums[at:]``."""
-    if semiring == SUM:
-        for i in range(first, last):
-            if values[i].real != 0:
-                values[i] = over(sums[at + i - first], values[i] * peak)
-    else:
-        for i in range(first, last):
-            if values[i].real > -np.inf:
-                values[i] = log_of(sums[at + i - first]) - values[i] - peak
+def hand_down(program, b, marginal, values, start, peak, logs, variables, first_state, factors, first_belief, offsets,
+              counter, sums):  # fmt: skip
+    """Sum the local table of a bucket's beliefs: `sum_beliefs`, called from Python."""
+    sum_beliefs(program, b, marginal, values, start, peak, logs, variables, first_state, factors, first_belief, offsets,
+                counter, sums)  # fmt: skip
 
 
 @compiled
-def down(program, first, last, values, messages, start, peak, wanted, semiring, variables, first_state,
-         factors, first_belief, scratch):  # fmt: skip
-    """Pass beliefs down buckets ``last - 1, ..., first`` of the wanted components.
+def down(program, sequence, first, last, values, messages, start, peak, wanted, logs, variables, first_state, factors,
+         first_belief, scratch):  # fmt: skip
+    """Pass beliefs down buckets ``sequence[last - 1], ..., sequence[first]`` of the wanted components.
 
     Marginals are added to the zero-filled vectors `variables` (of variable v at ``first_state[v]``) and
     `factors` (of factor a at ``first_belief[a]``, its clamped variables' states included).
     """
-    cards, local_cards, local_size, strides = program.cards, program.local_cards, program.local_size, program.strides
-    first_input, first_stride, first_message = program.first_input, program.first_stride, program.first_message
-    first_child, source, component = program.first_child, program.source, program.component
-    local, block, sums, view = scratch.local, scratch.block, scratch.sums, scratch.offsets[0]
-    for b in range(last - 1, first - 1, -1):
-        if not wanted[component[b]]:
+    local, sums = scratch.local, scratch.sums
+    for i in range(last - 1, first - 1, -1):
+        b = sequence[i]
+        if not wanted[program.component[b]]:
             continue
-        at = messages + first_message[b]
+        at = messages + program.first_message[b]
         if program.input_of[b] < 0:
             sums[0] = 1
-            to_ratio(values, at, at + 1, peak[b], sums, 0, semiring)
-        fill_local(b, program, values, start, semiring, scratch)
-        a = program.first_axis[b]
-        d = program.first_axis[b + 1] - a
-        row = cards[a + d - 1]
-        large, after = program.first_large[b], first_input[b + 1]
-        if large == after:
-            combine_rows(local, local_size[b], row, semiring, values, at)
-            marginal = local
-        else:
-            marginal = scratch.marginal
-            fill(marginal, 0, local_size[b], 0)
-            total = 0
-            for i in range(large, after):
-                total += first_message[source[i] + 1] - first_message[source[i]]
-            fill(sums, 0, total, 0)
-            cut, size = set_views(b, program, scratch)
-            more = True
-            while more:
-                fill_block(b, cut, size, program, values, start, semiring, scratch)
-                combine_rows(block, size, row, semiring, values, at)
-                base = offset_of(scratch.outer, program.local_strides, a, cut)
-                scatter_block(block, 0, size, marginal, base, view, scratch.contiguous[0])
-                total = 0
-                for i in range(large, after):
-                    base = total + offset_of(scratch.outer, strides, first_stride[i], cut)
-                    j = i - large + 1
-                    scatter_block(block, 0, size, sums, base, scratch.offsets[j], scratch.contiguous[j])
-                    total += first_message[source[i] + 1] - first_message[source[i]]
-                at += size // row
-                more = next_state(scratch.outer, cards, a, cut)
-            total = 0
-            for i in range(large, after):
-                size = first_message[source[i] + 1] - first_message[source[i]]
-                to_ratio(values, start[i], start[i] + size, peak[source[i]], sums, total, semiring)
-                total += size
-        for i in range(first_child[b], large):
-            size = first_message[source[i] + 1] - first_message[source[i]]
-            fill(sums, 0, size, 0)
-            scatter(marginal, local_cards, a, d, strides, first_stride[i], sums, 0, view, scratch.counter)
-            to_ratio(values, start[i], start[i] + size, peak[source[i]], sums, 0, semiring)
-        at = first_state[program.variable[a + d - 1]]
-        for k in range(local_size[b] // row):
-            for s in range(row):
-                variables[at + s] += marginal[k * row + s]
-        for i in range(first_input[b], first_child[b]):
-            at = first_belief[source[i]]
-            scatter(marginal, local_cards, a, d, strides, first_stride[i], factors, at, view, scratch.counter)
+            to_ratio(values, at, program.message_size[b], peak[b], sums, logs)
+        multiply_inputs(program, b, values, start, logs, local, scratch.offsets, scratch.counter)
+        row = program.cards[program.first_axis[b + 1] - 1]
+        combine_rows(local, program.local_size[b], row, logs, values, at)
+        sum_beliefs(program, b, local, values, start, peak, logs, variables, first_state, factors, first_belief,
+                    scratch.offsets, scratch.counter, sums)  # fmt: skip
