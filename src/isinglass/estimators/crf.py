@@ -9,8 +9,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
-from typing import Any, ClassVar, Self, TypeVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -33,7 +32,7 @@ from isinglass.estimators.parameters import (
     StagesLike,
 )
 from isinglass.estimators.persistence import Saved
-from isinglass.estimators.predicting import predicted, read_in_blocks
+from isinglass.estimators.predicting import Prediction, predicted, read_in_blocks
 from isinglass.graph.layout import belief_entries
 from isinglass.inference import Result
 from isinglass.learning.training.checks import (
@@ -61,7 +60,6 @@ from isinglass.typing import Array, FloatArray, IntArray
 from isinglass.validation import jobs_of, whole_number
 
 # what the compiled data depend on
-T = TypeVar("T")
 _OF_DATA = ("bias", "edge_bias", "edges", "symmetric", "class_weight", "entropy", "inference")
 _LABELS = "labels count from 0; -1 is not observed"
 
@@ -208,24 +206,26 @@ class CRF(Estimator):
 
     def infer(self, X: Any) -> Result:
         """Return the inference on new examples, all of them in one result."""
-        return self._infer(X, predicted)[1]
+        self._require_fitted()
+        stage, examples = self._stage(), self._examples(X)
+        model = stage._model(examples, self.n_states_)
+        with no_convergence_warnings():
+            return predicted(model, *self._prediction(stage, examples, model))
 
     def predict_marginals(self, X: Any) -> Any:
         """Return the belief of each state, for each variable, in the shape of the data."""
-        model, beliefs = self._read(X, lambda result: np.asarray(result.variables))
-        return self._shaped(X, beliefs, sizes_of(model))
+        return self._shaped(X, *self._read(X, lambda result: np.asarray(result.variables)))
 
     def predict(self, X: Any) -> Any:
         """Return the decoded label of each variable."""
-        model, labels = self._read(X, self._decoded)
-        return self._shaped(X, labels, sizes_of(model))
+        return self._shaped(X, *self._read(X, self._decoded))
 
     def score(self, X: Any, Y: Any, sample_weight: Any = None) -> float:
         """Return the share of observed labels that `predict` gets right."""
         self._require_fitted()
         labels = self._flat_labels(self._examples(X), Y)
-        model, found = self._read(X, self._decoded)
-        return share_right(found, labels, sizes_of(model), sample_weight, _LABELS)
+        found, sizes = self._read(X, self._decoded)
+        return share_right(found, labels, sizes, sample_weight, _LABELS)
 
     def _model(self, X: Any, n_states: int, like: Model | None = None) -> Model:
         """Check examples and compile their model, with those parameters of inference that are learned."""
@@ -356,18 +356,25 @@ class CRF(Estimator):
     def _decoded(self, result: Result) -> Array:
         return decoding.make(self._stage().decoder)(result)
 
-    def _read(self, X: Any, read: Callable[[Result], Array]) -> tuple[Model, Array]:
-        """Return the model of new examples, and what a function reads from their inference, block by block."""
-        return self._infer(X, partial(read_in_blocks, read=read))
+    def _sizes(self, X: Any) -> IntArray | None:
+        """Return how many variables each example has; None where that takes their model."""
+        return None
 
-    def _infer(self, X: Any, how: Callable[..., T]) -> tuple[Model, T]:
-        """Return the model of new examples, and what an inference on them, done in some way, returns."""
+    def _read(self, X: Any, read: Callable[[Result], Array]) -> tuple[Array, IntArray]:
+        """Return what a function reads from the inference on new examples, block by block, and their sizes."""
         self._require_fitted()
         stage, examples = self._stage(), self._examples(X)
-        model = stage._model(examples, self.n_states_)
+        known = stage._sizes(examples)
+        model = stage._model(examples if known is None else examples[:1], self.n_states_)
+        sizes = sizes_of(model) if known is None else known
+        with no_convergence_warnings():
+            return read_in_blocks(sizes, *self._prediction(stage, examples, model), read), sizes
+
+    def _prediction(self, stage: CRF, examples: Any, model: Model) -> Prediction:
+        """Return how new examples are predicted; `model` is that of some of them."""
         stage._require_same(model)
         algorithm = predicting_of(stage, getattr(self, "iterations_", None))
-        vectors, jobs = self.theta_.reshape(-1, model.size), jobs_of(stage.n_jobs)
+        vectors = self.theta_.reshape(-1, model.size)
         if len(vectors) > 1 and algorithm.iterations != len(vectors):
             expected = f"{len(vectors)}, as many as have parameters"
             raise InputError("iterations", expected, f"{stage.iterations}", "fit anew to change it")
@@ -375,8 +382,7 @@ class CRF(Estimator):
         def part(rows: IntArray, like: Model | None) -> Model:
             return stage._model(_rows(examples, rows), self.n_states_, like)
 
-        with no_convergence_warnings():
-            return model, how(model, vectors, algorithm, part, jobs)
+        return Prediction(vectors, algorithm, part, jobs_of(stage.n_jobs))
 
     def _require_same(self, model: Model) -> None:
         """Refuse examples with other features than those of `fit`."""

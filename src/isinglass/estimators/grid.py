@@ -77,6 +77,9 @@ class GridCRF(CRF):
     def _plain_model(self, X: Images, n_states: int, like: Model | None) -> Model:
         return grid_model(X, n_states, edges=self.edges, bias=self.bias, like=like)
 
+    def _sizes(self, X: Images) -> IntArray | None:
+        return np.full(len(X), X.shape[1] * X.shape[2]) if isinstance(X, np.ndarray) else None
+
     def _arrays(self, X: Images) -> Iterator[Array]:
         yield from [X] if isinstance(X, np.ndarray) else X
 

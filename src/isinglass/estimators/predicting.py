@@ -7,6 +7,7 @@ their structure. An example has the same beliefs, to the last bit, in any block.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -24,37 +25,55 @@ from isinglass.typing import Array, FloatArray, IntArray
 AT_ONCE = 4 * BLOCK  # variables in a block of predictions: enough for Python to be in the way of no other thread
 
 
+class Prediction(NamedTuple):
+    """How new examples are predicted.
+
+    Attributes
+    ----------
+    theta : array (vectors, size)
+        More than one vector: one for each iteration.
+    algorithm : Algorithm
+    part : callable
+        From the indices of some examples, and None or a model whose structure may be used again, to their model.
+    jobs : int
+        How many threads share the work.
+    """
+
+    theta: FloatArray
+    algorithm: Algorithm
+    part: Callable[[IntArray, Model | None], Model]
+    jobs: int
+
+
 def read_in_blocks(
-    model: Model,
+    sizes: IntArray,
     theta: FloatArray,
     algorithm: Algorithm,
     part: Callable[[IntArray, Model | None], Model],
     jobs: int,
     read: Callable[[Result], Array],
 ) -> Array:
-    """Return what a function reads from the inference on the examples of a model, such as a label of each variable.
+    """Return what a function reads from the inference on examples, such as a label of each variable.
 
     Parameters
     ----------
-    model, theta, algorithm, part, jobs
-        As for `predicted`.
+    sizes : int array (examples,)
+        How many variables each example has.
+    theta, algorithm, part, jobs
+        A `Prediction`.
     read : callable
         From a result to an array with an entry for each variable, which depends on its example alone.
     """
-    found = blocks(sizes_of(model), BLOCK if algorithm.facts.blockwise else AT_ONCE)
+    found, examples = blocks(sizes, BLOCK if algorithm.facts.blockwise else AT_ONCE), np.arange(len(sizes))
     if len(found) == 1 or not algorithm.splits or algorithm.facts.stochastic:
-        return read(predicted(model, theta, algorithm, part, jobs))
-    chosen, alike = threaded_in_parts(algorithm, jobs, len(found)), dict[int, Model]()
+        return read(predicted(part(examples, None), theta, algorithm, part, jobs))
+    chosen, first = threaded_in_parts(algorithm, jobs, len(found)), part(examples[found[0]], None)
 
-    def one(rows: IntArray) -> Array:
-        mine = part(rows, alike.get(len(rows)))
-        alike.setdefault(len(rows), mine)
+    def one(block: slice) -> Array:
+        mine = first if block is found[0] else part(examples[block], first)
         return read(_inferred(mine, theta, chosen))
 
-    examples = np.arange(model.graph.n_components)
-    work = [(examples[block],) for block in found]
-    first = [one(*work[0])]  # its structure is there when the others begin
-    return np.concatenate(first + ThreadMap(jobs).with_blas(one, work[1:]))
+    return np.concatenate(ThreadMap(jobs).with_blas(one, [(block,) for block in found]))
 
 
 def predicted(
@@ -64,19 +83,9 @@ def predicted(
     part: Callable[[IntArray, Model | None], Model],
     jobs: int,
 ) -> Result:
-    """Return the inference on all examples of a model.
+    """Return the inference on all examples of a model, given a `Prediction`.
 
-    Parameters
-    ----------
-    model : Model
-    theta : array (vectors, size)
-        More than one vector: one for each iteration.
-    algorithm : Algorithm
-        One that factorises a linear system for each example works on a few examples at a time.
-    part : callable
-        From the indices of some examples, and None or a model whose structure may be used again, to their model.
-    jobs : int
-        How many threads work on the blocks.
+    An algorithm that factorises a linear system for each example works on a few examples at a time.
     """
     found = blocks(sizes_of(model))
     if len(found) == 1 or not algorithm.facts.blockwise:

@@ -116,7 +116,8 @@ class VariableBeliefs(View[Array]):
         return self.flat[self._first[i] : self._first[i + 1]]
 
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> Array:
-        if len(np.unique(np.diff(self._first))) > 1:
+        cards = np.diff(self._first)
+        if (cards != cards[:1]).any():
             raise InputError("variables", "equal cardinalities", "mixed ones", "index it, or use .flat")
         table = self.flat.reshape(len(self), int(self._first[1]) if len(self) else 0)
         return np.array(table, dtype=dtype, copy=copy)

@@ -37,7 +37,7 @@ from isinglass.inference.message_passing.outcome import Outcome
 from isinglass.inference.message_passing.passes import read_out
 from isinglass.inference.message_passing.plan import Part, Plan, Schedule
 from isinglass.inference.message_passing.run import Run, Step, scratch_of
-from isinglass.inference.message_passing.shares import component_groups, shares_of
+from isinglass.inference.message_passing.shares import component_groups, fill, logarithms, shares_of
 from isinglass.inference.message_passing.tape import MarkedTape, Tape
 from isinglass.inference.support import support_of
 from isinglass.kernels.backend import MessagePassingKernels, message_passing_kernels
@@ -129,8 +129,9 @@ class Engine:
         if not part.wanted.any():
             return []
         whole = Span(0, len(edges.cards), 0, len(edges.component), 0, n)
-        in_line = (np.diff(edges.variable_component) >= 0).all() and (np.diff(edges.component) >= 0).all()
-        if self.plan.threads == 1 or n == 1 or not in_line or part.schedule in ("flooding", "grid"):
+        if self.plan.threads == 1 or n == 1 or part.schedule in ("flooding", "grid"):
+            return [whole]
+        if not ((np.diff(edges.variable_component) >= 0).all() and (np.diff(edges.component) >= 0).all()):
             return [whole]
         groups = component_groups(edges, n)
         cuts = np.arange(self.plan.threads + 1) * (len(groups) - 1) // self.plan.threads
@@ -206,11 +207,12 @@ class Engine:
 
     def _start(self, semiring: Semiring) -> Array:
         """Return the initial messages: uniform, or the given ones (logarithms)."""
-        cards, dtype = np.diff(self.edges.start), self.potentials.dtype
+        cards, dtype, size = np.diff(self.edges.start), self.potentials.dtype, int(self.edges.start[-1])
         if self.initial is None:
             card = layout_of(self.graph).card
-            uniform = np.full(self.edges.start[-1], 1 / card) if card else np.repeat(1 / cards, cards)
-            start: Array = uniform.astype(dtype, copy=False)
+            start: Array = np.repeat(1 / cards, cards).astype(dtype, copy=False) if not card else np.empty(size, dtype)
+            if card:
+                fill(self.spread, start, 1 / card)
             return start if is_linear(semiring) else np.zeros_like(start) if is_max(semiring) else np.log(start)
         logs: Array = self.initial.astype(dtype)
         if is_max(semiring):
@@ -337,9 +339,8 @@ class Engine:
         """Turn the Z of the read-out into logarithms; add them up for each component, without the constants."""
         edges, layout, n = self.edges, layout_of(self.graph), self.graph.n_components
         with np.errstate(divide="ignore", invalid="ignore"):
-            if run.is_linear:
-                np.log(run.log_zi, out=run.log_zi)
-                np.log(run.log_za, out=run.log_za)
+            for zs in (run.log_zi, run.log_za) if run.is_linear else ():
+                logarithms(run.spread, zs)
             if self.plan.powers and len(edges.size):
                 scale = np.log(run.scratch.scale) if run.is_linear else run.scratch.scale
                 run.log_za += np.add.reduceat(scale[edges.slot_edge], edges.first_slot[:-1])

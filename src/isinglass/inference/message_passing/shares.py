@@ -138,6 +138,18 @@ def copy(spread: ThreadMap, out: Array, values: Array | float) -> None:
     _along(spread, out, values, lambda one, two: np.copyto(one, two))
 
 
+def logarithms(spread: ThreadMap, values: Array) -> None:
+    """Turn the numbers of a flat array into logarithms."""
+    in_ranges(spread, len(values), lambda first, last: np.log(values[first:last], out=values[first:last]))
+
+
+def copied(spread: ThreadMap, values: Array) -> Array:
+    """Return a copy of a flat array."""
+    out = np.empty_like(values)
+    copy(spread, out, values)
+    return out
+
+
 def add(spread: ThreadMap, out: Array, values: Array) -> None:
     """Add values to an array of any strides."""
     _along(spread, out, values, lambda one, two: np.add(one, two, out=one))

@@ -16,6 +16,7 @@ import numpy as np
 
 from isinglass.inference.message_passing.moves.move import Move
 from isinglass.inference.message_passing.run import Run, Step
+from isinglass.inference.message_passing.shares import copied
 from isinglass.kernels.layout import Status
 from isinglass.typing import Array, Mask
 
@@ -64,7 +65,7 @@ class MarkedTape(Tape):
                 return
         if self.done:
             self.done[-1][0].finish(run)
-        self.marks[t] = run.m.copy()
+        self.marks[t] = copied(run.spread, run.m)
 
     def after(self, step: Step) -> None:
         """Keep which components moved; masks that do not change are shared."""
@@ -82,7 +83,7 @@ class MarkedTape(Tape):
         """Recompute the iterations from each mark, last mark first."""
         last = len(self.done)
         for mark in sorted(self.marks, reverse=True):
-            run.m, run.uniform = self.marks[mark].copy(), False
+            run.m, run.uniform = copied(run.spread, self.marks[mark]), False
             steps: list[Step] = []
             for t in range(mark, last):
                 move, active = self.done[t]
