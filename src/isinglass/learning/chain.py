@@ -160,7 +160,8 @@ class KnownPieces:
     def of(cls, objective: SequenceObjective) -> KnownPieces | None:
         """Return the pieces; None if it is another loss, of second order, or if labels are not known."""
         parts = [piece for _, _, piece in objective.pieces]
-        if objective.model.order != 1 or objective.of_piece is not likelihood or not all(p.every.all() for p in parts):
+        whole = all((piece.every | (np.diff(piece.offsets) == 0)).all() for piece in parts)
+        if objective.model.order != 1 or objective.of_piece is not likelihood or not whole:
             return None
         offsets = objective.data.offsets
         ends = [last for _, last in objective.data.pieces(max(PIECE, int(offsets[-1]) // _MOST_PIECES))]

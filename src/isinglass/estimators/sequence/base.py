@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from itertools import chain, pairwise, product
 from operator import attrgetter, itemgetter
+from threading import local
 from typing import Any, ClassVar
 
 import numpy as np
@@ -28,7 +29,15 @@ from isinglass.estimators.sequence.constraints import Constraints, constraints
 from isinglass.estimators.sequence.features import Encoded, FeatureIndex
 from isinglass.estimators.sequence.files import chain_contents, restore_chain
 from isinglass.estimators.sequence.labels import NOT_OBSERVED, codes_of, observed_labels
-from isinglass.inference.chain import Transition, best_labels, draw_labels, n_best_labels, posterior, require_possible
+from isinglass.inference.chain import (
+    Room,
+    Transition,
+    best_labels,
+    draw_labels,
+    n_best_labels,
+    posterior,
+    require_possible,
+)
 from isinglass.learning.training.checks import renamed, share_right
 from isinglass.models.chain.layout import width_of
 from isinglass.models.chain.model import SequenceModel, Sequences
@@ -210,9 +219,12 @@ class SequenceEstimator(Estimator):
         tables = self.model_.tables(self.theta_, sequences.tokens)
         own, ruled = Transition(tables.transition), Transition(rules.ruled(tables.transition, tables.states))
 
+        rooms = local()
+
         def one(first: int, last: int) -> Any:
             cut = sequences.offsets[first : last + 1]
-            offsets, scores = cut - cut[0], np.empty((int(cut[-1] - cut[0]), width_of(own.card)))
+            room = rooms.own = getattr(rooms, "own", None) or Room()
+            offsets, scores = cut - cut[0], room.take("scores", int(cut[-1] - cut[0]), width_of(own.card))
             sequences.scores(tables, first, last, scores)
             self._normalise(scores, offsets, own)
             rules.rule_out(scores, int(cut[0]), offsets, tables.states)

@@ -59,9 +59,10 @@ class Constraints:
     def rule_out(self, scores: FloatArray, first: int, offsets: IntArray, states: LabelStates) -> None:
         """Give the score -inf to states that may not be, in sequences with these offsets from token `first` on."""
         k, labels = states.card, states.label_of
-        begins, ends = ends_of(offsets)
-        scores[np.ix_(begins, np.flatnonzero(self.forbidden[k, labels]))] = -np.inf
-        scores[np.ix_(ends, np.flatnonzero(self.forbidden[labels, k]))] = -np.inf
+        if self.forbidden[k].any() or self.forbidden[:, k].any():
+            begins, ends = ends_of(offsets)
+            scores[np.ix_(begins, np.flatnonzero(self.forbidden[k, labels]))] = -np.inf
+            scores[np.ix_(ends, np.flatnonzero(self.forbidden[labels, k]))] = -np.inf
         if self.allowed is not None:
             scores[:, : states.count][~states.spread(self.allowed[first : first + len(scores)])] = -np.inf
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain
+from itertools import chain, islice
 from typing import Any
 
 import numpy as np
@@ -27,6 +27,10 @@ _FORM = "a list of sequences: arrays (length, features), or lists of dicts or of
 _NUMBERS = (bool, int, float, np.bool_, np.integer, np.floating)
 _COLLECTIONS = (list, tuple, set, frozenset)
 _MANY = 1000  # names that are worth a table
+_CHUNK = 2**14  # names that are looked up at a time: as objects and as bytes they stay in a cache
+_BATCH = 64  # names that are read before they are looked up
+_SPARE = 8  # line ends after a text, so that it can be read in words
+_END = ("\n" * _SPARE,)
 BIAS = "(bias)"
 
 
@@ -49,31 +53,36 @@ class NameTable:
     """The numbers of names by their bytes, for many of them at once; names with line ends are not for it."""
 
     def __init__(self, names: Names) -> None:
-        from isinglass.kernels.numba.chains.names import enter_names
+        from isinglass.kernels.numba.chains.names import FREE, enter_names
 
-        self.text = _bytes(names, len(names))
-        size = 2 ** (2 * len(names) + 1).bit_length()
-        self.ends, self.hashes = np.zeros(len(names), np.int64), np.zeros(size, np.uint64)
-        self.numbers = np.full(size, -1, np.int32)
-        self.sound = self.text is not None and bytes(self.text).count(b"\n") == len(names)
+        text = _bytes(names)
+        self.sound = text is not None and bytes(text).count(b"\n") == len(names) + _SPARE
+        self.text = _bytes(()) if text is None else text
+        self.begins = np.zeros(len(names), np.int64)
+        self.slots = np.full((2 ** (2 * len(names) + 1).bit_length(), 4), FREE, np.uint64)
         if self.sound:
-            enter_names(self.text, self.ends, self.hashes, self.numbers)
+            enter_names(self.text, len(names), self.begins, self.slots)
 
     def find(self, names: Iterable[str], count: int) -> NDArray[np.int32] | None:
         """Return the numbers of so many names, or None where their bytes do not tell them apart."""
         from isinglass.kernels.numba.chains.names import find_names
 
-        text = _bytes(names, count) if self.sound else None
-        found = np.empty(count, np.int32)
-        if text is None or find_names(text, self.text, self.ends, self.hashes, self.numbers, found) != count:
-            return None
+        left, found, batch = iter(names), np.empty(count, np.int32), np.empty((_BATCH, 5), np.uint64)
+        for k in range(0, count, _CHUNK):
+            part = found[k : k + _CHUNK]
+            text = _bytes(islice(left, len(part))) if self.sound else None
+            if text is None:
+                return None
+            if find_names(text, len(text) - _SPARE, self.text, self.begins, self.slots, batch, part) != len(part):
+                return None
         return found
 
 
-def _bytes(names: Iterable[str], count: int) -> NDArray[np.uint8] | None:
-    """Return names with a line end after each, as bytes; None where they are no valid text."""
+def _bytes(names: Iterable[str]) -> NDArray[np.uint8] | None:
+    """Return names with a line end after each, and some more after the last, as bytes; None for what is no text."""
     try:
-        return np.frombuffer(("\n".join(names) + "\n" * (count > 0)).encode(), np.uint8)
+        text = "\n".join(chain(names, _END))
+        return np.frombuffer(bytearray(text.encode()), np.uint8)
     except UnicodeEncodeError:
         return None
 
@@ -214,6 +223,8 @@ class FeatureIndex:
 def _sequences(X: Any) -> list[Any]:
     """Return the sequences; those that are arrays of objects, such as dicts, as lists."""
     found = items(X, "X", _FORM)
+    if not any(issubclass(kind, np.ndarray) for kind in set(map(type, found))):
+        return found
     return [one.tolist() if isinstance(one, np.ndarray) and one.dtype == object else one for one in found]
 
 

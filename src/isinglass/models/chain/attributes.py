@@ -25,6 +25,8 @@ from isinglass.runtime.threads import ThreadMap
 from isinglass.segments import starts
 from isinglass.typing import FloatArray, IntArray, Mask
 
+_DENSE = 4  # pairs that there may be for each that occurs: so many are counted in a table
+
 
 @dataclass(frozen=True, eq=False)
 class StateFeatures:
@@ -57,8 +59,11 @@ class StateFeatures:
         tokens = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
         y = labels[tokens]
         keys = X.indices[y >= 0].astype(np.int64) * card + y[y >= 0]
-        pairs, counts = np.unique(keys, return_counts=True)
-        return cls.of_pairs(pairs[counts >= min_count], X.shape[1], card)
+        if X.shape[1] * card <= _DENSE * len(keys):
+            counts = np.bincount(keys, minlength=X.shape[1] * card)
+            return cls.of_pairs(np.flatnonzero(counts >= min_count), X.shape[1], card)
+        pairs, times = np.unique(keys, return_counts=True)
+        return cls.of_pairs(pairs[times >= min_count], X.shape[1], card)
 
     @classmethod
     def of_pairs(cls, pairs: IntArray, n_attributes: int, card: int) -> StateFeatures:
@@ -106,6 +111,12 @@ class StateFeatures:
         counts = np.diff(self.first)
         which = np.flatnonzero(np.repeat(~self.rich, counts))
         return Lists(starts(np.where(self.rich, 0, counts)), which, self.labels[which])
+
+    @cached_property
+    def where(self) -> NDArray[np.int32]:
+        """The row of each attribute, the beginning of its list, and its length: one look into memory for all three."""
+        first = self.lists.first
+        return np.stack([self.rows.row_of, first[:-1], np.diff(first), first[:-1]], axis=1).astype(np.int32)
 
     def compiled(self, X: csr_array) -> Tokens:
         """Lay out the attributes of tokens."""
@@ -163,8 +174,8 @@ class Tokens:
         """Write f_t of tokens `first` to `last` into rows of `out`."""
         from isinglass.kernels.numba.chains.attributes import sum_scores
 
-        row_of, lists = self.features.rows.row_of, self.features.lists
-        sum_scores(first, last, *self.by_token, row_of, weights.rows, lists.first, lists.labels, weights.lists, out)
+        where, labels = self.features.where, self.features.lists.labels
+        sum_scores(first, last, *self.by_token, where, weights.rows, labels, weights.lists, out)
 
     def transpose(self, slopes: FloatArray, spread: ThreadMap, out: FloatArray) -> None:
         """Write derivatives by theta from those by the scores of all tokens (tokens, width)."""

@@ -130,10 +130,9 @@ class Sequences:
             labels = np.empty((end - base, width_of(tables.states.card)))
             self.tokens.scores(tables.weights, base, end, labels)
             out[:, : tables.states.count] = tables.states.spread(labels)
-        begins, ends = ends_of(self.offsets[first : last + 1] - base)
-        if tables.start.any():
+        if tables.ends.any():
+            begins, ends = ends_of(self.offsets[first : last + 1] - base)
             out[begins, : len(tables.start)] += tables.start
-        if tables.end.any():
             out[ends, : len(tables.end)] += tables.end
 
 

@@ -92,15 +92,6 @@ def add_entries(t, starts, places, values, step, labels, weights, r, scores):
 
 
 @inner
-def add_lists(t, starts, columns, values, step, first, labels, weights, r, scores):
-    """Add, to row r of scores, the weights of the attributes of token t that have lists; those of others are empty."""
-    for p in range(starts[ix(t)], starts[ix(t + 1)]):
-        a, x = columns[ix(p)], values[ix(p * step)]
-        for e in range(first[ix(a)], first[ix(a + 1)]):
-            scores[ix(r), ix(labels[ix(e)])] += x * weights[ix(e)]
-
-
-@inner
 def sum_attributes(t, rich, poor, r, scores):
     """Write the scores of token t to row r.
 
@@ -112,14 +103,17 @@ def sum_attributes(t, rich, poor, r, scores):
 
 
 @unrolled
-def sum_scores(first, last, starts, columns, values, step, row_of, rows, first_entry, labels, weights, scores):
-    """Write the scores of tokens `first` to `last`, from all attributes as they are; row 0 is for those without one."""
+def sum_scores(first, last, starts, columns, values, step, where, rows, labels, weights, scores):
+    """Write the scores of tokens `first` to `last`, from all attributes as they are.
+
+    `where` (attributes, 4): the row of each, 0 for none, the beginning of its list, and its length.
+    """
     for t in range(first, last):
         r, b = ix(t - first), 0
         while b + 24 <= scores.shape[1]:
             one, two, three = ZEROS, ZEROS, ZEROS
             for p in range(starts[ix(t)], starts[ix(t + 1)]):
-                x, row = values[ix(p * step)], rows[ix(row_of[ix(columns[ix(p)])])]
+                x, row = values[ix(p * step)], rows[ix(where[ix(columns[ix(p)]), ix(0)])]
                 one = add_eight(one, x, eight(row, b))
                 two = add_eight(two, x, eight(row, b + 8))
                 three = add_eight(three, x, eight(row, b + 16))
@@ -130,10 +124,13 @@ def sum_scores(first, last, starts, columns, values, step, row_of, rows, first_e
         while b < scores.shape[1]:
             one = ZEROS
             for p in range(starts[ix(t)], starts[ix(t + 1)]):
-                one = add_eight(one, values[ix(p * step)], eight(rows[ix(row_of[ix(columns[ix(p)])])], b))
+                one = add_eight(one, values[ix(p * step)], eight(rows[ix(where[ix(columns[ix(p)]), ix(0)])], b))
             put_eight(scores[r], b, one)
             b += 8
-        add_lists(t, starts, columns, values, step, first_entry, labels, weights, t - first, scores)
+        for p in range(starts[ix(t)], starts[ix(t + 1)]):
+            a, x = ix(columns[ix(p)]), values[ix(p * step)]
+            for e in range(where[a, ix(1)], where[a, ix(1)] + where[a, ix(2)]):
+                scores[r, ix(labels[ix(e)])] += x * weights[ix(e)]
 
 
 @unrolled
