@@ -14,5 +14,8 @@ from isinglass.experiments import skipchain as _skipchain  # noqa: F401
 from isinglass.experiments import snakes as _snakes  # noqa: F401
 from isinglass.experiments import tagging as _sequences  # noqa: F401
 from isinglass.experiments.common.experiment import EXPERIMENTS, Experiment, Report, make
+from isinglass.experiments.sampling import ising as _ising  # noqa: F401
+from isinglass.experiments.sampling import potts as _potts  # noqa: F401
+from isinglass.experiments.sampling import race as _race  # noqa: F401
 
 __all__ = ["EXPERIMENTS", "Experiment", "Report", "make"]

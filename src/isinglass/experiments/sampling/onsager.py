@@ -25,8 +25,8 @@ def log_z(coupling: float, height: int, width: int) -> float:
     --------
     >>> import isinglass as ig
     >>> p = ig.models.Ising(ig.lattice_graph((3, 4), 2, periodic=True)).potentials(coupling=0.4)
-    >>> round(log_z(0.4, 3, 4) - ig.infer(p, "exact").log_z, 9)
-    0.0
+    >>> bool(abs(log_z(0.4, 3, 4) - ig.infer(p, "exact").log_z) < 1e-10)
+    True
     """
     k, m, n = float(coupling), height, width
     index = np.arange(1, 2 * n)
@@ -48,7 +48,7 @@ def energy(coupling: float, height: int, width: int) -> float:
     Examples
     --------
     >>> round(energy(CRITICAL, 64, 64), 3)  # of an infinite lattice: -1.414
-    -1.434
+    -1.424
     """
     ahead, behind = (log_z(coupling + step, height, width) for step in (STEP, -STEP))
     return -(ahead - behind) / (2 * STEP) / (height * width)

@@ -244,7 +244,19 @@ def _earlier(init: Result | None, potentials: Potentials, replicas: int) -> Trac
 
 def _same(one: Potentials, two: Potentials) -> bool:
     """Tell whether potentials are equal."""
-    if one.graph is not two.graph or one.evidence != two.evidence:
+    if not _same_structure(one.graph, two.graph) or one.evidence != two.evidence:
         return False
     pairs = [*zip(one.groups, two.groups, strict=True), *zip(one.table_ids, two.table_ids, strict=True)]
     return all(a is b or np.array_equal(a, b) for a, b in pairs)
+
+
+def _same_structure(one: FactorGraph, two: FactorGraph) -> bool:
+    """Tell whether graphs are equal, as those before and after pickling are."""
+    if one is two:
+        return True
+    if len(one.groups) != len(two.groups) or not np.array_equal(one.variable_component, two.variable_component):
+        return False
+    groups = zip(one.groups, two.groups, strict=True)
+    return np.array_equal(one.cards, two.cards) and all(
+        np.array_equal(a.scopes, b.scopes) and np.array_equal(a.factors, b.factors) for a, b in groups
+    )

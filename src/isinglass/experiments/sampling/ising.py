@@ -1,0 +1,227 @@
+"""The Ising model on a torus, by samplers and approximations, beside its exact solution (Onsager 1944, Kaufman 1949).
+
+For couplings K around the critical one, log(1 + 2^(1/2)) / 2 = .44069, and without field:
+
+    energy of a site        e = -mean(sum_ij s_i s_j) / N        beside the exact one of the same torus
+    magnetisation           |m| = mean |sum_i s_i| / N           beside Yang's of an infinite lattice
+    Binder's cumulant       U = 1 - mean(m^4) / (3 mean(m^2)^2)
+
+U of different sizes crosses at the critical coupling (Binder 1981). It is measured by Swendsen-Wang sampling at
+couplings close to it, and a straight line is fitted for each size; the crossing of two sizes is that of their lines.
+
+log Z of the approximations is compared with Kaufman's, by site. Means of samples come with standard errors, from their
+effective sizes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+
+from isinglass.errors import no_convergence_warnings
+from isinglass.experiments.common.experiment import Experiment, Plot, Progress, Report, parallel_map, register, tell
+from isinglass.experiments.sampling import onsager
+from isinglass.graph.builders import lattice_graph
+from isinglass.inference import infer
+from isinglass.inference.algorithm import make
+from isinglass.inference.sampling.algorithm import MonteCarlo
+from isinglass.inference.sampling.chains import Chains
+from isinglass.inference.sampling.diagnostics import diagnose
+from isinglass.models.ising import Ising
+from isinglass.potentials import Potentials
+from isinglass.typing import FloatArray, JsonObject
+
+COUPLINGS = (0.2, 0.3, 0.36, 0.4, 0.42, 0.44, 0.46, 0.5, 0.6)
+NEAR = (0.436, 0.4385, 0.441, 0.4435, 0.446)  # where cumulants are measured
+SIDES, QUICK_SIDES = (16, 32, 64, 128), (8, 16)
+SAMPLERS = ("swendsen-wang", "wolff", "gibbs", "tree-gibbs", "metropolis", "tempering")
+APPROXIMATIONS = ("bp", "trw", "mf")
+SWEEPS, QUICK_SWEEPS, CHAINS = 4000, 300, 8
+CUMULANT_SWEEPS, QUICK_CUMULANT_SWEEPS = 10000, 3000
+
+
+class Observed(NamedTuple):
+    """Means of a run, with their standard errors."""
+
+    energy: float
+    energy_error: float
+    size: float  # |m|
+    size_error: float
+    squares: float  # m^2
+    fourths: float  # m^4
+
+
+def torus(side: int, coupling: float) -> Potentials:
+    """Return the Ising model on a square torus.
+
+    Examples
+    --------
+    >>> torus(4, 0.4).graph.n_factors
+    48
+    """
+    return Ising(lattice_graph((side, side), 2, periodic=True)).potentials(coupling=coupling)
+
+
+def observe(side: int, coupling: float, name: str, sweeps: int, seed: int) -> Observed:
+    """Sample a torus and average over the last three quarters of the sweeps."""
+    p = torus(side, coupling)
+    algorithm = make(name, {"chains": CHAINS})
+    assert isinstance(algorithm, MonteCarlo)
+    sampler = algorithm.sampler(p)
+    chains = Chains.start(p, CHAINS * sampler.replicas, seed)
+    sampler.advance(chains, sweeps // 4)
+    pairs, sites = p.graph.groups[1].scopes, side * side
+    traces = np.empty((2, CHAINS, sweeps - sweeps // 4))
+    for t in range(traces.shape[2]):
+        sampler.advance(chains, 1)
+        states = chains.states[:, :CHAINS]
+        unequal = (states[pairs[:, 0]] != states[pairs[:, 1]]).sum(axis=0)
+        traces[0, :, t] = -(len(pairs) - 2.0 * unequal) / sites
+        traces[1, :, t] = 2.0 * states.mean(axis=0) - 1
+    size = np.abs(traces[1:])
+    found = diagnose(np.concatenate([traces[:1], size]))
+    m = traces[1]
+    moments = [float((m**k).mean()) for k in (2, 4)]
+    return Observed(
+        float(traces[0].mean()), float(found.stderr[0]), float(size.mean()), float(found.stderr[1]), *moments
+    )
+
+
+def crossing(couplings: Sequence[float], small: FloatArray, large: FloatArray) -> float:
+    """Return where straight lines through the cumulants of two sizes cross.
+
+    Examples
+    --------
+    >>> round(crossing([0.0, 1.0], np.array([0.0, 1.0]), np.array([-1.0, 2.0])), 6)
+    0.5
+    """
+    one, two = (np.polyfit(couplings, values, 1) for values in (small, large))
+    return float((one[1] - two[1]) / (two[0] - one[0]))
+
+
+@register
+@dataclass(frozen=True)
+class IsingTransition(Experiment):
+    """Compare samplers and approximations with the exact solution of the Ising model on a torus.
+
+    Parameters
+    ----------
+    quick : bool
+        Sides of 8 and 16, fewer sweeps.
+    n_jobs : int
+        Processes that share the runs.
+    """
+
+    quick: bool = False
+    n_jobs: int = 2
+
+    name: ClassVar[str] = "ising"
+    summary: ClassVar[str] = "samplers and approximations beside the exact Ising model (Onsager 1944, Kaufman 1949)"
+
+    def run(self, progress: Progress | None = None) -> Report:
+        """Sample every coupling, approximate log Z, and find where cumulants cross."""
+        sides = QUICK_SIDES if self.quick else SIDES
+        sweeps = QUICK_SWEEPS if self.quick else SWEEPS
+        compared = sides[-1] if self.quick else 32
+        work: list[tuple[object, ...]] = [
+            (compared, k, name, sweeps, i) for name in SAMPLERS for i, k in enumerate(COUPLINGS)
+        ]
+        observed = []
+        for i, one in enumerate(parallel_map(observe, work, self.n_jobs)):
+            observed.append(one)
+            tell(progress, f"samplers, coupling {work[i][1]}", 0.5 * i / len(work))
+        by_name = {name: observed[i * len(COUPLINGS) : (i + 1) * len(COUPLINGS)] for i, name in enumerate(SAMPLERS)}
+        more = QUICK_CUMULANT_SWEEPS if self.quick else CUMULANT_SWEEPS
+        near: list[tuple[object, ...]] = [
+            (side, k, "swendsen-wang", more, i) for side in sides for i, k in enumerate(NEAR)
+        ]
+        found = []
+        for i, one in enumerate(parallel_map(observe, near, self.n_jobs)):
+            found.append(one)
+            tell(progress, f"cumulants, side {near[i][0]}", 0.5 + 0.5 * i / len(near))
+        cumulants = np.array([1 - o.fourths / (3 * o.squares**2) for o in found]).reshape(len(sides), len(NEAR))
+        return _report(compared, by_name, approximated(compared), sides, cumulants)
+
+
+def approximated(side: int) -> dict[str, list[float]]:
+    """Return log Z by site of the approximations, less the exact one, at every coupling."""
+    found: dict[str, list[float]] = {name: [] for name in APPROXIMATIONS}
+    with no_convergence_warnings():
+        for k in COUPLINGS:
+            p, exact = torus(side, k), onsager.log_z(k, side, side)
+            for name in APPROXIMATIONS:
+                found[name].append((infer(p, name).log_z - exact) / side**2)
+    return found
+
+
+def _report(
+    side: int,
+    observed: dict[str, list[Observed]],
+    log_z: dict[str, list[float]],
+    sides: Sequence[int],
+    cumulants: FloatArray,
+) -> Report:
+    exact = [onsager.energy(k, side, side) for k in COUPLINGS]
+    rows = []
+    for i, k in enumerate(COUPLINGS):
+        energies = [_with_error(one[i].energy, one[i].energy_error) for one in observed.values()]
+        sizes = _with_error(observed["swendsen-wang"][i].size, observed["swendsen-wang"][i].size_error)
+        errors = [f"{values[i]:+.4f}" for values in log_z.values()]
+        rows.append([f"{k:g}", f"{exact[i]:.4f}", *energies, sizes, f"{onsager.magnetisation(k):.4f}", *errors])
+    of_side = dict(zip(sides, cumulants, strict=True))
+    crossings = {f"{a} and {b}": crossing(NEAR, *pair) for (a, b), pair in _pairs(sides, cumulants).items()}
+    notes = [
+        f"torus of {side} x {side}; energies of a site beside Kaufman's; |m| by swendsen-wang beside Yang's of an "
+        "infinite lattice; log Z of a site less Kaufman's; in brackets: standard errors of the last digits",
+        *(
+            f"cumulants of sides {which} cross at {k:.4f} (exact: {onsager.CRITICAL:.4f})"
+            for which, k in crossings.items()
+        ),
+    ]
+    columns = ["K", "exact e", *observed, "|m|", "Yang", *(f"log Z, {name}" for name in log_z)]
+    data: JsonObject = {
+        "experiment": "ising",
+        "side": side,
+        "couplings": list(COUPLINGS),
+        "exact": exact,
+        "observed": {name: [one._asdict() for one in found] for name, found in observed.items()},
+        "log_z": log_z,
+        "near": list(NEAR),
+        "cumulants": {str(s): row.tolist() for s, row in of_side.items()},
+        "crossings": crossings,
+    }
+    lines = {"exact": (COUPLINGS, exact)}
+    lines |= {name: (COUPLINGS, [one.energy for one in found]) for name, found in observed.items()}
+    plots = {
+        "energy": Plot("coupling", "energy of a site", lines),
+        "magnetisation": Plot("coupling", "|m|", _sizes(observed)),
+        "log_z": Plot("coupling", "log Z of a site, less exact", {n: (COUPLINGS, v) for n, v in log_z.items()}),
+        "binder": Plot(
+            "coupling", "U", {f"side {s}": (NEAR, r) for s, r in zip(sides, cumulants.tolist(), strict=True)}
+        ),
+    }
+    return Report("The Ising model on a torus", columns, rows, notes, data, plots=plots)
+
+
+def _with_error(value: float, error: float) -> str:
+    """Write a value, with its standard error in units of the last digit."""
+    return f"{value:.4f}({1e4 * error:.0f})"
+
+
+def _pairs(sides: Sequence[int], cumulants: FloatArray) -> dict[tuple[int, int], tuple[FloatArray, FloatArray]]:
+    """Return the cumulants of neighbouring sizes."""
+    places = pairwise(range(len(sides)))
+    return {(sides[a], sides[b]): (cumulants[a], cumulants[b]) for a, b in places}
+
+
+def _sizes(observed: dict[str, list[Observed]]) -> dict[str, tuple[Sequence[float], Sequence[float]]]:
+    lines: dict[str, tuple[Sequence[float], Sequence[float]]] = {
+        "Yang": (COUPLINGS, [onsager.magnetisation(k) for k in COUPLINGS])
+    }
+    for name, found in observed.items():
+        lines[name] = (COUPLINGS, [one.size for one in found])
+    return lines
