@@ -34,7 +34,6 @@ def test_there_are_six():
         ({"chains": 0}, "chains: expected a whole number of at least 1, got 0"),
         ({"sweeps": 0}, "sweeps: expected a whole number of at least 1, got 0"),
         ({"burn_in": -1}, "burn_in: expected a whole number of at least 0, got -1"),
-        ({"burn_in": 2000}, "burn_in: expected fewer sweeps than the 2000 of a chain, got 2000; raise sweeps"),
         ({"thin": 0}, "thin: expected a whole number of at least 1, got 0"),
         ({"threads": 0}, "threads: expected a whole number of at least 1"),
         ({"random_state": -1}, "random_state: expected a whole number"),
@@ -51,6 +50,7 @@ def test_wrong_options(name, options, message):
     ("name", "options", "message"),
     [
         ("gibbs", {"scan": "upwards"}, "scan: expected 'chromatic' or 'systematic' or 'random', got 'upwards'"),
+        ("gibbs", {"burn_in": 2000}, "burn_in: expected fewer sweeps than the 2000 of a chain, got 2000; raise sweeps"),
         ("wolff", {"clusters": 0}, "clusters: expected a whole number of at least 1"),
         ("tempering", {"replicas": 0}, "replicas: expected a whole number of at least 1"),
         ("tempering", {"hottest": 0.0}, "hottest: expected an inverse temperature above 0"),
@@ -194,6 +194,7 @@ def test_samples_of_chains_come_in_turn():
     few, many = (ig.sample(p, n, "gibbs", chains=4, burn_in=10, thin=2, random_state=0) for n in (6, 12))
     np.testing.assert_array_equal(few, many[:6])
     assert ig.sample(p, 2, "gibbs", chains=4, random_state=0).shape == (2, 16)
+    assert ig.sample(p, 2, "gibbs", burn_in=3000, random_state=0).shape == (2, 16)  # `sweeps` is of infer
 
 
 def test_draws_and_their_export():

@@ -35,7 +35,9 @@ def log_z(coupling: float, height: int, width: int) -> float:
     terms, signs = [], []
     for part in (g[1::2], g[0::2]):
         size = m * np.abs(part) / 2
-        terms += [(size + np.log1p(np.exp(-2 * size))).sum(), (size + np.log(-np.expm1(-2 * size))).sum()]
+        with np.errstate(divide="ignore"):  # at the critical coupling g_0 is zero
+            sinh = np.log(-np.expm1(-2 * size))
+        terms += [(size + np.log1p(np.exp(-2 * size))).sum(), (size + sinh).sum()]
         signs += [1.0, float(np.prod(np.sign(part)))]
     top = max(terms)
     total = sum(s * np.exp(t - top) for s, t in zip(signs, terms, strict=True))

@@ -92,6 +92,9 @@ class MonteCarlo(Algorithm):
     ) -> Result:
         """Advance the chains, keep draws, and average conditional probabilities."""
         self.checked()
+        if self._burn_in() >= self.sweeps:
+            expected = f"fewer sweeps than the {self.sweeps} of a chain"
+            raise InputError("burn_in", expected, str(self.burn_in), "raise sweeps")
         if potentials.dtype.kind == "c":
             raise InputError("potentials", "real log tables", "complex ones", "samplers have no derivatives")
         sampler = self.sampler(potentials)
@@ -127,9 +130,8 @@ class MonteCarlo(Algorithm):
         """Check the options."""
         for name, least in (("sweeps", 1), ("chains", 1)):
             whole_number(getattr(self, name), name, least)
-        if self.burn_in is not None and whole_number(self.burn_in, "burn_in") >= self.sweeps:
-            expected = f"fewer sweeps than the {self.sweeps} of a chain"
-            raise InputError("burn_in", expected, str(self.burn_in), "raise sweeps")
+        if self.burn_in is not None:
+            whole_number(self.burn_in, "burn_in")
         if self.thin is not None:
             whole_number(self.thin, "thin", 1)
         jobs_of(self.threads, "threads")
