@@ -106,6 +106,21 @@ def test_threads_change_nothing(name):
     )
 
 
+@pytest.mark.parametrize("kind", ["binary", "mixed", "batch"])
+def test_threads_share_the_variables_of_a_colour(kind, monkeypatch):
+    """With fewer chains than threads, and the same bits."""
+    monkeypatch.setattr("isinglass.inference.sampling.gibbs.SHARED", 0)
+    rng = np.random.default_rng(0)
+    mixed = ig.testing.random_potentials(ig.FactorGraph([3, 2, 2, 3], [(0, 1, 2), (2, 3), (3, 0)]), rng)
+    p = {"binary": grid(), "mixed": mixed, "batch": ig.potentials_union([grid(), mixed, grid(0.1)])}[kind]
+    found = []
+    for threads in (1, 2, 5):
+        chains = Chains.start(p, 1, 0)
+        GibbsSampler(p).advance(chains, 20, threads)
+        found.append(chains.states.tobytes() + chains.drawn.tobytes())
+    assert found[0] == found[1] == found[2]
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_chains_are_continued(name):
     """Two runs, the second from the first, have the draws of one."""

@@ -8,19 +8,24 @@ as there are, each chosen at random with replacement, which makes the chain reve
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import pairwise
 from typing import Literal
 
 import numpy as np
 
+from isinglass.errors import ImpossibleEvidenceError
 from isinglass.graph.incidences import Unsigned, colours_of
+from isinglass.inference.evidence import impossible
 from isinglass.inference.sampling.chains import Chains
 from isinglass.inference.sampling.sampler import Counted, Sampler
 from isinglass.inference.sampling.sites import BinaryLayout, binary_components, binary_layout
 from isinglass.potentials import Potentials
+from isinglass.runtime.threads import ThreadMap
 from isinglass.segments import starts
 from isinglass.typing import IntArray
 
 Scan = Literal["chromatic", "systematic", "random"]
+SHARED = 2e4  # updates of a sweep, from which on threads share the variables of a colour
 SCANS = ("chromatic", "systematic", "random")
 
 
@@ -54,6 +59,22 @@ class GibbsSampler(Sampler):
         parts = [part for part in (self.binary, self.others) if part is not None]
         return all(part.sweep(chains, *some) for part in parts)  # what is impossible ends the run
 
+    def advance(self, chains: Chains, sweeps: int, threads: int = 1) -> None:
+        """Make some sweeps; threads share the chains or, if these are fewer, the variables of each colour."""
+        if threads <= chains.n or self.scan != "chromatic" or self.work * chains.n < SHARED:
+            super().advance(chains, sweeps, threads)
+            return
+        pool = ThreadMap(threads)
+        parts = [part for part in (self.binary, self.others) if part is not None]
+        for _ in range(sweeps):
+            for part in parts:
+                for begin, end in pairwise(part.bounds.astype(np.int64).tolist()):
+                    cuts = [begin + (end - begin) * k // threads for k in range(threads + 1)]
+                    pieces = [(chains, low, high) for low, high in pairwise(cuts) if low < high]
+                    if not all(pool(part.piece, pieces)):
+                        raise ImpossibleEvidenceError(impossible(self.potentials))
+            chains.drawn += self.numbers
+
     def by_colour(self, variables: IntArray) -> tuple[IntArray, Unsigned]:
         """Return variables by colour, and where each colour begins."""
         colours = colours_of(self.graph)[variables]
@@ -75,13 +96,25 @@ class _BinaryPart:
         layout, self.bounds, self.counted = graph.cached(("binary order", variables.tobytes()), make)
         self.model = layout.model(sampler.model)
 
-    def sweep(self, chains: Chains, sweeps: np.uint64, first: np.uint64, last: np.uint64) -> bool:
+    def sweep(
+        self,
+        chains: Chains,
+        sweeps: np.uint64,
+        first: np.uint64,
+        last: np.uint64,
+        bounds: Unsigned | None = None,
+    ) -> bool:
         from isinglass.kernels.numba.sampling.binary import LANES, binary_sweeps
 
         buffers = np.empty(LANES), np.empty(LANES, np.uint64), np.empty(LANES, chains.states.dtype)
         streams = self.counted.streams(chains)
-        binary_sweeps(self.bounds, self.model, streams, chains.states, sweeps, first, last, *buffers)
+        listed = self.bounds if bounds is None else bounds
+        binary_sweeps(listed, self.model, streams, chains.states, sweeps, first, last, *buffers)
         return True
+
+    def piece(self, chains: Chains, begin: int, end: int) -> bool:
+        """Draw some variables of one colour, in all chains."""
+        return self.sweep(chains, np.uint64(1), np.uint64(0), np.uint64(chains.n), np.array([begin, end], np.uint64))
 
 
 class _OtherPart:
@@ -90,19 +123,18 @@ class _OtherPart:
     def __init__(self, sampler: GibbsSampler, variables: IntArray) -> None:
         graph, self.sampler = sampler.graph, sampler
         key = ("gibbs order", sampler.scan, variables.tobytes())
-        self.order, self.ends, self.counted = graph.cached(key, lambda: self._order(variables))
+        self.order, self.bounds, self.ends, self.counted = graph.cached(key, lambda: self._order(variables))
         self.row = int(graph.cards.max(initial=1))
 
-    def _order(self, variables: IntArray) -> tuple[Unsigned, Unsigned, Counted]:
+    def _order(self, variables: IntArray) -> tuple[Unsigned, Unsigned, Unsigned, Counted]:
         sampler, graph = self.sampler, self.sampler.graph
-        if sampler.scan == "chromatic":
-            order = sampler.by_colour(variables)[0]
-        else:
+        order, bounds = sampler.by_colour(variables)
+        if sampler.scan != "chromatic":
             order = variables[np.argsort(graph.variable_component[variables], kind="stable")]
         component = graph.variable_component[order]
         ends = starts(np.bincount(component, minlength=graph.n_components)).astype(np.uint64)
         counted = Counted.of(component, graph.n_components, 2 if sampler.scan == "random" else 1)
-        return order.astype(np.uint64), ends, counted
+        return order.astype(np.uint64), bounds, ends, counted
 
     def sweep(self, chains: Chains, sweeps: np.uint64, first: np.uint64, last: np.uint64) -> bool:
         from isinglass.kernels.numba.sampling.gibbs import sweeps_at_random, sweeps_in_order
@@ -112,3 +144,13 @@ class _OtherPart:
         if sampler.scan == "random":
             return bool(sweeps_at_random(self.order, self.ends, *rest))
         return bool(sweeps_in_order(self.order, *rest))
+
+    def piece(self, chains: Chains, begin: int, end: int) -> bool:
+        """Draw some variables of one colour, in all chains."""
+        from isinglass.kernels.numba.sampling.gibbs import sweeps_in_order
+
+        sampler, counted, part = self.sampler, self.counted, slice(begin, end)
+        streams = counted._replace(component=counted.component[part], place=counted.place[part]).streams(chains)
+        once = np.uint64(1), np.uint64(0), np.uint64(chains.n)
+        rest = (sampler.near, sampler.model, streams, chains.states[None], *once, np.empty(self.row))
+        return bool(sweeps_in_order(self.order[part], *rest))
