@@ -25,7 +25,12 @@ from isinglass.inference import (
     Exact,
     Gibbs,
     MeanField,
+    Metropolis,
+    ParallelTempering,
+    SwendsenWang,
+    TreeGibbs,
     TreeReweighted,
+    Wolff,
     infer,
     map_assignment,
     n_best,
@@ -33,7 +38,9 @@ from isinglass.inference import (
 )
 from isinglass.inference.algorithm import Progress
 from isinglass.inference.chain import Transition, best_labels, draw_labels, n_best_labels, posterior
-from isinglass.inference.sampling.gibbs import Scan
+from isinglass.inference.sampling.algorithm import MonteCarlo
+from isinglass.inference.sampling.gibbs import SCANS
+from isinglass.inference.sampling.sites import binary_components
 from isinglass.learning.chain import SequenceObjective
 from isinglass.learning.optimizers.curvature import Curvature
 from isinglass.losses import Likelihood, UnivariateLikelihood
@@ -194,8 +201,11 @@ def _algorithms(graph: FactorGraph) -> dict[str, Algorithm]:
 
 def _samplers(potentials: Potentials) -> dict[str, Algorithm]:
     """Return the samplers that serve a model."""
-    scans: tuple[Scan, ...] = ("chromatic", "random")
-    return {f"gibbs {scan}": Gibbs(sweeps=8, chains=4, scan=scan) for scan in scans}
+    named: dict[str, Algorithm] = {f"gibbs {scan}": Gibbs(8, 4, scan=scan) for scan in SCANS}
+    others: list[type[MonteCarlo]] = [TreeGibbs, Metropolis, ParallelTempering]
+    if binary_components(potentials).all():
+        others += [SwendsenWang, Wolff]
+    return named | {cls.name: cls(8, 4) for cls in others}
 
 
 def _sampled(potentials: Potentials, algorithm: Algorithm) -> None:

@@ -26,7 +26,7 @@ from isinglass.typing import IntArray
 
 Scan = Literal["chromatic", "systematic", "random"]
 SHARED = 2e4  # updates of a sweep, from which on threads share the variables of a colour
-SCANS = ("chromatic", "systematic", "random")
+SCANS: tuple[Scan, ...] = ("chromatic", "systematic", "random")
 
 
 class GibbsSampler(Sampler):
