@@ -7,10 +7,12 @@ from collections.abc import Iterable
 import numpy as np
 
 from isinglass.graph.forests.induced import Forests, forest_blocks
-from isinglass.graph.incidences import signed_incidences
+from isinglass.graph.incidences import Incidences, signed_incidences
 from isinglass.inference.sampling.chains import Chains
 from isinglass.inference.sampling.sampler import Counted, Sampler
 from isinglass.potentials import Potentials
+from isinglass.segments import ranges, starts
+from isinglass.typing import IntArray
 
 
 class TreeGibbsSampler(Sampler):
@@ -31,12 +33,14 @@ class TreeGibbsSampler(Sampler):
         graph, free = self.graph, np.zeros(self.graph.n_variables, bool)
         free[self.free] = True
 
-        def make() -> tuple[Forests, Counted]:
+        def make() -> tuple[Forests, Incidences, IntArray, Counted]:
             blocks = forest_blocks(graph, free)
-            return blocks, Counted.of(graph.variable_component[blocks.variable], graph.n_components)
+            counted = Counted.of(graph.variable_component[blocks.variable], graph.n_components)
+            return (*_in_sequence(blocks, signed_incidences(graph)), counted)
 
-        self.sites = signed_incidences(graph)
-        self.blocks, self.counted = graph.cached(("forests", self.free.tobytes()), make)
+        key = ("forests", self.free.tobytes())
+        self.blocks, self.sites, chosen, self.counted = graph.cached(key, make)
+        self.tables = self.model._replace(at=self.model.at[chosen])
         self.numbers = self.counted.numbers
         self.work = 5.0 * len(self.blocks.variable)
 
@@ -47,4 +51,22 @@ class TreeGibbsSampler(Sampler):
         some = np.uint64(sweeps), np.uint64(first), np.uint64(last)
         buffers = np.empty(len(self.model.phi)), np.empty(int(self.graph.cards.max(initial=1)))
         streams = self.counted.streams(chains)
-        return bool(forest_sweeps(self.blocks, self.sites, self.model, streams, chains.states, *some, *buffers))
+        return bool(forest_sweeps(self.blocks, self.sites, self.tables, streams, chains.states, *some, *buffers))
+
+
+def _in_sequence(blocks: Forests, near: Incidences) -> tuple[Forests, Incidences, IntArray]:
+    """Put the incidences of blocks into the sequence in which they are visited, and tell which ones they are.
+
+    On large graphs that is several times faster: memory is read from one end to the other.
+    """
+    joined = np.flatnonzero(blocks.tree >= 0)
+    chosen = np.concatenate([blocks.fixed, blocks.tree[joined]])
+    tree = np.full(len(blocks.tree), -1)
+    tree[joined] = len(blocks.fixed) + np.arange(len(joined))
+    begin = near.rest.astype(np.int64)
+    count = np.diff(begin)[chosen]
+    others = ranges(begin[chosen], count)
+    moved = near._replace(
+        own=near.own[chosen], rest=starts(count), variable=near.variable[others], stride=near.stride[others]
+    )
+    return blocks._replace(fixed=np.arange(len(blocks.fixed)), tree=tree), moved, chosen
