@@ -40,6 +40,10 @@ _TEXT = """Run a published experiment again and print a table of our values besi
   letters     handwritten words: letters right, with and without neighbours; needs letters_folds0-7.npz
   labelbias   HMM, MEMM and CRF on two words (Lafferty et al. 2001): where local normalisation fails
   skipchain   named entities: a chain and links between equal words; needs text/wnut17_{train,test}.txt.gz
+  ipf         proportional fitting of tables of counts (Murphy 2012, section 19.5.7); needs contingency/contingency.npz
+  estimators  every method to learn a Markov random field: error, test likelihood and time
+  dca         contacts of a protein family by a Potts model; needs dca/PF00014.npz
+  structure   recovery of a graph against the number of samples (Ravikumar et al. 2010)
   fatchain    parts of speech and chunks, apart and together; needs text/conll2000_{train,test}.txt.gz
 """
 _EXAMPLES = """  isinglass reproduce digits --quick

@@ -8,10 +8,13 @@ from isinglass.datasets.letters import Letters, load_letters
 from isinglass.datasets.photographs import Photographs, load_horses, load_street_scenes
 from isinglass.datasets.snakes import Snakes, load_snakes, snake_graph
 from isinglass.datasets.stereo import Stereo, load_stereo, stereo_model
+from isinglass.datasets.tables import Alignment, Contingency, load_alignment, load_contingency
 from isinglass.datasets.textbook import misconception
 
 __all__ = [
+    "Alignment",
     "Chunking",
+    "Contingency",
     "Entities",
     "Letters",
     "NoisyDigits",
@@ -23,7 +26,9 @@ __all__ = [
     "denoising_model",
     "entity_attributes",
     "glyph",
+    "load_alignment",
     "load_conll2000",
+    "load_contingency",
     "load_horses",
     "load_letters",
     "load_snakes",
