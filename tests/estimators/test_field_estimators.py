@@ -10,7 +10,7 @@ from isinglass.gradients import rule
 from isinglass.learning.markov import Composite, NoiseContrastive, PseudoMoments, Samples, Task, make_method, pairwise
 from isinglass.learning.markov.composite import tree_blocks
 from isinglass.learning.optimizers import Lbfgs
-from isinglass.models import table_model
+from isinglass.models import IndicatorTerm, Model, table_model
 
 RING = ig.FactorGraph([2, 3, 2, 2], [(0, 1), (1, 2), (2, 3), (3, 0), (1,), (0, 2, 3)])
 PAIRS = ig.FactorGraph([2, 3, 2, 2], [(0, 1), (1, 2), (2, 3), (3, 0), (1,)])
@@ -178,6 +178,43 @@ def test_they_are_losses_of_conditional_random_fields_too(loss):
     assert crf.score(X, Y) > 0.8
 
 
+def tied_ising(graph):
+    """Return an Ising model with one field and one coupling."""
+    spins = np.array([-1.0, 1.0])
+    n, m = (len(g) for g in graph.groups)
+    one = IndicatorTerm("field", spins.reshape(-1, 1), (2,), table_ids=np.zeros(n, int))
+    two = IndicatorTerm("coupling", np.outer(spins, spins).reshape(-1, 1), (2, 2), table_ids=np.zeros(m, int))
+    return Model(graph, [[one], [two]])
+
+
+@pytest.mark.parametrize("loops", [False, True])
+def test_approximate_maximum_entropy_is_the_dual_of_a_surrogate_likelihood(loops):
+    graph = ig.grid_graph(3, 3, 2) if loops else ig.chain_graph(5, 2)
+    X = ig.sample(ig.models.Ising(graph).potentials(coupling=0.4, field=0.2), 1000, random_state=0)
+    camel = ig.MRF(tied_ising(graph), method="camel", tol=1e-9).fit(X)
+    assert camel.converged_
+    assert camel.report_ == {"residual": camel.report_["residual"], "maximum": True, "concave": not loops}
+    bp = ig.MRF(tied_ising(graph), inference=ig.BeliefPropagation(tol=1e-12, max_iter=5000), optimizer=PRECISE).fit(X)
+    assert_allclose(camel.theta_, bp.theta_, atol=1e-6)
+    exact = ig.MRF(tied_ising(graph), optimizer=PRECISE).fit(X)
+    assert (np.abs(camel.theta_ - exact.theta_).max() < 1e-6) != loops
+    tables, moments = (ig.MRF(graph, method=m, tol=1e-9).fit(X) for m in ("camel", "pmm"))
+    assert difference(tables.potentials_, moments.potentials_) < 1e-8
+
+
+def test_approximate_maximum_entropy_of_sriharis_triangle():
+    """Two features, f00 and f11, shared by three pairs; f11 is never seen, so that a prior keeps it possible."""
+    features = np.zeros((4, 2))
+    features[0, 0] = features[3, 1] = 1
+    triangle = ig.FactorGraph([2, 2, 2], [(0, 1), (1, 2), (2, 0)])
+    model = Model(triangle, [[IndicatorTerm("f", features, (2, 2), table_ids=np.zeros(3, int))]])
+    X = [[0, 0, 0], [0, 1, 0], [1, 0, 0]]
+    mrf = ig.MRF(model, method="camel", prior="dirichlet", tol=1e-10).fit(X)
+    beliefs = ig.infer(mrf.potentials_, "bp", tol=1e-12, max_iter=10000)
+    found = sum(beliefs.factor(a) for a in range(3))
+    assert_allclose([found[0, 0], found[1, 1]], [(5 + 0.75) / 4, 0.75 / 4], atol=1e-6)
+
+
 SAMPLES = [[0, 0, 0, 0], [1, 1, 1, 1]]
 
 
@@ -186,6 +223,7 @@ SAMPLES = [[0, 0, 0, 0], [1, 1, 1, 1]]
     [
         ({"method": "mpf"}, [[0, 0, 0, -1]], "no missing values for method='mpf'"),
         ({"method": "pmm", "l2": 1.0}, SAMPLES, "l2: expected 0 for method='pmm'"),
+        ({"method": "camel", "graph": ig.complete_graph(40, 2)}, np.eye(40, dtype=int), "at most 3000 unknowns"),
         ({"method": "pmm", "tied": True}, SAMPLES, "a table for each factor"),
         ({"method": PseudoMoments("mf")}, SAMPLES, "'bp' or 'trw'"),
         ({"method": "nce", "prior": "dirichlet"}, SAMPLES, "no Dirichlet prior for method='nce'"),

@@ -55,7 +55,8 @@ class MRF(Statistics):
     method : str or Method, default="ml"
         How to learn. Maximum likelihood: "ml" by gradients, with the log Z of `inference` (a surrogate, where that is
         approximate); "closed-form" on chordal graphs; "ipf", iterative proportional fitting; "scaling", iterative
-        scaling; "em", expectation maximisation. Without log Z: "pseudo", the pseudolikelihood. Missing values are
+        scaling; "em", expectation maximisation. Without log Z: "pseudo", the pseudolikelihood; "composite",
+        "piecewise", "mpf", "ratio-matching", "nce", "pmm" and "camel". Missing values are
         summed over by "ml", "em", and by "pseudo" where the sum for a value has at most 256 joint states; other values
         are left out, with a warning, see `terms_`. Other methods refuse them. `isinglass.learning.markov.METHODS`
         lists all, with their facts.

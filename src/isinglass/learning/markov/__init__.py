@@ -1,6 +1,7 @@
 """Ways to learn a Markov random field without inputs: every method registers here under its public name."""
 
 from isinglass.learning.markov.by_loss import Flow, PiecewiseTraining, Ratios
+from isinglass.learning.markov.camel import Camel
 from isinglass.learning.markov.closed_form import ClosedForm
 from isinglass.learning.markov.composite import Composite
 from isinglass.learning.markov.em import ExpectationMaximisation
@@ -16,6 +17,7 @@ from isinglass.learning.markov.scaling import IterativeScaling
 
 __all__ = [
     "METHODS",
+    "Camel",
     "ClosedForm",
     "Composite",
     "Copies",
