@@ -303,7 +303,18 @@ def test_no_coordinates():
 
 def test_registry():
     assert sorted(OPTIMIZERS) == [
-        *("adagrad", "adam", "averaged-perceptron", "cutting-plane", "lbfgs", "owlqn", "pegasos", "sgd", "steepest"),
+        *(
+            "adagrad",
+            "adam",
+            "averaged-perceptron",
+            "bcfw",
+            "cutting-plane",
+            "lbfgs",
+            "owlqn",
+            "pegasos",
+            "sgd",
+            "steepest",
+        ),
     ]
     assert make_optimizer("steepest") == SteepestDescent()
     assert make_optimizer(Lbfgs(memory=3), tol=0.1) == Lbfgs(memory=3, tol=0.1)

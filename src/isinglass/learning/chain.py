@@ -20,10 +20,11 @@ from threading import local
 from typing import ClassVar
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from isinglass.errors import ImpossibleLabelError, InputError
 from isinglass.inference.chain import Posterior, Room, Transition, derivative, posterior, require_possible
-from isinglass.learning.chain_margin import hinge
+from isinglass.learning.chain_margin import ChainSweep, hinge, hinge_planes
 from isinglass.learning.optimizers.vectors import dot, entrywise, moved
 from isinglass.losses import HingeLoss, Loss
 from isinglass.losses.loss import Differentiate, Evaluation, LossFacts, LossProblem, ScoringLoss
@@ -123,6 +124,8 @@ class SequenceObjective:
     weights : array (tokens,), optional
         For the likelihood equal within a sequence.
     threads : int
+    X : sparse array (tokens, attributes), optional
+        The attributes of the tokens, for `planes`.
     """
 
     model: SequenceModel
@@ -132,6 +135,7 @@ class SequenceObjective:
     l2: float | FloatArray = 0.0
     weights: FloatArray | None = None
     threads: int = 1
+    X: csr_array | None = None
 
     def __post_init__(self) -> None:
         self.of_piece = piece_loss(self.loss)
@@ -178,6 +182,40 @@ class SequenceObjective:
     def unpenalised(self, theta: FloatArray) -> float:
         """Return the value without penalties."""
         return self(theta)[0] - float(np.sum(self.l2 * theta * theta))
+
+    @property
+    def n_examples(self) -> int:
+        """The number of sequences."""
+        return len(self.data.offsets) - 1
+
+    def planes(self, theta: FloatArray, rows: IntArray) -> tuple[FloatArray, FloatArray]:
+        """Return the hinges of some sequences, without penalties, and their derivatives (rows, size)."""
+        if not isinstance(self.loss, HingeLoss) or self.X is None or self.model.order != 1:
+            expected = "a hinge ('margin') and order=1, where each sequence has a plane of its own ('bcfw')"
+            raise InputError("loss", expected, repr(self.loss.name), "use optimizer 'cutting-plane'")
+        sizes = np.diff(self.data.offsets)[rows]
+        tokens = ranges(self.data.offsets[rows], sizes)
+        weights = np.ones(len(tokens)) if self.weights is None else self.weights[tokens]
+        piece = Piece(0, starts(sizes), self.labels[tokens], weights, self.model.states)
+        X = csr_array(self.X[tokens])
+        part = Sequences(self.model.features.compiled(X), piece.offsets)
+        tables = self.model.tables(theta, part.tokens)
+        scores = np.zeros((len(tokens), width_of(self.model.states.count)))
+        part.scores(tables, 0, len(rows), scores)
+        return hinge_planes(self.loss, piece, scores, Transition(tables.transition), X, self.model)
+
+    @property
+    def sweeps(self) -> bool:
+        """Whether `sweep` can make the steps of block-coordinate Frank-Wolfe: for hinges of first order."""
+        known = self.X is not None and self.model.order == 1 and bool((self.labels >= 0).all())
+        return isinstance(self.loss, HingeLoss) and known
+
+    @cached_property
+    def sweep(self) -> ChainSweep:
+        """Passes of block-coordinate Frank-Wolfe; see `BlockFrankWolfe`."""
+        assert isinstance(self.loss, HingeLoss)
+        assert self.X is not None
+        return ChainSweep(self.loss, self._piece(0, self.n_examples), self.X, self.model)
 
     def _piece(self, first: int, last: int) -> Piece:
         offsets = self.data.offsets[first : last + 1]

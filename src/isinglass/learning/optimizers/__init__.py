@@ -5,6 +5,7 @@ from isinglass.learning.optimizers.adam import Adam
 from isinglass.learning.optimizers.base import OPTIMIZERS, Optimizer, OptimResult, Progress, make_optimizer
 from isinglass.learning.optimizers.lbfgs import Lbfgs, LbfgsState
 from isinglass.learning.optimizers.max_margin.cutting_plane import CuttingPlane, CuttingPlaneState
+from isinglass.learning.optimizers.max_margin.frank_wolfe import BlockFrankWolfe, FrankWolfeState
 from isinglass.learning.optimizers.max_margin.pegasos import AveragedPerceptron, Pegasos
 from isinglass.learning.optimizers.minibatch import MiniBatch, MiniBatchState
 from isinglass.learning.optimizers.owlqn import OwlQn
@@ -20,8 +21,10 @@ __all__ = [
     "AdaGrad",
     "Adam",
     "AveragedPerceptron",
+    "BlockFrankWolfe",
     "CuttingPlane",
     "CuttingPlaneState",
+    "FrankWolfeState",
     "Lbfgs",
     "LbfgsState",
     "MiniBatch",
