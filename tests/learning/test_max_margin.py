@@ -12,7 +12,7 @@ from numpy.testing import assert_allclose
 import isinglass as ig
 from isinglass.learning import Objective
 from isinglass.learning.checkpoint import Journal, resume
-from isinglass.learning.optimizers import AveragedPerceptron, CuttingPlane, Pegasos
+from isinglass.learning.optimizers import AveragedPerceptron, BlockFrankWolfe, CuttingPlane, Pegasos
 from isinglass.learning.optimizers.max_margin.simplex import maximise_on_simplex
 from isinglass.models import graph_model
 from isinglass.testing.solver_suite import checked
@@ -75,6 +75,82 @@ def test_bounds_are_on_their_sides_at_every_step():
     assert (np.diff(values) <= 0).all()
     assert (duals <= least + 1e-7).all()
     assert (values >= least - 1e-7).all()
+
+
+def fitted(optimizer, seed=0, **options):
+    X, Y = data(seed)
+    return ig.GraphCRF(
+        loss="margin", l2=L2, optimizer=optimizer, inference="exact", iterations=None, decoder="map", **options
+    ).fit(X, Y)
+
+
+@pytest.mark.parametrize("batch_size", [1, 3])
+def test_frank_wolfe_finds_the_same_optimum(batch_size):
+    crf = fitted(BlockFrankWolfe(tol=1e-3, max_iter=3000, batch_size=batch_size))
+    least, _ = optimum()
+    assert crf.converged_
+    assert least - 1e-9 <= crf.objective_ <= least * (1 + 1.1e-3)
+
+
+def chains(seed=0, n=12):
+    rng = np.random.default_rng(seed)
+    Y = [rng.integers(0, 3, rng.integers(1, 6)) for _ in range(n)]
+    return [np.eye(3)[y] + rng.normal(size=(len(y), 3)) for y in Y], Y
+
+
+@pytest.mark.parametrize("options", [{}, {"boundary": True}, {"class_weight": [1.0, 2.0, 0.5]}])
+def test_frank_wolfe_on_chains_agrees_with_cutting_planes(options):
+    X, Y = chains()
+    cost = np.array([[0.0, 2.0, 1.0], [1.0, 0.0, 1.0], [0.5, 3.0, 0.0]])
+    weights = np.random.default_rng(1).uniform(0.5, 2.0, len(X))
+    found = []
+    for optimizer in (BlockFrankWolfe(tol=1e-4, max_iter=5000), CuttingPlane(tol=1e-6)):
+        crf = ig.ChainCRF(loss=ig.losses.Margin(cost), l2=0.2, state_features="all", optimizer=optimizer, **options)
+        found.append(crf.fit(X, Y, sample_weight=weights))
+        assert crf.converged_
+    assert_allclose(found[0].objective_, found[1].objective_, rtol=1.1e-4)
+    assert_allclose(found[0].theta_, found[1].theta_, atol=0.05)
+
+
+def test_chain_planes_add_up_to_the_objective():
+    X, Y = chains()
+    crf = ig.ChainCRF(loss="margin", l2=0.0, boundary=True, l1=0.0)
+    f = crf._problem(crf._choices(), X, Y, np.arange(12.0), None).objective()
+    theta = np.random.default_rng(0).normal(size=f.size)
+    value, gradient = f(theta)
+    values, slopes = f.planes(theta, np.arange(f.n_examples))
+    assert_allclose(values.sum(), value)
+    assert_allclose(slopes.sum(axis=0), gradient, atol=1e-10)
+
+
+def test_frank_wolfe_duals_never_fall_and_stay_below():
+    X, Y = chains(3)
+    seen = []
+    options = {"loss": "margin", "l2": 0.2, "state_features": "all"}
+    keep = lambda progress: seen.append(progress.state) or False  # noqa: E731
+    ig.ChainCRF(optimizer=BlockFrankWolfe(tol=1e-4, max_iter=5000), callback=keep, **options).fit(X, Y)
+    least = ig.ChainCRF(optimizer=CuttingPlane(tol=1e-8), **options).fit(X, Y).objective_
+    duals = np.array([state.dual for state in seen])
+    assert (np.diff(duals) >= 0).all()
+    assert (duals <= least + 1e-9).all()
+    assert all(state.value >= least - 1e-6 for state in seen)
+
+
+def test_frank_wolfe_goes_on_from_its_file(tmp_path):
+    X, Y = chains(4)
+    options = {"loss": "margin", "l2": 0.2, "state_features": "all", "checkpoint": tmp_path / "run.npz"}
+    whole = ig.ChainCRF(optimizer=BlockFrankWolfe(tol=1e-2), **{**options, "checkpoint": None}).fit(X, Y)
+    with pytest.warns(ig.ConvergenceWarning, match="reached max_iter = 3"):
+        ig.ChainCRF(optimizer=BlockFrankWolfe(tol=1e-2, max_iter=3), **options).fit(X, Y)
+    rest = ig.ChainCRF(optimizer=BlockFrankWolfe(tol=1e-2), **options).fit(X, Y)
+    assert rest.theta_.tobytes() == whole.theta_.tobytes()
+
+
+def test_functions_without_planes_are_refused():
+    with pytest.raises(ig.InputError, match="f: expected the objective of an estimator"):
+        BlockFrankWolfe(l2=1.0).minimise(lambda x: (float(x @ x), 2 * x), np.zeros(2))
+    with pytest.raises(ig.InputError, match="where each sequence has a plane of its own"):
+        ig.ChainCRF(loss="margin", optimizer="bcfw", order=2).fit(*chains())
 
 
 def test_pegasos_agrees():

@@ -12,19 +12,23 @@ the result has the same bits for any number of threads.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from itertools import pairwise
 from threading import local
 
 import numpy as np
+from scipy.sparse import csr_array
 
+from isinglass.errors import InputError
 from isinglass.inference.chain import Room, Transition
 from isinglass.learning.chain_losses import Piece, Sums, likelihood, piece_loss
+from isinglass.learning.chain_margin import ChainSweep, hinge_planes
 from isinglass.learning.optimizers.vectors import dot, entrywise, moved
-from isinglass.losses import Loss
+from isinglass.losses import HingeLoss, Loss
 from isinglass.models.chain.layout import aligned, width_of
 from isinglass.models.chain.model import PIECE, SequenceModel, Sequences, Tables, ends_of
 from isinglass.runtime.threads import ThreadMap
+from isinglass.segments import ranges, starts
 from isinglass.typing import FloatArray, IntArray
 
 _FEWEST, _MOST_PAIRS = 64, 2**20
@@ -46,6 +50,8 @@ class SequenceObjective:
     weights : array (tokens,), optional
         For the likelihood equal within a sequence.
     threads : int
+    X : sparse array (tokens, attributes), optional
+        The attributes of the tokens, for `planes`.
     """
 
     model: SequenceModel
@@ -55,6 +61,7 @@ class SequenceObjective:
     l2: float | FloatArray = 0.0
     weights: FloatArray | None = None
     threads: int = 1
+    X: csr_array | None = None
 
     def __post_init__(self) -> None:
         self.of_piece = piece_loss(self.loss)
@@ -101,6 +108,40 @@ class SequenceObjective:
     def unpenalised(self, theta: FloatArray) -> float:
         """Return the value without penalties."""
         return self(theta)[0] - float(np.sum(self.l2 * theta * theta))
+
+    @property
+    def n_examples(self) -> int:
+        """The number of sequences."""
+        return len(self.data.offsets) - 1
+
+    def planes(self, theta: FloatArray, rows: IntArray) -> tuple[FloatArray, FloatArray]:
+        """Return the hinges of some sequences, without penalties, and their derivatives (rows, size)."""
+        if not isinstance(self.loss, HingeLoss) or self.X is None or self.model.order != 1:
+            expected = "a hinge ('margin') and order=1, where each sequence has a plane of its own ('bcfw')"
+            raise InputError("loss", expected, repr(self.loss.name), "use optimizer 'cutting-plane'")
+        sizes = np.diff(self.data.offsets)[rows]
+        tokens = ranges(self.data.offsets[rows], sizes)
+        weights = np.ones(len(tokens)) if self.weights is None else self.weights[tokens]
+        piece = Piece(0, starts(sizes), self.labels[tokens], weights, self.model.states)
+        X = csr_array(self.X[tokens])
+        part = Sequences(self.model.features.compiled(X), piece.offsets)
+        tables = self.model.tables(theta, part.tokens)
+        scores = np.zeros((len(tokens), width_of(self.model.states.count)))
+        part.scores(tables, 0, len(rows), scores)
+        return hinge_planes(self.loss, piece, scores, Transition(tables.transition), X, self.model)
+
+    @property
+    def sweeps(self) -> bool:
+        """Whether `sweep` can make the steps of block-coordinate Frank-Wolfe: for hinges of first order."""
+        known = self.X is not None and self.model.order == 1 and bool((self.labels >= 0).all())
+        return isinstance(self.loss, HingeLoss) and known
+
+    @cached_property
+    def sweep(self) -> ChainSweep:
+        """Passes of block-coordinate Frank-Wolfe; see `BlockFrankWolfe`."""
+        assert isinstance(self.loss, HingeLoss)
+        assert self.X is not None
+        return ChainSweep(self.loss, self._piece(0, self.n_examples), self.X, self.model)
 
     def _piece(self, first: int, last: int) -> Piece:
         offsets = self.data.offsets[first : last + 1]

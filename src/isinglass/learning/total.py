@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TypeVar
 
 import numpy as np
@@ -34,11 +35,14 @@ class Total:
         The penalty of each parameter, or of all; with stages, for each of them.
     jobs : int
         How many threads work on the parts.
+    examples : callable, optional
+        Returns an objective for each example alone, for `planes`; called when first needed.
     """
 
     parts: Sequence[Objective]
     l2: float | FloatArray = 0.0
     jobs: int = 1
+    examples: Callable[[], Sequence[Objective]] | None = None
 
     def __post_init__(self) -> None:
         self.spread = ThreadMap(min(self.jobs, len(self.parts)))
@@ -59,6 +63,22 @@ class Total:
     def unpenalised(self, theta: FloatArray) -> float:
         """Return the value without penalties; no gradient is computed."""
         return sum(self._each(lambda part: float(part.losses(theta).sum())))
+
+    @property
+    def n_examples(self) -> int:
+        """The number of examples."""
+        return sum(part.model.graph.n_components for part in self.parts)
+
+    @cached_property
+    def _each_example(self) -> Sequence[Objective]:
+        assert self.examples is not None
+        return self.examples()
+
+    def planes(self, theta: FloatArray, rows: IntArray) -> tuple[FloatArray, FloatArray]:
+        """Return the losses of some examples, without penalties, and their derivatives (rows, size)."""
+        chosen = [(self._each_example[i],) for i in rows.tolist()]
+        found = self.spread.with_blas(lambda one: one.parts(theta), chosen)
+        return np.array([float(value.sum()) for value, _ in found]), np.array([slope for _, slope in found])
 
     @property
     def iterations(self) -> int:

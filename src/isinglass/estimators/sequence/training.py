@@ -105,7 +105,7 @@ class ChainProblem(TrainingProblem):
     def _of(self, data: Encoded, labels: IntArray, weights: FloatArray | None, l2: float) -> SequenceObjective:
         sequences = Sequences(self.model.features.compiled(data.X), data.offsets)
         chosen = self.chosen
-        return SequenceObjective(self.model, sequences, labels, chosen.loss, l2, weights, chosen.jobs)
+        return SequenceObjective(self.model, sequences, labels, chosen.loss, l2, weights, chosen.jobs, data.X)
 
 
 def chain_choices(crf: Any) -> Choices:

@@ -6,6 +6,7 @@ from isinglass.learning.optimizers.base import OPTIMIZERS, Optimizer, OptimResul
 from isinglass.learning.optimizers.fixed_point import FixedPoint
 from isinglass.learning.optimizers.lbfgs import Lbfgs, LbfgsState
 from isinglass.learning.optimizers.max_margin.cutting_plane import CuttingPlane, CuttingPlaneState
+from isinglass.learning.optimizers.max_margin.frank_wolfe import BlockFrankWolfe, FrankWolfeState
 from isinglass.learning.optimizers.max_margin.pegasos import AveragedPerceptron, Pegasos
 from isinglass.learning.optimizers.minibatch import MiniBatch, MiniBatchState
 from isinglass.learning.optimizers.owlqn import OwlQn
@@ -21,9 +22,11 @@ __all__ = [
     "AdaGrad",
     "Adam",
     "AveragedPerceptron",
+    "BlockFrankWolfe",
     "CuttingPlane",
     "CuttingPlaneState",
     "FixedPoint",
+    "FrankWolfeState",
     "Lbfgs",
     "LbfgsState",
     "MiniBatch",

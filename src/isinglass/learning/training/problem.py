@@ -9,7 +9,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Protocol, Self
 
 import numpy as np
@@ -207,7 +207,13 @@ class GraphProblem(TrainingProblem):
         parts = data.split() if chosen.algorithm.splits else [data]
         penalty = share * np.tile(Penalty(chosen.l2, chosen.edge_l2).of(data.model), chosen.per_iteration)
         algorithm = threaded_in_parts(chosen.algorithm, chosen.jobs, len(parts))
-        return Total([self._objective(part, algorithm) for part in parts], penalty, chosen.jobs)
+        examples = partial(self._examples, data)
+        return Total([self._objective(part, algorithm) for part in parts], penalty, chosen.jobs, examples)
+
+    def _examples(self, data: Data) -> list[Objective]:
+        """Compile each example alone."""
+        one = self.chosen.algorithm
+        return [self._objective(data.rows(np.array([i])), one) for i in range(len(data.sizes))]
 
     def _objective(self, data: Data, algorithm: Algorithm) -> Objective:
         chosen = self.chosen

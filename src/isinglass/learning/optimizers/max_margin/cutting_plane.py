@@ -10,6 +10,9 @@ The dual of that quadratic program is a small one on the simplex,
 and its value is a lower bound on F. The difference to the least F(x_k) so far is the *duality gap*; a run has converged
 when the gap, relative to F, is at most `tol`. The bound is a true one as long as the planes are below R: where the loss
 maximises exactly. Planes that had no weight for a while are dropped, which the bound survives.
+
+A few planes say little about R far away, and their minimiser may be far. So a step only goes a part of the way from the
+best point to it: the part is halved after a step that was no improvement, and doubled after one that was.
 """
 
 from __future__ import annotations
@@ -28,6 +31,7 @@ from isinglass.learning.optimizers.state import Numbers, State, Vectors
 from isinglass.typing import FloatArray
 from isinglass.validation import number, whole_number
 
+LEAST = 0.05  # of the way to where the planes are lowest
 IDLE = 50  # steps that a plane may have no weight
 
 
@@ -43,6 +47,8 @@ class CuttingPlaneState(State):
         The best lower bound on the function.
     planes : tuple of arrays (n,); offsets, weights, idle : arrays (planes,)
         a_k, b_k, alpha_k, and for how many steps alpha_k has been zero.
+    share : float
+        How far the next step goes, from the best point to the one where the planes are lowest.
     """
 
     best: FloatArray
@@ -53,6 +59,7 @@ class CuttingPlaneState(State):
     offsets: Numbers
     weights: Numbers
     idle: Numbers
+    share: float
 
     @property
     def gap(self) -> float:
@@ -103,7 +110,7 @@ class CuttingPlane(Optimizer[CuttingPlaneState]):
         planes = (plane,)
         dual = self._dual(planes, np.array([offset]), one)
         return CuttingPlaneState(
-            self.name, x, 0, f.evaluations, x, value, gradient, dual, planes, np.array([offset]), one, np.zeros(1)
+            self.name, x, 0, f.evaluations, x, value, gradient, dual, planes, np.array([offset]), one, np.zeros(1), 1.0
         )
 
     def step(self, f: Counted, state: CuttingPlaneState) -> CuttingPlaneState:
@@ -111,8 +118,10 @@ class CuttingPlane(Optimizer[CuttingPlaneState]):
         A, penalty = np.array(state.planes), self._penalty(len(state.x))
         weights = maximise_on_simplex((A / (2 * penalty)) @ A.T, state.offsets, state.weights)
         dual = max(state.dual, self._dual(state.planes, state.offsets, weights))
-        x = -(weights @ A) / (2 * penalty)
+        lowest = -(weights @ A) / (2 * penalty)
+        x = state.best + state.share * (lowest - state.best)
         value, gradient = f(x)
+        share = min(1.0, 2 * state.share) if value < state.value else max(LEAST, state.share / 2)
         plane, offset = self._plane(x, value, gradient)
         best = (x, value, gradient) if value < state.value else (state.best, state.value, state.gradient)
         idle = np.where(weights > 0, 0.0, state.idle + 1)
@@ -120,7 +129,7 @@ class CuttingPlane(Optimizer[CuttingPlaneState]):
         return CuttingPlaneState(
             self.name, x, state.iteration + 1, f.evaluations, *best, dual,
             (*(state.planes[k] for k in keep), plane), np.append(state.offsets[keep], offset),
-            np.append(weights[keep], 0.0), np.append(idle[keep], 0.0),
+            np.append(weights[keep], 0.0), np.append(idle[keep], 0.0), share,
         )  # fmt: skip
 
     def ended(self, state: CuttingPlaneState) -> End | None:

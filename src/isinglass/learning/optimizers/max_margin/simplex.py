@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from isinglass.typing import FloatArray
+from isinglass.typing import FloatArray, Mask
 
 STEPS = 1000  # changes of the support, at most
 
@@ -30,9 +30,8 @@ def maximise_on_simplex(G: FloatArray, b: FloatArray, start: FloatArray) -> Floa
     alpha = np.maximum(start, 0.0)
     alpha = alpha / alpha.sum()
     support = alpha > 0
-    scale = max(1.0, float(np.abs(G).max(initial=0.0)), float(np.abs(b).max(initial=0.0)))
     for _ in range(STEPS):
-        wanted = _on_support(G, b, support, scale)
+        wanted = _on_support(G, b, support)
         fall = support & (wanted < alpha) & (wanted <= 0)
         if fall.any():
             ratios = alpha[fall] / (alpha[fall] - wanted[fall])
@@ -44,7 +43,8 @@ def maximise_on_simplex(G: FloatArray, b: FloatArray, start: FloatArray) -> Floa
         slope = b - G @ alpha
         level = float(slope @ alpha)
         best = int(np.argmax(np.where(support, -np.inf, slope)))
-        if support.all() or slope[best] <= level + 1e-12 * scale:
+        rounding = 1e-12 * float(np.abs(b[support]).max() + np.abs(G[support] @ alpha).max())
+        if support.all() or slope[best] <= level + rounding:
             break
         support[best] = True
     alpha = np.maximum(alpha, 0.0)
@@ -52,11 +52,11 @@ def maximise_on_simplex(G: FloatArray, b: FloatArray, start: FloatArray) -> Floa
     return found
 
 
-def _on_support(G: FloatArray, b: FloatArray, support: np.ndarray, scale: float) -> FloatArray:
+def _on_support(G: FloatArray, b: FloatArray, support: Mask) -> FloatArray:
     """Solve the optimality conditions with alpha zero outside the support; a tiny ridge makes them solvable."""
     S = np.flatnonzero(support)
     system = np.zeros((len(S) + 1, len(S) + 1))
-    system[:-1, :-1] = G[np.ix_(S, S)] + 1e-13 * scale * np.eye(len(S))
+    system[:-1, :-1] = G[np.ix_(S, S)] + 1e-13 * np.diag(np.maximum(np.diag(G)[S], 1.0))
     system[-1, :-1] = system[:-1, -1] = 1.0
     found = np.zeros(len(b))
     found[S] = np.linalg.solve(system, np.append(b[S], 1.0))[:-1]
