@@ -38,6 +38,9 @@ from .errors import (
 from .errors import (
     MissingDependencyError as MissingDependencyError,
 )
+from .errors import (
+    SearchWarning as SearchWarning,
+)
 from .estimators import (
     HMM as HMM,
 )

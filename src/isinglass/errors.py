@@ -16,6 +16,7 @@ __all__ = [
     "IsinglassError",
     "MemoryLimitError",
     "MissingDependencyError",
+    "SearchWarning",
 ]
 
 
@@ -89,6 +90,10 @@ class ConvergenceWarning(UserWarning):
 
 class CacheWarning(UserWarning):
     """Compiled inner loops are not cached beside the source, or not at all; first calls take seconds longer."""
+
+
+class SearchWarning(UserWarning):
+    """Exact inference does not fit with the first elimination order: a longer search, of some seconds, begins."""
 
 
 _UNTOLD: ContextVar[bool] = ContextVar("isinglass_convergence_untold", default=False)

@@ -5,6 +5,7 @@ import itertools
 import numpy as np
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import isinglass as ig
 from isinglass.testing import factor_graphs
@@ -83,6 +84,37 @@ def test_the_order_of_a_part_does_not_depend_on_its_neighbours():
     assert [v - 30 for v in together.tolist() if v >= 30] == alone
 
 
+def test_grids_are_swept():
+    """Width n on n x n grids, which no greedy rule reaches; also where the variables are numbered at random."""
+    graph = ig.grid_graph(16, 16, 2)
+    assert ig.elimination_order(graph).width == 16
+    numbers = np.random.default_rng(0).permutation(256)
+    shuffled = ig.FactorGraph.from_groups(np.full(256, 2), [numbers[g.scopes] for g in graph.groups])
+    order = ig.elimination_order(shuffled)
+    assert order.width == 16
+    assert ig.elimination_order(ig.grid_graph(20, 20, 2)).bytes < 1e9
+    separators = simulate(shuffled, order.order.tolist())
+    assert [set(s.tolist()) for s in np.split(order.separators, order.first[1:-1])] == separators
+
+
+@settings(max_examples=50, deadline=None)
+@given(factor_graphs(max_variables=8, max_factors=12), st.randoms(use_true_random=False))
+def test_a_given_order_is_priced(graph, random):
+    given = list(range(graph.n_variables))
+    random.shuffle(given)
+    order = ig.elimination_order(graph, order=given)
+    assert order.order.tolist() == [v for v in given if graph.cards[v] > 1]
+    separators = simulate(graph, order.order.tolist())
+    assert [set(s.tolist()) for s in np.split(order.separators, order.first[1:-1])][: len(separators)] == separators
+    sizes = [float(np.prod(graph.cards[[v, *s]])) for v, s in zip(order.order, separators, strict=True)]
+    np.testing.assert_allclose(order.entries, sum(sizes), rtol=1e-9)
+
+
+def test_a_long_search_finds_better_orders():
+    graph = ig.random_graph(70, 140, 3, random_state=0)
+    assert ig.elimination_order(graph, restarts="long").entries < ig.elimination_order(graph, restarts=0).entries
+
+
 def test_hopeless_graphs_are_priced_without_finishing():
     order = ig.elimination_order(ig.grid_graph(100, 100, 2))
     assert not order.complete
@@ -104,3 +136,11 @@ def test_wrong_input():
         ig.elimination_order(graph, clamped=[3])
     with pytest.raises(ig.InputError, match="restarts"):
         ig.elimination_order(graph, restarts=-1)
+    with pytest.raises(ig.InputError, match="restarts"):
+        ig.elimination_order(graph, restarts="longer")
+    with pytest.raises(ig.InputError, match=r"order: expected all variables .* none of \[1\]"):
+        ig.elimination_order(graph, order=[0, 2])
+    with pytest.raises(ig.InputError, match="order: expected distinct"):
+        ig.elimination_order(graph, order=[0, 2, 2, 1])
+    with pytest.raises(ig.InputError, match=r"order: .* at most 2\^48"):
+        ig.elimination_order(ig.FactorGraph([2] * 60, [(0, i) for i in range(1, 60)]), order=range(60))

@@ -397,3 +397,34 @@ def test_a_longer_search_is_at_hand():
         assert_allclose(ig.infer(p, long).log_z, ig.infer(p, quick).log_z, rtol=1e-11)
     assert min(saved) >= 1
     assert max(saved) > 1
+
+
+def test_a_longer_search_before_refusing_is_announced(monkeypatch):
+    graph = ig.random_graph(70, 140, 2, random_state=1)
+    p = random_potentials(graph, np.random.default_rng(0), 0.3)
+    first, long = (ig.Exact(restarts=r).cost(p).bytes for r in (None, "long"))
+    assert long < first
+    seen = []
+    with pytest.warns(ig.SearchWarning, match="searching longer"):
+        found = ig.infer(p, "exact", memory_limit=int(long), progress=lambda stage, _: seen.append(stage))
+    assert "searching longer for an elimination order" in seen
+    assert_allclose(found.log_z, ig.infer(p, "exact", memory_limit="1GB").log_z, rtol=1e-11)
+    with pytest.raises(ig.MemoryLimitError):  # found once: no second search, and no second warning
+        ig.infer(p, "exact", memory_limit=int(long) // 2)
+    with pytest.raises(ig.MemoryLimitError, match="exact inference does not fit"):
+        ig.infer(p, memory_limit=int(long) // 2)
+
+
+def test_a_given_order():
+    p = random_potentials(ig.grid_graph(4, 5, 2), np.random.default_rng(0), 1.0, evidence={3: 1})
+    truth = ig.infer(p, "brute")
+    for order in (range(20), np.random.default_rng(1).permutation(20)):
+        mine = ig.infer(p, ig.Exact(order=order))
+        assert_allclose(mine.log_z, truth.log_z, rtol=1e-12)
+        assert_allclose(mine.variables.flat, truth.variables.flat, atol=1e-10)
+        assert_allclose(mine.joint([0, 19]), truth.joint([0, 19]), atol=1e-10)
+    assert (
+        ig.Exact(order=range(20)).cost(p).steps == ig.elimination_order(p.graph, clamped=[3], order=range(20)).entries
+    )
+    with pytest.raises(ig.InputError, match="order"):
+        ig.infer(p, ig.Exact(order=range(19)))

@@ -70,7 +70,8 @@ def add_parser(commands: Commands) -> None:
         "--restarts",
         type=int,
         metavar="N",
-        help="exact: repeat the search for an elimination order so often (default: up to 5 on hard models)",
+        help="exact: repeat the search for an elimination order so often (default: a little on hard models, and for "
+        "some seconds where that does not fit)",
     )
     parser.add_argument(
         "--random-state",

@@ -16,7 +16,7 @@ from io import UnsupportedOperation
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from isinglass.errors import CacheWarning, ConvergenceWarning, InputError
+from isinglass.errors import CacheWarning, ConvergenceWarning, InputError, SearchWarning
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -191,7 +191,7 @@ def plain_warnings() -> Iterator[None]:
     shown = warnings.showwarning
 
     def show(message: Warning | str, category: type[Warning], *rest: Any, **more: Any) -> None:
-        if issubclass(category, ConvergenceWarning | CacheWarning):
+        if issubclass(category, ConvergenceWarning | CacheWarning | SearchWarning):
             say(f"warning: {message}")
         else:
             shown(message, category, *rest, **more)

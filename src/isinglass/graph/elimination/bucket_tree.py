@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from isinglass.graph.elimination.order import EliminationOrder, elimination_order
+from isinglass.graph.elimination.order import EliminationOrder
 from isinglass.graph.factor_graph import FactorGraph
 from isinglass.segments import starts
 from isinglass.typing import IntArray, Mask
@@ -66,17 +66,18 @@ class BucketTree:
         return len(self.work)
 
 
-def bucket_tree(graph: FactorGraph, clamped: tuple[int, ...] = (), restarts: int | None = None) -> BucketTree:
-    """Return the bucket tree of the order that `elimination_order` finds with these variables clamped.
+def bucket_tree(graph: FactorGraph, order: EliminationOrder) -> BucketTree:
+    """Return the bucket tree of an elimination order; variables without a place in it are clamped or have one state.
 
     Examples
     --------
     >>> from isinglass.graph.builders import chain_graph
-    >>> bucket_tree(chain_graph(5, 2)).n_buckets
+    >>> from isinglass.graph.elimination.order import elimination_order
+    >>> graph = chain_graph(5, 2)
+    >>> bucket_tree(graph, elimination_order(graph)).n_buckets
     5
     """
-    key = ("bucket_tree", clamped, restarts)
-    return graph.cached(key, lambda: _make(graph, elimination_order(graph, clamped=clamped, restarts=restarts)))
+    return graph.cached(("bucket_tree", order), lambda: _make(graph, order))
 
 
 def _make(graph: FactorGraph, order: EliminationOrder) -> BucketTree:

@@ -5,15 +5,14 @@ The *width* is the size of the largest separator; the cost of exact inference is
 all buckets, its memory that of all separators (the messages that are kept).
 
 The order is found greedily (Koller and Friedman 2009, section 9.4.3): least weight first, and, where a connected part
-is not trivial, also least fill, weighted least fill and repetitions that break ties at random. Each connected part is
-searched by itself, so its order does not depend on the other parts.
+is not trivial, also least fill, weighted least fill, sweeps across the part (`sweeps`) and repetitions of the greedy
+rules that break ties at random. Each connected part is searched by itself, so its order does not depend on the others.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
 from typing import Literal
 
 import numpy as np
@@ -24,6 +23,7 @@ from isinglass.segments import starts
 from isinglass.typing import FloatArray, IntArray, Mask
 from isinglass.validation import bytes_text, instance, read_only, variables_of, whole_number
 
+Restarts = int | Literal["long"] | None
 Method = Literal["auto", "min_weight", "min_fill", "weighted_min_fill"]
 METHODS: tuple[Method, ...] = ("auto", "min_weight", "min_fill", "weighted_min_fill")
 
@@ -32,7 +32,10 @@ HOPELESS = 48.0  # log2 entries of a bucket that no machine holds: the search st
 EASY = 1024.0  # entries of a part's largest bucket up to which the first order is good enough
 WORTH_RESTARTS = 2.0**18
 SEARCH_WORK = 300_000_000  # inner steps that the search may take for one part, about a second
-MAX_RESTARTS = 5  # by default; more is for the caller to ask for
+MAX_RESTARTS = 100  # by default; more is for the caller to ask for
+SEARCH_SHARE = 4  # restarts may take one step for so many table entries, less than the inference itself
+LONG_RESTARTS, LONG_WORK = 1000, 1_000_000_000  # of a long search, about five seconds for a part
+NOISE = 0.2  # by which the weights of a fill are changed at random
 LARGE = 2000  # variables of a part above which a hopeless first order is not improved
 
 
@@ -86,8 +89,9 @@ def elimination_order(
     method: Method = "auto",
     *,
     clamped: IntArray | list[int] | tuple[int, ...] = (),
-    restarts: int | None = None,
+    restarts: Restarts = None,
     random_state: int = 0,
+    order: IntArray | Sequence[int] | None = None,
 ) -> EliminationOrder:
     """Find an elimination order.
 
@@ -98,24 +102,32 @@ def elimination_order(
         A greedy rule, or the best order of all of them.
     clamped : sequence of int
         Variables whose state is known, which are left out.
-    restarts : int, optional
-        How often to repeat with ties broken at random. By default as often as a fixed amount of work allows, on hard
-        parts only.
+    restarts : int or "long", optional
+        How often to repeat with ties broken, and with weights of fill changed, at random. By default for at most about
+        as long as inference itself would take, on hard parts only; "long": a thousand times, or for some five seconds.
     random_state : int
         Seed for breaking ties.
+    order : sequence of int, optional
+        An order to price and to use, instead of a search: each variable once; clamped and one-state variables may be
+        left out.
 
     Examples
     --------
     >>> from isinglass.graph.builders import grid_graph
     >>> elimination_order(grid_graph(4, 4, 2)).width
     4
+    >>> elimination_order(grid_graph(2, 8, 2), order=range(16)).width
+    8
     """
     instance(graph, FactorGraph, "graph")
     if method not in METHODS:
         raise InputError("method", " or ".join(map(repr, METHODS)), repr(method))
     fixed = tuple(sorted(variables_of(clamped, graph.n_variables, "clamped").tolist()))
-    tries = None if restarts is None else whole_number(restarts, "restarts")
+    tries = restarts if restarts in (None, "long") else whole_number(restarts, "restarts")
     seed = whole_number(random_state, "random_state")
+    if order is not None:
+        given = variables_of(order, graph.n_variables, "order")
+        return graph.cached(("given_order", fixed, given.tobytes()), lambda: _given(graph, given, fixed))
     key = ("elimination_order", method, fixed, tries, seed)
     return graph.cached(key, lambda: _search(graph, method, fixed, tries, seed))
 
@@ -147,6 +159,11 @@ class _Attempt:
     def entries(self) -> float:
         return float(self.sizes.sum())
 
+    @property
+    def rank(self) -> tuple[int, float]:
+        """What makes an order better: more vertices eliminated, then fewer entries."""
+        return -len(self.order), self.entries
+
 
 def interaction_graph(graph: FactorGraph, kept: IntArray) -> tuple[IntArray, IntArray]:
     """Return the adjacency (flat) of the kept variables, renumbered: neighbours share a factor."""
@@ -167,13 +184,9 @@ def interaction_graph(graph: FactorGraph, kept: IntArray) -> tuple[IntArray, Int
 
 
 def _search(
-    graph: FactorGraph, method: Method, clamped: tuple[int, ...], restarts: int | None, seed: int
+    graph: FactorGraph, method: Method, clamped: tuple[int, ...], restarts: Restarts, seed: int
 ) -> EliminationOrder:
-    free = graph.cards > 1
-    free[list(clamped)] = False
-    kept = np.flatnonzero(free)
-    first, neighbours = interaction_graph(graph, kept)
-    part = _Part(first, neighbours, np.log2(graph.cards[kept]))
+    kept, part = _free_part(graph, clamped)
     rule: Method = "min_weight" if method == "auto" else method
     attempt = _greedy(part, rule)
     if method == "auto" or restarts:
@@ -181,21 +194,59 @@ def _search(
     return _with_costs(attempt, kept, graph.cards)
 
 
-def _greedy(part: _Part, rule: Method, noise: FloatArray | None = None) -> _Attempt:
+def _free_part(graph: FactorGraph, clamped: tuple[int, ...]) -> tuple[IntArray, _Part]:
+    """Return the variables to eliminate, and their interaction graph."""
+    free = graph.cards > 1
+    free[list(clamped)] = False
+    kept = np.flatnonzero(free)
+    first, neighbours = interaction_graph(graph, kept)
+    return kept, _Part(first, neighbours, np.log2(graph.cards[kept]))
+
+
+def _given(graph: FactorGraph, order: IntArray, clamped: tuple[int, ...]) -> EliminationOrder:
+    """Price an order of the caller's."""
+    kept, part = _free_part(graph, clamped)
+    number = np.full(graph.n_variables, -1, np.int64)
+    number[kept] = np.arange(len(kept))
+    asked = number[order][number[order] >= 0]
+    if len(asked) < len(kept):
+        missing = np.setdiff1d(kept, order)
+        raise InputError("order", "all variables with several states", f"none of {missing[:5].tolist()}")
+    attempt = _followed(part, asked, np.inf)
+    if attempt is None:
+        raise InputError("order", f"one whose tables have at most 2^{HOPELESS:g} entries", "larger ones")
+    return _with_costs(attempt, kept, graph.cards)
+
+
+def _followed(part: _Part, order: IntArray, max_entries: float) -> _Attempt | None:
+    """Eliminate in this order, unless that takes more table entries."""
+    from isinglass.graph.elimination.sweeps import follow
+
+    found = follow(order, part.first, part.neighbours, part.log_cards, HOPELESS, max_entries)
+    return None if found is None else _attempt(part, *found, 0, len(found[2]))
+
+
+def _greedy(part: _Part, rule: Method, ties: FloatArray | None = None, weights: FloatArray | None = None) -> _Attempt:
+    """Eliminate greedily; ties go to fewer states, the fill weights are those of the rule, unless they are given."""
     from isinglass.graph.elimination.greedy import eliminate
 
-    weights = np.exp2(part.log_cards) if rule == "weighted_min_fill" else np.ones(len(part))
-    ties = part.log_cards if noise is None else noise
+    if weights is None:
+        weights = np.exp2(part.log_cards) if rule == "weighted_min_fill" else np.ones(len(part))
+    ties = part.log_cards if ties is None else ties
     use_fill = rule != "min_weight"
     order, first, separators, stuck, work = eliminate(
         part.first, part.neighbours, part.log_cards, weights, ties, use_fill, HOPELESS, SEARCH_WORK
     )
+    return _attempt(part, order, first, separators, stuck, work)
+
+
+def _attempt(part: _Part, order: IntArray, first: IntArray, separators: IntArray, stuck: int, work: int) -> _Attempt:
     of_separators = np.concatenate([[0.0], np.cumsum(part.log_cards[separators])])
     log_sizes = part.log_cards[order] + of_separators[first[1:]] - of_separators[first[:-1]]
     return _Attempt(order, first, separators, np.rint(np.exp2(log_sizes)), int(stuck), int(work))
 
 
-def _improve(part: _Part, attempt: _Attempt, method: Method, restarts: int | None, seed: int) -> _Attempt:
+def _improve(part: _Part, attempt: _Attempt, method: Method, restarts: Restarts, seed: int) -> _Attempt:
     """Search for a better order in each connected part that is hard; keep the first order elsewhere."""
     if len(attempt.order) == len(part) and attempt.sizes.max(initial=1.0) <= EASY:
         return attempt
@@ -226,38 +277,49 @@ def _improve(part: _Part, attempt: _Attempt, method: Method, restarts: int | Non
     return _concatenated(pieces)
 
 
-def _best(part: _Part, method: Method, restarts: int | None, seed: int) -> _Attempt:
+def _best(part: _Part, method: Method, restarts: Restarts, seed: int) -> _Attempt:
     """Try the rules, then random tie-breaking, for no longer than the inference itself will take."""
     mixed = bool((part.log_cards != part.log_cards[0]).any())
     rules: list[Method] = [method]
     if method == "auto":
         rules = ["min_weight", "min_fill", *(["weighted_min_fill"] if mixed else [])]  # type: ignore[list-item]
-    best, best_rule, spent = _greedy(part, rules[0]), rules[0], 0
-    attempts = _attempts(part, rules, lambda: best_rule, seed)
-    limit = len(rules) - 1 + (MAX_RESTARTS if restarts is None else restarts)
-    for i, (rule, attempt) in enumerate(islice(attempts, limit)):
-        better = len(attempt.order) > len(best.order) or (
-            len(attempt.order) == len(best.order) and attempt.entries < best.entries
-        )
-        if better:
-            best, best_rule = attempt, rule
-        spent += attempt.work
-        enough = best.entries < WORTH_RESTARTS or spent > min(SEARCH_WORK, best.entries / 4)
-        if restarts is None and i >= len(rules) - 2 and enough:
-            break
+    greedy, rule = min(((_greedy(part, rule), rule) for rule in rules), key=lambda found: found[0].rank)
+    best = _swept(part, greedy) if method == "auto" else greedy
+    for attempt in _repeated(part, rule, method == "auto", best, restarts, seed):
+        best = min(best, attempt, key=lambda found: found.rank)
     return best
 
 
-def _attempts(
-    part: _Part, rules: list[Method], best_rule: Callable[[], Method], seed: int
-) -> Iterator[tuple[Method, _Attempt]]:
-    """Yield an attempt for each remaining rule, then attempts of the best rule with random ties."""
-    for rule in rules[1:]:
-        yield rule, _greedy(part, rule)
-    rng = np.random.default_rng(seed)
-    while True:
-        rule = best_rule()
-        yield rule, _greedy(part, rule, rng.random(len(part)))
+def _repeated(
+    part: _Part, rule: Method, free: bool, best: _Attempt, restarts: Restarts, seed: int
+) -> Iterator[_Attempt]:
+    """Repeat a rule with random ties, in turns (where the rule is free) with least fill of random weights."""
+    rng, spent, entries = np.random.default_rng(seed), 0, best.entries
+    most = restarts if isinstance(restarts, int) else LONG_RESTARTS if restarts == "long" else MAX_RESTARTS
+    for i in range(most):
+        worth = entries >= WORTH_RESTARTS and spent <= min(SEARCH_WORK, entries / SEARCH_SHARE)
+        if (restarts is None and not worth) or (restarts == "long" and spent > LONG_WORK):
+            return
+        ties, noise = rng.random((2, len(part)))
+        if free and i % 2:
+            attempt = _greedy(part, "min_fill", ties, part.log_cards * (1 + NOISE * noise))
+        else:
+            attempt = _greedy(part, rule, ties)
+        spent, entries = spent + attempt.work, min(entries, attempt.entries)
+        yield attempt
+
+
+def _swept(part: _Part, best: _Attempt) -> _Attempt:
+    """Try sweeps on a connected part, unless it is easy anyway; return the best order."""
+    from isinglass.graph.elimination.sweeps import sweeps
+
+    complete = len(best.order) == len(part)
+    if complete and best.entries < WORTH_RESTARTS:
+        return best
+    for order in sweeps(part.first, part.neighbours):
+        attempt = _followed(part, order, best.entries if len(best.order) == len(part) else np.inf)
+        best = best if attempt is None else attempt
+    return best
 
 
 def _labels(part: _Part) -> IntArray:

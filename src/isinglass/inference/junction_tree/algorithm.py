@@ -13,28 +13,22 @@ less by the loss of k at b, which the messages give. Solving that candidate part
 from __future__ import annotations
 
 import heapq
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import ClassVar
 
 import numpy as np
 
-from isinglass.graph.elimination.cost import exact_bytes
+from isinglass.graph.elimination.order import Restarts
 from isinglass.graph.factor_graph import FactorGraph, FactorGroup
 from isinglass.graph.layout import belief_entries, first_beliefs, first_states
 from isinglass.inference.algorithm import Algorithm, Cost, Facts, Progress, Taping, register
 from isinglass.inference.brute import Brute
 from isinglass.inference.complex_step import along_beliefs
 from isinglass.inference.evidence import base_states
-from isinglass.inference.junction_tree.upward import (
-    REMEDY,
-    Upward,
-    chunks,
-    evidence_shift,
-    order_of,
-    run_chunk,
-    upward,
-)
+from isinglass.inference.junction_tree.orders import REMEDY, Wishes, cost_of, order_for
+from isinglass.inference.junction_tree.upward import Upward, chunks, evidence_shift, run_chunk, upward
 from isinglass.inference.result import Assignment, FactorBeliefs, Info, Result, VariableBeliefs, ranked
 from isinglass.potentials import Potentials
 from isinglass.runtime.memory import memory_limit_bytes
@@ -55,9 +49,12 @@ class Exact(Algorithm):
     memory_limit : str, int or None
         Bytes that it may take, such as "12GB"; by default half of what is free. It is compared with what
         the model needs before anything starts.
-    restarts : int, optional
-        How often the search for an elimination order is repeated with random ties (see `elimination_order`); more
-        find cheaper orders of hard models.
+    restarts : int or "long", optional
+        How often the search for an elimination order is repeated at random (see `elimination_order`); more find
+        cheaper orders of hard models. By default a few times, and "long" where the order found does not fit in memory.
+    order : sequence of int, optional
+        The variables in the sequence in which to eliminate them, instead of a search; those that are observed or have
+        one state may be left out.
 
     Examples
     --------
@@ -68,24 +65,31 @@ class Exact(Algorithm):
     """
 
     memory_limit: str | int | float | None = None
-    restarts: int | None = None
+    restarts: Restarts = None
+    order: Sequence[int] | IntArray | None = None
 
     name: ClassVar[str] = "exact"
     facts: ClassVar[Facts] = replace(Brute.facts, summary="junction tree: exact marginals, log Z, maxima and samples")
 
     def cost(self, potentials: Potentials) -> Cost:
-        """Price the best elimination order that was found."""
-        order = order_of(potentials, self.restarts)
-        more = "" if order.complete else "more than "
-        needed = exact_bytes(potentials.graph, order, potentials.groups)
-        text = f"width {more}{order.width}, {more}{bytes_text(needed)}, {more}{order.entries:.3g} table entries"
-        return Cost(needed if order.complete else np.inf, order.entries, text)
+        """Price the elimination order that `run` would take."""
+        return cost_of(potentials, order_for(potentials, self.wishes))
+
+    @property
+    def wishes(self) -> Wishes:
+        """What is asked of the elimination order."""
+        return Wishes(self.memory_limit, self.restarts, self.order)
+
+    @property
+    def splits(self) -> bool:
+        """Whether examples can be run apart: not in an order that is given for all of them."""
+        return self.order is None
 
     def run(
         self, potentials: Potentials, progress: Progress | None = None, tape: Taping = False, init: Result | None = None
     ) -> Result:
         """Pass messages up and beliefs down."""
-        up = upward(potentials, False, self.memory_limit, self.restarts, progress)
+        up = upward(potentials, False, self.wishes, progress)
         variables, factors = _beliefs(potentials, up, progress)
         return Result(
             potentials,
@@ -106,7 +110,7 @@ class Exact(Algorithm):
 
     def maximise(self, potentials: Potentials, n: int = 1, progress: Progress | None = None) -> list[Assignment]:
         """Follow the max-messages down; see the module's text for n > 1."""
-        up = upward(potentials, True, self.memory_limit, self.restarts, progress)
+        up = upward(potentials, True, self.wishes, progress)
         found = np.array(_n_best(potentials, up, n))
         return ranked(found, potentials.log_score(found))
 
@@ -114,7 +118,7 @@ class Exact(Algorithm):
         """Draw each variable given its separator, the last bucket first."""
         from isinglass.kernels.numba.junction_tree import descent
 
-        up = upward(potentials, False, self.memory_limit, self.restarts)
+        up = upward(potentials, False, self.wishes)
         states = np.tile(base_states(potentials), (n, 1))
         row = np.empty(int(potentials.graph.cards.max(initial=1)))
         step = max(1, DRAWS // max(up.tree.n_buckets, 1))

@@ -17,27 +17,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isinglass.errors import ImpossibleEvidenceError
-from isinglass.graph.elimination.bucket_tree import BucketTree, bucket_tree
-from isinglass.graph.elimination.cost import exact_bytes
-from isinglass.graph.elimination.order import EliminationOrder, elimination_order
+from isinglass.graph.elimination.bucket_tree import BucketTree
 from isinglass.graph.factor_graph import FactorGraph
 from isinglass.inference.algorithm import Progress
 from isinglass.inference.evidence import base_states, impossible
+from isinglass.inference.junction_tree.orders import Wishes, affordable_tree
 from isinglass.potentials import Potentials
 from isinglass.runtime.interrupts import interruptible
-from isinglass.runtime.memory import memory_limit_bytes, require_memory
 from isinglass.typing import Array, FloatArray, IntArray, Mask
-from isinglass.validation import bytes_text
 
 if TYPE_CHECKING:
     from isinglass.kernels.numba.junction_tree.buckets import Scratch
     from isinglass.kernels.numba.junction_tree.program import Program
 
-REMEDY = (
-    "raise memory_limit (--memory), search longer for an elimination order (restarts=100, --restarts 100), observe "
-    "more variables"
-)
-MemoryLimit = str | int | float | None
 STEEP = 2.0**100  # a derivative along which linear values cannot be trusted: it may belong to a tiny belief
 CHUNK = 20_000_000  # bucket entries between two reports of progress, where Ctrl-C is heard
 LARGE = 4  # chunks that a single bucket may take before a thread does it
@@ -91,16 +83,15 @@ class ScaledTables:
 def upward(
     potentials: Potentials,
     maximise: bool,
-    limit: MemoryLimit,
-    restarts: int | None = None,
+    wishes: Wishes,
     progress: Progress | None = None,
 ) -> Upward:
     """Run the upward pass; refuse if it does not fit, or if every assignment has probability zero."""
     from isinglass.kernels.numba.junction_tree import buckets
     from isinglass.kernels.numba.junction_tree.strided import LOG_MAX, LOG_SUM, SUM
 
-    tree = _affordable_tree(potentials, limit, restarts)
-    program, scratch = _program(tree, potentials, restarts)
+    tree = affordable_tree(potentials, wishes, progress)
+    program, scratch = _program(tree, potentials)
     tables = _scaled_tables(potentials)
     n_tables = len(tables.log_values)
     values = np.empty(2 * n_tables + program.first_message[-1], potentials.dtype)
@@ -131,11 +122,6 @@ def upward(
     if (log_z.real == -np.inf).any():
         raise ImpossibleEvidenceError(impossible(potentials))
     return Upward(tree, program, values, 2 * n_tables, start_of, peak, semiring_of, log_z, scratch)
-
-
-def order_of(potentials: Potentials, restarts: int | None) -> EliminationOrder:
-    """Return the elimination order for these potentials' evidence."""
-    return elimination_order(potentials.graph, clamped=tuple(potentials.evidence), restarts=restarts)
 
 
 def chunks(tree: BucketTree) -> Iterator[tuple[int, int, float]]:
@@ -171,27 +157,13 @@ def evidence_shift(graph: FactorGraph, states: IntArray) -> IntArray:
     return shift
 
 
-def _affordable_tree(potentials: Potentials, limit: MemoryLimit, restarts: int | None) -> BucketTree:
-    order = order_of(potentials, restarts)
-    needed = exact_bytes(potentials.graph, order, potentials.groups)
-    more = "" if order.complete else "more than "
-    what = (
-        f"exact inference needs {more}{bytes_text(needed)} (width {more}{order.width}, "
-        f"largest table 2^{order.log2_largest:.1f} entries)"
-    )
-    remedy = f"{REMEDY}, or use an approximate algorithm"
-    require_memory(needed if order.complete else np.inf, memory_limit_bytes(limit), what, remedy)
-    return bucket_tree(potentials.graph, tuple(potentials.evidence), restarts)
-
-
-def _program(tree: BucketTree, potentials: Potentials, restarts: int | None) -> tuple[Program, Scratch]:
+def _program(tree: BucketTree, potentials: Potentials) -> tuple[Program, Scratch]:
     """Write the program (once for a structure) and allocate what it needs."""
     from isinglass.kernels.numba.junction_tree.buckets import Scratch
     from isinglass.kernels.numba.junction_tree.program import make_program
     from isinglass.kernels.numba.junction_tree.strided import BLOCK
 
-    key = ("program", tuple(potentials.evidence), restarts)
-    program, sums = potentials.graph.cached(key, lambda: make_program(tree.arrays))
+    program, sums = potentials.graph.cached(("program", tree.order), lambda: make_program(tree.arrays))
     dtype = potentials.dtype
     local = int(program.local_size.max(initial=1))
     axes = int(np.diff(program.first_axis).max(initial=1))
