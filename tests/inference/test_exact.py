@@ -329,11 +329,11 @@ def test_n_best_with_one_variable_of_many_states_stays_small():
 
 
 def test_passes_may_be_cut_into_chunks(monkeypatch):
-    from isinglass.inference.junction_tree import upward
+    from isinglass.inference.junction_tree import schedule
 
     p = random_potentials(ig.grid_graph(4, 4, 2), np.random.default_rng(0))
     whole = ig.infer(p, "exact")
-    monkeypatch.setattr(upward, "CHUNK", 20)
+    monkeypatch.setattr(schedule, "CHUNK", 20)
     cut = ig.infer(p, "exact")
     assert cut.log_z == whole.log_z
     assert_array_equal(cut.variables.flat, whole.variables.flat)

@@ -28,12 +28,12 @@ from isinglass.inference.brute import Brute
 from isinglass.inference.complex_step import along_beliefs
 from isinglass.inference.evidence import base_states
 from isinglass.inference.junction_tree.orders import REMEDY, Wishes, cost_of, order_for
-from isinglass.inference.junction_tree.upward import Upward, chunks, evidence_shift, run_chunk, upward
+from isinglass.inference.junction_tree.upward import Upward, evidence_shift, upward
 from isinglass.inference.result import Assignment, FactorBeliefs, Info, Result, VariableBeliefs, ranked
 from isinglass.potentials import Potentials
 from isinglass.runtime.memory import memory_limit_bytes
 from isinglass.typing import Array, FloatArray, IntArray
-from isinglass.validation import bytes_text
+from isinglass.validation import bytes_text, thread_count
 
 LARGE, TOP = 50, 300  # derivatives by beliefs from 2^50 on are brought to 2^300, which is done with logarithms
 DRAWS = 1_000_000  # uniform numbers drawn at once; Ctrl-C is heard between
@@ -55,6 +55,9 @@ class Exact(Algorithm):
     order : sequence of int, optional
         The variables in the sequence in which to eliminate them, instead of a search; those that are observed or have
         one state may be left out.
+    threads : int
+        The number of threads that work in parallel on subtrees and on parts of large tables. They change no bit of the
+        result.
 
     Examples
     --------
@@ -67,9 +70,12 @@ class Exact(Algorithm):
     memory_limit: str | int | float | None = None
     restarts: Restarts = None
     order: Sequence[int] | IntArray | None = None
+    threads: int = 1
 
     name: ClassVar[str] = "exact"
-    facts: ClassVar[Facts] = replace(Brute.facts, summary="junction tree: exact marginals, log Z, maxima and samples")
+    facts: ClassVar[Facts] = replace(
+        Brute.facts, summary="junction tree: exact marginals, log Z, maxima and samples", threads=True
+    )
 
     def cost(self, potentials: Potentials) -> Cost:
         """Price the elimination order that `run` would take."""
@@ -78,7 +84,7 @@ class Exact(Algorithm):
     @property
     def wishes(self) -> Wishes:
         """What is asked of the elimination order."""
-        return Wishes(self.memory_limit, self.restarts, self.order)
+        return Wishes(self.memory_limit, self.restarts, self.order, thread_count(self.threads))
 
     @property
     def splits(self) -> bool:
@@ -119,13 +125,14 @@ class Exact(Algorithm):
         from isinglass.kernels.numba.junction_tree import descent
 
         up = upward(potentials, False, self.wishes)
+        passes, buckets = up.passes, up.passes.layout.tree.n_buckets
         states = np.tile(base_states(potentials), (n, 1))
         row = np.empty(int(potentials.graph.cards.max(initial=1)))
-        step = max(1, DRAWS // max(up.tree.n_buckets, 1))
+        step = max(1, DRAWS // max(buckets, 1))
         for first in range(0, n, step):
             some = states[first : first + step]
-            uniforms = rng.random((len(some), up.tree.n_buckets))
-            descent.sample(up.program, up.values, up.start_of, up.semiring_of, uniforms, some, row)
+            uniforms = rng.random((len(some), buckets))
+            descent.sample(passes.layout.program, passes.values, passes.start_of, up.semiring_of, uniforms, some, row)
         return states
 
     def _joint(self, potentials: Potentials, wanted: IntArray) -> Array:
@@ -141,7 +148,6 @@ def _shifts(largest: FloatArray) -> IntArray:
 
 def _beliefs(potentials: Potentials, up: Upward, progress: Progress | None) -> tuple[Array, Array]:
     """Pass beliefs down. Returns the flat beliefs of variables and factors."""
-    from isinglass.kernels.numba.junction_tree import buckets
     from isinglass.kernels.numba.junction_tree.strided import LOG_SUM, SUM
 
     graph, states = potentials.graph, base_states(potentials)
@@ -149,19 +155,13 @@ def _beliefs(potentials: Potentials, up: Upward, progress: Progress | None) -> t
     first_factor = first_beliefs(graph) + evidence_shift(graph, states)
     variables = np.zeros(first_variable[-1], potentials.dtype)
     factors = np.zeros(belief_entries(graph), potentials.dtype)
-    variables[(first_variable[:-1] + states)[~up.tree.arrays.has_bucket]] = 1
-    factors[first_factor[up.tree.constants]] = 1
+    tree = up.passes.layout.tree
+    variables[(first_variable[:-1] + states)[~tree.arrays.has_bucket]] = 1
+    factors[first_factor[tree.constants]] = 1
     for semiring in (SUM, LOG_SUM):
         wanted = up.semiring_of == semiring
-        if not wanted.any():
-            continue
-        for first, last, fraction in reversed(list(chunks(up.tree))):
-            run_chunk(
-                up.tree, buckets.down, up.program, first, last, up.values, up.messages, up.start_of[semiring], up.peak,
-                wanted, semiring, variables, first_variable, factors, first_factor, up.scratch,
-            )  # fmt: skip
-            if progress is not None:
-                progress("marginals", 1 - fraction if first else 1.0)
+        if wanted.any():
+            up.passes.down(semiring, wanted, progress, variables, first_variable, factors, first_factor)
     return variables, factors
 
 
@@ -180,7 +180,7 @@ def _n_best(potentials: Potentials, up: Upward, n: int) -> list[IntArray]:
     from isinglass.kernels.numba.junction_tree.descent import descend
     from isinglass.kernels.numba.junction_tree.strided import LOG_MAX
 
-    own = up.tree.order.order
+    own, passes = up.passes.layout.tree.order.order, up.passes
     cards = potentials.graph.cards[own]
     first = np.concatenate([[0], np.cumsum(cards)])
     bucket_of = np.repeat(np.arange(len(own)), cards) if n > 1 else np.zeros(0, np.int64)
@@ -195,7 +195,7 @@ def _n_best(potentials: Potentials, up: Upward, n: int) -> list[IntArray]:
         states = base_states(potentials) if parent < 0 else found[parent].copy()
         if parent >= 0:
             states[own[bucket]] = state
-        descend(up.program, bucket, up.values, up.start_of[LOG_MAX], states, first, losses, row)
+        descend(passes.layout.program, bucket, passes.values, passes.start_of[LOG_MAX], states, first, losses, row)
         found.append(states)
         wanted = n - len(found)
         if not wanted:

@@ -30,11 +30,12 @@ SAVES = 1000  # a longer search does not save more memory than this factor
 
 
 class Wishes(NamedTuple):
-    """What the caller says about the order: a limit of bytes, restarts of the search, or the order itself."""
+    """What the caller asks for: a limit of bytes, restarts of the search or the order itself, and threads."""
 
     memory_limit: str | int | float | None = None
     restarts: Restarts = None
     order: Sequence[int] | IntArray | None = None
+    threads: int = 1
 
 
 def order_for(potentials: Potentials, wishes: Wishes, progress: Progress | None = None) -> EliminationOrder:

@@ -1,7 +1,7 @@
 """The upward pass of exact inference: the part that sums, maxima, samples and n-best lists share.
 
-It prepares the tables (largest entry one), allocates the messages and the scratch memory, and runs the
-compiled kernel over the buckets. Components whose products could underflow are done with logarithms.
+It prepares the tables (largest entry one), allocates the messages, and passes them (`passes`). Components with products
+that could underflow are done with logarithms.
 
 The imaginary parts of complex potentials are derivatives (`kernels.numba.arithmetic.dual_numbers`) of any size.
 Components with large ones are done with logarithms too: linear values of the others would lose theirs beside them.
@@ -9,7 +9,6 @@ Components with large ones are done with logarithms too: linear values of the ot
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -22,17 +21,15 @@ from isinglass.graph.factor_graph import FactorGraph
 from isinglass.inference.algorithm import Progress
 from isinglass.inference.evidence import base_states, impossible
 from isinglass.inference.junction_tree.orders import Wishes, affordable_tree
+from isinglass.inference.junction_tree.passes import Passes, make_layout
 from isinglass.potentials import Potentials
-from isinglass.runtime.interrupts import interruptible
+from isinglass.runtime.threads import ThreadMap
 from isinglass.typing import Array, FloatArray, IntArray, Mask
 
 if TYPE_CHECKING:
-    from isinglass.kernels.numba.junction_tree.buckets import Scratch
     from isinglass.kernels.numba.junction_tree.program import Program
 
 STEEP = 2.0**100  # a derivative along which linear values cannot be trusted: it may belong to a tiny belief
-CHUNK = 20_000_000  # bucket entries between two reports of progress, where Ctrl-C is heard
-LARGE = 4  # chunks that a single bucket may take before a thread does it
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,29 +38,17 @@ class Upward:
 
     Attributes
     ----------
-    tree : BucketTree
-    program : Program
-    values : array
-        Linear tables, their logarithms and, from `messages` on, the messages, flat.
-    start_of : int array (3, inputs)
-        For each semiring, where each input of the program starts in `values`.
-    peak : array (buckets,)
-        What each message was divided by.
+    passes : Passes
+        The tree, and its values: linear tables, their logarithms and the messages, flat.
     semiring_of : int array (components,)
         The semiring that each component was done in.
     component_log_z : array (components,)
         log Z of each component; in the max semiring, the best score.
     """
 
-    tree: BucketTree
-    program: Program
-    values: Array
-    messages: int
-    start_of: IntArray
-    peak: FloatArray
+    passes: Passes
     semiring_of: IntArray
     component_log_z: Array
-    scratch: Scratch
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,66 +72,31 @@ def upward(
     progress: Progress | None = None,
 ) -> Upward:
     """Run the upward pass; refuse if it does not fit, or if every assignment has probability zero."""
-    from isinglass.kernels.numba.junction_tree import buckets
     from isinglass.kernels.numba.junction_tree.strided import LOG_MAX, LOG_SUM, SUM
 
     tree = affordable_tree(potentials, wishes, progress)
-    program, scratch = _program(tree, potentials)
-    tables = _scaled_tables(potentials)
+    layout = potentials.graph.cached(("layout", tree.order), lambda: make_layout(tree))
+    program, tables = layout.program, _scaled_tables(potentials)
     n_tables = len(tables.log_values)
     values = np.empty(2 * n_tables + program.first_message[-1], potentials.dtype)
     _exp(tables.log_values, values[:n_tables])
     values[n_tables : 2 * n_tables] = tables.log_values
     start_of, low = _inputs(program, tables)
-    peak = np.zeros(tree.n_buckets)
+    passes = Passes(layout, values, 2 * n_tables, start_of, np.zeros(tree.n_buckets), low, ThreadMap(wishes.threads))
     n_components = potentials.graph.n_components
     semiring_of = np.full(n_components, LOG_MAX if maximise else SUM, np.int64)
     flagged = np.zeros(n_components, bool) if maximise else _steep(potentials)
-
-    def run(semiring: int, wanted: Mask) -> None:
-        for first, last, fraction in chunks(tree):
-            run_chunk(
-                tree, buckets.up, program, first, last, values, 2 * n_tables, start_of[semiring], peak, low, wanted,
-                flagged, semiring, scratch,
-            )  # fmt: skip
-            if progress is not None:
-                progress("maximising" if maximise else "summing out", fraction)
-
-    run(int(semiring_of[0]) if n_components else SUM, np.ones(n_components, bool))
+    stage = "maximising" if maximise else "summing out"
+    passes.up(LOG_MAX if maximise else SUM, np.ones(n_components, bool), flagged, progress, stage)
     if flagged.any():
         again = flagged.copy()
         semiring_of[again], flagged[:] = LOG_SUM, False
-        run(LOG_SUM, again)
+        passes.up(LOG_SUM, again, flagged, progress, stage)
     roots = values[2 * n_tables + program.first_message[:-1][program.input_of < 0]]
-    log_z = _log_z(potentials, tree, program, tables, roots, peak, semiring_of == SUM)
+    log_z = _log_z(potentials, tree, program, tables, roots, passes.peak, semiring_of == SUM)
     if (log_z.real == -np.inf).any():
         raise ImpossibleEvidenceError(impossible(potentials))
-    return Upward(tree, program, values, 2 * n_tables, start_of, peak, semiring_of, log_z, scratch)
-
-
-def chunks(tree: BucketTree) -> Iterator[tuple[int, int, float]]:
-    """Cut the buckets into runs of about CHUNK entries: (first, last, fraction done after it)."""
-    total = np.cumsum(tree.work)
-    if not len(total):
-        return
-    cuts = np.unique([*np.searchsorted(total, np.arange(CHUNK, total[-1], CHUNK)), len(total)])
-    first = 0
-    for last in cuts.tolist():
-        if last > first:
-            yield first, last, float(total[last - 1] / total[-1])
-        first = last
-
-
-def run_chunk(
-    tree: BucketTree, loop: Callable[..., None], program: Program, first: int, last: int, *more: object
-) -> None:
-    """Run a loop over some buckets; a single one that is very large in a way that lets Ctrl-C be heard."""
-    call = interruptible if tree.work[first:last].sum() > LARGE * CHUNK else _plainly
-    call(loop, program, first, last, *more)
-
-
-def _plainly(loop: Callable[..., None], *arguments: object) -> None:
-    loop(*arguments)
+    return Upward(passes, semiring_of, log_z)
 
 
 def evidence_shift(graph: FactorGraph, states: IntArray) -> IntArray:
@@ -155,30 +105,6 @@ def evidence_shift(graph: FactorGraph, states: IntArray) -> IntArray:
     steps = np.concatenate([[0], np.cumsum(states[flat.variable] * flat.stride)])
     shift: IntArray = steps[flat.first_slot[1:]] - steps[flat.first_slot[:-1]]
     return shift
-
-
-def _program(tree: BucketTree, potentials: Potentials) -> tuple[Program, Scratch]:
-    """Write the program (once for a structure) and allocate what it needs."""
-    from isinglass.kernels.numba.junction_tree.buckets import Scratch
-    from isinglass.kernels.numba.junction_tree.program import make_program
-    from isinglass.kernels.numba.junction_tree.strided import BLOCK
-
-    program, sums = potentials.graph.cached(("program", tree.order), lambda: make_program(tree.arrays))
-    dtype = potentials.dtype
-    local = int(program.local_size.max(initial=1))
-    axes = int(np.diff(program.first_axis).max(initial=1))
-    views = 1 + int((program.first_input[1:] - program.first_large).max(initial=0))
-    block = max(BLOCK, int(potentials.graph.cards.max(initial=1)))
-    return program, Scratch(
-        offsets=np.zeros((views, block), np.int64),
-        contiguous=np.zeros(views, bool),
-        counter=np.zeros(axes, np.int64),
-        outer=np.zeros(axes, np.int64),
-        local=np.empty(local, dtype),
-        marginal=np.empty(local, dtype),
-        block=np.empty(block, dtype),
-        sums=np.empty(sums, dtype),
-    )
 
 
 def _scaled_tables(potentials: Potentials) -> ScaledTables:

@@ -14,23 +14,27 @@ from __future__ import annotations
 
 import numpy as np
 
-from isinglass.kernels.numba.arithmetic.dual_numbers import exp_of, log_of, times
-from isinglass.runtime.jit import compiled
+from isinglass.kernels.numba.arithmetic.dual_numbers import exp_of, log_of, over, times
+from isinglass.runtime.jit import cold, inner
 
 SUM, LOG_SUM, LOG_MAX = 0, 1, 2
-"""Semirings: linear values with + and *; their logarithms with log-sum-exp and +; logarithms with max and +."""
+"""Semirings: linear values with + and *; their logarithms with log-sum-exp and +; logarithms with max and +.
+
+Loops take `logs`: None for linear values, else LOG_SUM or LOG_MAX. None has a type of its own, so that the loops for
+logarithms are compiled only where they are needed.
+"""
 
 BLOCK = 1024  # entries of a block (more only if one axis is longer): block and offsets stay in the first cache
 
 
-@compiled
+@inner
 def fill(array, first, last, value):
     """Set ``array[first:last]``; for short runs a loop is much faster than a slice assignment."""
     for i in range(first, last):
         array[i] = value
 
 
-@compiled
+@inner
 def block_axes(cards, a, d):
     """Return the first axis of a block (the axes from it on have at most BLOCK entries) and its entries."""
     cut = d - 1
@@ -41,7 +45,7 @@ def block_axes(cards, a, d):
     return cut, size
 
 
-@compiled
+@cold
 def inner_offsets(cards, a, strides, s, cut, d, offsets):
     """Write the offset of each entry of a block; return whether they are 0, 1, 2, ..."""
     offsets[0] = 0
@@ -59,7 +63,7 @@ def inner_offsets(cards, a, strides, s, cut, d, offsets):
     return contiguous
 
 
-@compiled
+@inner
 def next_state(counter, cards, a, cut):
     """Step the axes before `cut`; tell whether there was another state."""
     for axis in range(cut - 1, -1, -1):
@@ -70,7 +74,7 @@ def next_state(counter, cards, a, cut):
     return False
 
 
-@compiled
+@inner
 def offset_of(counter, strides, s, cut):
     """Offset of the current state of the axes before `cut`."""
     offset = 0
@@ -79,25 +83,26 @@ def offset_of(counter, strides, s, cut):
     return offset
 
 
-@compiled
-def combine_block(out, start, size, table, base, offsets, contiguous, semiring):
+@inner
+def product_of(x, y, logs):
+    """Return x y; for logarithms, x + y."""
+    if logs is None:
+        return times(x, y)
+    return x + y
+
+
+@inner
+def combine_block(out, start, size, table, base, offsets, contiguous, logs):
     """Multiply (for logarithms: add) the viewed entries into ``out[start : start + size]``."""
-    if semiring == SUM:
-        if contiguous:
-            for k in range(size):
-                out[start + k] = times(out[start + k], table[base + k])
-        else:
-            for k in range(size):
-                out[start + k] = times(out[start + k], table[base + offsets[k]])
-    elif contiguous:
+    if contiguous:
         for k in range(size):
-            out[start + k] += table[base + k]
+            out[start + k] = product_of(out[start + k], table[base + k], logs)
     else:
         for k in range(size):
-            out[start + k] += table[base + offsets[k]]
+            out[start + k] = product_of(out[start + k], table[base + offsets[k]], logs)
 
 
-@compiled
+@inner
 def scatter_block(values, start, size, table, base, offsets, contiguous):
     """Add ``values[start : start + size]`` to the viewed entries: the sum over the axes that the table lacks."""
     if contiguous:
@@ -108,8 +113,8 @@ def scatter_block(values, start, size, table, base, offsets, contiguous):
             table[base + offsets[k]] += values[start + k]
 
 
-@compiled
-def combine(out, cards, a, d, strides, s, table, base, semiring, offsets, counter):
+@cold
+def combine(out, cards, a, d, strides, s, table, base, logs, offsets, counter):
     """Multiply the viewed table into `out`, whose axes have these cards."""
     cut, size = block_axes(cards, a, d)
     contiguous = inner_offsets(cards, a, strides, s, cut, d, offsets)
@@ -118,12 +123,12 @@ def combine(out, cards, a, d, strides, s, table, base, semiring, offsets, counte
     more = True
     while more:
         at = base + offset_of(counter, strides, s, cut)
-        combine_block(out, start, size, table, at, offsets, contiguous, semiring)
+        combine_block(out, start, size, table, at, offsets, contiguous, logs)
         start += size
         more = next_state(counter, cards, a, cut)
 
 
-@compiled
+@cold
 def scatter(values, cards, a, d, strides, s, table, base, offsets, counter):
     """Sum `values`, whose axes have these cards, into the viewed table."""
     cut, size = block_axes(cards, a, d)
@@ -138,42 +143,52 @@ def scatter(values, cards, a, d, strides, s, table, base, offsets, counter):
         more = next_state(counter, cards, a, cut)
 
 
-@compiled
-def reduce_rows(values, size, row, semiring, out, start):
+@cold
+def reduce_rows(values, size, row, logs, out, start):
     """Sum (or maximise) each run of `row` values into ``out[start:]``."""
-    n = size // row
-    if semiring == SUM:
-        if row == 2:
-            for k in range(n):
-                out[start + k] = values[2 * k] + values[2 * k + 1]
-            return
-        for k in range(n):
-            total = values[k * row]
-            for s in range(1, row):
-                total += values[k * row + s]
-            out[start + k] = total
-        return
-    for k in range(n):
-        top = values[k * row]
-        for s in range(1, row):
-            if values[k * row + s].real > top.real:
-                top = values[k * row + s]
-        if semiring == LOG_SUM and top.real > -np.inf:
-            total = exp_of(values[k * row] - top)
-            for s in range(1, row):
-                total += exp_of(values[k * row + s] - top)
-            top += log_of(total)
-        out[start + k] = top
+    for k in range(size // row):
+        out[start + k] = sum_of(values, k * row, 1, row, logs)
 
 
-@compiled
-def combine_rows(values, size, row, semiring, table, start):
+@inner
+def sum_of(values, first, step, n, logs):
+    """Return the sum (log-sum-exp, largest) of n values, one every `step`."""
+    total = values[first]
+    if logs is None:
+        for s in range(1, n):
+            total += values[first + s * step]
+        return total
+    for s in range(1, n):
+        if values[first + s * step].real > total.real:
+            total = values[first + s * step]
+    if logs == LOG_SUM and total.real > -np.inf:
+        top = total
+        total = exp_of(values[first] - top)
+        for s in range(1, n):
+            total += exp_of(values[first + s * step] - top)
+        total = top + log_of(total)
+    return total
+
+
+@cold
+def combine_rows(values, size, row, logs, table, start):
     """Multiply entry k of ``table[start:]`` into the k-th run of `row` values; exponentiate logarithms."""
     for k in range(size // row):
-        value = table[start + k]
-        if semiring == SUM:
-            for s in range(k * row, (k + 1) * row):
-                values[s] = times(values[s], value)
-        else:
-            for s in range(k * row, (k + 1) * row):
-                values[s] = exp_of(values[s] + value)
+        for s in range(k * row, (k + 1) * row):
+            values[s] = belief_of(values[s], table[start + k], logs)
+
+
+@inner
+def ratio_of(value, mu, peak, logs):
+    """Return mu / (m peak) for the message m, with 0/0 = 0; for logarithms of m and of the result, its logarithm."""
+    if logs is None:
+        return over(mu, value * peak) if value.real != 0 else value
+    return log_of(mu) - value - peak if value.real > -np.inf else value
+
+
+@inner
+def belief_of(x, y, logs):
+    """Return x y; for logarithms, exp(x + y)."""
+    if logs is None:
+        return times(x, y)
+    return exp_of(x + y)

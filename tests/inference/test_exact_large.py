@@ -1,0 +1,137 @@
+"""Exact inference with large messages and on threads: the limits are lowered, so that small models have them."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+import isinglass as ig
+from isinglass.inference.junction_tree import arrangement, orders, passes, schedule, upward
+from isinglass.testing import random_potentials
+
+GRAPHS = {
+    "grid": lambda: ig.grid_graph(4, 4, 2),
+    "eight neighbours": lambda: ig.lattice_graph((3, 4), 2, neighbours=8),
+    "mixed cards": lambda: ig.FactorGraph(
+        [2, 3, 4, 2, 3, 2, 2, 5], [(a, b) for a in range(8) for b in range(a) if (a * b) % 3 != 1]
+    ),
+    "triples": lambda: ig.FactorGraph([2] * 12, [(i, (i + 3) % 12, (i + 5) % 12) for i in range(12)]),
+    "two parts": lambda: ig.disjoint_union([ig.grid_graph(3, 3, 2), ig.random_graph(6, 10, 3, random_state=1)]),
+    "merging": lambda: ig.random_graph(14, 20, 2, random_state=5),
+}
+
+
+@pytest.fixture
+def lowered(monkeypatch):
+    """Let small messages count as large, in small runs, tiles, pieces and jobs."""
+    for name, value in {"SMALL": 4, "SMALL_SHARE": 1000, "LEAST_RUN": 2, "RUN": 4}.items():
+        monkeypatch.setattr(arrangement, name, value)
+    for name, value in {"WORTH_JOBS": 1, "JOBS": 5, "PIECE": 2, "PIECES": 7, "CHUNK": 30}.items():
+        monkeypatch.setattr(schedule, name, value)
+
+
+def layout_of(p):
+    return upward.upward(p, False, orders.Wishes()).passes.layout
+
+
+@pytest.mark.parametrize("scale", [1.0, 400.0])
+@pytest.mark.parametrize("zeros", [0.0, 0.3])
+@pytest.mark.parametrize("name", GRAPHS)
+def test_against_brute_force(lowered, name, zeros, scale):
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        graph = GRAPHS[name]()
+        evidence = {} if seed % 2 else {3: 1}
+        p = random_potentials(graph, rng, scale, zeros, rng.integers(0, 2, graph.n_variables) | 1, evidence)
+        mine, truth = ig.infer(p, "exact"), ig.infer(p, "brute")
+        assert_allclose(mine.log_z, truth.log_z, rtol=1e-12)
+        assert_allclose(mine.variables.flat, truth.variables.flat, atol=1e-9)
+        for a, belief in enumerate(mine.factors):
+            assert_allclose(belief, truth.factor(a), atol=1e-9)
+        assert_allclose(ig.map_assignment(p).score, ig.map_assignment(p, "brute").score, rtol=1e-12)
+
+
+def test_the_models_above_have_what_they_are_there_for(lowered):
+    """Large messages in most, several in one bucket, runs that are not side by side, missing axes, pieces and jobs."""
+    several = apart = missing = pieces = jobs = 0
+    for make in GRAPHS.values():
+        layout = layout_of(random_potentials(make(), np.random.default_rng(0)))
+        program, found = layout.program, layout.arrangement
+        large = np.flatnonzero(found.large)
+        assert len(large)
+        jobs += len(layout.schedule.jobs) > 2
+        for b in large:
+            several += program.first_input[b + 1] - program.first_large[b] > 1
+            missing += found.run_axis[b] > found.missing_axis[b]
+            pieces += layout.schedule.pieces[b] > 1
+            last = program.first_axis[b + 1] - program.first_axis[b] - 2
+            apart += program.strides[program.first_stride[program.first_large[b]] + last] > 1
+    assert min(several, apart, missing, pieces, jobs) > 0
+
+
+@pytest.mark.parametrize("name", GRAPHS)
+@pytest.mark.parametrize("scale", [1.0, 400.0])
+def test_threads_change_no_bit(lowered, name, scale):
+    p = random_potentials(GRAPHS[name](), np.random.default_rng(0), scale, 0.1)
+    one = ig.infer(p, "exact", tape=True)
+    gradient = one.backward(log_z=0.3, variables=[np.arange(float(c)) for c in p.graph.cards])
+    for threads in (2, 3, 16):
+        other = ig.infer(p, "exact", threads=threads, tape=True)
+        assert other.log_z == one.log_z
+        assert_array_equal(other.variables.flat, one.variables.flat)
+        for mine, theirs in zip(other.factors.groups, one.factors.groups, strict=True):
+            assert_array_equal(mine, theirs)
+        again = other.backward(log_z=0.3, variables=[np.arange(float(c)) for c in p.graph.cards])
+        for mine, theirs in zip(again.groups, gradient.groups, strict=True):
+            assert_array_equal(mine, theirs)
+        assert_array_equal(ig.map_assignment(p, threads=threads).states, ig.map_assignment(p).states)
+        assert_array_equal(ig.sample(p, 5, threads=threads, random_state=0), ig.sample(p, 5, random_state=0))
+
+
+def test_threads_change_no_bit_of_a_large_model():
+    p = random_potentials(ig.grid_graph(14, 14, 2), np.random.default_rng(0))
+    one = ig.infer(p, "exact")
+    for threads in (2, 3, 16):
+        other = ig.infer(p, "exact", threads=threads)
+        assert other.log_z == one.log_z
+        assert_array_equal(other.variables.flat, one.variables.flat)
+        assert_array_equal(other.factors.groups[1], one.factors.groups[1])
+
+
+def test_peaks_far_from_one_are_divided_out(lowered):
+    """A chain of tables, each with a tiny largest sum; without normalisation the products would underflow."""
+    graph = ig.grid_graph(3, 60, 2)
+    p = random_potentials(graph, np.random.default_rng(0), 3.0)
+    shifted = ig.Potentials.from_groups(graph, [p.groups[0] - 40, p.groups[1] + 15])
+    moved = -40 * len(graph.groups[0]) + 15 * len(graph.groups[1])
+    assert_allclose(ig.infer(shifted).log_z, ig.infer(p).log_z + moved, rtol=1e-12)
+    assert_allclose(ig.infer(shifted).variables.flat, ig.infer(p).variables.flat, atol=1e-10)
+
+
+def test_derivatives_meet_differences(lowered):
+    p = random_potentials(GRAPHS["mixed cards"](), np.random.default_rng(0))
+    weights = np.random.default_rng(1).normal(size=int(p.graph.cards.sum()))
+    gradient = ig.infer(p, "exact", tape=True).backward(variables=np.split(weights, np.cumsum(p.graph.cards)[:-1]))
+    for a in (0, 5):
+        table, step = p.log_tables[a], 1e-5
+        for entry in (0, table.size - 1):
+            values = []
+            for sign in (1, -1):
+                moved = [np.array(t) for t in p.log_tables]
+                moved[a].ravel()[entry] += sign * step
+                values.append(ig.infer(ig.Potentials(p.graph, moved), "exact").variables.flat @ weights)
+            slope = (values[0] - values[1]) / (2 * step)
+            assert_allclose(np.asarray(gradient.log_tables[a]).ravel()[entry], slope, atol=1e-8)
+
+
+def test_errors_in_pieces_reach_the_caller(lowered, monkeypatch):
+    def fail(*_):
+        raise RuntimeError("in a piece")
+
+    monkeypatch.setattr(passes._Up, "pieces", fail)
+    with pytest.raises(RuntimeError, match="in a piece"):
+        ig.infer(random_potentials(GRAPHS["grid"](), np.random.default_rng(0)), "exact", threads=2)
+
+
+def test_wrong_threads():
+    with pytest.raises(ig.InputError, match="threads"):
+        ig.infer(random_potentials(GRAPHS["grid"](), np.random.default_rng(0)), "exact", threads=0)
