@@ -98,7 +98,7 @@ def test_algorithms_are_listed_with_a_line_each():
         (lambda p: ig.infer(p, "exakt"), "algorithm: expected one of .*; did you mean 'exact'?"),
         (
             lambda p: ig.infer(p, "exact", speed=3),
-            "speed: expected an option of 'exact' .one of memory_limit, restarts, order, threads.",
+            "speed: expected an option of 'exact' .one of memory_limit, restarts, order, beliefs, threads.",
         ),
         (lambda p: ig.infer(p, 3), "algorithm: expected a name"),
         (lambda p: ig.infer(p, ig.Exact), "got the class Exact"),

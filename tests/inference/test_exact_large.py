@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import isinglass as ig
-from isinglass.inference.junction_tree import arrangement, orders, passes, schedule, upward
+from isinglass.inference.junction_tree import arrangement, orders, passes, recycling, schedule, upward
 from isinglass.testing import random_potentials
 
 GRAPHS = {
@@ -135,3 +135,46 @@ def test_errors_in_pieces_reach_the_caller(lowered, monkeypatch):
 def test_wrong_threads():
     with pytest.raises(ig.InputError, match="threads"):
         ig.infer(random_potentials(GRAPHS["grid"](), np.random.default_rng(0)), "exact", threads=0)
+
+
+@pytest.mark.parametrize("scale", [1.0, 400.0])
+@pytest.mark.parametrize("name", GRAPHS)
+def test_log_z_alone(lowered, monkeypatch, name, scale):
+    """The places of messages are used again; log Z is the same to the last bit, on threads too; beliefs can follow."""
+    monkeypatch.setattr(recycling, "SMALL", 2)
+    p = random_potentials(GRAPHS[name](), np.random.default_rng(0), scale, 0.1)
+    whole = ig.infer(p, "exact")
+    for threads in (1, 3):
+        alone = ig.infer(p, "exact", beliefs=False, threads=threads)
+        assert_array_equal(alone.component_log_z, whole.component_log_z)
+        assert_array_equal(alone.variables.flat, whole.variables.flat)
+        assert_array_equal(alone.factor(1), whole.factor(1))
+        assert_allclose(alone.joint([0, 1]), whole.joint([0, 1]), atol=1e-12)
+    assert ig.Exact(beliefs=False).cost(p).bytes <= ig.Exact().cost(p).bytes
+
+
+def test_places_of_messages_do_not_overlap(lowered, monkeypatch):
+    """While a bucket is made, no two messages that are needed then or later share a place."""
+    monkeypatch.setattr(recycling, "SMALL", 2)
+    for make in GRAPHS.values():
+        layout = layout_of(random_potentials(make(), np.random.default_rng(0)))
+        start, end = recycling.recycled(layout)
+        sizes, parent = layout.program.message_size, layout.tree.arrays.parent
+        assert end <= layout.message_entries
+        owner = np.full(end, -1)
+        for b in layout.schedule.sequence.tolist():
+            for c in np.flatnonzero(parent == b).tolist():
+                assert (owner[start[c] : start[c] + sizes[c]] == c).all()
+            owner[start[b] : start[b] + sizes[b]] = b
+
+
+def test_log_z_alone_fits_where_beliefs_do_not():
+    p = random_potentials(ig.grid_graph(16, 16, 2), np.random.default_rng(0))
+    limit = ig.Exact(beliefs=False).cost(p).bytes
+    assert limit < ig.Exact().cost(p).bytes / 5
+    alone = ig.infer(p, "exact", beliefs=False, memory_limit=limit)
+    assert_allclose(alone.log_z, ig.infer(p, "exact").log_z, rtol=1e-14)
+    with pytest.raises(ig.MemoryLimitError), pytest.warns(ig.SearchWarning):
+        ig.infer(p, "exact", memory_limit=limit)
+    with pytest.raises(ig.InputError, match="beliefs: expected True or False"):
+        ig.infer(p, "exact", beliefs="no")

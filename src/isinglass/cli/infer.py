@@ -74,6 +74,12 @@ def add_parser(commands: Commands) -> None:
         "some seconds where that does not fit)",
     )
     parser.add_argument(
+        "--threads",
+        type=int,
+        metavar="N",
+        help="exact and message passing: threads; results do not depend on them (default: 1)",
+    )
+    parser.add_argument(
         "--random-state",
         type=int,
         metavar="N",
@@ -95,8 +101,10 @@ def run(arguments: argparse.Namespace) -> int:
     check_writable(arguments.out, arguments.model, arguments.evidence)
     potentials = read_model(arguments.model, arguments.evidence)
     options = _memory_options(algorithm, limit, potentials) | _iterative_options(algorithm, arguments)
-    given = {"restarts": arguments.restarts, "random_state": arguments.random_state}
+    given = {"restarts": arguments.restarts, "random_state": arguments.random_state, "threads": arguments.threads}
     options |= {option: value for option, value in given.items() if value is not None}
+    if arguments.task == "PR" and _has_option(algorithm, "beliefs"):
+        options["beliefs"] = False  # log Z alone
     answer_to = _most_probable if arguments.task == "MAP" else _beliefs
     bounded = algorithm is None or not algorithm.facts.iterative or arguments.iterations is not None
     with progress_on_stderr(arguments.quiet, bounded) as progress:
@@ -132,6 +140,13 @@ def _serves(cls: type[Algorithm], task: str) -> bool:
     return cls.facts.semiring == "sum" and (task == "MAR" or cls.facts.log_z)
 
 
+def _has_option(algorithm: type[Algorithm] | None, name: str) -> bool:
+    """Tell whether an algorithm, by default exact, has an option."""
+    from isinglass.inference import Exact
+
+    return name in {f.name for f in fields(algorithm or Exact)}  # type: ignore[arg-type]
+
+
 def _memory_options(algorithm: type[Algorithm] | None, limit: int | None, potentials: Potentials) -> JsonObject:
     """Pass the limit to an algorithm that takes one; compare it with the cost of one that does not."""
     from isinglass.runtime.memory import require_memory
@@ -139,7 +154,7 @@ def _memory_options(algorithm: type[Algorithm] | None, limit: int | None, potent
 
     if limit is None:
         return {}
-    if algorithm is None or "memory_limit" in {f.name for f in fields(algorithm)}:  # type: ignore[arg-type]
+    if algorithm is None or _has_option(algorithm, "memory_limit"):
         return {"memory_limit": limit}
     needed = algorithm().cost(potentials).bytes
     require_memory(needed, limit, f"{algorithm.name} needs {bytes_text(needed)}", "raise --memory")

@@ -74,11 +74,19 @@ class Info:
 
 
 class VariableBeliefs(View[Array]):
-    """The belief of each variable, an array (states,); `flat` holds all of them, concatenated."""
+    """The belief of each variable, an array (states,); `flat` holds all of them, concatenated.
 
-    def __init__(self, graph: FactorGraph, flat: Array) -> None:
-        self.flat = read_only(flat)
+    They can be given by a function, which is called when they are first asked for.
+    """
+
+    def __init__(self, graph: FactorGraph, flat: Array | Callable[[], Array]) -> None:
+        self._given = flat
         self._first = first_states(graph)
+
+    @cached_property
+    def flat(self) -> Array:
+        """All beliefs, concatenated."""
+        return read_only(self._given() if callable(self._given) else self._given)
 
     def __len__(self) -> int:
         return len(self._first) - 1
@@ -95,12 +103,20 @@ class VariableBeliefs(View[Array]):
 
 
 class FactorBeliefs(View[Array]):
-    """The belief of each factor, shaped like its table; `groups` holds them as (factors, k_1, ..., k_r)."""
+    """The belief of each factor, shaped like its table; `groups` holds them as (factors, k_1, ..., k_r).
 
-    def __init__(self, graph: FactorGraph, flat: Array) -> None:
-        self._place = graph.place
-        frozen = read_only(flat)
-        self.groups = tuple(frozen[part].reshape(len(group), *group.shape) for group, part in iter_groups(graph))
+    They can be given by a function, which is called when they are first asked for.
+    """
+
+    def __init__(self, graph: FactorGraph, flat: Array | Callable[[], Array]) -> None:
+        self._graph, self._given, self._place = graph, flat, graph.place
+
+    @cached_property
+    def groups(self) -> tuple[Array, ...]:
+        """The beliefs, group by group."""
+        frozen = read_only(self._given() if callable(self._given) else self._given)
+        groups = iter_groups(self._graph)
+        return tuple(frozen[part].reshape(len(group), *group.shape) for group, part in groups)
 
     def __len__(self) -> int:
         return len(self._place[0])

@@ -13,10 +13,13 @@ from typing import NamedTuple
 import numpy as np
 
 from isinglass.errors import SearchWarning
-from isinglass.graph.elimination.bucket_tree import BucketTree, bucket_tree
+from isinglass.graph.elimination.bucket_tree import bucket_tree
 from isinglass.graph.elimination.cost import exact_bytes
 from isinglass.graph.elimination.order import WORTH_RESTARTS, EliminationOrder, Restarts, elimination_order
+from isinglass.graph.factor_graph import FactorGraph
 from isinglass.inference.algorithm import Cost, Progress
+from isinglass.inference.junction_tree.passes import Layout, make_layout
+from isinglass.inference.junction_tree.recycling import recycled
 from isinglass.potentials import Potentials
 from isinglass.runtime.memory import memory_limit_bytes, require_memory
 from isinglass.typing import IntArray
@@ -24,35 +27,37 @@ from isinglass.validation import bytes_text
 
 REMEDY = (
     "raise memory_limit (--memory), search longer for an elimination order (restarts=1000, --restarts 1000), observe "
-    "more variables"
+    "more variables, or ask for log Z alone (beliefs=False, --task PR)"
 )
 SAVES = 1000  # a longer search does not save more memory than this factor
 
 
 class Wishes(NamedTuple):
-    """What the caller asks for: a limit of bytes, restarts of the search or the order itself, and threads."""
+    """What the caller asks for: a limit of bytes, restarts of the search or the order itself, threads, beliefs."""
 
     memory_limit: str | int | float | None = None
     restarts: Restarts = None
     order: Sequence[int] | IntArray | None = None
     threads: int = 1
+    beliefs: bool = True  # not log Z alone
 
 
 def order_for(potentials: Potentials, wishes: Wishes, progress: Progress | None = None) -> EliminationOrder:
     """Return the order for these potentials' evidence."""
     graph, clamped = potentials.graph, tuple(potentials.evidence)
     order = elimination_order(graph, clamped=clamped, restarts=wishes.restarts, order=wishes.order)
-    needed, limit = bytes_of(potentials, order), memory_limit_bytes(wishes.memory_limit)
+    needed, limit = bytes_of(potentials, order, wishes.beliefs), memory_limit_bytes(wishes.memory_limit)
     chosen = wishes.restarts is not None or wishes.order is not None
     if chosen or order.entries < WORTH_RESTARTS or not limit < needed <= SAVES * limit:
         return order
-    return graph.cached(("longer search", clamped), lambda: _longer(potentials, order, limit, progress))
+    return graph.cached(("longer search", clamped), lambda: _longer(potentials, order, needed, limit, progress))
 
 
-def _longer(potentials: Potentials, order: EliminationOrder, limit: int, progress: Progress | None) -> EliminationOrder:
+def _longer(
+    potentials: Potentials, order: EliminationOrder, needed: float, limit: int, progress: Progress | None
+) -> EliminationOrder:
     """Announce a longer search, and make it; return the order that takes least memory."""
-    needed = bytes_text(bytes_of(potentials, order))
-    text = f"exact inference would need {needed}, more than {bytes_text(limit)}, in the first elimination order found"
+    text = f"exact inference would need {bytes_text(needed)}, more than {bytes_text(limit)}, in the order found first"
     warnings.warn(f"{text}: now searching longer, for some seconds", SearchWarning, stacklevel=2)
     if progress is not None:
         progress("searching longer for an elimination order", 0.0)
@@ -60,27 +65,51 @@ def _longer(potentials: Potentials, order: EliminationOrder, limit: int, progres
     return min(order, other, key=lambda found: bytes_of(potentials, found))
 
 
-def bytes_of(potentials: Potentials, order: EliminationOrder) -> float:
+def bytes_of(potentials: Potentials, order: EliminationOrder, beliefs: bool = True) -> float:
     """Return the bytes that exact inference takes with an order; infinite where that is not known."""
-    return exact_bytes(potentials.graph, order, potentials.groups) if order.complete else np.inf
+    if not order.complete:
+        return np.inf
+    whole = exact_bytes(potentials.graph, order, potentials.groups)
+    if beliefs:
+        return whole
+    _, kept = recycled_of(potentials.graph, layout_of(potentials.graph, order))
+    return whole - potentials.dtype.itemsize * (order.message_entries - kept)
 
 
-def cost_of(potentials: Potentials, order: EliminationOrder) -> Cost:
+def layout_of(graph: FactorGraph, order: EliminationOrder) -> Layout:
+    """Return the layout of an order, made once for a graph."""
+    return graph.cached(("layout", order), lambda: make_layout(bucket_tree(graph, order)))
+
+
+def recycled_of(graph: FactorGraph, layout: Layout) -> tuple[IntArray, int]:
+    """Return the places of messages for log Z alone, found once for a graph."""
+    return graph.cached(("recycled", layout.tree.order), lambda: recycled(layout))
+
+
+def cost_of(potentials: Potentials, order: EliminationOrder, beliefs: bool = True) -> Cost:
     """Price an order."""
-    more = "" if order.complete else "more than "
-    needed = bytes_text(exact_bytes(potentials.graph, order, potentials.groups))
-    text = f"width {more}{order.width}, {more}{needed}, {more}{order.entries:.3g} table entries"
-    return Cost(bytes_of(potentials, order), order.entries, text)
+    needed, more = bytes_of(potentials, order, beliefs), "" if order.complete else "more than "
+    bytes_needed = _bytes_text(potentials, order, needed)
+    text = f"width {more}{order.width}, {bytes_needed}, {more}{order.entries:.3g} table entries"
+    return Cost(needed, order.entries, text)
 
 
-def affordable_tree(potentials: Potentials, wishes: Wishes, progress: Progress | None) -> BucketTree:
-    """Return the bucket tree of the order; refuse if it does not fit."""
+def _bytes_text(potentials: Potentials, order: EliminationOrder, needed: float) -> str:
+    """Say what an order needs; at least what its first part does, where the search did not finish."""
+    if order.complete:
+        return bytes_text(needed)
+    return f"more than {bytes_text(exact_bytes(potentials.graph, order, potentials.groups))}"
+
+
+def affordable(potentials: Potentials, wishes: Wishes, progress: Progress | None) -> Layout:
+    """Return the layout of the order; refuse if it does not fit."""
     order = order_for(potentials, wishes, progress)
-    more = "" if order.complete else "more than "
+    needed, more = bytes_of(potentials, order, wishes.beliefs), "" if order.complete else "more than "
     what = (
-        f"exact inference needs {more}{bytes_text(exact_bytes(potentials.graph, order, potentials.groups))} "
+        f"exact inference needs {_bytes_text(potentials, order, needed)} "
         f"(width {more}{order.width}, largest table 2^{order.log2_largest:.1f} entries)"
     )
     remedy = f"{REMEDY}, or use an approximate algorithm"
-    require_memory(bytes_of(potentials, order), memory_limit_bytes(wishes.memory_limit), what, remedy)
-    return bucket_tree(potentials.graph, order)
+    require_memory(needed, memory_limit_bytes(wishes.memory_limit), what, remedy)
+    layout = layout_of(potentials.graph, order)
+    return layout if wishes.beliefs else layout.with_messages(*recycled_of(potentials.graph, layout))

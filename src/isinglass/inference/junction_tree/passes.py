@@ -7,7 +7,7 @@ one by one, in pieces (`kernels.numba.junction_tree.large`). `schedule` says wha
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from threading import get_ident
 from typing import TYPE_CHECKING
@@ -34,7 +34,8 @@ LEVEL = 2.0**-8, 2.0**4  # the peaks of large messages that need no normalisatio
 class Layout:
     """What depends on the structure alone: tree, program, arrangement of large buckets, schedule.
 
-    `widest` is, for each bucket, the entries of its largest local message.
+    `widest` is, for each bucket, the entries of its largest local message; `message_entries` those of the vector of all
+    messages.
     """
 
     tree: BucketTree
@@ -42,6 +43,11 @@ class Layout:
     arrangement: Arrangement
     schedule: Schedule
     widest: IntArray
+    message_entries: int
+
+    def with_messages(self, first_message: IntArray, entries: int) -> Layout:
+        """Return the layout with other places for the messages."""
+        return replace(self, program=self.program._replace(first_message=first_message), message_entries=entries)
 
 
 def make_layout(tree: BucketTree) -> Layout:
@@ -53,7 +59,8 @@ def make_layout(tree: BucketTree) -> Layout:
     widest = np.ones(tree.n_buckets, np.int64)
     local = np.flatnonzero((tree.arrays.parent >= 0) & ~arrangement.is_large)
     np.maximum.at(widest, tree.arrays.parent[local], program.message_size[local])
-    return Layout(tree, program, arrangement, make_schedule(tree, arrangement, program.local_size), widest)
+    schedule = make_schedule(tree, arrangement, program.local_size)
+    return Layout(tree, program, arrangement, schedule, widest, int(tree.arrays.first_message[-1]))
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,8 +20,8 @@ from isinglass.graph.elimination.bucket_tree import BucketTree
 from isinglass.graph.factor_graph import FactorGraph
 from isinglass.inference.algorithm import Progress
 from isinglass.inference.evidence import base_states, impossible
-from isinglass.inference.junction_tree.orders import Wishes, affordable_tree
-from isinglass.inference.junction_tree.passes import Passes, make_layout
+from isinglass.inference.junction_tree.orders import Wishes, affordable
+from isinglass.inference.junction_tree.passes import Passes
 from isinglass.potentials import Potentials
 from isinglass.runtime.threads import ThreadMap
 from isinglass.typing import Array, FloatArray, IntArray, Mask
@@ -74,11 +74,10 @@ def upward(
     """Run the upward pass; refuse if it does not fit, or if every assignment has probability zero."""
     from isinglass.kernels.numba.junction_tree.strided import LOG_MAX, LOG_SUM, SUM
 
-    tree = affordable_tree(potentials, wishes, progress)
-    layout = potentials.graph.cached(("layout", tree.order), lambda: make_layout(tree))
-    program, tables = layout.program, _scaled_tables(potentials)
+    layout = affordable(potentials, wishes, progress)
+    tree, program, tables = layout.tree, layout.program, _scaled_tables(potentials)
     n_tables = len(tables.log_values)
-    values = np.empty(2 * n_tables + program.first_message[-1], potentials.dtype)
+    values = np.empty(2 * n_tables + layout.message_entries, potentials.dtype)
     _exp(tables.log_values, values[:n_tables])
     values[n_tables : 2 * n_tables] = tables.log_values
     start_of, low = _inputs(program, tables)
@@ -92,7 +91,7 @@ def upward(
         again = flagged.copy()
         semiring_of[again], flagged[:] = LOG_SUM, False
         passes.up(LOG_SUM, again, flagged, progress, stage)
-    roots = values[2 * n_tables + program.first_message[:-1][program.input_of < 0]]
+    roots = values[2 * n_tables + program.first_message[program.input_of < 0]]
     log_z = _log_z(potentials, tree, program, tables, roots, passes.peak, semiring_of == SUM)
     if (log_z.real == -np.inf).any():
         raise ImpossibleEvidenceError(impossible(potentials))

@@ -35,7 +35,7 @@ class Program(NamedTuple):
     first_stride: IntArray  # (inputs,)
     strides: IntArray
     input_of: IntArray  # (buckets,) the input that a bucket's message is; -1 for a root
-    first_message: IntArray  # into the vector of all messages
+    first_message: IntArray  # (buckets,) into the vector of all messages
     message_size: IntArray  # (buckets,)
     component: IntArray  # (buckets,)
 
@@ -135,7 +135,7 @@ def make_program(tree, is_large) -> Program:
         first_stride=np.zeros(n_inputs + 1, np.int64),
         strides=np.zeros(int(inputs @ np.diff(tree.first_axis)), np.int64),
         input_of=np.full(n, -1, np.int64),
-        first_message=tree.first_message,
+        first_message=tree.first_message[:-1],
         message_size=np.diff(tree.first_message),
         component=tree.component,
     )
