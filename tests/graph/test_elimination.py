@@ -8,6 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import isinglass as ig
+from isinglass.graph.elimination.greedy import eliminate
+from isinglass.graph.elimination.order import interaction_graph
+from isinglass.graph.elimination.small import eliminate_small
 from isinglass.testing import factor_graphs
 
 
@@ -108,6 +111,19 @@ def test_a_given_order_is_priced(graph, random):
     assert [set(s.tolist()) for s in np.split(order.separators, order.first[1:-1])][: len(separators)] == separators
     sizes = [float(np.prod(graph.cards[[v, *s]])) for v, s in zip(order.order, separators, strict=True)]
     np.testing.assert_allclose(order.entries, sum(sizes), rtol=1e-9)
+
+
+@settings(max_examples=60, deadline=None)
+@given(factor_graphs(max_variables=9, max_factors=14), st.booleans(), st.integers(0, 3))
+def test_compiled_and_plain_searches_agree(graph, use_fill, seed):
+    rng = np.random.default_rng(seed)
+    kept = np.flatnonzero(graph.cards > 1)
+    first, neighbours = interaction_graph(graph, kept)
+    ties, weights = rng.random((2, len(kept)))
+    arguments = (first, neighbours, np.log2(graph.cards[kept]), weights, ties, use_fill, rng.choice([4.0, 48.0]))
+    plain, compiled = eliminate_small(*arguments), eliminate(*arguments, 10**9)
+    for mine, theirs in zip(plain, compiled[:4], strict=True):
+        np.testing.assert_array_equal(mine, theirs)
 
 
 def test_a_long_search_finds_better_orders():

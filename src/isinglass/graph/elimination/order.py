@@ -228,16 +228,19 @@ def _followed(part: _Part, order: IntArray, max_entries: float) -> _Attempt | No
 
 def _greedy(part: _Part, rule: Method, ties: FloatArray | None = None, weights: FloatArray | None = None) -> _Attempt:
     """Eliminate greedily; ties go to fewer states, the fill weights are those of the rule, unless they are given."""
-    from isinglass.graph.elimination.greedy import eliminate
+    from isinglass.graph.elimination.small import MOST, eliminate_small
 
+    repeated = ties is not None
     if weights is None:
         weights = np.exp2(part.log_cards) if rule == "weighted_min_fill" else np.ones(len(part))
     ties = part.log_cards if ties is None else ties
     use_fill = rule != "min_weight"
-    order, first, separators, stuck, work = eliminate(
-        part.first, part.neighbours, part.log_cards, weights, ties, use_fill, HOPELESS, SEARCH_WORK
-    )
-    return _attempt(part, order, first, separators, stuck, work)
+    arguments = (part.first, part.neighbours, part.log_cards, weights, ties, use_fill, HOPELESS)
+    if len(part) <= MOST and not repeated:
+        return _attempt(part, *eliminate_small(*arguments), 0)
+    from isinglass.graph.elimination.greedy import eliminate
+
+    return _attempt(part, *eliminate(*arguments, SEARCH_WORK))
 
 
 def _attempt(part: _Part, order: IntArray, first: IntArray, separators: IntArray, stuck: int, work: int) -> _Attempt:

@@ -57,15 +57,21 @@ def is_safe(b, first_input, low):
     return bound >= SAFE
 
 
+@cold
+def multiply_inputs(program, b, values, start, logs, local, offsets, counter):
+    """Multiply the local inputs of bucket b."""
+    a, first_stride, size = program.first_axis[b], program.first_stride, program.local_size[b]
+    d = program.first_axis[b + 1] - a
+    fill(local, size, 1.0 if logs is None else 0.0)
+    for i in range(program.first_input[b], program.first_large[b]):
+        combine(local, size, program.local_cards, a, d, program.strides, first_stride[i], values, start[i], logs,
+                offsets, counter)  # fmt: skip
+
+
 @compiled
 def fill_local(program, b, values, start, logs, local, offsets, counter):
-    """Multiply the local inputs of bucket b."""
-    a, first_stride = program.first_axis[b], program.first_stride
-    d = program.first_axis[b + 1] - a
-    fill(local, 0, program.local_size[b], 1 if logs is None else 0)
-    for i in range(program.first_input[b], program.first_large[b]):
-        combine(local, program.local_cards, a, d, program.strides, first_stride[i], values, start[i], logs, offsets,
-                counter)  # fmt: skip
+    """Multiply the local inputs of bucket b: `multiply_inputs`, called from Python."""
+    multiply_inputs(program, b, values, start, logs, local, offsets, counter)
 
 
 @cold
@@ -103,7 +109,7 @@ def up(program, sequence, first, last, values, messages, start, peak, low, wante
         if logs is None and not is_safe(b, program.first_input, low):
             flagged[component[b]] = True
             continue
-        fill_local(program, b, values, start, logs, scratch.local, scratch.offsets, scratch.counter)
+        multiply_inputs(program, b, values, start, logs, scratch.local, scratch.offsets, scratch.counter)
         row = cards[program.first_axis[b + 1] - 1]
         at = messages + program.first_message[b]
         reduce_rows(scratch.local, program.local_size[b], row, logs, values, at)
@@ -119,26 +125,35 @@ def to_ratio(values, first, size, peak, sums, logs):
         values[first + i] = ratio_of(values[first + i], sums[i], peak, logs)
 
 
+@cold
+def sum_beliefs(program, b, marginal, values, start, peak, logs, variables, first_state, factors, first_belief, offsets,
+                counter, sums):  # fmt: skip
+    """Sum the local table of a bucket's beliefs, `marginal`, for its variable, its factors and its small messages."""
+    a, strides, first_stride = program.first_axis[b], program.strides, program.first_stride
+    cards, source, total = program.local_cards, program.source, program.local_size[b]
+    d = program.first_axis[b + 1] - a
+    row = program.cards[a + d - 1]
+    for i in range(program.first_input[b], program.first_large[b]):
+        if i < program.first_child[b]:
+            table, at = factors, first_belief[source[i]]
+        else:
+            table, at = sums, start[i] - start[i]
+            fill(sums, program.message_size[source[i]], 0.0)
+        scatter(marginal, total, cards, a, d, strides, first_stride[i], table, at, offsets, counter)
+        if i >= program.first_child[b]:
+            to_ratio(values, start[i], program.message_size[source[i]], peak[source[i]], sums, logs)
+    at = first_state[program.variable[a + d - 1]]
+    for k in range(total // row):
+        for s in range(row):
+            variables[at + s] += marginal[k * row + s]
+
+
 @compiled
 def hand_down(program, b, marginal, values, start, peak, logs, variables, first_state, factors, first_belief, offsets,
               counter, sums):  # fmt: skip
-    """Sum the local table of a bucket's beliefs, `marginal`, for its variable, its factors and its small messages."""
-    a, strides, first_stride = program.first_axis[b], program.strides, program.first_stride
-    local_cards, source = program.local_cards, program.source
-    d = program.first_axis[b + 1] - a
-    row = program.cards[a + d - 1]
-    for i in range(program.first_child[b], program.first_large[b]):
-        size = program.message_size[source[i]]
-        fill(sums, 0, size, 0)
-        scatter(marginal, local_cards, a, d, strides, first_stride[i], sums, 0, offsets, counter)
-        to_ratio(values, start[i], size, peak[source[i]], sums, logs)
-    at = first_state[program.variable[a + d - 1]]
-    for k in range(program.local_size[b] // row):
-        for s in range(row):
-            variables[at + s] += marginal[k * row + s]
-    for i in range(program.first_input[b], program.first_child[b]):
-        at = first_belief[source[i]]
-        scatter(marginal, local_cards, a, d, strides, first_stride[i], factors, at, offsets, counter)
+    """Sum the local table of a bucket's beliefs: `sum_beliefs`, called from Python."""
+    sum_beliefs(program, b, marginal, values, start, peak, logs, variables, first_state, factors, first_belief, offsets,
+                counter, sums)  # fmt: skip
 
 
 @compiled
@@ -157,9 +172,9 @@ def down(program, sequence, first, last, values, messages, start, peak, wanted, 
         at = messages + program.first_message[b]
         if program.input_of[b] < 0:
             sums[0] = 1
-            to_ratio(values, at, 1, peak[b], sums, logs)
-        fill_local(program, b, values, start, logs, local, scratch.offsets, scratch.counter)
+            to_ratio(values, at, program.message_size[b], peak[b], sums, logs)
+        multiply_inputs(program, b, values, start, logs, local, scratch.offsets, scratch.counter)
         row = program.cards[program.first_axis[b + 1] - 1]
         combine_rows(local, program.local_size[b], row, logs, values, at)
-        hand_down(program, b, local, values, start, peak, logs, variables, first_state, factors, first_belief,
-                  scratch.offsets, scratch.counter, sums)  # fmt: skip
+        sum_beliefs(program, b, local, values, start, peak, logs, variables, first_state, factors, first_belief,
+                    scratch.offsets, scratch.counter, sums)  # fmt: skip

@@ -22,7 +22,7 @@ def conditional(b, first_axis, variable, cards, first_input, first_stride, strid
     """Write the unnormalised distribution of the variable of bucket b to ``row``; return its card."""
     a, last = first_axis[b], first_axis[b + 1] - 1
     card = cards[last]
-    fill(row, 0, card, 1 if semiring == SUM else 0)
+    fill(row, card, 1.0 if semiring == SUM else 0.0)
     for i in range(first_input[b], first_input[b + 1]):
         s = first_stride[i]
         index = start[i]

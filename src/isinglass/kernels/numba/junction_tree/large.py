@@ -101,8 +101,8 @@ def up_pieces(program, b, missing_axis, run_axis, bounds, first, last, values, m
     set_views(program, b, run_axis, offsets, contiguous)
     go_to(counter, cards, a, run_axis, bounds[first] * tile)
     for piece in range(first, last):
-        fill(top, 0, run, -np.inf)
-        fill(least, 0, run, np.inf)
+        fill(top, run, -np.inf)
+        fill(least, run, np.inf)
         for state in range(bounds[piece] * tile, bounds[piece + 1] * tile):
             fill_run(program, b, run_axis, run, counter, values, start, logs, local, block, offsets, contiguous)
             at = message + state * run
@@ -182,13 +182,13 @@ def down_pieces(program, b, missing_axis, run_axis, bounds, first, last, values,
     go_to(counter, cards, a, run_axis, bounds[first] * tile)
     piece = first
     marginal = marginals[piece]
-    fill(marginal, 0, len(marginal), 0)
+    fill(marginal, len(marginal), 0.0)
     for which in range(bounds[first], bounds[last]):
         if which == bounds[piece + 1]:
             piece += 1
             marginal = marginals[piece]
-            fill(marginal, 0, len(marginal), 0)
-        fill(sums, 0, first_place[after - large], 0)
+            fill(marginal, len(marginal), 0.0)
+        fill(sums, first_place[after - large], 0.0)
         for state in range(tile):
             own = fill_run(program, b, run_axis, run, counter, values, start, logs, local, block, offsets, contiguous)
             at = message + (which * tile + state) * run

@@ -28,9 +28,9 @@ BLOCK = 1024  # entries of a block (more only if one axis is longer): block and 
 
 
 @inner
-def fill(array, first, last, value):
-    """Set ``array[first:last]``; for short runs a loop is much faster than a slice assignment."""
-    for i in range(first, last):
+def fill(array, size, value):
+    """Set the first entries; for short runs a loop is much faster than a slice assignment."""
+    for i in range(size):
         array[i] = value
 
 
@@ -65,13 +65,12 @@ def inner_offsets(cards, a, strides, s, cut, d, offsets):
 
 @inner
 def next_state(counter, cards, a, cut):
-    """Step the axes before `cut`; tell whether there was another state."""
+    """Step the axes before `cut`, the last one first."""
     for axis in range(cut - 1, -1, -1):
         counter[axis] += 1
         if counter[axis] < cards[a + axis]:
-            return True
+            return
         counter[axis] = 0
-    return False
 
 
 @inner
@@ -114,33 +113,29 @@ def scatter_block(values, start, size, table, base, offsets, contiguous):
 
 
 @cold
-def combine(out, cards, a, d, strides, s, table, base, logs, offsets, counter):
-    """Multiply the viewed table into `out`, whose axes have these cards."""
+def combine(out, total, cards, a, d, strides, s, table, base, logs, offsets, counter):
+    """Multiply the viewed table into `out`, of `total` entries, whose axes have these cards."""
     cut, size = block_axes(cards, a, d)
     contiguous = inner_offsets(cards, a, strides, s, cut, d, offsets)
-    fill(counter, 0, cut, 0)
-    start = 0
-    more = True
-    while more:
+    for axis in range(cut):
+        counter[axis] = 0
+    for start in range(0, total, size):
         at = base + offset_of(counter, strides, s, cut)
         combine_block(out, start, size, table, at, offsets, contiguous, logs)
-        start += size
-        more = next_state(counter, cards, a, cut)
+        next_state(counter, cards, a, cut)
 
 
 @cold
-def scatter(values, cards, a, d, strides, s, table, base, offsets, counter):
-    """Sum `values`, whose axes have these cards, into the viewed table."""
+def scatter(values, total, cards, a, d, strides, s, table, base, offsets, counter):
+    """Sum `values`, `total` of them, whose axes have these cards, into the viewed table."""
     cut, size = block_axes(cards, a, d)
     contiguous = inner_offsets(cards, a, strides, s, cut, d, offsets)
-    fill(counter, 0, cut, 0)
-    start = 0
-    more = True
-    while more:
+    for axis in range(cut):
+        counter[axis] = 0
+    for start in range(0, total, size):
         at = base + offset_of(counter, strides, s, cut)
         scatter_block(values, start, size, table, at, offsets, contiguous)
-        start += size
-        more = next_state(counter, cards, a, cut)
+        next_state(counter, cards, a, cut)
 
 
 @cold
