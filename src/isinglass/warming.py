@@ -110,9 +110,17 @@ def _steps() -> Iterator[Step]:
             yield f"{name}, {what}", lambda p=p, a=algorithm: _taped(p, a)  # type: ignore[misc]
         for algorithm in (BeliefPropagation(iterations=2), TreeReweighted(iterations=2)):
             yield f"max-product {algorithm.name}, {what}", lambda p=p, a=algorithm: map_assignment(p, a)  # type: ignore[misc]
+    yield "exact, large tables", _large_tables
     yield "sequences", _sequences
     yield "features", _features
     yield "long vectors", _long_vectors
+
+
+def _large_tables() -> None:
+    """Ask exact inference on grids whose tables have more than some thousand entries, linear and in logarithms."""
+    rng = np.random.default_rng(0)
+    for scale in (0.5, 2000.0):
+        _exact(_random(grid_graph(13, 13, 2), rng, scale))
 
 
 def _sequences() -> None:
