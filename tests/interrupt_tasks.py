@@ -137,6 +137,8 @@ def tasks(folder: Path) -> dict[str, Task]:
     """Return every task by name."""
     found: dict[str, Task] = {f"infer {name}": lambda name=name: inferred(name) for name in ig.algorithms()}  # type: ignore[misc]
     found |= {
+        "exact, two threads": lambda: ig.infer(ising(15), "exact", threads=2).variables.flat.tobytes(),
+        "log Z": lambda: ig.infer(ising(15), "exact", beliefs=False).component_log_z.tobytes(),
         "map": lambda: ig.map_assignment(ising(13)).states.tobytes(),
         "map max-product": lambda: ig.map_assignment(ising(30), "max-product").states.tobytes(),
         "n best": lambda: np.array([a.states for a in ig.n_best(ising(11), 20)]).tobytes(),

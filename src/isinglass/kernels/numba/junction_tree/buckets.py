@@ -58,14 +58,36 @@ def is_safe(b, first_input, low):
 
 
 @cold
+def first_axis_of(strides, s, d):
+    """Return the first axis that an input has; each has that of the bucket's variable, the last."""
+    for axis in range(d - 1):
+        if strides[s + axis] != 0:
+            return axis
+    return d - 1
+
+
+@cold
 def multiply_inputs(program, b, values, start, logs, local, offsets, counter):
-    """Multiply the local inputs of bucket b."""
-    a, first_stride, size = program.first_axis[b], program.first_stride, program.local_size[b]
-    d = program.first_axis[b + 1] - a
-    fill(local, size, 1.0 if logs is None else 0.0)
-    for i in range(program.first_input[b], program.first_large[b]):
-        combine(local, size, program.local_cards, a, d, program.strides, first_stride[i], values, start[i], logs,
-                offsets, counter)  # fmt: skip
+    """Multiply the local inputs of bucket b into `local`.
+
+    The table grows axis by axis, the last one first; an input is multiplied in when the table has its axes. So only
+    those with the first axis are multiplied into the whole table.
+    """
+    a, strides, first_stride, cards = program.first_axis[b], program.strides, program.first_stride, program.local_cards
+    d, size = program.first_axis[b + 1] - a, b - b + 1
+    local[0] = 1.0 if logs is None else 0.0
+    for axis in range(d - 1, -1, -1):
+        if cards[a + axis] == 1:
+            continue
+        for state in range(1, cards[a + axis]):
+            for k in range(size):
+                local[state * size + k] = local[k]
+        size *= cards[a + axis]
+        for i in range(program.first_input[b], program.first_large[b]):
+            s = first_stride[i]
+            if first_axis_of(strides, s, d) == axis:
+                combine(local, size, cards, a + axis, d - axis, strides, s + axis, values, start[i], logs, offsets,
+                        counter)  # fmt: skip
 
 
 @compiled
@@ -128,24 +150,35 @@ def to_ratio(values, first, size, peak, sums, logs):
 @cold
 def sum_beliefs(program, b, marginal, values, start, peak, logs, variables, first_state, factors, first_belief, offsets,
                 counter, sums):  # fmt: skip
-    """Sum the local table of a bucket's beliefs, `marginal`, for its variable, its factors and its small messages."""
-    a, strides, first_stride = program.first_axis[b], program.strides, program.first_stride
-    cards, source, total = program.local_cards, program.source, program.local_size[b]
-    d = program.first_axis[b + 1] - a
-    row = program.cards[a + d - 1]
-    for i in range(program.first_input[b], program.first_large[b]):
-        if i < program.first_child[b]:
-            table, at = factors, first_belief[source[i]]
-        else:
-            table, at = sums, start[i] - start[i]
-            fill(sums, program.message_size[source[i]], 0.0)
-        scatter(marginal, total, cards, a, d, strides, first_stride[i], table, at, offsets, counter)
-        if i >= program.first_child[b]:
-            to_ratio(values, start[i], program.message_size[source[i]], peak[source[i]], sums, logs)
+    """Sum the local table of a bucket's beliefs, `marginal`, for its variable, its factors and its small messages.
+
+    The table is summed axis by axis, the first one first, and what has this axis gets its sums before. It is lost.
+    """
+    a, strides, first_stride, cards = program.first_axis[b], program.strides, program.first_stride, program.local_cards
+    d, size, source = program.first_axis[b + 1] - a, program.local_size[b], program.source
+    for axis in range(d):
+        if cards[a + axis] == 1:
+            continue
+        for i in range(program.first_input[b], program.first_large[b]):
+            s, is_factor = first_stride[i], i < program.first_child[b]
+            if first_axis_of(strides, s, d) != axis:
+                continue
+            table, at = sums, size - size
+            if is_factor:
+                table, at = factors, first_belief[source[i]]
+            else:
+                fill(sums, program.message_size[source[i]], 0.0)
+            scatter(marginal, size, cards, a + axis, d - axis, strides, s + axis, table, at, offsets, counter)
+            if not is_factor:
+                to_ratio(values, start[i], program.message_size[source[i]], peak[source[i]], sums, logs)
+        if axis < d - 1:
+            size //= cards[a + axis]
+            for state in range(1, cards[a + axis]):
+                for k in range(size):
+                    marginal[k] += marginal[state * size + k]
     at = first_state[program.variable[a + d - 1]]
-    for k in range(total // row):
-        for s in range(row):
-            variables[at + s] += marginal[k * row + s]
+    for s in range(size):
+        variables[at + s] += marginal[s]
 
 
 @compiled
