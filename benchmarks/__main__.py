@@ -2,8 +2,9 @@
 
 Medians of repetitions that are taken in turns, on one core. Times are processor time, but for rows that run other
 processes (peers, importing, compiling), which have the clock on the wall. Compilation is counted only where it is the
-question. A word chooses the rows that have it in their group or name: "sweeps", "exact", "memory", "300". Figures
-called recorded were taken on one core of a Zen 4 machine; all others in this run.
+question. A word chooses the rows that have it in their group or name: "sweeps", "exact", "memory", "300". "scaling"
+(the speed-up with threads, on the wall) runs only if it is named. Figures called recorded were taken on one core of a
+Zen 4 machine; all others in this run.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import time
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import convergence, convex, exact, learning, peers, startup, sweeps, tagging
+from benchmarks import convergence, convex, exact, learning, peers, profile, sampling, scaling, startup, sweeps, tagging
 from benchmarks.timing import Rows
 
 GROUPS = {
@@ -25,7 +26,10 @@ GROUPS = {
     "convex": convex,
     "peers": peers,
     "tagging": tagging,
+    "sampling": sampling,
     "startup": startup,
+    "profile": profile,
+    "scaling": scaling,
 }
 
 
@@ -36,11 +40,15 @@ def main() -> None:
         " .venv-crfsuite, once",
     )  # fmt: skip
     parser.add_argument("words", nargs="*", metavar="WORD", help="choose rows (default: all)")
+    parser.add_argument("--small", action="store_true", help="smaller problems, for the group scaling")
     parser.add_argument("--list", action="store_true", help="name the rows and run nothing")
     arguments = parser.parse_args()
+    scaling.small = arguments.small
     console, start = Console(), time.perf_counter()
     for name, group in GROUPS.items():
         rows = chosen(name, group.rows(), arguments.words)
+        if name == "scaling" and not arguments.words:
+            continue  # it takes all processors, for minutes: only by its word
         if arguments.list:
             for row in rows:
                 console.print(f"{name}: {row}", highlight=False)

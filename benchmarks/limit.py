@@ -1,4 +1,4 @@
-"""The plain C loop (limit.c), compiled when it is first asked for."""
+"""The plain C loops (limit.c, gibbs.c, scaling.c), compiled when they are first asked for."""
 
 from __future__ import annotations
 
@@ -11,19 +11,24 @@ _FOLDER = tempfile.TemporaryDirectory()
 
 
 @cache
-def _program() -> Path | None:
-    """Compile the loop; None where there is no compiler."""
-    source, program = Path(__file__).with_name("limit.c"), Path(_FOLDER.name) / "limit"
+def compiled_program(name: str, *options: str) -> Path | None:
+    """Compile a loop; None where there is no compiler."""
+    source = Path(__file__).with_name(name)
+    program = Path(_FOLDER.name) / source.stem
+    command = ["cc", "-O3", "-march=native", "-ffast-math", *options, source, "-lm", "-o", program]
     try:
-        subprocess.run(["cc", "-O3", "-march=native", "-ffast-math", source, "-o", program], check=True)
+        subprocess.run(command, check=True)
     except (OSError, subprocess.CalledProcessError):
         return None
     return program
 
 
-def limit(side: int) -> float | None:
-    """Return the seconds of a sweep of the C loop on a binary grid, or None where there is no compiler."""
-    program = _program()
+def limit(side: int, name: str = "limit") -> float | None:
+    """Return the seconds of a sweep of a C loop on a binary grid, or None where there is no compiler.
+
+    "limit": flooding belief propagation; "gibbs": Gibbs sampling.
+    """
+    program = compiled_program(f"{name}.c")
     if program is None:
         return None
     done = subprocess.run([program, str(side)], check=True, capture_output=True, text=True)

@@ -11,7 +11,7 @@ import isinglass as ig
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from benchmarks import learning, pgmax_peer, problems
+from benchmarks import learning, pgmax_peer, problems, scaling
 from benchmarks.__main__ import GROUPS, chosen
 
 
@@ -50,6 +50,12 @@ def test_a_word_chooses_rows():
     assert chosen("sweeps", everything["sweeps"], ["sweeps"]) == everything["sweeps"]
     assert list(chosen("sweeps", everything["sweeps"], ["potts"])) == ["potts100_k5"]
     assert chosen("exact", everything["exact"], ["potts"]) == {}
+
+
+def test_speed_ups_are_against_one_thread(monkeypatch):
+    monkeypatch.setattr(scaling, "THREADS", (1, 2, 4))
+    monkeypatch.setattr(scaling, "loop_times", lambda kind: ({1: 4.0, 2: 2.0, 4: 1.0}, "-"))
+    assert scaling._row("what", "memory", {1: 3.0, 2: 2.0, 4: 1.5})[1:] == ["3 s", "1.50 x", "2.00 x", "0.50 (memory)"]
 
 
 def test_a_peer_that_does_not_install_is_skipped_with_a_word(monkeypatch, tmp_path):

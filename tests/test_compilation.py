@@ -100,8 +100,9 @@ def test_a_chosen_folder_needs_no_words(loops, tmp_path):
 def test_the_stamp_covers_the_loops_that_are_called(monkeypatch, tmp_path):
     """Numba alone would keep a caller whose callee has changed in another file."""
     from isinglass.kernels.numba.arithmetic import semiring as ring
+    from isinglass.kernels.numba.messages import passes
 
-    name = "isinglass.kernels.numba.messages.passes"
+    name = passes.__name__
     compilation._stamp.cache_clear()
     before, of_ring = compilation._stamp(name), compilation._stamp(ring.__name__)
     changed = tmp_path / "ring.py"

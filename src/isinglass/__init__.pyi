@@ -72,10 +72,25 @@ from .graph import (
     FactorGraph as FactorGraph,
 )
 from .graph import (
+    Independence as Independence,
+)
+from .graph import (
+    JunctionTree as JunctionTree,
+)
+from .graph import (
+    ancestral_graph as ancestral_graph,
+)
+from .graph import (
     chain_graph as chain_graph,
 )
 from .graph import (
+    cliques as cliques,
+)
+from .graph import (
     complete_graph as complete_graph,
+)
+from .graph import (
+    d_separated as d_separated,
 )
 from .graph import (
     disjoint_union as disjoint_union,
@@ -90,7 +105,22 @@ from .graph import (
     grid_graph as grid_graph,
 )
 from .graph import (
+    implied_independencies as implied_independencies,
+)
+from .graph import (
+    is_chordal as is_chordal,
+)
+from .graph import (
+    junction_tree as junction_tree,
+)
+from .graph import (
     lattice_graph as lattice_graph,
+)
+from .graph import (
+    markov_blanket as markov_blanket,
+)
+from .graph import (
+    moralise as moralise,
 )
 from .graph import (
     pairwise_graph as pairwise_graph,
@@ -99,13 +129,34 @@ from .graph import (
     random_graph as random_graph,
 )
 from .graph import (
+    separated as separated,
+)
+from .graph import (
     to_networkx as to_networkx,
 )
 from .graph import (
     tree_graph as tree_graph,
 )
+from .graph import (
+    triangulate as triangulate,
+)
+from .inference import (
+    ICM as ICM,
+)
+from .inference import (
+    QPBO as QPBO,
+)
+from .inference import (
+    TRWS as TRWS,
+)
+from .inference import (
+    Annealing as Annealing,
+)
 from .inference import (
     Assignment as Assignment,
+)
+from .inference import (
+    Auto as Auto,
 )
 from .inference import (
     BeliefPropagation as BeliefPropagation,
@@ -117,19 +168,40 @@ from .inference import (
     ConvexFreeEnergy as ConvexFreeEnergy,
 )
 from .inference import (
+    DualDecomposition as DualDecomposition,
+)
+from .inference import (
     EntropyWeights as EntropyWeights,
 )
 from .inference import (
     Exact as Exact,
 )
 from .inference import (
+    Expansion as Expansion,
+)
+from .inference import (
     FractionalBeliefPropagation as FractionalBeliefPropagation,
+)
+from .inference import (
+    Gibbs as Gibbs,
 )
 from .inference import (
     Gradients as Gradients,
 )
 from .inference import (
+    GraphCut as GraphCut,
+)
+from .inference import (
     Info as Info,
+)
+from .inference import (
+    IntegerProgram as IntegerProgram,
+)
+from .inference import (
+    IteratedLocalSearch as IteratedLocalSearch,
+)
+from .inference import (
+    LinearProgram as LinearProgram,
 )
 from .inference import (
     MaxProduct as MaxProduct,
@@ -138,13 +210,34 @@ from .inference import (
     MeanField as MeanField,
 )
 from .inference import (
+    Metropolis as Metropolis,
+)
+from .inference import (
+    ParallelTempering as ParallelTempering,
+)
+from .inference import (
     Result as Result,
 )
 from .inference import (
     StructuredMeanField as StructuredMeanField,
 )
 from .inference import (
+    Swap as Swap,
+)
+from .inference import (
+    SwendsenWang as SwendsenWang,
+)
+from .inference import (
+    Toulbar2 as Toulbar2,
+)
+from .inference import (
+    TreeGibbs as TreeGibbs,
+)
+from .inference import (
     TreeReweighted as TreeReweighted,
+)
+from .inference import (
+    Wolff as Wolff,
 )
 from .inference import (
     algorithms as algorithms,
@@ -156,10 +249,22 @@ from .inference import (
     map_assignment as map_assignment,
 )
 from .inference import (
+    map_solvers as map_solvers,
+)
+from .inference import (
     n_best as n_best,
 )
 from .inference import (
     sample as sample,
+)
+from .io import (
+    BayesianNetwork as BayesianNetwork,
+)
+from .io import (
+    from_bayesian_network as from_bayesian_network,
+)
+from .io import (
+    read_bif as read_bif,
 )
 from .io import (
     read_conll as read_conll,
@@ -193,6 +298,12 @@ from .io import (
 )
 from .learning import (
     combinations as combinations,
+)
+from .learning import (
+    learn_structure as learn_structure,
+)
+from .models import (
+    canonical_potentials as canonical_potentials,
 )
 from .potentials import (
     Potentials as Potentials,

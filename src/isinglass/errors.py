@@ -51,6 +51,20 @@ class InputError(IsinglassError, ValueError):
         return f"{self.argument}: expected {self.expected}, got {self.got}{tail}"
 
 
+def require(fine: object, argument: str, expected: str, got: str, remedy: str = "") -> None:
+    """Refuse an argument unless something is true of it.
+
+    Examples
+    --------
+    >>> require(1 > 2, "n", "a number above 2", "1")
+    Traceback (most recent call last):
+    ...
+    isinglass.errors.InputError: n: expected a number above 2, got 1
+    """
+    if not fine:
+        raise InputError(argument, expected, got, remedy)
+
+
 class ImpossibleLabelError(InputError):
     """A label has belief zero, so that its loss is infinite. A line search then shortens its step."""
 

@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from isinglass.errors import InputError
+from isinglass.errors import InputError, require
 
 T = TypeVar("T")
 U = TypeVar("U")
@@ -101,9 +101,7 @@ def span_scores(Y_true: Sequence[Sequence[str]], Y_pred: Sequence[Sequence[str]]
     >>> scores[None], scores["NP"].f1
     (SpanScores(right=1, predicted=2, true=2: precision 0.5, recall 0.5, f1 0.5), 0.0)
     """
-    right: Counter[str | None] = Counter()
-    predicted: Counter[str | None] = Counter()
-    true: Counter[str | None] = Counter()
+    right, predicted, true = (Counter[str | None]() for _ in range(3))
     for truth, guess in _pairs(Y_true, Y_pred):
         one, two = spans(truth), spans(guess)
         for counter, some in ((right, set(one) & set(two)), (predicted, two), (true, one)):
@@ -133,16 +131,14 @@ def sequence_accuracy(Y_true: Sequence[Sequence[object]], Y_pred: Sequence[Seque
     0.6666666666666666
     """
     pairs = _pairs(Y_true, Y_pred)
-    if not pairs:
-        raise InputError("Y_true", "at least one sequence", "none")
+    require(pairs, "Y_true", "at least one sequence", "none")
     return sum(all(y is None or y == z for y, z in zip(*pair, strict=True)) for pair in pairs) / len(pairs)
 
 
 def _pairs(Y_true: Sequence[Sequence[T]], Y_pred: Sequence[Sequence[U]]) -> list[tuple[list[T], list[U]]]:
     """Check that both have the same lengths."""
     one, two = [list(labels) for labels in Y_true], [list(labels) for labels in Y_pred]
-    if len(one) != len(two):
-        raise InputError("Y_pred", f"{len(one)} sequences, as in Y_true", f"{len(two)}")
+    require(len(one) == len(two), "Y_pred", f"{len(one)} sequences, as in Y_true", f"{len(two)}")
     for i, (a, b) in enumerate(zip(one, two, strict=True)):
         if len(a) != len(b):
             raise InputError(f"Y_pred[{i}]", f"{len(a)} labels, as in Y_true", f"{len(b)}")

@@ -6,6 +6,7 @@ import math
 import os
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any, SupportsIndex
 
 import numpy as np
@@ -65,22 +66,20 @@ def items(value: object, argument: str, expected: str) -> list[Any]:
     return list(value)
 
 
-def whole_number(value: object, argument: str, minimum: int = 0) -> int:
+def whole_number(value: object, argument: str, minimum: int = 0, remedy: str = "") -> int:
     """Check that `value` is an integer of at least `minimum`; a Boolean or a float is refused."""
-    number = value if type(value) is int else _index(value, argument, minimum)
+    number = value if type(value) is int else _index(value, argument, minimum, remedy)
     if number < minimum:
-        raise InputError(argument, f"a whole number of at least {minimum}", str(number))
+        raise InputError(argument, f"a whole number of at least {minimum}", str(number), remedy)
     return number
 
 
-def _index(value: object, argument: str, minimum: int) -> int:
+def _index(value: object, argument: str, minimum: int, remedy: str) -> int:
     """Return the integer that another object stands for."""
-    if isinstance(value, bool | np.bool_) or not isinstance(value, SupportsIndex):
-        raise InputError(argument, f"a whole number of at least {minimum}", repr(value))
-    try:
-        return value.__index__()
-    except TypeError:
-        raise InputError(argument, f"a whole number of at least {minimum}", repr(value)) from None
+    if not isinstance(value, bool | np.bool_) and isinstance(value, SupportsIndex):
+        with suppress(TypeError):
+            return value.__index__()
+    raise InputError(argument, f"a whole number of at least {minimum}", repr(value), remedy)
 
 
 def thread_count(value: object, argument: str = "threads", remedy: str = "") -> int:
@@ -91,13 +90,30 @@ def thread_count(value: object, argument: str = "threads", remedy: str = "") -> 
     >>> thread_count(2)
     2
     """
-    try:
-        count = whole_number(value, argument, 1)
-    except InputError as error:
-        raise InputError(argument, error.expected, error.got, remedy) from None
+    count = whole_number(value, argument, 1, remedy)
     if count > MOST_THREADS and count > (most := max(MOST_THREADS, os.cpu_count() or 1)):
         raise InputError(argument, f"at most {most} threads", f"{count}", remedy)
     return count
+
+
+def jobs_of(n_jobs: object, argument: str = "n_jobs") -> int:
+    """Return a number of threads: -1 is as many as there are processors, None the default.
+
+    The default is what the environment variable ISINGLASS_THREADS says, a number or -1; without it one.
+
+    Examples
+    --------
+    >>> jobs_of(3)
+    3
+    """
+    if n_jobs is None:
+        given = os.environ.get("ISINGLASS_THREADS", "").strip()
+        if not given:
+            return 1
+        argument, n_jobs = "ISINGLASS_THREADS", int(given) if re.fullmatch("-?[0-9]+", given) else given
+    if isinstance(n_jobs, int | np.integer) and n_jobs == -1:
+        return os.cpu_count() or 1
+    return thread_count(n_jobs, argument, "or -1 for all processors")
 
 
 def flag(value: object, argument: str) -> bool:
@@ -115,6 +131,14 @@ def number(value: object, argument: str, minimum: float, below: float) -> float:
     if not minimum <= value < below:
         raise InputError(argument, expected, repr(value))
     return float(value)
+
+
+def positive(value: object, argument: str, remedy: str = "") -> float:
+    """Check a positive number."""
+    checked = number(value, argument, 0, math.inf)
+    if checked == 0:
+        raise InputError(argument, "a positive number", "0", remedy)
+    return checked
 
 
 def array_of(

@@ -23,6 +23,7 @@ from isinglass.inference import (
     BeliefPropagation,
     ConvexFreeEnergy,
     Exact,
+    Gibbs,
     MeanField,
     TreeReweighted,
     infer,
@@ -32,6 +33,7 @@ from isinglass.inference import (
 )
 from isinglass.inference.algorithm import Progress
 from isinglass.inference.chain import Transition, best_labels, draw_labels, n_best_labels, posterior
+from isinglass.inference.sampling.gibbs import Scan
 from isinglass.learning.chain import SequenceObjective
 from isinglass.learning.optimizers.curvature import Curvature
 from isinglass.losses import Likelihood, UnivariateLikelihood
@@ -108,6 +110,8 @@ def _steps() -> Iterator[Step]:
         yield f"exact, {what}", lambda p=p: _exact(p)  # type: ignore[misc]
         for name, algorithm in _algorithms(p.graph).items():
             yield f"{name}, {what}", lambda p=p, a=algorithm: _taped(p, a)  # type: ignore[misc]
+        for name, algorithm in _samplers(p).items():
+            yield f"{name}, {what}", lambda p=p, a=algorithm: _sampled(p, a)  # type: ignore[misc]
         for algorithm in (BeliefPropagation(iterations=2), TreeReweighted(iterations=2)):
             yield f"max-product {algorithm.name}, {what}", lambda p=p, a=algorithm: map_assignment(p, a)  # type: ignore[misc]
     yield "exact, large tables", _large_tables
@@ -186,6 +190,16 @@ def _algorithms(graph: FactorGraph) -> dict[str, Algorithm]:
         "convex iterative": ConvexFreeEnergy(system="iterative"),
     }
     return named | more | convex | {"bp damped": damped}
+
+
+def _samplers(potentials: Potentials) -> dict[str, Algorithm]:
+    """Return the samplers that serve a model."""
+    scans: tuple[Scan, ...] = ("chromatic", "random")
+    return {f"gibbs {scan}": Gibbs(sweeps=8, chains=4, scan=scan) for scan in scans}
+
+
+def _sampled(potentials: Potentials, algorithm: Algorithm) -> None:
+    infer(potentials, algorithm)
 
 
 def _taped(potentials: Potentials, algorithm: Algorithm) -> None:

@@ -270,3 +270,16 @@ def test_progress_lines(capsys):
         progress("iteration 1", 0.1)
     assert capsys.readouterr().err == ""
     assert progress.last == "iteration 1"
+
+
+def test_map_solvers(command, model):
+    code, out, err = command("infer", model, "--task", "MAP", "--algorithm", "trws", "--seconds", "5", "--json")
+    found, truth = json.loads(out), ig.map_assignment(ig.read_uai(model))
+    assert (code, found["states"], found["optimal"], found["stopped"]) == (0, truth.states.tolist(), True, "optimal")
+    assert err.startswith(f"isinglass: trws: score = {truth.score:.9g}")
+    code, _, err = command("infer", model, "--task", "MAR", "--algorithm", "trws")
+    assert code != 0
+    assert "for --task MAR" in err
+    code, _, err = command("infer", model, "--task", "MAP", "--algorithm", "trws", "--memory", "1GB")
+    assert code != 0
+    assert "--memory: expected an algorithm that takes a limit" in err

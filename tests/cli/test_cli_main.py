@@ -60,7 +60,8 @@ def test_usage_mistakes(command, argv, words):
     assert "--help)" in err
 
 
-def test_algorithms(command):
+def test_algorithms(command, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "160")  # no word is broken
     code, out, err = command("algorithms")
     assert (code, err) == (0, "")
     for name, summary in ig.algorithms().items():

@@ -13,7 +13,8 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 
 import isinglass as ig
 from isinglass.errors import FileFormatError, InputError
-from isinglass.learning.chain import LocalLikelihood, SequenceObjective
+from isinglass.learning.chain import SequenceObjective
+from isinglass.learning.chain_losses import LocalLikelihood
 from isinglass.models.chain.attributes import StateFeatures
 from isinglass.models.chain.model import SequenceModel, Sequences
 

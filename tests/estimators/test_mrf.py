@@ -13,7 +13,7 @@ from isinglass.estimators import load, notes_of
 from isinglass.gradients import rule
 from isinglass.inference.algorithm import make as make_algorithm
 from isinglass.io import read_arrays, write_arrays
-from isinglass.learning.markov import MarkovObjective, Samples
+from isinglass.learning.markov import Samples, Task, make_method
 from isinglass.models import CliqueTerm, IndicatorTerm, Model, table_model
 from isinglass.testing import random_potentials
 
@@ -93,7 +93,7 @@ def test_gradients(method, inference, gradient, missing):
     rng = np.random.default_rng(5)
     model, algorithm = table_model(graph), make_algorithm(inference, {})
     samples = Samples.of(X, rng.random(30))
-    f = MarkovObjective(model, samples, method, algorithm, rule(gradient), 0.1)
+    f = make_method(method).objective(Task(model, samples, algorithm, rule(gradient), 0.1))
     theta = 0.5 * rng.normal(size=model.size)
     slope = f(theta)[1]
     for _ in range(4):
@@ -236,7 +236,7 @@ FORGED = {
     "odd scopes": lambda m, a: a.update(scopes=a["scopes"] + 9),
     "odd starts": lambda m, a: a.update({"scope-starts": a["scope-starts"][::-1].copy()}),
     "a graph as a parameter": lambda m, a: m["parameters"].update(graph=1),
-    "another method": lambda m, a: m["parameters"].update(method="ipf"),
+    "another method": lambda m, a: m["parameters"].update(method="ifp"),
     "short theta": lambda m, a: a.update(theta=np.zeros(3)),
     "odd terms": lambda m, a: m.update(terms=[1, "2"]),
 }
@@ -294,13 +294,13 @@ def test_samples_and_progress():
     [
         ({}, [[0, 0, 0]], "4 variables"),
         ({}, np.zeros((0, 4), int), "at least one sample"),
-        ({}, [[0.5, 0, 0, 0]], "dtype float64"),
-        ({}, [[float("nan"), 0, 0, 0]], "-1, not nan or None, is a missing value"),
+        ({}, [[0.5, 0, 0, 0]], "whole numbers, or nan where a value is missing"),
+        ({}, [[float("inf"), 0, 0, 0]], "whole numbers, or nan"),
         ({}, [[0, 3, 0, 0]], "states from 0 to 2"),
         ({}, [[0, -2, 0, 0]], "states from 0 to 2"),
         ({}, [[-1, 1, 1, -1]], "X: expected labels 0, 1"),
         ({}, [[-1, -1, -1, -1]], "at least one observed value"),
-        ({"method": "ipf"}, [[0, 0, 0, 0]], "method: expected 'ml' or 'pseudo'"),
+        ({"method": "ifp"}, [[0, 0, 0, 0]], "method: expected one of .*did you mean 'ipf'"),
         ({"inference": "exatc"}, [[0, 0, 0, 0]], "inference"),
         ({"gradient": "perturbation", "inference": "bp", "iterations": 2}, [[0, 0, 0, 0]], "gradient"),
         ({"gradient": "unroled"}, [[0, 0, 0, 0]], "unrolled"),

@@ -1,5 +1,7 @@
 """Other numbers of sweeps than in training (Domke 2009, section 6.4), on tiny subsets."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -15,7 +17,7 @@ def tiny(monkeypatch):
     genuine = iterations._errors
     training = Training(max_iter=4, tol=1e-3, most=20)
     monkeypatch.setattr(
-        iterations, "_errors", lambda rows, level, draw, _images, _training: genuine(rows, level, draw, 1, training)
+        iterations, "_errors", lambda draw, plan: genuine(draw, replace(plan, images=1, training=training))
     )
     return training
 

@@ -97,3 +97,19 @@ def test_networkx_both_ways():
 def test_wrong_input(call):
     with pytest.raises(ig.InputError):
         call()
+
+
+def test_periodic_lattices():
+    torus = ig.lattice_graph((3, 4), 2, periodic=True)
+    degree = np.bincount(np.ravel(torus.groups[1].scopes))
+    assert degree.tolist() == [4] * 12
+    assert (0, 1) in torus.scopes[:]
+    assert (3, 0) in torus.scopes[:]  # along a row
+    assert (8, 0) in torus.scopes[:]  # along a column
+    cube = ig.lattice_graph((3, 3, 3), 2, neighbours=26, periodic=True)
+    assert (np.bincount(np.ravel(cube.groups[1].scopes)) == 26).all()
+    assert len({frozenset(scope) for scope in cube.scopes[27:]}) == 27 * 13
+    assert ig.lattice_graph((2,), 2, periodic=True).scopes[2:] == [(0, 1), (1, 0)]
+    assert ig.lattice_graph((1, 3), 2, periodic=True).scopes[3:] == [(0, 1), (1, 2), (2, 0)]
+    with pytest.raises(ig.InputError, match="periodic: expected True or False"):
+        ig.lattice_graph((3,), 2, periodic=1)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import isinglass as ig
 from isinglass.inference.chain import Transition
-from isinglass.models.chain.attributes import width_of
+from isinglass.models.chain.layout import width_of
 
 
 @st.composite

@@ -1,5 +1,9 @@
 """Every registered algorithm inherits the conformance suite; a test walks the registry for ones that do not."""
 
+from inspect import isabstract
+
+import numpy as np
+
 import isinglass as ig
 from isinglass.testing import InferenceSuite, walk
 
@@ -86,6 +90,69 @@ class TestConvexBethe(InferenceSuite):
         return p.graph.is_forest
 
 
+class SamplerSuite(InferenceSuite):
+    """Short runs, but for the checks that compare with the truth."""
+
+    sweeps = 40
+    long = 600
+
+    def accepts(self, potentials):
+        return True
+
+    def test_estimates(self):
+        self.sweeps = self.long
+        super().test_estimates()
+
+    def test_sample_frequencies(self):
+        self.sweeps = self.long
+        super().test_sample_frequencies()
+
+
+class TestGibbs(SamplerSuite):
+    def algorithm(self):
+        return ig.Gibbs(sweeps=self.sweeps)
+
+
+class TestGibbsRandomScan(SamplerSuite):
+    def algorithm(self):
+        return ig.Gibbs(sweeps=self.sweeps, scan="random")
+
+
+class TestTreeGibbs(SamplerSuite):
+    def algorithm(self):
+        return ig.TreeGibbs(sweeps=self.sweeps)
+
+
+class TestMetropolis(SamplerSuite):
+    long = 1200
+
+    def algorithm(self):
+        return ig.Metropolis(sweeps=self.sweeps)
+
+
+class TestParallelTempering(SamplerSuite):
+    def algorithm(self):
+        return ig.ParallelTempering(sweeps=self.sweeps, replicas=3)
+
+
+class TestSwendsenWang(SamplerSuite):
+    """Binary pairs without hard zeros."""
+
+    def algorithm(self):
+        return ig.SwendsenWang(sweeps=self.sweeps)
+
+    def accepts(self, potentials):
+        groups = zip(potentials.graph.groups, potentials.groups, strict=True)
+        return all(g.arity < 2 or (g.arity == 2 and set(g.shape) <= {1, 2} and np.isfinite(t).all()) for g, t in groups)
+
+
+class TestWolff(TestSwendsenWang):
+    long = 1200
+
+    def algorithm(self):
+        return ig.Wolff(sweeps=self.sweeps)
+
+
 class TestMaxProduct(TestBeliefPropagation):
     def algorithm(self):
         return ig.MaxProduct(tol=1e-12, max_iter=200, damping=0.1)
@@ -101,4 +168,4 @@ def subclasses(cls):
 
 
 def test_no_algorithm_escapes_the_suite():
-    assert walk(subclasses(InferenceSuite)) == set()
+    assert walk([s for s in subclasses(InferenceSuite) if not isabstract(s)]) == set()

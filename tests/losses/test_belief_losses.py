@@ -8,7 +8,8 @@ from loss_helpers import BELIEF_LOSSES, GRAPHS, along, draw, flat_factors, moved
 from numpy.testing import assert_allclose, assert_array_equal
 
 import isinglass as ig
-from isinglass.losses import LOSSES, make
+from isinglass.gradients import rule
+from isinglass.losses import LOSSES, LossProblem, make
 
 
 def term(name, belief, at, lam):
@@ -204,8 +205,13 @@ def test_wrong_labels_and_weights_are_answered_kindly(labels, weights, message):
     p = forbidding()
     result = ig.infer(p, "brute")
     calls = {name: lambda y, w, c=cls: c()(result, y, w) for name, cls in LOSSES.items()}
+    for name in ("margin", "perceptron", "viterbi"):
+        calls[name] = lambda y, w, n=name: make(n).evaluate(LossProblem(p, y, w), None)
     calls["cl"] = lambda y, w: make("cl").score(p, y, w)
     calls["pseudo"] = lambda y, w: make("pseudo").value_and_grad(p, y, w)
+    exact = rule("envelope").differentiate(ig.Exact())
+    for name in ("piecewise", "mpf", "ratio-matching"):
+        calls[name] = lambda y, w, name=name: make(name).evaluate(LossProblem(p, y, w), exact)
     for call in calls.values():
         with pytest.raises(ig.InputError, match=message):
             call(labels, weights)

@@ -26,7 +26,7 @@ def add_parser(commands: Commands) -> None:
     add_quiet(parser)
 
 
-def run(arguments: argparse.Namespace) -> int:
+def run(arguments: argparse.Namespace) -> None:
     """Read, write, report."""
     from isinglass.graph.factor_graph import describe
     from isinglass.io import read_model, write_model
@@ -35,16 +35,10 @@ def run(arguments: argparse.Namespace) -> int:
     potentials = read_model(arguments.source, arguments.evidence)
     if arguments.drop_evidence:
         potentials = potentials.without_evidence()
-    _check_room(arguments.target, len(potentials.evidence))
+    if potentials.evidence and arguments.target.lower().removesuffix(".gz").endswith(".fg"):
+        got = f"{len(potentials.evidence)} observed variables"
+        raise InputError("OUT", "no evidence, which .fg cannot hold", got, "add --drop-evidence, or write .uai")
     write_model(potentials, arguments.target)
     if not arguments.quiet:
         observed = f", {len(potentials.evidence)} observed" if potentials.evidence else ""
         say(f"wrote {arguments.target}: {describe(potentials.graph)}{observed}")
-    return 0
-
-
-def _check_room(target: str, observed: int) -> None:
-    """Refuse evidence for .fg, in the words of the command line."""
-    if observed and target.lower().removesuffix(".gz").endswith(".fg"):
-        got = f"{observed} observed variables"
-        raise InputError("OUT", "no evidence, which .fg cannot hold", got, "add --drop-evidence, or write .uai")

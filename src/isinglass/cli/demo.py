@@ -33,7 +33,7 @@ def add_parser(commands: Commands) -> None:
     add_quiet(parser)
 
 
-def run(arguments: argparse.Namespace) -> int:
+def run(arguments: argparse.Namespace) -> None:
     """Train, print the table, draw the panel, write the page."""
     from isinglass.experiments.demo import train_demo
 
@@ -45,7 +45,6 @@ def run(arguments: argparse.Namespace) -> int:
     print_table(demo.title, _COLUMNS, rows, caption=demo.note)
     for path in _pictures(demo, arguments.out):
         to_stdout(f"wrote {one_line(path)}\n")
-    return 0
 
 
 def _penalty(l2: float | None) -> str:

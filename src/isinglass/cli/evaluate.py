@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING
 from isinglass.cli.fit import opened
 from isinglass.cli.options import Commands, add_command, add_json
 from isinglass.cli.report import json_text, print_table, to_stdout
-from isinglass.errors import InputError
+from isinglass.errors import require
 
 if TYPE_CHECKING:
     from isinglass.cli.examples import Label
     from isinglass.typing import JsonObject
 
+_SPANS = ("true", "predicted", "right", "precision", "recall", "f1")
 _SUMMARY = "compare the predictions of a model with labels"
 _TEXT = """Predict labels of examples, and compare them with those in the data: the share of labels that are right; for
 text the share of sequences without a mistake and, where labels are B-TYPE, I-TYPE and O, precision, recall and F1 of
@@ -32,7 +33,7 @@ def add_parser(commands: Commands) -> None:
     add_json(parser, "the scores")
 
 
-def run(arguments: argparse.Namespace) -> int:
+def run(arguments: argparse.Namespace) -> None:
     """Read, label, compare."""
     from isinglass.cli.examples import Sentences, read_examples
 
@@ -40,22 +41,19 @@ def run(arguments: argparse.Namespace) -> int:
     data = read_examples(arguments.data, recipe, labelled=True, width=width)
     predicted = crf.predict(data.X)
     assert data.Y is not None
-    truth, found = data.flat(data.Y), data.flat(predicted)
-    scores: JsonObject = _shares(truth, found)
+    scores = _shares(data.flat(data.Y), data.flat(predicted))
     if isinstance(data, Sentences) and data.Y is not None:
         scores |= _of_sequences(data.Y, predicted)
     if arguments.json:
         to_stdout(json_text(scores))
     else:
         _print(scores)
-    return 0
 
 
 def _shares(truth: list[Label], found: list[Label]) -> JsonObject:
     """Return the share of labels that are right, and that among each label."""
     pairs = [(a, b) for a, b in zip(truth, found, strict=True) if a is not None and a != -1]
-    if not pairs:
-        raise InputError("DATA", "at least one label", "none")
+    require(pairs, "DATA", "at least one label", "none")
     by_label: dict[str, list[bool]] = {}
     for a, b in pairs:
         by_label.setdefault(str(a), []).append(a == b)
@@ -72,13 +70,8 @@ def _of_sequences(truth: list[list[str | None]], found: list[list[str]]) -> Json
     scores: JsonObject = {"sequences": len(truth), "sequence_accuracy": sequence_accuracy(truth, found)}
     known = [[label for label in one if label is not None] for one in truth]
     if known == truth and all(re.fullmatch(r"O|[BI](-.*)?", label) for one in (*known, *found) for label in one):
-        spans = span_scores(known, found)
-        parts = {"all" if kind is None else kind: one for kind, one in spans.items()}
-        scores["spans"] = {
-            kind: {"true": one.true, "predicted": one.predicted, "right": one.right, "precision": one.precision,
-                   "recall": one.recall, "f1": one.f1}
-            for kind, one in parts.items()
-        }  # fmt: skip
+        spans = {"all" if kind is None else kind: one for kind, one in span_scores(known, found).items()}
+        scores["spans"] = {kind: {name: getattr(one, name) for name in _SPANS} for kind, one in spans.items()}
     return scores
 
 
@@ -88,16 +81,10 @@ def _print(scores: JsonObject) -> None:
         title += f"; {scores['sequence_accuracy']:.4%} of {scores['sequences']} sequences are without a mistake"
     if "spans" in scores:
         rows = [
-            [
-                kind,
-                one["true"],
-                one["predicted"],
-                one["right"],
-                *(f"{100 * one[k]:.2f}" for k in ("precision", "recall", "f1")),
-            ]
+            [kind, *(one[name] for name in _SPANS[:3]), *(f"{100 * one[name]:.2f}" for name in _SPANS[3:])]
             for kind, one in scores["spans"].items()
         ]
-        print_table(title, ["spans", "true", "predicted", "right", "precision", "recall", "F1"], rows)
+        print_table(title, ["spans", *_SPANS[:-1], "F1"], rows)
         return
     rows = [[label, one["count"], f"{one['right']:.4f}"] for label, one in scores["by_label"].items()]
     print_table(title, ["label", "count", "right"], rows)

@@ -62,7 +62,7 @@ def _all_options() -> str:
     return "".join(texts)
 
 
-def run(arguments: argparse.Namespace) -> int:
+def run(arguments: argparse.Namespace) -> int | None:
     """Fit, write the model, print how it went."""
     from isinglass.cli.examples import Sentences, read_examples
     from isinglass.cli.recipe import Recipe
@@ -93,7 +93,7 @@ def run(arguments: argparse.Namespace) -> int:
     if crf.message_ == "interrupted":
         say(f"interrupted; the best parameters so far are in {arguments.model}")
         return INTERRUPTED
-    return 0
+    return None
 
 
 def _report(crf: Any, model: str, seconds: float) -> None:

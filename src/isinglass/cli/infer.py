@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING
 
 from isinglass.cli.options import Commands, add_command, add_json, add_model, add_quiet, memory_bytes
 from isinglass.cli.report import Silence, check_writable, emit, json_text, progress_on_stderr, say
-from isinglass.errors import InputError
+from isinglass.errors import InputError, require
 
 if TYPE_CHECKING:
-    from isinglass.inference import Algorithm, Assignment, Info, Result
+    from isinglass.inference import Algorithm, Assignment, Info, Result, Solver
     from isinglass.potentials import Potentials
     from isinglass.typing import JsonObject
+
+    Chosen = type[Algorithm] | type[Solver]
 
 _LOG_10 = math.log(10.0)
 _SUMMARY = "compute log Z (PR), marginals (MAR) or a most probable assignment (MAP)"
@@ -56,35 +58,19 @@ def add_parser(commands: Commands) -> None:
     parser.add_argument(
         "--task", type=str.upper, choices=("PR", "MAR", "MAP"), default="MAR", help="what to compute (default: MAR)"
     )
-    parser.add_argument(
-        "--algorithm",
-        metavar="NAME",
-        help="see: isinglass algorithms (default: exact where it fits into memory; the report says which)",
-    )
-    parser.add_argument(
-        "--memory",
-        metavar="SIZE",
-        help="bytes it may take, such as 12GB or 500MiB; more is refused at once (default: half of what is free)",
-    )
-    parser.add_argument(
-        "--restarts",
-        type=int,
-        metavar="N",
-        help="exact: repeat the search for an elimination order so often (default: a little on hard models, and for "
-        "some seconds where that does not fit)",
-    )
-    parser.add_argument(
-        "--threads",
-        type=int,
-        metavar="N",
-        help="exact and message passing: threads; results do not depend on them (default: 1)",
-    )
-    parser.add_argument(
-        "--random-state",
-        type=int,
-        metavar="N",
-        help="algorithms that draw random numbers: their seed (default: that of the algorithm; see its class)",
-    )
+    text = "see: isinglass algorithms (default: exact where it fits into memory; the report says which)"
+    parser.add_argument("--algorithm", metavar="NAME", help=text)
+    text = "bytes it may take, such as 12GB or 500MiB; more is refused at once (default: half of what is free)"
+    parser.add_argument("--memory", metavar="SIZE", help=text)
+    text = "exact: repeat the search for an elimination order so often (default: a little on hard models, and for some "
+    text += "seconds where that does not fit)"
+    parser.add_argument("--restarts", type=int, metavar="N", help=text)
+    text = "exact and message passing: threads; results do not depend on them (default: 1)"
+    parser.add_argument("--threads", type=int, metavar="N", help=text)
+    text = "solvers of --task MAP: their time limit; the best assignment so far is written then (default: none)"
+    parser.add_argument("--seconds", type=float, metavar="X", help=text)
+    text = "algorithms that draw random numbers: their seed (default: that of the algorithm; see its class)"
+    parser.add_argument("--random-state", type=int, metavar="N", help=text)
     for flag, kind, metavar, text in _ITERATIVE:
         parser.add_argument(flag, type=kind, metavar=metavar, help=f"iterative algorithms: {text}")
     parser.add_argument("--out", metavar="FILE", help="where to write the result; .gz compresses (default: stdout)")
@@ -92,7 +78,7 @@ def add_parser(commands: Commands) -> None:
     add_quiet(parser)
 
 
-def run(arguments: argparse.Namespace) -> int:
+def run(arguments: argparse.Namespace) -> None:
     """Read, infer, write."""
     from isinglass.io import read_model
 
@@ -101,31 +87,34 @@ def run(arguments: argparse.Namespace) -> int:
     check_writable(arguments.out, arguments.model, arguments.evidence)
     potentials = read_model(arguments.model, arguments.evidence)
     options = _memory_options(algorithm, limit, potentials) | _iterative_options(algorithm, arguments)
-    given = {"restarts": arguments.restarts, "random_state": arguments.random_state, "threads": arguments.threads}
+    given = {name: getattr(arguments, name) for name in ("restarts", "random_state", "seconds", "threads")}
     options |= {option: value for option, value in given.items() if value is not None}
     if arguments.task == "PR" and _has_option(algorithm, "beliefs"):
         options["beliefs"] = False  # log Z alone
     answer_to = _most_probable if arguments.task == "MAP" else _beliefs
-    bounded = algorithm is None or not algorithm.facts.iterative or arguments.iterations is not None
+    bounded = algorithm is None or not _iterates(algorithm) or arguments.iterations is not None
     with progress_on_stderr(arguments.quiet, bounded) as progress:
         answer = answer_to(potentials, algorithm, arguments.task, options, progress)
     head = {"model": arguments.model, "task": arguments.task, "n_observed": len(potentials.evidence)}
-    if not arguments.json and not answer.text:
-        remedy = "name another algorithm, or give --json"
-        raise InputError("--algorithm", "one that finds log Z of this model", answer.line, remedy)
+    remedy = "name another algorithm, or give --json"
+    require(arguments.json or answer.text, "--algorithm", "one that finds log Z of this model", answer.line, remedy)
     emit(json_text(head | answer.fields) if arguments.json else answer.text, arguments.out)
     if not arguments.quiet:
         say(answer.line)
-    return 0
 
 
-def _algorithm(name: str | None, task: str) -> type[Algorithm] | None:
+def _algorithm(name: str | None, task: str) -> Chosen | None:
     """Look the algorithm up, before the model is read; None leaves the choice to the library."""
-    from isinglass.inference import ALGORITHMS
+    from isinglass.inference import ALGORITHMS, SOLVERS
 
     if name is None:
         return None
+    if task == "MAP" and name in SOLVERS:
+        return SOLVERS[name]
     able = [other for other, cls in ALGORITHMS.items() if _serves(cls, task)]
+    able += list(SOLVERS) if task == "MAP" else []
+    if name in SOLVERS:
+        raise InputError("--algorithm", f"one for --task {task} ({', '.join(map(repr, able))})", repr(name))
     if ALGORITHMS[name].name not in able:
         does = {"MAP": "finds a most probable assignment", "PR": "finds log Z", "MAR": "finds marginals"}[task]
         expected = f"one that {does}, for --task {task} ({', '.join(map(repr, able))})"
@@ -140,15 +129,23 @@ def _serves(cls: type[Algorithm], task: str) -> bool:
     return cls.facts.semiring == "sum" and (task == "MAR" or cls.facts.log_z)
 
 
-def _has_option(algorithm: type[Algorithm] | None, name: str) -> bool:
+def _has_option(algorithm: Chosen | None, name: str) -> bool:
     """Tell whether an algorithm, by default exact, has an option."""
     from isinglass.inference import Exact
 
     return name in {f.name for f in fields(algorithm or Exact)}  # type: ignore[arg-type]
 
 
-def _memory_options(algorithm: type[Algorithm] | None, limit: int | None, potentials: Potentials) -> JsonObject:
+def _iterates(algorithm: Chosen) -> bool:
+    """Tell whether --tol and its like are for this algorithm; solvers have options of their own."""
+    from isinglass.inference import Solver
+
+    return not issubclass(algorithm, Solver) and algorithm.facts.iterative
+
+
+def _memory_options(algorithm: Chosen | None, limit: int | None, potentials: Potentials) -> JsonObject:
     """Pass the limit to an algorithm that takes one; compare it with the cost of one that does not."""
+    from isinglass.inference import Solver
     from isinglass.runtime.memory import require_memory
     from isinglass.validation import bytes_text
 
@@ -156,53 +153,64 @@ def _memory_options(algorithm: type[Algorithm] | None, limit: int | None, potent
         return {}
     if algorithm is None or _has_option(algorithm, "memory_limit"):
         return {"memory_limit": limit}
+    if issubclass(algorithm, Solver):
+        raise InputError("--memory", "an algorithm that takes a limit", repr(algorithm.name), "leave it out")
     needed = algorithm().cost(potentials).bytes
     require_memory(needed, limit, f"{algorithm.name} needs {bytes_text(needed)}", "raise --memory")
     return {}
 
 
-def _iterative_options(algorithm: type[Algorithm] | None, arguments: argparse.Namespace) -> JsonObject:
+def _iterative_options(algorithm: Chosen | None, arguments: argparse.Namespace) -> JsonObject:
     """Collect what was given for iterative algorithms; refuse it for others."""
-    given = {flag: getattr(arguments, flag[2:].replace("-", "_")) for flag, *_ in _ITERATIVE}
-    chosen = {flag: value for flag, value in given.items() if value is not None}
-    if chosen and (algorithm is None or not algorithm.facts.iterative):
-        name = "the default, exact" if algorithm is None else repr(algorithm.name)
-        from isinglass.inference import ALGORITHMS
+    from isinglass.inference import ALGORITHMS
 
+    names = {flag: flag[2:].replace("-", "_") for flag, *_ in _ITERATIVE}
+    chosen = {flag: name for flag, name in names.items() if getattr(arguments, name) is not None}
+    if chosen and (algorithm is None or not _iterates(algorithm)):
+        got = "the default, exact" if algorithm is None else repr(algorithm.name)
         able = ", ".join(key for key, cls in ALGORITHMS.items() if cls.facts.iterative)
-        raise InputError(next(iter(chosen)), f"an iterative algorithm (--algorithm {able})", name)
-    return {flag[2:].replace("-", "_"): value for flag, value in chosen.items()}
+        raise InputError(next(iter(chosen)), f"an iterative algorithm (--algorithm {able})", got)
+    return {name: getattr(arguments, name) for name in chosen.values()}
 
 
 def _beliefs(
-    potentials: Potentials, algorithm: type[Algorithm] | None, task: str, options: JsonObject, progress: Silence
+    potentials: Potentials,
+    algorithm: Chosen | None,
+    task: str,
+    options: JsonObject,
+    progress: Silence,
 ) -> Answer:
     """Compute log Z and, for MAR, give the marginals too."""
     from isinglass.inference import infer
+    from isinglass.inference.algorithm import make
     from isinglass.io.results import mar_text, pr_text
 
     name = None if algorithm is None else algorithm.name
     result = infer(potentials, name, progress=progress, **options)
-    values: JsonObject = {"log_z": result.log_z, "log10_z": result.log_z / _LOG_10}
-    values |= asdict(result.info) | _cost(result.info.algorithm, potentials, options)
+    cost = make(result.info.algorithm, options).cost(potentials)
+    values: JsonObject = {"log_z": result.log_z, "log10_z": result.log_z / _LOG_10, **asdict(result.info)}
+    values |= {"bytes": cost.bytes, "steps": cost.steps}
     if task == "PR":
         text = pr_text(result.log_z) if math.isfinite(result.log_z) else ""
-        return Answer(text, values, _belief_line(result, options))
-    marginals = [belief.tolist() for belief in result.variables]
-    return Answer(mar_text(result.variables), values | {"marginals": marginals}, _belief_line(result, options))
+        return Answer(text, values, _belief_line(result, cost.text))
+    values["marginals"] = [belief.tolist() for belief in result.variables]
+    return Answer(mar_text(result.variables), values, _belief_line(result, cost.text))
 
 
 def _most_probable(
-    potentials: Potentials, algorithm: type[Algorithm] | None, task: str, options: JsonObject, progress: Silence
+    potentials: Potentials,
+    algorithm: Chosen | None,
+    task: str,
+    options: JsonObject,
+    progress: Silence,
 ) -> Answer:
-    """Maximise."""
-    from isinglass.inference import map_assignment
+    """Maximise. What an algorithm needs is found first; a solver is priced by its time limit alone."""
+    from isinglass.inference import ALGORITHMS, map_assignment
+    from isinglass.inference.algorithm import make
     from isinglass.io.results import map_text
 
     name = "exact" if algorithm is None else algorithm.name
-    needs = _cost_text(
-        name, potentials, options
-    )  # orders the variables, which `infer` does not count as seconds either
+    cost = make(name, options).cost(potentials) if name in ALGORITHMS else None
     start = time.perf_counter()
     found = map_assignment(potentials, name, progress=progress, **options)
     seconds = time.perf_counter() - start
@@ -215,12 +223,17 @@ def _most_probable(
         "seconds": seconds,
         "states": found.states.tolist(),
     }
-    stopped = f"stopped at {progress.last}; " if algorithm is not None and algorithm.facts.iterative else ""
-    line = _score_line(name, found, stopped + needs, seconds)
-    return Answer(map_text(found.states), values | _cost(name, potentials, options), line)
+    stopped = f"stopped at {progress.last}; " if algorithm is not None and _iterates(algorithm) else ""
+    if found.info is not None:
+        stopped = f"{found.info.iterations} iterations, stopped: {found.info.stopped}"
+        values |= {"iterations": found.info.iterations, "stopped": found.info.stopped, "did": found.info.did}
+    if cost is not None:
+        values |= {"bytes": cost.bytes, "steps": cost.steps}
+        stopped += cost.text
+    return Answer(map_text(found.states), values, _score_line(name, found, stopped, seconds))
 
 
-def _belief_line(result: Result, options: JsonObject) -> str:
+def _belief_line(result: Result, cost: str) -> str:
     from isinglass.inference import ALGORITHMS
 
     info = result.info
@@ -230,7 +243,7 @@ def _belief_line(result: Result, options: JsonObject) -> str:
     log_z = f"log Z = {result.log_z:.9g} (log10 Z = {result.log_z / _LOG_10:.9g}), {bound}; "
     return (
         f"{info.algorithm}: {log_z if ALGORITHMS[info.algorithm].facts.log_z else ''}"
-        f"{_convergence(info)}{_cost_text(info.algorithm, result.potentials, options)}; {info.seconds:.3g} s"
+        f"{_convergence(info)}{cost}; {info.seconds:.3g} s"
     )
 
 
@@ -250,16 +263,3 @@ def _score_line(name: str, found: Assignment, cost: str, seconds: float) -> str:
     limit = f"no assignment scores above {found.bound:.9g}" if math.isfinite(found.bound) else "no bound"
     proof = "optimal" if found.optimal else f"not proved optimal, {limit}"
     return f"{name}: score = {found.score:.9g} (log10 {found.score / _LOG_10:.9g}), {proof}; {cost}; {seconds:.3g} s"
-
-
-def _cost(name: str, potentials: Potentials, options: JsonObject) -> JsonObject:
-    from isinglass.inference.algorithm import make
-
-    cost = make(name, options).cost(potentials)
-    return {"bytes": cost.bytes, "steps": cost.steps}
-
-
-def _cost_text(name: str, potentials: Potentials, options: JsonObject) -> str:
-    from isinglass.inference.algorithm import make
-
-    return make(name, options).cost(potentials).text

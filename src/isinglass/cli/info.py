@@ -28,7 +28,7 @@ def add_parser(commands: Commands) -> None:
     add_json(parser, "the description")
 
 
-def run(arguments: argparse.Namespace) -> int:
+def run(arguments: argparse.Namespace) -> None:
     """Read and describe."""
     from isinglass.io import read_model
 
@@ -38,7 +38,6 @@ def run(arguments: argparse.Namespace) -> int:
         to_stdout(json_text(facts, 2))
     else:
         _print(facts)
-    return 0
 
 
 def describe_model(potentials: Potentials) -> JsonObject:

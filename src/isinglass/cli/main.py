@@ -84,8 +84,7 @@ def _run(argv: list[str] | None) -> int:
     except SystemExit as done:  # --help and --version
         return int(done.code or 0)
     with plain_warnings():
-        code: int = arguments.run(arguments)
-    return code
+        return arguments.run(arguments) or 0
 
 
 def _open_streams() -> None:

@@ -9,7 +9,8 @@ from typing import Any, NoReturn, TypeAlias
 from isinglass.cli.report import to_stdout
 from isinglass.errors import InputError, IsinglassError
 
-Run = Callable[[argparse.Namespace], int]
+Run = Callable[[argparse.Namespace], int | None]
+"""Does the work of a command; an exit code other than zero is returned."""
 Commands: TypeAlias = "argparse._SubParsersAction[Parser]"
 
 
@@ -50,11 +51,8 @@ def add_model(parser: Parser) -> None:
 
 def add_evidence(parser: Parser) -> None:
     """Add the evidence file."""
-    parser.add_argument(
-        "--evidence",
-        metavar="FILE",
-        help="observed variables (.evid), added to those in the model file (default: none)",
-    )
+    text = "observed variables (.evid), added to those in the model file (default: none)"
+    parser.add_argument("--evidence", metavar="FILE", help=text)
 
 
 def add_json(parser: Parser, what: str) -> None:

@@ -26,7 +26,7 @@ def add_parser(commands: Commands) -> None:
     parser.add_argument("--out", metavar="FILE", help="where predictions are written (default: text to stdout)")
 
 
-def run(arguments: argparse.Namespace) -> int:
+def run(arguments: argparse.Namespace) -> None:
     """Read, label, write."""
     from isinglass.cli.examples import read_examples
 
@@ -38,4 +38,3 @@ def run(arguments: argparse.Namespace) -> int:
     marginals = crf.predict_marginals(data.X) if arguments.marginals else None
     text = data.written(crf.predict(data.X), marginals, getattr(crf, "classes_", ()))
     emit(text, arguments.out)
-    return 0

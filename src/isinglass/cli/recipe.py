@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from isinglass.errors import FileFormatError, InputError
+from isinglass.errors import FileFormatError, InputError, require
 
 if TYPE_CHECKING:
     from isinglass.io.files import PathLike
@@ -104,8 +104,7 @@ class Recipe:
         cls = estimator_class(self.estimator)
         known = [name for name in cls._get_param_names() if name not in _NOT_HERE]
         for name in self.options:
-            if name not in known:
-                raise InputError(f"options.{name}", f"one of {', '.join(known)}", "another option")
+            require(name in known, f"options.{name}", f"one of {', '.join(known)}", "another option")
         chosen = {name: _chosen(name, value) for name, value in self.options.items()}
         return cls(**chosen, **more)
 
@@ -142,8 +141,7 @@ def _chosen(name: str, value: object) -> object:
 
     options = dict(value)
     kind = options.pop("name", None)
-    if not isinstance(kind, str):
-        raise InputError(f"options.{name}", "a name, or a table with a name", "a table without")
+    require(isinstance(kind, str), f"options.{name}", "a name, or a table with a name", "a table without")
     if name == "inference":
         return make_inference(kind, options)
     return losses.make(kind, **options) if name == "loss" else make_optimizer(kind, **options)
@@ -156,8 +154,7 @@ def _are_windows(value: object) -> bool:
 
 
 def _require(fine: object, argument: str, expected: str) -> None:
-    if not fine:
-        raise InputError(argument, expected, "something else")
+    require(fine, argument, expected, "something else")
 
 
 def _plain(value: Any, argument: str) -> Any:

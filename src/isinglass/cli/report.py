@@ -13,7 +13,6 @@ import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from io import UnsupportedOperation
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from isinglass.errors import CacheWarning, ConvergenceWarning, InputError, SearchWarning
@@ -213,9 +212,7 @@ class Silence:
         """Report that a fraction of a stage is done."""
         self.last = stage
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         pass
 
 
@@ -268,9 +265,7 @@ class ProgressBar(Silence):
             self._progress.refresh()
             self._drawn = time.monotonic()
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self._timer.cancel()
         self._timer.join()
         if self._shown:

@@ -67,7 +67,7 @@ def add_parser(commands: Commands) -> None:
     add_quiet(parser)
 
 
-def run(arguments: argparse.Namespace) -> int:
+def run(arguments: argparse.Namespace) -> None:
     """Run the experiment, print its table, write what was asked for."""
     from isinglass.experiments import make
 
@@ -84,7 +84,6 @@ def run(arguments: argparse.Namespace) -> int:
         emit(json_text(dict(report.data), indent=1), arguments.json)
     if arguments.out is not None:
         _draw(report, arguments.out)
-    return 0
 
 
 def _options(arguments: argparse.Namespace) -> JsonObject:

@@ -24,7 +24,7 @@ def add_parser(commands: Commands) -> None:
     add_quiet(add_command(commands, "warmup", run, _SUMMARY, _TEXT, examples))
 
 
-def run(arguments: argparse.Namespace) -> int:
+def run(arguments: argparse.Namespace) -> None:
     """Compile, and say what was done."""
     from isinglass.warming import warmup
 
@@ -32,7 +32,6 @@ def run(arguments: argparse.Namespace) -> int:
         done = warmup(progress)
     if not arguments.quiet:
         to_stdout(_report(done))
-    return 0
 
 
 def _report(done: Warmth) -> str:

@@ -7,6 +7,7 @@ from isinglass.datasets.glyph import denoising_model, glyph, noisy_glyph
 from isinglass.datasets.letters import Letters, load_letters
 from isinglass.datasets.photographs import Photographs, load_horses, load_street_scenes
 from isinglass.datasets.snakes import Snakes, load_snakes, snake_graph
+from isinglass.datasets.stereo import Stereo, load_stereo, stereo_model
 from isinglass.datasets.textbook import misconception
 
 __all__ = [
@@ -16,6 +17,7 @@ __all__ = [
     "NoisyDigits",
     "Photographs",
     "Snakes",
+    "Stereo",
     "binary_digits",
     "chunk_attributes",
     "denoising_model",
@@ -25,10 +27,12 @@ __all__ = [
     "load_horses",
     "load_letters",
     "load_snakes",
+    "load_stereo",
     "load_street_scenes",
     "load_wnut17",
     "misconception",
     "noisy_digits",
     "noisy_glyph",
     "snake_graph",
+    "stereo_model",
 ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from isinglass.errors import InputError
+from isinglass.errors import InputError, require
 from isinglass.io.conll import read_conll
 
 
@@ -13,8 +13,7 @@ def data_file(name: str, data_dir: str | os.PathLike[str] | None) -> Path:
     """Return the path of a data file in a folder, or in the one that ISINGLASS_DATA names."""
     folder = os.environ.get("ISINGLASS_DATA", "") if data_dir is None else os.fspath(data_dir)
     remedy = "docs/data.md tells what it holds and where to get it"
-    if not folder:
-        raise InputError("data_dir", f"the folder of {name}, here or in $ISINGLASS_DATA", "neither", remedy)
+    require(folder, "data_dir", f"the folder of {name}, here or in $ISINGLASS_DATA", "neither", remedy)
     path = Path(folder, name)
     if not path.is_file():
         raise InputError("data_dir", f"a folder with {name}", repr(os.fspath(folder)), remedy)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from isinglass.datasets.noise import share_of
-from isinglass.errors import InputError
+from isinglass.errors import InputError, require
 from isinglass.graph import grid_graph
 from isinglass.potentials import Potentials
 from isinglass.typing import IntArray
@@ -104,8 +104,7 @@ def denoising_model(observed: ArrayLike, noise: float = 0.3, coupling: float = 0
     wrong = share_of(noise) / 2
     with np.errstate(divide="ignore"):
         likelihood = np.log([[1 - wrong, wrong], [wrong, 1 - wrong], [1.0, 1.0]])
-    if not np.isfinite(coupling):
-        raise InputError("coupling", "a finite number", repr(coupling))
+    require(np.isfinite(coupling), "coupling", "a finite number", repr(coupling))
     graph = grid_graph(pixels.shape[0], pixels.shape[1], 2)
     spins = np.array([-1.0, 1.0])
     tables = [likelihood[pixels.ravel()], coupling * np.multiply.outer(spins, spins)[None]]
@@ -114,8 +113,7 @@ def denoising_model(observed: ArrayLike, noise: float = 0.3, coupling: float = 0
 
 def _pixels(observed: ArrayLike) -> IntArray:
     pixels = integers(observed, "observed", 2)
-    if not pixels.size:
-        raise InputError("observed", "at least one pixel", f"shape {pixels.shape}")
+    require(pixels.size, "observed", "at least one pixel", f"shape {pixels.shape}")
     if pixels.min() < -1 or pixels.max() > 1:
         raise InputError("observed", "pixels 0, 1 or -1 (not observed)", f"{pixels.min()} to {pixels.max()}")
     return pixels

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isinglass.datasets.folder import data_file
-from isinglass.errors import FileFormatError, InputError
+from isinglass.errors import FileFormatError, InputError, require
 from isinglass.io import read_npz
 from isinglass.typing import Array, FloatArray, IntArray
 from isinglass.validation import array_of, whole_number
@@ -86,8 +86,7 @@ class Snakes:
         return _padded(features, 0), _padded(labels, -1)
 
     def _part(self, part: str) -> tuple[list[Image], list[IntArray]]:
-        if part not in _PARTS:
-            raise InputError("part", "'train' or 'test'", repr(part))
+        require(part in _PARTS, "part", "'train' or 'test'", repr(part))
         return (self.X_train, self.Y_train) if part == "train" else (self.X_test, self.Y_test)
 
 

@@ -2,9 +2,9 @@
 
 from isinglass.estimators.crf import CRF
 from isinglass.estimators.estimator import Estimator
+from isinglass.estimators.field.mrf import MRF
 from isinglass.estimators.graph import GraphCRF
 from isinglass.estimators.grid import GridCRF
-from isinglass.estimators.mrf import MRF
 from isinglass.estimators.persistence import ESTIMATORS, load, notes_of, register
 from isinglass.estimators.sequence.crf import ChainCRF
 from isinglass.estimators.sequence.hmm import HMM

@@ -7,15 +7,16 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Self
+from functools import partial
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from isinglass import decoding
-from isinglass.errors import InputError, no_convergence_warnings
+from isinglass.errors import InputError, no_convergence_warnings, require
 from isinglass.estimators.estimator import Estimator
 from isinglass.estimators.graph_files import graph_contents, restore_graph
 from isinglass.estimators.parameters import (
@@ -32,12 +33,13 @@ from isinglass.estimators.parameters import (
     StagesLike,
 )
 from isinglass.estimators.persistence import Saved
-from isinglass.estimators.predicting import predicted
+from isinglass.estimators.predicting import predicted, read_in_blocks
 from isinglass.graph.layout import belief_entries
 from isinglass.inference import Result
 from isinglass.learning.training.checks import (
     class_weights,
     example_weights,
+    refuse_hidden,
     refuse_spins,
     renamed,
     require_room,
@@ -50,17 +52,16 @@ from isinglass.learning.training.choices import (
     algorithm_of,
     choices_of,
     entropy_of,
-    jobs_of,
     predicting_of,
-    threaded,
 )
 from isinglass.learning.training.problem import Data, GraphProblem, cut, sizes_of
 from isinglass.learning.training.stages import Trained, WarmStart, stages_of, start_of
 from isinglass.models import Model
 from isinglass.typing import Array, FloatArray, IntArray
-from isinglass.validation import whole_number
+from isinglass.validation import jobs_of, whole_number
 
 # what the compiled data depend on
+T = TypeVar("T")
 _OF_DATA = ("bias", "edge_bias", "edges", "symmetric", "class_weight", "entropy", "inference")
 _LABELS = "labels count from 0; -1 is not observed"
 
@@ -207,24 +208,24 @@ class CRF(Estimator):
 
     def infer(self, X: Any) -> Result:
         """Return the inference on new examples, all of them in one result."""
-        return self._infer(X)[1]
+        return self._infer(X, predicted)[1]
 
     def predict_marginals(self, X: Any) -> Any:
         """Return the belief of each state, for each variable, in the shape of the data."""
-        model, result = self._infer(X)
-        return self._shaped(X, np.asarray(result.variables), sizes_of(model))
+        model, beliefs = self._read(X, lambda result: np.asarray(result.variables))
+        return self._shaped(X, beliefs, sizes_of(model))
 
     def predict(self, X: Any) -> Any:
         """Return the decoded label of each variable."""
-        model, result = self._infer(X)
-        return self._shaped(X, self._decoded(result), sizes_of(model))
+        model, labels = self._read(X, self._decoded)
+        return self._shaped(X, labels, sizes_of(model))
 
     def score(self, X: Any, Y: Any, sample_weight: Any = None) -> float:
         """Return the share of observed labels that `predict` gets right."""
         self._require_fitted()
         labels = self._flat_labels(self._examples(X), Y)
-        model, result = self._infer(X)
-        return share_right(self._decoded(result), labels, sizes_of(model), sample_weight, _LABELS)
+        model, found = self._read(X, self._decoded)
+        return share_right(found, labels, sizes_of(model), sample_weight, _LABELS)
 
     def _model(self, X: Any, n_states: int, like: Model | None = None) -> Model:
         """Check examples and compile their model, with those parameters of inference that are learned."""
@@ -244,6 +245,7 @@ class CRF(Estimator):
         examples = self._examples(X)
         labels = self._flat_labels(examples, Y)
         refuse_spins(labels)
+        refuse_hidden(labels, chosen.optimizer)
         n_states = self._states(labels)
         require_room(n_states, n_states**2, 0, chosen.optimizer)
         sample = None if sample_weight is None else example_weights(sample_weight, len(examples))
@@ -286,16 +288,13 @@ class CRF(Estimator):
     def _states(self, labels: IntArray) -> int:
         """Return the given number of states, or the largest label and one."""
         most = int(labels.max(initial=-1)) + 1
-        if most == 0:
-            raise InputError("Y", "at least one observed label", "none", _LABELS)
+        require(most != 0, "Y", "at least one observed label", "none", _LABELS)
         if self.n_states is None:
-            if most < 2:
-                raise InputError("Y", "at least two labels", "0 alone", "or give n_states")
+            require(most >= 2, "Y", "at least two labels", "0 alone", "or give n_states")
             return most
         n_states = whole_number(self.n_states, "n_states", 2)
-        if most > n_states:
-            got, remedy = f"{most - 1}", f"give n_states={most}, or number the labels from 0"
-            raise InputError("Y", f"labels below n_states = {n_states}", got, remedy)
+        got, remedy = f"{most - 1}", f"give n_states={most}, or number the labels from 0"
+        require(most <= n_states, "Y", f"labels below n_states = {n_states}", got, remedy)
         return n_states
 
     def _warm_start(self, problem: GraphProblem) -> WarmStart:
@@ -357,21 +356,27 @@ class CRF(Estimator):
     def _decoded(self, result: Result) -> Array:
         return decoding.make(self._stage().decoder)(result)
 
-    def _infer(self, X: Any) -> tuple[Model, Result]:
+    def _read(self, X: Any, read: Callable[[Result], Array]) -> tuple[Model, Array]:
+        """Return the model of new examples, and what a function reads from their inference, block by block."""
+        return self._infer(X, partial(read_in_blocks, read=read))
+
+    def _infer(self, X: Any, how: Callable[..., T]) -> tuple[Model, T]:
+        """Return the model of new examples, and what an inference on them, done in some way, returns."""
         self._require_fitted()
         stage, examples = self._stage(), self._examples(X)
         model = stage._model(examples, self.n_states_)
         stage._require_same(model)
-        chosen = predicting_of(stage, getattr(self, "iterations_", None))
-        algorithm, vectors = threaded(chosen, stage.n_jobs), self.theta_.reshape(-1, model.size)
+        algorithm = predicting_of(stage, getattr(self, "iterations_", None))
+        vectors, jobs = self.theta_.reshape(-1, model.size), jobs_of(stage.n_jobs)
         if len(vectors) > 1 and algorithm.iterations != len(vectors):
             expected = f"{len(vectors)}, as many as have parameters"
             raise InputError("iterations", expected, f"{stage.iterations}", "fit anew to change it")
+
+        def part(rows: IntArray, like: Model | None) -> Model:
+            return stage._model(_rows(examples, rows), self.n_states_, like)
+
         with no_convergence_warnings():
-            return model, predicted(
-                model, vectors, algorithm, lambda rows: stage._model(_rows(examples, rows), self.n_states_),
-                jobs_of(stage.n_jobs),
-            )  # fmt: skip
+            return model, how(model, vectors, algorithm, part, jobs)
 
     def _require_same(self, model: Model) -> None:
         """Refuse examples with other features than those of `fit`."""

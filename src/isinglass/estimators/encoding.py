@@ -14,9 +14,11 @@ from typing import Any
 import numpy as np
 
 from isinglass import decoding, losses
-from isinglass.errors import InputError
+from isinglass.errors import InputError, require
 from isinglass.gradients import RULES, GradientRule
 from isinglass.inference import ALGORITHMS, Algorithm
+from isinglass.learning.markov.method import METHODS, Method
+from isinglass.learning.markov.priors import PRIORS, Prior
 from isinglass.learning.optimizers import OPTIMIZERS, Optimizer
 from isinglass.registry import Registry
 
@@ -26,6 +28,8 @@ _KINDS: dict[str, tuple[Any, Registry[Any]]] = {
     "gradient": (GradientRule, RULES),
     "decoder": (decoding.Decoder, decoding.DECODERS),
     "optimizer": (Optimizer, OPTIMIZERS),
+    "method": (Method, METHODS),
+    "prior": (Prior, PRIORS),
 }
 _COLLECTIONS: dict[type, str] = {list: "list", tuple: "tuple", set: "set", frozenset: "frozenset"}
 
@@ -72,8 +76,7 @@ def _registered(value: Any, registry: Registry[Any]) -> bool:
 def decoded(value: Any, argument: str) -> Any:
     """Return the parameter that `encoded` wrote."""
     if not isinstance(value, dict):
-        if isinstance(value, list):
-            raise InputError(argument, "a plain value", "a list")
+        require(not isinstance(value, list), argument, "a plain value", "a list")
         return value
     if set(value) == {"float"} and value["float"] in ("inf", "-inf", "nan"):
         return float(value["float"])

@@ -54,7 +54,8 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         With validation data: after how many looks at them (one an iteration or epoch) without a lower loss training
         ends.
     n_jobs : int, optional
-        Threads; -1: one for each processor. Results have the same bits for any number.
+        Threads, in `fit` and for predictions; -1: one for each processor. By default what the environment variable
+        ISINGLASS_THREADS says, or one. Results have the same bits for any number.
     checkpoint : str or os.PathLike, optional
         A file that training keeps its state in, after each iteration. If it is there, training goes on from it, bit for
         bit as if nothing had happened; a file of other data or choices is refused. Further stages have files of their

@@ -12,12 +12,11 @@ from scipy import sparse
 from isinglass.errors import InputError
 from isinglass.estimators.crf import CRF
 from isinglass.estimators.persistence import register
-from isinglass.learning.training.checks import checked_labels, renamed
+from isinglass.learning.training.checks import listed_labels, renamed
 from isinglass.models import Model, graph_model
 from isinglass.models.checks import examples_of, matrix
 from isinglass.models.graphs import FORM
 from isinglass.typing import Array, IntArray
-from isinglass.validation import items
 
 
 @register
@@ -66,13 +65,7 @@ class GraphCRF(CRF):
         return examples_of(X, "X", f"tuples {FORM}")
 
     def _flat_labels(self, X: list[Any], Y: Any) -> IntArray:
-        found = items(Y, "Y", "a list of int arrays, one for each example")
-        if len(X) != len(found):
-            raise InputError(
-                "Y", f"labels for each of {len(X)} examples", f"{len(found)}", "one array for each example"
-            )
-        parts = [checked_labels(y, (_nodes(x, i),), f"Y[{i}]") for i, (x, y) in enumerate(zip(X, found, strict=True))]
-        return np.concatenate(parts)
+        return listed_labels(Y, X, lambda x, i: (_nodes(x, i),), "example", "int arrays")
 
     def _plain_model(self, X: list[Any], n_states: int, like: Model | None) -> Model:
         with renamed("examples", "X"), renamed("node_features", "X"), renamed("edge_features", "X"):

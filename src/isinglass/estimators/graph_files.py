@@ -34,12 +34,10 @@ def restore_graph(crf: Any, saved: Saved) -> None:
         raise saved.error("a number of iterations of inference", f"{crf.iterations_}")
     stages = stages_of(crf)
     crf.stage_ = saved.entry("stage", int) if saved.version > 1 else 0
-    if not 0 <= crf.stage_ < len(stages):
-        raise saved.error("the number of a stage", f"{crf.stage_}")
+    saved.require(0 <= crf.stage_ < len(stages), "the number of a stage", f"{crf.stage_}")
     stage, shapes = stages[crf.stage_], _shapes(saved)
     size = sum(map(math.prod, shapes.values()))
-    if len(crf.theta_) != size:
-        raise saved.error(f"{size} parameters in theta", f"{len(crf.theta_)}")
+    saved.require(len(crf.theta_) == size, f"{size} parameters in theta", f"{len(crf.theta_)}")
     node, axes = (crf.n_features_in_ + bool(stage.bias), crf.n_states_), shapes.get("node", ())[:-2]
     if shapes.get("node") != (*axes, *node) or len(axes) > 1:
         raise saved.error(f"node parameters of shape {node}", f"{shapes.get('node')}")

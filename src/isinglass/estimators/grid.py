@@ -8,15 +8,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from isinglass.errors import InputError
+from isinglass.errors import require
 from isinglass.estimators.crf import CRF
 from isinglass.estimators.parameters import Edges
 from isinglass.estimators.persistence import register
-from isinglass.learning.training.checks import checked_labels
+from isinglass.learning.training.checks import checked_labels, listed_labels
 from isinglass.models import Model, grid_model
 from isinglass.models.checks import dense
 from isinglass.typing import Array, FloatArray, IntArray
-from isinglass.validation import items
 
 Images = FloatArray | list[FloatArray]
 
@@ -63,26 +62,17 @@ class GridCRF(CRF):
     def _examples(self, X: Any) -> Images:
         axes = "images, height, width, features"
         shape = (0,) if isinstance(X, list | tuple) and not X else getattr(X, "shape", ())
-        if 0 in shape:
-            raise InputError("X", f"an array ({axes})", "one without entries", "give at least one image and feature")
-        if len(shape) == 3:
-            remedy = "one image alone is X[np.newaxis], one feature alone X[..., np.newaxis]"
-            raise InputError("X", f"an array ({axes})", f"shape {shape}", remedy)
+        require(0 not in shape, "X", f"an array ({axes})", "one without entries", "give at least one image and feature")
+        remedy = "one image alone is X[np.newaxis], one feature alone X[..., np.newaxis]"
+        require(len(shape) != 3, "X", f"an array ({axes})", f"shape {shape}", remedy)
         if isinstance(X, list | tuple):
             return [dense(image, f"X[{i}]", "height, width, features") for i, image in enumerate(X)]
         return dense(X, "X", axes)
 
     def _flat_labels(self, X: Images, Y: Any) -> IntArray:
         if isinstance(X, np.ndarray):
-            labels = checked_labels(Y, X.shape[:3], "Y")
-        else:
-            found = items(Y, "Y", "a list of int arrays (height, width), one for each image")
-            if len(found) != len(X):
-                remedy = "one array for each image"
-                raise InputError("Y", f"labels for each of {len(X)} images", f"{len(found)}", remedy)
-            parts = enumerate(zip(X, found, strict=True))
-            labels = np.concatenate([checked_labels(y, x.shape[:2], f"Y[{i}]") for i, (x, y) in parts])
-        return labels
+            return checked_labels(Y, X.shape[:3], "Y")
+        return listed_labels(Y, X, lambda x, _: x.shape[:2], "image", "int arrays (height, width)")
 
     def _plain_model(self, X: Images, n_states: int, like: Model | None) -> Model:
         return grid_model(X, n_states, edges=self.edges, bias=self.bias, like=like)

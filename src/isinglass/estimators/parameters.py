@@ -17,7 +17,7 @@ from isinglass.losses import Loss
 InferenceLike: TypeAlias = str | Algorithm
 LossLike: TypeAlias = str | Loss
 GradientLike: TypeAlias = str | GradientRule
-OptimizerLike: TypeAlias = str | Optimizer[Any, Any]
+OptimizerLike: TypeAlias = str | Optimizer[Any]
 DecoderLike: TypeAlias = str | Decoder
 StagesLike: TypeAlias = Sequence[str | Loss | Mapping[str, object]] | None
 Edges: TypeAlias = Literal["directions", "shared", "none"]

@@ -51,6 +51,11 @@ class Saved:
         """Return an error that says what the file should have."""
         return FileFormatError(self.name, None, expected, got, remedy)
 
+    def require(self, fine: object, expected: str, got: str) -> None:
+        """Refuse the file unless something is true of it."""
+        if not fine:
+            raise self.error(expected, got)
+
     def optional(self, key: str, kind: type) -> Any:
         """Return an entry of the metadata, or None where it is missing or null."""
         return None if self.file.metadata.get(key) is None else self.entry(key, kind)

@@ -1,27 +1,67 @@
-"""Inference on new examples: on all at once, or, where an inference needs much memory for each, block by block."""
+"""Inference on new examples: on all at once, or block by block.
+
+Blocks need less memory, and small ones stay in the caches; threads share them out, and blocks of equal examples share
+their structure. An example has the same beliefs, to the last bit, in any block.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 
 from isinglass.inference import Algorithm, Info, Result, infer
+from isinglass.inference.algorithm import threaded_in_parts
 from isinglass.inference.result import FactorBeliefs, VariableBeliefs
 from isinglass.learning.objective import adapted
-from isinglass.learning.total import blocks
+from isinglass.learning.total import BLOCK, blocks
+from isinglass.learning.training.problem import sizes_of
 from isinglass.models import Model
 from isinglass.potentials import Potentials
 from isinglass.runtime.threads import ThreadMap
-from isinglass.typing import FloatArray, IntArray
+from isinglass.typing import Array, FloatArray, IntArray
+
+AT_ONCE = 4 * BLOCK  # variables in a block of predictions: enough for Python to be in the way of no other thread
+
+
+def read_in_blocks(
+    model: Model,
+    theta: FloatArray,
+    algorithm: Algorithm,
+    part: Callable[[IntArray, Model | None], Model],
+    jobs: int,
+    read: Callable[[Result], Array],
+) -> Array:
+    """Return what a function reads from the inference on the examples of a model, such as a label of each variable.
+
+    Parameters
+    ----------
+    model, theta, algorithm, part, jobs
+        As for `predicted`.
+    read : callable
+        From a result to an array with an entry for each variable, which depends on its example alone.
+    """
+    found = blocks(sizes_of(model), BLOCK if algorithm.facts.blockwise else AT_ONCE)
+    if len(found) == 1 or not algorithm.splits or algorithm.facts.stochastic:
+        return read(predicted(model, theta, algorithm, part, jobs))
+    chosen, alike = threaded_in_parts(algorithm, jobs, len(found)), dict[int, Model]()
+
+    def one(rows: IntArray) -> Array:
+        mine = part(rows, alike.get(len(rows)))
+        alike.setdefault(len(rows), mine)
+        return read(_inferred(mine, theta, chosen))
+
+    examples = np.arange(model.graph.n_components)
+    work = [(examples[block],) for block in found]
+    first = [one(*work[0])]  # its structure is there when the others begin
+    return np.concatenate(first + ThreadMap(jobs).with_blas(one, work[1:]))
 
 
 def predicted(
     model: Model,
     theta: FloatArray,
     algorithm: Algorithm,
-    part: Callable[[IntArray], Model],
+    part: Callable[[IntArray, Model | None], Model],
     jobs: int,
 ) -> Result:
     """Return the inference on all examples of a model.
@@ -34,15 +74,15 @@ def predicted(
     algorithm : Algorithm
         One that factorises a linear system for each example works on a few examples at a time.
     part : callable
-        From the indices of some examples to their model.
+        From the indices of some examples, and None or a model whose structure may be used again, to their model.
     jobs : int
         How many threads work on the blocks.
     """
-    found = blocks(np.bincount(model.graph.variable_component, minlength=model.graph.n_components))
+    found = blocks(sizes_of(model))
     if len(found) == 1 or not algorithm.facts.blockwise:
-        return _inferred(model, theta, algorithm)
+        return _inferred(model, theta, threaded_in_parts(algorithm, jobs, 1))
     examples = np.arange(model.graph.n_components)
-    parts = [(part(examples[block]), theta, algorithm) for block in found]
+    parts = [(part(examples[block], None), theta, algorithm) for block in found]
     results = ThreadMap(min(jobs, len(parts))).with_blas(_inferred, parts)
     return _joined(model.potentials(theta[-1]), results)
 
@@ -55,15 +95,12 @@ def _inferred(model: Model, theta: FloatArray, algorithm: Algorithm) -> Result:
 def _joined(potentials: Potentials, results: Sequence[Result]) -> Result:
     """Put the results of successive examples together; factors are in the order of their groups."""
     graph = potentials.graph
-    groups: list[Any] = [[] for _ in graph.groups]
-    for result in results:
-        for beliefs, found in zip(groups, result.factors.groups, strict=True):
-            beliefs.append(found.ravel())
+    groups = zip(*(result.factors.groups for result in results), strict=True)
     return Result(
         potentials,
         np.concatenate([result.component_log_z for result in results]),
         VariableBeliefs(graph, np.concatenate([result.variables.flat for result in results])),
-        FactorBeliefs(graph, np.concatenate([np.zeros(0), *(b for beliefs in groups for b in beliefs)])),
+        FactorBeliefs(graph, np.concatenate([np.zeros(0), *(found.ravel() for group in groups for found in group)])),
         _summary([result.info for result in results], [len(result.component_log_z) for result in results]),
     )
 

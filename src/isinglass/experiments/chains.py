@@ -69,10 +69,8 @@ class Chains(Experiment):
         Processes that share the repetitions; results do not depend on it.
     """
 
-    quick: bool = False
     draws: int | None = None
     rows: Sequence[str] | None = None
-    n_jobs: int = 2
 
     name: ClassVar[str] = "chains"
     summary: ClassVar[str] = "losses on three kinds of binary chains (Domke 2009, section 3.7)"

@@ -26,7 +26,7 @@ import numpy as np
 from isinglass.datasets.photographs import SCENE_LABELS, Photographs, load_street_scenes
 from isinglass.errors import InputError, no_convergence_warnings
 from isinglass.estimators import GridCRF
-from isinglass.experiments.common.experiment import Experiment, Plot, Progress, Report, chosen_rows, register, tell
+from isinglass.experiments.common.experiment import DataExperiment, Plot, Progress, Report, chosen_rows, register, tell
 from isinglass.features import ImageFeatures
 from isinglass.inference import ConvexFreeEnergy, infer
 from isinglass.inference.free_energy.algorithm import SOLVERS
@@ -66,7 +66,7 @@ class Curve(NamedTuple):
 
 @register
 @dataclass(frozen=True)
-class Convergence(Experiment):
+class Convergence(DataExperiment):
     """Compare the solvers of a convex free energy, iteration by iteration.
 
     Parameters
@@ -81,10 +81,7 @@ class Convergence(Experiment):
         Threads of the training.
     """
 
-    quick: bool = False
     rows: Sequence[str] | None = None
-    data: str | None = None
-    n_jobs: int = 2
 
     name: ClassVar[str] = "convergence"
     summary: ClassVar[str] = "solvers of a convex free energy, error by iteration (Domke 2009, figure 4.2)"

@@ -12,28 +12,28 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import ClassVar, NamedTuple
 
-from isinglass.datasets import NoisyDigits, noisy_digits
-from isinglass.errors import InputError
-from isinglass.experiments.common.experiment import Experiment, Progress, Report, parallel_map, register, tell
+from isinglass.datasets import NoisyDigits
+from isinglass.experiments.common.experiment import Progress, Report, parallel_map, register, tell
 from isinglass.experiments.common.methods import (
     LOSSES,
     METHODS,
+    DigitsExperiment,
     Fitted,
     Plan,
     Training,
     checked_method,
+    error_text,
     ink,
     mean_losses,
+    measured,
     predict,
     start_of,
     starts_of,
     train,
 )
-from isinglass.experiments.common.methods import error as pixel_error
 from isinglass.experiments.common.selection import MOST, Selected, select
 from isinglass.experiments.common.statistics import mean_and_error
 from isinglass.typing import Array, JsonObject
-from isinglass.validation import number, whole_number
 
 NOISE = (0.1, 0.3, 0.5, 0.7)
 QUICK_ROWS = ("pixels", "pseudo", "trw", "ucl-1", "ucl-4")
@@ -48,24 +48,6 @@ PUBLISHED = {  # table 1.1, and chapter 1 and section 6.2 (where .0134, .0158 an
 _SHOWN = 9  # test digits of a picture panel: one of each
 
 
-class Cell(NamedTuple):
-    """One method on one draw of images and noise."""
-
-    row: str
-    noise: float
-    draw: int
-    error: float
-    seconds: float
-    iterations: int
-    l2: float | None
-    validation: dict[str, float]
-    relative_gradient: float
-    converged: bool
-    test_converged: bool | None
-    entropy: JsonObject | None
-    losses: dict[str, float] | None
-
-
 class Job(NamedTuple):
     """What one process does at a time."""
 
@@ -76,7 +58,7 @@ class Job(NamedTuple):
 
 @register
 @dataclass(frozen=True)
-class Digits(Experiment):
+class Digits(DigitsExperiment):
     """Denoise binary digits.
 
     Parameters
@@ -100,12 +82,7 @@ class Digits(Experiment):
     True
     """
 
-    quick: bool = False
-    draws: int | None = None
-    noise: Sequence[float] | None = None
-    rows: Sequence[str] | None = None
     all_losses: bool = False
-    n_jobs: int = 2
 
     name: ClassVar[str] = "digits"
     summary: ClassVar[str] = "binary digits under noise (Domke 2009, section 6.2): every method's test error"
@@ -116,7 +93,7 @@ class Digits(Experiment):
         jobs = [Job(row, noise, draw) for noise in plan.noise for draw in range(plan.draws) for row in plan.rows]
         starts = self._starts(plan, jobs, progress)
         work = [(job, *_before(job, starts), plan, self.all_losses) for job in jobs]
-        cells: list[Cell] = []
+        cells: list[JsonObject] = []
         pictures: dict[str, list[tuple[str, Array]]] = {}
         for job, (cell, shown) in zip(jobs, parallel_map(_run_job, work, self.n_jobs), strict=True):
             tell(progress, f"{job.noise:.0%} noise, draw {job.draw}: {job.row}", (len(cells) + 1) / len(jobs))
@@ -140,17 +117,12 @@ class Digits(Experiment):
         return found
 
     def _plan(self) -> Plan:
-        draws = whole_number(1 if self.draws is None else self.draws, "draws", 1)
-        noise: tuple[float, ...] = (0.5,) if self.quick else NOISE
-        if self.noise is not None:
-            noise = tuple(number(level, "noise", 0, 1) for level in self.noise)
-        rows: tuple[str, ...] = QUICK_ROWS if self.quick else METHODS
-        if self.rows is not None:
-            rows = tuple(dict.fromkeys(checked_method(row) for row in self.rows))
-        if not rows or not noise:
-            raise InputError("rows" if not rows else "noise", "at least one", "none")
         training = Training(max_iter=25, tol=1e-4, most=100) if self.quick else Training()
-        return Plan(rows, noise, draws, 3 if self.quick else 10, training)
+        rows, noise, images = (QUICK_ROWS, (0.5,), 3) if self.quick else (METHODS, NOISE, 10)
+        plan = self.plan(rows, noise, images, training)
+        for row in plan.rows:
+            checked_method(row)
+        return plan
 
 
 def trained(rows: Sequence[str], data: NoisyDigits, training: Training) -> Iterator[tuple[str, Fitted]]:
@@ -165,10 +137,6 @@ def trained(rows: Sequence[str], data: NoisyDigits, training: Training) -> Itera
         yield row, found[row]
 
 
-def _images(noise: float, draw: int, plan: Plan) -> NoisyDigits:
-    return noisy_digits(noise, plan.images, plan.images, random_state=draw)
-
-
 def _before(job: Job, found: dict[Job, Selected]) -> tuple[Selected | None, Selected | None]:
     """Return a method if it was trained already, and what it starts from."""
     first = start_of(job.row)
@@ -176,37 +144,35 @@ def _before(job: Job, found: dict[Job, Selected]) -> tuple[Selected | None, Sele
 
 
 def _run_start(job: Job, start: Selected | None, plan: Plan) -> Selected:
-    data = _images(job.noise, job.draw, plan)
+    data = plan.data(job.noise, job.draw)
     return select(job.row, data.X, data.Y, plan.training, start)
 
 
 def _run_job(
     job: Job, found: Selected | None, start: Selected | None, plan: Plan, all_losses: bool
-) -> tuple[Cell, list[tuple[str, Array]]]:
+) -> tuple[JsonObject, list[tuple[str, Array]]]:
     """Train and test one method; return what is measured on test images, and pictures of some."""
-    data = _images(job.noise, job.draw, plan)
+    data = plan.data(job.noise, job.draw)
     if found is None:
         found = select(job.row, data.X, data.Y, plan.training, start)
-    fitted = found.whole
-    result = predict(fitted, data.X_test)
-    cell = Cell(
-        *job,
-        pixel_error(result, data.Y_test),
-        found.seconds,
-        fitted.iterations,
-        found.l2,
-        {f"{l2:g}": wrong for l2, wrong in found.errors.items()},
-        fitted.gradient,
-        fitted.converged,
-        None if "-" in job.row else bool(result.info.converged),
-        fitted.entropy,
-        mean_losses(result, data.Y_test) if all_losses else None,
-    )
+    result = predict(found.whole, data.X_test)
+    cell: JsonObject = {
+        **job._asdict(),
+        **measured(found.whole, result, data.Y_test),
+        "seconds": found.seconds,
+        "l2": found.l2,
+        "validation": {f"{l2:g}": wrong for l2, wrong in found.errors.items()},
+        "losses": mean_losses(result, data.Y_test) if all_losses else None,
+    }
+    if "-" in job.row:
+        cell["test_converged"] = None
     pictures = [("truth", data.Y_test), ("input", data.X_test[..., 1]), (job.row, ink(result, data.Y_test))]
     return cell, [(title, images[:_SHOWN]) for title, images in pictures]
 
 
-def _report(plan: Plan, cells: list[Cell], all_losses: bool, pictures: dict[str, list[tuple[str, Array]]]) -> Report:
+def _report(
+    plan: Plan, cells: list[JsonObject], all_losses: bool, pictures: dict[str, list[tuple[str, Array]]]
+) -> Report:
     summaries = [_summary(row, noise, cells) for row in plan.rows for noise in plan.noise]
     columns, rows = _error_table(plan, summaries)
     if all_losses:
@@ -223,18 +189,15 @@ def _report(plan: Plan, cells: list[Cell], all_losses: bool, pictures: dict[str,
     return Report(title, columns, rows, _notes(plan, cells), data, pictures)
 
 
-def _summary(row: str, noise: float, cells: list[Cell]) -> JsonObject:
+def _summary(row: str, noise: float, cells: list[JsonObject]) -> JsonObject:
     """Return one method at one noise level over draws, ready for JSON."""
-    mine = [cell for cell in cells if (cell.row, cell.noise) == (row, noise)]
-    mean, standard_error = mean_and_error([cell.error for cell in mine])
+    mine = [cell for cell in cells if (cell["row"], cell["noise"]) == (row, noise)]
+    mean, standard_error = mean_and_error([cell["error"] for cell in mine])
     found: JsonObject = {"row": row, "noise": noise, "error": mean, "standard_error": standard_error}
     found["published"] = PUBLISHED.get(row, {}).get(noise)
-    if mine[0].losses is not None:
-        found["losses"] = {
-            name: mean_and_error([cell.losses[name] for cell in mine if cell.losses])[0] for name in LOSSES
-        }
-    found["draws"] = [cell._asdict() for cell in mine]
-    return found
+    if mine[0]["losses"] is not None:
+        found["losses"] = {name: mean_and_error([cell["losses"][name] for cell in mine])[0] for name in LOSSES}
+    return {**found, "draws": mine}
 
 
 def _error_table(plan: Plan, summaries: list[JsonObject]) -> tuple[list[str], list[list[str]]]:
@@ -243,7 +206,7 @@ def _error_table(plan: Plan, summaries: list[JsonObject]) -> tuple[list[str], li
         columns += [f"{noise:.0%} (l2)", "publ."]
     rows = []
     for row in plan.rows:
-        cells = [[_number(s), _known(s)] for s in summaries if s["row"] == row]
+        cells = [[error_text(s, _penalty(s)), _known(s)] for s in summaries if s["row"] == row]
         rows.append([row, *(text for pair in cells for text in pair)])
     return columns, rows
 
@@ -253,15 +216,8 @@ def _loss_table(summaries: list[JsonObject]) -> tuple[list[str], list[list[str]]
     rows = []
     for s in summaries:
         others = [f"{s['losses'][name]:.4f}" for name in LOSSES]
-        rows.append([s["row"], f"{s['noise']:.0%}", _number(s), _known(s), *others])
+        rows.append([s["row"], f"{s['noise']:.0%}", error_text(s, _penalty(s)), _known(s), *others])
     return ["method", "noise", "error (l2)", "published", *LOSSES], rows
-
-
-def _number(summary: JsonObject) -> str:
-    """Write an error, its standard error if there is one, l2, and a star if something did not converge."""
-    standard_error = "" if summary["standard_error"] is None else f" ± {summary['standard_error']:.4f}"
-    star = "" if all(draw["converged"] for draw in summary["draws"]) else "*"
-    return f"{summary['error']:.4f}{standard_error}{_penalty(summary)}{star}"
 
 
 def _penalty(summary: JsonObject) -> str:
@@ -274,7 +230,7 @@ def _known(summary: JsonObject) -> str:
     return "-" if summary["published"] is None else f"{summary['published']:.4f}"
 
 
-def _notes(plan: Plan, cells: list[Cell]) -> list[str]:
+def _notes(plan: Plan, cells: list[JsonObject]) -> list[str]:
     training = plan.training
     grid = ", ".join(f"{l2:g}" for l2 in sorted(training.grid))
     notes = [
@@ -284,12 +240,12 @@ def _notes(plan: Plan, cells: list[Cell]) -> list[str]:
         f"trw, lbp and pseudo infer to {training.tol:g}, at most {training.most} iterations, pseudo + start from the "
         "noisy picture; LOSS: of a convex energy, from convex",
     ]
-    late = sum(not cell.converged for cell in cells)
+    late = sum(not cell["converged"] for cell in cells)
     if late:
         notes.append(
             f"* training did not reach a gradient of 1e-4 of the objective, or inference its tolerance: {late}"
         )
-    tests = sorted({f"{cell.row} at {cell.noise:.0%}" for cell in cells if cell.test_converged is False})
+    tests = sorted({f"{cell['row']} at {cell['noise']:.0%}" for cell in cells if cell["test_converged"] is False})
     if tests:
         notes.append(f"inference on test images did not converge: {', '.join(tests)}")
     return notes

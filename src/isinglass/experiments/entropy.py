@@ -12,32 +12,32 @@ The figures did not survive; at 50 % noise the error of A is .0710 (table 1.1), 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from isinglass.datasets import NoisyDigits, noisy_digits
-from isinglass.errors import InputError, no_convergence_warnings
+from isinglass.datasets import NoisyDigits
+from isinglass.errors import no_convergence_warnings, require
 from isinglass.estimators import GridCRF
-from isinglass.experiments.common.experiment import Experiment, Plot, Progress, Report, parallel_map, register, tell
+from isinglass.experiments.common.experiment import Plot, Progress, Report, parallel_map, register, tell
 from isinglass.experiments.common.methods import (
     CONVEX,
     LOSSES,
+    DigitsExperiment,
     Fitted,
     Plan,
     Training,
-    error,
+    error_text,
     fitted_of,
     ink,
     mean_losses,
+    measured,
     optimizer_of,
     predict,
 )
 from isinglass.experiments.common.statistics import mean_and_error
 from isinglass.typing import Array, FloatArray, JsonObject
-from isinglass.validation import number, whole_number
 
 ROWS = ("A", "B", "C", "r1", "r2", "r3", "r4", "r5")
 QUICK_ROWS = ("A", "C", "r1")
@@ -61,7 +61,7 @@ class Cell(NamedTuple):
 
 @register
 @dataclass(frozen=True)
-class Entropy(Experiment):
+class Entropy(DigitsExperiment):
     """Learn with fixed entropies, and fit them.
 
     Parameters
@@ -83,12 +83,6 @@ class Entropy(Experiment):
     False
     """
 
-    quick: bool = False
-    draws: int | None = None
-    noise: Sequence[float] | None = None
-    rows: Sequence[str] | None = None
-    n_jobs: int = 2
-
     name: ClassVar[str] = "entropy"
     summary: ClassVar[str] = "digits: entropies of convex energies, fixed and fitted (Domke 2009, section 6.3)"
 
@@ -103,17 +97,11 @@ class Entropy(Experiment):
         return _report(plan, cells)
 
     def _plan(self) -> Plan:
-        draws = whole_number(1 if self.draws is None else self.draws, "draws", 1)
-        levels = (0.5,) if self.noise is None else self.noise
-        noise = tuple(number(level, "noise", 0, 1) for level in levels)
-        given = (QUICK_ROWS if self.quick else ROWS) if self.rows is None else self.rows
-        rows = tuple(dict.fromkeys(given))
-        if not rows or not noise:
-            raise InputError("rows" if not rows else "noise", "at least one", "none")
-        for row in rows:
+        rows, images, training = (QUICK_ROWS, 1, Training(max_iter=8)) if self.quick else (ROWS, 10, Training())
+        plan = self.plan(rows, (0.5,), images, training)
+        for row in plan.rows:
             weights_of(row)
-        training = Training(max_iter=8) if self.quick else Training()
-        return Plan(rows, noise, draws, 1 if self.quick else 10, training)
+        return plan
 
 
 def weights_of(row: str) -> str | dict[str, FloatArray]:
@@ -124,8 +112,7 @@ def weights_of(row: str) -> str | dict[str, FloatArray]:
     >>> {name: np.shape(table) for name, table in weights_of("r1").items()}
     {'variables': (2,), 'factors': (2, 2)}
     """
-    if row not in ROWS:
-        raise InputError("rows", f"some of {', '.join(ROWS)}", repr(row))
+    require(row in ROWS, "rows", f"some of {', '.join(ROWS)}", repr(row))
     if not row.startswith("r"):
         return row
     rng = np.random.default_rng(int(row[1:]))
@@ -155,22 +142,13 @@ def train(row: str, data: NoisyDigits, training: Training) -> dict[str, Fitted]:
 
 
 def _run_job(row: str, noise: float, draw: int, plan: Plan) -> Cell:
-    data = noisy_digits(noise, plan.images, plan.images, random_state=draw)
-    measured, pictures = {}, {"truth": data.Y_test[:_SHOWN], "input": data.X_test[:_SHOWN, :, :, 1]}
+    data = plan.data(noise, draw)
+    found, pictures = {}, {"truth": data.Y_test[:_SHOWN], "input": data.X_test[:_SHOWN, :, :, 1]}
     for kind, fitted in train(row, data, plan.training).items():
         result = predict(fitted, data.X_test)
-        measured[kind] = {
-            "error": error(result, data.Y_test),
-            **mean_losses(result, data.Y_test),
-            "seconds": fitted.seconds,
-            "iterations": fitted.iterations,
-            "relative_gradient": fitted.gradient,
-            "converged": fitted.converged,
-            "test_converged": bool(result.info.converged),
-            "entropy": fitted.entropy,
-        }
+        found[kind] = measured(fitted, result, data.Y_test) | mean_losses(result, data.Y_test)
         pictures[kind] = ink(result, data.Y_test)[:_SHOWN]
-    return Cell(row, noise, draw, measured, pictures)
+    return Cell(row, noise, draw, found, pictures)
 
 
 def _report(plan: Plan, cells: list[Cell]) -> Report:
@@ -178,7 +156,8 @@ def _report(plan: Plan, cells: list[Cell]) -> Report:
     columns = ["entropy"]
     for level in plan.noise:
         columns += [text for kind in KINDS for text in (f"{level:.0%} {kind}", "publ.")]
-    rows = [[row, *(text for s in summaries if s["row"] == row for text in _texts(s))] for row in plan.rows]
+    texts = [(s["row"], (error_text(s), s["published"] or "-")) for s in summaries]
+    rows = [[row, *(text for own, pair in texts if own == row for text in pair)] for row in plan.rows]
     count = 9 * plan.images
     title = "Digits: test error of ucl with entropies, fixed and fitted"
     data = {
@@ -200,12 +179,6 @@ def _summary(row: str, level: float, kind: str, cells: list[Cell]) -> JsonObject
         found[name], standard_error = mean_and_error([one[name] for one in mine])
         found |= {"standard_error": standard_error} if name == "error" else {}
     return {**found, "published": PUBLISHED.get((kind, level), {}).get(row), "draws": mine}
-
-
-def _texts(summary: JsonObject) -> list[str]:
-    standard_error = "" if summary["standard_error"] is None else f" ± {summary['standard_error']:.4f}"
-    star = "" if all(draw["converged"] for draw in summary["draws"]) else "*"
-    return [f"{summary['error']:.4f}{standard_error}{star}", summary["published"] or "-"]
 
 
 def _plain(weights: str | dict[str, FloatArray]) -> object:

@@ -31,7 +31,7 @@ from isinglass.errors import no_convergence_warnings
 from isinglass.estimators import ChainCRF
 from isinglass.estimators.sequence.features import Encoded
 from isinglass.experiments.common.experiment import DataExperiment, Progress, Report, fit_quietly, register, tell
-from isinglass.experiments.skipchain import f1_interval
+from isinglass.experiments.skipchain import L2, MIN_COUNT, entity_chain, f1_interval
 from isinglass.gradients import rule
 from isinglass.graph import FactorGraph, disjoint_union
 from isinglass.inference import BeliefPropagation, infer
@@ -44,7 +44,7 @@ from isinglass.typing import FloatArray, IntArray, JsonObject
 
 Labels = Sequence[Sequence[str]]
 Attributes = list[list[list[str]]]  # of each token of each sentence
-L2, MIN_COUNT, ITERATIONS = 0.1, 2, 5
+ITERATIONS = 5
 
 
 @register
@@ -92,16 +92,7 @@ class FatChain(DataExperiment):
         return _report(found, intervals, fat, n_train, n_test, most)
 
     def _chain(self, X: Attributes, Y: Labels, most: int) -> ChainCRF:
-        chain = ChainCRF(
-            loss="ucl",
-            l2=L2,
-            state_features="all",
-            min_count=MIN_COUNT,
-            decoder="mpm",
-            max_iter=most,
-            n_jobs=self.n_jobs,
-        )
-        return fit_quietly(chain, X, Y)
+        return fit_quietly(entity_chain(most, self.n_jobs, "ucl"), X, Y)
 
 
 @dataclass(eq=False)

@@ -7,25 +7,31 @@ which loss and noise; here, by default, ucl at 50 % noise.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import ClassVar
 
-from isinglass.datasets import noisy_digits
-from isinglass.errors import InputError
-from isinglass.experiments.common.experiment import Experiment, Plot, Progress, Report, parallel_map, register, tell
-from isinglass.experiments.common.methods import SWEEPS, Training, checked_method, error, inference_of, predict
+from isinglass.errors import require
+from isinglass.experiments.common.experiment import Plot, Progress, Report, parallel_map, register, tell
+from isinglass.experiments.common.methods import (
+    SWEEPS,
+    DigitsExperiment,
+    Plan,
+    Training,
+    checked_method,
+    error,
+    inference_of,
+    predict,
+)
 from isinglass.experiments.common.statistics import mean_and_error
 from isinglass.experiments.digits import trained
 from isinglass.typing import JsonObject
-from isinglass.validation import number, whole_number
 
 TESTED = tuple(range(1, 11))
 
 
 @register
 @dataclass(frozen=True)
-class Iterations(Experiment):
+class Iterations(DigitsExperiment):
     """Test models with more or fewer sweeps than they were trained with.
 
     Parameters
@@ -42,55 +48,42 @@ class Iterations(Experiment):
         Processes that share the draws; results do not depend on it.
     """
 
-    quick: bool = False
-    draws: int | None = None
-    noise: Sequence[float] | None = None
-    rows: Sequence[str] | None = None
-    n_jobs: int = 2
-
     name: ClassVar[str] = "iterations"
     summary: ClassVar[str] = "digits, tested with other numbers of sweeps than trained (Domke 2009, figure 6.11)"
 
     def run(self, progress: Progress | None = None) -> Report:
         """Train every model on every draw; test it with 1 to 10 sweeps."""
-        rows, level, draws = self._rows(), self._level(), whole_number(self.draws or 1, "draws", 1)
-        training, images = (Training(max_iter=25, tol=1e-4, most=100), 3) if self.quick else (Training(), 10)
-        work = [(rows, level, draw, images, training) for draw in range(draws)]
+        plan = self._plan()
+        level, work = plan.noise[0], [(draw, plan) for draw in range(plan.draws)]
         found: list[dict[str, list[float]]] = []
         tell(progress, f"{level:.0%} noise, draw 0", 0.0)
         for errors in parallel_map(_errors, work, self.n_jobs):
             found.append(errors)
-            tell(progress, f"{level:.0%} noise, draw {len(found) - 1}", len(found) / draws)
-        return _report(rows, level, found, training)
+            tell(progress, f"{level:.0%} noise, draw {len(found) - 1}", len(found) / plan.draws)
+        return _report(plan, found)
 
-    def _rows(self) -> tuple[str, ...]:
-        rows = [f"ucl-{k}" for k in (SWEEPS if not self.quick else (1, 3))] if self.rows is None else list(self.rows)
-        for row in rows:
-            if "-" not in checked_method(row):
-                raise InputError("rows", "methods with sweeps, such as ucl-2", repr(row))
-        if not rows:
-            raise InputError("rows", "at least one", "none")
-        return tuple(dict.fromkeys(rows))
-
-    def _level(self) -> float:
-        levels = (0.5,) if self.noise is None else tuple(self.noise)
-        if len(levels) != 1:
-            raise InputError("noise", "one level", f"{len(levels)}")
-        return number(levels[0], "noise", 0, 1)
+    def _plan(self) -> Plan:
+        training, images = (Training(max_iter=25, tol=1e-4, most=100), 3) if self.quick else (Training(), 10)
+        plan = self.plan([f"ucl-{k}" for k in ((1, 3) if self.quick else SWEEPS)], (0.5,), images, training)
+        for row in plan.rows:
+            require("-" in checked_method(row), "rows", "methods with sweeps, such as ucl-2", repr(row))
+        require(len(plan.noise) == 1, "noise", "one level", f"{len(plan.noise)}")
+        return plan
 
 
-def _errors(rows: tuple[str, ...], level: float, draw: int, images: int, training: Training) -> dict[str, list[float]]:
+def _errors(draw: int, plan: Plan) -> dict[str, list[float]]:
     """Train the models of one draw; return the test errors of each after 1, 2, ... sweeps."""
-    data = noisy_digits(level, images, images, random_state=draw)
+    data = plan.data(plan.noise[0], draw)
     found = {}
-    for row, fitted in trained(rows, data, training):
+    for row, fitted in trained(plan.rows, data, plan.training):
         loss = row.split("-")[0]
-        tested = [replace(fitted, inference=inference_of(f"{loss}-{k}", training)) for k in TESTED]
+        tested = [replace(fitted, inference=inference_of(f"{loss}-{k}", plan.training)) for k in TESTED]
         found[row] = [error(predict(one, data.X_test), data.Y_test) for one in tested]
     return found
 
 
-def _report(rows: tuple[str, ...], level: float, found: list[dict[str, list[float]]], training: Training) -> Report:
+def _report(plan: Plan, found: list[dict[str, list[float]]]) -> Report:
+    rows, level = plan.rows, plan.noise[0]
     means = {row: [mean_and_error([draw[row][i] for draw in found])[0] for i in range(len(TESTED))] for row in rows}
     table = [[row, *(_marked(row, k, value) for k, value in zip(TESTED, means[row], strict=True))] for row in rows]
     title = f"Digits at {level:.0%} noise: test error after 1-10 sweeps (draws: {len(found)})"
@@ -100,7 +93,7 @@ def _report(rows: tuple[str, ...], level: float, found: list[dict[str, list[floa
         "noise": level,
         "draws": len(found),
         "sweeps": list(TESTED),
-        "training": asdict(training),
+        "training": asdict(plan.training),
         "rows": [{"row": row, "error": means[row], "draws": [draw[row] for draw in found]} for row in rows],
     }
     curves = {row: (list(TESTED), means[row]) for row in rows}

@@ -67,10 +67,8 @@ class LabelBias(Experiment):
         Processes; values do not depend on them.
     """
 
-    quick: bool = False
     noise: Sequence[float] | None = None
     draws: int | None = None
-    n_jobs: int = 2
 
     name: ClassVar[str] = "labelbias"
     summary: ClassVar[str] = "label bias: errors of HMM, MEMM and CRF on two words (Lafferty et al. 2001)"

@@ -70,7 +70,6 @@ class Scaling(Experiment):
         Not used: what is timed runs alone, on one thread.
     """
 
-    quick: bool = False
     rows: Sequence[str] | None = None
     n_jobs: int = 1
 

@@ -21,6 +21,7 @@ from __future__ import annotations
 import copy
 import os
 import time
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -31,7 +32,8 @@ import numpy as np
 from isinglass.datasets.photographs import Photographs, load_horses, load_street_scenes
 from isinglass.errors import no_convergence_warnings
 from isinglass.estimators import GridCRF
-from isinglass.experiments.common.experiment import Experiment, Progress, Report, chosen_rows, register, tell
+from isinglass.experiments.common.experiment import DataExperiment, Progress, Report, chosen_rows, register, tell
+from isinglass.experiments.common.methods import relative_gradient
 from isinglass.experiments.common.statistics import p_value
 from isinglass.features import ImageFeatures
 from isinglass.inference import BeliefPropagation, ConvexFreeEnergy
@@ -51,13 +53,10 @@ TOL = 1e-4  # of the gradient, relative to the objective
 
 
 @dataclass(frozen=True)
-class _Scenes(Experiment):
+class _Scenes(DataExperiment):
     """What both experiments do."""
 
-    quick: bool = False
     rows: Sequence[str] | None = None
-    data: str | None = None
-    n_jobs: int = 2
     checkpoints: str | None = None
 
     name: ClassVar[str]
@@ -85,8 +84,9 @@ class _Scenes(Experiment):
         found = [_tested(row, fitted[row], X_test, photographs.Y_test) for row in rows]
         return self._report(found, photographs)
 
+    @abstractmethod
     def _load(self) -> Photographs:
-        raise NotImplementedError
+        """Read the photographs."""
 
     def _report(self, found: list[JsonObject], data: Photographs) -> Report:
         base = next((one for one in found if one["row"] == "baseline"), None)
@@ -185,9 +185,7 @@ class Training:
             if row == "uquad" and not self.quick:
                 self._fit_few(crf, X, Y)
             crf.fit(X, Y)
-        last = crf.history_[-1] if crf.history_ else None
-        gradient = np.inf if last is None else last.gradient_norm / max(1.0, abs(last.value))
-        fitted[row] = Fitted(crf, time.perf_counter() - began, float(gradient))
+        fitted[row] = Fitted(crf, time.perf_counter() - began, relative_gradient(crf))
         return fitted[row]
 
     def _fit_few(self, crf: GridCRF, X: FloatArray, Y: Array) -> None:

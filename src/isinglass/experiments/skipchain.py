@@ -68,9 +68,7 @@ class SkipChain(DataExperiment):
 
         tell(progress, "training the chain", 0.0)
         began, X, X_test = time.time(), _attributes(words), _attributes(held_out)
-        chain = ChainCRF(
-            l2=L2, state_features="all", min_count=MIN_COUNT, decoder="mpm", max_iter=most, n_jobs=self.n_jobs
-        )
+        chain = entity_chain(most, self.n_jobs)
         keep("chain, exact", fit_quietly(chain, X, Y), chain.predict(X_test), began)
         numbers = {label: i for i, label in enumerate(chain.classes_)}
         codes = [np.array([numbers[y] for y in labels]) for labels in Y]
@@ -84,6 +82,12 @@ class SkipChain(DataExperiment):
             keep(row, crf, [[chain.classes_[y] for y in labels] for labels in codes_test], began)
         interval = f1_interval(given.Y_test, guesses[1], guesses[2])
         return _report(found, interval, [(words, Y), (held_out, given.Y_test)], most)
+
+
+def entity_chain(most: int, n_jobs: int, loss: str = "cl") -> ChainCRF:
+    """Return a chain for attributes of words, which decides token by token."""
+    options: JsonObject = {"l2": L2, "state_features": "all", "min_count": MIN_COUNT, "decoder": "mpm"}
+    return ChainCRF(loss, max_iter=most, n_jobs=n_jobs, **options)
 
 
 def links(words: Sequence[str]) -> list[tuple[int, int]]:

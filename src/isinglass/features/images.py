@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.ndimage import convolve1d, gaussian_filter, uniform_filter1d
 
-from isinglass.errors import InputError
+from isinglass.errors import InputError, require
 from isinglass.runtime.blas import one_blas_thread
 from isinglass.runtime.sklearn_base import BaseEstimator, NotFittedError
 from isinglass.typing import FloatArray, IntArray
@@ -85,14 +85,12 @@ class ImageFeatures(BaseEstimator):  # type: ignore[misc]
         self.centres_: list[FloatArray] = []
         for scale in SCALES:
             rows = _some_patches(images, scale, count, np.random.default_rng([seed, scale]))
-            if len(rows) < wanted:
-                raise InputError("clusters", f"at most {len(rows)}, the number of patches", f"{wanted}")
+            require(len(rows) >= wanted, "clusters", f"at most {len(rows)}, the number of patches", f"{wanted}")
             found = MiniBatchKMeans(wanted, random_state=seed, n_init=3, batch_size=2048).fit(rows)
             self.centres_.append(np.asarray(found.cluster_centers_, np.float64))
         self.n_features_out_ = 3 + BINS * len(SCALES) + wanted * len(SCALES)
         self.whitening_: FloatArray | None = None
-        if not isinstance(self.whiten, bool | np.bool_):
-            raise InputError("whiten", "True or False", repr(self.whiten))
+        require(isinstance(self.whiten, bool | np.bool_), "whiten", "True or False", repr(self.whiten))
         if self.whiten:
             self.whitening_ = self._whitening(images)
         return self

@@ -57,9 +57,8 @@ class Implicit(GradientRule):
         if by_backward:
             found = result.backward(bars.log_z, bars.variables, bars.factors)
             return Evaluation(bars.value, found.groups, (result.info,), found.parameters)
-        else:
-            flat = cotangents(result, bars.log_z, bars.variables, bars.factors)
-            groups = _through(chosen.linearised(result), result, *flat)
+        flat = cotangents(result, bars.log_z, bars.variables, bars.factors)
+        groups = _through(chosen.linearised(result), result, *flat)
         return Evaluation(bars.value, groups, (result.info,))
 
     def objection(self, algorithm: Algorithm, uses_beliefs: bool) -> str | None:

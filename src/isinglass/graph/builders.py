@@ -1,7 +1,8 @@
 """Builders of common graphs. Scopes: one unary factor for each variable, then the edges.
 
 Variables of grids and lattices are numbered row by row (C order). Edges come axis by axis, the last axis
-first: on a grid all horizontal edges, then all vertical ones; then, with diagonals, the diagonal ones.
+first: on a grid all horizontal edges, then all vertical ones; then, with diagonals, the diagonal ones. On a periodic
+lattice every site has, in each direction, one edge to the next site, which of the last site is the first.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from numpy.typing import ArrayLike
 from isinglass.errors import InputError, MissingDependencyError
 from isinglass.graph.factor_graph import FactorGraph
 from isinglass.typing import IntArray
-from isinglass.validation import RandomState, array_of, generator, instance, integers, items, whole_number
+from isinglass.validation import RandomState, array_of, flag, generator, instance, integers, items, whole_number
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -53,7 +54,9 @@ def grid_graph(height: int, width: int, cards: ArrayLike) -> FactorGraph:
     return lattice_graph((whole_number(height, "height", 1), whole_number(width, "width", 1)), cards)
 
 
-def lattice_graph(shape: Sequence[int], cards: ArrayLike, neighbours: int | None = None) -> FactorGraph:
+def lattice_graph(
+    shape: Sequence[int], cards: ArrayLike, neighbours: int | None = None, periodic: bool = False
+) -> FactorGraph:
     """Return a lattice of any dimension.
 
     Parameters
@@ -63,11 +66,16 @@ def lattice_graph(shape: Sequence[int], cards: ArrayLike, neighbours: int | None
     neighbours : int, optional
         Either the 2d nearest sites (4 in the plane, 6 in space; the default) or all 3^d - 1 sites that
         touch, diagonals included (8 in the plane, 26 in space).
+    periodic : bool
+        Join opposite borders: in the plane, a torus. An axis of one site has no edges then, and one of two sites has
+        each edge twice.
 
     Examples
     --------
     >>> lattice_graph((2, 2), 2, neighbours=8).scopes[8:]
     [(0, 3), (1, 2)]
+    >>> lattice_graph((3,), 2, periodic=True).scopes[3:]
+    [(0, 1), (1, 2), (2, 0)]
     """
     sides = [whole_number(s, "shape", 1) for s in items(shape, "shape", "a sequence of side lengths")]
     d = len(sides)
@@ -80,7 +88,8 @@ def lattice_graph(shape: Sequence[int], cards: ArrayLike, neighbours: int | None
     if neighbours == touching:
         steps += [s for s in product((0, 1, -1), repeat=d) if np.abs(s).sum() > 1 and s[np.flatnonzero(s)[0]] > 0]
     index = np.arange(np.prod(sides, dtype=np.int64)).reshape(sides)
-    return _pairwise(index.size, [_shifted_pairs(index, step) for step in steps], cards)
+    pairs = _wrapped_pairs if flag(periodic, "periodic") else _shifted_pairs
+    return _pairwise(index.size, [pairs(index, step) for step in steps], cards)
 
 
 def chain_graph(n: int, cards: ArrayLike) -> FactorGraph:
@@ -215,6 +224,14 @@ def _shifted_pairs(index: IntArray, step: tuple[int, ...]) -> IntArray:
     here = tuple(slice(max(0, -s), n - max(0, s)) for s, n in zip(step, index.shape, strict=True))
     there = tuple(slice(max(0, s), n - max(0, -s)) for s, n in zip(step, index.shape, strict=True))
     return np.stack([index[here].ravel(), index[there].ravel()], axis=1)
+
+
+def _wrapped_pairs(index: IntArray, step: tuple[int, ...]) -> IntArray:
+    """Pairs (site, site + step) of a lattice whose opposite borders are joined; no site is a neighbour of itself."""
+    there = np.roll(index, [-s for s in step], axis=tuple(range(index.ndim)))
+    pairs = np.stack([index.ravel(), there.ravel()], axis=1)
+    proper: IntArray = pairs[pairs[:, 0] != pairs[:, 1]]
+    return proper
 
 
 def _pair_of(number: IntArray) -> IntArray:

@@ -6,6 +6,7 @@ import numpy as np
 
 from isinglass.graph.factor_graph import FactorGraph
 from isinglass.graph.message_graph import edges_of
+from isinglass.segments import place_in
 from isinglass.typing import IntArray
 
 
@@ -39,21 +40,27 @@ def _grid_shape(graph: FactorGraph) -> tuple[int, int] | None:
 
 
 def _grid_shapes(graph: FactorGraph) -> list[tuple[int, int]] | None:
-    edges, n, same = edges_of(graph), graph.n_components, grid_shape(graph)
-    if same is not None:
-        return [same] * n
+    edges = edges_of(graph)
     in_line = (np.diff(graph.variable_component) >= 0).all() and (np.diff(edges.component) >= 0).all()
-    if not in_line or (np.diff(edges.first_slot) != 2).any():
+    if grid_shape(graph) is None and not (in_line and (np.diff(edges.first_slot) == 2).all()):
         return None
-    pairs = edges.slot_variable.reshape(-1, 2)
-    sites = np.searchsorted(graph.variable_component, np.arange(n + 1))
-    links = np.searchsorted(edges.component, np.arange(n + 1))
+    found = [shape for shape in component_shapes(graph, np.arange(graph.n_components)) if shape is not None]
+    return found if len(found) == graph.n_components else None
+
+
+def component_shapes(graph: FactorGraph, components: IntArray) -> list[tuple[int, int] | None]:
+    """Return (height, width) of components that have links of two variables only; None for one that is no grid."""
+    same, edges = grid_shape(graph), edges_of(graph)
+    if same is not None or not len(components):
+        return [same] * len(components)
+    sites = np.bincount(graph.variable_component, minlength=graph.n_components)
+    order = np.argsort(edges.component, kind="stable")
+    ends = place_in(graph.variable_component)[edges.slot_variable]
+    starts = np.searchsorted(edges.component[order], np.arange(graph.n_components + 1))
     shapes = []
-    for c in range(n):
-        shape = shape_of(pairs[links[c] : links[c + 1]] - sites[c], int(sites[c + 1] - sites[c]))
-        if shape is None:
-            return None
-        shapes.append(shape)
+    for c in components.tolist():
+        first = edges.first_slot[order[starts[c] : starts[c + 1]]]
+        shapes.append(shape_of(np.stack([ends[first], ends[first + 1]], axis=1), int(sites[c])))
     return shapes
 
 

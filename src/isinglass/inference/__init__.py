@@ -1,40 +1,83 @@
 """Inference: from log potentials to beliefs and log Z. Each algorithm is registered under its public name."""
 
 from isinglass.inference.algorithm import ALGORITHMS, Algorithm, Cost, Facts, FixedPoint
-from isinglass.inference.api import algorithms, infer, map_assignment, n_best, sample
+from isinglass.inference.api import algorithms, infer, map_assignment, map_solvers, n_best, sample
 from isinglass.inference.brute import Brute
 from isinglass.inference.free_energy.algorithm import ConvexFreeEnergy, EntropyWeights
 from isinglass.inference.junction_tree.algorithm import Exact
+from isinglass.inference.map.auto import Auto
+from isinglass.inference.map.cuts.graph_cut import GraphCut
+from isinglass.inference.map.cuts.moves import Expansion, Swap
+from isinglass.inference.map.cuts.qpbo import QPBO
+from isinglass.inference.map.icm import ICM
+from isinglass.inference.map.local_search import Annealing, IteratedLocalSearch
+from isinglass.inference.map.relaxations.dual import DualDecomposition
+from isinglass.inference.map.relaxations.linear import IntegerProgram, LinearProgram
+from isinglass.inference.map.relaxations.trws import TRWS
+from isinglass.inference.map.solver import SOLVERS, Solver, SolverFacts
+from isinglass.inference.map.toulbar2 import Toulbar2
 from isinglass.inference.mean_field.naive import MeanField
 from isinglass.inference.mean_field.structured import StructuredMeanField
 from isinglass.inference.message_passing.algorithms import BeliefPropagation
 from isinglass.inference.message_passing.max_product import MaxProduct
 from isinglass.inference.message_passing.trw import FractionalBeliefPropagation, TreeReweighted
-from isinglass.inference.result import Assignment, Gradients, Info, Result
+from isinglass.inference.result import Assignment, Gradients, Info, MapInfo, Result
+from isinglass.inference.sampling.algorithms import (
+    Gibbs,
+    Metropolis,
+    ParallelTempering,
+    SwendsenWang,
+    TreeGibbs,
+    Wolff,
+)
 
 __all__ = [
     "ALGORITHMS",
+    "ICM",
+    "QPBO",
+    "SOLVERS",
+    "TRWS",
     "Algorithm",
+    "Annealing",
     "Assignment",
+    "Auto",
     "BeliefPropagation",
     "Brute",
     "ConvexFreeEnergy",
     "Cost",
+    "DualDecomposition",
     "EntropyWeights",
     "Exact",
+    "Expansion",
     "Facts",
     "FixedPoint",
     "FractionalBeliefPropagation",
+    "Gibbs",
     "Gradients",
+    "GraphCut",
     "Info",
+    "IntegerProgram",
+    "IteratedLocalSearch",
+    "LinearProgram",
+    "MapInfo",
     "MaxProduct",
     "MeanField",
+    "Metropolis",
+    "ParallelTempering",
     "Result",
+    "Solver",
+    "SolverFacts",
     "StructuredMeanField",
+    "Swap",
+    "SwendsenWang",
+    "Toulbar2",
+    "TreeGibbs",
     "TreeReweighted",
+    "Wolff",
     "algorithms",
     "infer",
     "map_assignment",
+    "map_solvers",
     "n_best",
     "sample",
 ]

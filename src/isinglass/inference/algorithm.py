@@ -23,6 +23,7 @@ from isinglass.models.model import Model
 from isinglass.potentials import Potentials
 from isinglass.registry import Registry, choose, require_declared
 from isinglass.typing import Array, FloatArray, IntArray
+from isinglass.validation import jobs_of
 
 Progress = Callable[[str, float], None]
 """Called with the name of a stage and the fraction of it that is done."""
@@ -65,7 +66,7 @@ class Facts:
     log_z : bool
         Whether it estimates log Z; without it `Result.component_log_z` is nan.
     threads : bool
-        Whether it has an option `threads`, which changes nothing but the time.
+        Whether it has an option `threads`, which changes nothing but the time; `n_jobs` of `infer` sets it.
     blockwise : bool
         Whether predictions are made for a few examples at a time, as it needs much memory for each.
     """
@@ -247,6 +248,30 @@ def register(cls: type[Algorithm]) -> type[Algorithm]:
 def make(algorithm: str | Algorithm, options: dict[str, Any]) -> Algorithm:
     """Return the algorithm given by a name or an object, with further options set."""
     return choose(ALGORITHMS, Algorithm, algorithm, options, "exact")  # type: ignore[type-abstract]
+
+
+def threaded(algorithm: Algorithm, n_jobs: int | None) -> Algorithm:
+    """Return the algorithm with so many threads, where it can have some; None leaves it as it is.
+
+    Examples
+    --------
+    >>> from isinglass.inference import BeliefPropagation
+    >>> threaded(BeliefPropagation(), 2).threads
+    2
+    """
+    jobs = jobs_of(n_jobs)
+    if n_jobs is None or not algorithm.facts.threads:
+        return algorithm
+    return replace(algorithm, threads=jobs)  # type: ignore[type-var]
+
+
+def threaded_in_parts(algorithm: Algorithm, jobs: int, parts: int) -> Algorithm:
+    """Return the algorithm with the threads that are left for each of several parts that are worked on in parallel.
+
+    A number of threads that it was given stays, unless there are several jobs.
+    """
+    given = jobs == 1 and getattr(algorithm, "threads", None) is not None
+    return algorithm if given else threaded(algorithm, max(1, jobs // parts))
 
 
 def with_fact(fact: str, *values: object) -> str:

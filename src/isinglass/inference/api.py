@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import time
 from collections.abc import Sequence
 from dataclasses import fields, replace
@@ -9,9 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from isinglass.errors import InputError, MemoryLimitError, warn_of_convergence
-from isinglass.inference.algorithm import ALGORITHMS, Algorithm, Progress, Taping, make, with_fact
+from isinglass.errors import InputError, MemoryLimitError, UnknownNameError, warn_of_convergence
+from isinglass.inference.algorithm import ALGORITHMS, Algorithm, Progress, Taping, make, threaded, with_fact
 from isinglass.inference.evidence import checked
+from isinglass.inference.map import solver as map_solver
+from isinglass.inference.map.solver import SOLVERS, Solver
 from isinglass.inference.result import Assignment, Result
 from isinglass.potentials import Potentials
 from isinglass.typing import IntArray
@@ -30,6 +33,7 @@ def infer(
     init: Result | None = None,
     tape: Taping = False,
     progress: Progress | None = None,
+    n_jobs: int | None = None,
     **options: Any,
 ) -> Result:
     """Infer the beliefs of all variables and factors, and log Z.
@@ -53,6 +57,9 @@ def infer(
         the others: memory grows with the square root of the number of iterations, and the gradient is the same.
     progress : callable (stage, fraction), optional
         Called from time to time during long runs.
+    n_jobs : int, optional
+        Threads; -1: one for each processor. By default what the environment variable ISINGLASS_THREADS says, or one.
+        Results have the same bits for any number. Algorithms that cannot share their work ignore it.
     **options
         Further options of the algorithm, such as `random_state` of a stochastic one.
 
@@ -79,7 +86,7 @@ def infer(
     chosen = _choose(clamped, options) if algorithm is None else make(algorithm, options)
     stopping = {k: v for k, v in {"tol": tol, "max_iter": max_iter}.items() if v is not None}
     known = {f.name for f in fields(chosen)}  # type: ignore[arg-type]
-    chosen = make(chosen, {k: v for k, v in stopping.items() if k in known})
+    chosen = _threaded(make(chosen, {k: v for k, v in stopping.items() if k in known}), n_jobs, options)
     start = time.perf_counter()
     result = chosen.run_stages(stages, progress, tape, init)
     info = replace(result.info, seconds=time.perf_counter() - start)
@@ -90,18 +97,36 @@ def infer(
 
 def map_assignment(
     potentials: Potentials,
-    algorithm: str | Algorithm = DEFAULT,
+    algorithm: str | Algorithm | Solver = DEFAULT,
     *,
     evidence: Evidence | None = None,
     progress: Progress | None = None,
+    n_jobs: int | None = None,
     **options: Any,
 ) -> Assignment:
     """Find a most probable assignment.
 
+    Parameters
+    ----------
+    potentials : Potentials
+    algorithm : str, Algorithm or Solver
+        A solver (`map_solvers` lists them), such as "trws" or ``ig.TRWS(seconds=5)``, or an inference algorithm that
+        maximises, such as "exact" (the default) or "max-product".
+    evidence : mapping of int to int, optional
+        Further observed variables and their states.
+    progress : callable (stage, fraction), optional
+        Called from time to time during long searches.
+    n_jobs : int, optional
+        Threads; -1: one for each processor. By default what the environment variable ISINGLASS_THREADS says, or one.
+        Results have the same bits for any number. Algorithms that cannot share their work ignore it.
+    **options
+        Options of the algorithm; every solver has `seconds`, a time limit.
+
     Returns
     -------
     Assignment
-        With `states`, `score`, `bound` and `optimal`.
+        With `states`, `score`, `bound` and `optimal`. Ctrl-C during a solver's search returns the best assignment so
+        far, with a warning; its bound is true.
 
     Examples
     --------
@@ -111,16 +136,17 @@ def map_assignment(
     >>> m.states.tolist(), m.score, m.optimal
     ([0, 1], 2.0, True)
     """
-    return n_best(potentials, 1, algorithm, evidence=evidence, progress=progress, **options)[0]
+    return n_best(potentials, 1, algorithm, evidence=evidence, progress=progress, n_jobs=n_jobs, **options)[0]
 
 
 def n_best(
     potentials: Potentials,
     n: int,
-    algorithm: str | Algorithm = DEFAULT,
+    algorithm: str | Algorithm | Solver = DEFAULT,
     *,
     evidence: Evidence | None = None,
     progress: Progress | None = None,
+    n_jobs: int | None = None,
     **options: Any,
 ) -> list[Assignment]:
     """Find the `n` most probable assignments, best first; fewer if fewer have positive probability.
@@ -133,8 +159,8 @@ def n_best(
     [[0, 1], [1, 0], [1, 1]]
     """
     count = whole_number(n, "n", 1)
-    chosen = make(algorithm, options)
-    if count > 1 and chosen.facts.maximises == "one":
+    chosen = _maximiser(algorithm, n_jobs, options)
+    if count > 1 and (isinstance(chosen, Solver) or chosen.facts.maximises == "one"):
         remedy = with_fact("maximises", "many")
         raise InputError("n", f"1, the only number that {chosen.name!r} decodes", str(count), remedy)
     return chosen.maximise(_real(checked(potentials, evidence)), count, progress)
@@ -147,6 +173,7 @@ def sample(
     *,
     evidence: Evidence | None = None,
     random_state: RandomState = None,
+    n_jobs: int | None = None,
     **options: Any,
 ) -> IntArray:
     """Draw `n` assignments, shape (n, variables).
@@ -162,6 +189,9 @@ def sample(
     evidence : mapping of int to int, optional
     random_state : int, Generator or None
         None: that of the algorithm, if it was given one; otherwise fresh entropy.
+    n_jobs : int, optional
+        Threads; -1: one for each processor. By default what the environment variable ISINGLASS_THREADS says, or one.
+        Results have the same bits for any number. Algorithms that cannot share their work ignore it.
     **options
         Further options of the algorithm.
 
@@ -173,7 +203,8 @@ def sample(
     [1, 1, 0, 0, 1]
     """
     count = whole_number(n, "n")
-    clamped, chosen = _real(checked(potentials, evidence)), make(algorithm, options)
+    clamped = _real(checked(potentials, evidence))
+    chosen = _threaded(make(algorithm, options), n_jobs, options)
     seed = getattr(chosen, "random_state", None) if random_state is None else random_state
     return chosen.sample(clamped, count, generator(seed))
 
@@ -187,6 +218,36 @@ def algorithms() -> dict[str, str]:
     'all assignments, one by one'
     """
     return {name: cls.facts.summary for name, cls in ALGORITHMS.items()}
+
+
+def map_solvers() -> dict[str, str]:
+    """Return the name of each solver for most probable assignments, with a description of one line.
+
+    Examples
+    --------
+    >>> map_solvers()["icm"]
+    'iterated conditional modes: one variable, or one tree, at a time'
+    """
+    return {name: cls.facts.summary for name, cls in SOLVERS.items()}
+
+
+def _maximiser(algorithm: str | Algorithm | Solver, n_jobs: int | None, options: dict[str, Any]) -> Algorithm | Solver:
+    """Return the solver, or the inference algorithm, given by a name or an object, with further options set."""
+    if isinstance(algorithm, Solver) or (isinstance(algorithm, str) and algorithm in SOLVERS):
+        return map_solver.make(algorithm, options)
+    if isinstance(algorithm, str) and algorithm not in ALGORITHMS:
+        able = [name for name, cls in ALGORITHMS.items() if cls.facts.maximises]
+        near = difflib.get_close_matches(algorithm, [*able, *SOLVERS], 1)
+        expected = f"one of {', '.join(map(repr, [*able, *SOLVERS]))}"
+        raise UnknownNameError("algorithm", expected, repr(algorithm), f"did you mean {near[0]!r}?" if near else "")
+    return _threaded(make(algorithm, options), n_jobs, options)
+
+
+def _threaded(algorithm: Algorithm, n_jobs: int | None, options: dict[str, Any]) -> Algorithm:
+    """Return the algorithm with so many threads; `threads` among its options is another word for them."""
+    if n_jobs is not None and options.get("threads") is not None:
+        raise InputError("threads", "n_jobs alone, which means the same", f"n_jobs={n_jobs!r:.20} and threads, too")
+    return threaded(algorithm, n_jobs)
 
 
 def _stages(potentials: Potentials | Sequence[Potentials], evidence: Evidence | None) -> list[Potentials]:

@@ -28,57 +28,51 @@ from isinglass.inference.evidence import base_states, impossible
 from isinglass.inference.result import Assignment, FactorBeliefs, Gradients, Info, Result, VariableBeliefs, ranked
 from isinglass.potentials import LogTables, Potentials
 from isinglass.runtime.memory import memory_limit_bytes, require_memory
-from isinglass.typing import Array, FloatArray, IntArray
+from isinglass.typing import Array, IntArray
 from isinglass.validation import bytes_text
 
 TABLES = 4  # copies of a joint table that may be in memory at once
 
 
 @dataclass(frozen=True)
-class JointTable:
-    """The joint table of one component.
+class Joint:
+    """A number for each assignment of one component: its log-score, its probability, or a derivative of that.
 
     Attributes
     ----------
     free : int array
-        Its unobserved variables with more than one state; the axes of `log_p`.
-    log_p : array (cards of the free variables)
-        The unnormalised log-probability of each assignment.
+        Its unobserved variables with more than one state; the axes of `values`.
+    values : array (cards of the free variables)
     """
 
     free: IntArray
-    log_p: Array
+    values: Array
 
     @property
     def log_z(self) -> complex:
-        """The logarithm of the sum of all probabilities."""
-        top = self.log_p.real.max()
-        total: complex = top if top == -np.inf else top + np.log(np.exp(self.log_p - top).sum())
+        """The logarithm of the sum of all probabilities, given log-scores."""
+        top = self.values.real.max()
+        total: complex = top if top == -np.inf else top + np.log(np.exp(self.values - top).sum())
         return total
 
     @property
-    def masses(self) -> Masses:
-        """The probability of each assignment."""
-        return Masses(self.free, np.exp(self.log_p - self.log_z))
-
-    def along(self, direction: FloatArray) -> Masses:
-        """Return the directional derivative of the probabilities; the direction has one number per assignment."""
-        p = self.masses.values
-        return Masses(self.free, p * (direction - (p * direction).sum()))
-
-
-@dataclass(frozen=True)
-class Masses:
-    """A number for each assignment of a component: its probability, or the derivative of its probability."""
-
-    free: IntArray
-    values: Array
+    def masses(self) -> Joint:
+        """The probability of each assignment, given log-scores."""
+        return Joint(self.free, np.exp(self.values - self.log_z))
 
     def marginal(self, variables: IntArray) -> Array:
         """Sum out all but the given free variables; the axes are in the given order."""
         axes = [int(np.flatnonzero(self.free == v)[0]) for v in variables]
         summed: Array = self.values.sum(axis=tuple(i for i in range(self.values.ndim) if i not in axes))
         return summed.transpose(np.argsort(np.argsort(axes))) if axes else summed
+
+    def add(self, scope: tuple[int, ...], table: Array, states: IntArray) -> None:
+        """Add the table of a factor to the assignments; observed variables have the given states."""
+        axes = {v: int(np.flatnonzero(self.free == v)[0]) for v in scope if (self.free == v).any()}
+        part = table[tuple(slice(None) if v in axes else int(states[v]) for v in scope)]
+        part = part.transpose(np.argsort(list(axes.values())))
+        shape = [n if i in axes.values() else 1 for i, n in enumerate(self.values.shape)]
+        self.values[...] += part.reshape(shape)
 
 
 @register
@@ -141,9 +135,9 @@ class Brute(Algorithm):
         tables = self.tables(potentials)
         best = [(0.0, base_states(potentials))]
         for table in tables:
-            order = np.argsort(-table.log_p, axis=None, kind="stable")[:n]
+            order = np.argsort(-table.values, axis=None, kind="stable")[:n]
             states = _states(table, order)
-            scores = table.log_p.ravel()[order]
+            scores = table.values.ravel()[order]
             merged = [
                 (s + t, x, y) for (s, x), (t, y) in product(best, zip(scores, states, strict=True)) if t > -np.inf
             ]
@@ -155,28 +149,26 @@ class Brute(Algorithm):
         """Draw from the joint tables."""
         states = np.tile(base_states(potentials), (n, 1))
         for table in self.tables(potentials):
-            p = np.exp(table.log_p - table.log_z).ravel()
+            p = np.exp(table.values - table.log_z).ravel()
             states[:, table.free] = _states(table, rng.choice(p.size, n, p=p / p.sum()))
         return states
 
-    def tables(self, potentials: Potentials) -> list[JointTable]:
+    def tables(self, potentials: Potentials) -> list[Joint]:
         """Return the joint table of each component; raise an error if it is too large or all zero."""
         needed = self.cost(potentials).bytes
         what = f"brute force needs {bytes_text(needed)}"
         require_memory(needed, memory_limit_bytes(self.memory_limit), what, 'use "exact"')
-        tables = [
-            JointTable(free, np.zeros(potentials.graph.cards[free], potentials.dtype)) for free in _free(potentials)
-        ]
+        tables = [Joint(free, np.zeros(potentials.graph.cards[free], potentials.dtype)) for free in _free(potentials)]
         states = base_states(potentials)
         for a, log_table in enumerate(potentials.log_tables):
             table = tables[potentials.graph.factor_component[a]]
-            _add(table, potentials.graph.scopes[a], log_table, states)
+            table.add(potentials.graph.scopes[a], log_table, states)
         if any(t.log_z.real == -np.inf for t in tables):
             raise ImpossibleEvidenceError(impossible(potentials))
         return tables
 
 
-def joint(potentials: Potentials, tables: list[Masses], wanted: IntArray) -> Array:
+def joint(potentials: Potentials, tables: list[Joint], wanted: IntArray) -> Array:
     """Multiply the joint beliefs of the components; observed variables are fixed to their states."""
     graph = potentials.graph
     belief = np.zeros(graph.cards[wanted], potentials.dtype)
@@ -199,19 +191,7 @@ def _free(potentials: Potentials) -> list[IntArray]:
     return [np.flatnonzero(mask & (graph.variable_component == c)) for c in range(graph.n_components)]
 
 
-def _add(table: JointTable, scope: tuple[int, ...], log_table: Array, states: IntArray) -> None:
-    """Add a factor's log table, at the observed states, to the joint table, by broadcasting."""
-    axes = {v: int(np.flatnonzero(table.free == v)[0]) for v in scope if (table.free == v).any()}
-    part = log_table[tuple(slice(None) if v in axes else int(states[v]) for v in scope)]
-    kept = [v for v in scope if v in axes]
-    part = part.transpose(np.argsort([axes[v] for v in kept]))
-    shape = [1] * table.log_p.ndim
-    for v in kept:
-        shape[axes[v]] = table.log_p.shape[axes[v]]
-    table.log_p[...] += part.reshape(shape)
-
-
-def _variables(potentials: Potentials, tables: list[Masses]) -> Array:
+def _variables(potentials: Potentials, tables: list[Joint]) -> Array:
     first = first_states(potentials.graph)
     flat = np.zeros(first[-1], potentials.dtype)
     flat[first[:-1] + base_states(potentials)] = 1
@@ -221,7 +201,7 @@ def _variables(potentials: Potentials, tables: list[Masses]) -> Array:
     return flat
 
 
-def _factors(potentials: Potentials, tables: list[Masses]) -> Array:
+def _factors(potentials: Potentials, tables: list[Joint]) -> Array:
     graph = potentials.graph
     beliefs = [
         joint(potentials, [tables[c]], np.array(scope, np.int64)).ravel()
@@ -236,7 +216,7 @@ def _factors(potentials: Potentials, tables: list[Masses]) -> Array:
 
 def _reverse(
     potentials: Potentials,
-    tables: list[JointTable],
+    tables: list[Joint],
     z_bar: Array,
     variables_bar: Array,
     factors_bar: Array,
@@ -244,19 +224,20 @@ def _reverse(
     """Compute derivatives by the log tables: db/dphi is symmetric, so they are directional derivatives of beliefs."""
     graph, states = potentials.graph, base_states(potentials)
     moved = LogTables(graph, direction(graph, variables_bar, factors_bar), [np.arange(len(g)) for g in graph.groups])
-    along = [JointTable(table.free, np.zeros(table.log_p.shape)) for table in tables]
+    along = [Joint(table.free, np.zeros(table.values.shape)) for table in tables]
     for a, step in enumerate(moved):
-        _add(along[graph.factor_component[a]], graph.scopes[a], step, states)
-    slopes = [table.along(step.log_p) for table, step in zip(tables, along, strict=True)]
-    beliefs = [table.masses for table in tables]
-    masses = [Masses(b.free, s.values + z * b.values) for s, b, z in zip(slopes, beliefs, z_bar, strict=True)]
+        along[graph.factor_component[a]].add(graph.scopes[a], step, states)
+    masses = []
+    for table, v, z in zip(tables, along, z_bar, strict=True):
+        p = table.masses.values
+        masses.append(Joint(table.free, p * (v.values - (p * v.values).sum()) + z * p))
     flat = _factors(potentials, masses)
     return by_tables(potentials, [flat[part].reshape(len(group), *group.shape) for group, part in iter_groups(graph)])
 
 
-def _states(table: JointTable, entries: IntArray) -> IntArray:
+def _states(table: Joint, entries: IntArray) -> IntArray:
     """Return the states of the free variables, shape (entries, free), at entries of the flattened table."""
-    states = np.unravel_index(entries, (1, *table.log_p.shape))
+    states = np.unravel_index(entries, (1, *table.values.shape))
     return np.stack(states, axis=-1)[:, 1:]
 
 

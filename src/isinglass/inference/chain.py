@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 
 from isinglass.errors import ImpossibleEvidenceError
-from isinglass.models.chain.attributes import aligned, width_of
+from isinglass.models.chain.layout import aligned, width_of
 from isinglass.models.chain.model import ends_of
 from isinglass.typing import Array, FloatArray, IntArray, Mask
 
@@ -40,6 +40,13 @@ class Transition:
         """The range of the finite entries: largest minus smallest."""
         finite = self.log[self.log > -np.inf]
         return float(np.ptp(finite)) if finite.size else 0.0
+
+    @property
+    def widest(self) -> float:
+        """The range that scores of a token may have before a chain is computed with logarithms."""
+        from isinglass.kernels.numba.chains.recursions import SPAN
+
+        return SPAN - self.span
 
     @cached_property
     def linear(self) -> FloatArray:
@@ -93,7 +100,7 @@ class Posterior:
         k = self.transition.card
         sums = np.zeros_like(self.transition.linear)
         last = len(self.offsets) - 1
-        add_pairs(0, last, self.offsets, k, weights, self.alpha, self.v, self.flagged, sums)
+        add_pairs(0, last, self.offsets, weights, self.alpha, self.v, self.flagged, sums)
         total = (sums * self.transition.linear)[:k, :k]
         for s in self.logs:
             total = total + weights[s] * self._log_pairs(s).sum(axis=0)
@@ -178,13 +185,10 @@ def posterior(
 
     card, last, n = transition.card, len(offsets) - 1, len(scores)
     tops, scales, flagged, log_z = np.empty(n), np.empty(n), np.empty(last, np.bool_), np.empty(last)
-    chains.shift_rows(0, last, offsets, card, chains.SPAN - transition.span, scores, tops, flagged)
     room = Room() if room is None else room
     nodes, alpha = room.take("nodes", *scores.shape), room.take("alpha", *scores.shape)
-    np.exp(scores, out=nodes)
-    chains.forward(
-        0, last, offsets, card, nodes, transition.linear, tops, transition.top, log_z, alpha, scales, flagged
-    )
+    tables = card, transition.widest, transition.linear, transition.top
+    chains.forward(0, last, offsets, *tables, scores, nodes, tops, log_z, alpha, scales, flagged)
     beliefs = np.empty_like(scores) if out is None else out
     if back:
         chains.backward(0, last, offsets, card, transition.transposed, nodes, scales, alpha, beliefs, flagged)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
@@ -19,6 +19,9 @@ from isinglass.potentials import Potentials
 from isinglass.runtime.memory import memory_limit_bytes, require_memory
 from isinglass.typing import Array, IntArray
 from isinglass.validation import array_of, bytes_text, read_only, variables_of, whole_number
+
+if TYPE_CHECKING:
+    from isinglass.inference.sampling.traces import Traces
 
 Bound = Literal["exact", "upper", "lower"] | None
 
@@ -52,8 +55,9 @@ class Info:
         The standard error of log_z; None if log_z is no Monte Carlo estimate.
     details : mapping of str to number or array
         Further diagnostics of the algorithm. Names with a fixed meaning: "stderr_variables" and "stderr_factors", the
-        standard errors of the beliefs as flat arrays (factors: group by group, like ``FactorBeliefs.groups``); "ess"
-        and "rhat", effective sample sizes and potential scale reductions of the variables' beliefs, flat.
+        standard errors of the beliefs as flat arrays (factors: group by group, like ``FactorBeliefs.groups``); "ess",
+        "ess_tail" and "rhat", bulk and tail effective sample sizes and rank-normalised split R-hats of the variables'
+        beliefs, flat; "ess_factors", "ess_tail_factors" and "rhat_factors", those of the factors' beliefs.
     """
 
     algorithm: str
@@ -71,6 +75,22 @@ class Info:
     def __post_init__(self) -> None:
         if self.converged_share < 0:
             object.__setattr__(self, "converged_share", float(self.converged))
+
+    @property
+    def r_hat(self) -> float | None:
+        """The largest R-hat of a belief of a variable or factor; None if the algorithm reports none."""
+        found = self._details("rhat", "rhat_factors")
+        return None if found is None else float(np.fmax.reduce(found, initial=1.0))
+
+    @property
+    def ess(self) -> float | None:
+        """The smallest effective sample size, bulk or tail, of a belief; None if the algorithm reports none."""
+        found = self._details("ess", "ess_tail", "ess_factors", "ess_tail_factors")
+        return None if found is None else float(np.min(found, initial=np.inf))
+
+    def _details(self, *names: str) -> Array | None:
+        known = [np.ravel(self.details[name]) for name in names if name in self.details]
+        return np.concatenate(known) if known else None
 
 
 class VariableBeliefs(View[Array]):
@@ -180,6 +200,8 @@ class Result:
     factors : sequence of arrays
         The belief of each factor, in the shape of its table.
     info : Info
+    traces : Traces or None
+        The draws of a sampler and its chains, from which ``infer(..., init=result)`` goes on.
     """
 
     potentials: Potentials
@@ -190,6 +212,7 @@ class Result:
     joint_of: Callable[[IntArray], Array] | None = None
     messages_of: Callable[[], Array | None] | None = None
     reverse: Callable[[Array, Array, Array], Gradients] | None = None
+    traces: Traces | None = None
 
     @cached_property
     def messages(self) -> Array | None:
@@ -272,6 +295,32 @@ class _Constant:
         return self.value
 
 
+@dataclass(frozen=True)
+class MapInfo:
+    """How a search for a most probable assignment went.
+
+    Attributes
+    ----------
+    algorithm : str
+    iterations : int
+        Iterations, sweeps or moves.
+    seconds : float
+    stopped : {"optimal", "converged", "iterations", "seconds", "interrupted"}
+        Why it ended: with a proof, by itself, at its last iteration, at its time limit, or by Ctrl-C.
+    did : str
+        What it did, for people; mostly empty.
+    bounds : tuple of float
+        The upper bounds that it found, in order.
+    """
+
+    algorithm: str
+    iterations: int
+    seconds: float
+    stopped: str
+    did: str = ""
+    bounds: tuple[float, ...] = field(default=(), repr=False)
+
+
 @dataclass(frozen=True, eq=False)
 class Assignment:
     """A decoded assignment.
@@ -279,8 +328,9 @@ class Assignment:
     Attributes
     ----------
     states : int array (variables,)
+        -1 for what "qpbo" leaves undecided, if that was wished.
     score : float
-        Its log-score, sum_a phi_a(x_a).
+        Its log-score, sum_a phi_a(x_a); nan if a variable is undecided.
     bound : float
         An upper bound on the score of every assignment; inf if the algorithm proves none.
     optimal : bool
@@ -288,6 +338,8 @@ class Assignment:
     locally_optimal : bool
         Whether the algorithm proved that it is a maximum over all assignments that differ from it only on a set of
         variables whose factors form trees and single loops (Weiss and Freeman 2001). Implied by `optimal`.
+    info : MapInfo or None
+        How the search went, where a solver for most probable assignments made one (`map_solvers`).
     """
 
     states: IntArray
@@ -295,6 +347,7 @@ class Assignment:
     bound: float
     optimal: bool
     locally_optimal: bool = False
+    info: MapInfo | None = field(default=None, repr=False)
 
 
 def ranked(states: IntArray, scores: Array) -> list[Assignment]:

@@ -18,6 +18,7 @@ from collections import Counter
 import numpy as np
 
 from isinglass.potentials import Potentials
+from isinglass.segments import place_in
 from isinglass.typing import Array, IntArray
 from isinglass.validation import RandomState, generator, instance
 
@@ -63,7 +64,7 @@ def fingerprints(potentials: Potentials) -> list[bytes]:
     """
     graph = potentials.graph
     hashes = [hashlib.sha256() for _ in range(graph.n_components)]
-    variable, factor = _local(graph.variable_component), _local(graph.factor_component)
+    variable, factor = place_in(graph.variable_component), place_in(graph.factor_component)
 
     def add(component: IntArray, *columns: Array) -> None:
         """Hash the rows of each component, in their order."""
@@ -89,12 +90,3 @@ def fingerprints(potentials: Potentials) -> list[bytes]:
         factors = factors[order]
         add(graph.factor_component[factors], factor[factors], variable[scopes[order]], tables[order] + 0.0)
     return [h.digest() for h in hashes]
-
-
-def _local(component: IntArray) -> IntArray:
-    """Number the members of each component from 0 on."""
-    order = np.argsort(component, kind="stable")
-    first = np.searchsorted(component[order], component)
-    place = np.empty(len(component), np.int64)
-    place[order] = np.arange(len(component))
-    return place - first

@@ -1,6 +1,8 @@
 """Models in the formats of other programs, UAI and libDAI, and safe files of named arrays."""
 
 from isinglass.io.arrays import ArrayFile, read_arrays, read_npz, write_arrays
+from isinglass.io.bayesian import BayesianNetwork, from_bayesian_network
+from isinglass.io.bif import read_bif
 from isinglass.io.conll import read_conll, write_conll
 from isinglass.io.evidence import read_evidence, write_evidence
 from isinglass.io.fg import read_fg, write_fg
@@ -10,7 +12,10 @@ from isinglass.io.uai import read_uai, write_uai
 
 __all__ = [
     "ArrayFile",
+    "BayesianNetwork",
+    "from_bayesian_network",
     "read_arrays",
+    "read_bif",
     "read_conll",
     "read_evidence",
     "read_fg",

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 
 from numpy.typing import ArrayLike
 
-from isinglass.errors import FileFormatError, InputError
+from isinglass.errors import FileFormatError, InputError, require
 from isinglass.io.archive import MEMBER_LIMIT, NAME, NAME_LIMIT, pack, unpack
 from isinglass.io.files import SIZE_LIMIT, PathLike, checked_path, shown_path, write_bytes_atomically
 from isinglass.io.npy import NpyError, decode, encode, plain_array
@@ -98,12 +98,14 @@ def write_arrays(
     >>> file.arrays["weights"].tolist(), file.metadata
     ([0.5, 2.0], {'l2': 1.0})
     """
+    from isinglass import __version__
+
     checked_path(path)
     plain = _checked_arrays(arrays)
     header = {
         "format": _FORMAT,
         "format_version": _FORMAT_VERSION,
-        "library": _library(),
+        "library": __version__,
         "schema": _checked_name(schema, "schema"),
         "schema_version": whole_number(version, "version", 1),
         "metadata": _checked_metadata(metadata),
@@ -185,12 +187,6 @@ def read_npz(path: PathLike, limit: int = SIZE_LIMIT) -> dict[str, Array]:
     return _decoded(unpack(path, whole_number(limit, "limit")), name)
 
 
-def _library() -> str:
-    from isinglass import __version__
-
-    return __version__
-
-
 def _described(arrays: Mapping[str, Array]) -> dict[str, list[object]]:
     return {name: [a.dtype.newbyteorder("<").str, list(a.shape)] for name, a in arrays.items()}
 
@@ -203,8 +199,7 @@ def _checked_name(name: object, argument: str) -> str:
 
 
 def _checked_arrays(arrays: Mapping[str, ArrayLike]) -> dict[str, Array]:
-    if not isinstance(arrays, Mapping):
-        raise InputError("arrays", "a mapping from name to array", type(arrays).__name__)
+    require(isinstance(arrays, Mapping), "arrays", "a mapping from name to array", type(arrays).__name__)
     if len(arrays) >= MEMBER_LIMIT:
         raise InputError("arrays", f"fewer than {MEMBER_LIMIT} arrays", f"{len(arrays)}", "stack some of them")
     names = [_checked_name(name, "arrays") for name in arrays]
@@ -216,16 +211,14 @@ def _checked_metadata(metadata: Mapping[str, object] | None) -> JsonObject:
     if metadata is None:
         return {}
     expected = "a mapping that JSON gives back unchanged (no NaN, no tuples, only str as keys)"
-    if not isinstance(metadata, Mapping):
-        raise InputError("metadata", expected, type(metadata).__name__)
+    require(isinstance(metadata, Mapping), "metadata", expected, type(metadata).__name__)
     given = dict(metadata)
     try:
         returned = json.loads(json.dumps(given, allow_nan=False))
         same = returned == given
     except (TypeError, ValueError, RecursionError) as error:
         raise InputError("metadata", expected, f"what it refuses ({error})") from None
-    if not same:
-        raise InputError("metadata", expected, "something that changes", "use lists and dicts with str keys")
+    require(same, "metadata", expected, "something that changes", "use lists and dicts with str keys")
     return dict(returned)
 
 

@@ -13,21 +13,14 @@ The format has no place for evidence, nor for a variable without a factor.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from isinglass.errors import InputError
+from isinglass.errors import InputError, require
 from isinglass.io.files import PathLike, write_text_atomically
-from isinglass.io.tables import (
-    MAX_ARITY,
-    MAX_CARD,
-    Layout,
-    from_values,
-    group_values,
-    repeated_slot,
-    table_sizes,
-)
+from isinglass.io.tables import MAX_ARITY, MAX_CARD, Layout, factor_texts, from_values, repeated_slot, table_sizes
 from isinglass.io.tokens import TokenReader
 from isinglass.potentials import Potentials
 from isinglass.segments import ranges, starts
@@ -119,9 +112,8 @@ def write_fg(potentials: Potentials, path: PathLike) -> None:
     '2\n\n1\n0\n2\n1\n0 1.0\n\n1\n1\n2\n2\n0 1.0\n1 1.0\n'
     """
     instance(potentials, Potentials, "potentials")
-    if potentials.evidence:
-        got = f"{len(potentials.evidence)} observed variables"
-        raise InputError("potentials", "no evidence, which .fg cannot hold", got, "use without_evidence()")
+    got = f"{len(potentials.evidence)} observed variables"
+    require(not potentials.evidence, "potentials", "no evidence, which .fg cannot hold", got, "use without_evidence()")
     blocks = [*_block_texts(potentials), *_uniform_texts(potentials)]
     write_text_atomically(path, "\n".join([f"{len(blocks)}\n", *blocks]))
 
@@ -184,10 +176,8 @@ def _dense(reader: TokenReader, blocks: _Blocks, sizes: IntArray) -> FloatArray:
     positions = ranges(blocks.entries, 2 * blocks.listed).reshape(-1, 2)
     number = np.arange(len(factor)) - starts(blocks.listed)[factor]
 
-    def index_name(i: int) -> str:
-        return f"an index into the table of factor {factor[i]}"
-
-    index = reader.integers_at(positions[:, 0], index_name, 0, sizes[factor] - 1)
+    last = sizes[factor] - 1
+    index = reader.integers_at(positions[:, 0], lambda i: f"an index into the table of factor {factor[i]}", 0, last)
     place = starts(sizes)[factor] + index
     order = np.argsort(place, kind="stable")
     again = order[1:][np.diff(place[order]) == 0]
@@ -200,16 +190,14 @@ def _dense(reader: TokenReader, blocks: _Blocks, sizes: IntArray) -> FloatArray:
 
 
 def _block_texts(potentials: Potentials) -> list[str]:
-    """Write each distinct table once; put the labels of every factor that uses it before it."""
-    texts = [""] * potentials.graph.n_factors
-    parts = zip(potentials.graph.groups, group_values(potentials), potentials.table_ids, strict=True)
-    for group, values, ids in parts:
-        rows = values.transpose(0, *range(group.arity, 0, -1)).reshape(len(values), group.table_size)
-        shape = " ".join(map(str, group.shape))
-        written = [f"{shape}\n{_entries_text(row)}" for row in rows.tolist()]
-        for factor, labels, table in zip(group.factors.tolist(), group.scopes.tolist(), ids.tolist(), strict=True):
-            texts[factor] = f"{group.arity}\n{' '.join(map(str, labels))}\n{written[table]}"
-    return texts
+    """Write each factor: its labels, its numbers of states, and the entries of its table."""
+    tables = factor_texts(potentials, "F", lambda group, row: f"{_words(group.shape)}\n{_entries_text(row)}")
+    scopes = potentials.graph.scopes
+    return [f"{len(scope)}\n{_words(scope)}\n{table}" for scope, table in zip(scopes, tables, strict=True)]
+
+
+def _words(numbers: Sequence[int]) -> str:
+    return " ".join(map(str, numbers))
 
 
 def _entries_text(row: list[float]) -> str:

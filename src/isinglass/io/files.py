@@ -13,7 +13,7 @@ import zlib
 from collections.abc import Callable
 from typing import BinaryIO
 
-from isinglass.errors import FileFormatError, InputError
+from isinglass.errors import FileFormatError, InputError, require
 from isinglass.io.atomic import replace_file
 from isinglass.validation import bytes_text
 
@@ -30,8 +30,7 @@ def checked_path(path: PathLike) -> str:
         name = os.fsdecode(path)
     except TypeError:
         raise InputError("path", "a str or an os.PathLike", type(path).__name__) from None
-    if "\0" in name or not name:
-        raise InputError("path", "the name of a file", ascii(name))
+    require("\0" not in name and name, "path", "the name of a file", ascii(name))
     return name
 
 

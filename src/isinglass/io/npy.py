@@ -16,7 +16,7 @@ import re
 import numpy as np
 from numpy.typing import ArrayLike
 
-from isinglass.errors import InputError
+from isinglass.errors import InputError, require
 from isinglass.typing import Array, DType
 
 _MAGIC = b"\x93NUMPY"
@@ -51,8 +51,7 @@ def plain_array(values: ArrayLike, argument: str) -> Array:
     if not re.fullmatch(_DTYPE, array.dtype.str) or isinstance(values, np.ma.MaskedArray):
         got = "a masked array" if isinstance(values, np.ma.MaskedArray) else f"dtype {array.dtype}"
         raise InputError(argument, KINDS, got, "convert it, e.g. with .astype(float) or .astype(str)")
-    if array.ndim > _MAX_AXES:
-        raise InputError(argument, f"at most {_MAX_AXES} axes", f"{array.ndim}")
+    require(array.ndim <= _MAX_AXES, argument, f"at most {_MAX_AXES} axes", f"{array.ndim}")
     return array.astype(array.dtype.newbyteorder("<"), order="C", copy=False)
 
 

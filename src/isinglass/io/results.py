@@ -15,7 +15,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from isinglass.errors import InputError
+from isinglass.errors import InputError, require
 from isinglass.io.files import PathLike
 from isinglass.io.tables import MAX_CARD
 from isinglass.io.tokens import TokenReader
@@ -40,8 +40,7 @@ def pr_text(log_z: float) -> str:
     'PR\n-2.0\n'
     """
     value = float(log_z)
-    if not math.isfinite(value):
-        raise InputError("log_z", "a finite number", repr(value))
+    require(math.isfinite(value), "log_z", "a finite number", repr(value))
     return f"PR\n{value / _LOG_10!r}\n"
 
 

@@ -8,6 +8,7 @@ abs(L) < 1) goes to the nearer one.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import pairwise
 from typing import Literal, NamedTuple
 
@@ -111,6 +112,19 @@ def group_values(potentials: Potentials) -> list[FloatArray]:
         if len(bad):
             _refuse(potentials, group, int(bad[0]))
     return [flat.reshape(tables.shape) for flat, tables in zip(values, potentials.groups, strict=True)]
+
+
+def factor_texts(
+    potentials: Potentials, order: Literal["C", "F"], text: Callable[[FactorGroup, list[float]], str]
+) -> list[str]:
+    """Write each distinct table once, its entries in an order; hand the text to every factor that uses it."""
+    texts = [""] * potentials.graph.n_factors
+    for group, values, ids in zip(potentials.graph.groups, group_values(potentials), potentials.table_ids, strict=True):
+        ordered = values if order == "C" else values.transpose(0, *range(group.arity, 0, -1))
+        written = [text(group, row) for row in ordered.reshape(len(values), group.table_size).tolist()]
+        for factor, table in zip(group.factors.tolist(), ids.tolist(), strict=True):
+            texts[factor] = written[table]
+    return texts
 
 
 def exp_of_logs(logs: FloatArray) -> FloatArray:

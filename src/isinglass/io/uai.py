@@ -18,15 +18,7 @@ import numpy as np
 
 from isinglass.io.evidence import EvidenceSource, observe, take_evidence, write_evidence
 from isinglass.io.files import PathLike, checked_path, write_text_atomically
-from isinglass.io.tables import (
-    MAX_ARITY,
-    MAX_CARD,
-    Layout,
-    from_values,
-    group_values,
-    repeated_slot,
-    table_sizes,
-)
+from isinglass.io.tables import MAX_ARITY, MAX_CARD, Layout, factor_texts, from_values, repeated_slot, table_sizes
 from isinglass.io.tokens import TokenReader
 from isinglass.potentials import Potentials
 from isinglass.segments import ranges, starts
@@ -177,16 +169,5 @@ def _model_text(potentials: Potentials) -> str:
     variables = list(map(str, flat.variable.tolist()))
     scopes = [" ".join([str(e - s), *variables[s:e]]) for s, e in pairwise(flat.first_slot.tolist())]
     head = ["MARKOV", str(graph.n_variables), " ".join(map(str, graph.cards.tolist())), str(graph.n_factors)]
-    return "\n".join([*head, *scopes, *_table_texts(potentials), ""])
-
-
-def _table_texts(potentials: Potentials) -> list[str]:
-    """Write each distinct table once; hand it to every factor that uses it."""
-    texts = [""] * potentials.graph.n_factors
-    parts = zip(potentials.graph.groups, group_values(potentials), potentials.table_ids, strict=True)
-    for group, values, ids in parts:
-        rows = values.reshape(len(values), group.table_size).tolist()
-        written = [f"\n{len(row)}\n{' '.join(map(repr, row))}" for row in rows]
-        for factor, table in zip(group.factors.tolist(), ids.tolist(), strict=True):
-            texts[factor] = written[table]
-    return texts
+    tables = factor_texts(potentials, "C", lambda _, row: f"\n{len(row)}\n{' '.join(map(repr, row))}")
+    return "\n".join([*head, *scopes, *tables, ""])

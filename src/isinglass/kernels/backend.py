@@ -33,7 +33,7 @@ class MessageRun(Protocol):
     """What a backend knows of a run of message passing."""
 
     edges: Edges
-    span: Span  # the part of the graph to work on
+    span: Span  # the part of the graph to work on: variables and links, or, where threads share it, one of both
     semiring: Semiring
     units: Array  # the zero and the one of the semiring
     states: tuple[int, ...]  # as long as every variable has states, if that is one small number; else empty
@@ -57,8 +57,13 @@ class MessagePassingKernels(Protocol):
     def flood(self, run: MessageRun, values: Values, new: Array, status: Status) -> None:
         """Update all links at once, from the messages ``run.m`` to `new`."""
 
-    def flood_back(self, run: MessageRun, values: Values, bars: Bars, moved: Mask, flagged: Mask) -> None:
-        """Reverse `flood` from ``run.m`` in the components that moved: from derivatives by its result, in place."""
+    def flood_back(
+        self, run: MessageRun, values: Values, bars: Bars, moved: Mask, flagged: Mask, sent: bool = False
+    ) -> None:
+        """Reverse `flood` from ``run.m`` in the components that moved: from derivatives by its result, in place.
+
+        `sent`: a pass over the variables alone has left the messages to links in ``run.n``.
+        """
 
     def update_in_sequence(
         self, run: MessageRun, values: Values, sequence: IntArray, log: Array, status: Status
@@ -109,6 +114,8 @@ class GridKernels(NamedTuple):
     flood_back: Loop
     sweep: Loop
     sweep_back: Loop
+    sweep_stage: Callable[..., tuple[float, bool]]
+    sweep_stage_back: Loop
     spread: Loop
     collect: Loop
     spread_tables: Loop

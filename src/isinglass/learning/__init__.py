@@ -1,8 +1,20 @@
 """Learning: what is minimised, how, and how a long run is kept."""
 
-from isinglass.learning import checkpoint, optimisers, optimizers
+from isinglass.learning import checkpoint, markov, optimisers, optimizers, structure
 from isinglass.learning.combinations import Combination, combinations
 from isinglass.learning.objective import Objective
+from isinglass.learning.structure import learn_structure
 from isinglass.learning.total import Total
 
-__all__ = ["Combination", "Objective", "Total", "checkpoint", "combinations", "optimisers", "optimizers"]
+__all__ = [
+    "Combination",
+    "Objective",
+    "Total",
+    "checkpoint",
+    "combinations",
+    "learn_structure",
+    "markov",
+    "optimisers",
+    "optimizers",
+    "structure",
+]

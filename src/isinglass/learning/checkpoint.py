@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import fields
+from dataclasses import dataclass, field, fields
 from time import monotonic
 from typing import Any, NamedTuple
 
@@ -35,6 +35,7 @@ class Checkpoint(NamedTuple):
     state: State
 
 
+@dataclass(eq=False)
 class Journal:
     """A callback that keeps the state of a run in a file.
 
@@ -69,26 +70,22 @@ class Journal:
     True
     """
 
-    def __init__(
-        self,
-        path: PathLike,
-        optimiser: AnyOptimizer,
-        every: int = 1,
-        callback: Callback | None = None,
-        extra: Callable[[], Mapping[str, Array]] | None = None,
-        seconds: float = 0.0,
-    ) -> None:
-        if not isinstance(optimiser, Optimizer):
-            raise InputError("optimiser", "an optimizer such as Lbfgs()", type(optimiser).__name__)
-        self.path = checked_path(path)
-        self.optimiser = optimiser
-        self.every = whole_number(every, "every", 1)
-        self.callback = callback
-        self.extra = extra
-        self.seconds = number(seconds, "seconds", 0, math.inf)
-        self.latest: Progress | None = None
-        self.written: Progress | None = None
-        self._when = -math.inf
+    path: PathLike
+    optimiser: AnyOptimizer
+    every: int = 1
+    callback: Callback | None = None
+    extra: Callable[[], Mapping[str, Array]] | None = None
+    seconds: float = 0.0
+    latest: Progress | None = field(default=None, init=False)
+    written: Progress | None = field(default=None, init=False)
+    _when: float = field(default=-math.inf, init=False)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.optimiser, Optimizer):
+            raise InputError("optimiser", "an optimizer such as Lbfgs()", type(self.optimiser).__name__)
+        checked_path(self.path)
+        whole_number(self.every, "every", 1)
+        number(self.seconds, "seconds", 0, math.inf)
 
     def __call__(self, progress: Progress) -> bool:
         """Write the state, unless it is too early, and ask the further callback whether to stop."""
@@ -166,20 +163,20 @@ def resume(path: PathLike) -> Checkpoint:
 def _packed_options(optimiser: AnyOptimizer) -> dict[str, Array]:
     """Write options as JSON, arrays as they are; a generator was turned into the seed of the state."""
     arrays: dict[str, Array] = {}
-    for field in fields(optimiser):  # type: ignore[arg-type]
-        value = getattr(optimiser, field.name)
+    for option in fields(optimiser):  # type: ignore[arg-type]
+        value = getattr(optimiser, option.name)
         if isinstance(value, np.random.Generator):
             value = None
         if np.ndim(value) > 0:
-            arrays[_OPTION + field.name] = np.asarray(value, np.float64)
+            arrays[_OPTION + option.name] = np.asarray(value, np.float64)
         else:
-            arrays[_OPTION + field.name] = np.asarray(json.dumps(np.asarray(value).item()))
+            arrays[_OPTION + option.name] = np.asarray(json.dumps(np.asarray(value).item()))
     return arrays
 
 
 def _options(cls: type[AnyOptimizer], arrays: Mapping[str, Array], file: str) -> JsonObject:
     """Read the options; those that the file does not have keep their defaults."""
-    known = {_OPTION + field.name for field in fields(cls)}  # type: ignore[arg-type]
+    known = {_OPTION + option.name for option in fields(cls)}  # type: ignore[arg-type]
     entries = {name: array for name, array in arrays.items() if name.startswith(_OPTION)}
     if not entries:
         raise FileFormatError(file, None, "a checkpoint with options", "a state alone (read it with State.load)")

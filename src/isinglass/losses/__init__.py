@@ -1,7 +1,10 @@
 """What a prediction costs: losses of beliefs, of log Z, and of the log tables alone, by their public names."""
 
 from isinglass.losses.clique import CliqueLikelihood, CliqueLoss, CliqueQuadratic
+from isinglass.losses.costs import cost_matrix
+from isinglass.losses.expected import ExpectedCost
 from isinglass.losses.likelihood import Likelihood
+from isinglass.losses.local import LocalLoss, MinimumProbabilityFlow, RatioMatching
 from isinglass.losses.loss import (
     LOSSES,
     BeliefLoss,
@@ -16,6 +19,8 @@ from isinglass.losses.loss import (
     make,
     register,
 )
+from isinglass.losses.margin import HingeLoss, Margin, Perceptron, Viterbi
+from isinglass.losses.piecewise import Piecewise
 from isinglass.losses.pseudo import Pseudolikelihood
 from isinglass.losses.smooth import SmoothedClique, SmoothedUnivariate
 from isinglass.losses.univariate import UnivariateLikelihood, UnivariateLoss, UnivariateQuadratic
@@ -29,18 +34,28 @@ __all__ = [
     "CostTables",
     "Differentiate",
     "Evaluation",
+    "ExpectedCost",
+    "HingeLoss",
     "Likelihood",
+    "LocalLoss",
     "Loss",
     "LossFacts",
     "LossProblem",
     "LossValue",
+    "Margin",
+    "MinimumProbabilityFlow",
+    "Perceptron",
+    "Piecewise",
     "Pseudolikelihood",
+    "RatioMatching",
     "ScoringLoss",
     "SmoothedClique",
     "SmoothedUnivariate",
     "UnivariateLikelihood",
     "UnivariateLoss",
     "UnivariateQuadratic",
+    "Viterbi",
+    "cost_matrix",
     "make",
     "register",
 ]

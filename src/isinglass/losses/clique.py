@@ -105,9 +105,7 @@ class CliqueLikelihood(CliqueLoss):
     name: ClassVar[str] = "ccl"
     facts: ClassVar[LossFacts] = LossFacts(
         "- sum_a log b_a(y_a)",
-        convex=False,
         consistent=True,
-        uses="beliefs",
         note="over factors of arity two or more whose variables are all observed",
     )
 
@@ -132,9 +130,7 @@ class CliqueQuadratic(CliqueLoss):
     name: ClassVar[str] = "cquad"
     facts: ClassVar[LossFacts] = LossFacts(
         "sum_a (-2 b_a(y_a) + sum_{x_a} b_a(x_a)^2)",
-        convex=False,
         consistent=True,
-        uses="beliefs",
         note="the squared distance from the indicator of the labels, less 1 for each observed clique",
     )
 

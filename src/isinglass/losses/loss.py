@@ -40,7 +40,7 @@ Stages = Potentials | Sequence[Potentials]
 
 @dataclass(frozen=True)
 class LossFacts:
-    """What is true of a loss.
+    """What is true of a loss; by default one of beliefs, for which nothing is proved.
 
     Attributes
     ----------
@@ -63,10 +63,10 @@ class LossFacts:
     """
 
     formula: str
-    convex: bool
-    consistent: bool
-    uses: Uses
-    note: str
+    convex: bool = False
+    consistent: bool = False
+    uses: Uses = "beliefs"
+    note: str = ""
     starts_from: str | None = None
     given: Literal["neighbours", "before"] | None = None
 
@@ -142,9 +142,16 @@ class Evaluation:
 
     def __sub__(self, other: Evaluation) -> Evaluation:
         """Return the difference of two losses; a loss without derivatives keeps none."""
-        groups = tuple(a - b for a, b in zip(self.groups, other.groups, strict=bool(self.groups)))
-        named = {name: slope - other.parameters.get(name, 0.0) for name, slope in self.parameters.items()}
-        return Evaluation(self.value - other.value, groups, self.infos + other.infos, named)
+        return self._plus(other, -1.0)
+
+    def __add__(self, other: Evaluation) -> Evaluation:
+        """Return the sum of two losses; a loss without derivatives keeps none."""
+        return self._plus(other, 1.0)
+
+    def _plus(self, other: Evaluation, sign: float) -> Evaluation:
+        groups = tuple(a + sign * b for a, b in zip(self.groups, other.groups, strict=bool(self.groups)))
+        named = {name: slope + sign * other.parameters.get(name, 0.0) for name, slope in self.parameters.items()}
+        return Evaluation(self.value + sign * other.value, groups, self.infos + other.infos, named)
 
 
 ResultLoss = Callable[[Result], LossValue]

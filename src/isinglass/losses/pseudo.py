@@ -148,13 +148,13 @@ class PseudoTerms(NamedTuple):
         """Return the loss of each component, and the derivative of their sum by the log tables."""
         graph, groups = potentials.graph, potentials.groups
         weight = np.where(self.plain, weights, 0.0)
-        value, bars = _terms(graph, _scores(potentials, self.slots), self.labels, weight)
-        slopes = [_carried(bars, tables, slots) for tables, slots in zip(groups, self.slots, strict=True)]
+        value, bars = _terms(graph, local_scores(potentials, self.slots), self.labels, weight)
+        slopes = [carried(bars, tables, slots) for tables, slots in zip(groups, self.slots, strict=True)]
         if self.summed is None:
             return value, tuple(slopes)
         i, tables = self.summed.variable, np.concatenate([table.ravel() for table in groups])
         each, flat = self.summed.evaluate(tables, weights)
-        _require_possible(np.where(weights[i] > 0, -each, 0.0), i, self.labels)
+        require_possible(np.where(weights[i] > 0, -each, 0.0), i, self.labels)
         value = value + sum_at(graph.variable_component[i], weights[i] * each, graph.n_components)
         parts = np.split(flat, np.cumsum([table.size for table in groups])[:-1])
         added = zip(slopes, parts, groups, strict=True)
@@ -188,7 +188,7 @@ def _slots(graph: FactorGraph, group: FactorGroup, table_ids: IntArray, y: IntAr
     return found
 
 
-def _scores(potentials: Potentials, slots: list[list[_Slot]]) -> Array:
+def local_scores(potentials: Potentials, slots: list[list[_Slot]]) -> Array:
     """Return s_i(x) for all variables, flat."""
     n_states = int(first_states(potentials.graph)[-1])
     scores = np.zeros(n_states, potentials.dtype)
@@ -215,7 +215,7 @@ def _terms(graph: FactorGraph, scores: Array, y: IntArray, weight: FloatArray) -
         rows = weight[variables] > 0
         i, places = variables[rows], entries[rows]
         right = scores[places[np.arange(len(i)), y[i]]]
-        _require_possible(right, i, y)
+        require_possible(right, i, y)
         top = scores[places].real.max(axis=1, initial=-np.inf, keepdims=True)
         mass = np.exp(scores[places] - top)
         norm = mass.sum(axis=1, keepdims=True)
@@ -227,7 +227,7 @@ def _terms(graph: FactorGraph, scores: Array, y: IntArray, weight: FloatArray) -
     return total, bars
 
 
-def _carried(bars: Array, tables: Array, slots: list[_Slot]) -> Array:
+def carried(bars: Array, tables: Array, slots: list[_Slot]) -> Array:
     """Carry derivatives by the scores back to the tables of a group."""
     total = np.zeros(tables.size, bars.dtype)
     for slot in slots:
@@ -235,7 +235,7 @@ def _carried(bars: Array, tables: Array, slots: list[_Slot]) -> Array:
     return total.reshape(tables.shape)
 
 
-def _require_possible(right: Array, variables: IntArray, y: IntArray) -> None:
+def require_possible(right: Array, variables: IntArray, y: IntArray) -> None:
     """Refuse a label that a hard zero forbids."""
     bad = right.real == -np.inf
     if bad.any():

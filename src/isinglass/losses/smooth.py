@@ -18,18 +18,16 @@ ccl, which go with all that these losses go with.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
-from isinglass.errors import InputError
 from isinglass.losses.clique import CliqueLoss
 from isinglass.losses.loss import LossFacts, register
 from isinglass.losses.univariate import UnivariateLoss
 from isinglass.typing import Array, IntArray
-from isinglass.validation import number
+from isinglass.validation import positive
 
 
 def smooth_rule(beliefs: Array, labels: IntArray, lam: float) -> tuple[Array, Array]:
@@ -41,9 +39,7 @@ def smooth_rule(beliefs: Array, labels: IntArray, lam: float) -> tuple[Array, Ar
     >>> value.round(4).tolist(), bar.round(4).tolist()
     ([0.5, 0.018], [[-1.25, 1.25], [-0.0883, 0.0883]])
     """
-    sharp = number(lam, "lam", 0.0, math.inf)
-    if sharp == 0:
-        raise InputError("lam", "a positive number", "0", "with it, every prediction costs the same")
+    sharp = positive(lam, "lam", "with it, every prediction costs the same")
     bars = np.zeros_like(beliefs)
     if beliefs.shape[1] < 2:
         return np.zeros(len(beliefs), beliefs.dtype), bars
@@ -64,9 +60,20 @@ def _sigmoid(t: Array) -> tuple[Array, Array]:
     return np.where(right, small, 1.0) / (1.0 + small), small / (1.0 + small) ** 2
 
 
+@dataclass(frozen=True)
+class _Smoothed:
+    """The option and the terms of both losses."""
+
+    lam: float = 5.0
+
+    def terms(self, beliefs: Array, labels: IntArray) -> tuple[Array, Array]:
+        """Return the smoothed error of each variable, or clique."""
+        return smooth_rule(beliefs, labels, self.lam)
+
+
 @register
 @dataclass(frozen=True)
-class SmoothedUnivariate(UnivariateLoss):
+class SmoothedUnivariate(_Smoothed, UnivariateLoss):
     """The smoothed number of wrong variables: ``"suclass"``.
 
     Parameters
@@ -82,26 +89,17 @@ class SmoothedUnivariate(UnivariateLoss):
     [[0.9241], [1.0]]
     """
 
-    lam: float = 5.0
-
     name: ClassVar[str] = "suclass"
     facts: ClassVar[LossFacts] = LossFacts(
         "sum_i sigma(lam (max_{x != y_i} b_i(x) - b_i(y_i)))",
-        convex=False,
-        consistent=False,
-        uses="beliefs",
         note="fits decisions by maximum posterior marginals; steeper with lam, with more local minima",
         starts_from="ucl",
     )
 
-    def terms(self, beliefs: Array, labels: IntArray) -> tuple[Array, Array]:
-        """Return the smoothed error of each variable."""
-        return smooth_rule(beliefs, labels, self.lam)
-
 
 @register
 @dataclass(frozen=True)
-class SmoothedClique(CliqueLoss):
+class SmoothedClique(_Smoothed, CliqueLoss):
     """The smoothed number of wrong cliques, each decided for itself: ``"scclass"``.
 
     Parameters
@@ -117,18 +115,9 @@ class SmoothedClique(CliqueLoss):
     [0.3486]
     """
 
-    lam: float = 5.0
-
     name: ClassVar[str] = "scclass"
     facts: ClassVar[LossFacts] = LossFacts(
         "sum_a sigma(lam (max_{x_a != y_a} b_a(x_a) - b_a(y_a)))",
-        convex=False,
-        consistent=False,
-        uses="beliefs",
         note="cliques are decided one by one: no assignment need attain it; the proof for ccl does not cover it",
         starts_from="ccl",
     )
-
-    def terms(self, beliefs: Array, labels: IntArray) -> tuple[Array, Array]:
-        """Return the smoothed error of each clique."""
-        return smooth_rule(beliefs, labels, self.lam)

@@ -89,11 +89,7 @@ class UnivariateLikelihood(UnivariateLoss):
 
     name: ClassVar[str] = "ucl"
     facts: ClassVar[LossFacts] = LossFacts(
-        "- sum_i log b_i(y_i)",
-        convex=False,
-        consistent=False,
-        uses="beliefs",
-        note="true marginals minimise it, but so does any distribution that has them",
+        "- sum_i log b_i(y_i)", note="true marginals minimise it, but so does any distribution that has them"
     )
 
     def terms(self, beliefs: Array, labels: IntArray) -> tuple[Array, Array]:
@@ -117,9 +113,6 @@ class UnivariateQuadratic(UnivariateLoss):
     name: ClassVar[str] = "uquad"
     facts: ClassVar[LossFacts] = LossFacts(
         "sum_i (-2 b_i(y_i) + sum_x b_i(x)^2)",
-        convex=False,
-        consistent=False,
-        uses="beliefs",
         note="the squared distance from the indicator of the label, less 1 for each observed variable",
     )
 

@@ -1,6 +1,8 @@
 """From parameters and features to log-potentials, and the transpose back."""
 
+from isinglass.models.canonical import canonical_potentials
 from isinglass.models.chains import chain_model
+from isinglass.models.constant import ConstantTerm
 from isinglass.models.entropy import EntropyModel
 from isinglass.models.graphs import graph_model
 from isinglass.models.grids import grid_model
@@ -9,19 +11,12 @@ from isinglass.models.ising import Ising
 from isinglass.models.model import Model
 from isinglass.models.symmetry import SymmetricTerm
 from isinglass.models.tables import table_model
-from isinglass.models.terms import (
-    CallableTerm,
-    CliqueTerm,
-    EdgeTerm,
-    IndicatorTerm,
-    NodeTerm,
-    SharedTerm,
-    Term,
-)
+from isinglass.models.terms import CallableTerm, CliqueTerm, EdgeTerm, IndicatorTerm, NodeTerm, SharedTerm, Term
 
 __all__ = [
     "CallableTerm",
     "CliqueTerm",
+    "ConstantTerm",
     "EdgeTerm",
     "EntropyModel",
     "IndicatorTerm",
@@ -32,6 +27,7 @@ __all__ = [
     "SharedTerm",
     "SymmetricTerm",
     "Term",
+    "canonical_potentials",
     "chain_model",
     "graph_model",
     "grid_model",

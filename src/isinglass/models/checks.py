@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
-from isinglass.errors import InputError
+from isinglass.errors import InputError, require
 from isinglass.models.products import Features, Matrix
 from isinglass.typing import FloatArray, IntArray
 from isinglass.validation import array_of, integers, items, whole_number
@@ -94,8 +94,7 @@ def edge_list(values: ArrayLike, n_nodes: int, argument: str) -> IntArray:
 def examples_of(values: object, argument: str, what: str) -> list[Any]:
     """Check a list of at least one example."""
     found = items(values, argument, f"a list of {what}")
-    if not found:
-        raise InputError(argument, f"at least one of {what}", "an empty list")
+    require(found, argument, f"at least one of {what}", "an empty list")
     return found
 
 

@@ -15,7 +15,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from isinglass.errors import InputError
+from isinglass.errors import InputError, require
 from isinglass.models.inference import InferenceModel
 from isinglass.models.model import Model
 from isinglass.models.products import times
@@ -67,8 +67,7 @@ class EntropyModel(InferenceModel):
         symmetric: bool = False,
     ) -> None:
         instance(plain, Model, "plain")
-        if per not in ("configuration", "clique"):
-            raise InputError("per", "'configuration' or 'clique'", repr(per))
+        require(per in ("configuration", "clique"), "per", "'configuration' or 'clique'", repr(per))
         self.graph, self.per, self.symmetric = plain.graph, per, flag(symmetric, "symmetric")
         self.base = (_positive(variables, "variables"), _positive(factors, "factors"))
         self._given = (variable_features, factor_features)

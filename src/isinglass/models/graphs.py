@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from isinglass.errors import InputError
+from isinglass.errors import InputError, require
 from isinglass.graph.factor_graph import FactorGraph, FactorGroup
 from isinglass.models.checks import edge_list, examples_of, matrix, stacked, states
 from isinglass.models.model import Model
@@ -122,8 +122,7 @@ def _edge_term(features: list[Matrix], k: int, bias: bool) -> Term:
     if features:
         rows, table_ids = _distinct(stacked(features, "edge_features", bias))
         return EdgeTerm._build("edge", rows, (k, k), table_ids)
-    if bias:
-        raise InputError("edge_bias", "False where there are no edge features", "True", "one table is shared anyway")
+    require(not bias, "edge_bias", "False where there are no edge features", "True", "one table is shared anyway")
     return SharedTerm("edge", (k, k))
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
-from isinglass.errors import InputError
+from isinglass.errors import InputError, require
 from isinglass.graph.builders import grid_graph
 from isinglass.graph.factor_graph import FactorGraph, FactorGroup, disjoint_union
 from isinglass.models.checks import dense, examples_of, stacked, states
@@ -110,11 +110,9 @@ def _directions(sides: Sides) -> IntArray:
 
 
 def _edge_terms(edges: str, features: Matrix | None, direction: IntArray, k: int) -> list[Term]:
-    if edges not in ("directions", "shared", "none"):
-        raise InputError("edges", "'directions', 'shared' or 'none'", repr(edges))
+    require(edges in ("directions", "shared", "none"), "edges", "'directions', 'shared' or 'none'", repr(edges))
     if edges == "none":
-        if features is not None:
-            raise InputError("edge_features", "none with edges='none'", "some")
+        require(features is None, "edge_features", "none with edges='none'", "some")
         return []
     if edges == "shared":
         return [SharedTerm("edge", (k, k)) if features is None else EdgeTerm._build("edge", features, (k, k))]
@@ -131,33 +129,28 @@ def _edge_terms(edges: str, features: Matrix | None, direction: IntArray, k: int
 def _images(X: ArrayLike | Sequence[ArrayLike]) -> list[FloatArray]:
     """Check images, of one size in an array or of any sizes in a sequence."""
     axes = "height, width, features"
-    if sparse.issparse(X):
-        raise InputError("X", f"a dense array (images, {axes})", "a sparse one")
-    if isinstance(X, np.ndarray) and X.dtype != object:
-        found = list(dense(X, "X", f"images, {axes}"))
-        if not found:
-            raise InputError("X", "at least one image", f"shape {X.shape}")
-    else:
-        listed = examples_of(X, "X", f"arrays ({axes})")
-        found = [dense(image, f"X[{i}]", axes) for i, image in enumerate(listed)]
+    require(not sparse.issparse(X), "X", f"a dense array (images, {axes})", "a sparse one")
+    found = _listed(X, "X", axes)
+    require(found, "X", "at least one image", "none")
     for i, image in enumerate(found):
-        if 0 in image.shape[:2]:
-            raise InputError(f"X[{i}]", "an image of at least one pixel", f"shape {image.shape}")
+        require(0 not in image.shape[:2], f"X[{i}]", "an image of at least one pixel", f"shape {image.shape}")
     return found
+
+
+def _listed(values: ArrayLike | Sequence[ArrayLike], argument: str, axes: str) -> list[FloatArray]:
+    """Check arrays with these axes, one for each image, in a list or in one array."""
+    if isinstance(values, np.ndarray) and values.dtype != object:
+        return list(dense(values, argument, f"images, {axes}"))
+    listed = examples_of(values, argument, f"arrays ({axes})")
+    return [dense(one, f"{argument}[{i}]", axes) for i, one in enumerate(listed)]
 
 
 def _edge_features(values: ArrayLike | Sequence[ArrayLike], sides: Sides, bias: bool) -> Matrix:
     """Check the features of edges: for each image a row for each edge."""
-    if isinstance(values, np.ndarray) and values.dtype != object:
-        rows = list(dense(values, "edge_features", "images, edges, features"))
-    else:
-        listed = examples_of(values, "edge_features", "arrays (edges, features)")
-        rows = [dense(one, f"edge_features[{i}]", "edges, features") for i, one in enumerate(listed)]
-    if len(rows) != len(sides):
-        raise InputError("edge_features", f"an array for each of {len(sides)} images", f"{len(rows)}")
+    rows = _listed(values, "edge_features", "edges, features")
+    require(len(rows) == len(sides), "edge_features", f"an array for each of {len(sides)} images", f"{len(rows)}")
     for i, (one, (h, w)) in enumerate(zip(rows, sides, strict=True)):
         count = h * (w - 1) + (h - 1) * w
-        if len(one) != count:
-            expected = f"a row for each of {count} edges of a grid {h} x {w}"
-            raise InputError(f"edge_features[{i}]", expected, f"{len(one)} rows")
+        expected = f"a row for each of {count} edges of a grid {h} x {w}"
+        require(len(one) == count, f"edge_features[{i}]", expected, f"{len(one)} rows")
     return stacked(rows, "edge_features", bias)

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from isinglass.errors import InputError
+from isinglass.errors import InputError, require
 from isinglass.graph.factor_graph import FactorGraph, FactorGroup, describe
 from isinglass.models.placement import SliceMap, SparseMap, is_whole, place, selection
 from isinglass.models.terms import Kind, Term
@@ -36,11 +36,6 @@ class _Group(NamedTuple):
 
     shape: tuple[int, ...]  # of all distinct tables
     parts: list[_Part]
-
-    @property
-    def is_one_term(self) -> bool:
-        """Whether the tables are just those of one term."""
-        return len(self.parts) == 1 and is_whole(self.parts[0].placed, self.shape[0])
 
 
 class Model:
@@ -115,6 +110,34 @@ class Model:
     def terms(self) -> list[Term]:
         """The terms of all groups, one group after the other."""
         return [term for listed in self._terms for term in listed]
+
+    @property
+    def is_table_model(self) -> bool:
+        """Whether theta is the tables of all factors, one after the other; constants beside them are allowed.
+
+        Examples
+        --------
+        >>> import isinglass as ig
+        >>> from isinglass.models import table_model
+        >>> chain = ig.chain_graph(3, 2)
+        >>> table_model(chain).is_table_model, table_model(chain, tied=True).is_table_model
+        (True, False)
+        """
+        free = [[term for term in listed if prod(term.shape)] for listed in self._terms]
+        names = [term.name for listed in free for term in listed]
+        shapes = [[term.shape for term in listed] for listed in free]
+        fits = all(
+            not found or (found == [(len(group), *group.shape)] and listed[0].holds_tables)
+            for found, listed, group in zip(shapes, free, self.graph.groups, strict=True)
+        )
+        return fits and len(set(names)) == len(names)
+
+    @property
+    def free_factors(self) -> IntArray:
+        """The factors whose tables have parameters; those of others are constant."""
+        free = [any(prod(term.shape) for term in listed) for listed in self._terms]
+        found = [group.factors for group, is_free in zip(self.graph.groups, free, strict=True) if is_free]
+        return np.sort(np.concatenate([np.zeros(0, np.int64), *found]))
 
     def potentials(self, theta: ArrayLike, evidence: Evidence | None = None) -> Potentials:
         """Return the log-potentials for parameters.
@@ -252,8 +275,7 @@ class Model:
         >>> graph_model([([[1.0], [2.0]], [(0, 1)])], n_states=2).mask("edge").tolist()
         [False, False, True, True, True, True]
         """
-        if kind not in ("node", "edge", "clique"):
-            raise InputError("kind", "'node', 'edge' or 'clique'", repr(kind))
+        require(kind in ("node", "edge", "clique"), "kind", "'node', 'edge' or 'clique'", repr(kind))
         found = np.zeros(self.size, bool)
         for name, where in self._where.items():
             found[where] = self.kinds[name] == kind
@@ -277,7 +299,7 @@ class Model:
 
     def _tables(self, group: _Group, weights: Array) -> Array:
         """Add up the terms of a group."""
-        if group.is_one_term:
+        if len(group.parts) == 1 and is_whole(group.parts[0].placed, group.shape[0]):
             return self._of_term(group.parts[0], weights)
         total = np.zeros(group.shape, weights.dtype)
         for part in group.parts:
@@ -323,8 +345,7 @@ def _check_terms(graph: FactorGraph, terms: Sequence[Sequence[Term]]) -> list[li
 def _check_fit(term: Term, group: FactorGroup, argument: str, cards: tuple[int, ...]) -> None:
     """Check the shape and the number of a term's tables against a group."""
     expected = group.shape if len(group) else cards
-    if term.cards != expected:
-        raise InputError(argument, f"tables of shape {expected}", f"shape {term.cards}")
+    require(term.cards == expected, argument, f"tables of shape {expected}", f"shape {term.cards}")
     if term.table_ids is None and len(group) and term.n_tables not in (1, len(group)):
         wanted = f"one table for each of {len(group)} factors, or one that all share"
         raise InputError(argument, wanted, f"{term.n_tables}", "or give it table_ids")

@@ -24,7 +24,7 @@ from typing import Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from isinglass.errors import InputError
+from isinglass.errors import InputError, require
 from isinglass.models.checks import cards_of, matrix, stacked
 from isinglass.models.products import Features, Matrix, times
 from isinglass.typing import Array, IntArray
@@ -66,8 +66,7 @@ class Term(ABC):
         n_tables: int,
         table_ids: ArrayLike | None = None,
     ) -> None:
-        if not isinstance(name, str) or not name:
-            raise InputError("name", "a name for the parameters, such as 'node'", repr(name))
+        require(isinstance(name, str) and name, "name", "a name for the parameters, such as 'node'", repr(name))
         self.name = name
         self.shape = tuple(whole_number(s, "shape") for s in shape)
         self.cards = cards_of(cards)
@@ -102,6 +101,11 @@ class Term(ABC):
             expected = "the transpose of tables: <bars, tables(w) - tables(0)> = <transpose(bars), w>"
             got = f"{forward.sum():.6g} and {back.sum():.6g}"
             raise InputError("transpose", expected, got, "tables must be linear, but for a constant")
+
+    @property
+    def holds_tables(self) -> bool:
+        """Whether the parameters are the tables of the factors themselves, in their order."""
+        return False
 
     @property
     def kind(self) -> Kind:
@@ -205,8 +209,7 @@ class EdgeTerm(CliqueTerm):
         self, name: str, features: Features, n_states: int | tuple[int, int], table_ids: ArrayLike | None = None
     ) -> None:
         cards = cards_of(n_states if isinstance(n_states, tuple) else [n_states] * 2, "n_states")
-        if len(cards) != 2:
-            raise InputError("n_states", "one number, or a pair", repr(n_states))
+        require(len(cards) == 2, "n_states", "one number, or a pair", repr(n_states))
         super().__init__(name, features, cards, table_ids)
 
 
@@ -233,6 +236,12 @@ class SharedTerm(Term):
         cards = cards_of(cards)
         shape = cards if n_tables is None else (n_tables, *cards)
         super().__init__(name, shape, cards, 1 if n_tables is None else n_tables, table_ids)
+
+    @property
+    def holds_tables(self) -> bool:
+        """Whether each factor has the table of its own number."""
+        ids = self.table_ids
+        return self.shape == self.tables_shape and (ids is None or np.array_equal(ids, np.arange(self.n_tables)))
 
     def tables(self, weights: Array) -> Array:
         """Return the parameters."""
@@ -325,8 +334,7 @@ class CallableTerm(Term):
     ) -> None:
         super().__init__(name, shape, cards, n_tables, table_ids)
         for argument, value in (("function", function), ("transpose", transpose)):
-            if not callable(value):
-                raise InputError(argument, "a function", type(value).__name__)
+            require(callable(value), argument, "a function", type(value).__name__)
         self._function, self._transpose = function, transpose
         self.check()
 

@@ -1,6 +1,6 @@
-"""A pool of arrays for tapes: fresh memory costs more than an iteration, because the system maps it page by page.
+"""A pool of arrays for messages: fresh memory costs more than an iteration, because the system maps it page by page.
 
-A graph keeps the arrays that its last tapes returned, at most LIMIT bytes of them. Threads may share it.
+A graph keeps the arrays that its last runs returned, at most LIMIT bytes of them. Threads may share it.
 """
 
 from __future__ import annotations
@@ -37,9 +37,10 @@ class Pool:
 
     def give_back_with(self, owner: object, array: Array) -> None:
         """Return the array to the pool when its owner, by then its only user, is deleted."""
-        weakref.finalize(owner, self._give, array).atexit = False
+        weakref.finalize(owner, self.give, array).atexit = False
 
-    def _give(self, array: Array) -> None:
+    def give(self, array: Array) -> None:
+        """Return an array that nobody uses any more to the pool."""
         with self.lock:
             if self.bytes + array.nbytes <= LIMIT:
                 self.free.setdefault((array.shape, array.dtype.str), []).append(array)

@@ -26,11 +26,12 @@ from collections.abc import Callable
 from functools import cache, partial
 from glob import escape
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from isinglass.errors import CacheWarning, MissingDependencyError
 
 Function = Callable[..., Any]
+Passes = Literal["full", "joined", "light"]
 
 _KERNELS: list[Any] = []
 
@@ -49,29 +50,15 @@ def unrolled(function: Function) -> Function:
 
     That is LLVM's pass for straight-line code, which Numba leaves out by default. It changes no result.
     """
-    kernel: Any = _jit(function, _nrt=False)
-    compile_plainly = kernel.compile
-
-    def compile_joined(signature: Any) -> Any:
-        import numba
-        from numba.core.compiler_lock import global_compiler_lock
-
-        config: Any = numba.config
-        with global_compiler_lock:  # no other thread compiles meanwhile
-            before = config.SLP_VECTORIZE
-            try:
-                config.SLP_VECTORIZE = 1
-                return compile_plainly(signature)
-            finally:
-                config.SLP_VECTORIZE = before
-
-    kernel.compile = compile_joined
-    return kernel  # type: ignore[no-any-return]
+    return _jit(function, "joined", _nrt=False)
 
 
 def inner(function: Function) -> Function:
-    """Compile a loop into the compiled ones that call it: no entry from Python, no call with dozens of arguments."""
-    return _jit(function, _nrt=False, no_cpython_wrapper=True, no_cfunc_wrapper=True, forceinline=True)
+    """Compile a loop into the compiled ones that call it: no entry from Python, no call with dozens of arguments.
+
+    By itself it is not optimised: that is done once, together with the loop that it becomes a part of.
+    """
+    return _jit(function, "light", _nrt=False, no_cpython_wrapper=True, no_cfunc_wrapper=True, forceinline=True)
 
 
 def cold(function: Function) -> Function:
@@ -89,7 +76,7 @@ def cache_folders() -> list[Path]:
     return sorted({Path(k.stats.cache_path) for k in _KERNELS if k.stats.cache_path is not None})
 
 
-def _jit(function: Function, **options: bool) -> Function:
+def _jit(function: Function, passes: Passes = "full", **options: bool) -> Function:
     try:
         import numba
     except ImportError as error:
@@ -98,6 +85,7 @@ def _jit(function: Function, **options: bool) -> Function:
         ) from error
     njit: Any = numba.njit
     kernel = njit(error_model="numpy", nogil=True, **options)(function)
+    kernel.compile = partial(_compile, kernel.compile, passes)
     if _has_cache(kernel):
         file = kernel._cache._cache_file
         file._source_stamp = (file._source_stamp, _stamp(function.__module__))
@@ -107,6 +95,30 @@ def _jit(function: Function, **options: bool) -> Function:
         _announce_first_compilation()
     _KERNELS.append(kernel)
     return kernel  # type: ignore[no-any-return]
+
+
+def _compile(compile_plainly: Function, passes: Passes, signature: Any) -> Any:
+    """Compile with the passes of LLVM that a loop wants; those that it calls are compiled meanwhile, with their own."""
+    import numba
+    from numba.core.compiler_lock import global_compiler_lock
+    from numba.core.registry import cpu_target
+
+    config: Any = numba.config
+    with global_compiler_lock:  # no other thread compiles meanwhile
+        codegen: Any = cpu_target.target_context.codegen()
+        full = type(codegen)._module_pass_manager
+        before = codegen._module_pass_manager, config.SLP_VECTORIZE
+        try:
+            codegen._module_pass_manager = partial(_light_passes if passes == "light" else full, codegen)
+            config.SLP_VECTORIZE = int(passes == "joined")
+            return compile_plainly(signature)
+        finally:
+            codegen._module_pass_manager, config.SLP_VECTORIZE = before
+
+
+def _light_passes(codegen: Any, **_: Any) -> Any:
+    """Return the passes that Numba runs first, and only these: they inline, and remove what is not used."""
+    return type(codegen)._module_pass_manager(codegen, loop_vectorize=False, slp_vectorize=False, opt=0, cost="cheap")
 
 
 def _has_cache(kernel: Any) -> bool:

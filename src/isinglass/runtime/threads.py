@@ -10,6 +10,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextvars import copy_context
+from functools import cache
 from typing import Generic, TypeVar
 
 from isinglass.runtime.blas import one_blas_thread
@@ -20,7 +21,8 @@ T = TypeVar("T")
 class ThreadMap:
     """Call a function with several tuples of arguments on some threads; results come in the order of the tuples.
 
-    Of several errors, the first in this order is raised.
+    Of several errors, the first in this order is raised. After an error or Ctrl-C no call is begun. With `waits` those
+    under way are waited for: then nobody writes to memory that is used for something else afterwards.
 
     Examples
     --------
@@ -28,8 +30,8 @@ class ThreadMap:
     [8, 9, 5]
     """
 
-    def __init__(self, threads: int) -> None:
-        self.threads = threads
+    def __init__(self, threads: int, waits: bool = False) -> None:
+        self.threads, self.waits = threads, waits
         self.pool = ThreadPoolExecutor(threads - 1) if threads > 1 else None
 
     def __call__(self, function: Callable[..., T], arguments: Sequence[tuple[object, ...]]) -> list[T]:
@@ -42,8 +44,11 @@ class ThreadMap:
         try:
             work.take()
             wait([helper for helper in helpers if not helper.cancel()])  # one that did not start is not waited for
-        finally:
+        except BaseException:
             work.left.clear()
+            if self.waits:
+                wait([helper for helper in helpers if not helper.cancel()])
+            raise
         return work.found()
 
     def with_blas(self, function: Callable[..., T], arguments: Sequence[tuple[object, ...]]) -> list[T]:
@@ -52,6 +57,18 @@ class ThreadMap:
             return self(function, arguments)
         with one_blas_thread():
             return self(function, arguments)
+
+
+@cache
+def team(threads: int) -> ThreadMap:
+    """Return a map whose threads are started once and shared by all who ask for as many; calls may be nested.
+
+    Examples
+    --------
+    >>> team(2) is team(2), team(1)(abs, [(-1,)])
+    (True, [1])
+    """
+    return ThreadMap(threads, waits=True)
 
 
 class _Work(Generic[T]):

@@ -96,7 +96,8 @@ def models() -> list[Potentials]:
         FactorGraph([3, 2, 2, 2], [(0, 1, 2), (1, 2, 3), (0, 3), (3,), (3,)]),
     ]
     found = [random_potentials(graph, rng, 0.7) for graph in graphs]
-    return [*found, found[3].with_evidence({1: 0})]
+    pairs = random_potentials(FactorGraph([2] * 4, [(0, 1), (1, 2), (2, 3), (3, 0), (1,)]), rng, 0.7)
+    return [*found, found[3].with_evidence({1: 0}), pairs, pairs.with_evidence({0: 1})]
 
 
 def belief_estimates(results: list[Result], truth: Result) -> Estimates:

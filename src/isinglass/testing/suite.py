@@ -183,19 +183,20 @@ class InferenceSuite(ABC):
         """Beliefs and log Z of a stochastic algorithm are right, with the errors that it reports; seeds matter."""
         if not self.facts.stochastic:
             return
-        compared = 0
+        beliefs: dict[str, monte_carlo.Estimates] = {}
+        log_z: dict[str, monte_carlo.Estimates] = {}
         for number, p in enumerate(filter(self.accepts, monte_carlo.models())):
             results = [self.run(p, seed) for seed in range(monte_carlo.REPLICATES)]
-            if not all(result.info.converged for result in results):
-                continue
-            compared += 1
-            truth = Brute().run(p)
-            beliefs = monte_carlo.belief_estimates(results, truth)
-            assert np.ptp(beliefs.values, axis=0).any(), f"model {number}: random_state changes nothing"
-            beliefs.check(f"model {number}: beliefs")
-            if self.facts.log_z:
-                monte_carlo.log_z_estimates(results, truth).check(f"model {number}: log Z")
-        assert compared, "the algorithm converges on none of the models that it accepts"
+            if all(result.info.converged for result in results):
+                truth = Brute().run(p)
+                beliefs[f"model {number}: beliefs"] = monte_carlo.belief_estimates(results, truth)
+                if self.facts.log_z:
+                    log_z[f"model {number}: log Z"] = monte_carlo.log_z_estimates(results, truth)
+        assert beliefs, "the algorithm converges on none of the models that it accepts"
+        varied = [np.ptp(found.values, axis=0).any() for found in beliefs.values()]
+        assert any(varied), "random_state changes nothing"  # it may be so for a model on which the estimate is exact
+        for what, found in {**beliefs, **log_z}.items():
+            found.check(what)
 
     def test_sample_frequencies(self) -> None:
         """Samples have the frequencies of the distribution, of variables and factors."""
@@ -346,7 +347,7 @@ def max_marginals(p: Potentials) -> FloatArray:
     flat[first[:-1][p.graph.cards == 1]] = 1.0
     for table in Brute().tables(p):
         for axis, i in enumerate(table.free):
-            top = table.log_p.max(axis=tuple(k for k in range(table.log_p.ndim) if k != axis))
+            top = table.values.max(axis=tuple(k for k in range(table.values.ndim) if k != axis))
             flat[first[i] : first[i + 1]] = np.exp(top - top.max()) / np.exp(top - top.max()).sum()
     return flat
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from isinglass.errors import InputError
+from isinglass.errors import InputError, require
 from isinglass.typing import FloatArray, JsonObject
 from isinglass.validation import number, real_numbers
 from isinglass.viz.pictures import figure_of
@@ -59,10 +59,7 @@ def convergence(
     looks = {name: _look(i) for i, name in enumerate(runs)}
     for axes, (curves, text) in zip(figure.subplots(1, len(drawn), squeeze=False)[0], drawn, strict=True):
         _curves(axes, curves, text, looks, log)
-    figure.axes[0].legend(fontsize=8, frameon=False)
-    if title:
-        figure.suptitle(title, fontsize=10)
-    return figure
+    return _titled(figure, title)
 
 
 def lines(
@@ -98,14 +95,18 @@ def lines(
     for i, (name, (places, heights)) in enumerate(curves.items()):
         argument = f"curves[{name!r}]"
         x, y = _numbers(places, argument), _numbers(heights, argument)
-        if len(x) != len(y):
-            raise InputError(argument, "as many places as heights", f"{len(x)} and {len(y)}")
+        require(len(x) == len(y), argument, "as many places as heights", f"{len(x)} and {len(y)}")
         axes.plot(x, y, label=str(name), marker=".", **_look(i))
     if log:
         axes.set_xscale("log")
         axes.set_yscale("log")
     _dress(axes, xlabel, ylabel)
-    axes.legend(fontsize=8, frameon=False)
+    return _titled(figure, title)
+
+
+def _titled(figure: Figure, title: str) -> Figure:
+    """Add the legend, and the title if there is one."""
+    figure.axes[0].legend(fontsize=8, frameon=False)
     if title:
         figure.suptitle(title, fontsize=10)
     return figure
@@ -144,8 +145,7 @@ def _entry(history: object, keys: Sequence[str]) -> Any:
 
 def _numbers(values: object, argument: str) -> FloatArray:
     array = real_numbers(values, argument, "a sequence of real numbers")
-    if array.ndim != 1:
-        raise InputError(argument, "a sequence of real numbers", f"shape {array.shape}")
+    require(array.ndim == 1, argument, "a sequence of real numbers", f"shape {array.shape}")
     return array
 
 
@@ -158,8 +158,7 @@ def _shifted(objectives: dict[str, FloatArray], reference: float | str | None) -
         finite = values[np.isfinite(values)]
         lowest = float(finite.min()) if finite.size else 0.0
         return {name: curve - lowest for name, curve in objectives.items()}, "objective - lowest"
-    if isinstance(reference, str):
-        raise InputError("reference", "a number, 'best' or None", repr(reference))
+    require(not isinstance(reference, str), "reference", "a number, 'best' or None", repr(reference))
     level = number(reference, "reference", -np.inf, np.inf)
     return {name: curve - level for name, curve in objectives.items()}, f"objective - {level:g}"
 

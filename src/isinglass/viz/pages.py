@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from isinglass.errors import InputError
+from isinglass.errors import InputError, require
 from isinglass.io.files import PathLike, write_text_atomically
 
 _POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
@@ -90,8 +90,7 @@ def html_page(title: str, sections: Sequence[tuple[str, Sequence[object]]], path
     ...     "<p>a &lt; b</p>" in path.read_text()
     True
     """
-    if not isinstance(title, str):
-        raise InputError("title", "text", type(title).__name__)
+    require(isinstance(title, str), "title", "text", type(title).__name__)
     body = "\n".join(_section(section, f"sections[{i}]") for i, section in enumerate(sections))
     page = _PAGE.format(policy=_POLICY, title=escape(title), style=_STYLE, body=body)
     write_text_atomically(path, page.encode("utf-8", "xmlcharrefreplace").decode())  # a lone surrogate is no UTF-8
@@ -122,8 +121,7 @@ def _table(table: Table, argument: str) -> str:
     lines = ["<table>", f"<caption>{escape(table.caption)}</caption>"] if table.caption else ["<table>"]
     lines.append(f"<thead><tr>{heads}</tr></thead>\n<tbody>")
     for i, row in enumerate(table.rows):
-        if len(row) != len(table.columns):
-            raise InputError(f"{argument}.rows[{i}]", f"{len(table.columns)} values", f"{len(row)}")
+        require(len(row) == len(table.columns), f"{argument}.rows[{i}]", f"{len(table.columns)} values", f"{len(row)}")
         lines.append("<tr>" + "".join(_cell(value) for value in row) + "</tr>")
     return "\n".join([*lines, "</tbody>\n</table>"])
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import ArrayLike
 
-from isinglass.errors import InputError, MissingDependencyError
+from isinglass.errors import InputError, MissingDependencyError, require
 from isinglass.inference import Result
 from isinglass.typing import Array, Mask
 from isinglass.validation import array_of, whole_number
@@ -151,11 +151,9 @@ def _given(images: Sequence[ArrayLike], limits: tuple[float, float], states: int
     """Return the columns of given pictures, all with as many rows."""
     card = None if states is None else whole_number(states, "states", 1)
     stacks = [_stack(image, f"images[{i}]") for i, image in enumerate(images)]
-    if not stacks:
-        raise InputError("images", "at least one picture", "none")
+    require(stacks, "images", "at least one picture", "none")
     counts = [len(stack) for stack in stacks]
-    if len(set(counts)) > 1:
-        raise InputError("images", "as many pictures in every column", str(counts))
+    require(len(set(counts)) <= 1, "images", "as many pictures in every column", str(counts))
     return [_Column(stack if card is None else np.nan_to_num(stack, nan=-1.0), limits, card) for stack in stacks]
 
 
@@ -216,11 +214,9 @@ def marginals(result: Result, shape: Sequence[int], *, state: int = 1, title: st
     """
     height, width = (whole_number(side, "shape", 1) for side in shape)
     n = len(result.variables)
-    if height * width != n:
-        raise InputError("shape", f"a height and a width with {n} sites", f"{height} x {width}")
+    require(height * width == n, "shape", f"a height and a width with {n} sites", f"{height} x {width}")
     wanted = whole_number(state, "state")
-    if wanted >= int(result.potentials.graph.cards.min()):
-        raise InputError("state", "a state that every variable has", str(wanted))
+    require(wanted < int(result.potentials.graph.cards.min()), "state", "a state that every variable has", str(wanted))
     picture = np.array([belief[wanted] for belief in result.variables]).real.reshape(height, width)
     figure = figure_of((1.6 * _HEIGHT * max(width / height, 0.5) + 1.0, 1.6 * _HEIGHT + 0.4))
     ax = figure.subplots()
@@ -251,8 +247,7 @@ def _stack(image: ArrayLike, argument: str) -> Array:
 
 def _labels(texts: Sequence[str] | None, count: int, argument: str, what: str) -> list[str]:
     labels = [""] * count if texts is None else list(texts)
-    if len(labels) != count:
-        raise InputError(argument, f"one for each of {count} {what}", f"{len(labels)}")
+    require(len(labels) == count, argument, f"one for each of {count} {what}", f"{len(labels)}")
     return labels
 
 

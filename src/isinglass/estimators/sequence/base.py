@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from itertools import chain, pairwise
+from itertools import chain, pairwise, product
 from operator import attrgetter, itemgetter
 from typing import Any, ClassVar
 
@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from isinglass import decoding
-from isinglass.errors import InputError
+from isinglass.errors import require
 from isinglass.estimators.estimator import Estimator
 from isinglass.estimators.parameters import DecoderLike
 from isinglass.estimators.persistence import Saved
@@ -28,21 +28,13 @@ from isinglass.estimators.sequence.constraints import Constraints, constraints
 from isinglass.estimators.sequence.features import Encoded, FeatureIndex
 from isinglass.estimators.sequence.files import chain_contents, restore_chain
 from isinglass.estimators.sequence.labels import NOT_OBSERVED, codes_of, observed_labels
-from isinglass.inference.chain import (
-    Transition,
-    best_labels,
-    draw_labels,
-    n_best_labels,
-    posterior,
-    require_possible,
-)
+from isinglass.inference.chain import Transition, best_labels, draw_labels, n_best_labels, posterior, require_possible
 from isinglass.learning.training.checks import renamed, share_right
-from isinglass.learning.training.choices import jobs_of
-from isinglass.models.chain.attributes import width_of
+from isinglass.models.chain.layout import width_of
 from isinglass.models.chain.model import SequenceModel, Sequences
 from isinglass.runtime.threads import ThreadMap
 from isinglass.typing import FloatArray, IntArray
-from isinglass.validation import RandomState, generator, whole_number
+from isinglass.validation import RandomState, generator, jobs_of, whole_number
 
 _log_z = attrgetter("log_z")
 
@@ -170,12 +162,8 @@ class SequenceEstimator(Estimator):
     def transition_features_(self) -> dict[tuple[Any, Any], float]:
         """The weights of neighbours, by (before, after)."""
         self._require_fitted()
-        weights = self.parameters_["transition"].tolist()
-        return {
-            (x, y): w
-            for x, row in zip(self.classes_, weights, strict=True)
-            for y, w in zip(self.classes_, row, strict=True)
-        }
+        weights = self.parameters_["transition"].ravel().tolist()
+        return dict(zip(product(self.classes_, repeat=2), weights, strict=True))
 
     def _contents(self) -> tuple[dict[str, Any], Mapping[str, ArrayLike]]:
         return chain_contents(self)
@@ -250,6 +238,5 @@ def _n_best(scores: FloatArray, offsets: IntArray, transition: Transition, n: in
 def decoder_of(estimator: Any) -> str:
     """Return the name of the decoder."""
     name = decoding.make(estimator.decoder).name
-    if name not in ("map", "mpm"):
-        raise InputError("decoder", "'map' or 'mpm'", repr(name))
+    require(name in ("map", "mpm"), "decoder", "'map' or 'mpm'", repr(name))
     return name

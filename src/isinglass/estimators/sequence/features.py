@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array, csr_matrix, issparse
+from scipy.sparse import csr_array, csr_matrix, issparse, vstack
 
-from isinglass.errors import InputError
+from isinglass.errors import InputError, require
 from isinglass.models.checks import matrix, stacked
 from isinglass.segments import starts
 from isinglass.typing import Array, FloatArray, IntArray
@@ -119,8 +119,7 @@ class FeatureIndex:
     def learn(cls, X: Any, bias: bool) -> tuple[FeatureIndex, Encoded]:
         """Number the attributes of training data."""
         sequences = _sequences(X)
-        if not sequences:
-            raise InputError("X", "at least one sequence", "an empty list")
+        require(sequences, "X", "at least one sequence", "an empty list")
         if _is_named(sequences):
             return cls(Names(), 0, bias)._with_names_of(sequences)
         rows = _rows(sequences)
@@ -227,12 +226,11 @@ def _is_named(sequences: list[Any]) -> bool:
     for i, one in enumerate(sequences):
         if issparse(one) or isinstance(one, np.ndarray):
             return False
-        if not isinstance(one, list | tuple):
-            raise InputError(f"X[{i}]", "a sequence: an array, or a list of dicts or of lists of strings", _type(one))
+        expected = "a sequence: an array, or a list of dicts or of lists of strings"
+        require(isinstance(one, list | tuple), f"X[{i}]", expected, type(one).__name__)
         if len(one):
-            if isinstance(one[0], str):
-                remedy = "a token is a list of strings, a sequence a list of tokens"
-                raise InputError(f"X[{i}]", "a list of tokens", "a list of strings", remedy)
+            remedy = "a token is a list of strings, a sequence a list of tokens"
+            require(not isinstance(one[0], str), f"X[{i}]", "a list of tokens", "a list of strings", remedy)
             if isinstance(one[0], dict):
                 return True
             if isinstance(one[0], _COLLECTIONS):
@@ -244,26 +242,12 @@ def _is_named(sequences: list[Any]) -> bool:
 
 def _rows(sequences: list[Any]) -> Any:
     """Return the rows of all sequences in one matrix."""
-    if all(isinstance(one, csr_array | csr_matrix) and one.dtype == np.float64 for one in sequences):
-        return _joined_rows(sequences)
+    plain = all(isinstance(one, csr_array | csr_matrix) and one.dtype == np.float64 for one in sequences)
+    if plain and len({one.shape[1] for one in sequences}) == 1:  # checked once for all
+        return matrix(vstack(sequences, format="csr"), "X", "tokens, features")
     rows = [matrix(one, f"X[{i}]", "length, features") for i, one in enumerate(sequences) if _length(one)]
-    if not rows:
-        raise InputError("X", "at least one token", "sequences without any", "leave them out")
+    require(rows, "X", "at least one token", "sequences without any", "leave them out")
     return stacked(rows, "X")
-
-
-def _joined_rows(sequences: list[Any]) -> Any:
-    """Join many small sparse matrices, without a look at each."""
-    widths = {one.shape[1] for one in sequences}
-    if len(widths) > 1 or not sum(one.shape[0] for one in sequences):
-        return stacked([matrix(one, f"X[{i}]", "length, features") for i, one in enumerate(sequences)], "X")
-    data = np.concatenate([one.data for one in sequences])
-    columns = np.concatenate([one.indices for one in sequences])
-    first = np.concatenate([[0], *(one.indptr[1:] for one in sequences)]).astype(np.int64)
-    sizes = [one.shape[0] for one in sequences]
-    before = np.concatenate([[0], np.cumsum([one.indptr[-1] for one in sequences])[:-1]])
-    first[1:] += np.repeat(before, sizes)
-    return matrix(csr_array((data, columns, first), shape=(len(first) - 1, widths.pop())), "X", "tokens, features")
 
 
 def _named(
@@ -313,7 +297,3 @@ def _pairs(keys: list[Any], given: list[Any]) -> tuple[list[str], FloatArray]:
         bad = int(np.argmin(np.isfinite(values)))
         raise InputError("X", "finite numbers", f"{values[bad]} for {keys[bad]!r:.60}", "leave missing values out")
     return keys, values
-
-
-def _type(value: object) -> str:
-    return type(value).__name__

@@ -75,15 +75,13 @@ def _classes(saved: Saved) -> list[Any]:
         fine = all(map(_fits, classes)) and len(set(classes)) == len(classes) > 0
     except (IsinglassError, RecursionError, TypeError):
         fine = False
-    if not fine:
-        raise saved.error("different labels in classes", "something else")
+    saved.require(fine, "different labels in classes", "something else")
     return classes
 
 
 def _index(saved: Saved, n_given: int) -> FeatureIndex:
     bias = saved.entry("bias", bool)
-    if n_given < 0:
-        raise saved.error("a number of features", str(n_given))
+    saved.require(n_given >= 0, "a number of features", str(n_given))
     if not saved.entry("named", bool):
         return FeatureIndex(None, n_given, bias)
     ends = saved.array("name-ends", "i", (n_given,))
@@ -98,8 +96,7 @@ def _index(saved: Saved, n_given: int) -> FeatureIndex:
     except UnicodeDecodeError:
         raise saved.error("names in UTF-8", "other bytes") from None
     index = Names((one, i) for i, one in enumerate(names))
-    if len(index) != n_given:
-        raise saved.error("different names of attributes", "one twice")
+    saved.require(len(index) == n_given, "different names of attributes", "one twice")
     return FeatureIndex(index, n_given, bias)
 
 
@@ -113,6 +110,5 @@ def _model(saved: Saved, card: int, n_attributes: int) -> SequenceModel:
     if not fits or (np.diff(attributes * card + labels) <= 0).any():
         raise saved.error("weights listed by attribute and label", "something else")
     order = saved.entry("order", int)
-    if order not in (1, 2):
-        raise saved.error("order 1 or 2", str(order))
+    saved.require(order in (1, 2), "order 1 or 2", str(order))
     return SequenceModel(StateFeatures(card, first, labels), saved.entry("boundary", bool), forbidden, order)

@@ -13,7 +13,6 @@ so that p(y | X) is a chain whose scores are the logarithms of these.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
@@ -28,11 +27,10 @@ from isinglass.estimators.sequence.constraints import forbidden_table
 from isinglass.estimators.sequence.features import Encoded, FeatureIndex
 from isinglass.estimators.sequence.labels import classes_of, codes_of, observed_labels, require_labels
 from isinglass.learning.training.checks import example_weights
-from isinglass.learning.training.choices import jobs_of
 from isinglass.models.chain.attributes import StateFeatures
 from isinglass.models.chain.model import SequenceModel, ends_of
 from isinglass.typing import FloatArray, IntArray
-from isinglass.validation import number
+from isinglass.validation import jobs_of, positive
 
 
 @register
@@ -46,8 +44,9 @@ class HMM(SequenceEstimator):
     ----------
     alpha : float, default=1.0
         Added to every count; positive.
-    n_jobs : int, default=1
-        Threads, for predictions; -1: one for each processor.
+    n_jobs : int, optional
+        Threads, for predictions; -1: one for each processor. By default what the environment variable ISINGLASS_THREADS
+        says, or one.
 
     Attributes
     ----------
@@ -76,7 +75,7 @@ class HMM(SequenceEstimator):
     alpha: float = 1.0
     forbidden: Forbidden = None
     decoder: DecoderLike = "map"
-    n_jobs: int | None = 1
+    n_jobs: int | None = None
 
     def fit(self, X: Any, Y: Any, sample_weight: Any = None) -> Self:
         """Count.
@@ -133,10 +132,7 @@ class HMM(SequenceEstimator):
         self._alpha()
 
     def _alpha(self) -> float:
-        alpha = number(self.alpha, "alpha", 0, math.inf)
-        if alpha == 0:
-            raise InputError("alpha", "a positive number", "0", "a small one hardly smooths")
-        return alpha
+        return positive(self.alpha, "alpha", "a small one hardly smooths")
 
 
 def _counts(data: Encoded, labels: IntArray, weights: FloatArray, card: int) -> tuple[FloatArray, FloatArray]:

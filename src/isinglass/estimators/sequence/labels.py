@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from isinglass.errors import InputError
+from isinglass.errors import InputError, require
 from isinglass.learning.training.checks import refuse_spins
 from isinglass.typing import IntArray
 from isinglass.validation import items
@@ -20,15 +20,13 @@ _NO_CLASS = "it was not in the data of fit; None is a label that is not observed
 
 def require_labels(classes: list[Any]) -> None:
     """Refuse data without any label."""
-    if not classes:
-        raise InputError("Y", "at least one observed label", "none", NOT_OBSERVED)
+    require(classes, "Y", "at least one observed label", "none", NOT_OBSERVED)
 
 
 def flat_labels(Y: Any, offsets: IntArray, argument: str = "Y") -> list[Any]:
     """Check that labels have the lengths of their sequences, and return all of them."""
     given = items(Y, argument, "a list of label sequences")
-    if len(given) != len(offsets) - 1:
-        raise InputError(argument, f"{len(offsets) - 1} sequences, as in X", f"{len(given)}")
+    require(len(given) == len(offsets) - 1, argument, f"{len(offsets) - 1} sequences, as in X", f"{len(given)}")
     plain = [_plain(one, f"{argument}[{i}]") for i, one in enumerate(given)]
     sizes = np.diff(offsets)
     wrong = np.flatnonzero(np.fromiter(map(len, plain), np.int64, len(plain)) != sizes)
@@ -77,8 +75,7 @@ def _family(kind: type) -> type:
 
 def _plain(labels: Any, argument: str) -> Sequence[Any]:
     if isinstance(labels, np.ndarray):
-        if labels.ndim != 1:
-            raise InputError(argument, "a sequence of labels", f"shape {labels.shape}")
+        require(labels.ndim == 1, argument, "a sequence of labels", f"shape {labels.shape}")
         return labels.tolist()  # type: ignore[no-any-return]
     if isinstance(labels, list | tuple):
         return labels

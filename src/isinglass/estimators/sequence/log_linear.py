@@ -56,7 +56,7 @@ class LogLinearSequence(SequenceEstimator):
     tol: float = 1e-4
     max_iter: int = 200
     patience: int = 5
-    n_jobs: int | None = 1
+    n_jobs: int | None = None
     warm_start: bool = False
     checkpoint: Checkpoint = None
     callback: Callback = None

@@ -10,23 +10,25 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from isinglass import losses
-from isinglass.errors import InputError
+from isinglass.errors import InputError, require
 from isinglass.estimators.sequence.base import decoder_of
 from isinglass.estimators.sequence.constraints import forbidden_table
 from isinglass.estimators.sequence.features import Encoded, FeatureIndex
 from isinglass.estimators.sequence.growth import Growth, grown
 from isinglass.estimators.sequence.labels import classes_of, codes_of, observed, observed_labels, require_labels
-from isinglass.learning.chain import SequenceObjective, piece_loss
+from isinglass.learning.chain import SequenceObjective
+from isinglass.learning.chain_losses import piece_loss
 from isinglass.learning.optimizers import make_optimizer
 from isinglass.learning.optimizers.base import OptimResult
 from isinglass.learning.training.checks import (
     class_weights,
     example_weights,
+    refuse_hidden,
     require_room,
     validation_pair,
     variable_weights,
 )
-from isinglass.learning.training.choices import Choices, training_choices
+from isinglass.learning.training.choices import Choices, training_choices, with_penalty
 from isinglass.learning.training.fingerprints import fingerprint
 from isinglass.learning.training.loop import Parts, TrainingMonitor
 from isinglass.learning.training.problem import TrainingProblem
@@ -114,16 +116,15 @@ def chain_choices(crf: Any) -> Choices:
     for name in ("boundary", "bias"):
         flag(getattr(crf, name), name)
     whole_number(crf.min_count, "min_count", 1)
-    if crf.state_features not in ("seen", "all"):
-        raise InputError("state_features", "'seen' or 'all'", repr(crf.state_features))
-    if crf.order not in (1, 2) or isinstance(crf.order, bool | float):
-        raise InputError("order", "1 or 2", repr(crf.order))
+    require(crf.state_features in ("seen", "all"), "state_features", "'seen' or 'all'", repr(crf.state_features))
+    require(crf.order in (1, 2) and not isinstance(crf.order, bool | float), "order", "1 or 2", repr(crf.order))
     if getattr(loss, "joint_states", 0):
         raise InputError("loss", "'pseudo' without joint_states, for chains", f"{loss!r}", "use 'cl', which is exact")
     if crf.order == 2 and loss.facts.given == "neighbours":
         raise InputError("loss", "one of beliefs, or 'cl', for chains of second order", repr(loss.name), "use order=1")
     l1 = number(crf.l1, "l1", 0, math.inf)
     chosen = training_choices(crf, loss, l1)
+    chosen = replace(chosen, optimizer=with_penalty(chosen.optimizer, chosen.l2))
     return replace(chosen, optimizer=make_optimizer(chosen.optimizer, l1=l1)) if l1 else chosen
 
 
@@ -155,6 +156,7 @@ def problem_of(
     require_labels(names)
     labels = codes_of(flat, names, remedy="name all classes in the first call of partial_fit, or fit anew")
     require_room(len(names), len(names) ** (crf.order + 1), 0, chosen.optimizer)
+    refuse_hidden(labels, chosen.optimizer)
     weights = _weights(crf, sample_weight, labels, names, np.diff(data.offsets))
     if known:
         more = _features(crf, data.X, labels, len(names)) if grow else None
@@ -169,8 +171,7 @@ def problem_of(
 def _named(classes: Any) -> list[Any]:
     """Check the classes that a caller names."""
     found = observed(items(classes, "classes", "a list of labels"), "classes")
-    if None in found:
-        raise InputError("classes", "labels", "None or -1, which is not observed", "leave it out")
+    require(None not in found, "classes", "labels", "None or -1, which is not observed", "leave it out")
     return classes_of(found)
 
 

@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple, Protocol, TypeVar
 
-from isinglass.errors import InputError, no_convergence_warnings
-from isinglass.learning.training.choices import jobs_of
+from isinglass.errors import no_convergence_warnings, require
 from isinglass.registry import Registry, choose
 from isinglass.typing import Array
+from isinglass.validation import jobs_of
 
 T = TypeVar("T")
 E = TypeVar("E", bound="Fittable")
@@ -66,16 +66,24 @@ class Report:
     plots: Mapping[str, Plot] = field(default_factory=dict, repr=False)
 
 
+@dataclass(frozen=True, kw_only=True)
 class Experiment(ABC):
-    """Base class of experiments; subclasses are frozen dataclasses of their options.
+    """Base class of experiments; subclasses are frozen dataclasses of their further options.
 
-    Every experiment has the options `quick` and `n_jobs`: how many processes or threads share the work (-1: one for
-    each processor). What it finds does not depend on them.
+    Parameters
+    ----------
+    quick : bool
+        Fewer examples and iterations.
+    n_jobs : int
+        How many processes or threads share the work (-1: one for each processor). What it finds does not depend on
+        them.
     """
+
+    quick: bool = False
+    n_jobs: int = 2
 
     name: ClassVar[str]
     summary: ClassVar[str]
-    n_jobs: int
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "n_jobs", jobs_of(self.n_jobs))
@@ -87,21 +95,15 @@ class Experiment(ABC):
 
 @dataclass(frozen=True)
 class DataExperiment(Experiment):
-    """An experiment on files, with the options that all of these have.
+    """An experiment on files.
 
     Parameters
     ----------
-    quick : bool
-        Fewer examples and iterations.
     data : str, optional
         The folder of the data; else the one that ISINGLASS_DATA names.
-    n_jobs : int
-        Threads; values do not depend on them.
     """
 
-    quick: bool = False
     data: str | None = None
-    n_jobs: int = 2
 
 
 def tell(progress: Progress | None, stage: str, fraction: float) -> None:
@@ -127,8 +129,7 @@ def chosen_rows(rows: Sequence[str] | None, known: Sequence[str], default: Seque
     """
     chosen = tuple(dict.fromkeys(default if rows is None else rows))
     unknown = [repr(row) for row in chosen if row not in known]
-    if unknown or not chosen:
-        raise InputError("rows", f"some of {', '.join(known)}", ", ".join(unknown) or "none")
+    require(not unknown and chosen, "rows", f"some of {', '.join(known)}", ", ".join(unknown) or "none")
     return chosen
 
 

@@ -19,13 +19,16 @@ from __future__ import annotations
 
 import re
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from isinglass import losses
-from isinglass.errors import InputError, no_convergence_warnings
+from isinglass.datasets import NoisyDigits, noisy_digits
+from isinglass.errors import InputError, no_convergence_warnings, require
 from isinglass.estimators import GridCRF
+from isinglass.experiments.common.experiment import Experiment
 from isinglass.inference import Algorithm, ConvexFreeEnergy, Result, infer
 from isinglass.inference.algorithm import make as make_inference
 from isinglass.learning.optimizers import Lbfgs
@@ -33,6 +36,7 @@ from isinglass.losses import BeliefLoss
 from isinglass.models import grid_model
 from isinglass.models.entropy import VARIABLES
 from isinglass.typing import Array, FloatArray, JsonObject
+from isinglass.validation import number, whole_number
 
 LOSSES = ("ucl", "ccl", "uquad", "cquad")
 START = " + start"
@@ -80,6 +84,36 @@ class Plan:
     images: int  # of each digit, for training and for testing
     training: Training
 
+    def data(self, noise: float, draw: int) -> NoisyDigits:
+        """Return one draw of images."""
+        return noisy_digits(noise, self.images, self.images, random_state=draw)
+
+
+@dataclass(frozen=True)
+class DigitsExperiment(Experiment):
+    """An experiment on noisy digits.
+
+    Parameters
+    ----------
+    draws : int, optional
+        Draws of images and noise, 0, 1, ...; by default one.
+    noise : sequence of float, optional
+    rows : sequence of str, optional
+    """
+
+    draws: int | None = None
+    noise: Sequence[float] | None = None
+    rows: Sequence[str] | None = None
+
+    def plan(self, rows: Sequence[str], noise: Sequence[float], images: int, training: Training) -> Plan:
+        """Check the options; return what is run, by default with these rows and noise levels."""
+        draws = whole_number(1 if self.draws is None else self.draws, "draws", 1)
+        levels = tuple(number(level, "noise", 0, 1) for level in (noise if self.noise is None else self.noise))
+        chosen = tuple(dict.fromkeys(rows if self.rows is None else self.rows))
+        for argument, given in (("rows", chosen), ("noise", levels)):
+            require(given, argument, "at least one", "none")
+        return Plan(chosen, levels, draws, images, training)
+
 
 @dataclass(frozen=True, eq=False)
 class Fitted:
@@ -116,9 +150,8 @@ class Fitted:
 def checked_method(name: str) -> str:
     """Refuse what is no method."""
     forms = rf"({'|'.join(LOSSES)})({re.escape(ENTROPY)}|-[1-9]\d?)?"
-    if name not in BASELINES and not re.fullmatch(forms, str(name)):
-        expected = f"some of {', '.join(BASELINES)}, LOSS such as ucl, LOSS{ENTROPY}, and LOSS-K such as ucl-4"
-        raise InputError("rows", expected, repr(name))
+    expected = f"some of {', '.join(BASELINES)}, LOSS such as ucl, LOSS{ENTROPY}, and LOSS-K such as ucl-4"
+    require(name in BASELINES or re.fullmatch(forms, str(name)), "rows", expected, repr(name))
     return name
 
 
@@ -175,16 +208,21 @@ def train(name: str, X: FloatArray, Y: Array, training: Training, start: FloatAr
 
 def fitted_of(crf: GridCRF, inference: Algorithm, seconds: float, settled: bool = False) -> Fitted:
     """Return what an estimator has learned, for an inference; `settled` where that need not have converged."""
-    last = crf.history_[-1] if crf.history_ else None
-    gradient = np.inf if last is None else last.gradient_norm / max(1.0, abs(last.value))
-    converged = gradient <= RELATIVE and (settled or (last is not None and last.converged))
+    gradient = relative_gradient(crf)
+    converged = gradient <= RELATIVE and (settled or crf.history_[-1].converged)
     theta = np.concatenate([array.ravel() for name, array in crf.parameters_.items() if "entropy" not in name])
     entropy = None
     if isinstance(inference, ConvexFreeEnergy) and VARIABLES in crf.parameters_:
         assert crf.entropy_ is not None
         inference = replace(inference, weights=crf.entropy_)
         entropy = {key: array.tolist() for key, array in crf.entropy_.items()}
-    return Fitted(theta, inference, seconds, crf.n_iter_, float(gradient), bool(converged), entropy)
+    return Fitted(theta, inference, seconds, crf.n_iter_, gradient, bool(converged), entropy)
+
+
+def relative_gradient(crf: GridCRF) -> float:
+    """Return the last gradient norm of training, relative to the objective; inf if there was no iteration."""
+    last = crf.history_[-1] if crf.history_ else None
+    return float("inf") if last is None else float(last.gradient_norm / max(1.0, abs(last.value)))
 
 
 def pixel_table(X: FloatArray, Y: Array) -> FloatArray:
@@ -249,6 +287,26 @@ def ink(result: Result, Y: Array) -> FloatArray:
 def error(result: Result, Y: Array) -> float:
     """Return the univariate classification error: the share of pixels whose most probable label is wrong."""
     return float(((ink(result, Y) > 0.5) != (Y == 1)).mean())
+
+
+def measured(fitted: Fitted, result: Result, Y: Array) -> JsonObject:
+    """Return what training and a test of a method tell, ready for JSON."""
+    return {
+        "error": error(result, Y),
+        "seconds": fitted.seconds,
+        "iterations": fitted.iterations,
+        "relative_gradient": fitted.gradient,
+        "converged": fitted.converged,
+        "test_converged": bool(result.info.converged),
+        "entropy": fitted.entropy,
+    }
+
+
+def error_text(summary: JsonObject, more: str = "") -> str:
+    """Write a mean error, its standard error if there is one, and a star if training did not converge."""
+    standard_error = "" if summary["standard_error"] is None else f" ± {summary['standard_error']:.4f}"
+    star = "" if all(draw["converged"] for draw in summary["draws"]) else "*"
+    return f"{summary['error']:.4f}{standard_error}{more}{star}"
 
 
 def mean_losses(result: Result, Y: Array) -> dict[str, float]:

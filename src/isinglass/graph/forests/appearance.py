@@ -62,6 +62,8 @@ def _probabilities(graph: FactorGraph, edges: Edges, seed: int) -> FloatArray:
     rho = np.ones(len(edges.size))
     if graph.is_forest or not len(rho):
         return rho
+    from isinglass.graph.forests.blocks import adjacency, link_blocks
+
     part = graph.connected_components[edges.slot_variable[edges.first_slot[:-1]]]
     is_pair = np.diff(edges.first_slot) == 2
     all_pairs = ~np.isin(part, part[~is_pair])
@@ -70,7 +72,7 @@ def _probabilities(graph: FactorGraph, edges: Edges, seed: int) -> FloatArray:
     plain = np.flatnonzero(all_pairs)
     pairs = edges.slot_variable[edges.first_slot[plain][:, None] + np.arange(2)]
     known: dict[bytes, FloatArray] = {}  # the examples of a batch often have the same shape
-    for links in _classes(_blocks(pairs, graph.n_variables), np.arange(len(plain))):
+    for links in _classes(link_blocks(*adjacency(pairs, graph.n_variables)), np.arange(len(plain))):
         rho[plain[links]] = _of_block(*_local_pairs(pairs[links]), seed, known)
     return rho
 
@@ -89,13 +91,6 @@ def _local_scopes(edges: Edges, links: IntArray) -> tuple[IntArray, IntArray, in
     slots = np.arange(first[-1]) + np.repeat(edges.first_slot[links] - first[:-1], arity)
     variables, local = np.unique(edges.slot_variable[slots], return_inverse=True)
     return first, local.astype(np.int64), len(variables)
-
-
-def _blocks(pairs: IntArray, n: int) -> IntArray:
-    from isinglass.graph.forests.blocks import adjacency, link_blocks
-
-    blocks: IntArray = link_blocks(*adjacency(pairs, n))
-    return blocks
 
 
 def _local_pairs(pairs: IntArray) -> tuple[IntArray, int]:

@@ -25,7 +25,7 @@ import numpy as np
 
 from isinglass.inference.free_energy.newton import Newton
 from isinglass.inference.free_energy.problem import LOWEST
-from isinglass.segments import sum_at
+from isinglass.segments import Largest, sum_at
 from isinglass.typing import Array, FloatArray, IntArray, Mask
 
 LEAST_SHARE = 1e-9  # of a link's belief in its variables', in the system
@@ -54,10 +54,12 @@ class Derivative:
         from isinglass.kernels.numba.free_energy.steps import soften
 
         self.newton, self.p, self.q, self.passes = newton, p, q, 1 if loose else PASSES
+        problem, step, shape = newton.problem, newton.step, newton.problem.shape
+        self.of_states = Largest(shape.state_component, problem.n_components)
+        self.of_entries = Largest(shape.entry_component, problem.n_components)
         if loose:
             return
-        problem, step = newton.problem, newton.step
-        blocks, everything = problem.shape.blocks, np.arange(problem.n_components)
+        blocks, everything = shape.blocks, np.arange(problem.n_components)
         low, larger = np.where(p.real < LOWEST, LOWEST, p), np.empty_like(q)
         if low.real.min(initial=1.0) < SMALL:
             soften(blocks, everything, low, np.zeros_like(q), 1.0, larger)
@@ -80,14 +82,14 @@ class Derivative:
             self._set_residuals(members, m, inverse * (u - by_q))
             step.by_p[:], step.by_q[:] = by_p * (self.p / step.p) + step.hessian * m, u
             newton.solve(members, feasible=True)
-            change = _sizes(step.dp, shape.state_component, problem.n_components)
+            change = self.of_states.parts(step.dp)
             grows: Mask = np.any(change > DIVERGES * last, axis=0)
             moving = np.bincount(members[~grows[members]], minlength=problem.n_components) > 0
             whole = moving.all()
             m += step.dp if whole else np.where(moving[shape.state_component], step.dp, 0)
             u += step.dq / step.inverse if whole else np.where(moving[shape.entry_component], step.dq / step.inverse, 0)
             last[:, members] = change[:, members]
-            size = _sizes(m, shape.state_component, problem.n_components)
+            size = self.of_states.parts(m)
             share = (last / np.where(size > 0, size, 1)).max(axis=0)
             self.solve_residual[members] = (newton.solve_residual * share)[members]
             members = members[~(share <= REFINED)[members] & ~tied[members] & moving[members]]
@@ -103,9 +105,7 @@ class Derivative:
         """Count the last correction of components that are not refined as error, in units of m or, if larger, of g."""
         if not len(members):
             return
-        shape, n = self.newton.problem.shape, self.newton.problem.n_components
-        g = np.maximum(_sizes(by_p, shape.state_component, n), _sizes(by_q, shape.entry_component, n))
-        unit = np.maximum(size, g)
+        unit = np.maximum(size, np.maximum(self.of_states.parts(by_p), self.of_entries.parts(by_q)))
         error = (change / np.where(unit > 0, unit, 1)).max(axis=0)
         self.solve_residual[members] = np.maximum(self.solve_residual, error)[members]
 
@@ -118,9 +118,9 @@ class Derivative:
         least = min(problem.wp.min(initial=np.inf), problem.wq.min(initial=np.inf))
         if least <= 0:
             return
-        both = ((by_p, m, shape.state_component), (by_q, of_links, shape.entry_component))
-        squares = sum((g.real**2).sum() if n == 1 else sum_at(owner, g.real**2, n) for g, _, owner in both)
-        most = np.maximum(*(_sizes(found, owner, n)[0] for _, found, owner in both))
+        both = ((by_p, shape.state_component), (by_q, shape.entry_component))
+        squares = sum((g.real**2).sum() if n == 1 else sum_at(owner, g.real**2, n) for g, owner in both)
+        most = np.maximum(self.of_states(m.real), self.of_entries(of_links.real))
         self.solve_residual[~(most <= BEYOND * np.sqrt(squares) / least)] = np.inf
 
     def _set_residuals(self, members: IntArray, m: Array, of_links: Array) -> None:
@@ -128,15 +128,3 @@ class Derivative:
         from isinglass.kernels.numba.free_energy.newton import residuals
 
         residuals(self.newton.problem.shape.blocks, members, self.newton.step._replace(p=m, q=of_links), 0.0)
-
-
-def _sizes(values: Array, owner: IntArray, n: int) -> FloatArray:
-    """Return the largest real part of each component, and in a second row the largest imaginary one."""
-    parts = (values.real, values.imag)[: 1 + (values.dtype.kind == "c")]
-    sizes = np.zeros((len(parts), n))
-    for row, part in zip(sizes, parts, strict=True):
-        if n == 1:
-            row[0] = np.abs(part).max(initial=0.0)
-        else:
-            np.maximum.at(row, owner, np.abs(part))
-    return sizes

@@ -17,21 +17,22 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
-from isinglass.errors import InputError
+from isinglass.errors import ImpossibleEvidenceError, InputError
 from isinglass.graph.factor_graph import iter_groups
 from isinglass.graph.layout import belief_entries
-from isinglass.graph.neighbours import Neighbours
-from isinglass.inference.algorithm import Progress
+from isinglass.inference.algorithm import Algorithm, Progress, Taping
+from isinglass.inference.evidence import impossible
 from isinglass.inference.mean_field.bound import Bars, MeanFieldBound
 from isinglass.inference.mean_field.stability import Leading, leading, seeded, slope
 from isinglass.inference.result import Bound, FactorBeliefs, Gradients, Info, Result, VariableBeliefs
 from isinglass.potentials import Potentials
 from isinglass.segments import Largest
 from isinglass.typing import Array, FloatArray, IntArray, Mask
-from isinglass.validation import RandomState, number, whole_number
+from isinglass.validation import RandomState, flag, number, whole_number
 
 SADDLES = 5  # the most saddle points that a run leaves
 AWAY = 1e-3  # change of a logarithm that leaves one
@@ -58,6 +59,35 @@ class Stopping:
         return cls(whole_number(iterations, "iterations"), least, True)
 
 
+class MeanFieldAlgorithm(Algorithm):
+    """What naive and structured mean field share: the call of their ascent. Subclasses declare the options."""
+
+    tol: float
+    max_iter: int
+    check_stability: bool
+    random_state: RandomState
+
+    @abstractmethod
+    def ascent(self, potentials: Potentials, init: Result | None) -> Ascent:
+        """Return the ascent, before its first sweep."""
+
+    def run(
+        self, potentials: Potentials, progress: Progress | None = None, tape: Taping = False, init: Result | None = None
+    ) -> Result:
+        """Ascend and read out the bound and the beliefs; where derivatives at `init` are computed, leave no saddle."""
+        ascent = self.ascent(potentials, init)
+        check = flag(self.check_stability, "check_stability")
+        stop = Stopping.of(self.iterations, self.max_iter, self.tol)
+        escapes = init is None or potentials.dtype.kind != "c"
+        ascent.run(stop, bool(tape), progress, escapes, self.random_state)
+        log_z = ascent.bound.value(ascent.q, ascent.factors)
+        if (stop.limit or ascent.starts_possible) and (log_z.real == -np.inf).any():
+            raise ImpossibleEvidenceError(impossible(potentials))
+        bound: Bound = "exact" if stop.limit and ascent.exact else "lower"
+        info = ascent.info(self.name, stop, bound, check, self.random_state)
+        return ascent.result(log_z, info, bool(tape))
+
+
 class Ascent(ABC):
     """The state of an ascent.
 
@@ -66,13 +96,19 @@ class Ascent(ABC):
     q, factors : arrays
         Beliefs of variables and of factors; those of chosen links are not products.
     residual, iterations : arrays (components,)
+    starts_possible : bool
+        Whether it gives no probability to what is forbidden even before the first sweep.
+    exact : bool
+        Whether one sweep gives the exact answer.
     """
 
-    def __init__(self, potentials: Potentials, bound: MeanFieldBound, near: Neighbours, q: Array) -> None:
-        graph = potentials.graph
-        self.potentials, self.bound, self.near, self.q = potentials, bound, near, q
-        self.edges, self.model = bound.edges, bound.model
-        self.at = self.model.table[near.link].astype(np.uint64)
+    starts_possible: ClassVar[bool] = False
+    exact = False
+
+    def __init__(self, bound: MeanFieldBound, q: Array) -> None:
+        potentials, graph = bound.potentials, bound.potentials.graph
+        self.potentials, self.bound, self.field, self.q = potentials, bound, bound.field, q
+        self.edges, self.model = bound.field.edges, bound.model
         self.factors = np.zeros(belief_entries(graph), q.dtype)
         self.owner: IntArray = np.repeat(graph.variable_component, graph.cards)
         self.largest = Largest(self.owner, graph.n_components)
@@ -87,13 +123,8 @@ class Ascent(ABC):
     def forget(self, components: Mask) -> None:
         """Remove the sweeps of components, which restart, from the tape."""
 
-    @abstractmethod
-    def covariance(self, v: FloatArray) -> FloatArray:
-        """Return C v: the change of the beliefs for a change v of the effective potentials."""
-
-    @abstractmethod
-    def prepare_back(self) -> None:
-        """Keep what the reverse of a sweep at the fixed point needs."""
+    def prepare_back(self) -> None:  # noqa: B027
+        """Keep what the reverse of a sweep at the fixed point needs, besides the beliefs."""
 
     @abstractmethod
     def sweep_back(self, active: Mask, bars: Bars) -> None:
@@ -168,7 +199,7 @@ class Ascent(ABC):
             most = np.maximum.reduceat(q, first)
             least = np.minimum.reduceat(np.where(q > 0, q, 2), first)
             several = np.add.reduceat(q > 0, first, dtype=np.int64) > 1
-            flat = (most == least) & several & (np.diff(self.near.first) > 0)
+            flat = (most == least) & several & (np.diff(self.field.near.first) > 0)
             found[self.edges.variable_component[flat]] = True
         return found
 
@@ -176,13 +207,16 @@ class Ascent(ABC):
         """Find the leading eigenvalue of the sweeps at the beliefs, for each component."""
         n, edges = len(self.residual), self.edges
         state = np.arange(len(self.q)) - np.repeat(edges.first_state[:-1], edges.cards)
-        start = self._coupling(self.variable_covariance(seeded(random_state, self.owner, state)))
+        start = self._coupling(Ascent.covariance(self, seeded(random_state, self.owner, state)))
         if not start.any():
             return Leading(np.zeros(n), start)
         return leading(self.covariance, self._coupling, start, self.owner, n)
 
-    def variable_covariance(self, v: FloatArray) -> FloatArray:
-        """Return q (v - <q, v>) for each variable."""
+    def covariance(self, v: FloatArray) -> FloatArray:
+        """Return C v, the change of the beliefs for a change v of the effective potentials.
+
+        Here that is q (v - <q, v>), for each variable by itself.
+        """
         q = self.q.real
         mean = np.add.reduceat(q * v, self.edges.first_state[:-1]) if len(q) else v
         return np.asarray(q * (v - np.repeat(mean, self.edges.cards)))
@@ -198,11 +232,7 @@ class Ascent(ABC):
         from isinglass.kernels.numba.mean_field import expect
 
         target = np.zeros_like(self.q)
-        everything = np.ones(len(self.residual), bool)
-        expect(
-            np.arange(len(self.edges.cards)), everything, self.near, self.edges, self.at, self.model.phi,
-            self.model.psi, q, target, self.bound.row, self.bound.digits,
-        )  # fmt: skip
+        expect(np.arange(len(self.edges.cards)), np.ones(len(self.residual), bool), self.field, q, target)
         return target
 
     def _kept(self) -> tuple[FloatArray, Array, Array, FloatArray]:

@@ -16,22 +16,22 @@ import numpy as np
 from isinglass.errors import ImpossibleEvidenceError, MemoryLimitError, no_convergence_warnings
 from isinglass.graph.message_graph import edges_of
 from isinglass.graph.neighbours import Neighbours, neighbours_of
-from isinglass.inference.algorithm import Algorithm, Cost, Facts, FixedPoint, Groups, Progress, Taping, register
+from isinglass.inference.algorithm import Cost, Facts, FixedPoint, Groups, register
 from isinglass.inference.evidence import impossible
 from isinglass.inference.junction_tree.algorithm import Exact
-from isinglass.inference.mean_field.ascent import Ascent, Stopping, given_beliefs
+from isinglass.inference.mean_field.ascent import Ascent, MeanFieldAlgorithm, given_beliefs
 from isinglass.inference.mean_field.bound import Bars, MeanFieldBound
 from isinglass.inference.message_passing.algorithms import BeliefPropagation
-from isinglass.inference.message_passing.log_model import LinkModel
+from isinglass.inference.message_passing.log_model import LinkModel, links_with
 from isinglass.inference.result import Result
 from isinglass.potentials import Potentials
 from isinglass.typing import Array, FloatArray, IntArray, Mask
-from isinglass.validation import RandomState, bytes_text, flag
+from isinglass.validation import RandomState, bytes_text
 
 
 @register
 @dataclass(frozen=True)
-class MeanField(Algorithm):
+class MeanField(MeanFieldAlgorithm):
     """Naive mean field by coordinate ascent.
 
     Parameters
@@ -81,17 +81,9 @@ class MeanField(Algorithm):
         needed = 8.0 * float(2 * edges.first_state[-1] + edges.size.sum())
         return Cost(needed, steps, f"{bytes_text(needed)}, {steps:.3g} steps a sweep")
 
-    def run(
-        self, potentials: Potentials, progress: Progress | None = None, tape: Taping = False, init: Result | None = None
-    ) -> Result:
-        """Ascend and read out the bound and the beliefs."""
-        ascent = _Ascent(potentials, init)
-        check = flag(self.check_stability, "check_stability")
-        stop = Stopping.of(self.iterations, self.max_iter, self.tol)
-        ascent.run(stop, bool(tape), progress, may_leave(potentials, init), self.random_state)
-        log_z = ascent.read_out()
-        info = ascent.info(self.name, stop, "lower", check, self.random_state)
-        return ascent.result(log_z, info, bool(tape))
+    def ascent(self, potentials: Potentials, init: Result | None) -> Ascent:
+        """Ascend by single variables."""
+        return _Ascent(potentials, init)
 
     def linearised(self, result: Result) -> FixedPoint:
         """Return one sweep at the beliefs of a result, in reverse."""
@@ -112,8 +104,8 @@ class _Sweep(FixedPoint):
 
     def back(self, state_bar: Array) -> tuple[Array, Groups]:
         """Reverse the sweep."""
-        model, components = self.ascent.model, self.ascent.potentials.graph.n_components
-        bars = Bars(model, state_bar.copy(), np.zeros(0), np.zeros_like(model.phi), np.zeros_like(model.psi))
+        components = self.ascent.potentials.graph.n_components
+        bars = Bars.of(self.ascent.model, state_bar.copy(), np.zeros(0))
         self.ascent.sweep_back(np.ones(components, bool), bars)
         self.ascent.finish_back(bars)
         return bars.q, bars.gradients(self.ascent.potentials, np.zeros(components, state_bar.dtype)).groups
@@ -122,11 +114,13 @@ class _Sweep(FixedPoint):
 class _Ascent(Ascent):
     """Coordinate ascent, one variable after the other."""
 
+    starts_possible = True
+
     def __init__(self, potentials: Potentials, init: Result | None) -> None:
         graph = potentials.graph
         near: Neighbours = graph.cached("neighbours", lambda: neighbours_of(graph))
-        bound = MeanFieldBound(potentials, np.zeros(len(edges_of(graph).size), bool))
-        super().__init__(potentials, bound, near, begin(potentials, bound.model, ~bound.chosen, init))
+        bound = MeanFieldBound(potentials, np.zeros(len(edges_of(graph).size), bool), near)
+        super().__init__(bound, begin(potentials, bound.model, ~bound.chosen, init))
         self.steps: list[tuple[Mask, Array]] = []
         self.possible = np.ones(graph.n_components, bool)
 
@@ -136,10 +130,7 @@ class _Ascent(Ascent):
 
         if taped:
             self.steps.append((active.copy(), self.q.copy()))
-        ascend(
-            self.near, self.edges, self.at, self.model.phi, self.model.psi, self.q, active, residual, self.possible,
-            self.bound.row, self.bound.digits,
-        )  # fmt: skip
+        ascend(self.field, self.q, active, residual, self.possible)
         if not self.possible.all():
             raise ImpossibleEvidenceError(impossible(self.potentials))
 
@@ -147,60 +138,30 @@ class _Ascent(Ascent):
         """Remove the sweeps of components from the tape."""
         self.steps = [(active & ~components, before) for active, before in self.steps]
 
-    def covariance(self, v: FloatArray) -> FloatArray:
-        """Return the covariances of each variable times v."""
-        return self.variable_covariance(v)
-
-    def read_out(self) -> Array:
-        """Return the bound of each component; complete the beliefs of factors."""
-        log_z = self.bound.value(self.q, self.factors)
-        if (log_z.real == -np.inf).any():
-            raise ImpossibleEvidenceError(impossible(self.potentials))
-        return log_z
-
-    def prepare_back(self) -> None:
-        """Prepare nothing: the beliefs are enough."""
-
     def sweep_back(self, active: Mask, bars: Bars) -> None:
         """Reverse a sweep at the fixed point."""
         from isinglass.kernels.numba.mean_field import ascend_back_at_rest
 
         if not len(bars.targets):
             bars.targets = np.zeros_like(self.q)
-        ascend_back_at_rest(
-            self.near, self.edges, self.at, self.model.psi, self.q, active, bars.q, bars.targets, self.q[:0],
-            self.bound.row, self.bound.digits,
-        )  # fmt: skip
+        ascend_back_at_rest(self.field, self.q, active, bars.q, bars.targets, self.q[:0])
 
     def finish_back(self, bars: Bars) -> None:
         """Add what all sweeps at the fixed point mean for potentials and tables."""
         from isinglass.kernels.numba.mean_field import expect_back
 
         if len(bars.targets):
-            expect_back(
-                np.arange(len(self.edges.cards)), np.ones(len(self.residual), bool), self.near, self.edges, self.at,
-                self.model.psi, self.q, bars.targets, np.zeros_like(self.q), bars.phi, bars.table, self.bound.row,
-                self.bound.digits,
-            )  # fmt: skip
+            variables, everything = np.arange(len(self.edges.cards)), np.ones(len(self.residual), bool)
+            unused = np.zeros_like(self.q)
+            expect_back(variables, everything, self.field, self.q, bars.targets, unused, bars.phi, bars.table)
 
     def tape_back(self, active: Mask, bars: Bars) -> None:
         """Reverse the sweeps that ran."""
-        q = self.q.copy()
-        for taken, before in reversed(self.steps):
-            self._back(taken & active, q, before, bars)
-
-    def _back(self, active: Mask, q: Array, before: Array, bars: Bars) -> None:
         from isinglass.kernels.numba.mean_field import ascend_back
 
-        ascend_back(
-            self.near, self.edges, self.at, self.model.psi, q, before, active, bars.q, bars.phi, bars.table,
-            self.bound.row, self.bound.digits,
-        )  # fmt: skip
-
-
-def may_leave(potentials: Potentials, init: Result | None) -> bool:
-    """Tell whether a run may leave a saddle point: not where derivatives at given beliefs are computed."""
-    return init is None or potentials.dtype.kind != "c"
+        q = self.q.copy()
+        for taken, before in reversed(self.steps):
+            ascend_back(self.field, q, before, taken & active, bars.q, bars.phi, bars.table)
 
 
 def begin(potentials: Potentials, model: LinkModel, links: Mask, init: Result | None = None) -> Array:
@@ -221,9 +182,8 @@ def begin(potentials: Potentials, model: LinkModel, links: Mask, init: Result | 
     if (number_of == 0).any():
         raise ImpossibleEvidenceError(impossible(potentials))
     q: Array = np.where(allowed, np.repeat(1.0 / number_of, graph.cards), 0.0).astype(potentials.dtype)
-    zeros = np.concatenate([[0], np.cumsum(model.psi.real == -np.inf)])
     hard = np.zeros(graph.n_components, bool)
-    hard[edges.component[links & (zeros[model.table + edges.size] > zeros[model.table])]] = True
+    hard[edges.component[links & links_with(model.psi.real == -np.inf, model.table, edges.size)]] = True
     hard &= ~usable
     if hard.any():
         states = _possible(potentials)

@@ -31,26 +31,26 @@ from isinglass.errors import ImpossibleEvidenceError
 from isinglass.graph.factor_graph import iter_groups
 from isinglass.graph.forests.clusters import ColourClass, TreeClusters, tree_clusters
 from isinglass.graph.message_graph import edges_of
-from isinglass.inference.algorithm import Algorithm, Cost, Facts, Progress, Taping, register
+from isinglass.inference.algorithm import Cost, Facts, register
 from isinglass.inference.evidence import impossible
-from isinglass.inference.mean_field.ascent import DIFFERENCE, Ascent, Stopping
+from isinglass.inference.mean_field.ascent import DIFFERENCE, Ascent, MeanFieldAlgorithm
 from isinglass.inference.mean_field.bound import Bars, MeanFieldBound
-from isinglass.inference.mean_field.naive import begin, may_leave
+from isinglass.inference.mean_field.naive import begin
 from isinglass.inference.mean_field.stability import slope
 from isinglass.inference.message_passing.algorithms import BeliefPropagation
 from isinglass.inference.message_passing.engine import Engine
 from isinglass.inference.message_passing.outcome import Outcome
 from isinglass.inference.message_passing.plan import Plan
 from isinglass.inference.message_passing.reverse import Cotangents, gradients
-from isinglass.inference.result import Bound, Gradients, Result
+from isinglass.inference.result import Gradients, Result
 from isinglass.potentials import Potentials
 from isinglass.typing import Array, FloatArray, IntArray, Mask
-from isinglass.validation import RandomState, bytes_text, flag
+from isinglass.validation import RandomState, bytes_text
 
 
 @register
 @dataclass(frozen=True)
-class StructuredMeanField(Algorithm):
+class StructuredMeanField(MeanFieldAlgorithm):
     """Mean field on trees, by block coordinate ascent.
 
     Parameters
@@ -100,21 +100,9 @@ class StructuredMeanField(Algorithm):
         needed = 8.0 * float(2 * edges.first_state[-1] + 3 * edges.start[-1] + 2 * edges.size.sum())
         return Cost(needed, steps, f"{bytes_text(needed)}, {steps:.3g} steps a sweep")
 
-    def run(
-        self, potentials: Potentials, progress: Progress | None = None, tape: Taping = False, init: Result | None = None
-    ) -> Result:
-        """Ascend tree by tree and read out the bound and the beliefs."""
-        clusters = tree_clusters(potentials.graph, self.forest)
-        ascent = _TreeAscent(potentials, clusters, init)
-        check = flag(self.check_stability, "check_stability")
-        stop = Stopping.of(self.iterations, self.max_iter, self.tol)
-        ascent.run(stop, bool(tape), progress, may_leave(potentials, init), self.random_state)
-        log_z = ascent.bound.value(ascent.q, ascent.factors)
-        if stop.limit and (log_z.real == -np.inf).any():
-            raise ImpossibleEvidenceError(impossible(potentials))
-        bound: Bound = "exact" if stop.limit and clusters.chosen.all() else "lower"
-        info = ascent.info(self.name, stop, bound, check, self.random_state)
-        return ascent.result(log_z, info, bool(tape))
+    def ascent(self, potentials: Potentials, init: Result | None) -> Ascent:
+        """Ascend tree by tree."""
+        return _TreeAscent(potentials, tree_clusters(potentials.graph, self.forest), init)
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,7 +125,7 @@ class _Block:
     @classmethod
     def of(cls, trees: ColourClass, bound: MeanFieldBound) -> _Block:
         """Find the places, and the distinct tables of each group."""
-        edges, model, potentials = bound.edges, bound.model, bound.potentials
+        edges, model, potentials = bound.field.edges, bound.model, bound.potentials
         states = np.flatnonzero(np.repeat(_marks(trees.variables, len(edges.cards)), edges.cards))
         component = np.repeat(edges.variable_component, edges.cards)[states]
         position = {int(i): k for k, i in enumerate(trees.variables)} if potentials.evidence else {}
@@ -151,7 +139,7 @@ class _Block:
             tables.append(model.psi[starts[:, None] + span].reshape(len(starts), *group.shape))
             ids.append(inverse.ravel())
             owners.append(links[first])
-            entries.append((bound.first_belief[links][:, None] + span).ravel())
+            entries.append((bound.field.first_belief[links][:, None] + span).ravel())
             entry_component.append(np.repeat(edges.component[links], group.table_size))
         return cls(
             trees,
@@ -200,9 +188,10 @@ class _TreeAscent(Ascent):
     def __init__(self, potentials: Potentials, clusters: TreeClusters, init: Result | None) -> None:
         from isinglass.kernels.numba.mean_field import all_products
 
-        bound = MeanFieldBound(potentials, clusters.chosen)
-        super().__init__(potentials, bound, clusters.crossing, begin(potentials, bound.model, ~clusters.chosen, init))
-        all_products(self.edges, self.q, self.factors, bound.first_belief, bound.digits)
+        bound = MeanFieldBound(potentials, clusters.chosen, clusters.crossing)
+        super().__init__(bound, begin(potentials, bound.model, ~clusters.chosen, init))
+        all_products(self.field, self.q, self.factors)
+        self.exact = bool(clusters.chosen.all())
         self.blocks = [_Block.of(trees, bound) for trees in clusters.classes]
         self.target = np.zeros_like(self.q)
         self.alone = ~_marks(self.edges.component[~clusters.chosen], len(self.residual))  # one iteration is exact
@@ -263,10 +252,7 @@ class _TreeAscent(Ascent):
         """Set the trees of one colour in the components that move."""
         from isinglass.kernels.numba.mean_field import expect, moves_apart
 
-        expect(
-            block.trees.variables, moved, self.near, self.edges, self.at, self.model.phi, self.model.psi, self.q,
-            self.target, self.bound.row, self.bound.digits,
-        )  # fmt: skip
+        expect(block.trees.variables, moved, self.field, self.q, self.target)
         engine, outcome = self._infer(block, moved, taped, self.target)
         before = self.q[block.states]
         after = np.where(moved[block.component], outcome.variables, before)
@@ -306,10 +292,7 @@ class _TreeAscent(Ascent):
         bars.factors[block.entries[links]] = 0
         target_bar = np.zeros_like(q)
         target_bar[block.states] = self._add_tables(step, found, bars)
-        expect_back(
-            block.trees.variables, moved, self.near, self.edges, self.at, self.model.psi, q, target_bar, bars.q,
-            bars.phi, bars.table, self.bound.row, self.bound.digits,
-        )  # fmt: skip
+        expect_back(block.trees.variables, moved, self.field, q, target_bar, bars.q, bars.phi, bars.table)
 
     def _add_tables(self, step: _Step, found: Gradients, bars: Bars) -> Array:
         """Add the derivatives by the trees' tables; return those by the effective potentials of their variables."""

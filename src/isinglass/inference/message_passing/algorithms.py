@@ -26,7 +26,7 @@ from isinglass.inference.message_passing.stability import noise_of_messages, spe
 from isinglass.inference.result import Assignment, Bound, FactorBeliefs, Info, Result, VariableBeliefs
 from isinglass.potentials import Potentials
 from isinglass.typing import Array, FloatArray, Mask
-from isinglass.validation import bytes_text, flag, number, thread_count, whole_number
+from isinglass.validation import bytes_text, flag, jobs_of, number, whole_number
 
 SCHEDULES = ("auto", "flooding", "tree", "grid", "sequential", "random", "residual")
 
@@ -64,9 +64,10 @@ class MessagePassing(Algorithm):
     check_stability : bool
         Report in `info.stable` whether small changes of the messages die out: by the leading eigenvalue of the
         iteration at the messages it ended with, which takes up to 80 iterations in reverse.
-    threads : int
-        The number of threads (at most 24) that work in parallel on the examples of a batch. Beliefs, log Z and
-        derivatives by tables are the same bits for any number; the derivative by the damping agrees to rounding.
+    threads : int, optional
+        An older word for `n_jobs` of `infer`: how many threads share the work; -1 for all processors. By default what
+        the environment variable ISINGLASS_THREADS says, or one. Beliefs, log Z and derivatives by tables are the same
+        bits for any number; the derivative by the damping agrees to rounding.
     """
 
     iterations: int | None = None
@@ -77,7 +78,7 @@ class MessagePassing(Algorithm):
     random_state: int = 0
     start_noise: float = 0.0
     check_stability: bool = False
-    threads: int = 1
+    threads: int | None = None
 
     powers: ClassVar[bool] = True  # whether counting numbers may differ from one
 
@@ -208,7 +209,7 @@ class MessagePassing(Algorithm):
             iterations=iterations,
             tol=number(self.tol, "tol", 0, np.inf),
             max_iter=whole_number(self.max_iter, "max_iter", 1),
-            threads=thread_count(self.threads),
+            threads=jobs_of(self.threads, "threads"),
         )
 
     def _parts(self, graph: FactorGraph, counting: FloatArray) -> list[Part]:

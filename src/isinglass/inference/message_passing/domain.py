@@ -6,7 +6,6 @@ import numpy as np
 
 from isinglass.graph.message_graph import edges_of
 from isinglass.inference.support import support_of
-from isinglass.kernels.layout import Edges
 from isinglass.potentials import Potentials
 from isinglass.typing import Array, FloatArray
 
@@ -39,19 +38,15 @@ def log_z_range(potentials: Potentials, counting: FloatArray) -> tuple[Array, Ar
         rows = tables.real.reshape(len(tables), group.table_size)
         low[group.factors] = np.where(rows > -np.inf, rows, np.inf).min(axis=1, initial=np.inf)[ids]
         high[group.factors] = rows.max(axis=1, initial=-np.inf)[ids]
-    n, entropy = graph.n_components, np.log(edges.cards)
+    n, owner = graph.n_components, edges.variable_component
     link = np.repeat(np.arange(len(edges.size)), np.diff(edges.first_slot))
     of_variable = 1.0 - np.bincount(edges.slot_variable, counting[link], len(edges.cards))
-    least = np.bincount(graph.factor_component, low, n) + _sums(edges, np.minimum(of_variable, 0) * entropy, n)
-    most = np.bincount(graph.factor_component, high, n) + _sums(edges, np.maximum(of_variable, 0) * entropy, n)
+    entropy = of_variable * np.log(edges.cards)
+    least = np.bincount(graph.factor_component, low, n) + np.bincount(owner, np.minimum(entropy, 0), n)
+    most = np.bincount(graph.factor_component, high, n) + np.bincount(owner, np.maximum(entropy, 0), n)
     most = most + np.bincount(edges.component, counting * np.log(edges.size), n)
     slack = 1e-6 * (1 + np.abs(least) + np.abs(most))
     return least - slack, most + slack
-
-
-def _sums(edges: Edges, values: FloatArray, n: int) -> FloatArray:
-    """Sum numbers of variables over each of n components."""
-    return np.bincount(edges.variable_component, values, n).astype(np.float64, copy=False)
 
 
 def imaginary_steps(potentials: Potentials) -> FloatArray:

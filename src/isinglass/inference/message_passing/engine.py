@@ -9,7 +9,6 @@ again with logarithms. The tape holds the messages that were overwritten, for th
 from __future__ import annotations
 
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import Literal
 
 import numpy as np
@@ -35,10 +34,11 @@ from isinglass.inference.message_passing.moves.grid_sweep import GridSweep
 from isinglass.inference.message_passing.moves.move import Move
 from isinglass.inference.message_passing.moves.sequence import LargestResidual, LinkSequence
 from isinglass.inference.message_passing.outcome import Outcome
+from isinglass.inference.message_passing.passes import read_out
 from isinglass.inference.message_passing.plan import Part, Plan, Schedule
-from isinglass.inference.message_passing.run import Run, Step
-from isinglass.inference.message_passing.table_places import component_groups
-from isinglass.inference.message_passing.tape import FullTape, MarkedTape, Tape
+from isinglass.inference.message_passing.run import Run, Step, scratch_of
+from isinglass.inference.message_passing.shares import component_groups, shares_of
+from isinglass.inference.message_passing.tape import MarkedTape, Tape
 from isinglass.inference.support import support_of
 from isinglass.kernels.backend import MessagePassingKernels, message_passing_kernels
 from isinglass.kernels.layout import (
@@ -48,7 +48,6 @@ from isinglass.kernels.layout import (
     SUM,
     Beliefs,
     Edges,
-    Scratch,
     Semiring,
     Span,
     Status,
@@ -58,6 +57,7 @@ from isinglass.kernels.layout import (
 )
 from isinglass.potentials import Potentials
 from isinglass.runtime.array_pool import Pool
+from isinglass.runtime.threads import team
 from isinglass.segments import component_sums
 from isinglass.typing import Array, IntArray, Mask
 
@@ -74,11 +74,12 @@ class Engine:
         kernels: MessagePassingKernels | None = None,
     ) -> None:
         self.kernels = message_passing_kernels() if kernels is None else kernels
+        self.spread = team(plan.threads)
         self.potentials, self.plan = per_iteration[-1], plan
         self.graph, self.edges = self.potentials.graph, edges_of(self.potentials.graph)
         self.initial = None if initial is None else without_unproved_zeros(self.potentials, initial)
         self.per_iteration = list(per_iteration)
-        self.models = [LinkModel.of(p, plan.counting, own_tables or plan.powers) for p in per_iteration]
+        self.models = [LinkModel.of(p, plan.counting, own_tables or plan.powers, self.spread) for p in per_iteration]
         self.low = np.logical_or.reduce([model.low for model in self.models]) | self._low_start()
         self.first_belief = first_beliefs(self.graph)[self.edges.link_factor]
 
@@ -106,28 +107,30 @@ class Engine:
             runs=[],
             off_domain=np.zeros(n, bool),
         )
-        work = [(part, span) for part in self.plan.parts for span in self._spans(part.wanted)]
-        if self.plan.threads > 1:
-            with ThreadPoolExecutor(self.plan.threads) as pool:
-                try:
-                    done = list(pool.map(lambda job: self._runs(job[0], job[1], tape, outcome, None), work))
-                except BaseException:  # such as Ctrl-C: the other threads end with their next iteration
-                    self.abandoned = True
-                    raise
-        else:
-            done = [self._runs(part, span, tape, outcome, progress) for part, span in work]
-        outcome.runs = [run for runs in done for run in runs]
+        for part in self.plan.parts:
+            spans = self._spans(part)
+            shown = progress if len(spans) == 1 else None
+            try:
+                done = self.spread(self._runs, [(part, span, tape, outcome, shown) for span in spans])
+            except BaseException:  # such as Ctrl-C: the other threads end with their next iteration
+                self.abandoned = True
+                raise
+            outcome.runs += [run for runs in done for run in runs]
         self._finish(outcome)
         return outcome
 
-    def _spans(self, wanted: Mask) -> list[Span]:
-        """Cut the components into as many pieces of equal work as there are threads."""
-        edges, n = self.edges, len(wanted)
-        if not wanted.any():
+    def _spans(self, part: Part) -> list[Span]:
+        """Cut the components into pieces of equal work that threads run by themselves.
+
+        Links that are updated in a sequence need that. Where all are updated at once, or line by line, threads share
+        each iteration: there is one piece.
+        """
+        edges, n = self.edges, len(part.wanted)
+        if not part.wanted.any():
             return []
         whole = Span(0, len(edges.cards), 0, len(edges.component), 0, n)
         in_line = (np.diff(edges.variable_component) >= 0).all() and (np.diff(edges.component) >= 0).all()
-        if self.plan.threads == 1 or n == 1 or not in_line:
+        if self.plan.threads == 1 or n == 1 or not in_line or part.schedule in ("flooding", "grid"):
             return [whole]
         groups = component_groups(edges, n)
         cuts = np.arange(self.plan.threads + 1) * (len(groups) - 1) // self.plan.threads
@@ -155,7 +158,7 @@ class Engine:
         for semiring in (LOG_MAX,) if self.plan.maximise else (SUM, LOG_SUM):
             if wanted.any():
                 run = self._prepared(semiring, wanted, span, part.settled)
-                memory = None if tape is None else FullTape() if tape == "full" else MarkedTape()
+                memory = None if tape is None else Tape() if tape == "full" else MarkedTape()
                 flagged = np.zeros(len(wanted), bool)
                 if run.is_linear:
                     flagged |= self.low & wanted
@@ -170,6 +173,7 @@ class Engine:
         edges, dtype = self.edges, self.potentials.dtype
         pool, raising = pool_of(self.graph), np.zeros(0)
         plain = is_linear(semiring) and dtype.kind == "f"
+        whole, shares = span.last_component - span.first_component == len(wanted), shares_of(self.graph)
         if self.plan.powers and plain:
             raising = np.repeat(self.plan.counting[edges.edge_link], np.diff(edges.start))
         run = Run(
@@ -179,11 +183,11 @@ class Engine:
             units=units(dtype, semiring),
             states=_states(self.graph) if plain else (),
             span=span,
-            models=[model.values(semiring, raising) for model in self.models],
+            models=[model.values(semiring, raising, self.spread if whole else team(1)) for model in self.models],
             damping=0.0 if settled else self.plan.damping,
             settled=settled,
             tol=self.plan.tol if self.plan.iterations is None else -1.0,
-            scratch=self._scratch(),
+            scratch=scratch_of(edges, dtype, self.plan.powers),
             wanted=wanted.copy(),
             m=self._start(semiring),
             n=pool.take((int(edges.start[-1]),), dtype),
@@ -193,34 +197,12 @@ class Engine:
             partner=self._partner() if is_linear(semiring) else None,
             steps=imaginary_steps(self.potentials),
             back=FloodBack(self.graph, self.initial),
+            spread=self.spread if whole else team(1),
+            shares=shares if whole and self.spread.threads > 1 and len(shares) > 1 else [],
             uniform=self.initial is None,
         )
         pool.give_back_with(run, run.n)
         return run
-
-    def _scratch(self) -> Scratch:
-        edges, dtype = self.edges, self.potentials.dtype
-        card = int(edges.cards.max(initial=1))
-        slots, degree = (int(np.diff(first).max(initial=1)) for first in (edges.first_slot, edges.first_edge))
-        powers = self.plan.powers
-
-        def room(length: int) -> Array:
-            return np.empty(length, dtype)
-
-        return Scratch(
-            powered=room(edges.start[-1] * powers),
-            own=room(edges.start[-1] * powers),
-            scale=room(len(edges.edge_link) * powers),
-            row=room(max(degree, 1) * card),
-            back=room(max(degree, 1) * card),
-            out=room(slots * card),
-            raw=room(slots * card),
-            mixed=room(slots * card),
-            bar=room(slots * card),
-            totals=room(slots),
-            prefix=room(slots),
-            digits=np.empty(slots, np.int64),
-        )
 
     def _start(self, semiring: Semiring) -> Array:
         """Return the initial messages: uniform, or the given ones (logarithms)."""
@@ -325,7 +307,7 @@ class Engine:
         active = run.wanted & ~flagged
         if not active.any():
             return
-        run.kernels.read_out(run, run.models[-1], self.beliefs_of(run, outcome), active, flagged)
+        read_out(run, run.models[-1], self.beliefs_of(run, outcome), active, flagged)
         fine = active & ~flagged
         outcome.component_log_z[fine] += self._log_z(run)[fine]
         if not run.is_linear or not np.isfinite(outcome.component_log_z.real[fine]).all():
@@ -377,7 +359,7 @@ class Engine:
             observed, seen = observed_entries(self.edges, self.potentials.evidence)
             outcome.variables[observed] = 0
             outcome.variables[seen] = 1
-        share_unary_beliefs(self.graph, outcome.variables, outcome.factors)
+        share_unary_beliefs(self.graph, outcome.variables, outcome.factors, self.spread)
 
     def messages(self, outcome: Outcome) -> Array:
         """Return the logarithms of the messages that the runs ended with."""

@@ -14,11 +14,16 @@ import numpy as np
 from isinglass.graph.factor_graph import FactorGraph, iter_groups
 from isinglass.graph.layout import first_states
 from isinglass.graph.message_graph import edges_of
+from isinglass.inference.message_passing.shares import add, copy, in_ranges
 from isinglass.kernels.layout import SAFE, Edges, Semiring, Values, is_linear
 from isinglass.potentials import Potentials
-from isinglass.segments import component_sums, sum_at, sum_rows
+from isinglass.runtime.threads import ThreadMap, team
+from isinglass.segments import component_sums, starts, sum_at, sum_rows
 from isinglass.typing import Array, FloatArray, IntArray, Mask
 from isinglass.validation import Evidence
+
+ALONE = team(1)
+ROWS = 2**14  # tables of a range, at least
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,35 +56,36 @@ class LinkModel:
     blocks: tuple[Block, ...]
 
     @classmethod
-    def of(cls, potentials: Potentials, counting: FloatArray, own_tables: bool = False) -> LinkModel:
+    def of(
+        cls, potentials: Potentials, counting: FloatArray, own_tables: bool = False, spread: ThreadMap = ALONE
+    ) -> LinkModel:
         """Convert potentials; tables are divided by the counting numbers of their links.
 
         Tables stay shared where that leaves them equal, unless every link gets its own by `own_tables`.
         """
         graph, edges = potentials.graph, edges_of(potentials.graph)
         taken = np.zeros(graph.n_factors, potentials.dtype)  # summed in factor order, whatever the groups are
-        phi, constant = _variable_potentials(potentials, edges, taken)
-        psi, table, edge_table, blocks = _effective_tables(potentials, edges, counting, taken, own_tables)
+        phi, constant = _variable_potentials(potentials, edges, taken, spread)
+        psi, table, edge_table, blocks = _effective_tables(potentials, edges, counting, taken, own_tables, spread)
         constant = constant + component_sums(
             graph.factor_component, layout_of(graph).factor_starts, taken, len(constant)
         )
         low = np.zeros(graph.n_components, bool)
-        tiny = (phi.real < np.log(SAFE)) & (phi.real > -np.inf)
-        if tiny.any():
+        if (tiny := _too_small(phi, spread)) is not None:
             low[np.repeat(edges.variable_component, edges.cards)[tiny]] = True
-        short = (psi.real < np.log(SAFE)) & (psi.real > -np.inf)
-        if short.any():
-            starts = np.concatenate([[0], np.cumsum(short)])
-            low[edges.component[starts[table + edges.size] > starts[table]]] = True
+        if (tiny := _too_small(psi, spread)) is not None:
+            low[edges.component[links_with(tiny, table, edges.size)]] = True
         return cls(phi, psi, table, edge_table, counting, constant, low, blocks)
 
-    def values(self, semiring: Semiring, raising: FloatArray) -> Values:
+    def values(self, semiring: Semiring, raising: FloatArray, spread: ThreadMap = ALONE) -> Values:
         """Return the numbers in the representation of a semiring; `raising` as in `Values`."""
         phi, psi, limit = self.phi, self.psi, 0.0
         if is_linear(semiring):
-            phi, psi = np.exp(phi), np.exp(psi)
-            positive = psi.real[psi.real > 0]
-            limit = SAFE / max(float(positive.min(initial=1.0)), SAFE)
+            phi, psi = _exponentials(phi, spread), _exponentials(psi, spread)
+            smallest = _smallest(psi, 1.0, spread)
+            if smallest == 0:
+                smallest = psi.real[psi.real > 0].min(initial=1.0)
+            limit = SAFE / max(float(smallest), SAFE)
         return Values(phi, psi, self.table, self.edge_table, self.counting, raising, limit)
 
     def gradients(self, potentials: Potentials, phi_bar: Array, psi_bar: Array, z_bar: Array) -> tuple[Array, ...]:
@@ -116,6 +122,13 @@ class LinkModel:
         return rows
 
 
+def links_with(flags: Mask, table: IntArray, size: IntArray) -> Mask:
+    """Tell which links have a flagged entry in their table, given where it starts and its size."""
+    before = starts(flags)
+    found: Mask = before[table + size] > before[table]
+    return found
+
+
 def observed_entries(edges: Edges, evidence: Evidence) -> tuple[Mask, IntArray]:
     """Return which entries (one for each state of a variable) are of observed variables, and where they were seen."""
     variables, states = (np.fromiter(v, np.int64, len(evidence)) for v in (evidence, evidence.values()))
@@ -124,14 +137,14 @@ def observed_entries(edges: Edges, evidence: Evidence) -> tuple[Mask, IntArray]:
     return np.repeat(observed, edges.cards), edges.first_state[variables] + states
 
 
-def _variable_potentials(potentials: Potentials, edges: Edges, taken: Array) -> tuple[Array, Array]:
+def _variable_potentials(potentials: Potentials, edges: Edges, taken: Array, spread: ThreadMap) -> tuple[Array, Array]:
     """Add the factors of arity one and the evidence; take out each variable's largest entry."""
     graph = potentials.graph
     layout = layout_of(graph)
     phi = np.zeros(edges.first_state[-1], potentials.dtype)
     for g, (group, tables, ids) in enumerate(zip(graph.groups, potentials.groups, potentials.table_ids, strict=True)):
         if group.arity == 1:
-            add_at(phi, layout.unary[g], _rows_of(tables, ids).ravel())
+            add_at(phi, layout.unary[g], _rows_of(tables, ids).ravel(), spread)
         elif group.arity == 0:
             taken[group.factors] = tables[ids]
     if potentials.evidence:
@@ -141,9 +154,13 @@ def _variable_potentials(potentials: Potentials, edges: Edges, taken: Array) -> 
     if not len(phi):
         return phi, np.zeros(graph.n_components, potentials.dtype)
     if layout.card:
-        rows = phi.reshape(-1, layout.card)
-        tops = _largest(rows)
-        rows -= np.where(tops > -np.inf, tops, 0.0)[:, None]
+        rows, tops = phi.reshape(-1, layout.card), np.empty(len(edges.cards))
+
+        def shift(first: int, last: int) -> None:
+            tops[first:last] = _largest(rows[first:last])
+            rows[first:last] -= _shift(tops[first:last])
+
+        in_ranges(spread, len(rows), shift, ROWS)
     else:
         tops = np.maximum.reduceat(phi.real, edges.first_state[:-1])
         phi -= np.repeat(np.where(tops > -np.inf, tops, 0.0), edges.cards)
@@ -157,46 +174,74 @@ def _effective_tables(
     counting: FloatArray,
     taken: Array,
     own_tables: bool,
+    spread: ThreadMap,
 ) -> tuple[Array, IntArray, IntArray, tuple[Block, ...]]:
     """Scale tables to a largest entry of zero and divide by the counting number; keep them shared if all are one."""
     graph = potentials.graph
     places = layout_of(graph).links
-    parts: list[Array] = []
-    per_link: dict[int, bool] = {}
-    for g, place in places.items():
-        tables, ids = potentials.groups[g], potentials.table_ids[g]
-        rows = tables.reshape(len(tables), -1)
-        tops = _largest(rows)
-        scaled = rows - np.where(tops > -np.inf, tops, 0.0)[:, None]
+    per_link = {g: own_tables or bool((counting[place.links] != 1).any()) for g, place in places.items()}
+    table, edge_table, blocks, size = _where(potentials, per_link)
+    psi = np.empty(size, potentials.dtype)
+    for block in blocks:
+        g = block.group
+        ids, place = potentials.table_ids[g], places[g]
+        divisor = counting[place.links] if per_link[g] else None
+        tops = _scale(potentials.groups[g], ids, divisor, block, psi, graph.groups[g].shape, spread)
         taken[place.factors] = tops[ids]
-        per_link[g] = own_tables or bool((counting[place.links] != 1).any())
-        if per_link[g]:
-            scaled = scaled[ids]
-            np.divide(scaled, counting[place.links][:, None], out=scaled, where=scaled.real > -np.inf)
-        parts.append(scaled)
-    for g, part in zip(places, list(parts), strict=True):
-        shape = graph.groups[g].shape
-        if len(shape) == 2:
-            parts.append(part.reshape(len(part), *shape).transpose(0, 2, 1))
-    psi: Array = np.concatenate([np.zeros(0, potentials.dtype), *(part.ravel() for part in parts)])
-    return psi, *_where(potentials, per_link)
+    return psi, table, edge_table, blocks
+
+
+def _scale(
+    tables: Array,
+    ids: IntArray,
+    divisor: FloatArray | None,
+    block: Block,
+    psi: Array,
+    shape: tuple[int, ...],
+    spread: ThreadMap,
+) -> FloatArray:
+    """Write the tables of a block to psi, scaled, and the exchanged ones of pairs; return their largest entries.
+
+    With a `divisor` for each link, every link has a table.
+    """
+    rows, tops = tables.reshape(len(tables), -1), np.empty(len(tables))
+    size = block.rows * rows.shape[1]
+    scaled = psi[block.first : block.first + size].reshape(block.rows, -1)
+    flipped = psi[block.flipped : block.flipped + size].reshape(block.rows, *shape[::-1]) if len(shape) == 2 else None
+
+    def largest(first: int, last: int) -> None:
+        tops[first:last] = _largest(rows[first:last])
+
+    def scale(first: int, last: int) -> None:
+        part = scaled[first:last]
+        mine = slice(first, last) if divisor is None else ids[first:last]
+        np.subtract(rows[mine], _shift(tops[mine]), out=part)
+        if divisor is not None:
+            np.divide(part, divisor[first:last, None], out=part, where=part.real > -np.inf)
+        if flipped is not None:
+            flipped[first:last] = part.reshape(-1, *shape).transpose(0, 2, 1)
+
+    in_ranges(spread, len(rows), largest, ROWS)
+    in_ranges(spread, block.rows, scale, ROWS)
+    return tops
 
 
 class _Found(NamedTuple):
-    """Where the tables of links and edges start, and the blocks, for these arrays of table ids."""
+    """Where the tables of links and edges start, the blocks and their entries, for these arrays of table ids."""
 
     ids: tuple[IntArray, ...]
     table: IntArray
     edge_table: IntArray
     blocks: tuple[Block, ...]
+    size: int
 
     def fits(self, ids: tuple[IntArray, ...]) -> bool:
         """Tell whether the ids are the same arrays that it was found for."""
         return all(a is b for a, b in zip(self.ids, ids, strict=True))
 
 
-def _where(potentials: Potentials, per_link: dict[int, bool]) -> tuple[IntArray, IntArray, tuple[Block, ...]]:
-    """Return where the tables of links and edges start, and the blocks; kept while the ids stay the same arrays."""
+def _where(potentials: Potentials, per_link: dict[int, bool]) -> tuple[IntArray, IntArray, tuple[Block, ...], int]:
+    """Return what `_Found` has; it is kept while the ids stay the same arrays."""
     ids = tuple(potentials.table_ids[g] for g in per_link)
     key = ("tables", tuple(len(potentials.groups[g]) for g in per_link), tuple(per_link.values()))
     found = potentials.graph.cached(key, lambda: _find(potentials, per_link, ids), lambda kept: kept.fits(ids))
@@ -221,7 +266,15 @@ def _find(potentials: Potentials, per_link: dict[int, bool], given: tuple[IntArr
             edge_table[ends[1]] = starts
             edge_table[ends[0]] = starts + (total - block.first)
             total += block.rows * graph.groups[block.group].table_size
-    return _Found(given, table, edge_table, tuple(blocks))
+    return _Found(given, table, edge_table, tuple(blocks), total)
+
+
+def _too_small(logs: Array, spread: ThreadMap) -> Mask | None:
+    """Tell which entries are too small for a linear value, though not zero; None if none is."""
+    if not _smallest(logs, 0.0, spread) < np.log(SAFE):
+        return None
+    tiny: Mask = (logs.real < np.log(SAFE)) & (logs.real > -np.inf)
+    return tiny
 
 
 def _rows_of(tables: Array, ids: IntArray) -> Array:
@@ -234,6 +287,24 @@ def _largest(rows: Array) -> FloatArray:
     """Return the largest real part of each row (much faster than along short rows)."""
     tops: FloatArray = np.maximum.reduce(np.ascontiguousarray(rows.real.T))
     return tops
+
+
+def _shift(tops: FloatArray) -> FloatArray:
+    """Return what is taken from rows with these largest entries."""
+    return np.where(tops > -np.inf, tops, 0.0)[:, None]
+
+
+def _smallest(values: Array, initial: float, spread: ThreadMap) -> float:
+    """Return the smallest real part, at most `initial`."""
+    found: list[float] = []
+    in_ranges(spread, len(values), lambda a, b: found.append(float(values.real[a:b].min(initial=initial))))
+    return min(found)
+
+
+def _exponentials(logs: Array, spread: ThreadMap) -> Array:
+    out = np.empty_like(logs)
+    in_ranges(spread, len(logs), lambda a, b: np.exp(logs[a:b], out=out[a:b]))
+    return out
 
 
 Places = slice | IntArray
@@ -277,15 +348,15 @@ def _layout(graph: FactorGraph) -> Layout:
     for g, group in enumerate(graph.groups):
         if group.arity == 1:
             entries = (first_states(graph)[group.scopes[:, 0]][:, None] + np.arange(group.shape[0])).ravel()
-            unary[g] = UnaryPlaces(as_places(entries), len(np.unique(entries)) == len(entries))
+            unary[g] = UnaryPlaces(as_places(entries), bool((np.bincount(entries) <= 1).all()))
         elif group.arity >= 2 and len(group):
             members = link_of[group.factors]
             first = edges.first_slot[members]
             ends = (edges.slot_edge[first], edges.slot_edge[first + 1]) if group.arity == 2 else ()
             links[g] = Links(as_places(members), as_places(group.factors), ends)
-    cards = np.unique(graph.cards)
+    card = int(graph.cards[0]) if graph.n_variables and (graph.cards == graph.cards[0]).all() else 0
     starts = (_starts(graph.variable_component), _starts(graph.factor_component), _starts(edges.component))
-    return Layout(int(cards[0]) if len(cards) == 1 else 0, *starts, unary, links)
+    return Layout(card, *starts, unary, links)
 
 
 def _starts(component: IntArray) -> IntArray | None:
@@ -300,22 +371,24 @@ def as_places(members: IntArray) -> Places:
     return members
 
 
-def add_at(flat: Array, places: UnaryPlaces, values: Array) -> None:
+def add_at(flat: Array, places: UnaryPlaces, values: Array, spread: ThreadMap = ALONE) -> None:
     """Add values at the places of factors of arity one."""
-    if places.distinct:
+    if isinstance(places.entries, slice):
+        add(spread, flat[places.entries], values)
+    elif places.distinct:
         flat[places.entries] += values
     else:
         entries = np.arange(len(flat))[places.entries]
         flat += sum_at(entries, values, len(flat))
 
 
-def share_unary_beliefs(graph: FactorGraph, variables: Array, factors: Array) -> None:
+def share_unary_beliefs(graph: FactorGraph, variables: Array, factors: Array, spread: ThreadMap = ALONE) -> None:
     """Give factors of arity one their variable's belief, and constants theirs."""
     for g, (group, part) in enumerate(iter_groups(graph)):
         if group.arity == 0:
             factors[part] = 1
         elif group.arity == 1:
-            factors[part] = variables[layout_of(graph).unary[g].entries]
+            copy(spread, factors[part], variables[layout_of(graph).unary[g].entries])
 
 
 def move_unary_bars(graph: FactorGraph, factors_bar: Array, variables_bar: Array) -> None:

@@ -25,6 +25,7 @@ from isinglass.inference.message_passing.engine import Engine, entries_of, pool_
 from isinglass.inference.message_passing.log_model import move_unary_bars
 from isinglass.inference.message_passing.moves.move import Move
 from isinglass.inference.message_passing.outcome import Outcome
+from isinglass.inference.message_passing.passes import read_out_back
 from isinglass.inference.message_passing.run import Derivatives, Run
 from isinglass.inference.message_passing.table_places import table_places
 from isinglass.inference.message_passing.tape import Tape
@@ -121,9 +122,7 @@ def _reverse(engine: Engine, run: Run, tape: Tape, outcome: Outcome, bars: Cotan
     by_links = bool(bars.log_z.any() or len(total.counting) or not is_nothing(bars.factors))
     factors_bar = np.ascontiguousarray(bars.factors) if by_links else np.zeros(0, bars.variables.dtype)
     given = BeliefBars(bars.log_z, bars.variables, factors_bar, by_links)
-    run.kernels.read_out_back(
-        run, run.models[last], engine.beliefs_of(run, outcome), given, total.bars(last), run.wanted
-    )
+    read_out_back(run, run.models[last], engine.beliefs_of(run, outcome), given, total.bars(last), run.wanted)
     converged = run.wanted & outcome.converged
     one_pass = run.settled and not len(total.counting)  # with other counting numbers it is no fixed point
     if engine.plan.iterations is not None or one_pass or not converged.any():

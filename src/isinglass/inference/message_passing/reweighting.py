@@ -46,6 +46,7 @@ from isinglass.inference.message_passing.outcome import Outcome
 from isinglass.inference.message_passing.plan import Plan
 from isinglass.kernels.layout import Edges
 from isinglass.potentials import Potentials
+from isinglass.segments import sum_at
 from isinglass.typing import Array, FloatArray, IntArray, Mask
 
 LONGEST = 0.5  # step
@@ -188,7 +189,7 @@ def log_z_above(graph: FactorGraph, weights: FloatArray, variables: Array, facto
             with np.errstate(divide="ignore", over="ignore"):
                 ratios = np.divide(mine, own, out=np.zeros_like(mine), where=mine > 0)
             ratio[group.factors] = np.maximum(ratio[group.factors], ratios.max(axis=1))
-    return _sums(edges, weights * np.log(ratio[edges.link_factor]), graph.n_components)
+    return sum_at(edges.component, weights * np.log(ratio[edges.link_factor]), graph.n_components)
 
 
 class _Search:
@@ -203,7 +204,7 @@ class _Search:
 
     def sums(self, values: FloatArray) -> FloatArray:
         """Sum numbers of links over each component."""
-        return _sums(self.edges, values, self.potentials.graph.n_components)
+        return sum_at(self.edges.component, values, self.potentials.graph.n_components)
 
     def at(self, weights: FloatArray, messages: FloatArray, active: Mask) -> _Point:
         """Pass messages with these weights in the active components."""
@@ -257,12 +258,8 @@ def _heaviest(edges: Edges, information: FloatArray, n_components: int) -> Float
     if (arity == 2).all():
         return best
     other = _greedy(edges, information / (arity - 1))
-    gain = _sums(edges, information * (other - best), n_components)
+    gain = sum_at(edges.component, information * (other - best), n_components)
     return np.where((gain > 0)[edges.component], other, best)
-
-
-def _sums(edges: Edges, values: FloatArray, n_components: int) -> FloatArray:
-    return np.bincount(edges.component, values, n_components).astype(np.float64, copy=False)
 
 
 def _greedy(edges: Edges, score: FloatArray) -> FloatArray:

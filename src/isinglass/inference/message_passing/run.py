@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from isinglass.inference.message_passing.shares import Share
 from isinglass.inference.message_passing.table_places import TablePlaces
 from isinglass.kernels.backend import MessagePassingKernels
 from isinglass.kernels.layout import Bars, Edges, Scratch, Semiring, Span, Status, Values, is_linear
 from isinglass.runtime.array_pool import Pool
-from isinglass.typing import Array, FloatArray, IntArray, Mask
+from isinglass.runtime.threads import ThreadMap
+from isinglass.typing import Array, DType, FloatArray, IntArray, Mask
 
 if TYPE_CHECKING:
     from isinglass.inference.message_passing.moves.flood_back import FloodBack
@@ -45,6 +47,8 @@ class Run:
     partner: IntArray | None  # for loops over pairs: the edge at the other end of a link; None if they do not apply
     steps: FloatArray  # (components,) the largest imaginary part of a log table; empty if they are real
     back: FloodBack  # the reverse of flooding
+    spread: ThreadMap  # the threads that share its work
+    shares: list[Share]  # the parts of the graph that they work on; none for a single thread
     uniform: bool = False  # whether m starts uniform
     spare: Array | None = None  # a second array for messages, where no tape keeps them
 
@@ -77,6 +81,30 @@ class Run:
         return step
 
 
+def scratch_of(edges: Edges, dtype: DType, powers: bool) -> Scratch:
+    """Return working memory; `powers`: with room for powers of messages."""
+    card = int(edges.cards.max(initial=1))
+    slots, degree = (int(np.diff(first).max(initial=1)) for first in (edges.first_slot, edges.first_edge))
+
+    def room(length: int) -> Array:
+        return np.empty(length, dtype)
+
+    return Scratch(
+        powered=room(edges.start[-1] * powers),
+        own=room(edges.start[-1] * powers),
+        scale=room(len(edges.edge_link) * powers),
+        row=room(max(degree, 1) * card),
+        back=room(max(degree, 1) * card),
+        out=room(slots * card),
+        raw=room(slots * card),
+        mixed=room(slots * card),
+        bar=room(slots * card),
+        totals=room(slots),
+        prefix=room(slots),
+        digits=np.empty(slots, np.int64),
+    )
+
+
 def unwatched(active: Mask) -> Status:
     """Return the status of components of which only the messages are wanted."""
     return Status(active, np.zeros(len(active), bool), np.zeros(len(active)), watched=False)
@@ -96,6 +124,7 @@ class Step:
     sequence: IntArray | None = None
     stack: Array | None = None
     iterations: int = 1
+    after: Array | None = None  # the messages after one iteration, where they are kept until all steps go
 
 
 @dataclass(eq=False)

@@ -1,7 +1,7 @@
 """Where derivatives by the tables of links are added up: apart for each component, or for each group of components.
 
-A table that several components share gets the sum of theirs, in their order. A thread works on whole groups, so the
-number of threads does not change a bit of it.
+A table that several components share gets the sum of theirs, in their order. So does one that the blocks of a large
+component share. A thread works on whole groups or on a block, so the number of threads does not change a bit of it.
 """
 
 from __future__ import annotations
@@ -10,14 +10,16 @@ from typing import NamedTuple
 
 import numpy as np
 
+from isinglass.graph.factor_graph import FactorGraph
 from isinglass.graph.message_graph import edges_of
 from isinglass.inference.message_passing.log_model import LinkModel
+from isinglass.inference.message_passing.shares import Share, component_groups, shares_of
 from isinglass.kernels.layout import Edges
 from isinglass.potentials import Potentials
 from isinglass.segments import sum_at
 from isinglass.typing import Array, IntArray
 
-GROUPS = 24  # of components, at most: no more threads can share the work
+CACHE_LINES = 16  # entries that keep what two threads write in different lines of a cache
 
 
 class TablePlaces(NamedTuple):
@@ -45,18 +47,9 @@ def table_places(potentials: Potentials, model: LinkModel) -> TablePlaces:
     key = ("table places", len(model.psi))
     return potentials.graph.cached(
         key,
-        lambda: _Kept(table, _table_places(edges, model, potentials.graph.n_components)),
+        lambda: _Kept(table, _table_places(edges, model, potentials.graph)),
         lambda kept: kept.table is table,
     ).places
-
-
-def component_groups(edges: Edges, n: int) -> IntArray:
-    """Return where groups of components begin, of about equal work, and the end of the last: at most GROUPS of them."""
-    if n <= GROUPS:
-        return np.arange(n + 1)
-    work = np.cumsum(np.bincount(edges.component, edges.size, n))
-    cuts = np.searchsorted(work, work[-1] * np.arange(1, GROUPS) / GROUPS) + 1
-    return np.unique(np.concatenate([[0], cuts.clip(0, n), [n]]))
 
 
 class _Kept(NamedTuple):
@@ -64,9 +57,12 @@ class _Kept(NamedTuple):
     places: TablePlaces
 
 
-def _table_places(edges: Edges, model: LinkModel, n_components: int) -> TablePlaces:
+def _table_places(edges: Edges, model: LinkModel, graph: FactorGraph) -> TablePlaces:
     """Find them; tables that components use about once each are kept by groups: as many as links would be slow."""
     table, edge_table, psi, owner = model.table, model.edge_table, len(model.psi), edges.component
+    n_components, blocks = graph.n_components, [share for share in shares_of(graph) if share.inner]
+    if blocks:
+        return _by_blocks(edges, model, blocks)
     last = np.zeros(psi, np.int64)
     last[table] = owner
     if (last[table] == owner).all():  # none is shared by several components
@@ -76,18 +72,50 @@ def _table_places(edges: Edges, model: LinkModel, n_components: int) -> TablePla
         bounds = component_groups(edges, n_components)
         owner = np.searchsorted(bounds, owner, side="right") - 1
         keys, first, number = np.unique(owner * psi + table, return_index=True, return_inverse=True)
-    size, pairs = edges.size[first], np.diff(edges.first_slot)[first] == 2
-    ends = np.cumsum(size + size * pairs)
-    starts = ends - size - size * pairs
-    exchanged = edge_table != table[edges.edge_link]
-    of_edges = starts[number][edges.edge_link] + exchanged * edges.size[edges.edge_link]
-    turned = edge_table[edges.slot_edge[edges.first_slot[first]]]  # where the exchanged copy is, of a pair
+    starts, sources = _copies(edges, model, first)
+    of_edges = starts[number][edges.edge_link] + _exchanged(edges, model)
+    return TablePlaces(starts[number], of_edges, len(sources), _period(sources, len(np.unique(owner))))
+
+
+def _exchanged(edges: Edges, model: LinkModel) -> IntArray:
+    """Return how far behind the copy of a table the exchanged one begins that an edge uses."""
+    turned: IntArray = (model.edge_table != model.table[edges.edge_link]) * edges.size[edges.edge_link]
+    return turned
+
+
+def _copies(edges: Edges, model: LinkModel, links: IntArray, apart: IntArray | int = 0) -> tuple[IntArray, IntArray]:
+    """Lay out copies of the tables of some links; return where they begin, and the entry of psi of each of theirs.
+
+    Behind each there is room for `apart` entries, to which nothing is added.
+    """
+    size, pairs = edges.size[links], np.diff(edges.first_slot)[links] == 2
+    ends = np.cumsum(size + size * pairs + apart)
+    starts = ends - size - size * pairs - apart
+    turned = model.edge_table[edges.slot_edge[edges.first_slot[links]]]  # where the exchanged copy is, of a pair
     sources = np.zeros(int(ends[-1]), np.int64)
-    for some, to, at in ((slice(None), starts, table[first]), (pairs, starts + size, turned)):
+    for some, to, at in ((slice(None), starts, model.table[links]), (pairs, starts + size, turned)):
         lengths = size[some]
         inside = np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)
         sources[np.repeat(to[some], lengths) + inside] = np.repeat(at[some], lengths) + inside
-    return TablePlaces(starts[number], of_edges, len(sources), _period(sources, len(np.unique(owner))))
+    return starts, sources
+
+
+def _by_blocks(edges: Edges, model: LinkModel, blocks: list[Share]) -> TablePlaces:
+    """Find the places where some components have blocks: a copy for the links of each, and one for its variables."""
+    table, psi = model.table, len(model.psi)
+    if len(np.unique(table)) == len(table):  # each link has its own
+        return TablePlaces(table, model.edge_table, psi, None)
+    of_link, of_variable = edges.component.copy(), edges.variable_component.copy()
+    for name, (span, _) in enumerate(blocks, start=int(of_variable.max()) + 1):
+        of_link[span.first_link : span.last_link] = name
+        of_variable[span.first_variable : span.last_variable] = name
+    owner = np.concatenate([of_link, np.repeat(of_variable, np.diff(edges.first_edge))])
+    link = np.concatenate([np.arange(len(table)), edges.edge_link])
+    _, first, number = np.unique(owner * psi + table[link], return_index=True, return_inverse=True)
+    new_owner = np.diff(owner[first], append=-1) != 0
+    starts, sources = _copies(edges, model, link[first], CACHE_LINES * new_owner)
+    places = starts[number]
+    return TablePlaces(places[: len(table)], places[len(table) :] + _exchanged(edges, model), len(sources), sources)
 
 
 def _period(sources: IntArray, owners: int) -> IntArray:

@@ -8,9 +8,9 @@ the last bit, so the derivatives are too; they cost one more forward pass.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 
@@ -20,50 +20,27 @@ from isinglass.kernels.layout import Status
 from isinglass.typing import Array, Mask
 
 
-class Tape(ABC):
-    """The iterations of a run, for the reverse."""
-
-    keeps_steps: bool
-
-    @abstractmethod
-    def before(self, run: Run, t: int) -> None:
-        """Record the state before iteration t."""
-
-    @abstractmethod
-    def after(self, step: Step) -> None:
-        """Record a step."""
-
-    @property
-    @abstractmethod
-    def last_move(self) -> Move:
-        """The move that did the last iteration."""
-
-    @abstractmethod
-    def backwards(self, run: Run) -> Iterator[Step]:
-        """Yield the steps, last first; run.m may be overwritten."""
-
-
 @dataclass(eq=False)
-class FullTape(Tape):
+class Tape:
     """Keeps every step."""
 
-    keeps_steps = True
-    steps: list[Step] = field(default_factory=list)
+    keeps_steps: ClassVar[bool] = True
+    steps: list[Step] = field(default_factory=list, init=False)
 
     def before(self, run: Run, t: int) -> None:
-        """Record nothing."""
+        """Record the state before iteration t; a step has all of it."""
 
     def after(self, step: Step) -> None:
-        """Keep it."""
+        """Record a step."""
         self.steps.append(step)
 
     @property
     def last_move(self) -> Move:
-        """The move of the last step."""
+        """The move that did the last iteration."""
         return self.steps[-1].move
 
     def backwards(self, run: Run) -> Iterator[Step]:
-        """Yield them, last first."""
+        """Yield the steps, last first; run.m may be overwritten."""
         return reversed(self.steps)
 
 
@@ -71,7 +48,7 @@ class FullTape(Tape):
 class MarkedTape(Tape):
     """Keeps the messages at marks, and recomputes the iterations between them."""
 
-    keeps_steps = False
+    keeps_steps: ClassVar[bool] = False
     stride: int = 1
     marks: dict[int, Array] = field(default_factory=dict)
     done: list[tuple[Move, Mask]] = field(default_factory=list)

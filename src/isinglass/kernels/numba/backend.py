@@ -48,6 +48,8 @@ class NumbaMessagePassing:
             flood_back=planes.flood_grid_back,
             sweep=_sweep,
             sweep_back=_sweep_back,
+            sweep_stage=_sweep_stage,
+            sweep_stage_back=_sweep_stage_back,
             spread=planes.spread,
             collect=planes.collect,
             spread_tables=planes.spread_tables,
@@ -65,13 +67,15 @@ class NumbaMessagePassing:
             run.units, run.semiring,
         )  # fmt: skip
 
-    def flood_back(self, run: MessageRun, values: Values, bars: Bars, moved: Mask, flagged: Mask) -> None:
+    def flood_back(
+        self, run: MessageRun, values: Values, bars: Bars, moved: Mask, flagged: Mask, sent: bool = False
+    ) -> None:
         """Reverse `flood`."""
         from isinglass.kernels.numba.messages.adjoints import flood_back
 
         flood_back(
-            run.edges, run.span, values, run.m, run.n, bars, run.damping, moved, flagged, run.scratch, run.states,
-            run.units, run.semiring,
+            run.edges, run.span, values, run.m, run.n, bars, run.damping, moved, flagged, sent, run.scratch,
+            run.states, run.units, run.semiring,
         )  # fmt: skip
 
     def update_in_sequence(
@@ -146,10 +150,23 @@ def _sweep(*arrays: object) -> None:
     sweep_grids(*arrays)
 
 
+def _sweep_stage(*arrays: object) -> tuple[float, bool]:
+    from isinglass.kernels.numba.grids.sweeps import sweep_stage
+
+    residual, suspect = sweep_stage(*arrays)
+    return residual, suspect
+
+
 def _sweep_back(*arrays: object) -> None:
-    from isinglass.kernels.numba.grids.sweeps import sweep_grids_back
+    from isinglass.kernels.numba.grids.sweeps_back import sweep_grids_back
 
     sweep_grids_back(*arrays)
+
+
+def _sweep_stage_back(*arrays: object) -> None:
+    from isinglass.kernels.numba.grids.sweeps_back import sweep_stage_back
+
+    sweep_stage_back(*arrays)
 
 
 NUMBA = NumbaMessagePassing()

@@ -17,6 +17,8 @@ gets none.
 
 Reverse, last update first: t_bar = q (q_bar - <q, q_bar>), which goes to phi_i, to the tables with the weights above,
 and to the other variables' q. Hard zeros do not move.
+
+`field` is the model, a tuple of flat arrays (`inference.mean_field.bound.Field`), with room for the t of one variable.
 """
 
 from __future__ import annotations
@@ -29,17 +31,18 @@ from isinglass.runtime.jit import compiled, inner
 LEAST = 1e-290  # probabilities below are as good as none
 
 
-@compiled
+@inner
 def relative(value, top):
     """Return exp(value - top); zero for -inf."""
     return np.exp(value - top) if value.real > -np.inf else np.exp(top - top) * 0
 
 
-@compiled
-def two_targets(i, near, at, phi, table, q):
+@inner
+def two_targets(i, field, q):
     """Return t_i of a variable of two states around which all links are pairs."""
+    near, at, table = field.near, field.at, field.psi
     first = near.first_state[i]
-    low, high = phi[first], phi[first + np.uint64(1)]
+    low, high = field.phi[first], field.phi[first + np.uint64(1)]
     for e in range(near.first[i], near.first[i + 1]):
         for b in range(near.states[e]):
             weight = q[near.place[e] + b]
@@ -50,9 +53,10 @@ def two_targets(i, near, at, phi, table, q):
     return low, high
 
 
-@compiled
-def pair_targets(e, card, near, at, table, q, t):
+@inner
+def pair_targets(e, card, field, q):
     """Add the expectation of a link of two variables to t."""
+    near, at, table, t = field.near, field.at, field.psi, field.t
     for b in range(near.states[e]):
         weight = q[near.place[e] + b]
         if weight.real != 0:
@@ -61,12 +65,12 @@ def pair_targets(e, card, near, at, table, q, t):
                 t[a] += weight * table[entry + a * near.own[e]]
 
 
-@compiled
-def link_targets(f, slot, edges, table, at, q, t, digits):
+@inner
+def link_targets(f, slot, at, field, q):
     """Add the expectation of link f to t, for each state of one of its slots."""
+    edges, table, t, digits = field.edges, field.psi, field.t, field.digits
     first, last = edges.first_slot[f], edges.first_slot[f + 1]
-    for j in range(last - first):
-        digits[j] = 0
+    digits[: last - first] = 0
     for entry in range(edges.size[f]):
         weight = q[edges.first_state[edges.slot_variable[first]]] * 0 + 1
         for j in range(first, last):
@@ -77,16 +81,17 @@ def link_targets(f, slot, edges, table, at, q, t, digits):
         advance(first, last, edges.slot_edge, edges.start, digits, ())
 
 
-@compiled
-def targets(i, near, edges, at, phi, table, q, t, digits):
+@inner
+def targets(i, field, q):
     """Write t_i."""
+    near = field.near
     for a in range(near.cards[i]):
-        t[a] = phi[near.first_state[i] + a]
+        field.t[a] = field.phi[near.first_state[i] + a]
     for e in range(near.first[i], near.first[i + 1]):
         if near.states[e] > 0:
-            pair_targets(e, near.cards[i], near, at, table, q, t)
+            pair_targets(e, near.cards[i], field, q)
         else:
-            link_targets(near.link[e], near.slot[e], edges, table, np.int64(at[e]), q, t, digits)
+            link_targets(near.link[e], near.slot[e], np.int64(field.at[e]), field, q)
 
 
 @inner
@@ -102,10 +107,10 @@ def effect(widest):
     return widest / (1 + np.sqrt((1 - widest) * (1 + widest)))
 
 
-@compiled
-def update_two(i, near, at, phi, table, q, widest):
+@inner
+def update_two(i, field, q, widest):
     """Update a variable of two states; return the `widest` move apart so far, -1 if no state is possible."""
-    low, high = two_targets(i, near, at, phi, table, q)
+    low, high = two_targets(i, field, q)
     if max(low.real, high.real) == -np.inf:
         return -1.0
     if low.real >= high.real:
@@ -116,17 +121,17 @@ def update_two(i, near, at, phi, table, q, widest):
         ratio = relative(low, high)
         high = 1 / (1 + ratio)
         low = ratio * high
-    k = near.first_state[i]
+    k = field.near.first_state[i]
     widest = wider(widest, low.real * q[k + np.uint64(1)].real, high.real * q[k].real)
     q[k], q[k + np.uint64(1)] = low, high
     return widest
 
 
-@compiled
-def update_many(i, near, edges, at, phi, table, q, t, digits, widest):
+@inner
+def update_many(i, field, q, widest):
     """Update any variable; return the `widest` move apart so far, -1 if no state is possible."""
-    targets(i, near, edges, at, phi, table, q, t, digits)
-    first, card = near.first_state[i], near.cards[i]
+    targets(i, field, q)
+    first, card, t = field.near.first_state[i], field.near.cards[i], field.t
     top = t[0].real
     for a in range(card):
         top = max(top, t[a].real)
@@ -146,20 +151,21 @@ def update_many(i, near, edges, at, phi, table, q, t, digits, widest):
 
 
 @compiled
-def ascend(near, edges, at, phi, table, q, active, residual, possible, t, digits):
+def ascend(field, q, active, residual, possible):
     """Update every active variable once; a t_i of all -inf clears `possible`.
 
     The residual of a component is the largest tanh(d / 4), d how far apart the logarithms of two states have moved.
     """
     residual[:] = 0
+    near = field.near
     for i in range(len(near.pairs)):
-        c = edges.variable_component[i]
+        c = field.edges.variable_component[i]
         if not active[c]:
             continue
         if near.pairs[i] and near.cards[i] == 2:
-            widest = update_two(i, near, at, phi, table, q, residual[c])
+            widest = update_two(i, field, q, residual[c])
         else:
-            widest = update_many(i, near, edges, at, phi, table, q, t, digits, residual[c])
+            widest = update_many(i, field, q, residual[c])
         if widest < 0:
             possible[c] = False
         else:
@@ -182,11 +188,12 @@ def moves_apart(before, after, first, component, residual):
 
 
 @compiled
-def expect(variables, active, near, edges, at, phi, table, q, target, t, digits):
+def expect(variables, active, field, q, target):
     """Write t_i of the given variables, in the active components, into the flat `target`."""
+    near, t = field.near, field.t
     for i in variables:
-        if active[edges.variable_component[i]]:
-            targets(i, near, edges, at, phi, table, q, t, digits)
+        if active[field.edges.variable_component[i]]:
+            targets(i, field, q)
             for a in range(near.cards[i]):
                 target[near.first_state[i] + a] = t[a]
                 if t[a].real == -np.inf:
@@ -194,46 +201,41 @@ def expect(variables, active, near, edges, at, phi, table, q, target, t, digits)
 
 
 @compiled
-def lower_bound(edges, own, chosen, phi, table, starts, q, log_z, factors, first_belief, digits):
+def lower_bound(field, q, log_z, factors):
     """Add the bound of each component to `log_z`; write the beliefs of links not chosen, which are products.
 
-    `own` is 1 - d_i for each variable; `factors` already holds the beliefs of the chosen links.
+    `factors` already holds the beliefs of the chosen links.
     """
+    edges = field.edges
     for i in range(len(edges.cards)):
         for k in range(edges.first_state[i], edges.first_state[i + 1]):
             if q[k].real != 0:
-                log_z[edges.variable_component[i]] += q[k] * (phi[k] - own[i] * np.log(q[k]))
+                log_z[edges.variable_component[i]] += q[k] * (field.phi[k] - field.counting[i] * np.log(q[k]))
     for f in range(len(edges.size)):
-        c = edges.component[f]
-        if chosen[f]:
-            for entry in range(edges.size[f]):
-                weight = factors[first_belief[f] + entry]
-                if weight.real != 0:
-                    log_z[c] += weight * (table[starts[f] + entry] - np.log(weight))
-            continue
-        products(f, edges, q, factors, first_belief[f], digits)
+        if not field.chosen[f]:
+            products(f, field, q, factors)
         for entry in range(edges.size[f]):
-            weight = factors[first_belief[f] + entry]
+            weight, value = factors[field.first_belief[f] + entry], field.psi[field.table[f] + entry]
             if weight.real != 0:
-                log_z[c] += weight * table[starts[f] + entry]
+                log_z[edges.component[f]] += weight * (value - np.log(weight) if field.chosen[f] else value)
 
 
 @compiled
-def all_products(edges, q, factors, first_belief, digits):
+def all_products(field, q, factors):
     """Give every link the product of its variables' beliefs."""
-    for f in range(len(edges.size)):
-        products(f, edges, q, factors, first_belief[f], digits)
+    for f in range(len(field.edges.size)):
+        products(f, field, q, factors)
 
 
-@compiled
-def products(f, edges, q, out, start, digits):
+@inner
+def products(f, field, q, out):
     """Write the product of the beliefs of link f's variables."""
+    edges, digits, start = field.edges, field.digits, field.first_belief[f]
     first, last = edges.first_slot[f], edges.first_slot[f + 1]
     if last - first == 2:
         pair_products(edges.slot_variable[first], edges.slot_variable[first + 1], edges, q, out, start)
         return
-    for j in range(last - first):
-        digits[j] = 0
+    digits[: last - first] = 0
     for entry in range(edges.size[f]):
         weight = q[edges.first_state[edges.slot_variable[first]] + digits[0]]
         for j in range(first + 1, last):
@@ -242,7 +244,7 @@ def products(f, edges, q, out, start, digits):
         advance(first, last, edges.slot_edge, edges.start, digits, ())
 
 
-@compiled
+@inner
 def pair_products(i, j, edges, q, out, start):
     """Write the product of two variables' beliefs."""
     for a in range(edges.cards[i]):
@@ -251,19 +253,19 @@ def pair_products(i, j, edges, q, out, start):
             out[start + a * edges.cards[j] + b] = weight * q[edges.first_state[j] + b]
 
 
-@compiled
-def product_back(f, skip, edges, table, at, q, bars, q_bar, table_bar, digits):
-    """Reverse <bars, products of q times the log table> over the slots but `skip` (none if it is -1).
+@inner
+def product_back(f, skip, at, field, q, q_bar, table_bar):
+    """Reverse <t, products of q times the log table> over the slots but `skip` (none if it is -1).
 
-    ``bars`` weighs an entry by the state of the slot `skip`, or, without one, is a single number. An empty `table_bar`
+    ``t`` weighs an entry by the state of the slot `skip`, or, without one, is a single number. An empty `table_bar`
     is left alone.
     """
+    edges, digits = field.edges, field.digits
     first, last = edges.first_slot[f], edges.first_slot[f + 1]
-    for j in range(last - first):
-        digits[j] = 0
+    digits[: last - first] = 0
     for entry in range(edges.size[f]):
-        bar = bars[digits[skip - first]] if skip >= 0 else bars[0]
-        value = table[at + entry]
+        bar = field.t[digits[skip - first]] if skip >= 0 else field.t[0]
+        value = field.psi[at + entry]
         if value.real > -np.inf and bar != 0:
             weight = bar
             for j in range(first, last):
@@ -275,7 +277,7 @@ def product_back(f, skip, edges, table, at, q, bars, q_bar, table_bar, digits):
         advance(first, last, edges.slot_edge, edges.start, digits, ())
 
 
-@compiled
+@inner
 def one_out(first, last, skip, edges, q, bar, q_bar, digits):
     """Add to each slot's q_bar `bar` times the product of the other slots' q (without `skip`)."""
     for j in range(first, last):
@@ -288,71 +290,71 @@ def one_out(first, last, skip, edges, q, bar, q_bar, digits):
         q_bar[edges.first_state[edges.slot_variable[j]] + digits[j - first]] += weight
 
 
-@compiled
-def pair_back(e, card, near, at, table, q, t_bar, q_bar, table_bar):
+@inner
+def pair_back(e, card, field, q, q_bar, table_bar):
     """Reverse `pair_targets`."""
+    near, at = field.near, field.at
     for a in range(card):
-        bar = t_bar[a]
+        bar = field.t[a]
         if bar == 0:
             continue
         for b in range(near.states[e]):
             entry = a * near.own[e] + b * near.step[e]
-            value = table[at[e] + entry]
+            value = field.psi[at[e] + entry]
             if value.real > -np.inf:
                 table_bar[at[e] + entry] += bar * q[near.place[e] + b]
                 q_bar[near.place[e] + b] += bar * value
 
 
-@compiled
-def targets_back(i, near, edges, at, table, q, t_bar, q_bar, phi_bar, table_bar, digits):
-    """Reverse `targets`."""
+@inner
+def targets_back(i, field, q, q_bar, phi_bar, table_bar):
+    """Reverse `targets`, given the derivatives by t_i in t."""
+    near = field.near
     for a in range(near.cards[i]):
-        phi_bar[near.first_state[i] + a] += t_bar[a]
+        phi_bar[near.first_state[i] + a] += field.t[a]
     for e in range(near.first[i], near.first[i + 1]):
         if near.states[e] > 0:
-            pair_back(e, near.cards[i], near, at, table, q, t_bar, q_bar, table_bar)
+            pair_back(e, near.cards[i], field, q, q_bar, table_bar)
         else:
-            product_back(near.link[e], near.slot[e], edges, table, np.int64(at[e]), q, t_bar, q_bar, table_bar,
-                         digits)  # fmt: skip
+            product_back(near.link[e], near.slot[e], np.int64(field.at[e]), field, q, q_bar, table_bar)
 
 
 @compiled
-def expect_back(variables, active, near, edges, at, table, q, target_bar, q_bar, phi_bar, table_bar, t,
-                digits):  # fmt: skip
+def expect_back(variables, active, field, q, target_bar, q_bar, phi_bar, table_bar):
     """Reverse `expect`."""
+    near = field.near
     for i in variables:
-        if active[edges.variable_component[i]]:
+        if active[field.edges.variable_component[i]]:
             for a in range(near.cards[i]):
-                t[a] = target_bar[near.first_state[i] + a]
-            targets_back(i, near, edges, at, table, q, t, q_bar, phi_bar, table_bar, digits)
+                field.t[a] = target_bar[near.first_state[i] + a]
+            targets_back(i, field, q, q_bar, phi_bar, table_bar)
 
 
 @compiled
-def read_out_back(edges, own, chosen, phi, table, starts, q, factors, z_bar, factors_bar, first_belief, q_bar, phi_bar,
-                  table_bar, t, digits):  # fmt: skip
+def read_out_back(field, q, factors, z_bar, factors_bar, q_bar, phi_bar, table_bar):
     """Reverse `lower_bound`; q_bar and factors_bar already hold the derivatives by the beliefs, and get the rest."""
+    edges, digits = field.edges, field.digits
     for i in range(len(edges.cards)):
         z = z_bar[edges.variable_component[i]]
         for k in range(edges.first_state[i], edges.first_state[i + 1]):
             phi_bar[k] += z * q[k]
             if q[k].real != 0:
-                q_bar[k] += z * (phi[k] - own[i] * (np.log(q[k]) + 1))
+                q_bar[k] += z * (field.phi[k] - field.counting[i] * (np.log(q[k]) + 1))
     for f in range(len(edges.size)):
-        z = z_bar[edges.component[f]]
-        if chosen[f]:
+        z, table, belief = z_bar[edges.component[f]], field.table[f], field.first_belief[f]
+        if field.chosen[f]:
             for entry in range(edges.size[f]):
-                weight = factors[first_belief[f] + entry]
+                weight = factors[belief + entry]
                 if weight.real != 0:
-                    table_bar[starts[f] + entry] += z * weight
-                    factors_bar[first_belief[f] + entry] += z * (table[starts[f] + entry] - np.log(weight) - 1)
+                    table_bar[table + entry] += z * weight
+                    factors_bar[belief + entry] += z * (field.psi[table + entry] - np.log(weight) - 1)
             continue
-        t[0] = z
-        product_back(f, -1, edges, table, starts[f], q, t, q_bar, table_bar, digits)
+        field.t[0] = z
+        product_back(f, -1, table, field, q, q_bar, table_bar)
         first, last = edges.first_slot[f], edges.first_slot[f + 1]
-        for j in range(last - first):
-            digits[j] = 0
+        digits[: last - first] = 0
         for entry in range(edges.size[f]):
-            one_out(first, last, -1, edges, q, factors_bar[first_belief[f] + entry], q_bar, digits)
+            one_out(first, last, -1, edges, q, factors_bar[belief + entry], q_bar, digits)
             advance(first, last, edges.slot_edge, edges.start, digits, ())
 
 
@@ -368,48 +370,51 @@ def normalisation_back(first, card, q, q_bar, t):
 
 
 @compiled
-def ascend_back(near, edges, at, table, q, before, active, q_bar, phi_bar, table_bar, t, digits):
+def ascend_back(field, q, before, active, q_bar, phi_bar, table_bar):
     """Reverse one sweep of `ascend`; q is brought back to what it was `before`."""
+    near = field.near
     for j in range(len(near.pairs)):
         i = len(near.pairs) - 1 - j
-        if not active[edges.variable_component[i]]:
+        if not active[field.edges.variable_component[i]]:
             continue
         first, card = near.first_state[i], near.cards[i]
-        normalisation_back(first, card, q, q_bar, t)
+        normalisation_back(first, card, q, q_bar, field.t)
         for a in range(card):
             q[first + a] = before[first + a]
-        targets_back(i, near, edges, at, table, q, t, q_bar, phi_bar, table_bar, digits)
+        targets_back(i, field, q, q_bar, phi_bar, table_bar)
 
 
-@compiled
-def pair_pulls(e, card, near, at, table, t_bar, q_bar):
+@inner
+def pair_pulls(e, card, field, q_bar):
     """Reverse `pair_targets` as far as the other variable's belief is concerned."""
+    near = field.near
     for b in range(near.states[e]):
         total = q_bar[near.place[e] + b]
-        entry = at[e] + b * near.step[e]
+        entry = field.at[e] + b * near.step[e]
         for a in range(card):
-            value = table[entry + a * near.own[e]]
+            value = field.psi[entry + a * near.own[e]]
             if value.real > -np.inf:
-                total += t_bar[a] * value
+                total += field.t[a] * value
         q_bar[near.place[e] + b] = total
 
 
 @compiled
-def ascend_back_at_rest(near, edges, at, table, q, active, q_bar, target_bar, no_table, t, digits):
+def ascend_back_at_rest(field, q, active, q_bar, target_bar, no_table):
     """Reverse one sweep of `ascend` that changes nothing; add the derivatives by t_i to `target_bar`.
 
     What they mean for the potentials and tables, which is the same in every such sweep, `expect_back` finds at the end.
     """
+    near = field.near
     for j in range(len(near.pairs)):
         i = len(near.pairs) - 1 - j
-        if not active[edges.variable_component[i]]:
+        if not active[field.edges.variable_component[i]]:
             continue
         first, card = near.first_state[i], near.cards[i]
-        normalisation_back(first, card, q, q_bar, t)
+        normalisation_back(first, card, q, q_bar, field.t)
         for a in range(card):
-            target_bar[first + a] += t[a]
+            target_bar[first + a] += field.t[a]
         for e in range(near.first[i], near.first[i + 1]):
             if near.states[e] > 0:
-                pair_pulls(e, card, near, at, table, t, q_bar)
+                pair_pulls(e, card, field, q_bar)
             else:
-                product_back(near.link[e], near.slot[e], edges, table, np.int64(at[e]), q, t, q_bar, no_table, digits)
+                product_back(near.link[e], near.slot[e], np.int64(field.at[e]), field, q, q_bar, no_table)

@@ -3,7 +3,10 @@
 from isinglass.learning.optimizers.adagrad import AdaGrad
 from isinglass.learning.optimizers.adam import Adam
 from isinglass.learning.optimizers.base import OPTIMIZERS, Optimizer, OptimResult, Progress, make_optimizer
+from isinglass.learning.optimizers.fixed_point import FixedPoint
 from isinglass.learning.optimizers.lbfgs import Lbfgs, LbfgsState
+from isinglass.learning.optimizers.max_margin.cutting_plane import CuttingPlane, CuttingPlaneState
+from isinglass.learning.optimizers.max_margin.pegasos import AveragedPerceptron, Pegasos
 from isinglass.learning.optimizers.minibatch import MiniBatch, MiniBatchState
 from isinglass.learning.optimizers.owlqn import OwlQn
 from isinglass.learning.optimizers.sgd import Sgd
@@ -17,6 +20,10 @@ __all__ = [
     "OPTIMIZERS",
     "AdaGrad",
     "Adam",
+    "AveragedPerceptron",
+    "CuttingPlane",
+    "CuttingPlaneState",
+    "FixedPoint",
     "Lbfgs",
     "LbfgsState",
     "MiniBatch",
@@ -24,6 +31,7 @@ __all__ = [
     "OptimResult",
     "Optimizer",
     "OwlQn",
+    "Pegasos",
     "Progress",
     "Sgd",
     "State",

@@ -13,10 +13,10 @@ from typing import ClassVar
 import numpy as np
 
 from isinglass.learning.optimizers.base import register
-from isinglass.learning.optimizers.minibatch import MiniBatch, positive
+from isinglass.learning.optimizers.minibatch import MiniBatch
 from isinglass.learning.optimizers.state import Vectors
 from isinglass.typing import FloatArray
-from isinglass.validation import number
+from isinglass.validation import number, positive
 
 
 @register

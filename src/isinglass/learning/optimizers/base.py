@@ -9,18 +9,18 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from isinglass.errors import InputError
+from isinglass.errors import InputError, require
 from isinglass.learning.optimizers.state import S, State
 from isinglass.learning.optimizers.vectors import copied, norm, threads_of
-from isinglass.registry import Registry
+from isinglass.registry import Registry, choose
 from isinglass.typing import Array, FloatArray, IntArray
-from isinglass.validation import array_of, read_only
+from isinglass.validation import array_of, read_only, whole_number
 
 Function = Callable[[FloatArray], tuple[float, Array]]
 """A function to minimise: x to its value and gradient. It must give the same bits for the same x."""
@@ -107,8 +107,8 @@ class StuckError(Exception):
 class Counted:
     """A function that counts its calls, keeps the caller's hands off the state and checks what comes back."""
 
-    def __init__(self, f: Callable[..., tuple[float, Array]]) -> None:
-        self.f = f
+    def __init__(self, f: Callable[..., tuple[float, Array]], n_examples: int = 1) -> None:
+        self.f, self.n_examples = f, n_examples
         self.evaluations = 0
 
     def __call__(self, *arguments: Any) -> tuple[float, FloatArray]:
@@ -123,19 +123,16 @@ class Counted:
         return float(answer[0]), copied(gradient)
 
 
-C = TypeVar("C", bound=Counted)
-
-
-class Optimizer(ABC, Generic[S, C]):
+class Optimizer(ABC, Generic[S]):
     """Base class of optimizers; subclasses are frozen dataclasses of their options."""
 
     name: ClassVar[str]
     state_type: ClassVar[type[State]]
     sparse: ClassVar[bool] = False  # whether it has an l1 penalty
+    convex: ClassVar[bool] = False  # whether it is for convex functions alone
     minibatch: ClassVar[bool] = False  # whether it steps through minibatches, by `minimise_batches`
     limit: ClassVar[str] = "max_iter"  # the option that ends a run
 
-    @abstractmethod
     def minimise(
         self, f: Function, x0: ArrayLike | None = None, *, callback: Callback | None = None, state: State | None = None
     ) -> OptimResult:
@@ -157,6 +154,7 @@ class Optimizer(ABC, Generic[S, C]):
         -------
         OptimResult
         """
+        return self.drive(Counted(f), x0, callback, state)
 
     def minimise_batches(
         self,
@@ -167,9 +165,28 @@ class Optimizer(ABC, Generic[S, C]):
         callback: Callback | None = None,
         state: State | None = None,
     ) -> OptimResult:
-        """Minimise a sum over examples by steps that look at some of them; only where `minibatch` is true."""
+        """Minimise a sum over examples by steps that look at some of them; only where `minibatch` is true.
+
+        Parameters
+        ----------
+        f : callable
+            From (indices, x) to the value and gradient of the sum over these examples, with the share
+            len(indices) / n_examples of a regulariser.
+        n_examples : int
+        x0, callback, state
+            As for `minimise`; an iteration is a step, that is a batch.
+
+        Returns
+        -------
+        OptimResult
+            Value and gradient are those of the epoch so far, added up while x moved and scaled to all examples.
+        """
         expected, remedy = "one that goes through minibatches", "use 'sgd', 'adagrad' or 'adam'"
-        raise InputError("optimizer", expected, repr(self.name), remedy)
+        require(self.minibatch, "optimizer", expected, repr(self.name), remedy)
+        n = whole_number(n_examples, "n_examples", 1)
+        if (before := getattr(state, "n_examples", n)) != n:
+            raise InputError("n_examples", f"{before}, as in the state", str(n))
+        return self.drive(Counted(f, n), x0, callback, state)
 
     def at_its_end(self, state: State) -> Self:
         """Return the optimizer with a limit that a state has reached."""
@@ -180,11 +197,11 @@ class Optimizer(ABC, Generic[S, C]):
         """Check the options, for vectors of so many entries, before any work."""
 
     @abstractmethod
-    def start(self, f: C, x: FloatArray) -> S:
+    def start(self, f: Counted, x: FloatArray) -> S:
         """Return the first state."""
 
     @abstractmethod
-    def step(self, f: C, state: S) -> S:
+    def step(self, f: Counted, state: S) -> S:
         """Return the next state, or raise `StuckError`; the given one is left as it is."""
 
     @abstractmethod
@@ -195,7 +212,7 @@ class Optimizer(ABC, Generic[S, C]):
     def outcome(self, state: S) -> tuple[FloatArray, float, FloatArray]:
         """Return the point, value and gradient to report."""
 
-    def drive(self, f: C, x0: ArrayLike | None, callback: Callback | None, state: State | None) -> OptimResult:
+    def drive(self, f: Counted, x0: ArrayLike | None, callback: Callback | None, state: State | None) -> OptimResult:
         """Step from state to state until the end; an interrupt ends it, too."""
         x, current = self._begin(x0, state)
         f.evaluations = 0 if current is None else current.evaluations
@@ -243,7 +260,7 @@ class Optimizer(ABC, Generic[S, C]):
         return OptimResult(x.copy(), value, gradient.copy(), iterations, evaluations, end.converged, end.message, state)
 
 
-AnyOptimizer = Optimizer[Any, Any]
+AnyOptimizer = Optimizer[Any]
 OPTIMIZERS: Registry[type[AnyOptimizer]] = Registry("optimizer")
 
 O = TypeVar("O", bound=type[AnyOptimizer])  # noqa: E741
@@ -264,26 +281,15 @@ def make_optimizer(optimizer: str | AnyOptimizer, **options: object) -> AnyOptim
     >>> make_optimizer("lbfgs", memory=3) == make_optimizer(Lbfgs(), memory=3) == Lbfgs(memory=3)
     True
     """
-    if not isinstance(optimizer, str | Optimizer):
-        got = f"the class {optimizer.__name__}" if isinstance(optimizer, type) else type(optimizer).__name__
-        raise InputError("optimizer", "a name such as 'lbfgs' or an object such as Lbfgs()", got)
-    cls = OPTIMIZERS[optimizer] if isinstance(optimizer, str) else type(optimizer)
-    known = [field.name for field in fields(cls)]  # type: ignore[arg-type]
-    unknown = [option for option in options if option not in known]
-    if unknown:
-        expected = f"an option of {cls.name!r} (one of {', '.join(known)})"
-        raise InputError(unknown[0], expected, f"{options[unknown[0]]!r:.40}")
-    return cls(**options) if isinstance(optimizer, str) else replace(optimizer, **options)  # type: ignore[type-var]
+    return choose(OPTIMIZERS, Optimizer, optimizer, options, "lbfgs")  # type: ignore[type-abstract]
 
 
 def _vector(x0: ArrayLike | None) -> FloatArray:
     """Return the start as a new vector of finite numbers."""
     expected = "a vector of finite real numbers"
-    if x0 is None:
-        raise InputError("x0", expected, "None", "only with state= may it be left out")
+    require(x0 is not None, "x0", expected, "None", "only with state= may it be left out")
     x = array_of(x0, "x0", expected)
-    if x.dtype.kind not in "iuf" or x.ndim != 1:
-        raise InputError("x0", expected, f"dtype {x.dtype} of shape {x.shape}")
+    require(x.dtype.kind in "iuf" and x.ndim == 1, "x0", expected, f"dtype {x.dtype} of shape {x.shape}")
     if not np.isfinite(x).all():
         raise InputError("x0", expected, f"{x[~np.isfinite(x)][0]} at index {int(np.argmin(np.isfinite(x)))}")
     return x.astype(np.float64)

@@ -12,18 +12,15 @@ may ask for a smaller gradient (`Descent.least_gradient`).
 from __future__ import annotations
 
 import math
-from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
-from numpy.typing import ArrayLike
-
 from isinglass.errors import InputError
-from isinglass.learning.optimizers.base import Callback, Counted, End, Function, Optimizer, OptimResult
+from isinglass.learning.optimizers.base import Counted, End, Optimizer, StuckError
 from isinglass.learning.optimizers.line_search import Trial, evaluate
 from isinglass.learning.optimizers.state import State
 from isinglass.learning.optimizers.vectors import norm
-from isinglass.typing import FloatArray, JsonObject
+from isinglass.typing import FloatArray
 from isinglass.validation import number, whole_number
 
 NO_STEP = (
@@ -55,7 +52,7 @@ D = TypeVar("D", bound=DescentState)
 
 
 @dataclass(frozen=True)
-class Descent(Optimizer[D, Counted], Generic[D]):
+class Descent(Optimizer[D], Generic[D]):
     """Base class; the options that say when to stop.
 
     Parameters
@@ -69,21 +66,23 @@ class Descent(Optimizer[D, Counted], Generic[D]):
     ftol: float = 1e-10
     max_iter: int = 1000
 
-    def minimise(
-        self, f: Function, x0: ArrayLike | None = None, *, callback: Callback | None = None, state: State | None = None
-    ) -> OptimResult:
-        """Minimise a function of one vector; see `Optimizer.minimise`."""
-        return self.drive(Counted(f), x0, callback, state)
-
     def check(self, size: int) -> None:
         """Check the options."""
         number(self.tol, "tol", 0, math.inf)
         number(self.ftol, "ftol", 0, math.inf)
         whole_number(self.max_iter, "max_iter")
 
-    @abstractmethod
+    def start(self, f: Counted, x: FloatArray) -> D:
+        """Evaluate the start, where the function must be finite."""
+        trial = evaluate(f, x, 0.0, x)
+        if trial.value == math.inf:
+            raise InputError("x0", "a point where the function and its gradient are finite", "one where they are not")
+        values = trial.value, trial.gradient, math.inf
+        return self.state_type(self.name, x, 0, f.evaluations, *values)  # type: ignore[call-arg, return-value]
+
     def steepest(self, state: D) -> FloatArray:
         """Return the gradient to judge the state by (with a penalty: the subgradient of least norm)."""
+        return state.gradient
 
     def least_gradient(self, state: D) -> float:
         """Return the norm of the gradient at which a run has converged: the tolerance times the length of x."""
@@ -107,23 +106,10 @@ class Descent(Optimizer[D, Counted], Generic[D]):
         return state.x, state.value, self.steepest(state)
 
 
-def first_values(f: Counted, x: FloatArray) -> Trial:
-    """Evaluate the start, where the function must be finite."""
-    trial = evaluate(f, x, 0.0, x)
-    if trial.value == math.inf:
-        raise InputError("x0", "a point where the function and its gradient are finite", "one where they are not")
-    return trial
-
-
-def next_fields(state: DescentState, f: Counted, x: FloatArray, value: float, gradient: FloatArray) -> JsonObject:
-    """Return the fields that change with every step."""
-    decrease = (state.value - value) / max(1.0, abs(state.value), abs(value))
-    iteration = state.iteration + 1
-    return {
-        "x": x,
-        "value": value,
-        "gradient": gradient,
-        "decrease": decrease,
-        "iteration": iteration,
-        "evaluations": f.evaluations,
-    }
+def next_state(state: D, f: Counted, found: Trial | None) -> D:
+    """Return the state at the point that a line search found."""
+    if found is None:
+        raise StuckError(NO_STEP)
+    decrease = (state.value - found.value) / max(1.0, abs(state.value), abs(found.value))
+    after = replace(state, iteration=state.iteration + 1, evaluations=f.evaluations, decrease=decrease)
+    return replace(after, x=found.x, value=found.value, gradient=found.gradient)

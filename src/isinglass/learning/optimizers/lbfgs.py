@@ -14,10 +14,10 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar
 
-from isinglass.errors import InputError
-from isinglass.learning.optimizers.base import Counted, StuckError, register
+from isinglass.errors import require
+from isinglass.learning.optimizers.base import Counted, register
 from isinglass.learning.optimizers.curvature import Curvature
-from isinglass.learning.optimizers.descent import NO_STEP, Descent, DescentState, first_values, next_fields
+from isinglass.learning.optimizers.descent import Descent, DescentState, next_state
 from isinglass.learning.optimizers.line_search import Trial, WolfeSearch
 from isinglass.learning.optimizers.state import State, Vectors
 from isinglass.learning.optimizers.vectors import difference, dot, norm
@@ -35,8 +35,8 @@ class LbfgsState(DescentState):
         The pairs s, y, oldest first.
     """
 
-    steps: Vectors
-    changes: Vectors
+    steps: Vectors = ()
+    changes: Vectors = ()
 
     @cached_property
     def curvature(self) -> Curvature:
@@ -89,16 +89,8 @@ class Lbfgs(Descent[LbfgsState]):
         whole_number(self.memory, "memory", 1)
         number(self.curvature, "curvature", 0, 1)
         number(self.sufficient, "sufficient", 0, 1)
-        if not 0 < self.sufficient < self.curvature:
-            got = f"sufficient = {self.sufficient:g}, curvature = {self.curvature:g}"
-            raise InputError("sufficient", "0 < sufficient < curvature < 1", got)
-
-    def start(self, f: Counted, x: FloatArray) -> LbfgsState:
-        """Evaluate the start."""
-        trial = first_values(f, x)
-        return LbfgsState(
-            self.name, x, 0, f.evaluations, trial.value, trial.gradient, decrease=math.inf, steps=(), changes=()
-        )
+        got = f"sufficient = {self.sufficient:g}, curvature = {self.curvature:g}"
+        require(0 < self.sufficient < self.curvature, "sufficient", "0 < sufficient < curvature < 1", got)
 
     def step(self, f: Counted, state: LbfgsState) -> LbfgsState:
         """Search along the quasi-Newton direction and, if that fails, along the negative gradient."""
@@ -107,11 +99,9 @@ class Lbfgs(Descent[LbfgsState]):
         if found is None and state.steps:
             curvature = Curvature((), ())
             found = self.search(f, state, curvature)
-        if found is None:
-            raise StuckError(NO_STEP)
-        s, y = difference(found.x, state.x), difference(found.gradient, state.gradient)
-        changed = next_fields(state, f, found.x, found.value, found.gradient)
-        return replace(state, **changed).with_curvature(curvature.with_pair(s, y, self.memory))
+        after = next_state(state, f, found)
+        s, y = difference(after.x, state.x), difference(after.gradient, state.gradient)
+        return after.with_curvature(curvature.with_pair(s, y, self.memory))
 
     def search(self, f: Counted, state: LbfgsState, curvature: Curvature) -> Trial | None:
         """Return the next point, None if there is none in the direction that the pairs give."""
@@ -121,10 +111,6 @@ class Lbfgs(Descent[LbfgsState]):
             return None
         origin = Trial(0.0, state.value, slope, state.x, state.gradient)
         return WolfeSearch(self.sufficient, self.curvature).run(f, origin, direction, first_step(curvature, direction))
-
-    def steepest(self, state: LbfgsState) -> FloatArray:
-        """Return the gradient."""
-        return state.gradient
 
 
 def first_step(curvature: Curvature, direction: FloatArray) -> float:

@@ -19,32 +19,24 @@ import math
 import warnings
 from abc import abstractmethod
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from isinglass.errors import ConvergenceWarning, ImpossibleLabelError, InputError
-from isinglass.learning.optimizers.base import (
-    BatchFunction,
-    Callback,
-    Counted,
-    End,
-    Function,
-    Optimizer,
-    OptimResult,
-    StuckError,
-)
+from isinglass.errors import ConvergenceWarning, ImpossibleLabelError, InputError, require
+from isinglass.learning.optimizers.base import Callback, Counted, End, Function, Optimizer, OptimResult, StuckError
 from isinglass.learning.optimizers.rates import RATES
 from isinglass.learning.optimizers.state import State, Vectors
 from isinglass.typing import FloatArray, IntArray
-from isinglass.validation import RandomState, generator, number, whole_number
+from isinglass.validation import RandomState, generator, number, positive, whole_number
 
 _STEPS = 20  # in an epoch, where no batch size is given
 _MOST_HALVINGS = 30
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class MiniBatchState(State):
     """The complete state of a minibatch optimizer between two steps.
 
@@ -70,17 +62,17 @@ class MiniBatchState(State):
 
     n_examples: int
     seed: int
-    epoch: int
-    seen: int
+    epoch: int = 0
+    seen: int = 0
     memory: Vectors
     average: FloatArray
-    averaged: int
-    value: float
+    averaged: int = 0
+    value: float = math.nan
     gradient: FloatArray
-    last: float
-    previous: float
+    last: float = math.inf
+    previous: float = math.inf
     good: FloatArray
-    shortened: float
+    shortened: float = 1.0
 
     @property
     def done(self) -> int:
@@ -93,25 +85,8 @@ class MiniBatchState(State):
         return self.seen > 0
 
 
-class Batches(Counted):
-    """A function of indices and x that counts its calls, with the order of the examples."""
-
-    def __init__(self, f: BatchFunction, n_examples: int) -> None:
-        super().__init__(f)
-        self.n_examples = n_examples
-        self._key: tuple[int, int] | None = None
-        self._order: IntArray = np.zeros(0, np.int64)
-
-    def order(self, seed: int, epoch: int) -> IntArray:
-        """Return the order of an epoch; the last one is kept."""
-        if self._key != (seed, epoch):
-            self._order = np.random.default_rng([seed, epoch]).permutation(self.n_examples)
-            self._key = (seed, epoch)
-        return self._order
-
-
 @dataclass(frozen=True)
-class MiniBatch(Optimizer[MiniBatchState, Batches]):
+class MiniBatch(Optimizer[MiniBatchState]):
     """Base class; the options that all minibatch optimizers have.
 
     Parameters
@@ -164,41 +139,11 @@ class MiniBatch(Optimizer[MiniBatchState, Batches]):
         """Minimise a function of one vector, as a single example: a step an epoch; see `Optimizer.minimise`."""
         return self.minimise_batches(lambda _, x: f(x), 1, x0, callback=callback, state=state)
 
-    def minimise_batches(
-        self,
-        f: BatchFunction,
-        n_examples: int,
-        x0: ArrayLike | None = None,
-        *,
-        callback: Callback | None = None,
-        state: State | None = None,
-    ) -> OptimResult:
-        """Minimise a sum over examples.
-
-        Parameters
-        ----------
-        f : callable
-            From (indices, x) to the value and gradient of the sum over these examples, with the share
-            len(indices) / n_examples of a regulariser.
-        n_examples : int
-        x0, callback, state
-            As for `Optimizer.minimise`; an iteration is a step, that is a batch.
-
-        Returns
-        -------
-        OptimResult
-            Value and gradient are those of the epoch so far, added up while x moved and scaled to all examples.
-        """
-        n = whole_number(n_examples, "n_examples", 1)
-        if isinstance(state, MiniBatchState) and state.n_examples != n:
-            raise InputError("n_examples", f"{state.n_examples}, as in the state", str(n))
-        return self.drive(Batches(f, n), x0, callback, state)
-
     def check(self, size: int) -> None:
         """Check the options."""
         positive(self.learning_rate, "learning_rate")
-        for name, least in {"epochs": 0, "burn_in": 0}.items():
-            whole_number(getattr(self, name), name, least)
+        whole_number(self.epochs, "epochs")
+        whole_number(self.burn_in, "burn_in")
         if self.batch_size is not None:
             whole_number(self.batch_size, "batch_size", 1)
         number(self.decay, "decay", 0, math.inf)
@@ -207,19 +152,16 @@ class MiniBatch(Optimizer[MiniBatchState, Batches]):
         if self.averaging and self.burn_in >= max(self.epochs, 1):
             raise InputError("burn_in", f"fewer than the {self.epochs} epochs", f"{self.burn_in}")
 
-    def start(self, f: Batches, x: FloatArray) -> MiniBatchState:
+    def start(self, f: Counted, x: FloatArray) -> MiniBatchState:
         """Draw the seed; nothing is evaluated."""
-        seed = _seed(self.random_state)
-        unknown = np.full_like(x, np.nan)
-        common = {"n_examples": f.n_examples, "seed": seed, "epoch": 0, "seen": 0, "memory": self.fresh(x)}
-        values = {"value": math.nan, "gradient": unknown, "last": math.inf, "previous": math.inf}
-        values |= {"good": x, "shortened": 1.0}
-        return MiniBatchState(self.name, x, 0, 0, average=x, averaged=0, **common, **values)  # type: ignore[arg-type]
+        seed, unknown = _seed(self.random_state), np.full_like(x, np.nan)
+        order = {"n_examples": f.n_examples, "seed": seed, "memory": self.fresh(x)}
+        return MiniBatchState(self.name, x, 0, 0, average=x, gradient=unknown, good=x, **order)  # type: ignore[arg-type]
 
-    def step(self, f: Batches, state: MiniBatchState) -> MiniBatchState:
+    def step(self, f: Counted, state: MiniBatchState) -> MiniBatchState:
         """Follow the gradient of the next batch."""
         size = self.batch_size or -(-state.n_examples // _STEPS)
-        chosen = f.order(state.seed, state.epoch)[state.seen : state.seen + size]
+        chosen = _order(state.seed, state.epoch, state.n_examples)[state.seen : state.seen + size]
         state, value, gradient = _evaluated(f, chosen, state)
         time = state.epoch + state.seen / state.n_examples
         rate = state.shortened * self.learning_rate * RATES[self.schedule](self.decay * time)
@@ -254,7 +196,7 @@ class MiniBatch(Optimizer[MiniBatchState, Batches]):
         return x, scale * state.value, scale * state.gradient
 
 
-def _evaluated(f: Batches, chosen: IntArray, state: MiniBatchState) -> tuple[MiniBatchState, float, FloatArray]:
+def _evaluated(f: Counted, chosen: IntArray, state: MiniBatchState) -> tuple[MiniBatchState, float, FloatArray]:
     """Evaluate a batch, after steps back from where a label has belief zero."""
     back = state
     for _ in range(_MOST_HALVINGS):
@@ -274,10 +216,10 @@ def _evaluated(f: Batches, chosen: IntArray, state: MiniBatchState) -> tuple[Min
     raise StuckError(remedy, replace(state, x=state.good))
 
 
-def positive(value: float, argument: str) -> None:
-    """Check that an option is a positive, finite number."""
-    if number(value, argument, 0, math.inf) == 0:
-        raise InputError(argument, "a positive number", str(value))
+@lru_cache(maxsize=4)
+def _order(seed: int, epoch: int, n_examples: int) -> IntArray:
+    """Return the order of the examples in an epoch."""
+    return np.random.default_rng([seed, epoch]).permutation(n_examples)
 
 
 def _counted(state: MiniBatchState, value: float, gradient: FloatArray, size: int) -> MiniBatchState:
@@ -296,6 +238,5 @@ def _seed(random_state: RandomState) -> int:
     if isinstance(random_state, np.random.Generator) or random_state is None:
         return int(generator(random_state).integers(2**63 - 1))
     seed = whole_number(random_state, "random_state")
-    if seed >= 2**63:
-        raise InputError("random_state", "a whole number below 2**63", str(seed))
+    require(seed < 2**63, "random_state", "a whole number below 2**63", str(seed))
     return seed

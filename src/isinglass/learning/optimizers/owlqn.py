@@ -37,7 +37,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from isinglass.errors import InputError
+from isinglass.errors import InputError, require
 from isinglass.learning.optimizers.base import Counted, register
 from isinglass.learning.optimizers.curvature import Curvature
 from isinglass.learning.optimizers.lbfgs import Lbfgs, LbfgsState, first_step
@@ -99,8 +99,7 @@ class OwlQn(Lbfgs):
     def check(self, size: int) -> None:
         """Check the options."""
         super().check(size)
-        if self.align not in {"auto", "zeros", "all"}:
-            raise InputError("align", "'auto', 'zeros' or 'all'", repr(self.align))
+        require(self.align in {"auto", "zeros", "all"}, "align", "'auto', 'zeros' or 'all'", repr(self.align))
         expected = f"finite numbers of at least 0, one or {size}"
         l1 = array_of(self.l1, "l1", expected)
         if l1.dtype.kind not in "iuf" or l1.shape not in {(), (size,)}:

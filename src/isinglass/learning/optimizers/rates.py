@@ -17,27 +17,8 @@ from collections.abc import Callable
 from isinglass.registry import Registry
 
 RATES: Registry[Callable[[float], float]] = Registry("schedule")
+"""From the time, in units of 1 / decay, to the share of the first rate."""
 
-
-@RATES.register("constant")
-def constant(time: float) -> float:
-    """Return one at all times."""
-    return 1.0
-
-
-@RATES.register("inverse")
-def inverse(time: float) -> float:
-    """Return 1 / (1 + t), for t in units of 1 / decay.
-
-    Examples
-    --------
-    >>> RATES["inverse"](3.0), RATES["sqrt"](3.0)
-    (0.25, 0.5)
-    """
-    return 1.0 / (1.0 + time)
-
-
-@RATES.register("sqrt")
-def inverse_sqrt(time: float) -> float:
-    """Return 1 / √(1 + t), for t in units of 1 / decay."""
-    return 1.0 / math.sqrt(1.0 + time)
+RATES.register("constant")(lambda time: 1.0)
+RATES.register("inverse")(lambda time: 1.0 / (1.0 + time))
+RATES.register("sqrt")(lambda time: 1.0 / math.sqrt(1.0 + time))

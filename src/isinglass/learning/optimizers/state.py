@@ -21,6 +21,7 @@ from isinglass.io.files import SIZE_LIMIT, PathLike, checked_path, shown_path
 from isinglass.typing import Array, FloatArray, JsonObject
 
 Vectors = tuple[FloatArray, ...]
+Numbers = FloatArray  # any number of them, where a vector has as many entries as x
 S = TypeVar("S", bound="State")
 
 SCHEMA, VERSION = "optimiser-state", 1
@@ -29,6 +30,7 @@ _KINDS = {
     "int": ("i", 0, "a whole number"),
     "float": ("f", 0, "a number"),
     "FloatArray": ("f", 1, "a vector"),
+    "Numbers": ("f", 1, "a list of numbers"),
     "Vectors": ("f", 2, "a matrix"),
 }
 
@@ -102,7 +104,7 @@ def unpacked(cls: type[S], arrays: Mapping[str, Array], path: PathLike) -> S:
     for field in fields(cls):
         kind = str(field.type)
         array = checked_entry(arrays, f"state.{field.name}", kind, file)
-        if array.ndim and array.shape[-1] != size:
+        if array.ndim and array.shape[-1] != size and kind != "Numbers":
             expected = f"state.{field.name} with {size} entries a vector"
             raise FileFormatError(file, None, expected, f"shape {array.shape}")
         values[field.name] = _value(array, kind)
@@ -124,4 +126,4 @@ def checked_entry(arrays: Mapping[str, Array], name: str, kind: str, file: str) 
 def _value(array: Array, kind: str) -> Any:
     if kind == "Vectors":
         return tuple(np.array(row, np.float64) for row in array)  # vectors of their own, as in a run
-    return np.array(array, np.float64) if kind == "FloatArray" else array.item()
+    return np.array(array, np.float64) if kind in ("FloatArray", "Numbers") else array.item()

@@ -10,12 +10,11 @@ It is slow on ill-conditioned functions and here to compare with.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from isinglass.learning.optimizers.base import Counted, StuckError, register
-from isinglass.learning.optimizers.descent import NO_STEP, Descent, DescentState, first_values, next_fields
+from isinglass.learning.optimizers.base import Counted, register
+from isinglass.learning.optimizers.descent import Descent, DescentState, next_state
 from isinglass.learning.optimizers.line_search import Trial, WolfeSearch
 from isinglass.learning.optimizers.state import State
 from isinglass.learning.optimizers.vectors import dot, norm
@@ -27,7 +26,7 @@ from isinglass.validation import number
 class SteepestState(DescentState):
     """The state of steepest descent: `fall` is η ||d||² of the last step, the first-order fall."""
 
-    fall: float
+    fall: float = 0.0
 
 
 @register
@@ -63,18 +62,9 @@ class SteepestDescent(Descent[SteepestState]):
 
     def start(self, f: Counted, x: FloatArray) -> SteepestState:
         """Evaluate the start; the first step is at most of length one."""
-        trial = first_values(f, x)
-        length = norm(trial.gradient)
-        return SteepestState(
-            self.name,
-            x,
-            0,
-            f.evaluations,
-            trial.value,
-            trial.gradient,
-            decrease=math.inf,
-            fall=length * min(1.0, length),
-        )
+        state = super().start(f, x)
+        length = norm(state.gradient)
+        return replace(state, fall=length * min(1.0, length))
 
     def step(self, f: Counted, state: SteepestState) -> SteepestState:
         """Search along the negative gradient."""
@@ -83,11 +73,4 @@ class SteepestDescent(Descent[SteepestState]):
         origin = Trial(0.0, state.value, slope, state.x, state.gradient)
         search = WolfeSearch(min(1e-4, self.curvature / 2), self.curvature)
         found = search.run(f, origin, direction, state.fall / -slope)
-        if found is None:
-            raise StuckError(NO_STEP)
-        changed = next_fields(state, f, found.x, found.value, found.gradient)
-        return replace(state, **changed, fall=found.step * -slope)
-
-    def steepest(self, state: SteepestState) -> FloatArray:
-        """Return the gradient."""
-        return state.gradient
+        return replace(next_state(state, f, found), fall=0.0 if found is None else found.step * -slope)

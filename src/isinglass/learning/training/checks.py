@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
-from isinglass.errors import InputError
+from isinglass.errors import InputError, require
 from isinglass.learning.optimizers import Optimizer
 from isinglass.runtime.memory import available_memory, require_memory
 from isinglass.typing import Array, FloatArray, IntArray
-from isinglass.validation import array_of, bytes_text, real_numbers, to_integers
+from isinglass.validation import array_of, bytes_text, items, real_numbers, to_integers
 
 FILLED = "use .filled(-1): -1 is not observed"
 NUMBERED = "number the labels from 0 on, e.g. with np.unique(Y, return_inverse=True)"
@@ -48,15 +48,25 @@ def checked_labels(values: Any, shape: tuple[int, ...], argument: str) -> IntArr
         array = array.astype(np.int64)
     if array.dtype.kind not in "iu" and array.size:
         raise InputError(argument, "integer labels", f"dtype {array.dtype}", to_integers(array, NUMBERED))
-    if array.shape != shape:
-        remedy = "give each variable of an example a label (-1: not observed)"
-        raise InputError(argument, expected, f"shape {array.shape}", remedy)
+    remedy = "give each variable of an example a label (-1: not observed)"
+    require(array.shape == shape, argument, expected, f"shape {array.shape}", remedy)
     if array.dtype.kind == "u" and array.size and int(array.max()) > MOST:
         raise InputError(argument, f"labels from 0 to {MOST}", f"{array.max()}", NUMBERED)
     labels = array.astype(np.int64)
     if (labels < -1).any():
         raise InputError(argument, "labels from 0 on, and -1 for not observed", f"{labels.min()}", NUMBERED)
     return labels.ravel()
+
+
+def listed_labels(
+    values: Any, examples: Sequence[Any], shape: Callable[[Any, int], tuple[int, ...]], what: str, form: str
+) -> IntArray:
+    """Check the labels of a list of examples, an array of its shape for each, and return all of them flat."""
+    found = items(values, "Y", f"a list of {form}, one for each {what}")
+    got, remedy = f"{len(found)}", f"one array for each {what}"
+    require(len(found) == len(examples), "Y", f"labels for each of {len(examples)} {what}s", got, remedy)
+    pairs = enumerate(zip(examples, found, strict=True))
+    return np.concatenate([checked_labels(y, shape(x, i), f"Y[{i}]") for i, (x, y) in pairs])
 
 
 def observed(values: Any, argument: str) -> Any:
@@ -80,6 +90,13 @@ def refuse_spins(labels: IntArray) -> None:
         raise InputError("Y", "labels 0, 1, ...; -1 means not observed", "labels -1 and 1 only", "use (Y + 1) // 2")
 
 
+def refuse_hidden(labels: IntArray, optimizer: Optimizer[Any]) -> None:
+    """Refuse labels that were not observed, for an optimizer of convex functions: a loss is not convex with them."""
+    if optimizer.convex and (labels < 0).any():
+        got = f"{int((labels < 0).sum())} that are not (-1)"
+        raise InputError("Y", f"labels that are all observed, for optimizer {optimizer.name!r}", got, "use 'lbfgs'")
+
+
 @contextmanager
 def validation_pair(given: Any) -> Iterator[tuple[Any, Any]]:
     """Check that validation data are a pair (X, Y); errors in the two name the part of `validation`."""
@@ -94,8 +111,7 @@ def example_weights(given: Any, n_examples: int) -> FloatArray:
     """Check one weight for each example."""
     expected, remedy = f"one number for each of {n_examples} examples", "weights of single labels: class_weight"
     weights = real_numbers(given, "sample_weight", expected, remedy)
-    if weights.shape != (n_examples,):
-        raise InputError("sample_weight", expected, f"shape {weights.shape}", remedy)
+    require(weights.shape == (n_examples,), "sample_weight", expected, f"shape {weights.shape}", remedy)
     if not np.isfinite(weights).all() or (weights < 0).any():
         bad = weights[~(np.isfinite(weights) & (weights >= 0))][0]
         raise InputError("sample_weight", "finite numbers that are not negative", f"{bad}", "leave out such examples")
@@ -114,8 +130,7 @@ def class_weights(given: Any, labels: IntArray, n_states: int) -> FloatArray:
     """
     expected = f"'balanced', a dict, or one number for each of {n_states} labels"
     if isinstance(given, str):
-        if given != "balanced":
-            raise InputError("class_weight", expected, repr(given), "did you mean 'balanced'?")
+        require(given == "balanced", "class_weight", expected, repr(given), "did you mean 'balanced'?")
         counts = np.bincount(labels[labels >= 0], minlength=n_states)
         return np.asarray(counts.sum() / (n_states * np.maximum(counts, 1)))
     if isinstance(given, dict):
@@ -124,8 +139,7 @@ def class_weights(given: Any, labels: IntArray, n_states: int) -> FloatArray:
             raise InputError("class_weight", f"labels from 0 to {n_states - 1} as keys", repr(unknown[0]), "drop it")
         given = [given.get(k, 1.0) for k in range(n_states)]
     weights = real_numbers(given, "class_weight", expected, "give numbers")
-    if weights.shape != (n_states,):
-        raise InputError("class_weight", expected, f"shape {weights.shape}", "or give n_states")
+    require(weights.shape == (n_states,), "class_weight", expected, f"shape {weights.shape}", "or give n_states")
     if not np.isfinite(weights).all() or (weights < 0).any():
         raise InputError("class_weight", "finite numbers that are not negative", f"{weights.tolist()!r:.60}", "clip it")
     return weights
@@ -146,12 +160,11 @@ def share_right(predicted: Array, labels: IntArray, sizes: IntArray, sample_weig
     seen = (labels != -1).astype(np.float64)
     if sample_weight is not None:
         seen *= np.repeat(example_weights(sample_weight, len(sizes)), sizes)
-    if seen.sum() == 0:
-        raise InputError("Y", "at least one observed label", "none", remedy)
+    require(seen.sum() != 0, "Y", "at least one observed label", "none", remedy)
     return float(((predicted == labels) * seen).sum() / seen.sum())
 
 
-def require_room(n_states: int, size: int, beliefs: int, optimizer: Optimizer[Any, Any]) -> None:
+def require_room(n_states: int, size: int, beliefs: int, optimizer: Optimizer[Any]) -> None:
     """Refuse, before any work, labels so large or so many that training would not fit in memory.
 
     Parameters

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from isinglass import decoding, losses
-from isinglass.errors import InputError
+from isinglass.errors import InputError, require
 from isinglass.gradients import GradientRule, rule
 from isinglass.inference import ALGORITHMS, Algorithm
 from isinglass.inference.algorithm import make
@@ -23,7 +23,7 @@ from isinglass.learning.optimizers import OPTIMIZERS, Lbfgs, Optimizer, OwlQn, m
 from isinglass.learning.training.checks import renamed
 from isinglass.models import Model
 from isinglass.typing import Array, FloatArray
-from isinglass.validation import flag, number, thread_count, whole_number
+from isinglass.validation import flag, jobs_of, number, whole_number
 
 AUTOMATIC = "auto"
 MOST_ITERATIONS = 10  # of an inference by name that training goes back through, unless the user gives a number
@@ -45,7 +45,7 @@ class Choices:
     """What the parameters of an estimator stand for, whatever is trained."""
 
     loss: losses.Loss
-    optimizer: Optimizer[Any, Any]
+    optimizer: Optimizer[Any]
     l2: float
     jobs: int
 
@@ -73,11 +73,15 @@ class GraphChoices(Choices):
         if self.l1 is not None:
             l1 = np.tile(self.l1.of(model), self.per_iteration)
             chosen = replace(self, optimizer=make_optimizer(self.optimizer, l1=l1))
+        chosen = replace(chosen, optimizer=with_penalty(chosen.optimizer, self._penalties(model)))
         if not self.limited:
             return chosen
         if self.algorithm.facts.exact == "forests" and model.graph.is_forest:
             return replace(chosen, limited=False)
         return replace(chosen, algorithm=with_limit(self.algorithm, MOST_ITERATIONS))
+
+    def _penalties(self, model: Model) -> FloatArray:
+        return np.tile(Penalty(self.l2, self.edge_l2).of(model), self.per_iteration)
 
     @property
     def iterations(self) -> int | None:
@@ -113,9 +117,13 @@ def training_choices(estimator: Any, loss: losses.Loss, sparse: object = False) 
     """Check what belongs to training, whatever is trained; `sparse`: whether there is an l1 penalty."""
     check_run(estimator)
     check_class_weight(estimator.class_weight, loss)
+    optimizer = optimizer_of(estimator, bool(sparse))
+    if optimizer.convex and not loss.facts.convex:
+        able = " or ".join(repr(name) for name, cls in losses.LOSSES.items() if cls.facts.convex)
+        raise InputError("loss", f"a convex one ({able}) for optimizer {optimizer.name!r}", repr(loss.name))
     return Choices(
         loss=loss,
-        optimizer=optimizer_of(estimator, bool(sparse)),
+        optimizer=optimizer,
         l2=number(estimator.l2, "l2", 0, math.inf),
         jobs=jobs_of(estimator.n_jobs),
     )
@@ -127,9 +135,8 @@ def algorithm_of(crf: Any) -> Algorithm:
     if crf.iterations is not None and not _is_automatic(crf):
         options["iterations"] = _number_of_iterations(crf.iterations)
     if getattr(crf, "schedule", None) is not None:
-        if crf.schedule not in SCHEDULES:
-            expected = f"one of {', '.join(map(repr, SCHEDULES))}"
-            raise InputError("schedule", expected, repr(crf.schedule), "'grid' is the sweep over images")
+        expected = f"one of {', '.join(map(repr, SCHEDULES))}"
+        require(crf.schedule in SCHEDULES, "schedule", expected, repr(crf.schedule), "'grid' is the sweep over images")
         if _has_schedule(crf.inference):
             options["schedule"] = crf.schedule
     if "iterations" in options and isinstance(crf.inference, str) and crf.inference in ("exact", "brute"):
@@ -194,12 +201,6 @@ def entropy_of(crf: Any, named: Mapping[str, Array], n_states: int) -> dict[str,
     return algorithm_of(crf).fitted_values(named, n_states)
 
 
-def threaded(algorithm: Algorithm, n_jobs: Any) -> Algorithm:
-    """Return the inference with so many threads, where it can have some; beliefs do not depend on their number."""
-    jobs = jobs_of(n_jobs)
-    return replace(algorithm, threads=jobs) if jobs > 1 and algorithm.facts.threads else algorithm  # type: ignore[type-var]
-
-
 def _has_schedule(inference: Any) -> bool:
     """Tell whether an inference, given by name, has schedules; an object has its own."""
     if not isinstance(inference, str) or inference not in ALGORITHMS:
@@ -213,7 +214,7 @@ def _penalty(crf: Any, name: str) -> Penalty:
     return Penalty(number(node, name, 0, math.inf), number(node if edge is None else edge, f"edge_{name}", 0, math.inf))
 
 
-def optimizer_of(estimator: Any, sparse: bool = False) -> Optimizer[Any, Any]:
+def optimizer_of(estimator: Any, sparse: bool = False) -> Optimizer[Any]:
     """Return the optimizer; one given by name has the estimator's `tol` and `max_iter`, and is for an l1 penalty.
 
     L-BFGS by name stands for the quasi-Newton method, which with an l1 penalty is OWL-QN.
@@ -235,6 +236,12 @@ def optimizer_of(estimator: Any, sparse: bool = False) -> Optimizer[Any, Any]:
     return made
 
 
+def with_penalty(optimizer: Optimizer[Any], l2: float | FloatArray) -> Optimizer[Any]:
+    """Return the optimizer with the squared penalties of the problem, where it needs to know them."""
+    known = {field.name for field in fields(optimizer)}  # type: ignore[arg-type]
+    return make_optimizer(optimizer, l2=l2) if "l2" in known else optimizer
+
+
 def _with_parameters(chosen: GraphChoices) -> int:
     """Return how many iterations have parameters of their own, or say why they cannot."""
     algorithm = chosen.algorithm
@@ -249,15 +256,6 @@ def _with_parameters(chosen: GraphChoices) -> int:
     else:
         return whole_number(algorithm.iterations, "iterations", 1)
     raise InputError("own_parameters", "False", got, remedy)
-
-
-def jobs_of(n_jobs: Any) -> int:
-    """Return a number of threads: None is one, -1 as many as there are processors."""
-    if n_jobs is None:
-        return 1
-    if isinstance(n_jobs, int | np.integer) and n_jobs == -1:
-        return os.cpu_count() or 1
-    return thread_count(n_jobs, "n_jobs", "or -1 for all processors")
 
 
 def check_run(estimator: Any) -> None:

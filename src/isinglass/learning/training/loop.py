@@ -14,10 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from isinglass.errors import FileFormatError, InputError
+from isinglass.errors import FileFormatError, InputError, require
 from isinglass.io.files import shown_path
 from isinglass.learning.checkpoint import Journal, read_extra, resume
-from isinglass.learning.optimizers import Optimizer
 from isinglass.learning.optimizers.base import OptimResult, Progress
 from isinglass.learning.optimizers.state import State
 from isinglass.learning.training.history import Epoch, history_of, history_rows
@@ -42,25 +41,16 @@ def train(problem: TrainingProblem, start: FloatArray, estimator: Any, stage: in
         assert state is not None
         optimizer = optimizer.at_its_end(state)
     try:
-        found = _minimised(problem, optimizer, start, monitor, state)
+        if optimizer.minibatch:
+            parts = Parts(problem, monitor)
+            found = optimizer.minimise_batches(parts, problem.n_examples, start, callback=monitor, state=state)
+        else:
+            monitor.objective = problem.objective()
+            found = optimizer.minimise(monitor.objective, start, callback=monitor, state=state)
     finally:
         if monitor.journal is not None:
             monitor.journal.finish()
     return monitor.best_of(found)
-
-
-def _minimised(
-    problem: TrainingProblem,
-    optimizer: Optimizer[Any, Any],
-    start: FloatArray,
-    monitor: TrainingMonitor,
-    state: State | None,
-) -> OptimResult:
-    if optimizer.minibatch:
-        parts = Parts(problem, monitor)
-        return optimizer.minimise_batches(parts, problem.n_examples, start, callback=monitor, state=state)
-    monitor.objective = problem.objective()
-    return optimizer.minimise(monitor.objective, start, callback=monitor, state=state)
 
 
 def warning_of(found: OptimResult, where: str = "training", remedy: str = "raise max_iter or tol") -> str | None:
@@ -158,9 +148,8 @@ class TrainingMonitor:
         if self.validation is None or progress.state.within_epoch:
             return None
         loss = self.validation.unpenalised(progress.x)
-        if not math.isfinite(loss):
-            remedy = "leave out examples with labels that the model makes impossible"
-            raise InputError("validation", "examples with a finite loss", f"{loss}", remedy)
+        remedy = "leave out examples with labels that the model makes impossible"
+        require(math.isfinite(loss), "validation", "examples with a finite loss", f"{loss}", remedy)
         return loss
 
     def _looks(self) -> list[Epoch]:

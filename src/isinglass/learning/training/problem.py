@@ -15,6 +15,7 @@ from typing import Any, Protocol, Self
 import numpy as np
 
 from isinglass.gradients.taping import FULL_BYTES
+from isinglass.inference.algorithm import Algorithm, threaded_in_parts
 from isinglass.learning.objective import Objective
 from isinglass.learning.optimizers import Optimizer
 from isinglass.learning.total import Total, blocks
@@ -54,7 +55,7 @@ class TrainingProblem(ABC):
     chosen: Choices
 
     @property
-    def optimizer(self) -> Optimizer[Any, Any]:
+    def optimizer(self) -> Optimizer[Any]:
         """What minimises."""
         return self.chosen.optimizer
 
@@ -205,11 +206,12 @@ class GraphProblem(TrainingProblem):
         chosen = self.chosen
         parts = data.split() if chosen.algorithm.splits else [data]
         penalty = share * np.tile(Penalty(chosen.l2, chosen.edge_l2).of(data.model), chosen.per_iteration)
-        return Total([self._objective(part) for part in parts], penalty, chosen.jobs)
+        algorithm = threaded_in_parts(chosen.algorithm, chosen.jobs, len(parts))
+        return Total([self._objective(part, algorithm) for part in parts], penalty, chosen.jobs)
 
-    def _objective(self, data: Data) -> Objective:
+    def _objective(self, data: Data, algorithm: Algorithm) -> Objective:
         chosen = self.chosen
-        choices = chosen.loss, chosen.algorithm, chosen.rule
+        choices = chosen.loss, algorithm, chosen.rule
         return Objective(data.model, data.labels, *choices, weights=data.weights, stages=chosen.per_iteration)
 
 

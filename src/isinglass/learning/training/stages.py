@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from isinglass import losses
-from isinglass.errors import InputError
+from isinglass.errors import InputError, require
 from isinglass.learning.optimizers.base import OptimResult
 from isinglass.learning.training.checks import renamed
 from isinglass.learning.training.choices import Choices
@@ -68,8 +68,7 @@ def stages_of(crf: Any, *, from_zero: bool = True) -> list[Any]:
     if crf.stages is None:
         return _with_start_loss(crf) if from_zero else [crf]
     given = items(crf.stages, "stages", "a list, of names of losses or of mappings of parameters")
-    if not given:
-        raise InputError("stages", "at least one stage", "none", "leave it out")
+    require(given, "stages", "at least one stage", "none", "leave it out")
     found: list[Any] = []
     for i, one in enumerate(given):
         changed, before = _changed(crf, one, i), found[-1] if found else None
@@ -92,9 +91,8 @@ def _changed(crf: Any, given: Any, i: int) -> dict[str, Any]:
     """Return the parameters that a stage changes."""
     if isinstance(given, str | losses.Loss):
         return {"loss": given}
-    if not isinstance(given, Mapping):
-        expected = "the name of a loss, or a mapping of parameters such as {'loss': 'ucl'}"
-        raise InputError(f"stages[{i}]", expected, type(given).__name__)
+    expected = "the name of a loss, or a mapping of parameters such as {'loss': 'ucl'}"
+    require(isinstance(given, Mapping), f"stages[{i}]", expected, type(given).__name__)
     known = [name for name in crf.get_params(deep=False) if name not in _FIXED]
     for name in given:
         if name not in known:

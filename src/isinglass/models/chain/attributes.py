@@ -5,42 +5,25 @@
 X is a sparse matrix (tokens, attributes). Weights exist for all pairs of attribute and label, or for those pairs that
 were seen together in training (CRFsuite's ``feature.possible_states=0``); theta lists them by attribute, then by label.
 
-For speed the attributes are in two parts: those with a weight for at least a quarter of all labels have whole rows,
+For speed the attributes are of two kinds: those with a weight for at least a quarter of all labels have whole rows,
 the others lists (`isinglass.kernels.numba.chains.attributes`). So memory is at most four times that of the weights.
+Training lays the tokens out by kind, and once more by attribute (`isinglass.models.chain.layout`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csc_array, csr_array
+from scipy.sparse import csr_array
 
+from isinglass.models.chain.layout import Lists, Rows, Training, aligned, width_of
+from isinglass.runtime.threads import ThreadMap
 from isinglass.segments import starts
 from isinglass.typing import FloatArray, IntArray, Mask
-
-ParallelMap = Callable[[Callable[..., object], Sequence[tuple[object, ...]]], object]
-"""Calls a function with each of several tuples of arguments, possibly in parallel."""
-
-LANES = 8
-_ENTRIES = 2**15  # of X in a piece of the work on gradients
-
-
-def width_of(card: int) -> int:
-    """Return how many numbers a row of labels takes, with padding."""
-    return -(-card // LANES) * LANES
-
-
-def aligned(rows: int, width: int) -> FloatArray:
-    """Return an array of zeros whose rows are aligned to cache lines."""
-    room = np.zeros(rows * width + 8)
-    skip = (-room.ctypes.data // 8) % 8
-    return room[skip : skip + rows * width].reshape(rows, width)
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,81 +87,29 @@ class StateFeatures:
         return np.repeat(np.arange(self.n_attributes), np.diff(self.first))
 
     @cached_property
-    def parts(self) -> _Parts:
-        """The attributes with rows and those with lists, and where their weights are."""
+    def rich(self) -> Mask:
+        """Whether an attribute has a whole row of weights."""
+        return np.asarray(np.diff(self.first) * 4 >= self.card)
+
+    @cached_property
+    def rows(self) -> Rows:
+        """The weights of attributes with rows."""
         counts = np.diff(self.first)
-        rich = counts * 4 >= self.card
-        number = np.where(rich, np.cumsum(rich) - 1, np.cumsum(~rich) - 1)
-        which = np.repeat(rich, counts)
-        rows = np.repeat(number, counts)[which]
-        first, first_list = (starts(counts[chosen]) for chosen in (rich, ~rich))
-        places = (rows * width_of(self.card) + self.labels[which]).astype(np.int64)
-        in_rows, in_lists = np.flatnonzero(which), np.flatnonzero(~which)
-        return _Parts(rich, number, in_rows, first, places, in_lists, first_list, self.labels[~which])
+        row_of = np.where(self.rich, np.cumsum(self.rich), 0).astype(np.int32)
+        which = np.flatnonzero(np.repeat(self.rich, counts))
+        places = np.repeat(row_of, counts)[which].astype(np.int64) * width_of(self.card) + self.labels[which]
+        return Rows(row_of, which, np.concatenate([[0], starts(counts[self.rich])]), places)
+
+    @cached_property
+    def lists(self) -> Lists:
+        """The weights of the other attributes."""
+        counts = np.diff(self.first)
+        which = np.flatnonzero(np.repeat(~self.rich, counts))
+        return Lists(starts(np.where(self.rich, 0, counts)), which, self.labels[which])
 
     def compiled(self, X: csr_array) -> Tokens:
         """Lay out the attributes of tokens."""
-        return Tokens(self, _sides(self.parts, X))
-
-
-@dataclass(frozen=True, eq=False)
-class _Parts:
-    """The two kinds of attributes: `rich` ones have rows, others lists; `number`: within the kind.
-
-    Of each kind: its weights in theta, where those of an attribute begin, and their places in rows or their labels.
-    """
-
-    rich: Mask
-    number: IntArray
-    row_weights: IntArray
-    first_row: IntArray
-    places: IntArray
-    list_weights: IntArray
-    first_list: IntArray
-    labels: NDArray[np.int32]
-
-
-@dataclass(frozen=True, eq=False)
-class _Side:
-    """A sparse matrix of tokens and the attributes of one kind: starts, columns, values and step, by tokens."""
-
-    by_token: tuple[IntArray, NDArray[np.int32], FloatArray, int]
-    n_attributes: int
-
-    @cached_property
-    def by_attribute(self) -> tuple[Any, ...]:
-        """Return the same by attributes, tokens in their order."""
-        starts, columns, values, step = self.by_token
-        data = values if step else np.ones(len(columns), np.bool_)
-        turned = csc_array(csr_array((data, columns, starts), shape=(len(starts) - 1, self.n_attributes)))
-        return turned.indptr.astype(np.int64), turned.indices.astype(np.int32), turned.data if step else values, step
-
-    @cached_property
-    def pieces(self) -> list[tuple[int, int]]:
-        """Cut the attributes into pieces of about equal work."""
-        starts = self.by_attribute[0]
-        cuts = np.searchsorted(starts, np.arange(_ENTRIES, starts[-1], _ENTRIES))
-        ends = np.unique(np.concatenate([[0], cuts, [len(starts) - 1]]))
-        return list(pairwise(ends.tolist()))
-
-
-def _sides(parts: _Parts, X: csr_array) -> tuple[_Side, _Side]:
-    """Cut the columns of X into the two kinds; values that are all 1 are stored once."""
-    from isinglass.kernels.numba.chains.attributes import split_kinds
-
-    step, tokens, entries = int(not (X.data == 1).all()), X.shape[0], len(X.data)
-    room = [
-        (np.empty(tokens + 1, np.int64), np.empty(entries, np.int32), np.empty(entries) if step else np.ones(1))
-        for _ in range(2)
-    ]
-    values = X.data if step else np.ones(1)
-    split_kinds(X.indptr.astype(np.int64), X.indices.astype(np.int32), values, step, parts.rich, parts.number, *room)
-    rich = int(parts.rich.sum())
-    one, two = (
-        _Side((starts, columns[: starts[-1]], kept[: starts[-1]] if step else kept, step), n)
-        for (starts, columns, kept), n in zip(room, (rich, len(parts.rich) - rich), strict=True)
-    )
-    return one, two
+        return Tokens(self, X)
 
 
 @dataclass(frozen=True, eq=False)
@@ -194,40 +125,47 @@ class Tokens:
     """Tokens with their attributes: from weights to scores, and from slopes back to weights."""
 
     features: StateFeatures
-    sides: tuple[_Side, _Side]
+    X: csr_array
+
+    @cached_property
+    def by_token(self) -> tuple[IntArray, NDArray[np.int32], FloatArray, int]:
+        """Return starts, columns, values and step; values that are all 1 are stored once."""
+        X = self.X
+        step = int(not (X.data == 1).all())
+        return X.indptr.astype(np.int64), X.indices.astype(np.int32), X.data if step else np.ones(1), step
+
+    @cached_property
+    def training(self) -> Training:
+        """The tokens as training needs them."""
+        return Training.of(self.by_token, self.features.card, self.features.rows, self.features.lists)
 
     def weights(self, theta: FloatArray) -> Weights:
         """Lay out the parameters."""
         from isinglass.kernels.numba.chains.attributes import carry
 
-        parts, width = self.features.parts, width_of(self.features.card)
-        rows = aligned(self.sides[0].n_attributes, width)
+        own, lists = self.features.rows, self.features.lists
+        rows = aligned(own.count, width_of(self.features.card))
         given = np.require(theta, requirements=("C", "W"))  # a loop would be compiled anew for memory that is read-only
-        carry(0, len(parts.places), parts.row_weights, given, parts.places, rows.reshape(-1))
-        return Weights(rows, theta[parts.list_weights])
+        carry(0, len(own.places), own.weights, given, own.places, rows.reshape(-1))
+        return Weights(rows, theta[lists.weights])
+
+    def attributes(self, weights: Weights) -> tuple[tuple[Any, ...], tuple[Any, ...]] | None:
+        """Return the attributes of each kind, and their weights, as the loops of training take them.
+
+        None if lists are so long that it would take too much memory.
+        """
+        data = self.training
+        if data.entries is None:
+            return None
+        return (*data.by_token, weights.rows), (*data.entries.arrays, weights.lists)
 
     def scores(self, weights: Weights, first: int, last: int, out: FloatArray) -> None:
         """Write f_t of tokens `first` to `last` into rows of `out`."""
-        from isinglass.kernels.numba.chains.attributes import add_entries, sum_rows
+        from isinglass.kernels.numba.chains.attributes import sum_scores
 
-        parts = self.features.parts
-        sum_rows(first, last, *self.sides[0].by_token, weights.rows, out)
-        add_entries(first, last, *self.sides[1].by_token, parts.first_list, parts.labels, weights.lists, out)
+        row_of, lists = self.features.rows.row_of, self.features.lists
+        sum_scores(first, last, *self.by_token, row_of, weights.rows, lists.first, lists.labels, weights.lists, out)
 
-    def transpose(self, slopes: FloatArray, parallel: ParallelMap, out: FloatArray) -> None:
+    def transpose(self, slopes: FloatArray, spread: ThreadMap, out: FloatArray) -> None:
         """Write derivatives by theta from those by the scores of all tokens (tokens, width)."""
-        from isinglass.kernels.numba.chains.attributes import carry, collect_entries, sum_rows
-
-        (rich, poor), parts = self.sides, self.features.parts
-        table = np.empty((rich.n_attributes, slopes.shape[1]))
-
-        def rows(a: int, b: int) -> None:
-            sum_rows(a, b, *rich.by_attribute, slopes, table[a:b])
-            first, last = parts.first_row[a], parts.first_row[b]
-            carry(first, last, parts.places, table.reshape(-1), parts.row_weights, out)
-
-        def entries(a: int, b: int) -> None:
-            collect_entries(a, b, *poor.by_attribute, parts.first_list, parts.labels, slopes, parts.list_weights, out)
-
-        work = [*((rows, *ends) for ends in rich.pieces), *((entries, *ends) for ends in poor.pieces)]
-        parallel(lambda do, a, b: do(a, b), work)
+        self.training.transpose(slopes, spread, out)

@@ -18,8 +18,9 @@ from math import prod
 
 import numpy as np
 
-from isinglass.models.chain.attributes import StateFeatures, Tokens, Weights, width_of
+from isinglass.models.chain.attributes import StateFeatures, Tokens, Weights
 from isinglass.models.chain.label_states import LabelStates
+from isinglass.models.chain.layout import width_of
 from isinglass.typing import FloatArray, IntArray, Mask
 
 PIECE = 4096  # tokens whose scores stay in the second cache
@@ -34,6 +35,11 @@ class Tables:
     transition: FloatArray
     start: FloatArray
     end: FloatArray
+
+    @cached_property
+    def ends(self) -> FloatArray:
+        """The scores of the first and of the last state (2, states)."""
+        return np.stack([self.start, self.end])
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,11 +111,6 @@ class Sequences:
 
     tokens: Tokens
     offsets: IntArray
-
-    @property
-    def n_tokens(self) -> int:
-        """The number of tokens."""
-        return int(self.offsets[-1])
 
     def pieces(self, tokens: int = PIECE) -> Iterator[tuple[int, int]]:
         """Cut the sequences into runs of at most so many tokens, or of one sequence."""

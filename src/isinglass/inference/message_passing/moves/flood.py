@@ -7,6 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from isinglass.inference.message_passing import passes
 from isinglass.inference.message_passing.moves.move import Move
 from isinglass.inference.message_passing.run import Derivatives, Run, Step
 from isinglass.kernels.layout import Status
@@ -56,7 +57,7 @@ class Flood(Flooding):
 
     def pass_messages(self, run: Run, t: int, new: Array, status: Status) -> None:
         """Write the messages after iteration t to `new`."""
-        run.kernels.flood(run, run.values(t), new, status)
+        passes.flood(run, run.values(t), new, status)
 
     def at_rest(self, run: Run, active: Mask) -> Step:
         """Return a step that was not done: to go back, the messages before it are enough."""
@@ -75,8 +76,7 @@ class FloodPairs(Flood):
 
     def pass_messages(self, run: Run, t: int, new: Array, status: Status) -> None:
         """Write the messages after iteration t to `new`."""
-        assert run.kernels.pairs is not None
-        run.kernels.pairs.flood(run, self.partner, run.values(t), new, status)
+        passes.flood_pairs(run, self.partner, run.values(t), new, status)
 
 
 def flooding_of(run: Run) -> Flood:
@@ -89,7 +89,7 @@ def measure(run: Run, old: Array, new: Array, status: Status) -> None:
 
     Those stand for derivatives, which change relative to their size.
     """
-    run.kernels.effects(run, old, new, status)
+    passes.effects(run, old, new, status)
     if run.m.dtype.kind == "c":
         moved, size = np.zeros(len(status.active)), np.zeros(len(status.active))
         run.kernels.imaginary_effects(run, old, new, status.active, moved, size)

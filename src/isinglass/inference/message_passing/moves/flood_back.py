@@ -18,11 +18,12 @@ import numpy as np
 
 from isinglass.graph.factor_graph import FactorGraph
 from isinglass.graph.message_graph import entry_components, pairwise_components, partners_of
+from isinglass.inference.message_passing import passes
+from isinglass.inference.message_passing.log_model import links_with
 from isinglass.inference.message_passing.moves.grid_flood import GridBars, Grids
 from isinglass.inference.message_passing.moves.lattices import lattices_of, part_of
 from isinglass.inference.message_passing.moves.planes import grids_at_once, work_of
 from isinglass.inference.message_passing.run import Derivatives, Run, Step
-from isinglass.kernels.layout import Edges
 from isinglass.segments import Largest
 from isinglass.typing import Array, FloatArray, IntArray, Mask
 
@@ -73,7 +74,7 @@ class FloodBack:
             active = moved[grids.lattice.members]
             if active.any():
                 if number not in self.bars:
-                    self.bars[number] = GridBars.of(grids, bars, run.pool)
+                    self.bars[number] = GridBars.of(grids, bars, run)
                 grids.backward(run, step, active, self.bars[number])
         pairwise = np.zeros_like(moved) if run.kernels.pairs is None else self.pairwise()
         self._on_edges(run, step, rest, pairwise, bars)
@@ -84,17 +85,16 @@ class FloodBack:
             return
         by_pairs, by_links = moved & pairwise, moved & ~pairwise
         for t in range(step.iterations - 1, -1, -1):
-            run.m = step.move.messages_before(step, t)
+            run.m = step.move.messages_before(run, step, t)
             if by_links.any():
                 at = step.t + t
-                run.kernels.flood_back(run, run.values(at), bars.bars(at), by_links, bars.flagged)
+                passes.flood_back(run, run.values(at), bars.bars(at), by_links, bars.flagged)
             if by_pairs.any():
                 self._pairs_back(run, step.t + t, by_pairs, bars)
 
     def _pairs_back(self, run: Run, t: int, moved: Mask, bars: Derivatives) -> None:
-        assert run.kernels.pairs is not None
         new = np.zeros_like(bars.m) if self.spare is None else self.spare
-        run.kernels.pairs.flood_back(run, partners_of(self.graph), run.values(t), new, bars.bars(t), moved)
+        passes.flood_pairs_back(run, partners_of(self.graph), run.values(t), new, bars.bars(t), moved)
         bars.m, self.spare = new, bars.m
 
     def iterations_at_once(self, run: Run) -> int:
@@ -117,13 +117,13 @@ class FloodBack:
         found = np.zeros((1, largest.n)) if in_planes.all() else largest.parts(bars.m)
         for number, mine in self.bars.items():
             lattice = self.grids(run)[number].lattice
-            found[0, lattice.members] = mine.sizes(run.span)
+            found[0, lattice.members] = mine.sizes(run)
         return found
 
     def finish(self, run: Run, bars: Derivatives) -> None:
         """Leave all derivatives in `bars`."""
         for mine in self.bars.values():
-            mine.give(bars)
+            mine.give(run, bars)
         self.bars = {}
 
     def positive(self, run: Run) -> Mask:
@@ -141,12 +141,5 @@ class FloodBack:
             if not values.phi.all():
                 positive[np.repeat(edges.variable_component, edges.cards)[values.phi == 0]] = False
             if not values.psi.all():
-                positive[_links_with_zeros(edges, values.psi, values.table)] = False
+                positive[edges.component[links_with(values.psi == 0, values.table, edges.size)]] = False
         return positive
-
-
-def _links_with_zeros(edges: Edges, psi: Array, table: IntArray) -> IntArray:
-    """Return the components of links whose tables have a hard zero."""
-    zeros = np.concatenate([[0], np.cumsum(psi == 0)])
-    components: IntArray = edges.component[zeros[table + edges.size] > zeros[table]]
-    return components

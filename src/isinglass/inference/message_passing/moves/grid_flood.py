@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 
 from isinglass.graph.factor_graph import FactorGraph
+from isinglass.inference.message_passing import shares
 from isinglass.inference.message_passing.moves.flood import Flooding, FloodPairs
 from isinglass.inference.message_passing.moves.lattices import Lattice, lattice_of
 from isinglass.inference.message_passing.moves.planes import (
+    EDGES,
     PlaneMove,
     grid_kernels,
-    grids_at_once,
+    grid_pieces,
     largest_of_grids,
     used_places,
     work_of,
@@ -22,7 +24,7 @@ from isinglass.inference.message_passing.moves.planes import (
 from isinglass.inference.message_passing.run import Derivatives, Run, Step
 from isinglass.kernels.backend import GridKernels
 from isinglass.kernels.layout import Span, Status, Values
-from isinglass.runtime.array_pool import Pool
+from isinglass.runtime.threads import ThreadMap
 from isinglass.typing import FloatArray, IntArray, Mask
 
 STRIP = 256  # sites that are updated at a time: their messages stay in the fastest cache
@@ -40,9 +42,20 @@ class PlaneModel(NamedTuple):
         """Return the tables that the loops use for a grid, and how they tell which ones these are."""
         return (self.shared, ()) if self.alike[grid] else (self.each, (0,))
 
-    def like_zeros(self) -> PlaneModel:
-        """Return zeros of the same shapes, for derivatives."""
-        return PlaneModel(np.zeros_like(self.phi), np.zeros_like(self.each), np.zeros_like(self.shared), self.alike)
+    def zeros(self, blocks: int) -> PlaneModel:
+        """Return zeros of the same shapes, for derivatives; those by shared tables apart for each block."""
+        shared = np.zeros((blocks, *self.shared.shape))
+        return PlaneModel(np.zeros(self.phi.shape), np.zeros(self.each.shape), shared, self.alike)
+
+
+class Piece(NamedTuple):
+    """What a loop does in one call: the rows ``top:bottom``, which are a block of their grids, of some grids."""
+
+    first: int
+    last: int
+    top: int
+    bottom: int
+    block: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +69,7 @@ class Grids:
     @classmethod
     def of(cls, lattice: Lattice, run: Run, kernels: GridKernels) -> Grids:
         """Lay the potentials and tables of a run out in planes."""
-        return cls(lattice, [_plane_model(lattice, values, kernels) for values in run.models], kernels)
+        return cls(lattice, [_plane_model(lattice, values, kernels, run.spread) for values in run.models], kernels)
 
     def model_of(self, t: int) -> int:
         """Return the number of the model of iteration t."""
@@ -78,34 +91,59 @@ class Grids:
         size += (40 - size) % 512  # runs that lie 4096 bytes apart get in each other's way
         return np.empty((4, card, size)), np.empty((card, size)), np.empty((2, size))
 
-    def pieces(self, span: Span, iterations: int, alike: Mask) -> Iterator[tuple[int, int]]:
-        """Cut the grids in a span into runs with one kind of tables, as long as a loop may do at once."""
+    def pieces(self, run: Run, iterations: int, alike: Mask) -> list[Piece]:
+        """Cut the grids of a run into blocks of rows, if they are large; else into runs with one kind of tables."""
+        blocks = self.lattice.row_blocks
+        first, last = self.members_in(run.span)
+        if len(blocks) > 1:
+            return [Piece(c, c + 1, *rows, b) for c in range(first, last) for b, rows in enumerate(blocks)]
+        pieces = []
+        for one, end in grid_pieces(run.spread, first, last, iterations * work_of(self.lattice)):
+            changes = 1 + one + np.flatnonzero(alike[one + 1 : end] != alike[one : end - 1])
+            bounds = [one, *changes.tolist(), end]
+            pieces += [Piece(a, b, *blocks[0], 0) for a, b in pairwise(bounds)]
+        return pieces
+
+    def members_in(self, span: Span) -> tuple[int, int]:
+        """Return the first of the grids in a span, and the one after the last."""
         first, last = np.searchsorted(self.lattice.members, [span.first_component, span.last_component]).tolist()
-        most = grids_at_once(iterations * work_of(self.lattice))
-        while first < last:
-            others = np.flatnonzero(alike[first : min(first + most, last)] != alike[first])
-            size = int(others[0]) if len(others) else min(most, last - first)
-            yield first, first + size
-            first += size
+        return first, last
 
     def backward(self, run: Run, step: Step, active: Mask, bars: GridBars) -> None:
         """Reverse a step on the active grids."""
-        at, kept = self.model_of(step.t), step.move.planes_of(step)
+        kept = step.move.planes_of(step)
         if kept is None:
-            source = bars.planes_of(step.move.messages_before(step, 0), run.pool)
+            source = bars.planes_of(step.move.messages_before(run, step, 0), run)
             kept = source, source[None]
         source, stack = kept
-        model, (strip, message, scale) = self.models[at], self.scratch()
-        back = np.empty_like(strip)
-        for first, last in self.pieces(run.span, step.iterations, model.alike):
-            weights, own = model.tables(first)
-            weights_bar, _ = bars.models[at].tables(first)
+        at, blocks = self.model_of(step.t), self.lattice.row_blocks
+        if len(blocks) == 1:
+            self._reverse(run, at, source, stack, step.iterations, active, bars)
+        for done in range(step.iterations if len(blocks) > 1 else 0):
+            t = step.iterations - 1 - done
+            inbox = source if t == 0 else stack[(t - 1) % len(stack)]
+            self._reverse(run, at, inbox, inbox[None], 1, active, bars)
+
+    def _reverse(
+        self, run: Run, at: int, source: FloatArray, stack: FloatArray, iterations: int, active: Mask, bars: GridBars
+    ) -> None:
+        """Reverse iterations. Two blocks side by side add to the same links, so that every other block comes later."""
+        model, mine = self.models[at], bars.models[at]
+
+        def reverse(piece: Piece) -> None:
+            weights, own = model.tables(piece.first)
+            weights_bar = mine.each if own else mine.shared[piece.block]
+            strip, message, scale = self.scratch()
             self.kernels.flood_back(
-                model.phi, source, stack, step.iterations, bars.m, bars.spare, bars.models[at].phi, weights,
-                weights_bar, self.lattice.height, self.pitch, self.rows, active, strip, message, back, scale, first,
-                last, own,
+                model.phi, source, stack, iterations, bars.m, bars.spare, mine.phi, weights, weights_bar,
+                self.lattice.height, self.pitch, self.rows, piece.top, piece.bottom, active, strip, message,
+                np.empty_like(strip), scale, piece.first, piece.last, own,
             )  # fmt: skip
-        if step.iterations % 2:
+
+        pieces = self.pieces(run, iterations, model.alike)
+        for odd in range(2):
+            run.spread(reverse, [(piece,) for piece in pieces if piece.block % 2 == odd])
+        if iterations % 2:
             bars.m, bars.spare = bars.spare, bars.m
 
 
@@ -137,37 +175,75 @@ class GridFlood(PlaneMove, Flooding):
 
     def iterate(self, run: Run, t: int, old: FloatArray, stack: FloatArray, iterations: int, status: Status) -> bool:
         """Do iterations; return whether no product came near to an underflow."""
-        grids, suspect = self.grids, np.zeros(len(status.active), bool)
-        model, scratch, limit = grids.models[grids.model_of(t)], grids.scratch(), run.values(t).limit
-        for first, last in grids.pieces(run.span, iterations, model.alike):
-            weights, own = model.tables(first)
+        if len(self.grids.lattice.row_blocks) == 1:
+            return self._flood(run, t, old, stack, iterations, status)
+        for done in range(iterations):
+            last = status._replace(watched=status.watched and done == iterations - 1)
+            if not self._flood(run, t, old, stack[done % len(stack)][None], 1, last):
+                return False
+            old = stack[done % len(stack)]
+        return True
+
+    def _flood(self, run: Run, t: int, old: FloatArray, stack: FloatArray, iterations: int, status: Status) -> bool:
+        """Let pieces do iterations; each has its own residuals, since several may belong to one grid."""
+        grids = self.grids
+        model, limit = grids.models[grids.model_of(t)], run.values(t).limit
+
+        def flood(piece: Piece) -> tuple[FloatArray, bool]:
+            weights, own = model.tables(piece.first)
+            suspect, residual = np.zeros(len(status.active), bool), np.zeros(len(status.active))
             self.kernels.flood(
-                model.phi, old, stack, iterations, weights, grids.lattice.height, grids.pitch, grids.rows,
-                status.active, suspect, status.residual, status.watched, *scratch, limit, first, last, own,
+                model.phi, old, stack, iterations, weights, grids.lattice.height, grids.pitch, grids.rows, piece.top,
+                piece.bottom, status.active, suspect, residual, status.watched, *grids.scratch(), limit, piece.first,
+                piece.last, own,
             )  # fmt: skip
-        return not suspect.any()
+            return residual[piece.first : piece.last], bool(suspect.any())
+
+        pieces = grids.pieces(run, iterations, model.alike)
+        found = run.spread(flood, [(piece,) for piece in pieces])
+        _keep_largest(status, pieces, [residual for residual, _ in found])
+        return not any(suspect for _, suspect in found)
 
     def planes_of(self, step: Step) -> tuple[FloatArray, FloatArray]:
         """Return the planes before a step, and those after each of its iterations."""
         return step.before, step.before[None] if step.stack is None else step.stack
 
-    def messages_before(self, step: Step, t: int) -> FloatArray:
+    def messages_before(self, run: Run, step: Step, t: int) -> FloatArray:
         """Return the messages before iteration t of a step."""
-        return self.messages(self.before(step, t))
+        return self.messages(run, self.before(step, t))
 
     def at_rest(self, run: Run, active: Mask) -> Step:
         """Return a step that was not done: to go back, the messages before it are enough."""
-        before, self.inbox = self.into_planes(run), None
+        before, self.inbox = self.into_planes(run, True), None
+        self.borrowed = [room for room in self.borrowed if room is not before]  # the step gives it back
         return run.step(Step(self, 0, active, before), True)
 
     def effects(self, run: Run, step: Step, status: Status) -> None:
         """Compare the messages before and after the last iteration."""
         assert self.inbox is not None
-        pitch, span = self.grids.pitch, run.span
-        self.kernels.effects(
-            self.before(step, step.iterations - 1), self.inbox, (self.grids.lattice.height + 2) * pitch, pitch,
-            status.active, span.first_component, span.last_component, *np.empty((2, STRIP)), status.residual,
-        )  # fmt: skip
+        pitch, plane = self.grids.pitch, (self.grids.lattice.height + 2) * self.grids.pitch
+        old, new = self.before(step, step.iterations - 1), self.inbox
+
+        def effects(piece: Piece) -> FloatArray:
+            residual = np.zeros(len(status.active))
+            self.kernels.effects(
+                old, new, plane, piece.top * pitch, piece.bottom * pitch, status.active, piece.first, piece.last,
+                *np.empty((2, STRIP)), residual,
+            )  # fmt: skip
+            return residual[piece.first : piece.last]
+
+        pieces = self.grids.pieces(run, 1, np.ones(len(status.active), bool))
+        _keep_largest(status, pieces, run.spread(effects, [(piece,) for piece in pieces]))
+
+
+def _keep_largest(status: Status, pieces: list[Piece], residuals: list[FloatArray]) -> None:
+    """Set the residuals of the active grids to the largest that a piece of them has found."""
+    found = np.zeros(len(status.residual))
+    for piece, residual in zip(pieces, residuals, strict=True):
+        np.maximum(found[piece.first : piece.last], residual, out=found[piece.first : piece.last])
+    mine = status.active.copy()
+    mine[: pieces[0].first] = mine[pieces[-1].last :] = False
+    status.residual[mine] = found[mine]
 
 
 @dataclass(eq=False)
@@ -182,63 +258,90 @@ class GridBars:
     used: Mask | None = None  # the places in planes that hold derivatives by messages
 
     @classmethod
-    def of(cls, grids: Grids, bars: Derivatives, pool: Pool) -> GridBars:
+    def of(cls, grids: Grids, bars: Derivatives, run: Run) -> GridBars:
         """Move the derivatives by messages into planes."""
-        lattice = grids.lattice
+        lattice, pool = grids.lattice, run.pool
         planes, spare = (pool.take(lattice.shape, bars.m.dtype) for _ in range(2))
-        planes.fill(0)
-        lattice.spread(grids.kernels, bars.m, planes)
-        mine = cls(grids, planes, spare, [model.like_zeros() for model in grids.models])
+        shares.fill(run.spread, planes, 0)
+        lattice.spread(grids.kernels, run.spread, bars.m, planes)
+        mine = cls(grids, planes, spare, [model.zeros(len(lattice.row_blocks)) for model in grids.models])
         pool.give_back_with(mine, planes)
         pool.give_back_with(mine, spare)
         return mine
 
-    def planes_of(self, m: FloatArray, pool: Pool) -> FloatArray:
+    def planes_of(self, m: FloatArray, run: Run) -> FloatArray:
         """Return the messages of edges in planes, which the next call overwrites."""
         if self.source is None:
-            self.source = pool.take(self.grids.lattice.shape, m.dtype)
-            self.source.fill(1)
-            pool.give_back_with(self, self.source)
-        self.grids.lattice.spread(self.grids.kernels, m, self.source)
+            self.source = run.pool.take(self.grids.lattice.shape, m.dtype)
+            shares.fill(run.spread, self.source, 1)
+            run.pool.give_back_with(self, self.source)
+        self.grids.lattice.spread(self.grids.kernels, run.spread, m, self.source)
         return self.source
 
-    def sizes(self, span: Span) -> FloatArray:
-        """Return the largest derivative by a log message of each grid in a span."""
+    def sizes(self, run: Run) -> FloatArray:
+        """Return the largest derivative by a log message of each grid of a run."""
         lattice, kernels = self.grids.lattice, self.grids.kernels
         if self.used is None:
             self.used = used_places(self.m.size, lattice.of_edges)
-        first, last = np.searchsorted(lattice.members, [span.first_component, span.last_component]).tolist()
-        return largest_of_grids(kernels, self.m, self.used, 4 * lattice.card, len(lattice.members), first, last)
+        bounds = self.grids.members_in(run.span)
+        return largest_of_grids(kernels, run.spread, self.m, self.used, 4 * lattice.card, len(lattice.members), bounds)
 
-    def give(self, bars: Derivatives) -> None:
+    def give(self, run: Run, bars: Derivatives) -> None:
         """Move them to edges, and add those by potentials and by tables."""
         lattice, kernels = self.grids.lattice, self.grids.kernels
-        lattice.collect(kernels, self.m, bars.m)
+        lattice.collect(kernels, run.spread, self.m, bars.m)
         for mine, phi, psi, places in zip(self.models, bars.phi, bars.psi, bars.places, strict=True):
-            phi[lattice.entries] += np.moveaxis(lattice.inside(mine.phi), 0, -1).ravel()
+            found = np.moveaxis(lattice.inside(mine.phi), 0, -1)
+            if isinstance(lattice.entries, slice):
+                shares.add(run.spread, phi[lattice.entries].reshape(found.shape), found)
+            else:
+                phi[lattice.entries] += found.ravel()
             table = places.table[lattice.links].reshape(len(lattice.members), -1)
-            _add_tables(mine, lattice, table, psi, kernels)
+            _add_tables(mine, lattice, table, psi, kernels, run.spread)
 
 
-def _add_tables(mine: PlaneModel, lattice: Lattice, table: IntArray, psi: FloatArray, kernels: GridKernels) -> None:
+def _add_tables(
+    mine: PlaneModel, lattice: Lattice, table: IntArray, psi: FloatArray, kernels: GridKernels, spread: ThreadMap
+) -> None:
     """Add the derivatives by the tables of links, which begin at `table` (grids, links), grid after grid."""
     alike, card = mine.alike, lattice.card
     if not alike.any():
-        kernels.add_tables(mine.each, psi, table.ravel(), lattice.link_axis, lattice.link_site)
+        _add_each(mine, psi, table.ravel(), lattice.link_axis, lattice.link_site, kernels, spread)
         return
     firsts = table[alike][:, [lattice.first_link(axis) for axis in range(2)]]
-    found = mine.shared[..., alike].reshape(2, card * card, -1)
+    found = mine.shared.sum(axis=0)[..., alike].reshape(2, card * card, -1)
     np.add.at(psi, firsts[..., None] + np.arange(card * card), np.moveaxis(found, -1, 0))
     if not alike.all():
         links = np.repeat(~alike, table.shape[1])
-        kernels.add_tables(mine.each, psi, table.ravel()[links], lattice.link_axis[links], lattice.link_site[links])
+        places = table.ravel()[links], lattice.link_axis[links], lattice.link_site[links]
+        _add_each(mine, psi, *places, kernels, spread)
 
 
-def _plane_model(lattice: Lattice, values: Values, kernels: GridKernels) -> PlaneModel:
+def _add_each(
+    mine: PlaneModel,
+    psi: FloatArray,
+    table: IntArray,
+    axis: IntArray,
+    site: IntArray,
+    kernels: GridKernels,
+    spread: ThreadMap,
+) -> None:
+    """Add the derivatives by the table of each link; in ranges, unless several links have one table."""
+
+    def some(first: int, last: int) -> None:
+        part = slice(first, last)
+        kernels.add_tables(mine.each, psi, table[part], axis[part], site[part])
+
+    distinct = bool((table[1:] > table[:-1]).all())
+    shares.in_ranges(spread, len(table), some, EDGES if distinct else max(1, len(table)))
+
+
+def _plane_model(lattice: Lattice, values: Values, kernels: GridKernels, spread: ThreadMap) -> PlaneModel:
     """Lay potentials and tables out in planes."""
     card, height, width = lattice.card, lattice.height, lattice.width
-    phi = np.ones((card, lattice.sites))
-    lattice.inside(phi)[:] = np.moveaxis(values.phi[lattice.entries].reshape(-1, height, width, card), -1, 0)
+    phi = _ones((card, lattice.sites), spread)
+    given = values.phi[lattice.entries].reshape(-1, height, width, card)
+    shares.copy(spread, lattice.inside(phi), np.moveaxis(given, -1, 0))
     table = values.table[lattice.links].reshape(len(lattice.members), -1)
     cut = lattice.first_link(1)
     alike: Mask = (table[:, :cut] == table[:, :1]).all(axis=1) & (table[:, cut:] == table[:, cut : cut + 1]).all(axis=1)
@@ -247,6 +350,17 @@ def _plane_model(lattice: Lattice, values: Values, kernels: GridKernels) -> Plan
         places = table[:, [0, cut]].T[..., None] + np.arange(card * card)
         shared = np.ascontiguousarray(np.moveaxis(values.psi[places].reshape(2, -1, card, card), 1, -1))
     if not alike.all():
-        each = np.ones((2, card, card, lattice.sites))
-        kernels.spread_tables(values.psi, each, table.ravel(), lattice.link_axis, lattice.link_site)
+        each, flat = _ones((2, card, card, lattice.sites), spread), table.ravel()
+
+        def some(first: int, last: int) -> None:
+            part = slice(first, last)
+            kernels.spread_tables(values.psi, each, flat[part], lattice.link_axis[part], lattice.link_site[part])
+
+        shares.in_ranges(spread, len(flat), some, EDGES)
     return PlaneModel(phi, each, shared, alike)
+
+
+def _ones(shape: tuple[int, ...], spread: ThreadMap) -> FloatArray:
+    ones = np.empty(shape)
+    shares.fill(spread, ones, 1)
+    return ones

@@ -2,88 +2,40 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import TypeVar
 
 import numpy as np
 
 from isinglass.graph.factor_graph import FactorGraph
-from isinglass.graph.grids import grid_shape
-from isinglass.graph.message_graph import edges_of
+from isinglass.inference.message_passing import shares
 from isinglass.inference.message_passing.moves.planes import (
     PlaneMove,
-    beyond,
+    collect,
     grid_kernels,
+    grid_pieces,
     largest_of_grids,
+    spread_out,
     used_places,
+    work_of,
 )
 from isinglass.inference.message_passing.moves.sequence import LinkSequence
+from isinglass.inference.message_passing.moves.sheets import (
+    Sheets,
+    SweepModel,
+    sheets_of,
+    sweep_model,
+    sweep_room,
+    with_own_lines,
+)
 from isinglass.inference.message_passing.run import Derivatives, Run, Step, unwatched
-from isinglass.kernels.layout import Status, SweepWork, Values
+from isinglass.kernels.layout import Status, SweepWork
 from isinglass.segments import Largest, sum_at
-from isinglass.typing import Array, FloatArray, IntArray, Mask
+from isinglass.typing import FloatArray, Mask
 
-
-class Sheets(NamedTuple):
-    """Where the edges of regular grids lie in planes (grids, 4, states, height, width)."""
-
-    grids: int
-    card: int
-    height: int
-    width: int
-    edge_place: IntArray  # (edges,) of the first entry of the message
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Of the messages."""
-        return (self.grids, 4, self.card, self.height, self.width)
-
-    @property
-    def of_edges(self) -> tuple[IntArray, int, int]:
-        """What the loops `spread` and `collect` need to know."""
-        return self.edge_place, self.card, self.height * self.width
-
-    def reached(self, planes: FloatArray, side: int) -> FloatArray:
-        """Return the sites that have a neighbour on a side (left, right, up, down)."""
-        return beyond(planes[:, side], side)
-
-    def links(self, values: Array) -> tuple[Array, Array]:
-        """Cut what there is of each link into horizontal ones, columns first, and vertical ones."""
-        each = values.shape[1:]
-        flat = values.reshape(self.grids, -1, *each)
-        cut = self.height * (self.width - 1)
-        along = flat[:, :cut].reshape(self.grids, self.height, self.width - 1, *each)
-        return along.swapaxes(1, 2), flat[:, cut:].reshape(self.grids, self.height - 1, self.width, *each)
-
-
-def sheets_of(graph: FactorGraph) -> Sheets | None:
-    """Return where a regular grid, or several of one size, lie in planes; None for other graphs."""
-    return graph.cached("sheets", lambda: _make(graph))
-
-
-def _make(graph: FactorGraph) -> Sheets | None:
-    shape = grid_shape(graph)
-    if shape is None or min(shape) < 2 or graph.cards[0] < 2 or (graph.cards != graph.cards[0]).any():
-        return None
-    edges, card, sites = edges_of(graph), int(graph.cards[0]), shape[0] * shape[1]
-    ends = edges.slot_variable.reshape(-1, 2)
-    axis = np.where(ends[:, 1] - ends[:, 0] == 1, 0, 1)
-    place = np.empty(len(edges.edge_link), np.int64)
-    for slot in range(2):  # the first end receives from the right or from below
-        grid, site = np.divmod(ends[:, slot], sites)
-        side = 2 * axis + 1 - slot
-        place[edges.slot_edge.reshape(-1, 2)[:, slot]] = (grid * 4 + side) * card * sites + site
-    return Sheets(graph.n_components, card, *shape, place)
-
-
-class SweepModel(NamedTuple):
-    """One model in planes: potentials, and tables of vertical and horizontal links."""
-
-    phi: FloatArray  # (grids, states, height, width)
-    turned: FloatArray  # (grids, states, width, height)
-    across: FloatArray  # (grids, states, states, height - 1, width), or (1, states, states, 1, 1) if they are shared
-    along: FloatArray  # (grids, states, states, width - 1, height), or the same
-    own: tuple[int, ...]
+T = TypeVar("T")
 
 
 @dataclass(eq=False)
@@ -93,10 +45,10 @@ class GridSweep(PlaneMove):
     general: LinkSequence
     sheets: Sheets
     models: list[SweepModel]
-    room: SweepWork
     bars: _Bars | None = field(default=None, init=False)
     used: Mask | None = field(default=None, init=False)  # the places in planes that hold messages
     collected: FloatArray | None = field(default=None, init=False)  # that were last moved to the edges
+    rooms: list[SweepWork] = field(default_factory=list, init=False)  # that nobody uses now
 
     @classmethod
     def of(cls, graph: FactorGraph, run: Run, general: LinkSequence) -> GridSweep | None:
@@ -104,7 +56,7 @@ class GridSweep(PlaneMove):
         sheets, kernels = sheets_of(graph), grid_kernels(run)
         if sheets is None or kernels is None:
             return None
-        return cls(kernels, general, sheets, [_model(sheets, values) for values in run.models], _work(sheets))
+        return cls(kernels, general, sheets, [sweep_model(sheets, values, run.spread) for values in run.models])
 
     @property
     def planes(self) -> Sheets:
@@ -118,15 +70,88 @@ class GridSweep(PlaneMove):
 
     def iterate(self, run: Run, t: int, old: FloatArray, stack: FloatArray, iterations: int, status: Status) -> bool:
         """Do iterations; return whether no product came near to an underflow."""
+        if self.sheets.is_large:
+            return self._iterate_in_stages(run, t, old, stack, iterations, status)
         model, suspect = self._model(t), np.zeros(len(status.active), bool)
         limit = run.values(t).limit
-        for span in self.pieces(run, iterations):
-            self.kernels.sweep(
-                model.phi, model.turned, old, stack, iterations, self._again(t), model.across, model.along,
-                status.active, suspect, status.residual, status.watched, self.room, limit, span.first_component,
-                span.last_component, model.own,
-            )  # fmt: skip
+
+        def sweep(first: int, last: int) -> None:
+            with self.room() as room:
+                self.kernels.sweep(
+                    model.phi, model.turned, old, stack, iterations, self._again(t), model.across, model.along,
+                    status.active, suspect, status.residual, status.watched, room, limit, first, last, model.own,
+                )  # fmt: skip
+
+        run.spread(sweep, self._pieces(run, iterations))
         return not suspect.any()
+
+    def _iterate_in_stages(
+        self, run: Run, t: int, old: FloatArray, stack: FloatArray, iterations: int, status: Status
+    ) -> bool:
+        """Do the same on large grids, one after the other: threads share the lines of each stage."""
+        model, limit = self._model(t), run.values(t).limit
+        for c in range(run.span.first_component, run.span.last_component):
+            if not status.active[c]:
+                shares.copy(run.spread, stack[(iterations - 1) % len(stack), c], old[c])
+                continue
+            for done in range(iterations):
+                before, after = old if done == 0 else stack[(done - 1) % len(stack)], stack[done % len(stack)]
+                again, watched = done > 0 or self._again(t), status.watched and done == iterations - 1
+                residual, suspect = self._stages(run, model, before, after, c, again, watched, limit)
+                if suspect:
+                    return False
+                status.residual[c] = residual
+        return True
+
+    def _stages(
+        self,
+        run: Run,
+        model: SweepModel,
+        before: FloatArray,
+        after: FloatArray,
+        c: int,
+        again: bool,
+        watched: bool,
+        limit: float,
+    ) -> tuple[float, bool]:
+        """Do an iteration on a large grid; return the largest change, and whether it is suspect."""
+        with self.room() as room:
+
+            def stage(number: int, begin: int, end: int, chunk: int) -> tuple[float, bool]:
+                return self.kernels.sweep_stage(
+                    number, model.phi, model.turned, before, after, model.across, model.along, c, again, watched,
+                    begin, end, with_own_lines(room), limit, model.own,
+                )  # fmt: skip
+
+            found = self._in_stages(run, stage)
+        return max(residual for residual, _ in found), any(suspect for _, suspect in found)
+
+    def _in_stages(self, run: Run, stage: Callable[[int, int, int, int], T]) -> list[T]:
+        """Let threads do the stages of an iteration: ranges of columns, of rows, of columns, as wide as possible.
+
+        Ranges consist of whole chunks: so nothing but the time depends on the number of threads.
+        """
+        sheets, found = self.sheets, list[T]()
+        columns, rows = (sheets.width, sheets.column_chunk), (sheets.height, sheets.row_chunk)
+        for number, (length, chunk) in enumerate((columns, rows, columns)):
+            ranges = shares.cut(-(-length // chunk), run.spread.threads)
+            found += run.spread(stage, [(number, a * chunk, min(b * chunk, length), chunk) for a, b in ranges])
+        return found
+
+    def _pieces(self, run: Run, iterations: int) -> list[tuple[int, int]]:
+        """Cut small grids into as many as a loop may do at once."""
+        span, work = run.span, iterations * work_of(self.planes)
+        return grid_pieces(run.spread, span.first_component, span.last_component, work)
+
+    @contextmanager
+    def room(self) -> Iterator[SweepWork]:
+        """Lend working memory for a grid, to one user at a time."""
+        try:
+            room = self.rooms.pop()
+        except IndexError:
+            room = sweep_room(self.sheets)
+        yield room
+        self.rooms.append(room)
 
     def backward(self, run: Run, step: Step, moved: Mask, bars: Derivatives) -> None:
         """Reverse a step."""
@@ -134,23 +159,46 @@ class GridSweep(PlaneMove):
             self._backward_by_links(run, step, moved, bars)
             return
         if self.bars is None:
-            self.bars = _Bars.of(self, bars)
-        stack = step.stack
-        if stack is None:
-            stack = np.empty((1, *self.sheets.shape))
-            self.iterate(run, step.t, step.before, stack, 1, unwatched(moved))
-        model, mine = self._model(step.t), self.bars.models[min(step.t, len(self.models) - 1)]
-        for span in self.pieces(run, step.iterations):
-            self.kernels.sweep_back(
-                model.phi, model.turned, step.before, stack, step.iterations, self._again(step.t), self.bars.m,
-                mine.phi, model.across, mine.across, model.along, mine.along, moved, self.room, span.first_component,
-                span.last_component, model.own,
-            )  # fmt: skip
+            self.bars = _Bars.of(self, run, bars)
+        stack = step.stack if step.after is None else step.after[None]
+        assert stack is not None
+        model, mine, planes = self._model(step.t), self.bars.models[min(step.t, len(self.models) - 1)], self.bars.m
+        if self.sheets.is_large:
+            for c in np.flatnonzero(moved).tolist():
+                for t in range(step.iterations - 1, -1, -1):
+                    before, again = step.before if t == 0 else stack[t - 1], t > 0 or self._again(step.t)
+                    self._stages_back(run, model, mine, before, stack[t], c, again)
+            return
+
+        def sweep_back(first: int, last: int) -> None:
+            with self.room() as room:
+                self.kernels.sweep_back(
+                    model.phi, model.turned, step.before, stack, step.iterations, self._again(step.t), planes,
+                    mine.phi, model.across, mine.across, model.along, mine.along, moved, room, first, last, model.own,
+                )  # fmt: skip
+
+        run.spread(sweep_back, self._pieces(run, step.iterations))
+
+    def _stages_back(
+        self, run: Run, model: SweepModel, mine: SweepModel, before: FloatArray, after: FloatArray, c: int, again: bool
+    ) -> None:
+        """Reverse an iteration on a large grid."""
+        assert self.bars is not None
+        planes = self.bars.m
+        with self.room() as room:
+
+            def stage(number: int, begin: int, end: int, chunk: int) -> None:
+                self.kernels.sweep_stage_back(
+                    number, model.phi, model.turned, before, after, again, planes, mine.phi, model.across, mine.across,
+                    model.along, mine.along, c, begin, end, chunk, with_own_lines(room), model.own,
+                )  # fmt: skip
+
+            self._in_stages(run, stage)
 
     def _backward_by_links(self, run: Run, step: Step, moved: Mask, bars: Derivatives) -> None:
         """Reverse a step by the loops that know counting numbers, which do it again first."""
         for t in range(step.iterations - 1, -1, -1):
-            run.m = self.messages(self.before(step, t))
+            run.m = self.messages(run, self.before(step, t))
             again = self.general.forward(run, step.t + t, unwatched(moved), True)
             self.general.backward(run, again, moved, bars)
 
@@ -163,7 +211,7 @@ class GridSweep(PlaneMove):
     def effects(self, run: Run, step: Step, status: Status) -> None:
         """Measure one undamped flooding, as for other sequences, so that a residual does not depend on the batch."""
         assert self.inbox is not None
-        self.kernels.collect(self.inbox.ravel(), run.m, *self.planes.of_edges)  # the old messages there are not needed
+        collect(self.kernels, run.spread, self.inbox, run.m, self.planes.of_edges)  # the old messages are not needed
         self.collected = self.inbox
         self.general.effects(run, step, status)
 
@@ -181,9 +229,8 @@ class GridSweep(PlaneMove):
         if self.used is None:
             self.used = used_places(self.bars.m.size, self.planes.of_edges)
         span = run.span
-        return largest_of_grids(
-            self.kernels, self.bars.m, self.used, 1, self.sheets.grids, span.first_component, span.last_component
-        )[None]
+        bounds = span.first_component, span.last_component
+        return largest_of_grids(self.kernels, run.spread, self.bars.m, self.used, 1, self.sheets.grids, bounds)[None]
 
     def _model(self, t: int) -> SweepModel:
         return self.models[min(t, len(self.models) - 1)]
@@ -192,10 +239,10 @@ class GridSweep(PlaneMove):
         """Tell whether the iteration before had the same potentials; this move did it then."""
         return t > 0 and self._model(t) is self._model(t - 1)
 
-    def into_planes(self, run: Run) -> FloatArray:
+    def into_planes(self, run: Run, taped: bool) -> FloatArray:
         """Return the messages in planes."""
         self.collected = None  # an iteration begins
-        return super().into_planes(run)
+        return super().into_planes(run, taped)
 
 
 @dataclass(eq=False)
@@ -206,14 +253,14 @@ class _Bars:
     models: list[SweepModel]
 
     @classmethod
-    def of(cls, move: GridSweep, bars: Derivatives) -> _Bars:
-        """Move the derivatives by messages into planes."""
+    def of(cls, move: GridSweep, run: Run, bars: Derivatives) -> _Bars:
+        """Move the derivatives by messages into planes; those by shared tables are apart for each chunk."""
         planes = np.zeros(move.sheets.shape)
-        move.kernels.spread(bars.m, planes.ravel(), *move.sheets.of_edges)
-        nothing = np.zeros((0, 0, 0, 0))
+        spread_out(move.kernels, run.spread, bars.m, planes, move.sheets.of_edges)
+        nothing, chunks = np.zeros((0, 0, 0, 0)), 1 if move.models[0].own else move.sheets.chunks
 
         def each(tables: FloatArray) -> FloatArray:
-            return np.zeros((move.sheets.grids, *tables.shape[1:]))
+            return np.zeros((chunks, move.sheets.grids, *tables.shape[1:]))
 
         zeros = [
             SweepModel(np.zeros_like(one.phi), nothing, each(one.across), each(one.along), one.own)
@@ -223,11 +270,13 @@ class _Bars:
 
     def give(self, move: GridSweep, run: Run, bars: Derivatives) -> None:
         """Move them to edges, and add those by potentials and tables."""
-        move.kernels.collect(self.m.ravel(), bars.m, *move.sheets.of_edges)
+        collect(move.kernels, run.spread, self.m, bars.m, move.sheets.of_edges)
         for t, mine in enumerate(self.models):
-            bars.phi[t] += np.moveaxis(mine.phi, 1, -1).ravel()
+            phi = np.moveaxis(mine.phi, 1, -1)
+            shares.add(run.spread, bars.phi[t].reshape(phi.shape), phi)
             psi = bars.psi[t]
-            for links, found in zip(move.sheets.links(bars.places[t].table), (mine.along, mine.across), strict=True):
+            for links, apart in zip(move.sheets.links(bars.places[t].table), (mine.along, mine.across), strict=True):
+                found = apart.sum(axis=0) if len(apart) > 1 else apart[0]
                 if not len(mine.own):
                     tables = found.reshape(move.sheets.grids, -1)
                     first = links.reshape(move.sheets.grids, -1)[:, :1]
@@ -235,55 +284,3 @@ class _Bars:
                     continue
                 entries = np.moveaxis(found, (1, 2), (-2, -1)).reshape(*links.shape, -1)
                 psi += sum_at(links[..., None] + np.arange(entries.shape[-1]), entries, len(psi))
-
-
-def _model(sheets: Sheets, values: Values) -> SweepModel:
-    """Lay potentials and tables out in planes."""
-    card, psi = sheets.card, values.psi
-    phi = np.moveaxis(values.phi.reshape(sheets.grids, sheets.height, sheets.width, card), -1, 1)
-    along, across = (links[:1, :1, :1] if _is_one(links) else links for links in sheets.links(values.table))
-    shared = along.size == across.size == 1
-    if shared:
-        entries = [psi[links[..., None] + np.arange(card * card)] for links in (along, across)]
-    else:
-        entries = list(sheets.links(_rows(values, card * card)))
-    tables = [np.moveaxis(e.reshape(*e.shape[:3], card, card), (-2, -1), (1, 2)) for e in entries]
-    turned, (beside, below) = np.ascontiguousarray(phi.swapaxes(2, 3)), map(np.ascontiguousarray, tables)
-    return SweepModel(np.ascontiguousarray(phi), turned, below, beside, () if shared else (0,))
-
-
-def _is_one(links: IntArray) -> bool:
-    """Tell whether all links have the same table."""
-    return bool((links == links[0, 0, 0]).all())
-
-
-def _rows(values: Values, size: int) -> Array:
-    """Return the table of each link; a view, if they lie in order."""
-    table, n = values.table, len(values.table)
-    if np.array_equal(table, np.arange(n) * size + table[0]):
-        return np.asarray(values.psi[table[0] : table[0] + n * size].reshape(n, size))
-    rows: Array = values.psi[table[:, None] + np.arange(size)]
-    return rows
-
-
-def _work(sheets: Sheets) -> SweepWork:
-    card, height, width = sheets.shape[2:]
-    line = max(height, width)
-
-    def plane() -> FloatArray:
-        return np.empty((card, height, width))
-
-    return SweepWork(
-        base=plane(),
-        up=plane(),
-        down=plane(),
-        turned=np.empty((5, card, width, height)),
-        sent=np.empty((card, line)),
-        message=np.empty((card, line)),
-        back=np.empty((card, line)),
-        run=np.empty((2, line)),
-        base_bar=plane(),
-        up_bar=plane(),
-        down_bar=plane(),
-        turned_bar=np.empty((3, card, width, height)),
-    )

@@ -10,12 +10,13 @@ from typing import NamedTuple
 import numpy as np
 
 from isinglass.graph.factor_graph import FactorGraph
-from isinglass.graph.grids import grid_shape, shape_of
+from isinglass.graph.grids import component_shapes, grid_shape
 from isinglass.graph.message_graph import edges_of
 from isinglass.inference.message_passing.log_model import Places, as_places
-from isinglass.inference.message_passing.moves.planes import beyond
+from isinglass.inference.message_passing.moves.planes import beyond, collect, spread_out, work_of
+from isinglass.inference.message_passing.shares import block_count, cut
 from isinglass.kernels.backend import GridKernels
-from isinglass.segments import place_in
+from isinglass.runtime.threads import ThreadMap
 from isinglass.typing import FloatArray, IntArray, Mask
 
 
@@ -51,6 +52,12 @@ class Lattice(NamedTuple):
         """Return the sites that have a neighbour on a side (left, right, up, down)."""
         return beyond(self.inside(planes[side]), side)
 
+    @property
+    def row_blocks(self) -> list[tuple[int, int]]:
+        """The rows of each block of a grid; one block, if it is small. The first row has the number 1."""
+        count = block_count(2 * work_of(self))
+        return [(first + 1, last + 1) for first, last in cut(self.height, count)]
+
     def first_link(self, axis: int) -> int:
         """Return the first link of an axis in a grid: horizontal ones come first."""
         return axis * self.height * (self.width - 1)
@@ -60,14 +67,14 @@ class Lattice(NamedTuple):
         """What the loops `spread` and `collect` need to know."""
         return self.edge_place, self.card, self.sites
 
-    def spread(self, kernels: GridKernels, m: FloatArray, planes: FloatArray) -> None:
+    def spread(self, kernels: GridKernels, threads: ThreadMap, m: FloatArray, planes: FloatArray) -> None:
         """Write messages of the graph to their places in planes."""
-        kernels.spread(m[self.messages], planes.ravel(), *self.of_edges)
+        spread_out(kernels, threads, m[self.messages], planes, self.of_edges)
 
-    def collect(self, kernels: GridKernels, planes: FloatArray, m: FloatArray) -> None:
+    def collect(self, kernels: GridKernels, threads: ThreadMap, planes: FloatArray, m: FloatArray) -> None:
         """Write the messages in planes to their places in those of the graph."""
         part = m[self.messages]
-        kernels.collect(planes.ravel(), part, *self.of_edges)
+        collect(kernels, threads, planes, part, self.of_edges)
         if not isinstance(self.messages, slice):  # else it is a view
             m[self.messages] = part
 
@@ -118,25 +125,10 @@ def _kinds(graph: FactorGraph) -> IntArray:
     np.maximum.at(arity, edges.component, np.diff(edges.first_slot))
     kinds = np.zeros((n, 3), np.int64)
     candidates = np.flatnonzero((links >= sites) & (sites >= 4) & (arity == 2) & (low == high) & (low >= 2))
-    for c, shape in zip(candidates.tolist(), _shapes(graph, candidates, sites), strict=True):
+    for c, shape in zip(candidates.tolist(), component_shapes(graph, candidates), strict=True):
         if shape is not None and min(shape) >= 2:
             kinds[c] = (low[c], *shape)
     return kinds
-
-
-def _shapes(graph: FactorGraph, candidates: IntArray, sites: IntArray) -> list[tuple[int, int] | None]:
-    """Return height and width of components whose links are pairs, where they are grids."""
-    same, edges = grid_shape(graph), edges_of(graph)
-    if same is not None or not len(candidates):
-        return [same] * len(candidates)
-    order = np.argsort(edges.component, kind="stable")
-    ends = place_in(edges.variable_component)[edges.slot_variable]
-    starts = np.searchsorted(edges.component[order], np.arange(graph.n_components + 1))
-    shapes = []
-    for c in candidates.tolist():
-        first = edges.first_slot[order[starts[c] : starts[c + 1]]]
-        shapes.append(shape_of(np.stack([ends[first], ends[first + 1]], axis=1), int(sites[c])))
-    return shapes
 
 
 def _make(graph: FactorGraph, card: int, height: int, width: int, members: IntArray) -> Lattice:

@@ -50,7 +50,7 @@ class Move(ABC):
     def backward(self, run: Run, step: Step, moved: Mask, bars: Derivatives) -> None:
         """Turn derivatives by the messages after a step into those by the messages before it."""
 
-    def messages_before(self, step: Step, t: int) -> Array:
+    def messages_before(self, run: Run, step: Step, t: int) -> Array:
         """Return the messages before iteration t of a step, on edges, if it keeps all of them."""
         return step.before
 

@@ -10,20 +10,22 @@ that takes longer by itself is done iteration by iteration.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
 
+from isinglass.inference.message_passing import shares
 from isinglass.inference.message_passing.moves.move import Move
 from isinglass.inference.message_passing.run import Run, Step
 from isinglass.kernels.backend import GridKernels
-from isinglass.kernels.layout import Span, Status
+from isinglass.kernels.layout import Status
+from isinglass.runtime.threads import ThreadMap
 from isinglass.typing import FloatArray, IntArray, Mask
 
 PIECE = 2**27  # entries of tables that are multiplied between two moments at which Ctrl-C is heard
 TOPS = 1024  # entries of planes that are looked at together
+EDGES = 2**15  # whose messages are moved at a time, at least, where threads share the work
 
 
 class Planes(Protocol):
@@ -69,6 +71,41 @@ def grids_at_once(work: int) -> int:
     return max(1, PIECE // max(1, work))
 
 
+def grid_pieces(spread: ThreadMap, first: int, last: int, work: int) -> list[tuple[int, int]]:
+    """Cut grids from `first` to before `last`, each of them so much work, into as many as a loop may do at once.
+
+    Where threads share them, pieces are smaller. Grids do not depend on each other: their bits do not depend on this.
+    """
+    most = grids_at_once(work)
+    if spread.threads > 1:
+        most = min(most, max(-(-(last - first) // shares.BLOCKS), 1 + shares.RANGE // max(1, work)))
+    return [(at, min(at + most, last)) for at in range(first, last, most)]
+
+
+def spread_out(
+    kernels: GridKernels, spread: ThreadMap, m: FloatArray, planes: FloatArray, of_edges: tuple[IntArray, int, int]
+) -> None:
+    """Write the messages of edges to their places in planes."""
+    (place, card, apart), flat = of_edges, planes.reshape(-1)
+
+    def some(first: int, last: int) -> None:
+        kernels.spread(m[first * card : last * card], flat, place[first:last], card, apart)
+
+    shares.in_ranges(spread, len(place), some, EDGES)
+
+
+def collect(
+    kernels: GridKernels, spread: ThreadMap, planes: FloatArray, m: FloatArray, of_edges: tuple[IntArray, int, int]
+) -> None:
+    """Write the messages in planes to their edges."""
+    (place, card, apart), flat = of_edges, planes.reshape(-1)
+
+    def some(first: int, last: int) -> None:
+        kernels.collect(flat, m[first * card : last * card], place[first:last], card, apart)
+
+    shares.in_ranges(spread, len(place), some, EDGES)
+
+
 def used_places(size: int, of_edges: tuple[IntArray, int, int]) -> Mask:
     """Tell which entries of planes hold messages of edges."""
     place, card, apart = of_edges
@@ -78,14 +115,32 @@ def used_places(size: int, of_edges: tuple[IntArray, int, int]) -> Mask:
 
 
 def largest_of_grids(
-    kernels: GridKernels, planes: FloatArray, used: Mask, runs: int, grids: int, first: int, last: int
+    kernels: GridKernels,
+    spread: ThreadMap,
+    planes: FloatArray,
+    used: Mask,
+    runs: int,
+    grids: int,
+    bounds: tuple[int, int],
 ) -> FloatArray:
-    """Return the largest used entry of the grids from `first` to before `last`; zero for the others.
+    """Return the largest used entry of the grids from the first to before the last; zero for the others.
 
     Planes consist of `runs`, each with a stretch for every grid.
     """
-    cut, found = (runs, grids, planes.size // (runs * grids)), np.zeros(grids)
-    kernels.largest(planes.reshape(cut), used.reshape(cut), first, last, np.empty(min(TOPS, cut[2])), found)
+    shape = (runs, grids, planes.size // (runs * grids))
+    sites, mine = planes.reshape(shape), used.reshape(shape)
+
+    def some(run: int, first: int, last: int) -> FloatArray:
+        found, part = np.zeros(grids), slice(run, run + 1) if many else slice(None)
+        kernels.largest(sites[part], mine[part], first, last, np.empty(min(TOPS, shape[2])), found)
+        return found
+
+    many = spread.threads > 1 and grids == 1  # runs are shared out; else grids are
+    if many:
+        pieces = [(run, *bounds) for run in range(runs)]
+    else:
+        pieces = [(0, *piece) for piece in grid_pieces(spread, *bounds, runs * shape[2])]
+    found: FloatArray = np.max(spread(some, pieces), axis=0, initial=0.0)
     return found
 
 
@@ -104,6 +159,7 @@ class PlaneMove(Move):
     general: Move
     inbox: FloatArray | None = field(default=None, init=False)
     spare: FloatArray | None = field(default=None, init=False)
+    borrowed: list[FloatArray] = field(default_factory=list, init=False)  # from the pool, where no tape keeps them
 
     @property
     @abstractmethod
@@ -119,60 +175,63 @@ class PlaneMove(Move):
     def iterate(self, run: Run, t: int, old: FloatArray, stack: FloatArray, iterations: int, status: Status) -> bool:
         """Do iterations from t on, to the planes of a stack in turn. Returns whether no product nearly underflowed."""
 
-    def into_planes(self, run: Run) -> FloatArray:
+    def into_planes(self, run: Run, taped: bool) -> FloatArray:
         """Return the messages in planes; take them there before the first iteration."""
         if self.inbox is None:
-            self.inbox = run.pool.take(self.planes.shape, run.m.dtype)
-            self.inbox.fill(1)
+            self.inbox = self.take(run, self.planes.shape, taped)
+            shares.fill(run.spread, self.inbox, 1)
             if run.uniform:
                 for side in range(4):
-                    self.planes.reached(self.inbox, side)[:] = 1 / self.planes.card
+                    shares.copy(run.spread, self.planes.reached(self.inbox, side), 1 / self.planes.card)
             else:
-                self.kernels.spread(run.m, self.inbox.ravel(), *self.planes.of_edges)
+                spread_out(self.kernels, run.spread, run.m, self.inbox, self.planes.of_edges)
             run.uniform = False
         return self.inbox
 
     def forward(self, run: Run, t: int, status: Status, taped: bool) -> Step:
         """Do iteration t."""
-        old = self.into_planes(run)
-        new = run.pool.take(old.shape, old.dtype) if taped or self.spare is None else self.spare
+        old = self.into_planes(run, taped)
+        new = self.take(run, old.shape, taped) if taped or self.spare is None else self.spare
         if not self.iterate(run, t, old, new[None], 1, status):
             self.finish(run)
             return self.general.forward(run, t, status, taped)
         self.inbox, self.spare = new, None if taped else old
-        return run.step(Step(self, t, status.active, old), taped)
+        return run.step(Step(self, t, status.active, old, after=new if taped else None), taped)
 
     def forward_all(self, run: Run, iterations: int, status: Status, taped: bool) -> Step | None:
         """Do all iterations, grid after grid: a small one stays in the cache."""
         if self.n_models > 1 or iterations == 0 or iterations * work_of(self.planes) > PIECE:
             return None
-        start = self.into_planes(run)
-        stack = run.pool.take((iterations if taped else 2, *start.shape), start.dtype)
+        start = self.into_planes(run, taped)
+        stack = self.take(run, (iterations if taped else 2, *start.shape), taped)
         if not self.iterate(run, 0, start, stack, iterations, status):
             self.inbox = None
             return None
         self.inbox = stack[(iterations - 1) % len(stack)]
         return run.step(Step(self, 0, status.active, start, stack=stack, iterations=iterations), taped)
 
-    def pieces(self, run: Run, iterations: int) -> Iterator[Span]:
-        """Cut the grids of a run into as many as a loop may do at once."""
-        span, step = run.span, grids_at_once(iterations * work_of(self.planes))
-        for first in range(span.first_component, span.last_component, step):
-            yield span._replace(first_component=first, last_component=min(first + step, span.last_component))
-
     def finish(self, run: Run) -> None:
         """Move the messages back to the edges."""
         if self.inbox is not None:
-            run.m = self.messages(self.inbox)
+            run.m = self.messages(run, self.inbox)
         self.inbox = self.spare = None
+        while self.borrowed:
+            run.pool.give(self.borrowed.pop())
+
+    def take(self, run: Run, shape: tuple[int, ...], taped: bool) -> FloatArray:
+        """Return room for planes; without a tape it goes back to the pool when the run has ended."""
+        room = run.pool.take(shape, run.m.dtype)
+        if not taped:
+            self.borrowed.append(room)
+        return room
 
     def before(self, step: Step, t: int) -> FloatArray:
         """Return the planes before iteration t of a step."""
         return step.before if t == 0 or step.stack is None else step.stack[(t - 1) % len(step.stack)]
 
-    def messages(self, planes: FloatArray) -> FloatArray:
+    def messages(self, run: Run, planes: FloatArray) -> FloatArray:
         """Return the messages in planes as those of edges."""
         place, card, _ = self.planes.of_edges
         m = np.empty(len(place) * card)
-        self.kernels.collect(planes.ravel(), m, *self.planes.of_edges)
+        collect(self.kernels, run.spread, planes, m, self.planes.of_edges)
         return m

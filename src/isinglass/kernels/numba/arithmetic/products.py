@@ -14,35 +14,11 @@ in the second, four rows are added at once to sums that stay in the first cache.
 from __future__ import annotations
 
 from isinglass.kernels.numba.arithmetic.indexing import ix
+from isinglass.kernels.numba.arithmetic.lanes import ZEROS, add_eight, eight, put_eight
 from isinglass.runtime.jit import compiled, inner, unrolled
 
 PIECE = 512
 """Rows that are added up before the next ones: fewer roundings in a long sum."""
-
-
-@inner
-def eight(w, j, b):
-    """Return eight numbers of row j."""
-    return (
-        w[ix(j), ix(b)], w[ix(j), ix(b + 1)], w[ix(j), ix(b + 2)], w[ix(j), ix(b + 3)],
-        w[ix(j), ix(b + 4)], w[ix(j), ix(b + 5)], w[ix(j), ix(b + 6)], w[ix(j), ix(b + 7)],
-    )  # fmt: skip
-
-
-@inner
-def add_eight(s, x, v):
-    """Return s + x v."""
-    return (
-        s[0] + x * v[0], s[1] + x * v[1], s[2] + x * v[2], s[3] + x * v[3],
-        s[4] + x * v[4], s[5] + x * v[5], s[6] + x * v[6], s[7] + x * v[7],
-    )  # fmt: skip
-
-
-@inner
-def put_eight(out, i, b, s):
-    """Write eight numbers to row i."""
-    out[ix(i), ix(b)], out[ix(i), ix(b + 1)], out[ix(i), ix(b + 2)], out[ix(i), ix(b + 3)] = s[0], s[1], s[2], s[3]
-    out[ix(i), ix(b + 4)], out[ix(i), ix(b + 5)], out[ix(i), ix(b + 6)], out[ix(i), ix(b + 7)] = s[4], s[5], s[6], s[7]
 
 
 @inner
@@ -62,20 +38,19 @@ def rows_times(m, w, out):
     """Write m w, for m (rows, n) and w (n, an even number of columns)."""
     rows, n = m.shape
     columns, wide, whole = w.shape[1], w.shape[1] // 8 * 8, rows // 4 * 4
-    zeros = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
     for i in range(0, whole, 4):
         for b in range(0, wide, 8):
-            s0 = s1 = s2 = s3 = zeros
+            s0 = s1 = s2 = s3 = ZEROS
             for j in range(n):
-                v = eight(w, j, b)
+                v = eight(w[ix(j)], b)
                 s0 = add_eight(s0, m[ix(i), ix(j)], v)
                 s1 = add_eight(s1, m[ix(i + 1), ix(j)], v)
                 s2 = add_eight(s2, m[ix(i + 2), ix(j)], v)
                 s3 = add_eight(s3, m[ix(i + 3), ix(j)], v)
-            put_eight(out, i, b, s0)
-            put_eight(out, i + 1, b, s1)
-            put_eight(out, i + 2, b, s2)
-            put_eight(out, i + 3, b, s3)
+            put_eight(out[ix(i)], b, s0)
+            put_eight(out[ix(i + 1)], b, s1)
+            put_eight(out[ix(i + 2)], b, s2)
+            put_eight(out[ix(i + 3)], b, s3)
         for b in range(wide, columns, 2):
             t0 = t1 = t2 = t3 = (0.0, 0.0)
             for j in range(n):
@@ -89,10 +64,10 @@ def rows_times(m, w, out):
             put_two(out, i + 3, b, t3)
     for i in range(whole, rows):
         for b in range(0, wide, 8):
-            s0 = zeros
+            s0 = ZEROS
             for j in range(n):
-                s0 = add_eight(s0, m[ix(i), ix(j)], eight(w, j, b))
-            put_eight(out, i, b, s0)
+                s0 = add_eight(s0, m[ix(i), ix(j)], eight(w[ix(j)], b))
+            put_eight(out[ix(i)], b, s0)
         for b in range(wide, columns, 2):
             t0 = (0.0, 0.0)
             for j in range(n):

@@ -1,21 +1,7 @@
 """Forward-backward on a batch of chains with one transition table, linear and in logarithms.
 
-Scores are f_t(x) for label x at token t, and g(x, y) for y after x. With n = exp(f_t - max f_t), A = exp(g - max g):
-
-    alpha_t(y)   =  n_t(y) sum_x alpha_{t-1}(x) A(x, y) / c_t                  c_t makes alpha_t sum to one
-    v_t(y)       =  n_t(y) beta_t(y) / c_t,     beta_{t-1}(x) = sum_y A(x, y) v_t(y),   beta at the end = 1
-    p_t(x)       =  alpha_t(x) beta_t(x)        p_t(x, y) = alpha_{t-1}(x) A(x, y) v_t(y)
-    log Z        =  sum_t log c_t + the maxima that were taken out             (Rabiner 1989, section V.A)
-
-Only the sum of alpha_{t-1}(x) v_t(y) over tokens is needed for the expected transitions: A multiplies it once.
-
-Work: 3 K² multiplications and additions a token, beside K exponentials; everything but the scores stays in the first
-two caches. 204,000 tokens with 22 labels (24 lanes): 0.65 Gflop, 27 ms at the 24 Gflop/s of one 3 GHz core with vectors
-of four and no fused operations. Measured: 50 to 60 ms, of which each of the three products takes a third.
-
-Underflow. Where f_t and g each span at most SPAN nats in all, a product of positive numbers, one of them at least LOW,
-is positive, and a normalised positive number below LOW is seen before any is lost: such a chain is flagged and done
-in logarithms. Hard zeros (-inf) are exact in both.
+The linear recursions and their symbols are in `isinglass.kernels.numba.chains.recursions`; chains that it flags are
+done in logarithms (`log_chain`).
 
 The derivative of the beliefs along a direction F = sum of f'_t(x_t) + g'_t(x_{t-1}, x_t) is a covariance, for which
 conditional expectations of the direction's sum before and after each token are enough (`covariance`):
@@ -30,193 +16,37 @@ from __future__ import annotations
 import numpy as np
 
 from isinglass.kernels.numba.arithmetic.indexing import ix
+from isinglass.kernels.numba.chains.recursions import add_chain, ahead, back, shift
 from isinglass.runtime.jit import compiled, inner, unrolled
-
-SPAN = 230.0
-LOW = 1e-180
-
-
-@compiled
-def shift_rows(first, last, offsets, card, span, scores, tops, flagged):
-    """Take the maximum out of each row of scores, fill the padding with -inf, flag chains with too wide a span."""
-    base = offsets[ix(first)]
-    for s in range(first, last):
-        wide = False
-        for t in range(offsets[ix(s)] - base, offsets[ix(s + 1)] - base):
-            top, least = -np.inf, np.inf
-            for x in range(card):
-                value = scores[ix(t), ix(x)]
-                top = value if value > top else top
-                low = value if value > -np.inf else np.inf
-                least = low if low < least else least
-            top = top if top > -np.inf else 0.0
-            wide |= top - least > span
-            tops[ix(t)] = top
-            for x in range(card):
-                scores[ix(t), ix(x)] -= top
-            for x in range(card, scores.shape[1]):
-                scores[ix(t), ix(x)] = -np.inf
-        flagged[ix(s - first)] = wide
-
-
-@inner
-def times_rows(vector, row, count, table, out, at):
-    """Multiply a row vector by a table (count, width), LANES columns at a time."""
-    for b in range(0, table.shape[1], 8):
-        c0 = c1 = c2 = c3 = c4 = c5 = c6 = c7 = 0.0
-        for i in range(count):
-            x = vector[ix(row), ix(i)]
-            c0 += x * table[ix(i), ix(b)]
-            c1 += x * table[ix(i), ix(b + 1)]
-            c2 += x * table[ix(i), ix(b + 2)]
-            c3 += x * table[ix(i), ix(b + 3)]
-            c4 += x * table[ix(i), ix(b + 4)]
-            c5 += x * table[ix(i), ix(b + 5)]
-            c6 += x * table[ix(i), ix(b + 6)]
-            c7 += x * table[ix(i), ix(b + 7)]
-        out[ix(at), ix(b)] = c0
-        out[ix(at), ix(b + 1)] = c1
-        out[ix(at), ix(b + 2)] = c2
-        out[ix(at), ix(b + 3)] = c3
-        out[ix(at), ix(b + 4)] = c4
-        out[ix(at), ix(b + 5)] = c5
-        out[ix(at), ix(b + 6)] = c6
-        out[ix(at), ix(b + 7)] = c7
-
-
-@inner
-def least_of(value, least):
-    """Return the smaller of two numbers, or `least` where the first is not positive."""
-    positive = value if value > 0 else 1.0
-    return positive if positive < least else least
-
-
-@inner
-def normalised(row, alpha):
-    """Divide a row by its sum; return the sum, and the smallest positive entry."""
-    c0 = c1 = c2 = c3 = 0.0
-    for b in range(0, alpha.shape[1], 4):
-        c0 += alpha[ix(row), ix(b)]
-        c1 += alpha[ix(row), ix(b + 1)]
-        c2 += alpha[ix(row), ix(b + 2)]
-        c3 += alpha[ix(row), ix(b + 3)]
-    total = (c0 + c1) + (c2 + c3)
-    scale = 1 / total if total > 0 else 0.0
-    m0 = m1 = m2 = m3 = 1.0
-    for b in range(0, alpha.shape[1], 4):
-        c0 = alpha[ix(row), ix(b)] * scale
-        c1 = alpha[ix(row), ix(b + 1)] * scale
-        c2 = alpha[ix(row), ix(b + 2)] * scale
-        c3 = alpha[ix(row), ix(b + 3)] * scale
-        alpha[ix(row), ix(b)] = c0
-        alpha[ix(row), ix(b + 1)] = c1
-        alpha[ix(row), ix(b + 2)] = c2
-        alpha[ix(row), ix(b + 3)] = c3
-        m0, m1, m2, m3 = least_of(c0, m0), least_of(c1, m1), least_of(c2, m2), least_of(c3, m3)
-    return total, min(min(m0, m1), min(m2, m3))
-
-
-@inner
-def turn(t, scale, nodes, alpha, beliefs):
-    """Write v over a row of nodes, p over beta; return the smallest positive v. Lanes with alpha = 0 have beta = 0."""
-    m0 = m1 = m2 = m3 = 1.0
-    r = ix(t)
-    for b in range(0, nodes.shape[1], 4):
-        a0, a1, a2, a3 = alpha[r, ix(b)], alpha[r, ix(b + 1)], alpha[r, ix(b + 2)], alpha[r, ix(b + 3)]
-        e0, e1, e2, e3 = beliefs[r, ix(b)], beliefs[r, ix(b + 1)], beliefs[r, ix(b + 2)], beliefs[r, ix(b + 3)]
-        e0 = e0 if a0 > 0 else 0.0
-        e1 = e1 if a1 > 0 else 0.0
-        e2 = e2 if a2 > 0 else 0.0
-        e3 = e3 if a3 > 0 else 0.0
-        beliefs[r, ix(b)] = a0 * e0
-        beliefs[r, ix(b + 1)] = a1 * e1
-        beliefs[r, ix(b + 2)] = a2 * e2
-        beliefs[r, ix(b + 3)] = a3 * e3
-        v0 = nodes[r, ix(b)] * e0 * scale
-        v1 = nodes[r, ix(b + 1)] * e1 * scale
-        v2 = nodes[r, ix(b + 2)] * e2 * scale
-        v3 = nodes[r, ix(b + 3)] * e3 * scale
-        nodes[r, ix(b)] = v0
-        nodes[r, ix(b + 1)] = v1
-        nodes[r, ix(b + 2)] = v2
-        nodes[r, ix(b + 3)] = v3
-        m0, m1, m2, m3 = least_of(v0, m0), least_of(v1, m1), least_of(v2, m2), least_of(v3, m3)
-    return min(min(m0, m1), min(m2, m3))
 
 
 @unrolled
-def forward(first, last, offsets, card, nodes, table, tops, log_table, log_z, alpha, scales, flagged):
+def forward(first, last, offsets, card, span, table, log_table, scores, nodes, tops, log_z, alpha, scales, flagged):
     """Run alpha over chains `first` to `last`, whose tokens are the rows; log Z is -inf where nothing is possible."""
     base = offsets[ix(first)]
     for s in range(first, last):
         start, end = offsets[ix(s)] - base, offsets[ix(s + 1)] - base
-        total, lost = 0.0, False
-        for t in range(start, end):
-            if t > start:
-                times_rows(alpha, t - 1, card, table, alpha, t)
-                for x in range(alpha.shape[1]):
-                    alpha[ix(t), ix(x)] *= nodes[ix(t), ix(x)]
-            else:
-                for x in range(alpha.shape[1]):
-                    alpha[ix(t), ix(x)] = nodes[ix(t), ix(x)]
-            scale, least = normalised(t, alpha)
-            lost |= least < LOW
-            scales[ix(t)] = scale
-            total += np.log(scale) + tops[ix(t)]
-        log_z[ix(s - first)] = total + (end - start - 1) * log_table if end > start else 0.0
-        flagged[ix(s - first)] |= lost
+        wide = shift(start, end, card, span, scores, nodes, tops)
+        log_z[ix(s - first)], lost = ahead(start, end, card, nodes, table, tops, log_table, alpha, scales)
+        flagged[ix(s - first)] = lost or wide
 
 
 @unrolled
 def backward(first, last, offsets, card, turned, nodes, scales, alpha, beliefs, flagged):
-    """Write p_t to `beliefs` and v_t over `nodes`. `turned`: A transposed.
-
-    beta is kept for labels that can be reached; that of others may overflow, and nothing needs it.
-    """
+    """Write p_t to `beliefs` and v_t over `nodes`. `turned`: A transposed."""
     base = offsets[ix(first)]
     for s in range(first, last):
         start, end = offsets[ix(s)] - base, offsets[ix(s + 1)] - base
-        lost = False
-        if end > start:
-            for x in range(nodes.shape[1]):
-                beliefs[ix(end - 1), ix(x)] = 1.0
-        for t in range(end - 1, start - 1, -1):
-            scale = 1 / scales[ix(t)] if scales[ix(t)] > 0 else 0.0
-            lost |= turn(t, scale, nodes, alpha, beliefs) < LOW
-            if t > start:
-                times_rows(nodes, t, card, turned, beliefs, t - 1)
-        flagged[ix(s - first)] |= lost
+        flagged[ix(s - first)] |= back(start, end, card, turned, nodes, scales, alpha, beliefs)
 
 
 @unrolled
-def add_pairs(first, last, offsets, card, weights, alpha, v, flagged, pairs):
+def add_pairs(first, last, offsets, weights, alpha, v, flagged, pairs):
     """Add weight times the sum of alpha_{t-1}(x) v_t(y) over the tokens of chains that are not flagged."""
     base = offsets[ix(first)]
     for s in range(first, last):
-        start, end, weight = offsets[ix(s)] - base, offsets[ix(s + 1)] - base, weights[ix(s)]
-        if flagged[ix(s - first)] or weight == 0 or end < start + 2:
-            continue
-        for i in range(card):
-            for b in range(0, pairs.shape[1], 8):
-                c0 = c1 = c2 = c3 = c4 = c5 = c6 = c7 = 0.0
-                for t in range(start + 1, end):
-                    a = alpha[ix(t - 1), ix(i)]
-                    c0 += a * v[ix(t), ix(b)]
-                    c1 += a * v[ix(t), ix(b + 1)]
-                    c2 += a * v[ix(t), ix(b + 2)]
-                    c3 += a * v[ix(t), ix(b + 3)]
-                    c4 += a * v[ix(t), ix(b + 4)]
-                    c5 += a * v[ix(t), ix(b + 5)]
-                    c6 += a * v[ix(t), ix(b + 6)]
-                    c7 += a * v[ix(t), ix(b + 7)]
-                pairs[ix(i), ix(b)] += weight * c0
-                pairs[ix(i), ix(b + 1)] += weight * c1
-                pairs[ix(i), ix(b + 2)] += weight * c2
-                pairs[ix(i), ix(b + 3)] += weight * c3
-                pairs[ix(i), ix(b + 4)] += weight * c4
-                pairs[ix(i), ix(b + 5)] += weight * c5
-                pairs[ix(i), ix(b + 6)] += weight * c6
-                pairs[ix(i), ix(b + 7)] += weight * c7
+        if not flagged[ix(s - first)] and weights[ix(s)] != 0:
+            add_chain(offsets[ix(s)] - base, offsets[ix(s + 1)] - base, weights[ix(s)], alpha, v, pairs)
 
 
 @compiled

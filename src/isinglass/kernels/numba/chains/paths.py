@@ -16,41 +16,20 @@ from __future__ import annotations
 import numpy as np
 
 from isinglass.kernels.numba.arithmetic.indexing import ix
+from isinglass.kernels.numba.arithmetic.lanes import add_eight, best_eight, eight, put_eight
 from isinglass.runtime.jit import compiled, inner, unrolled
+
+NOTHING = (-np.inf,) * 8
 
 
 @inner
 def best_rows(d, row, count, table):
     """Write d[row + 1](y) += max_x (d[row](x) + table(x, y)), LANES columns at a time."""
     for b in range(0, table.shape[1], 8):
-        c0 = c1 = c2 = c3 = c4 = c5 = c6 = c7 = -np.inf
+        best = NOTHING
         for i in range(count):
-            x = d[ix(row), ix(i)]
-            v0 = x + table[ix(i), ix(b)]
-            v1 = x + table[ix(i), ix(b + 1)]
-            v2 = x + table[ix(i), ix(b + 2)]
-            v3 = x + table[ix(i), ix(b + 3)]
-            v4 = x + table[ix(i), ix(b + 4)]
-            v5 = x + table[ix(i), ix(b + 5)]
-            v6 = x + table[ix(i), ix(b + 6)]
-            v7 = x + table[ix(i), ix(b + 7)]
-            c0 = v0 if v0 > c0 else c0
-            c1 = v1 if v1 > c1 else c1
-            c2 = v2 if v2 > c2 else c2
-            c3 = v3 if v3 > c3 else c3
-            c4 = v4 if v4 > c4 else c4
-            c5 = v5 if v5 > c5 else c5
-            c6 = v6 if v6 > c6 else c6
-            c7 = v7 if v7 > c7 else c7
-        r = ix(row + 1)
-        d[r, ix(b)] += c0
-        d[r, ix(b + 1)] += c1
-        d[r, ix(b + 2)] += c2
-        d[r, ix(b + 3)] += c3
-        d[r, ix(b + 4)] += c4
-        d[r, ix(b + 5)] += c5
-        d[r, ix(b + 6)] += c6
-        d[r, ix(b + 7)] += c7
+            best = best_eight(best, d[ix(row), ix(i)], eight(table[ix(i)], b))
+        put_eight(d[ix(row + 1)], b, add_eight(eight(d[ix(row + 1)], b), 1.0, best))
 
 
 @unrolled

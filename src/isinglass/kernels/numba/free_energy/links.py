@@ -174,32 +174,29 @@ def pair_block(entry, rows, columns, row_ref, column_ref, work, step, room):
 
 
 @inner
-def column_of(j, state, slot, blocks, step, before):
-    """Return the column of B for a state of slot j, or -1 for its reference; `before` columns come first."""
+def column_of(j, state, slot, blocks, step):
+    """Return the column of B for a state of slot j, or -1 for its reference."""
     ref = step.ref[blocks.slot_variable[slot + j]]
     if state == ref:
         return -1
-    return before + (state if state < ref else state - 1)
+    before = blocks.slot_first[slot + j] - blocks.slot_first[slot] - j  # unknowns of the slots before
+    return 1 + before + (state if state < ref else state - 1)
 
 
 @cold
 def general_factor(slot, arity, count, digit, entry, blocks, step, work, room):
     """Write R, of R'R = B'QB, by orthogonalising the columns of Q^1/2 B; return how many there are."""
-    columns = 1
-    for j in range(arity):
-        columns += blocks.cards[blocks.slot_variable[slot + j]] - 1
+    columns = 1 + blocks.slot_first[slot + arity] - blocks.slot_first[slot] - arity
     matrix, factor = room.matrix, step.work
     for k in range(count):
         root = np.sqrt(step.inverse[entry + k])
         for u in range(columns):
             matrix[u * count + k] = root * 0
         matrix[k] = root
-        before = 1
         for j in range(arity):
-            u = column_of(j, blocks.digits[digit + k * arity + j], slot, blocks, step, before)
+            u = column_of(j, blocks.digits[digit + k * arity + j], slot, blocks, step)
             if u >= 0:
                 matrix[u * count + k] = root
-            before += blocks.cards[blocks.slot_variable[slot + j]] - 1
     for u in range(columns):
         room.one[u] = product(matrix, u, u, count)
     for u in range(columns):
@@ -279,12 +276,10 @@ def general_step(slot, arity, count, digit, entry, blocks, step, work, out, fina
     for k in range(count):
         weighted = step.inverse[entry + k] * step.by_q[entry + k]
         y[0] += weighted
-        before = 1
         for j in range(arity):
-            u = column_of(j, blocks.digits[digit + k * arity + j], slot, blocks, step, before)
+            u = column_of(j, blocks.digits[digit + k * arity + j], slot, blocks, step)
             if u >= 0:
                 y[u] += weighted
-            before += blocks.cards[blocks.slot_variable[slot + j]] - 1
     solve_general(columns, work, step.work, y)
     if not final:
         u = 1
@@ -295,10 +290,9 @@ def general_step(slot, arity, count, digit, entry, blocks, step, work, out, fina
                 u += 1
         return
     for k in range(count):
-        value, before = y[0] - step.by_q[entry + k], 1
+        value = y[0] - step.by_q[entry + k]
         for j in range(arity):
-            u = column_of(j, blocks.digits[digit + k * arity + j], slot, blocks, step, before)
+            u = column_of(j, blocks.digits[digit + k * arity + j], slot, blocks, step)
             if u >= 0:
                 value += y[u]
-            before += blocks.cards[blocks.slot_variable[slot + j]] - 1
         step.dq[entry + k] = step.inverse[entry + k] * value

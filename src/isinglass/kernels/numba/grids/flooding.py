@@ -70,25 +70,26 @@ def seal(message, scale, rows, top, height, pitch, direction):
 
 
 @inner
-def silence(bars, c, height, pitch):
-    """Set the derivatives by messages from or to the border of grid c to zero."""
+def silence(bars, c, height, pitch, top, bottom):
+    """Set the derivatives by messages from or to the border of grid c to zero, in the rows ``top:bottom``."""
     plane = (height + 2) * pitch
-    below = c * plane + (height + 1) * pitch
+    above, below = c * plane, c * plane + (height + 1) * pitch
     for k in range(bars.shape[1]):
-        for d in range(4):
-            bars[d, k, c * plane : c * plane + pitch] = 0
-            bars[d, k, below : below + pitch] = 0
-    for k in range(bars.shape[1]):
-        for row in range(1, height + 1):
+        for row in range(top, bottom):
             at = c * plane + row * pitch
             for d in range(4):
                 bars[d, k, at] = 0
                 bars[d, k, at + pitch - 1] = 0
             bars[LEFT, k, at + 1] = 0
             bars[RIGHT, k, at + pitch - 2] = 0
-        first, last = c * plane + pitch, c * plane + height * pitch
-        bars[UP, k, first : first + pitch] = 0
-        bars[DOWN, k, last : last + pitch] = 0
+        if top == 1:
+            for d in range(4):
+                bars[d, k, above : above + pitch] = 0
+            bars[UP, k, above + pitch : above + 2 * pitch] = 0
+        if bottom > height:
+            for d in range(4):
+                bars[d, k, below : below + pitch] = 0
+            bars[DOWN, k, below - pitch : below] = 0
 
 
 @inner
@@ -144,42 +145,54 @@ def send_on(weights, c, direction, start, pitch, strip, message, scale, own):
     reciprocals_of_sums(scale, scale, message[len(message) - 1, :size])
 
 
+@inner
+def copy_rows(out, planes, c, height, pitch, top, bottom):
+    """Copy the rows ``top:bottom`` of grid c, with the border beside them."""
+    plane = (height + 2) * pitch
+    start = c * plane + (0 if top == 1 else top) * pitch
+    stop = (c + 1) * plane if bottom > height else c * plane + bottom * pitch
+    for d in range(4):
+        for k in range(out.shape[1]):
+            copy_run(out[d, k, start:stop], planes[d, k, start:stop])
+
+
 @compiled
-def flood_grid(phi, source, stack, iterations, weights, height, pitch, rows, active, suspect, residual, watched, strip,
-               message, run, limit, first, last, own):  # fmt: skip
+def flood_grid(phi, source, stack, iterations, weights, height, pitch, rows, top, bottom, active, suspect, residual,
+               watched, strip, message, run, limit, first, last, own):  # fmt: skip
     """Some iterations of flooding, grid after grid, from `source` to the planes of `stack` in turn.
 
-    The residual is that of the last iteration, if it is `watched`. Strips have `rows` rows.
+    The residual is that of the last iteration, if it is `watched`. Strips have `rows` rows. Only the rows
+    ``top:bottom`` send (the first is 1); for several iterations, these must be all.
     """
-    card, plane, end = len(phi), (height + 2) * pitch, (iterations - 1) % len(stack)
+    plane, end = (height + 2) * pitch, (iterations - 1) % len(stack)
     for c in range(first, last):
         if not active[c]:
-            for d in range(4):
-                for k in range(card):
-                    copy_run(stack[end, d, k, c * plane : (c + 1) * plane], source[d, k, c * plane : (c + 1) * plane])
+            copy_rows(stack[end], source, c, height, pitch, top, bottom)
             continue
         for t in range(iterations):
             inbox = source if t == 0 else stack[(t - 1) % len(stack)]
             new = stack[t % len(stack)]
-            close(new, c * plane + pitch, c * plane + height * pitch, pitch)
+            close(new, c * plane + pitch, c * plane + height * pitch, pitch, top == 1, bottom > height)
             residual[c] = 0
-            for top in range(1, height + 1, rows):
-                count = min(rows, height + 1 - top)
-                start = c * plane + top * pitch
+            for row in range(top, bottom, rows):
+                count = min(rows, bottom - row)
+                start = c * plane + row * pitch
                 residual[c] = max(residual[c], flood_strip(
-                    phi, inbox, new, weights, start, count, top, height, pitch, suspect, c,
+                    phi, inbox, new, weights, start, count, row, height, pitch, suspect, c,
                     watched and t == iterations - 1, strip, message, run, limit, own,
                 ))  # fmt: skip
 
 
 @inner
-def close(new, first, last, pitch):
+def close(new, first, last, pitch, above, below):
     """Write what no site of a grid sends: the messages from beyond its first and its last row."""
     for k in range(new.shape[1]):
-        new[UP, k, first : first + pitch] = 1
-        new[DOWN, k, last : last + pitch] = 1
-        new[LEFT, k, first] = 1
-        new[RIGHT, k, last + pitch - 1] = 1
+        if above:
+            new[UP, k, first : first + pitch] = 1
+            new[LEFT, k, first] = 1
+        if below:
+            new[DOWN, k, last : last + pitch] = 1
+            new[RIGHT, k, last + pitch - 1] = 1
 
 
 @inner
@@ -208,30 +221,29 @@ def flood_strip(phi, inbox, new, weights, start, count, top, height, pitch, susp
 
 
 @compiled
-def flood_grid_back(phi, source, stack, iterations, one, two, phi_bar, weights, weights_bar, height, pitch, rows,
-                    active, strip, message, back, run, first, last, own):  # fmt: skip
+def flood_grid_back(phi, source, stack, iterations, one, two, phi_bar, weights, weights_bar, height, pitch, rows, top,
+                    bottom, active, strip, message, back, run, first, last, own):  # fmt: skip
     """Reverse iterations that began with `source`: from derivatives by the logs of the last messages.
 
     They come in `one`, and go to `two` and back, iteration by iteration. The equations are those of
-    `pairs.flood_pairs_back`. A `stack` of `source` alone stands for iterations at a fixed point.
+    `pairs.flood_pairs_back`. A `stack` of `source` alone stands for iterations at a fixed point. Only what the rows
+    ``top:bottom`` sent is reversed; for several iterations, these must be all.
     """
-    card, plane = len(phi), (height + 2) * pitch
+    plane = (height + 2) * pitch
     for c in range(first, last):
         for done in range(iterations):
             t = iterations - 1 - done
             inbox = source if t == 0 else stack[(t - 1) % len(stack)]
             bar, new_bar = (one, two) if done % 2 == 0 else (two, one)
             if not active[c]:
-                for d in range(4):
-                    for k in range(card):
-                        copy_run(new_bar[d, k, c * plane : (c + 1) * plane], bar[d, k, c * plane : (c + 1) * plane])
+                copy_rows(new_bar, bar, c, height, pitch, top, bottom)
                 continue
-            for top in range(1, height + 1, rows):
-                start = c * plane + top * pitch
-                stop = start + min(rows, height + 1 - top) * pitch
+            for row in range(top, bottom, rows):
+                start = c * plane + row * pitch
+                stop = start + min(rows, bottom - row) * pitch
                 reverse_strip(phi, inbox, bar, new_bar, phi_bar, weights, weights_bar, c, start, stop, pitch, strip,
                               message, back, run, own)  # fmt: skip
-            silence(new_bar, c, height, pitch)
+            silence(new_bar, c, height, pitch, top, bottom)
 
 
 @inner

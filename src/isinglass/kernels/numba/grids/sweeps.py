@@ -1,4 +1,4 @@
-"""The grid schedule (Domke 2009, figure 5.2) on regular grids, and its reverse, a line of sites at a time.
+"""The grid schedule (Domke 2009, figure 5.2) on regular grids, a line of sites at a time; `sweeps_back` reverses it.
 
 The links between two neighbouring rows share no site, and neither do those between two columns, so that a line of
 them is updated at once, in loops that the compiler vectorises. With L, R, U, D the messages from the left, the right,
@@ -17,6 +17,9 @@ Horizontal links work on planes with rows and columns exchanged. ``weights[compo
 the links from a line to the next, the state of its sites first: numbers (one component, one line), or runs if tables
 are `own`. Derivatives by them are kept apart for each component.
 
+A pass over vertical links does not mix columns, and one over horizontal links does not mix rows. So each function works
+on the columns (rows) from `begin` to before `end`, and threads can share a grid; between the passes they wait.
+
 The arithmetic of a message is that of `passes.update_in_sequence`, in the same sequence: the same bits. Inputs are
 positive; where a product comes near to an underflow, a component is *suspect* and left to the other loops.
 """
@@ -31,11 +34,9 @@ from isinglass.kernels.numba.arithmetic.runs import (
     combine,
     combine_runs,
     copy_run,
-    dot,
     multiply,
     product_from_left,
     reciprocals_of_sums,
-    slopes_of,
 )
 from isinglass.runtime.jit import cold, compiled, inner
 
@@ -46,34 +47,55 @@ _BLOCK = 16
 
 
 @cold
-def turn(out, plane):
-    """Exchange rows and columns, block by block."""
-    height, width = plane.shape
-    for top in range(0, height, _BLOCK):
-        for left in range(0, width, _BLOCK):
-            for y in range(top, min(top + _BLOCK, height)):
-                for x in range(left, min(left + _BLOCK, width)):
+def turn(out, plane, top, bottom, left, right):
+    """Exchange rows and columns of a part of a plane, block by block."""
+    for up in range(top, bottom, _BLOCK):
+        for start in range(left, right, _BLOCK):
+            for y in range(up, min(up + _BLOCK, bottom)):
+                for x in range(start, min(start + _BLOCK, right)):
                     out[ix(x), ix(y)] = plane[ix(y), ix(x)]
 
 
+@inner
+def turn_columns(out, planes, begin, end):
+    """Exchange rows and columns, for some columns of each plane."""
+    for k in range(len(planes)):
+        turn(out[k], planes[k], 0, planes.shape[1], begin, end)
+
+
+@inner
+def turn_rows(out, planes, begin, end):
+    """Exchange rows and columns, for some rows of each plane."""
+    for k in range(len(planes)):
+        turn(out[k], planes[k], begin, end, 0, planes.shape[2])
+
+
 @cold
-def largest_difference(one, two):
-    """Return the largest difference between two stacks of planes."""
+def largest_difference(one, two, begin, end):
+    """Return the largest difference between some columns of two stacks of planes."""
     most = 0.0
     for k in range(one.shape[0]):
         for y in range(one.shape[1]):
-            for x in range(one.shape[2]):
+            for x in range(begin, end):
                 moved = abs(one[ix(k), ix(y), ix(x)] - two[ix(k), ix(y), ix(x)])
                 most = moved if moved > most else most
     return most
 
 
 @cold
-def copy_planes(out, planes):
-    """Copy planes."""
+def copy_planes(out, planes, begin, end):
+    """Copy some columns of planes."""
     for k in range(out.shape[0]):
         for y in range(out.shape[1]):
-            copy_run(out[k, y], planes[k, y])
+            copy_run(out[k, y, begin:end], planes[k, y, begin:end])
+
+
+@inner
+def set_columns(out, begin, end, value):
+    """Set some columns of planes to a number."""
+    for k in range(out.shape[0]):
+        for y in range(out.shape[1]):
+            out[k, y, begin:end] = value
 
 
 @inner
@@ -86,30 +108,31 @@ def any_below(run, limit):
 
 
 @cold
-def base_of(phi, one, two, out):
-    """Write phi one two."""
+def base_of(phi, one, two, out, begin, end):
+    """Write phi one two, for some columns."""
     for k in range(phi.shape[0]):
         for y in range(phi.shape[1]):
-            a, b, c, d = phi[k, y], one[k, y], two[k, y], out[k, y]
+            a, b, c, d = phi[k, y, begin:end], one[k, y, begin:end], two[k, y, begin:end], out[k, y, begin:end]
             for x in range(len(d)):
                 d[ix(x)] = a[ix(x)] * b[ix(x)] * c[ix(x)]
 
 
 @inner
-def products_of_line(sent, base, moving, one, two, line, way):
+def products_of_line(sent, base, moving, one, two, line, begin, end, way):
     """Write what the sites of a line send: base times the message that moves, then, along rows, times one and two."""
     for k in range(base.shape[0]):
-        out = sent[k, : base.shape[2]]
+        out, own, came = sent[k, : end - begin], base[k, line, begin:end], moving[k, line, begin:end]
         if len(way) == 0:
-            multiply(out, base[k, line], moving[k, line])
+            multiply(out, own, came)
         else:
-            product_from_left(out, base[k, line], moving[k, line], one[k, line], two[k, line])
+            product_from_left(out, own, came, one[k, line, begin:end], two[k, line, begin:end])
 
 
 @inner
-def weigh(out, weights, c, line, reverse, y, source, own):
+def weigh(out, weights, c, line, begin, reverse, y, source, own):
     """Write the sums over x of entry (x, y) of the tables of a line, or (y, x) in reverse, and the runs source[x]."""
     size, card = len(out), len(source)
+    end = begin + size
     if len(own) == 0:
         first = weights[0, y, 0, 0, 0] if reverse else weights[0, 0, y, 0, 0]
         second = weights[0, y, 1, 0, 0] if reverse else weights[0, 1, y, 0, 0]
@@ -117,21 +140,23 @@ def weigh(out, weights, c, line, reverse, y, source, own):
         for x in range(2, card):
             add_scaled(out, weights[0, y, x, 0, 0] if reverse else weights[0, x, y, 0, 0], source[x, :size])
     elif reverse:
-        combine_runs(out, weights[c, y, 0, line], source[0, :size], weights[c, y, 1, line], source[1, :size])
+        combine_runs(out, weights[c, y, 0, line, begin:end], source[0, :size], weights[c, y, 1, line, begin:end],
+                     source[1, :size])  # fmt: skip
         for x in range(2, card):
-            add_product(out, weights[c, y, x, line], source[x, :size])
+            add_product(out, weights[c, y, x, line, begin:end], source[x, :size])
     else:
-        combine_runs(out, weights[c, 0, y, line], source[0, :size], weights[c, 1, y, line], source[1, :size])
+        combine_runs(out, weights[c, 0, y, line, begin:end], source[0, :size], weights[c, 1, y, line, begin:end],
+                     source[1, :size])  # fmt: skip
         for x in range(2, card):
-            add_product(out, weights[c, x, y, line], source[x, :size])
+            add_product(out, weights[c, x, y, line, begin:end], source[x, :size])
 
 
 @inner
-def send_line(weights, c, line, reverse, sent, message, scale, own):
+def send_line(weights, c, line, begin, reverse, sent, message, scale, own):
     """Write the messages along the links of a line, unnormalised, and one over their sums."""
     size, card = len(scale), len(message)
     for y in range(card):
-        weigh(message[y, :size], weights, c, line, reverse, y, sent, own)
+        weigh(message[y, :size], weights, c, line, begin, reverse, y, sent, own)
     if card == 2:
         reciprocals_of_sums(scale, message[0, :size], message[1, :size])
         return
@@ -142,71 +167,113 @@ def send_line(weights, c, line, reverse, sent, message, scale, own):
 
 
 @cold
-def pass_lines(out, moving, base, one, two, weights, c, reverse, work, limit, way, own):
-    """Send from line to line; where `out` is `moving`, each line sends what it has just received.
+def pass_lines(out, moving, base, one, two, weights, c, reverse, begin, end, work, limit, way, own):
+    """Send from line to line, at some places of each; where `out` is `moving`, a line sends what it just received.
 
     Returns whether a product is near to an underflow.
     """
-    card, lines, size = base.shape
+    card, lines, size = base.shape[0], base.shape[1], end - begin
     scale, suspect = work.run[0, :size], False
     for done in range(lines - 1):
         line = lines - 1 - done if reverse else done
         to = line - 1 if reverse else line + 1
-        products_of_line(work.sent, base, moving, one, two, line, way)
+        products_of_line(work.sent, base, moving, one, two, line, begin, end, way)
         for k in range(card):
             suspect |= any_below(work.sent[k, :size], limit)
-        send_line(weights, c, min(line, to), reverse, work.sent, work.message, scale, own)
+        send_line(weights, c, min(line, to), begin, reverse, work.sent, work.message, scale, own)
         for k in range(card):
-            multiply(out[k, to], work.message[k, :size], scale)
+            multiply(out[k, to, begin:end], work.message[k, :size], scale)
     return suspect
 
 
 @cold
-def vertical_then_turned(phi, old, across, c, again, work, limit, own):
-    """Write U1 and D1, and both turned. Returns whether a product is near to an underflow."""
-    base_of(phi, old[LEFT], old[RIGHT], work.base)
-    work.up[:, 0] = 1
-    suspect = pass_lines(work.up, work.up, work.base, phi, phi, across, c, DOWNWARDS, work, limit, VERTICAL, own)
-    copy_planes(work.down, old[DOWN])
+def columns_down(phi, old, across, c, again, watched, begin, end, work, limit, own):
+    """Write U1 and D1, and both turned, for some columns.
+
+    Returns the largest change, if watched, and whether a product is near to an underflow.
+    """
+    residual = 0.0
+    base_of(phi, old[LEFT], old[RIGHT], work.base, begin, end)
+    work.up[:, 0, begin:end] = 1
+    suspect = pass_lines(work.up, work.up, work.base, phi, phi, across, c, DOWNWARDS, begin, end, work, limit,
+                         VERTICAL, own)  # fmt: skip
+    copy_planes(work.down, old[DOWN], begin, end)
     if not again:
-        suspect |= pass_lines(work.down, old[DOWN], work.base, phi, phi, across, c, UPWARDS, work, limit, VERTICAL,
-                              own)  # fmt: skip
-    for k in range(len(phi)):
-        turn(work.turned[0, k], work.up[k])
-        turn(work.turned[1, k], work.down[k])
-    return suspect
+        suspect |= pass_lines(work.down, old[DOWN], work.base, phi, phi, across, c, UPWARDS, begin, end, work, limit,
+                              VERTICAL, own)  # fmt: skip
+    turn_columns(work.turned[0], work.up, begin, end)
+    turn_columns(work.turned[1], work.down, begin, end)
+    if watched:
+        residual = max(largest_difference(work.up, old[UP], begin, end),
+                       largest_difference(work.down, old[DOWN], begin, end))  # fmt: skip
+    return residual, suspect
+
+
+@cold
+def rows_both(turned_phi, old, new, along, c, watched, begin, end, work, limit, own):
+    """Write L1 and R1, for some rows. Returns the same."""
+    up, down, left, right, other = work.turned[0], work.turned[1], work.turned[2], work.turned[3], work.turned[4]
+    residual, suspect = 0.0, False
+    if watched:
+        turn_rows(right, old[RIGHT], begin, end)
+        turn_rows(other, old[RIGHT], begin, end)
+        pass_lines(other, right, turned_phi, up, down, along, c, UPWARDS, begin, end, work, limit, HORIZONTAL, own)
+        residual = largest_difference(other, right, begin, end)
+    left[:, 0, begin:end] = 1
+    right[:, right.shape[1] - 1, begin:end] = 1
+    suspect |= pass_lines(left, left, turned_phi, up, down, along, c, DOWNWARDS, begin, end, work, limit, HORIZONTAL,
+                          own)  # fmt: skip
+    suspect |= pass_lines(right, right, turned_phi, up, down, along, c, UPWARDS, begin, end, work, limit, HORIZONTAL,
+                          own)  # fmt: skip
+    turn_columns(new[LEFT], left, begin, end)
+    turn_columns(new[RIGHT], right, begin, end)
+    if watched:
+        residual = max(residual, largest_difference(other, right, begin, end))
+        turn_rows(other, old[LEFT], begin, end)
+        residual = max(residual, largest_difference(other, left, begin, end))
+    return residual, suspect
+
+
+@cold
+def columns_up(phi, new, across, c, watched, begin, end, work, limit, own):
+    """Write U2 and D2, for some columns. Returns the same."""
+    residual = 0.0
+    base_of(phi, new[LEFT], new[RIGHT], work.base, begin, end)
+    new[UP, :, 0, begin:end] = 1
+    new[DOWN, :, phi.shape[1] - 1, begin:end] = 1
+    suspect = pass_lines(new[DOWN], new[DOWN], work.base, phi, phi, across, c, UPWARDS, begin, end, work, limit,
+                         VERTICAL, own)  # fmt: skip
+    suspect |= pass_lines(new[UP], work.up, work.base, phi, phi, across, c, DOWNWARDS, begin, end, work, limit,
+                          VERTICAL, own)  # fmt: skip
+    if watched:
+        residual = max(largest_difference(new[UP], work.up, begin, end),
+                       largest_difference(new[DOWN], work.down, begin, end))  # fmt: skip
+    return residual, suspect
+
+
+@compiled
+def sweep_stage(stage, phi, turned_phi, source, out, across, along, c, again, watched, begin, end, work, limit, own):
+    """One of the three stages of an iteration on grid c: columns downwards, rows, columns upwards.
+
+    Each works on the columns (rows) ``begin:end`` alone. Returns the largest change, if watched, and whether a product
+    is near to an underflow.
+    """
+    old, new = source[c], out[c]
+    if stage == 0:
+        return columns_down(phi[c], old, across, c, again, watched, begin, end, work, limit, own)
+    if stage == 1:
+        return rows_both(turned_phi[c], old, new, along, c, watched, begin, end, work, limit, own)
+    return columns_up(phi[c], new, across, c, watched, begin, end, work, limit, own)
 
 
 @cold
 def sweep_one(phi, turned_phi, old, new, across, along, c, again, watched, work, limit, own):
     """One iteration on one grid. Returns the largest change of a message, if watched, and whether it is suspect."""
-    card, residual = len(phi), 0.0
-    up, down, left, right, other = work.turned[0], work.turned[1], work.turned[2], work.turned[3], work.turned[4]
-    suspect = vertical_then_turned(phi, old, across, c, again, work, limit, own)
-    if watched:
-        for k in range(card):
-            turn(right[k], old[RIGHT, k])
-            turn(other[k], old[RIGHT, k])
-        pass_lines(other, right, turned_phi, up, down, along, c, UPWARDS, work, limit, HORIZONTAL, own)
-        residual = max(largest_difference(work.up, old[UP]), largest_difference(work.down, old[DOWN]))
-        residual = max(residual, largest_difference(other, right))
-    left[:, 0] = 1
-    right[:, len(right[0]) - 1] = 1
-    suspect |= pass_lines(left, left, turned_phi, up, down, along, c, DOWNWARDS, work, limit, HORIZONTAL, own)
-    suspect |= pass_lines(right, right, turned_phi, up, down, along, c, UPWARDS, work, limit, HORIZONTAL, own)
-    for k in range(card):
-        turn(new[LEFT, k], left[k])
-        turn(new[RIGHT, k], right[k])
-    if watched:
-        residual = max(residual, max(largest_difference(new[LEFT], old[LEFT]), largest_difference(other, right)))
-    base_of(phi, new[LEFT], new[RIGHT], work.base)
-    new[UP, :, 0] = 1
-    new[DOWN, :, phi.shape[1] - 1] = 1
-    suspect |= pass_lines(new[DOWN], new[DOWN], work.base, phi, phi, across, c, UPWARDS, work, limit, VERTICAL, own)
-    suspect |= pass_lines(new[UP], work.up, work.base, phi, phi, across, c, DOWNWARDS, work, limit, VERTICAL, own)
-    if watched:
-        residual = max(residual, largest_difference(new[UP], work.up), largest_difference(new[DOWN], work.down))
-    return residual, suspect
+    height, width = phi.shape[1], phi.shape[2]
+    one, low = columns_down(phi, old, across, c, again, watched, 0, width, work, limit, own)
+    two, lower = rows_both(turned_phi, old, new, along, c, watched, 0, height, work, limit, own)
+    three, lowest = columns_up(phi, new, across, c, watched, 0, width, work, limit, own)
+    return max(one, max(two, three)), low or lower or lowest
 
 
 @compiled
@@ -221,7 +288,7 @@ def sweep_grids(phi, turned_phi, source, stack, iterations, again, across, along
     for c in range(first, last):
         if not active[c]:
             for d in range(4):
-                copy_planes(stack[end, c, d], source[c, d])
+                copy_planes(stack[end, c, d], source[c, d], 0, phi.shape[3])
             continue
         for t in range(iterations):
             old = source[c] if t == 0 else stack[(t - 1) % len(stack), c]
@@ -229,121 +296,3 @@ def sweep_grids(phi, turned_phi, source, stack, iterations, again, across, along
                                    again or t > 0, watched and t == iterations - 1, work, limit, own)  # fmt: skip
             residual[c] = moved
             suspect[c] |= low
-
-
-@inner
-def receive_back(weights, weights_bar, c, line, reverse, sent, slope, out, run, own):
-    """Write t = n sum_y psi slope(y) for the messages of a line, and add to the derivatives by psi."""
-    card, size = len(slope), len(run)
-    for x in range(card):
-        weigh(out[x, :size], weights, c, line, not reverse, x, slope, own)
-    for x in range(card):
-        for y in range(card):
-            one, two = (y, x) if reverse else (x, y)
-            if len(own) == 0:
-                total = dot(slope[y, :size], sent[x, :size])
-                weights_bar[c, one, two, 0, 0] += weights[0, one, two, 0, 0] * total
-            else:
-                multiply(run, slope[y, :size], sent[x, :size])
-                add_product(weights_bar[c, one, two, line], weights[c, one, two, line], run)
-
-
-@cold
-def reverse_lines(out_bar, moving_bar, base_bar, moving, base, one, two, weights, weights_bar, c, reverse, work, way,
-                  own):  # fmt: skip
-    """Reverse `pass_lines`: from derivatives by the logs of `out` to those of `moving` and of the base."""
-    card, lines, size = base.shape
-    scale, mean = work.run[0, :size], work.run[1, :size]
-    for done in range(lines - 2, -1, -1):
-        line = lines - 1 - done if reverse else done
-        to = line - 1 if reverse else line + 1
-        products_of_line(work.sent, base, moving, one, two, line, way)
-        send_line(weights, c, min(line, to), reverse, work.sent, work.message, scale, own)
-        add(mean, out_bar[0, to], out_bar[1, to])
-        for k in range(2, card):
-            add(mean, mean, out_bar[k, to])
-        multiply(mean, mean, scale)
-        for k in range(card):
-            slopes_of(work.message[k, :size], out_bar[k, to], mean)
-        receive_back(weights, weights_bar, c, min(line, to), reverse, work.sent, work.message, work.back, mean, own)
-        for k in range(card):
-            add_product(base_bar[k, line], work.sent[k, :size], work.back[k, :size])
-            add_product(moving_bar[k, line], work.sent[k, :size], work.back[k, :size])
-
-
-@cold
-def add_planes(out, plane):
-    """Add planes."""
-    for k in range(out.shape[0]):
-        for y in range(out.shape[1]):
-            add(out[k, y], out[k, y], plane[k, y])
-
-
-@cold
-def reverse_up(phi, new, bar, phi_bar, across, across_bar, c, work, own):
-    """Reverse the vertical links upwards; leaves the derivatives by U1 in work.up_bar."""
-    base_of(phi, new[LEFT], new[RIGHT], work.base)
-    work.base_bar[:] = 0
-    work.up_bar[:] = 0
-    reverse_lines(bar[UP], work.up_bar, work.base_bar, work.up, work.base, phi, phi, across, across_bar, c, DOWNWARDS,
-                  work, VERTICAL, own)  # fmt: skip
-    reverse_lines(bar[DOWN], bar[DOWN], work.base_bar, new[DOWN], work.base, phi, phi, across, across_bar, c, UPWARDS,
-                  work, VERTICAL, own)  # fmt: skip
-    add_planes(phi_bar, work.base_bar)
-    add_planes(bar[LEFT], work.base_bar)
-    add_planes(bar[RIGHT], work.base_bar)
-
-
-@cold
-def reverse_rows(turned_phi, new, bar, phi_bar, along, along_bar, c, work, own):
-    """Reverse the horizontal links; leaves the derivatives by D1 in work.down_bar, and adds those by U1."""
-    up, down, left, right = work.turned[0], work.turned[1], work.turned[2], work.turned[3]
-    base_bar, left_bar, right_bar = work.turned_bar[0], work.turned_bar[1], work.turned_bar[2]
-    base_bar[:] = 0
-    for k in range(len(turned_phi)):
-        turn(left[k], new[LEFT, k])
-        turn(right[k], new[RIGHT, k])
-        turn(left_bar[k], bar[LEFT, k])
-        turn(right_bar[k], bar[RIGHT, k])
-    reverse_lines(left_bar, left_bar, base_bar, left, turned_phi, up, down, along, along_bar, c, DOWNWARDS, work,
-                  HORIZONTAL, own)  # fmt: skip
-    reverse_lines(right_bar, right_bar, base_bar, right, turned_phi, up, down, along, along_bar, c, UPWARDS, work,
-                  HORIZONTAL, own)  # fmt: skip
-    for k in range(len(turned_phi)):
-        turn(work.down_bar[k], base_bar[k])
-    add_planes(phi_bar, work.down_bar)
-    add_planes(work.up_bar, work.down_bar)
-
-
-@cold
-def reverse_down(phi, old, bar, phi_bar, across, across_bar, c, again, work, own):
-    """Reverse the vertical links downwards; `bar` becomes the derivatives by the messages before the iteration."""
-    base_of(phi, old[LEFT], old[RIGHT], work.base)
-    work.base_bar[:] = 0
-    reverse_lines(work.up_bar, work.up_bar, work.base_bar, work.up, work.base, phi, phi, across, across_bar, c,
-                  DOWNWARDS, work, VERTICAL, own)  # fmt: skip
-    if again:
-        copy_planes(bar[DOWN], work.down_bar)
-    else:
-        bar[DOWN] = 0
-        reverse_lines(work.down_bar, bar[DOWN], work.base_bar, old[DOWN], work.base, phi, phi, across, across_bar, c,
-                      UPWARDS, work, VERTICAL, own)  # fmt: skip
-    add_planes(phi_bar, work.base_bar)
-    copy_planes(bar[LEFT], work.base_bar)
-    copy_planes(bar[RIGHT], work.base_bar)
-    bar[UP] = 0
-
-
-@compiled
-def sweep_grids_back(phi, turned_phi, source, stack, iterations, again, bars, phi_bar, across, across_bar, along,
-                     along_bar, active, work, first, last, own):  # fmt: skip
-    """Reverse iterations that began with `source`: `bars` are derivatives by the logs of messages, after and before."""
-    for c in range(first, last):
-        if not active[c]:
-            continue
-        for t in range(iterations - 1, -1, -1):
-            old, new = source[c] if t == 0 else stack[t - 1, c], stack[t, c]
-            vertical_then_turned(phi[c], old, across, c, again or t > 0, work, 0.0, own)
-            reverse_up(phi[c], new, bars[c], phi_bar[c], across, across_bar, c, work, own)
-            reverse_rows(turned_phi[c], new, bars[c], phi_bar[c], along, along_bar, c, work, own)
-            reverse_down(phi[c], old, bars[c], phi_bar[c], across, across_bar, c, again or t > 0, work, own)

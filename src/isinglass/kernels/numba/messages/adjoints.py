@@ -155,9 +155,10 @@ def one_edge_back(e, i, edges, m, bars, counting, states, ring):
 
 
 @compiled
-def flood_back(edges, span, values, m, n, bars, damping, active, flagged, scratch, states, units, ring):
-    """Reverse one iteration of flooding that began with the messages m."""
-    all_to_links(edges, span, values, m, n, active, flagged, scratch, states, units, ring)
+def flood_back(edges, span, values, m, n, bars, damping, active, flagged, sent, scratch, states, units, ring):
+    """Reverse one iteration of flooding that began with the messages m; n holds what they send, if it was `sent`."""
+    if not sent:
+        all_to_links(edges, span, values, m, n, active, flagged, scratch, states, units, ring)
     for f in range(span.first_link, span.last_link):
         if active[edges.component[f]]:
             link_back(f, edges, values, m, n, bars, damping, scratch, states, units, ring)

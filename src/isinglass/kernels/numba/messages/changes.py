@@ -146,17 +146,18 @@ def widest_of_sites(old, new, d, start, stop, high, low):
 
 
 @compiled
-def effects_in_planes(old, new, plane, pitch, active, first, last, high, low, out):
+def effects_in_planes(old, new, plane, begin, end, active, first, last, high, low, out):
     """Write the same for the planes of `grids`, without damping; `high` and `low` are scratch, for so many sites.
 
-    What lies beyond the first and the last row of a grid is never written, and not looked at.
+    Of the `plane` sites of a grid, those from `begin` to before `end` are looked at: what lies beyond the first and
+    the last row is never written.
     """
     for c in range(first, last):
         if active[c]:
-            widest, end = 1.0, (c + 1) * plane - pitch
+            widest, after = 1.0, c * plane + end
             for d in range(old.shape[0]):
-                for start in range(c * plane + pitch, end, len(high)):
-                    stop = min(start + len(high), end)
+                for start in range(c * plane + begin, after, len(high)):
+                    stop = min(start + len(high), after)
                     if old.shape[1] == 2:
                         widest = max(widest, widest_of_pairs(old, new, d, start, stop, high))
                     else:

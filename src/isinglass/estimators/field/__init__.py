@@ -1,0 +1,1 @@
+"""Markov random fields: the estimator, the data that it takes, its queries and its statistics."""

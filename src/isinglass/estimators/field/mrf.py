@@ -1,0 +1,375 @@
+"""Markov random fields: a distribution over the variables of a graph, fitted to samples or counts."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from isinglass.errors import InputError
+from isinglass.estimators.field.data import Categories, decode, encode, is_table, read_table
+from isinglass.estimators.field.problem import MarkovChoices, MarkovProblem
+from isinglass.estimators.field.saved import saved_categories, saved_zeros
+from isinglass.estimators.field.statistics import Statistics
+from isinglass.estimators.parameters import Callback, Checkpoint, GradientLike, InferenceLike, OptimizerLike
+from isinglass.estimators.persistence import Saved, register
+from isinglass.gradients import rule
+from isinglass.graph.factor_graph import FactorGraph
+from isinglass.inference import Algorithm, Exact, infer
+from isinglass.inference import sample as draw
+from isinglass.inference.algorithm import make as make_algorithm
+from isinglass.inference.algorithm import threaded
+from isinglass.learning.combinations import require_valid
+from isinglass.learning.markov import Copies, Method, Samples, TermCounts, make_method
+from isinglass.learning.markov.objective import with_zeros
+from isinglass.learning.markov.priors import Penalties, Prior, make_prior
+from isinglass.learning.markov.pseudo import JOINT_STATES
+from isinglass.learning.markov.support import vanishing_cells
+from isinglass.learning.optimizers import FixedPoint, Optimizer, make_optimizer
+from isinglass.learning.training.checks import example_weights, refuse_spins, renamed
+from isinglass.learning.training.choices import training_choices
+from isinglass.learning.training.stages import Trained
+from isinglass.losses import Likelihood
+from isinglass.models import Model, table_model
+from isinglass.models.constant import forbidding
+from isinglass.typing import Array, FloatArray, IntArray, Mask
+from isinglass.validation import flag, number, whole_number
+
+
+@register
+@dataclass(eq=False, repr=False)
+class MRF(Statistics):
+    """A Markov random field.
+
+    Parameters
+    ----------
+    graph : FactorGraph or Model
+        A graph: every entry of every table is a parameter. A model (`isinglass.models`): a log-linear one, with the
+        parameters that it has.
+    method : str or Method, default="ml"
+        How to learn. Maximum likelihood: "ml" by gradients, with the log Z of `inference` (a surrogate, where that is
+        approximate); "closed-form" on chordal graphs; "ipf", iterative proportional fitting; "scaling", iterative
+        scaling; "em", expectation maximisation. Without log Z: "pseudo", the pseudolikelihood. Missing values are
+        summed over by "ml", "em", and by "pseudo" where the sum for a value has at most 256 joint states; other values
+        are left out, with a warning, see `terms_`. Other methods refuse them. `isinglass.learning.markov.METHODS`
+        lists all, with their facts.
+    inference : str or Algorithm, default="exact"
+        Also what `log_likelihood` uses.
+    iterations : int, optional
+        Of the inference: exactly so many. By default until its tolerance.
+    gradient : str or GradientRule, default="envelope"
+    optimizer : str or Optimizer, default="lbfgs"
+        Methods with an update of their own ("closed-form", "ipf", "scaling", "em") have no use for one.
+    l2 : float, default=0
+        Weight of the squared parameters against the *sum* over samples. Without it, what was never seen gets a
+        potential that only the tolerance of the optimizer keeps from minus infinity.
+    prior : "gaussian", "laplace", "dirichlet" or Prior, optional
+        Another way to say what is likely before any sample was seen (`isinglass.learning.markov.priors`); instead of
+        `l2`. A Dirichlet prior stands for virtual samples, and goes with closed forms and proportional fitting.
+    tied : bool, default=False
+        For a graph: whether all factors of one shape share a table.
+    tol, max_iter
+        Of an optimizer that is given by name; and of a method's own update, where `tol` bounds the norm of the
+        difference between the expectations of samples and model.
+    n_jobs : int, optional
+        Threads of `score_samples`, where inference is message passing; -1: one for each processor. Results have the
+        same bits for any number.
+
+    Attributes
+    ----------
+    potentials_ : Potentials
+        An entry that no sample shows is a hard zero, where the method can find it: "closed-form", "ipf", "scaling".
+    parameters_ : dict of str to array
+    model_ : Model
+        What gives potentials for parameters.
+    impossible_ : int array (cells, variables) or None
+        Joint states without any mass: structural zeros, and those that "ipf" and "scaling" find to lose it because the
+        maximum of the likelihood lies at infinity (in tables of at most 2,048 cells).
+    categories_ : list or None
+        For each variable the labels of its states, where they are strings.
+    terms_ : TermCounts or None
+        For "pseudo": how many values are observed, how many have a term (`given_neighbours` and `summed`), and how many
+        are `left_out`.
+
+    Examples
+    --------
+    >>> import isinglass as ig
+    >>> graph = ig.chain_graph(3, 2)
+    >>> X = np.array([[0, 0, 0], [1, 1, 1], [0, 0, 1]])
+    >>> mrf = MRF(graph, l2=1e-3).fit(X, sample_weight=[4, 4, 2])
+    >>> ig.infer(mrf.potentials_).variable(0).round(2)
+    array([0.6, 0.4])
+    >>> mrf.sample(2, random_state=0).shape
+    (2, 3)
+    """
+
+    schema: ClassVar[str] = "mrf"
+    _as_arrays: ClassVar[tuple[str, ...]] = ("graph",)
+    _remedy: ClassVar[str] = "raise max_iter, tol or l2"
+
+    graph: FactorGraph | Model
+    method: str | Method = "ml"
+    inference: InferenceLike = "exact"
+    iterations: int | str | None = None
+    gradient: GradientLike = "envelope"
+    optimizer: OptimizerLike = "lbfgs"
+    l2: float = 0.0
+    prior: str | Prior | None = None
+    tied: bool = False
+    tol: float = 1e-5
+    max_iter: int = 500
+    warm_start: bool = False
+    callback: Callback = None
+    verbose: bool = False
+    n_jobs: int | None = None
+    checkpoint: Checkpoint = None
+
+    def fit(self, X: Any = None, y: Any = None, sample_weight: Any = None, *, counts: Any = None) -> Self:
+        """Learn the parameters.
+
+        Ctrl-C ends training in order: the best parameters so far are kept, with a warning.
+
+        Parameters
+        ----------
+        X : array (samples, variables), or table of counts
+            States; -1, NaN, None or masked where a value is missing. Strings are numbered in sorted order, see
+            `categories_`. An array with one axis for each variable, as long as it has states, is a table of counts
+            (for two variables, if its entries are no states; `counts` leaves no doubt).
+        y : None
+            Ignored; for scikit-learn.
+        sample_weight : array (samples,), optional
+            How often each sample counts.
+        counts : array with one axis for each variable, optional
+            How often each joint state was seen, instead of `X`. A cell that is NaN, or masked, is impossible.
+
+        Returns
+        -------
+        self
+        """
+        return self._train(X, sample_weight, counts)
+
+    def score_samples(self, X: Any) -> FloatArray:
+        """Return the log-probability of each sample; of what it shows, where values are missing."""
+        self._require_fitted()
+        return self._score_states(self._encoded(X))
+
+    def _score_states(self, states: IntArray) -> FloatArray:
+        model = self.model_
+        ones = Samples(states, np.ones(len(states)))
+        copies, algorithm = Copies(model, ones), threaded(self._algorithm(), self.n_jobs)
+        log_z = infer(self.potentials_, algorithm).log_z
+        clamped = copies.potentials(self.potentials_)
+        loss, n = Likelihood(), model.graph.n_components
+        if loss.fully_observed(clamped, copies.labels) and all(np.isfinite(t).all() for t in clamped.groups):
+            scores = loss.score(clamped, copies.labels)[0]
+        elif loss.fully_observed(clamped, copies.labels):
+            scores = self.potentials_.log_score(states)
+        else:
+            scores = infer(loss.clamp(clamped, copies.labels), algorithm).component_log_z
+        return np.asarray(scores.reshape(-1, n).sum(axis=1) - log_z, np.float64)
+
+    def log_likelihood(self, X: Any, sample_weight: Any = None) -> float:
+        """Return the log-likelihood of samples, summed; with approximate inference, a surrogate of it."""
+        each = self.score_samples(X)
+        weights = np.ones(len(each)) if sample_weight is None else example_weights(sample_weight, len(each))
+        return float((weights * each).sum())
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """Return the mean log-likelihood of a sample."""
+        weights = np.ones(len(X)) if sample_weight is None else example_weights(sample_weight, len(X))
+        return self.log_likelihood(X, weights) / float(weights.sum())
+
+    def sample(self, n: int, random_state: Any = None) -> IntArray:
+        """Draw exact samples, an int array (n, variables)."""
+        self._require_fitted()
+        return draw(self.potentials_, n, Exact(), random_state=random_state)
+
+    def decode(self, states: Any) -> Array:
+        """Return states by the labels that `fit` saw; states, where these were numbers."""
+        self._require_fitted()
+        return decode(np.asarray(states), self.categories_)
+
+    def _choices(self) -> MarkovChoices:
+        method = make_method(self.method)
+        penalties = self._penalties()
+        chosen = training_choices(self, method.loss, penalties.l1)
+        optimizer = self._optimizer(method, chosen.optimizer, penalties)
+        made = MarkovChoices(
+            loss=chosen.loss,
+            optimizer=optimizer,
+            l2=penalties.l2,
+            jobs=chosen.jobs,
+            method=method,
+            algorithm=self._algorithm(),
+            rule=rule(self.gradient),
+            virtual=penalties.virtual,
+        )
+        require_valid(made.loss, made.algorithm, made.rule)
+        return made
+
+    def _penalties(self) -> Penalties:
+        """Return the penalties of the prior, or of l2."""
+        l2 = number(self.l2, "l2", 0, math.inf)
+        if self.prior is None:
+            return Penalties(l2=l2)
+        if l2:
+            raise InputError("l2", "0 beside a prior", f"{l2:g}", "leave out one of them")
+        return make_prior(self.prior).penalties()
+
+    def _optimizer(self, method: Method, given: Optimizer[Any], penalties: Penalties) -> Optimizer[Any]:
+        """Return what minimises: the optimizer of the user, or the method's own update."""
+        if method.facts.update:
+            if not isinstance(self.optimizer, str) or self.optimizer != "lbfgs":
+                expected = f"the default for method={method.name!r}, which has an update of its own"
+                raise InputError("optimizer", expected, f"{self.optimizer!r:.40}", "leave it out")
+            if penalties.l1:
+                expected = f"no Laplace prior for method={method.name!r}"
+                raise InputError("prior", expected, f"{self.prior!r:.40}", "use method='ml' or 'pseudo'")
+            return FixedPoint(tol=self.tol, max_iter=self.max_iter)
+        if given.minibatch:
+            remedy = "samples are added up before training, so that it is no slower for many"
+            raise InputError("optimizer", "one for whole objectives, such as 'lbfgs'", f"{given.name!r}", remedy)
+        return make_optimizer(given, l1=penalties.l1) if penalties.l1 else given
+
+    def _problem(self, chosen: MarkovChoices, X: Any, sample_weight: Any, counts: Any) -> MarkovProblem:
+        model = self._model()
+        if counts is None and is_table(X, model.graph):
+            X, counts = None, X
+        if counts is None:
+            samples, self.categories_, self.impossible_ = *self._samples(model, X, sample_weight), None
+        else:
+            samples, self.categories_, self.impossible_ = self._counted(model, X, sample_weight, counts)
+        if chosen.method.facts.update:  # its tolerance is that of expectations over one sample
+            scaled = make_optimizer(chosen.optimizer, scale=float(samples.weights.sum()))
+            chosen = replace(chosen, optimizer=scaled)
+        if chosen.method.facts.extended and not chosen.virtual:
+            lost = vanishing_cells(self._forbidding(model), samples)
+            known = np.zeros((0, lost.shape[1]), np.int64) if self.impossible_ is None else self.impossible_
+            self.impossible_ = np.concatenate([known, lost]) if len(lost) else self.impossible_
+        problem = MarkovProblem(chosen, self._forbidding(model), samples)
+        chosen.method.check(problem.task())
+        terms = chosen.method.terms(problem.objective())
+        self.terms_ = None if terms is None else _used(terms)
+        return problem
+
+    def _start(self, problem: Any, before: Any, stage: int) -> FloatArray:
+        start = super()._start(problem, before, stage)
+        return np.asarray(problem.chosen.method.start(problem.objective(), start), np.float64)
+
+    def _keep(self, stage: Any, trained: Trained) -> None:
+        problem = trained.problem
+        assert isinstance(problem, MarkovProblem)
+        objective = problem.objective()
+        self._samples_ = problem.samples
+        self._set(problem.model, objective.zeros)
+        self.report_ = objective.report(self.theta_)
+
+    def _set(self, model: Model, zeros: tuple[Mask, ...] | None) -> None:
+        self.model_, self.zeros_ = model, zeros
+        self.parameters_ = model.split(self.theta_)
+        self.potentials_ = with_zeros(model.potentials(self.theta_), zeros)
+
+    def _contents(self) -> tuple[dict[str, Any], Mapping[str, ArrayLike]]:
+        if not isinstance(self.graph, FactorGraph):
+            expected, got = "a FactorGraph, which a safe file can hold", type(self.graph).__name__
+            raise InputError("graph", expected, got, "pickle the estimator, or save theta_")
+        flat = self.graph.flat_scopes
+        arrays: dict[str, ArrayLike] = {
+            "cards": self.graph.cards,
+            "scopes": flat.variable,
+            "scope-starts": flat.first_slot,
+        }
+        if self.zeros_ is not None:
+            arrays["zeros"] = np.concatenate([mask.ravel() for mask in self.zeros_]).astype(np.int64)
+        if self.impossible_ is not None:
+            arrays["impossible"] = self.impossible_
+        terms = None if self.terms_ is None else list(self.terms_)
+        return {"terms": terms, "categories": self.categories_}, arrays
+
+    @classmethod
+    def _from_arrays(cls, saved: Saved) -> dict[str, Any]:
+        cards, flat, starts = (saved.array(name, "i", (-1,)) for name in ("cards", "scopes", "scope-starts"))
+        if not len(starts) or starts[0] != 0 or starts[-1] != len(flat) or (np.diff(starts) < 0).any():
+            raise saved.error("scopes of factors, one after the other", "something else")
+        return {"graph": FactorGraph(cards, [flat[a:b].tolist() for a, b in pairwise(starts.tolist())])}
+
+    def _restore(self, saved: Saved) -> None:
+        terms, graph = saved.optional("terms", list), self._model().graph
+        if terms is not None and (len(terms) != len(TermCounts._fields) or any(type(n) is not int for n in terms)):
+            raise saved.error("counts of terms", f"{terms!a:.60}")
+        self.terms_ = None if terms is None else TermCounts(*terms)
+        self.categories_ = saved_categories(saved, graph)
+        self.impossible_ = None
+        if "impossible" in saved.file.arrays:
+            self.impossible_ = saved.array("impossible", "i", (-1, graph.n_variables))
+            if (self.impossible_ < 0).any() or (self.impossible_ >= graph.cards).any():
+                raise saved.error("impossible cells of the joint table", "others")
+        model = self._forbidding(self._model())
+        if len(self.theta_) != model.size:
+            raise saved.error(f"{model.size} parameters in theta", f"{len(self.theta_)}")
+        self._samples_, self.report_ = None, {}
+        self._set(model, saved_zeros(saved, model))
+
+    def _forbidding(self, model: Model) -> Model:
+        """Return the model in which the structural zeros are impossible."""
+        return model if self.impossible_ is None else forbidding(model, self.impossible_)
+
+    def _model(self) -> Model:
+        if isinstance(self.graph, FactorGraph):
+            return table_model(self.graph, flag(self.tied, "tied"))
+        if not isinstance(self.graph, Model):
+            expected = "a FactorGraph, or a Model"
+            raise InputError("graph", expected, type(self.graph).__name__, "such as ig.grid_graph(8, 8, 2)")
+        return self.graph
+
+    def _algorithm(self) -> Algorithm:
+        options = {} if self.iterations is None else {"iterations": whole_number(self.iterations, "iterations", 1)}
+        with renamed("algorithm", "inference"):
+            return make_algorithm(self.inference, options)
+
+    def _encoded(self, X: Any) -> IntArray:
+        """Return samples as states, by the labels that `fit` saw."""
+        return encode(X, self.model_.graph, self.categories_)[0]
+
+    def _samples(self, model: Model, X: Any, sample_weight: Any) -> tuple[Samples, Categories | None]:
+        if X is None:
+            raise InputError("X", "samples, or counts=", "nothing")
+        states, categories = encode(X, model.graph)
+        with renamed("Y", "X"):
+            refuse_spins(states)
+        weights = np.ones(len(states)) if sample_weight is None else example_weights(sample_weight, len(states))
+        samples = Samples.of(states, weights)
+        if not (samples.states >= 0).any():
+            raise InputError("X", "at least one observed value", "none", "-1 is a missing value")
+        return samples, categories
+
+    def _counted(
+        self, model: Model, X: Any, sample_weight: Any, counts: Any
+    ) -> tuple[Samples, Categories | None, IntArray | None]:
+        """Return the cells of a table of counts as samples, and those that are impossible."""
+        for name, given in (("X", X), ("sample_weight", sample_weight)):
+            if given is not None:
+                raise InputError(name, "nothing beside a table of counts", type(given).__name__, "leave it out")
+        table = read_table(counts, model.graph)
+        samples = Samples(table.cells, table.counts)
+        return samples, None, table.impossible if len(table.impossible) else None
+
+
+def _used(found: TermCounts) -> TermCounts:
+    """Return the counts of terms of a pseudolikelihood; warn of values that have none."""
+    reason = f"with the missing values that they hang on, they have more than {JOINT_STATES} joint states"
+    if found.left_out == found.observed:
+        got = f"{found.observed} observed values, none of which can be used: {reason}"
+        raise InputError("X", "fewer missing values for method='pseudo'", got, "use method='ml'")
+    if found.left_out:
+        lost = f"; nothing is used of {found.samples_left_out} of {found.samples} samples"
+        rows = lost if found.samples_left_out else ""
+        text = f"the pseudolikelihood leaves out {found.left_out} of {found.observed} observed values: {reason}{rows}"
+        warnings.warn(f"{text}; method='ml' uses all", UserWarning, stacklevel=6)  # where `fit` is called
+    return found

@@ -1,0 +1,69 @@
+"""The training of a Markov random field: its choices, and its problem."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from functools import cached_property
+
+import numpy as np
+
+from isinglass.gradients import GradientRule
+from isinglass.inference import Algorithm
+from isinglass.learning.markov import MarkovObjective, Method, Samples, Task
+from isinglass.learning.training.choices import Choices
+from isinglass.learning.training.fingerprints import fingerprint
+from isinglass.learning.training.problem import TrainingProblem
+from isinglass.models import Model
+from isinglass.typing import FloatArray
+
+
+@dataclass(frozen=True, kw_only=True)
+class MarkovChoices(Choices):
+    """What the parameters of a Markov random field stand for."""
+
+    method: Method
+    algorithm: Algorithm
+    rule: GradientRule
+    virtual: float = 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class MarkovProblem(TrainingProblem):
+    """The training of a Markov random field; equal samples are added up before it."""
+
+    chosen: MarkovChoices
+    model: Model
+    samples: Samples
+
+    @property
+    def size(self) -> int:
+        """The number of parameters."""
+        return self.model.size
+
+    @property
+    def n_examples(self) -> int:
+        """How many different samples there are."""
+        return len(self.samples.weights)
+
+    def objective(self) -> MarkovObjective:
+        """Return what is minimised."""
+        return self._objective
+
+    def fingerprint(self, start: FloatArray) -> str:
+        """Return a text that another problem, by data or choices, does not have; limits of the run may differ."""
+        chosen, model, samples = self.chosen, self.model, self.samples
+        made = chosen.method.name, chosen.algorithm, chosen.rule, chosen.optimizer, chosen.l2
+        if chosen.virtual or fields(chosen.method):  # type: ignore[arg-type]
+            made = *made, chosen.virtual, chosen.method  # type: ignore[assignment]
+        tables = model.potentials(np.linspace(-1.0, 1.0, model.size)).groups  # which tell one model from another
+        graph = model.graph.cards, *(group.scopes for group in model.graph.groups), *model.table_ids
+        return fingerprint(made, model.parameters, tables, graph, start, samples.states, samples.weights)
+
+    def task(self) -> Task:
+        """Return what is to be learned from what."""
+        chosen = self.chosen
+        return Task(self.model, self.samples, chosen.algorithm, chosen.rule, chosen.l2, chosen.virtual)
+
+    @cached_property
+    def _objective(self) -> MarkovObjective:
+        return self.chosen.method.objective(self.task())

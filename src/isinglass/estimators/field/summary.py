@@ -1,0 +1,75 @@
+"""The summary of a fitted Markov random field, as a table to print."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import NamedTuple, Self
+
+
+class Row(NamedTuple):
+    """One line: a parameter or contrast, its estimate, standard error, z and two-sided p value."""
+
+    name: str
+    estimate: float
+    error: float
+    z: float
+    p: float
+
+    @classmethod
+    def of(cls, name: str, estimate: float, error: float) -> Self:
+        """Compute z and p.
+
+        Examples
+        --------
+        >>> Row.of("x0=1", 1.96, 1.0).p.__round__(3)
+        0.05
+        """
+        z = estimate / error if error > 0 else math.nan
+        return cls(name, estimate, error, z, math.erfc(abs(z) / math.sqrt(2)))
+
+
+@dataclass(frozen=True)
+class Summary:
+    """How well a model fits, and its parameters; `print` shows it as a table.
+
+    Attributes
+    ----------
+    samples, log_likelihood, deviance, pearson, aic, bic : float
+    degrees_of_freedom, free_parameters : int
+    kind : "fisher" or "sandwich"
+        What the standard errors are of.
+    rows : tuple of Row
+        Name, estimate, standard error, z and p of each.
+    """
+
+    samples: float
+    log_likelihood: float
+    deviance: float
+    pearson: float
+    degrees_of_freedom: int
+    free_parameters: int
+    aic: float
+    bic: float
+    kind: str
+    rows: tuple[Row, ...]
+
+    def __getitem__(self, name: str) -> Row:
+        """Return the row of a name."""
+        return next(row for row in self.rows if row.name == name)
+
+    def __str__(self) -> str:
+        width = max([9, *(len(row.name) for row in self.rows)])
+        lines = [
+            f"{self.samples:g} samples, {self.free_parameters} free parameters, "
+            f"log-likelihood {self.log_likelihood:.3f}",
+            f"G2 {self.deviance:.3f}, X2 {self.pearson:.3f}, {self.degrees_of_freedom} degrees of freedom, "
+            f"AIC {self.aic:.2f}, BIC {self.bic:.2f}",
+            f"{'':{width}}  estimate  std. err.        z       p   ({self.kind})",
+        ]
+        for name, estimate, error, z, p in self.rows:
+            shown = (
+                f"{estimate:9.4f}  {error:9.4f}  {z:7.2f}  {p:6.4f}" if not math.isnan(estimate) else "not estimable"
+            )
+            lines.append(f"{name:{width}} {shown}")
+        return "\n".join(lines)

@@ -1,0 +1,1 @@
+"""Experiments with samplers: phase transitions, and a race of samplers and approximations."""

@@ -1,0 +1,117 @@
+"""Iterated conditional modes (Besag 1986): coordinate ascent on the score.
+
+    x_i  <-  argmax_{x_i} sum_{a at i} phi_a(x_a)          one variable after the other
+
+until no change of one variable helps. With ``blocks="trees"`` the steps are larger: a random set of variables that
+induces a forest, usually more than half of them, is maximised exactly given the others. The score never falls. Hard
+zeros count as conflicts, fewer of which are better whatever the score.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from isinglass.errors import InputError
+from isinglass.inference.map.local_model import LocalModel
+from isinglass.inference.map.reduction import Reduction
+from isinglass.inference.map.search import Search
+from isinglass.inference.map.solver import Solver, SolverFacts, register
+from isinglass.typing import IntArray
+from isinglass.validation import RandomState, generator, whole_number
+
+
+@register
+@dataclass(frozen=True, eq=False)
+class ICM(Solver):
+    """Iterated conditional modes: a local maximum of the score.
+
+    Parameters
+    ----------
+    blocks : {"variables", "trees"}
+        What is maximised at a time: one variable, or a random forest of variables.
+    restarts : int
+        Random starts after the first; the best result is kept.
+    max_iter : int
+        The most sweeps of each start.
+    patience : int
+        With trees: how many forests in a row may bring nothing before a start ends.
+    start : int array (variables,), optional
+        The assignment to start from; by default each variable's best state on its own.
+    random_state : int, Generator or None
+        For restarts and trees.
+    seconds : float, optional
+        Time limit.
+
+    Examples
+    --------
+    >>> import isinglass as ig
+    >>> p = ig.Potentials.from_groups(ig.chain_graph(3, 2), [[[0.0, 1.0]] * 3, [[[2.0, 0.0], [0.0, 1.0]]]])
+    >>> m = ig.map_assignment(p, "icm")
+    >>> m.states.tolist(), m.score, m.optimal
+    ([1, 1, 1], 5.0, False)
+    """
+
+    blocks: Literal["variables", "trees"] = "variables"
+    restarts: int = 0
+    max_iter: int = 1000
+    patience: int = 5
+    start: ArrayLike | None = None
+    random_state: RandomState = 0
+    seconds: float | None = None
+
+    name: ClassVar[str] = "icm"
+    facts: ClassVar[SolverFacts] = SolverFacts(
+        "iterated conditional modes: one variable, or one tree, at a time",
+        accepts="any",
+        proves="never",
+        bound=False,
+        stochastic=True,
+    )
+
+    def solve(self, search: Search, reduction: Reduction) -> None:
+        """Climb from every start."""
+        if self.blocks not in ("variables", "trees"):
+            raise InputError("blocks", '"variables" or "trees"', repr(self.blocks))
+        restarts, sweeps = whole_number(self.restarts, "restarts"), whole_number(self.max_iter, "max_iter", 1)
+        patience = whole_number(self.patience, "patience", 1)
+        model, rng = LocalModel(search.potentials), generator(self.random_state)
+        cards = search.potentials.graph.cards
+        for k in range(restarts + 1):
+            x = model.start() if self.start is None else reduction.restrict(self.start)
+            if k:
+                x = rng.integers(0, cards)
+            climb(search, model, x, sweeps)
+            if self.blocks == "trees" and np.isfinite(search.potentials.log_score(x)):
+                climb_trees(search, model, x, sweeps, patience, rng)
+            if search.left <= 0:
+                break
+
+
+def climb(search: Search, model: LocalModel, x: IntArray, most: int) -> None:
+    """Sweep in place until nothing changes; offer the result, and what there is if the search is interrupted."""
+    search.offer(x)
+    try:
+        for k in range(most):
+            if not model.climb(x) or search.ended("sweeps", k + 1, None):
+                break
+    finally:
+        search.offer(x)
+
+
+def climb_trees(
+    search: Search, model: LocalModel, x: IntArray, most: int, patience: int, rng: np.random.Generator
+) -> None:
+    """Maximise over random forests in place, until several in a row bring nothing; offer what was found."""
+    score, idle = float(search.potentials.log_score(x)), 0
+    for k in range(most):
+        model.forest(x, rng)
+        value = float(search.potentials.log_score(x))
+        idle = 0 if value > score + search.slack else idle + 1
+        score = max(score, value)
+        search.offer(x, value)
+        if idle >= patience or search.ended("forests", k + 1, None):
+            break

@@ -1,0 +1,1 @@
+"""Relaxations: upper bounds on the score of every assignment, by reparameterisation and linear programming."""

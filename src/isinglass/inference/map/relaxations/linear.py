@@ -1,0 +1,149 @@
+"""Linear and integer programming by HiGHS: the local relaxation, and a most probable assignment with a proof.
+
+The program and the bound are in `program`. HiGHS is called through ``scipy.optimize`` (Huangfu and Hall 2018). The
+objective of the integer program is scaled so that the gap that HiGHS calls zero, 1e-6, is below a score's rounding.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from scipy.optimize import Bounds, LinearConstraint, linprog, milp
+
+from isinglass.errors import ImpossibleEvidenceError
+from isinglass.inference.evidence import impossible
+from isinglass.inference.map.icm import climb
+from isinglass.inference.map.reduction import Reduction
+from isinglass.inference.map.relaxations.program import Program, program_of
+from isinglass.inference.map.relaxations.reparameterisation import Reparameterisation
+from isinglass.inference.map.search import Search
+from isinglass.inference.map.solver import Solver, SolverFacts, register
+from isinglass.potentials import Potentials
+from isinglass.runtime.interrupts import interruptible
+
+GAP = 1e-6  # the difference of objective and bound that HiGHS calls zero
+INFEASIBLE, SOLVED = 2, 0  # what SciPy calls the states of a program
+
+
+@register
+@dataclass(frozen=True)
+class LinearProgram(Solver):
+    """The local relaxation by linear programming; optimal where its solution is integral.
+
+    Parameters
+    ----------
+    seconds : float, optional
+        Time limit.
+
+    Examples
+    --------
+    >>> import isinglass as ig
+    >>> rng = np.random.default_rng(1)
+    >>> p = ig.Potentials.from_groups(ig.grid_graph(4, 4, 3), [rng.normal(size=(16, 3)), 0.3 * np.eye(3)[None]])
+    >>> m = ig.map_assignment(p, "lp")
+    >>> m.optimal, bool(abs(m.score - ig.map_assignment(p, "exact").score) < 1e-9)
+    (True, True)
+    """
+
+    seconds: float | None = None
+
+    name: ClassVar[str] = "lp"
+    facts: ClassVar[SolverFacts] = SolverFacts(
+        "the local relaxation by linear programming (HiGHS)", accepts="any", proves="sometimes", bound=True
+    )
+
+    def solve(self, search: Search, reduction: Reduction) -> None:
+        """Solve the program; its multipliers give the bound, its solution the assignment."""
+        model = Reparameterisation(search.potentials)
+        model.offer(search)
+        if search.ended("program", 0, None):
+            return
+        program = program_of(search.potentials)
+        options: dict[str, Any] = {} if np.isinf(search.left) else {"time_limit": search.left}
+        found = interruptible(_minimise, program, options)
+        if found.status == INFEASIBLE:
+            raise ImpossibleEvidenceError(impossible(reduction.whole))
+        if found.eqlin is not None and found.eqlin.marginals is not None:
+            model.m[:] = -np.asarray(found.eqlin.marginals)[search.potentials.graph.n_variables :]
+            search.tighten(model.bound())
+        if found.x is not None:
+            climb(search, model.local, program.states(search.potentials.graph, found.x), 1000)
+        search.iterations += int(found.nit)
+        search.ended("program", 1, None)
+
+
+def _minimise(program: Program, options: dict[str, Any]) -> Any:
+    """Minimise minus the score."""
+    return linprog(
+        -program.scores, A_eq=program.matrix, b_eq=program.right, bounds=(0, None), method="highs", options=options
+    )
+
+
+@register
+@dataclass(frozen=True)
+class IntegerProgram(Solver):
+    """A most probable assignment by branch and bound on the local relaxation.
+
+    Parameters
+    ----------
+    seconds : float, optional
+        Time limit; the best assignment so far and the bound so far are returned.
+
+    Examples
+    --------
+    >>> import isinglass as ig
+    >>> rng = np.random.default_rng(0)
+    >>> p = ig.Potentials.from_groups(ig.grid_graph(4, 4, 2), [rng.normal(size=(16, 2)), rng.normal(size=(24, 2, 2))])
+    >>> ig.map_assignment(p, "ilp").optimal
+    True
+    """
+
+    seconds: float | None = None
+
+    name: ClassVar[str] = "ilp"
+    facts: ClassVar[SolverFacts] = SolverFacts(
+        "integer programming (HiGHS): exact, by branch and bound", accepts="any", proves="always", bound=True
+    )
+
+    def solve(self, search: Search, reduction: Reduction) -> None:
+        """Solve the program; without time, what the model's own tables say."""
+        model = Reparameterisation(search.potentials)
+        model.offer(search)
+        if search.ended("program", 0, None):
+            return
+        found, program, scale = self._run(search)
+        if found.status == INFEASIBLE:
+            raise ImpossibleEvidenceError(impossible(reduction.whole))
+        if found.x is not None:
+            climb(search, model.local, program.states(search.potentials.graph, found.x), 1000)
+        if found.mip_dual_bound is not None and np.isfinite(found.mip_dual_bound):
+            bound = -float(found.mip_dual_bound) / scale + _constants(search.potentials)
+            proved = found.status == SOLVED and bound <= search.score + 2 * search.slack
+            search.tighten(search.score if proved else bound + search.slack)
+        search.iterations += int(found.mip_node_count or 0)
+        search.ended("program", 1, None)
+
+    def _run(self, search: Search) -> tuple[Any, Program, float]:
+        program = program_of(search.potentials)
+        states = int(search.potentials.graph.cards.sum())
+        whole = np.zeros(len(program.scores))
+        whole[:states] = 1
+        scale = GAP / search.slack
+        options: dict[str, Any] = {"mip_rel_gap": 0.0}
+        if not np.isinf(search.left):
+            options["time_limit"] = search.left
+        constraint = LinearConstraint(program.matrix, program.right, program.right)
+        found = interruptible(_branch, -scale * program.scores, whole, constraint, options)
+        return found, program, scale
+
+
+def _branch(costs: Any, whole: Any, constraint: LinearConstraint, options: dict[str, Any]) -> Any:
+    return milp(costs, integrality=whole, bounds=Bounds(0, 1), constraints=constraint, options=options)
+
+
+def _constants(potentials: Potentials) -> float:
+    """Add up the factors without variables, which the program does not have."""
+    pairs = zip(potentials.graph.groups, potentials.groups, potentials.table_ids, strict=True)
+    return sum(float(tables[ids].sum()) for group, tables, ids in pairs if group.arity == 0)

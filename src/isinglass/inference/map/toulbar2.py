@@ -1,0 +1,129 @@
+"""Exact maximisation by toulbar2 (Allouche et al. 2015): branch and bound with soft arc consistency.
+
+toulbar2 minimises sums of integers. With t_a the largest entry of phi_a, the cost of an entry is
+
+    c_a(x_a)  =  round(S (t_a - phi_a(x_a)))             forbidden where phi_a is -inf
+
+so that every score differs from sum_a t_a - c / S by at most half a unit for each factor, and a lower bound c on the
+costs proves the score bound  sum_a t_a - c / S + (number of factors) / (2 S). S is chosen so large that the last term
+is below the rounding of a score, as far as 64-bit integers allow.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import signal
+from collections.abc import Iterator
+from dataclasses import dataclass
+from threading import Lock, current_thread, main_thread
+from typing import Any, ClassVar
+
+import numpy as np
+
+from isinglass.errors import ImpossibleEvidenceError
+from isinglass.inference.evidence import impossible
+from isinglass.inference.map.icm import climb
+from isinglass.inference.map.local_model import LocalModel
+from isinglass.inference.map.reduction import Reduction
+from isinglass.inference.map.search import Search, scale_of
+from isinglass.inference.map.solver import Solver, SolverFacts, missing, register
+
+LARGEST = 1e16  # the most that the costs of an assignment may add up to
+
+_ALONE = Lock()  # toulbar2 has one state for the whole process
+
+
+@register
+@dataclass(frozen=True)
+class Toulbar2(Solver):
+    """A most probable assignment by toulbar2, which proves it, or its bound at the time limit.
+
+    Parameters
+    ----------
+    vac : int
+        Depth of the search up to which virtual arc consistency is kept; 1: at the root only, 0: nowhere.
+    seconds : float, optional
+        Time limit, in whole seconds (rounded up).
+
+    Examples
+    --------
+    >>> import isinglass as ig
+    >>> rng = np.random.default_rng(0)
+    >>> p = ig.Potentials.from_groups(ig.grid_graph(4, 4, 3), [rng.normal(size=(16, 3)), rng.normal(size=(24, 3, 3))])
+    >>> ig.map_assignment(p, "toulbar2").optimal
+    True
+    """
+
+    vac: int = 0
+    seconds: float | None = None
+
+    name: ClassVar[str] = "toulbar2"
+    facts: ClassVar[SolverFacts] = SolverFacts(
+        "toulbar2: exact, by branch and bound with soft arc consistency",
+        accepts="any",
+        proves="always",
+        bound=True,
+        needs="pytoulbar2",
+    )
+
+    def solve(self, search: Search, reduction: Reduction) -> None:
+        """Hand the model over; offer the solution and the bound."""
+        try:
+            import pytoulbar2
+        except ImportError:
+            raise missing("pytoulbar2", self.name) from None
+        model = LocalModel(search.potentials)
+        climb(search, model, model.start(), 1000)
+        if search.ended("branch and bound", 0, None):
+            return
+        n = search.potentials.graph.n_factors
+        unit = max(2 * n / search.slack, 1.0)
+        unit = 2.0 ** math.floor(math.log2(min(unit, LARGEST / (2 * scale_of(search.potentials)))))
+        with _ALONE, _signals_restored():
+            network = pytoulbar2.CFN(vac=self.vac)
+            top = _fill(network, search, unit)
+            limit = 0 if np.isinf(search.left) else math.ceil(search.left)
+            solved = network.Solve(timeLimit=limit)
+            complete = not network.Limit and search.left > 0
+            least = float(network.GetDDualBound())
+        if solved is None and complete and search.score == -np.inf:
+            raise ImpossibleEvidenceError(impossible(reduction.whole))
+        if solved is not None:
+            search.offer(np.array(solved[0], np.int64))
+        search.tighten(top - least / unit + n / (2 * unit))
+        search.ended("branch and bound", 1, None)
+
+
+def _fill(network: Any, search: Search, unit: float) -> float:
+    """Add variables and cost functions; return the sum of the largest entries."""
+    potentials, top = search.potentials, 0.0
+    for i, card in enumerate(potentials.graph.cards.tolist()):
+        network.AddVariable(f"x{i}", range(card))
+    for group, tables, ids in zip(potentials.graph.groups, potentials.groups, potentials.table_ids, strict=True):
+        rows = tables.reshape(len(tables), -1)
+        tops = rows.max(axis=1, initial=-np.inf)
+        top += float(tops[ids].sum())
+        if group.arity == 0:
+            continue
+        costs = np.rint(unit * (tops[:, None] - rows))
+        for scope, row in zip(group.scopes.tolist(), ids.tolist(), strict=True):
+            network.AddFunction(scope, costs[row].tolist())
+    return top
+
+
+@contextlib.contextmanager
+def _signals_restored() -> Iterator[None]:
+    """Stop toulbar2's timer, whose signal would end the process later, and give Ctrl-C back to Python."""
+    timed = hasattr(signal, "setitimer")
+    timer = signal.getitimer(signal.ITIMER_VIRTUAL) if timed else (0.0, 0.0)
+    numbers = [signal.SIGINT, signal.SIGVTALRM] if timed else [signal.SIGINT]
+    before = {number: signal.getsignal(number) for number in numbers}
+    try:
+        yield
+    finally:
+        if timed:
+            signal.setitimer(signal.ITIMER_VIRTUAL, *timer)
+        if current_thread() is main_thread():
+            for number, handler in before.items():
+                signal.signal(number, handler)

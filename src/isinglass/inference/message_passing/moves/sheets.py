@@ -1,0 +1,175 @@
+"""Where regular grids lie in planes for the grid schedule, grid after grid; see `kernels.numba.grids.sweeps`."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from isinglass.graph.factor_graph import FactorGraph
+from isinglass.graph.grids import grid_shape
+from isinglass.graph.message_graph import edges_of
+from isinglass.inference.message_passing.moves.planes import beyond, work_of
+from isinglass.inference.message_passing.shares import block_count, copy
+from isinglass.kernels.layout import SweepWork, Values
+from isinglass.runtime.threads import ThreadMap
+from isinglass.typing import Array, FloatArray, IntArray
+
+LINE = 64  # columns or rows of a chunk, at least
+
+
+class Sheets(NamedTuple):
+    """Where the edges of regular grids lie in planes (grids, 4, states, height, width)."""
+
+    grids: int
+    card: int
+    height: int
+    width: int
+    edge_place: IntArray  # (edges,) of the first entry of the message
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Of the messages."""
+        return (self.grids, 4, self.card, self.height, self.width)
+
+    @property
+    def of_edges(self) -> tuple[IntArray, int, int]:
+        """What the loops `spread` and `collect` need to know."""
+        return self.edge_place, self.card, self.height * self.width
+
+    @property
+    def column_chunk(self) -> int:
+        """How many columns of a large grid have a sum of their own; all columns of a small one."""
+        return self._chunk(self.width)
+
+    @property
+    def row_chunk(self) -> int:
+        """The same for rows."""
+        return self._chunk(self.height)
+
+    def _chunk(self, length: int) -> int:
+        count = min(block_count(2 * work_of(self)), length // LINE)
+        return length if count < 2 else -(-length // (8 * count)) * 8
+
+    @property
+    def is_large(self) -> bool:
+        """Whether threads share a grid."""
+        return self.chunks > 1
+
+    @property
+    def chunks(self) -> int:
+        """How many chunks of columns or of rows there are at most."""
+        return max(-(-self.width // self.column_chunk), -(-self.height // self.row_chunk))
+
+    def reached(self, planes: FloatArray, side: int) -> FloatArray:
+        """Return the sites that have a neighbour on a side (left, right, up, down)."""
+        return beyond(planes[:, side], side)
+
+    def links(self, values: Array) -> tuple[Array, Array]:
+        """Cut what there is of each link into horizontal ones, columns first, and vertical ones."""
+        each = values.shape[1:]
+        flat = values.reshape(self.grids, -1, *each)
+        cut = self.height * (self.width - 1)
+        along = flat[:, :cut].reshape(self.grids, self.height, self.width - 1, *each)
+        return along.swapaxes(1, 2), flat[:, cut:].reshape(self.grids, self.height - 1, self.width, *each)
+
+
+def sheets_of(graph: FactorGraph) -> Sheets | None:
+    """Return where a regular grid, or several of one size, lie in planes; None for other graphs."""
+    return graph.cached("sheets", lambda: _make(graph))
+
+
+def _make(graph: FactorGraph) -> Sheets | None:
+    shape = grid_shape(graph)
+    if shape is None or min(shape) < 2 or graph.cards[0] < 2 or (graph.cards != graph.cards[0]).any():
+        return None
+    edges, card, sites = edges_of(graph), int(graph.cards[0]), shape[0] * shape[1]
+    ends = edges.slot_variable.reshape(-1, 2)
+    axis = np.where(ends[:, 1] - ends[:, 0] == 1, 0, 1)
+    place = np.empty(len(edges.edge_link), np.int64)
+    for slot in range(2):  # the first end receives from the right or from below
+        grid, site = np.divmod(ends[:, slot], sites)
+        side = 2 * axis + 1 - slot
+        place[edges.slot_edge.reshape(-1, 2)[:, slot]] = (grid * 4 + side) * card * sites + site
+    return Sheets(graph.n_components, card, *shape, place)
+
+
+class SweepModel(NamedTuple):
+    """One model in planes: potentials, and tables of vertical and horizontal links."""
+
+    phi: FloatArray  # (grids, states, height, width)
+    turned: FloatArray  # (grids, states, width, height)
+    across: FloatArray  # (grids, states, states, height - 1, width), or (1, states, states, 1, 1) if they are shared
+    along: FloatArray  # (grids, states, states, width - 1, height), or the same
+    own: tuple[int, ...]
+
+
+def sweep_model(sheets: Sheets, values: Values, spread: ThreadMap) -> SweepModel:
+    """Lay potentials and tables out in planes."""
+    card, psi = sheets.card, values.psi
+    phi = np.moveaxis(values.phi.reshape(sheets.grids, sheets.height, sheets.width, card), -1, 1)
+    along, across = (links[:1, :1, :1] if _is_one(links) else links for links in sheets.links(values.table))
+    shared = along.size == across.size == 1
+    if shared:
+        entries = [psi[links[..., None] + np.arange(card * card)] for links in (along, across)]
+    else:
+        entries = list(sheets.links(_rows(values, card * card)))
+    tables = [np.moveaxis(e.reshape(*e.shape[:3], card, card), (-2, -1), (1, 2)) for e in entries]
+    beside, below = (_in_order(one, spread) for one in tables)
+    return SweepModel(
+        _in_order(phi, spread), _in_order(phi.swapaxes(2, 3), spread), below, beside, () if shared else (0,)
+    )
+
+
+def _in_order(values: Array, spread: ThreadMap) -> FloatArray:
+    """Return a contiguous copy."""
+    out = np.empty(values.shape)
+    copy(spread, out, values)
+    return out
+
+
+def _is_one(links: IntArray) -> bool:
+    """Tell whether all links have the same table."""
+    return bool((links == links[0, 0, 0]).all())
+
+
+def _rows(values: Values, size: int) -> Array:
+    """Return the table of each link; a view, if they lie in order."""
+    table, n = values.table, len(values.table)
+    if np.array_equal(table, np.arange(n) * size + table[0]):
+        return np.asarray(values.psi[table[0] : table[0] + n * size].reshape(n, size))
+    rows: Array = values.psi[table[:, None] + np.arange(size)]
+    return rows
+
+
+def sweep_room(sheets: Sheets) -> SweepWork:
+    """Return working memory for a grid."""
+    card, height, width = sheets.shape[2:]
+
+    def plane() -> FloatArray:
+        return np.empty((card, height, width))
+
+    return SweepWork(
+        base=plane(),
+        up=plane(),
+        down=plane(),
+        turned=np.empty((5, card, width, height)),
+        **_lines(sheets),
+        base_bar=plane(),
+        up_bar=plane(),
+        down_bar=plane(),
+        turned_bar=np.empty((3, card, width, height)),
+    )
+
+
+def with_own_lines(room: SweepWork) -> SweepWork:
+    """Return the same planes, with other memory for lines: for one of several threads that share a grid."""
+    card, height, width = room.base.shape
+    return room._replace(**_lines(Sheets(1, card, height, width, np.zeros(0, np.int64))))
+
+
+def _lines(sheets: Sheets) -> dict[str, FloatArray]:
+    """Return working memory for a line."""
+    card, line = sheets.card, max(sheets.height, sheets.width)
+    shapes = {"sent": (card, line), "message": (card, line), "back": (card, line), "run": (2, line)}
+    return {name: np.empty(shape) for name, shape in shapes.items()}

@@ -1,0 +1,156 @@
+"""How threads share the work on a graph.
+
+The partition depends on the graph alone, never on the number of threads, and neither does the order of sums: so any
+number of threads gives the same bits. A small component is worked on by one thread. A large one is cut into blocks:
+rows of a grid, or ranges of variables and of links. Where several blocks add to one number, each has a copy of its own,
+and the copies are added up in their order.
+
+What is computed entry by entry, or is a maximum, has the same bits however it is cut: ranges of flat arrays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+
+from isinglass.graph.factor_graph import FactorGraph
+from isinglass.graph.message_graph import edges_of
+from isinglass.kernels.layout import Edges, Span
+from isinglass.runtime.threads import ThreadMap
+from isinglass.typing import Array, IntArray
+
+BLOCK = 2**18  # entries of tables that a block of a large component has at least: a fraction of a millisecond
+LARGE = 4  # a component with work for fewer blocks is small
+BLOCKS = 64  # of a component, or pieces of a batch, at most
+RANGE = 2**16  # entries of a range, or of tables in a piece of a batch, at least
+GROUPS = 24  # of components that add up derivatives by tables together, where there is little work
+
+
+class Share(NamedTuple):
+    """A part of a graph that one thread works on: whole components, or (`inner`) a block of a large one."""
+
+    span: Span
+    inner: bool
+
+
+def shares_of(graph: FactorGraph) -> list[Share]:
+    """Return the parts of a graph, in its order; one, if components do not lie side by side.
+
+    Examples
+    --------
+    >>> from isinglass.graph.builders import grid_graph
+    >>> len(shares_of(grid_graph(3, 3, 2)))
+    1
+    """
+    return graph.cached("shares", lambda: _shares(edges_of(graph), graph.n_components))
+
+
+def _shares(edges: Edges, n: int) -> list[Share]:
+    whole = Span(0, len(edges.cards), 0, len(edges.component), 0, n)
+    in_line = (np.diff(edges.variable_component) >= 0).all() and (np.diff(edges.component) >= 0).all()
+    work = np.bincount(edges.component, edges.size, n).astype(np.int64)
+    if not in_line or work.sum() < 2 * RANGE:
+        return [Share(whole, inner=False)]
+    variables, links = (np.searchsorted(of, np.arange(n + 1)) for of in (edges.variable_component, edges.component))
+    bounds, shares = _piece_bounds(edges, work), list[Share]()
+    for first, last in pairwise(bounds.tolist()):
+        count = block_count(int(work[first])) if last == first + 1 else 1
+        span = Span(*(int(v) for v in (variables[first], variables[last], links[first], links[last], first, last)))
+        shares += [Share(one, inner=count > 1) for one in _blocks(span, count)]
+    return shares
+
+
+def _piece_bounds(edges: Edges, work: IntArray) -> IntArray:
+    """Return where pieces of a batch begin, and the end of the last: whole groups; a large component is a piece."""
+    n = len(work)
+    large = np.flatnonzero(work >= LARGE * BLOCK)
+    groups = component_groups(edges, n)
+    least = max(RANGE, int(work.sum()) // BLOCKS)
+    done = np.concatenate([[0], np.cumsum(work)])[groups] // least
+    begins = groups[np.diff(done, prepend=-1) > 0]
+    return np.unique(np.concatenate([begins, large, large + 1, [n]]))
+
+
+def _blocks(span: Span, count: int) -> list[Span]:
+    """Cut the variables and the links of a span."""
+    variables, links = span.last_variable - span.first_variable, span.last_link - span.first_link
+    return [
+        span._replace(
+            first_variable=span.first_variable + variables * b // count,
+            last_variable=span.first_variable + variables * (b + 1) // count,
+            first_link=span.first_link + links * b // count,
+            last_link=span.first_link + links * (b + 1) // count,
+        )
+        for b in range(count)
+    ]
+
+
+def component_groups(edges: Edges, n: int) -> IntArray:
+    """Return where groups of components begin, of about equal work, and the end of the last."""
+    work = np.cumsum(np.bincount(edges.component, edges.size, n))
+    most = BLOCKS if n and work[-1] >= BLOCKS * RANGE else GROUPS
+    if n <= most:
+        return np.arange(n + 1)
+    cuts = np.searchsorted(work, work[-1] * np.arange(1, most) / most) + 1
+    return np.unique(np.concatenate([[0], cuts.clip(0, n), [n]]))
+
+
+def block_count(work: int) -> int:
+    """Return the number of blocks of a component whose tables have so many entries; one if it is small.
+
+    Examples
+    --------
+    >>> block_count(1000), block_count(10 * BLOCK), block_count(10**12)
+    (1, 10, 64)
+    """
+    return min(BLOCKS, work // BLOCK) if work >= LARGE * BLOCK else 1
+
+
+def cut(length: int, count: int) -> list[tuple[int, int]]:
+    """Cut a length into ranges of about equal size, none of them empty.
+
+    Examples
+    --------
+    >>> cut(10, 3), cut(2, 3)
+    ([(0, 3), (3, 6), (6, 10)], [(0, 1), (1, 2)])
+    """
+    count = max(1, min(length, count))
+    return list(pairwise(length * i // count for i in range(count + 1)))
+
+
+def in_ranges(spread: ThreadMap, length: int, function: Callable[[int, int], object], least: int = RANGE) -> None:
+    """Call a function with the bounds of ranges; what it does must not depend on how they are cut."""
+    count = 1 if spread.threads == 1 else min(BLOCKS, length // least)
+    spread(function, cut(length, count))
+
+
+def fill(spread: ThreadMap, out: Array, value: float) -> None:
+    """Fill a contiguous array."""
+    flat = out.reshape(-1)
+    in_ranges(spread, flat.size, lambda first, last: flat[first:last].fill(value))
+
+
+def copy(spread: ThreadMap, out: Array, values: Array | float) -> None:
+    """Copy values into an array of any strides."""
+    _along(spread, out, values, lambda one, two: np.copyto(one, two))
+
+
+def add(spread: ThreadMap, out: Array, values: Array) -> None:
+    """Add values to an array of any strides."""
+    _along(spread, out, values, lambda one, two: np.add(one, two, out=one))
+
+
+def _along(spread: ThreadMap, out: Array, values: Array | float, function: Callable[[Array, Array], object]) -> None:
+    """Call a function with parts of two arrays, cut along the longest axis but the last (or along the only one)."""
+    given = np.broadcast_to(values, out.shape)
+    axis = int(np.argmax(out.shape[:-1])) if out.ndim > 1 else 0
+    count = 1 if spread.threads == 1 or not out.size else min(BLOCKS, out.size // RANGE)
+
+    def part(first: int, last: int) -> None:
+        where = (slice(None),) * axis + (slice(first, last),)
+        function(out[where], given[where])
+
+    spread(part, cut(out.shape[axis] if out.ndim else 1, count))

@@ -1,0 +1,1 @@
+"""Samplers: Markov chains whose states have the distribution of the model in the long run."""

@@ -1,0 +1,249 @@
+"""What all samplers share as inference algorithms: options, chains, beliefs, and when a run counts as converged.
+
+A run has converged if, for every belief of variables and factors, the rank-normalised R-hat is below `R_HAT` and the
+bulk and tail effective sample sizes are at least `ESS`, from at least `CHAINS` chains; and if it is proved that the
+chains can reach every possible assignment (`isinglass.inference.sampling.ergodicity`).
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+
+from isinglass.errors import InputError
+from isinglass.graph.factor_graph import FactorGraph
+from isinglass.graph.layout import belief_entries, first_states
+from isinglass.inference.algorithm import Algorithm, Cost, Facts, Progress, Taping
+from isinglass.inference.result import FactorBeliefs, Info, Result, VariableBeliefs
+from isinglass.inference.sampling.chains import Chains, States, state_type
+from isinglass.inference.sampling.diagnostics import Diagnostics
+from isinglass.inference.sampling.ergodicity import ergodic_components
+from isinglass.inference.sampling.estimate import Estimate, estimate
+from isinglass.inference.sampling.sampler import Sampler
+from isinglass.inference.sampling.traces import Traces
+from isinglass.potentials import Potentials
+from isinglass.typing import FloatArray, IntArray, Mask
+from isinglass.validation import RandomState, bytes_text, thread_count, whole_number
+
+R_HAT, ESS, CHAINS = 1.01, 400, 4
+NUMBERS = 2**20  # of all traces, beyond which draws are kept less often
+DRAWS = 400  # of a chain, that are kept in any case
+THIN = 10  # sweeps between samples
+
+
+def sampler_facts(summary: str) -> Facts:
+    """Return the facts of a sampler."""
+    return Facts(summary, exact="never", bound=None, samples=True, stochastic=True, log_z=False, threads=True)
+
+
+@dataclass(frozen=True)
+class MonteCarlo(Algorithm):
+    """Base class of samplers; its options are those of all of them.
+
+    Parameters
+    ----------
+    sweeps : int
+        Sweeps of each chain by `infer`, the burn-in included.
+    chains : int
+        Chains that start far apart. At least 4 are needed for a verdict on convergence.
+    burn_in : int, optional
+        Sweeps at the beginning that do not count; by default a quarter of `sweeps`.
+    thin : int, optional
+        Keep a draw after every so many sweeps. By default `infer` keeps as many as its diagnostics can work on in
+        reasonable time, at least 400 of each chain, and `sample` one of 10.
+    random_state : int, Generator or None
+        None: fresh entropy.
+    threads : int
+        Threads that share the chains. They change nothing but the time.
+    """
+
+    sweeps: int = 2000
+    chains: int = 8
+    burn_in: int | None = None
+    thin: int | None = None
+    random_state: RandomState = None
+    threads: int = 1
+
+    facts: ClassVar[Facts]
+
+    @abstractmethod
+    def sampler(self, potentials: Potentials, held: Iterable[int] = ()) -> Sampler:
+        """Return what moves the chains of a model; variables that are `held` keep their states."""
+
+    def proved(self, potentials: Potentials) -> Mask:
+        """Tell in which components the chains are proved to reach every possible assignment."""
+        return ergodic_components(potentials)
+
+    def cost(self, potentials: Potentials) -> Cost:
+        """Say what a sweep of all chains takes, and the memory of the draws."""
+        graph = potentials.graph
+        draws = self._draws(graph, max(0, self.sweeps - self._burn_in()))[0]
+        needed = float(draws * graph.n_variables * self.chains * np.dtype(state_type(graph)).itemsize)
+        steps = self.chains * float(np.diff(graph.flat_scopes.first_slot).sum() + graph.n_variables)
+        return Cost(needed, steps, f"{bytes_text(needed)} of draws, {steps:.3g} steps a sweep")
+
+    def run(
+        self, potentials: Potentials, progress: Progress | None = None, tape: Taping = False, init: Result | None = None
+    ) -> Result:
+        """Advance the chains, keep draws, and average conditional probabilities."""
+        self.checked()
+        if potentials.dtype.kind == "c":
+            raise InputError("potentials", "real log tables", "complex ones", "samplers have no derivatives")
+        sampler = self.sampler(potentials)
+        before = _earlier(init, potentials, sampler.replicas)
+        traces = self._continued(sampler, before, progress)
+        found = estimate(sampler, traces.draws)
+        info = self._info(potentials, traces, found, self.report(sampler))
+        graph = potentials.graph
+        return Result(
+            potentials,
+            np.full(graph.n_components, np.nan),
+            VariableBeliefs(graph, found.variables),
+            FactorBeliefs(graph, found.factors),
+            info,
+            traces=traces,
+        )
+
+    def sample(self, potentials: Potentials, n: int, rng: np.random.Generator) -> IntArray:
+        """Draw `n` assignments: of each chain, one after every `thin` sweeps, in turn."""
+        self.checked()
+        sampler, threads = self.sampler(potentials), thread_count(self.threads)
+        used = min(n, self.chains)
+        if n == 0:
+            return np.zeros((0, potentials.graph.n_variables), np.int64)
+        chains, found = Chains.start(potentials, used * sampler.replicas, rng), []
+        sampler.advance(chains, self._burn_in(), threads)
+        for _ in range(-(-n // used)):
+            sampler.advance(chains, THIN if self.thin is None else self.thin, threads)
+            found.append(chains.assignments[:used])
+        return np.concatenate(found)[:n]
+
+    def checked(self) -> None:
+        """Check the options."""
+        for name, least in (("sweeps", 1), ("chains", 1)):
+            whole_number(getattr(self, name), name, least)
+        if self.burn_in is not None and whole_number(self.burn_in, "burn_in") >= self.sweeps:
+            expected = f"fewer sweeps than the {self.sweeps} of a chain"
+            raise InputError("burn_in", expected, str(self.burn_in), "raise sweeps")
+        if self.thin is not None:
+            whole_number(self.thin, "thin", 1)
+        thread_count(self.threads)
+
+    def remedy(self, info: Info) -> str:
+        """Say what the diagnostics found."""
+        if not np.all(info.details["ergodic"]):
+            return "hard zeros may separate the assignments, so that chains do not reach them all; soften them"
+        if self.chains < CHAINS:
+            return f"{CHAINS} chains are needed for a verdict, better 8"
+        return (
+            f"R-hat is {info.r_hat:.3g} (needed: below {R_HAT}) and the effective sample size {info.ess:.0f} (needed: "
+            f"{ESS}); raise sweeps, go on with init=, or use a sampler that mixes better"
+        )
+
+    def _burn_in(self) -> int:
+        return self.sweeps // 4 if self.burn_in is None else self.burn_in
+
+    def _draws(self, graph: FactorGraph, sweeps: int) -> tuple[int, int]:
+        """Return how many draws of a chain are kept of so many sweeps, and how far they are apart."""
+        if self.thin is not None:
+            return sweeps // self.thin, self.thin
+        entries = int(first_states(graph)[-1]) + belief_entries(graph)
+        most = max(DRAWS, NUMBERS // max(1, entries * self.chains))
+        thin = max(1, sweeps // most)
+        return sweeps // thin, thin
+
+    def _continued(self, sampler: Sampler, before: Traces | None, progress: Progress | None) -> Traces:
+        """Run the chains, from the start or from where they were; keep draws."""
+        potentials = sampler.potentials
+        if before is None:
+            chains = Chains.start(potentials, self.chains * sampler.replicas, self.random_state)
+            before, burn_in = Traces(_no_draws(chains, sampler.replicas), chains, 0, 0, 0), self._burn_in()
+        else:
+            chains, burn_in = before.chains.copy(), self.burn_in or 0
+        same = replace(self, thin=before.thin) if before.thin and self.thin is None else self
+        count, thin = same._draws(sampler.graph, self.sweeps - burn_in)
+        threads = thread_count(self.threads)
+        sampler.advance(chains, burn_in, threads)
+        used = chains.n // sampler.replicas
+        kept = np.empty((count, len(chains.states), used), chains.states.dtype)
+        for d in range(count):
+            if progress is not None:
+                progress(self.name, d / count)
+            sampler.advance(chains, thin, threads)
+            kept[d] = chains.states[:, :used]
+        sampler.advance(chains, self.sweeps - burn_in - count * thin, threads)
+        draws = np.concatenate([before.draws, kept]) if len(before.draws) else kept
+        return Traces(draws, chains, before.sweeps + self.sweeps, before.burn_in + burn_in, thin)
+
+    def report(self, sampler: Sampler) -> Mapping[str, float | FloatArray]:
+        """Return further diagnostics of a sampler, by name, after a run."""
+        return {}
+
+    def _info(
+        self, potentials: Potentials, traces: Traces, found: Estimate, more: Mapping[str, float | FloatArray]
+    ) -> Info:
+        """Report on the diagnostics of all beliefs."""
+        graph = potentials.graph
+        proved, entries = self.proved(potentials), np.repeat(graph.variable_component, graph.cards)
+        owners = [np.repeat(graph.factor_component[group.factors], group.table_size) for group in graph.groups]
+        of_factors = np.concatenate([np.zeros(0, np.int64), *owners])
+        good = proved & (traces.draws.shape[2] >= CHAINS)
+        for component, of in ((entries, found.of_variables), (of_factors, found.of_factors)):
+            good &= np.bincount(component[~passed(of)], minlength=graph.n_components) == 0
+        errors = np.concatenate([found.of_variables.stderr, found.of_factors.stderr])
+        details: dict[str, float | FloatArray] = {
+            "stderr_variables": found.of_variables.stderr,
+            "stderr_factors": found.of_factors.stderr,
+            "rhat": found.of_variables.r_hat,
+            "rhat_factors": found.of_factors.r_hat,
+            "ess": found.of_variables.ess_bulk,
+            "ess_factors": found.of_factors.ess_bulk,
+            "ess_tail": found.of_variables.ess_tail,
+            "ess_tail_factors": found.of_factors.ess_tail,
+            "ergodic": proved.astype(np.float64),
+            **more,
+        }
+        share = float(good.mean()) if len(good) else 1.0
+        residual = float(np.max(errors, initial=0.0))
+        return Info(self.name, bool(good.all()), traces.sweeps, residual, None, 0.0, share, details=details)
+
+
+def passed(found: Diagnostics) -> Mask:
+    """Tell which quantities look converged; an R-hat that was not computed (nan) is not held against them."""
+    sizes = (found.ess_bulk >= ESS) & (found.ess_tail >= ESS)
+    return np.asarray(sizes & ~(found.r_hat >= R_HAT))
+
+
+def _no_draws(chains: Chains, replicas: int) -> States:
+    return np.zeros((0, len(chains.states), chains.n // replicas), chains.states.dtype)
+
+
+def _earlier(init: Result | None, potentials: Potentials, replicas: int) -> Traces | None:
+    """Return the traces to go on from; those of other potentials are left out, but not the states of the chains."""
+    if init is None:
+        return None
+    traces = init.traces
+    if traces is None:
+        raise InputError("init", "a result of a sampler", f"one of {init.info.algorithm!r}")
+    if traces.chains.states.shape[0] != potentials.graph.n_variables:
+        raise InputError("init", "a result on the same graph", f"{len(init.variables)} variables")
+    if traces.chains.n % replicas or traces.chains.n // replicas != traces.draws.shape[2]:
+        raise InputError("init", "a result of the same sampler", f"one of {init.info.algorithm!r}")
+    if init.potentials is potentials or _same(init.potentials, potentials):
+        return traces
+    chains = traces.chains.copy()
+    for i, state in potentials.evidence.items():
+        chains.states[i] = state
+    return Traces(_no_draws(chains, replicas), chains, 0, 0, 0)
+
+
+def _same(one: Potentials, two: Potentials) -> bool:
+    """Tell whether potentials are equal."""
+    if one.graph is not two.graph or one.evidence != two.evidence:
+        return False
+    pairs = [*zip(one.groups, two.groups, strict=True), *zip(one.table_ids, two.table_ids, strict=True)]
+    return all(a is b or np.array_equal(a, b) for a, b in pairs)

@@ -1,0 +1,151 @@
+"""Beliefs from draws: averages of conditional probabilities, with diagnostics.
+
+The belief of a variable is the average over draws and chains of p(x_i | rest), which has a smaller variance than the
+frequency of a state (Rao and Blackwell; Gelfand and Smith 1990). A factor a has one of its variables, i, as its owner;
+its belief is the average of p(x_i | rest) at the configurations that agree with the draw of its other variables.
+
+Traces are computed from the draws, some variables at a time, so that they need not be in memory at once. If there are
+very many factors, their traces are not ranked (which takes most of the time): their effective sizes and standard errors
+then come from the means of `BATCHES` batches of each chain, and their R-hat is not computed (nan).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from isinglass.graph.factor_graph import FactorGraph
+from isinglass.graph.incidences import Unsigned
+from isinglass.graph.layout import belief_entries, first_beliefs, first_states
+from isinglass.inference.sampling.chains import States
+from isinglass.inference.sampling.diagnostics import LEAST_DRAWS, Diagnostics, diagnose
+from isinglass.inference.sampling.sampler import Sampler
+from isinglass.segments import ranges, starts
+from isinglass.typing import FloatArray, IntArray
+
+AT_ONCE = 2**22  # numbers of a trace in memory
+RANKED = 2**26  # numbers of all traces of factors, at most, for which ranks are computed
+BATCHES = 20  # of a chain
+
+
+class Owned(NamedTuple):
+    """Factors by their owners, with their slots."""
+
+    factor: IntArray
+    owner: IntArray
+    own: IntArray  # step in the table when the owner's state grows
+    size: IntArray  # of the table
+
+
+@dataclass(frozen=True, eq=False)
+class Estimate:
+    """Beliefs of variables and factors (flat, as in results), and their diagnostics."""
+
+    variables: FloatArray
+    factors: FloatArray
+    of_variables: Diagnostics
+    of_factors: Diagnostics
+
+
+def estimate(sampler: Sampler, draws: States) -> Estimate:
+    """Estimate the beliefs from draws (draws, variables, chains) of a sampler."""
+    graph = sampler.graph
+    lanes = draws.shape[0] * draws.shape[2]
+    owned = _owned(sampler)
+    ranked = belief_entries(graph) * lanes <= RANKED
+    variables, factors = (np.empty((5, n)) for n in (int(first_states(graph)[-1]), belief_entries(graph)))
+    for part in _parts(graph, owned, lanes):
+        trace = sampler.traces(draws, part)
+        cards = graph.cards[part]
+        variables[:, ranges(first_states(graph)[part], cards)] = _variable_summary(trace, cards)
+        inside = np.flatnonzero(np.isin(owned.owner, part))
+        some = Owned(*(column[inside] for column in owned))
+        of_owner = starts(cards)[np.searchsorted(part, some.owner)]
+        factors[:, ranges(first_beliefs(graph)[some.factor], some.size)] = _summary(
+            _factor_trace(graph, some, of_owner, trace, draws), ranked
+        )
+    for group in graph.groups:
+        if group.arity == 0:  # a constant
+            factors[:, first_beliefs(graph)[group.factors]] = np.array([1.0, 1.0, lanes, lanes, 0.0])[:, None]
+    return Estimate(variables[0], factors[0], Diagnostics(*variables[1:]), Diagnostics(*factors[1:]))
+
+
+def _variable_summary(trace: FloatArray, cards: IntArray) -> FloatArray:
+    """Return the summary of variables; of two states, the first has the diagnostics of the second, its complement."""
+    last = starts(cards)[1:] - 1
+    two = last[cards == 2]
+    chosen = np.ones(len(trace), bool)
+    chosen[two - 1] = False
+    out = np.empty((5, len(trace)))
+    out[:, chosen] = _summary(trace[chosen], True)
+    out[1:, two - 1] = out[1:, two]
+    out[0, two - 1] = trace[two - 1].mean(axis=(1, 2))
+    return out
+
+
+def _summary(trace: FloatArray, ranked: bool) -> FloatArray:
+    """Return the means and the diagnostics of a trace, (5, quantities)."""
+    found = diagnose(trace) if ranked else by_batches(trace)
+    means = trace.mean(axis=(1, 2))
+    return np.stack([means, found.r_hat, found.ess_bulk, found.ess_tail, found.stderr])
+
+
+def by_batches(trace: FloatArray) -> Diagnostics:
+    """Return effective sizes and standard errors by the means of batches (Jones et al. 2006); R-hat is nan."""
+    quantities, chains, draws = trace.shape
+    if draws < LEAST_DRAWS or not quantities:
+        return diagnose(trace)
+    count = min(BATCHES, draws)
+    length = draws // count
+    means = trace[..., : count * length].reshape(quantities, chains * count, length).mean(axis=2)
+    stderr = means.std(axis=1, ddof=1) / np.sqrt(chains * count)
+    variance, size = trace.reshape(quantities, -1).var(axis=1, ddof=1), float(chains * draws)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ess = np.where(variance > 0, variance / stderr**2, size)
+    return Diagnostics(np.full(quantities, np.nan), ess, ess, stderr)
+
+
+def _owned(sampler: Sampler) -> Owned:
+    """Choose the owner of each factor: its first variable that can move, or the first if none can."""
+    graph, free = sampler.graph, np.zeros(sampler.graph.n_variables, bool)
+    free[sampler.free] = True
+    parts = []
+    for group in graph.groups:
+        if group.arity and len(group):
+            slot = np.argmax(free[group.scopes], axis=1)
+            strides = np.cumprod([1, *group.shape[:0:-1]])[::-1]
+            owner = group.scopes[np.arange(len(group)), slot]
+            parts.append((group.factors, owner, strides[slot], np.full(len(group), group.table_size)))
+    columns = [np.concatenate([np.zeros(0, np.int64), *column]) for column in zip(*parts, strict=True)]
+    return Owned(*(columns or [np.zeros(0, np.int64)] * 4))
+
+
+def _parts(graph: FactorGraph, owned: Owned, lanes: int) -> list[IntArray]:
+    """Cut the variables into parts whose traces, and those of the factors that they own, fit into memory."""
+    numbers = (graph.cards + np.bincount(owned.owner, owned.size, graph.n_variables)) * float(lanes)
+    number = (np.cumsum(numbers) / AT_ONCE).astype(np.int64)
+    cuts = np.flatnonzero(np.diff(number)) + 1
+    return [part for part in np.split(np.arange(graph.n_variables), cuts) if len(part)]
+
+
+def _factor_trace(
+    graph: FactorGraph, owned: Owned, of_owner: IntArray, conditionals: FloatArray, draws: States
+) -> FloatArray:
+    """Return the conditional probabilities of factors, (entries, chains, draws)."""
+    from isinglass.kernels.numba.sampling.gibbs import factor_traces
+
+    flat = graph.flat_scopes
+    count = np.diff(flat.first_slot)[owned.factor]
+    slots = ranges(flat.first_slot[owned.factor], count)
+    first = starts(owned.size)
+    out = np.empty((int(first[-1]), *conditionals.shape[1:]))
+
+    def unsigned(values: IntArray) -> Unsigned:
+        return values.astype(np.uint64)
+
+    arrays = (first[:-1], starts(count), flat.variable[slots], flat.stride[slots], owned.owner, owned.own)
+    cards = graph.cards[owned.owner]
+    factor_traces(*map(unsigned, arrays), unsigned(cards), unsigned(of_owner), conditionals, draws, out)
+    return out

@@ -1,0 +1,1 @@
+"""Inner loops of solvers for most probable assignments."""

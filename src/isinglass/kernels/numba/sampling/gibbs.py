@@ -1,0 +1,128 @@
+"""Gibbs sampling on any factor graph: a variable is drawn from its distribution given all others.
+
+    p(x_i | rest)  ~  exp( phi_i(x_i) + sum_{a at i} phi_a(x_i, rest of x_a) )
+
+phi_i is the sum of the tables of i alone, and phi_a the table of a factor of two or more variables. -inf is a hard
+zero: such a state has probability zero exactly. (Geman and Geman 1984.)
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from isinglass.kernels.numba.sampling.random import uniform
+from isinglass.runtime.jit import compiled, inner
+
+
+@inner
+def conditional(i, c, d, sites, model, states, p):
+    """Write the unnormalised probabilities of the states of variable i; return their sum, zero if none is possible.
+
+    `states` is an array (draws, variables, chains), of which chain c of draw d is meant.
+    """
+    first, card = sites.first_state[i], sites.cards[i]
+    for a in range(card):
+        p[a] = model.phi[first + a]
+    for e in range(sites.first[i], sites.first[i + np.uint64(1)]):
+        entry, own = model.at[e], sites.own[e]
+        for r in range(sites.rest[e], sites.rest[e + np.uint64(1)]):
+            entry += sites.stride[r] * np.uint64(states[d, sites.variable[r], c])
+        for a in range(card):
+            p[a] += model.psi[entry + a * own]
+    top = p[0]
+    for a in range(card):
+        top = max(top, p[a])
+    if top == -np.inf:
+        return 0.0
+    total = 0.0
+    for a in range(card):
+        p[a] = np.exp(p[a] - top)
+        total += p[a]
+    return total
+
+
+@inner
+def chosen(card, p, share):
+    """Return the state at which the running sum of p passes `share`; one of positive probability."""
+    last, total = np.uint64(0), 0.0
+    for a in range(card):
+        if p[a] > 0:
+            last = np.uint64(a)
+            total += p[a]
+            if total > share:
+                break
+    return last
+
+
+@compiled
+def sweeps_in_order(variables, sites, model, streams, states, sweeps, first_chain, last_chain, p):
+    """Draw the listed variables one after the other, some times over; return whether all had a possible state."""
+    for s in range(sweeps):
+        for v in range(np.uint64(len(variables))):
+            i, of = variables[v], streams.component[v]
+            number = streams.drawn[of] + s * streams.numbers[of] + streams.place[v]
+            for c in range(first_chain, last_chain):
+                total = conditional(i, c, np.uint64(0), sites, model, states, p)
+                if total == 0:
+                    return False
+                states[0, i, c] = chosen(sites.cards[i], p, total * uniform(streams.keys[of, c], number))
+    return True
+
+
+@compiled
+def sweeps_at_random(variables, ends, sites, model, streams, states, sweeps, first_chain, last_chain, p):
+    """Draw variables that are chosen at random, as many as each component lists; return as `sweeps_in_order` does.
+
+    Component k lists ``variables[ends[k]:ends[k + 1]]``. A step takes two random numbers.
+    """
+    one, two = np.uint64(1), np.uint64(2)
+    for s in range(sweeps):
+        for of in range(np.uint64(len(ends)) - one):
+            begin, count = ends[of], ends[of + one] - ends[of]
+            for step in range(count):
+                number = streams.drawn[of] + s * streams.numbers[of] + two * step
+                for c in range(first_chain, last_chain):
+                    key = streams.keys[of, c]
+                    i = variables[begin + min(np.uint64(uniform(key, number) * count), count - one)]
+                    total = conditional(i, c, np.uint64(0), sites, model, states, p)
+                    if total == 0:
+                        return False
+                    states[0, i, c] = chosen(sites.cards[i], p, total * uniform(key, number + one))
+    return True
+
+
+@compiled
+def conditional_traces(variables, first, sites, model, draws, p, out):
+    """Write p(x_i | rest) of the listed variables in each draw, (entries, chains, draws); return as above.
+
+    The states of the v-th of them are the rows from ``first[v]`` on.
+    """
+    for v in range(np.uint64(len(variables))):
+        i = variables[v]
+        for d in range(np.uint64(draws.shape[0])):
+            for c in range(np.uint64(draws.shape[2])):
+                total = conditional(i, c, d, sites, model, draws, p)
+                if total == 0:
+                    return False
+                for a in range(sites.cards[i]):
+                    out[first[v] + a, c, d] = p[a] / total
+    return True
+
+
+@compiled
+def factor_traces(first, slot_first, variable, stride, owner, own, cards, of_owner, conditionals, draws, out):
+    """Write the conditional probabilities of factors, (entries, chains, draws), by those of one of their variables.
+
+    Factor f has the rows from ``first[f]`` on. Given the draw of its other variables, its owner has the probabilities
+    in the rows of `conditionals` from ``of_owner[f]`` on; all other entries are zero.
+    """
+    out[:] = 0.0
+    for f in range(np.uint64(len(own))):
+        for d in range(np.uint64(draws.shape[0])):
+            for c in range(np.uint64(draws.shape[2])):
+                entry = first[f]
+                for j in range(slot_first[f], slot_first[f + np.uint64(1)]):
+                    if variable[j] != owner[f]:
+                        entry += stride[j] * np.uint64(draws[d, variable[j], c])
+                for a in range(cards[f]):
+                    out[entry + a * own[f], c, d] = conditionals[of_owner[f] + a, c, d]

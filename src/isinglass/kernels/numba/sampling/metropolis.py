@@ -1,0 +1,85 @@
+"""Metropolis moves of single variables, and exchanges between temperatures.
+
+A state is proposed uniformly among all states of the variable, the current one included (without that, a chain could
+swing between two halves of the assignments for ever), and accepted with probability
+
+    min(1, p(x_i = proposed | rest) / p(x_i = current | rest))
+
+(Metropolis et al. 1953). A replica at inverse temperature b has log p = b S(x) - log Z_b, with the log-score S. Two
+replicas exchange their states with probability min(1, exp((b - b') (S' - S))). (Swendsen and Wang 1986; Geyer 1991.)
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from isinglass.kernels.numba.sampling.random import uniform
+from isinglass.runtime.jit import compiled, inner
+
+
+@inner
+def log_ratio(i, c, new, sites, model, states):
+    """Return log p(new | rest) - log p(current | rest) of variable i."""
+    old = np.uint64(states[i, c])
+    first = sites.first_state[i]
+    low, high = model.phi[first + old], model.phi[first + new]
+    for e in range(sites.first[i], sites.first[i + np.uint64(1)]):
+        entry, own = model.at[e], sites.own[e]
+        for r in range(sites.rest[e], sites.rest[e + np.uint64(1)]):
+            entry += sites.stride[r] * np.uint64(states[sites.variable[r], c])
+        low += model.psi[entry + old * own]
+        high += model.psi[entry + new * own]
+    return high - low
+
+
+@compiled
+def metropolis_sweeps(variables, sites, model, streams, states, sweeps, first_chain, last_chain):
+    """Propose a state for each listed variable in turn, some times over; a step takes two random numbers.
+
+    The current states must be possible.
+    """
+    one = np.uint64(1)
+    for s in range(sweeps):
+        for v in range(np.uint64(len(variables))):
+            i, of = variables[v], streams.component[v]
+            card = sites.cards[i]
+            number = streams.drawn[of] + s * streams.numbers[of] + streams.place[v]
+            for c in range(first_chain, last_chain):
+                key = streams.keys[of, c]
+                new = min(np.uint64(uniform(key, number) * card), card - one)
+                if new != np.uint64(states[i, c]):
+                    ratio = log_ratio(i, c, new, sites, model, states)
+                    if ratio >= 0 or uniform(key, number + one) < np.exp(ratio):
+                        states[i, c] = new
+
+
+@compiled
+def log_scores(component, first_slot, variable, stride, at, tables, states, out):
+    """Add the log-scores of all factors to `out` (components, chains)."""
+    for f in range(len(at)):
+        for c in range(states.shape[1]):
+            entry = at[f]
+            for j in range(first_slot[f], first_slot[f + 1]):
+                entry += stride[j] * np.int64(states[variable[j], c])
+            out[component[f], c] += tables[entry]
+
+
+@compiled
+def exchange(begin, member, inverse, scores, streams, place, odd, chains, states, accepted):
+    """Exchange the states of neighbouring replicas of each component, of every second pair.
+
+    The variables of component k are ``member[begin[k]:begin[k + 1]]``. Column ``r * chains + c`` of `states` is replica
+    r of chain c; `accepted` counts by component and pair.
+    """
+    replicas = len(inverse)
+    for of in range(scores.shape[0]):
+        for r in range(odd, replicas - 1, 2):
+            for c in range(chains):
+                low, high = r * chains + c, (r + 1) * chains + c
+                ratio = (inverse[r] - inverse[r + 1]) * (scores[of, high] - scores[of, low])
+                number = streams.drawn[of] + place[of]
+                if ratio >= 0 or uniform(streams.keys[of, low], number) < np.exp(ratio):
+                    accepted[of, r] += 1
+                    for v in range(begin[of], begin[of + 1]):
+                        i = member[v]
+                        states[i, low], states[i, high] = states[i, high], states[i, low]

@@ -1,0 +1,142 @@
+"""Maximum likelihood of a Markov random field (Murphy 2012, sections 19.5.1 and 19.5.2).
+
+    f(theta) = sum_n w_n ( log Z(theta) - log Z(theta; x_n) )
+
+Z(theta; x) is the sum over what is missing in x. For whole samples it is one term, and only how often each table entry
+was seen matters: one inference for all of them, whatever their number. Those with missing values are copies of the
+graph side by side, each with its evidence.
+
+A conjugate prior adds `virtual` samples of the model with theta = 0: uniform ones, where nothing is forbidden. It is a
+Dirichlet prior on the joint table, restricted to the model.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+
+from isinglass.errors import InputError
+from isinglass.learning.markov.method import Method, MethodFacts, register
+from isinglass.learning.markov.objective import Groups, MarkovObjective, Task, total
+from isinglass.learning.markov.samples import Copies, Samples
+from isinglass.losses import Evaluation, Likelihood
+from isinglass.losses.likelihood import log_z_loss
+from isinglass.losses.observed import table_strides
+from isinglass.potentials import Potentials
+from isinglass.typing import FloatArray
+
+AT_ONCE = 1_000_000  # pairs of samples and factors that are counted together
+HIDDEN_START = 0.1  # the standard deviation of parameters at the start, where variables are hidden
+
+
+class LikelihoodObjective(MarkovObjective):
+    """Minus the log-likelihood, with the log Z of an inference."""
+
+    def evaluate(self, potentials: Potentials) -> Evaluation:
+        """Return log Z for all samples, less the scores of what they show."""
+        found = self.complete(potentials, self.seen)
+        if self.partial is None:
+            return found
+        return found - self.log_z(self.clamped(potentials), self.partial.component_weights)
+
+    def complete(self, potentials: Potentials, counts: Groups) -> Evaluation:
+        """Return log Z for all samples, less the score of given counts of table entries."""
+        every = np.full(self.model.graph.n_components, self.weight)
+        pairs = zip(potentials.groups, counts, strict=True)
+        score = sum((np.where(seen > 0, tables, 0.0) * seen).sum() for tables, seen in pairs)
+        return self.log_z(potentials, every) - Evaluation(np.asarray(score), counts)
+
+    def log_z(self, potentials: Potentials, weights: FloatArray) -> Evaluation:
+        """Return log Z of all components, each times its weight, and its derivative: expected counts."""
+        found = self.task.rule.evaluate(potentials, self.task.algorithm, log_z_loss(weights))
+        return total(found.value, found.groups, found.infos)
+
+    def clamped(self, potentials: Potentials) -> Potentials:
+        """Return copies of the potentials for the samples with missing values, with what they show as evidence."""
+        assert self.partial is not None
+        return Likelihood().clamp(self.partial.potentials(potentials), self.partial.labels)
+
+    @property
+    def weight(self) -> float:
+        """The weight of all samples, virtual ones included."""
+        return float(self.samples.weights.sum()) + self.task.virtual
+
+    @cached_property
+    def partial(self) -> Copies | None:
+        """The samples that miss something."""
+        rest = self.samples.only(~self.samples.whole)
+        return Copies(self.model, rest) if len(rest.weights) else None
+
+    @cached_property
+    def seen(self) -> Groups:
+        """How often each entry of each table was seen in the whole samples, and in the virtual ones."""
+        whole = self.samples.only(self.samples.whole)
+        start = self.model.potentials(np.zeros(self.model.size))
+        virtual = self.log_z(start, np.full(self.model.graph.n_components, self.task.virtual)).groups
+        if not len(whole.weights):
+            return virtual
+        found = counted(start, whole)
+        return tuple(a + b for a, b in zip(found, virtual, strict=True)) if self.task.virtual else found
+
+
+def counted(potentials: Potentials, samples: Samples) -> Groups:
+    """Return how often complete samples show each entry of each table; refuse those that a hard zero forbids.
+
+    Examples
+    --------
+    >>> import isinglass as ig
+    >>> p = ig.Potentials(ig.FactorGraph([2, 2], [(0, 1)]), [np.zeros((2, 2))])
+    >>> counted(p, Samples(np.array([[0, 1], [1, 1]]), np.array([3.0, 2.0])))[0].tolist()
+    [[[0.0, 3.0], [0.0, 2.0]]]
+    """
+    found = []
+    for group, tables, ids in zip(potentials.graph.groups, potentials.groups, potentials.table_ids, strict=True):
+        counts = np.zeros(tables.size)
+        step = max(1, AT_ONCE // max(len(samples.weights), 1))
+        strides = table_strides(group)
+        for k in range(0, len(group), step):
+            entries = samples.states[:, group.scopes[k : k + step]] @ strides + ids[k : k + step] * group.table_size
+            weights = np.repeat(samples.weights, entries.shape[1])
+            counts += np.bincount(entries.ravel(), weights, tables.size)
+        found.append(counts.reshape(tables.shape))
+        if (counts[np.isneginf(tables.ravel().real)] > 0).any():
+            raise InputError("X", "samples that the model allows", "others", "a hard zero (-inf) forbids them")
+    return tuple(found)
+
+
+@register
+@dataclass(frozen=True)
+class MaximumLikelihood(Method):
+    """Maximum likelihood by gradients: ``"ml"``."""
+
+    name: ClassVar[str] = "ml"
+    facts: ClassVar[MethodFacts] = MethodFacts(
+        "sum_n w_n (log Z - log Z(x_n))",
+        consistent=True,
+        convex=True,
+        missing=True,
+        note="a surrogate where inference is approximate; not convex where values are missing",
+    )
+
+    def objective(self, task: Task) -> LikelihoodObjective:
+        """Return minus the log-likelihood."""
+        return LikelihoodObjective(task)
+
+    def start(self, objective: MarkovObjective, theta: FloatArray) -> FloatArray:
+        """Leave the saddle point at zero, where variables are hidden."""
+        return away_from_symmetry(objective, theta)
+
+
+def away_from_symmetry(objective: MarkovObjective, theta: FloatArray, random_state: int = 0) -> FloatArray:
+    """Return small random parameters instead of zeros, where some variable is never observed.
+
+    The states of a hidden variable are alike at theta = 0, so that this is a saddle point: no gradient, and no step of
+    expectation maximisation, ever tells them apart.
+    """
+    hidden = (objective.samples.states < 0).all(axis=0) & (objective.model.graph.cards > 1)
+    if theta.any() or not hidden.any():
+        return theta
+    return np.random.default_rng(random_state).normal(0.0, HIDDEN_START, len(theta))

@@ -1,0 +1,1 @@
+"""Optimizers of max-margin learning: for convex losses with kinks and a squared penalty, with duality gaps."""

@@ -1,0 +1,161 @@
+"""Cutting planes for a convex loss with a squared penalty: the one-slack method (Joachims, Finley and Yu 2009).
+
+The function is F(x) = sum_j l2_j x_j² + R(x) with R convex, such as a sum of structured hinges. At each point x_k the
+subgradient a_k of R gives a plane below it, R(x) >= a_k . x + b_k. The next point minimises the penalty plus the
+largest plane (Murphy 2012, algorithm 19.4; for any convex R the bundle method of Teo, Vishwanathan, Smola and Le 2010).
+The dual of that quadratic program is a small one on the simplex,
+
+    max_alpha   sum_k alpha_k b_k - sum_j (sum_k alpha_k a_kj)² / (4 l2_j),        x_j = - sum_k alpha_k a_kj / (2 l2_j)
+
+and its value is a lower bound on F. The difference to the least F(x_k) so far is the *duality gap*; a run has converged
+when the gap, relative to F, is at most `tol`. The bound is a true one as long as the planes are below R: where the loss
+maximises exactly. Planes that had no weight for a while are dropped, which the bound survives.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from isinglass.errors import InputError
+from isinglass.learning.optimizers.base import Counted, End, Optimizer, register
+from isinglass.learning.optimizers.max_margin.simplex import maximise_on_simplex
+from isinglass.learning.optimizers.state import Numbers, State, Vectors
+from isinglass.typing import FloatArray
+from isinglass.validation import number, whole_number
+
+IDLE = 50  # steps that a plane may have no weight
+
+
+@dataclass(frozen=True, eq=False)
+class CuttingPlaneState(State):
+    """The planes so far, and the best point.
+
+    Attributes
+    ----------
+    best : array (n,); value : float; gradient : array (n,)
+        The best point, the function there, and a subgradient.
+    dual : float
+        The best lower bound on the function.
+    planes : tuple of arrays (n,); offsets, weights, idle : arrays (planes,)
+        a_k, b_k, alpha_k, and for how many steps alpha_k has been zero.
+    """
+
+    best: FloatArray
+    value: float
+    gradient: FloatArray
+    dual: float
+    planes: Vectors
+    offsets: Numbers
+    weights: Numbers
+    idle: Numbers
+
+    @property
+    def gap(self) -> float:
+        """The duality gap."""
+        return self.value - self.dual
+
+
+@register
+@dataclass(frozen=True, eq=False)
+class CuttingPlane(Optimizer[CuttingPlaneState]):
+    """One-slack cutting planes, for convex losses with a squared penalty; ends by its duality gap.
+
+    Parameters
+    ----------
+    l2 : float or array (n,)
+        The penalties that the function contains, all positive; an estimator sets them to its own.
+    tol : float
+        Stop when the duality gap is at most this, relative to the function.
+    max_iter : int
+
+    Examples
+    --------
+    >>> f = lambda x: (float(x @ x + np.abs(x - 1).sum()), 2 * x + np.sign(x - 1))
+    >>> r = CuttingPlane(l2=1.0, tol=1e-6).minimise(f, [5.0, -3.0])
+    >>> r.x.round(4).tolist(), r.converged
+    ([0.5, 0.5], True)
+    """
+
+    l2: float | ArrayLike = 0.0
+    tol: float = 1e-3
+    max_iter: int = 1000
+
+    name: ClassVar[str] = "cutting-plane"
+    state_type: ClassVar[type[State]] = CuttingPlaneState
+    convex: ClassVar[bool] = True
+
+    def check(self, size: int) -> None:
+        """Check the options."""
+        number(self.tol, "tol", 0, math.inf)
+        whole_number(self.max_iter, "max_iter")
+        require_positive(self.l2, size, self.name)
+
+    def start(self, f: Counted, x: FloatArray) -> CuttingPlaneState:
+        """Evaluate the start, which gives the first plane; zero is a better start than any other."""
+        value, gradient = f(x)
+        plane, offset = self._plane(x, value, gradient)
+        one = np.ones(1)
+        planes = (plane,)
+        dual = self._dual(planes, np.array([offset]), one)
+        return CuttingPlaneState(
+            self.name, x, 0, f.evaluations, x, value, gradient, dual, planes, np.array([offset]), one, np.zeros(1)
+        )
+
+    def step(self, f: Counted, state: CuttingPlaneState) -> CuttingPlaneState:
+        """Minimise the penalty plus the largest plane, and evaluate there."""
+        A, penalty = np.array(state.planes), self._penalty(len(state.x))
+        weights = maximise_on_simplex((A / (2 * penalty)) @ A.T, state.offsets, state.weights)
+        dual = max(state.dual, self._dual(state.planes, state.offsets, weights))
+        x = -(weights @ A) / (2 * penalty)
+        value, gradient = f(x)
+        plane, offset = self._plane(x, value, gradient)
+        best = (x, value, gradient) if value < state.value else (state.best, state.value, state.gradient)
+        idle = np.where(weights > 0, 0.0, state.idle + 1)
+        keep = np.flatnonzero(idle <= IDLE)
+        return CuttingPlaneState(
+            self.name, x, state.iteration + 1, f.evaluations, *best, dual,
+            (*(state.planes[k] for k in keep), plane), np.append(state.offsets[keep], offset),
+            np.append(weights[keep], 0.0), np.append(idle[keep], 0.0),
+        )  # fmt: skip
+
+    def ended(self, state: CuttingPlaneState) -> End | None:
+        """Look at the gap and at the number of steps."""
+        gap = state.gap / max(abs(state.value), np.finfo(float).tiny)
+        if gap <= self.tol:
+            return End(True, f"the relative duality gap, {gap:.3g}, is within tol = {self.tol:g}")
+        if state.iteration >= self.max_iter:
+            return End(False, f"reached max_iter = {self.max_iter} with a relative duality gap of {gap:.3g}")
+        return None
+
+    def outcome(self, state: CuttingPlaneState) -> tuple[FloatArray, float, FloatArray]:
+        """Return the best point."""
+        return state.best, state.value, state.gradient
+
+    def _penalty(self, size: int) -> FloatArray:
+        return np.broadcast_to(np.asarray(self.l2, np.float64), size)
+
+    def _plane(self, x: FloatArray, value: float, gradient: FloatArray) -> tuple[FloatArray, float]:
+        """Return a and b of the plane that touches the function without its penalty."""
+        pull = self._penalty(len(x)) * x
+        plane = gradient - 2 * pull
+        return plane, value - float(pull @ x) - float(plane @ x)
+
+    def _dual(self, planes: Vectors, offsets: FloatArray, weights: FloatArray) -> float:
+        """Return the lower bound that weights on the simplex prove."""
+        total = weights @ np.array(planes)
+        return float(weights @ offsets) - float((total * total / (4 * self._penalty(len(total)))).sum())
+
+
+def require_positive(l2: float | ArrayLike, size: int, optimizer: str) -> None:
+    """Refuse a penalty that is not positive for every parameter: the dual would not be bounded."""
+    penalty = np.asarray(l2, np.float64)
+    if penalty.shape not in ((), (size,)) or not ((penalty > 0) & (penalty < math.inf)).all():
+        got = f"{penalty.min()}" if penalty.size else "none"
+        raise InputError(
+            "l2", f"a positive penalty of every parameter, for {optimizer!r}", got, "give l2 (and edge_l2)"
+        )

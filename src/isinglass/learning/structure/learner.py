@@ -1,0 +1,120 @@
+"""What every method of structure learning is: options, and a graph for samples."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any, ClassVar, NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from isinglass.errors import InputError
+from isinglass.graph.factor_graph import FactorGraph
+from isinglass.learning.training.checks import example_weights, observed
+from isinglass.registry import Registry, choose, require_declared
+from isinglass.typing import FloatArray, IntArray
+from isinglass.validation import integers
+
+
+class Observations(NamedTuple):
+    """Complete samples with their weights, and how many states each variable has."""
+
+    states: IntArray
+    weights: FloatArray
+    cards: IntArray
+
+    @property
+    def total(self) -> float:
+        """The weight of all samples."""
+        return float(self.weights.sum())
+
+    def counts(self, scope: Sequence[int]) -> FloatArray:
+        """Return the table of counts of some variables."""
+        shape = self.cards[list(scope)].tolist()
+        code = np.zeros(len(self.states), np.int64)
+        for i, k in zip(scope, shape, strict=True):
+            code = code * k + self.states[:, i]
+        return np.bincount(code, self.weights, int(np.prod(shape))).reshape(shape)
+
+
+class StructureLearner(ABC):
+    """Base class; subclasses are frozen dataclasses of their options."""
+
+    name: ClassVar[str]
+    summary: ClassVar[str]
+
+    @abstractmethod
+    def learn(self, data: Observations) -> FactorGraph:
+        """Return a graph for samples."""
+
+
+STRUCTURES: Registry[type[StructureLearner]] = Registry("structure")
+
+S = TypeVar("S", bound=type[StructureLearner])
+
+
+def register(cls: S) -> S:
+    """File a method under its name (a class decorator, the outermost)."""
+    require_declared(cls, name=str, summary=str)
+    STRUCTURES.register(cls.name)(cls)
+    return cls
+
+
+def learn_structure(
+    X: Any,
+    method: str | StructureLearner = "chow-liu",
+    cards: ArrayLike | None = None,
+    sample_weight: Any = None,
+    **options: object,
+) -> FactorGraph:
+    """Learn a graph from samples.
+
+    Parameters
+    ----------
+    X : int array (samples, variables)
+        States, counted from 0; complete.
+    method : str or StructureLearner
+        "chow-liu": the tree of maximum likelihood. "neighbourhood": the neighbours of each variable by a sparse
+        regression on all others. "group-l1": all edges at once, by a sparse pseudolikelihood. "greedy": edges added one
+        by one to a chordal graph, while a criterion falls.
+    cards : int array (variables,), optional
+        The numbers of states; by default one more than the largest state that was seen.
+    sample_weight : array (samples,), optional
+    **options
+        Of the method.
+
+    Returns
+    -------
+    FactorGraph
+        With a unary factor for each variable, and a factor for each edge ("greedy": for each maximal clique).
+
+    Examples
+    --------
+    >>> import isinglass as ig
+    >>> X = ig.sample(ig.models.Ising(ig.chain_graph(4, 2)).potentials(coupling=0.8, field=0.0), 500, random_state=0)
+    >>> ig.learn_structure(X).scopes[4:]
+    [(0, 1), (1, 2), (2, 3)]
+    """
+    learner = choose(STRUCTURES, StructureLearner, method, options, "chow-liu")  # type: ignore[type-abstract]
+    return learner.learn(_observations(X, cards, sample_weight))
+
+
+def _observations(X: Any, cards: ArrayLike | None, sample_weight: Any) -> Observations:
+    states = integers(observed(X, "X"), "X", 2)
+    if not states.size:
+        raise InputError("X", "at least one sample of one variable", f"shape {states.shape}")
+    if (states < 0).any():
+        n, i = (int(v) for v in np.argwhere(states < 0)[0])
+        remedy = "impute missing values, or leave out such samples"
+        raise InputError("X", "states from 0 on", f"{states[n, i]} for variable {i} of sample {n}", remedy)
+    known = states.max(axis=0) + 1 if cards is None else integers(cards, "cards", 1)
+    if len(known) != states.shape[1]:
+        raise InputError("cards", f"one number for each of {states.shape[1]} variables", f"{len(known)}")
+    if (states >= known).any():
+        i = int(np.argmax((states >= known).any(axis=0)))
+        raise InputError("X", f"states from 0 to {known[i] - 1} for variable {i}", f"{states[:, i].max()}")
+    weights = np.ones(len(states)) if sample_weight is None else example_weights(sample_weight, len(states))
+    if not weights.sum() > 0:
+        raise InputError("sample_weight", "at least one weight above zero", "none")
+    return Observations(states, weights, known)

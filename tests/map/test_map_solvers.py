@@ -1,0 +1,219 @@
+"""What each MAP solver promises beyond its certificate, and what it refuses."""
+
+import builtins
+import signal
+import time
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+
+import isinglass as ig
+from isinglass.inference.brute import Brute
+from isinglass.inference.map.reduction import reduced
+from isinglass.inference.map.search import Search
+from isinglass.testing.solver_suite import checked
+from isinglass.testing.strategies import factor_graphs, potentials, random_potentials
+
+BINARY = factor_graphs(max_card=2, max_arity=2)
+
+
+def grid(side, states, seed, coupling=1.0):
+    """Return a Potts model with couplings of both signs."""
+    rng = np.random.default_rng(seed)
+    graph = ig.grid_graph(side, side, states)
+    pairs = rng.normal(0, coupling, len(graph.groups[1]))[:, None, None] * np.eye(states)
+    return ig.Potentials.from_groups(graph, [rng.normal(size=(side * side, states)), pairs])
+
+
+@checked
+@given(p=potentials())
+def test_a_reduced_model_has_the_same_scores(p):
+    small = reduced(p)
+    rng = np.random.default_rng(0)
+    x = rng.integers(0, small.potentials.graph.cards)
+    assert_allclose(p.log_score(small.lift(x)), small.potentials.log_score(x), atol=1e-10)
+    assert_array_equal(small.restrict(small.lift(x)), x)
+    assert not small.potentials.evidence
+    assert ig.map_assignment(small.potentials, "brute").score == pytest.approx(Brute().maximise(p)[0].score, abs=1e-9)
+    assert (small.potentials.graph.cards > 1).all()
+
+
+@checked
+@given(p=potentials(BINARY))
+def test_some_optimum_has_all_persistent_labels(p):
+    found = ig.map_assignment(p, "qpbo", complete=None)
+    known = {i: int(s) for i, s in enumerate(found.states) if s >= 0}
+    best = Brute().maximise(p)[0].score
+    assert Brute().maximise(p.with_evidence(known))[0].score == pytest.approx(best, abs=1e-9)
+    assert np.isnan(found.score) == (found.states < 0).any()
+
+
+@checked
+@given(p=potentials(BINARY, zeros=False))
+def test_qpbo_and_lp_have_the_same_bound(p):
+    roof, program = (ig.map_assignment(p, name) for name in (ig.QPBO(complete=None), "lp"))
+    assert roof.bound == pytest.approx(program.bound, abs=1e-7)
+
+
+@checked
+@given(p=potentials())
+def test_trws_bounds_never_rise(p):
+    bounds = np.array(ig.map_assignment(p, ig.TRWS(every=1, tol=0.0, max_iter=60)).info.bounds)
+    assert (np.diff(bounds) <= 1e-9 * (1 + np.abs(bounds[1:]))).all()
+
+
+@checked
+@given(p=potentials(factor_graphs(forest=True)))
+def test_trws_is_exact_on_trees(p):
+    merged = ig.map_assignment(p, "trws")
+    assert merged.bound == pytest.approx(Brute().maximise(p)[0].score, abs=1e-8)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_relaxations_agree_on_a_grid(seed):
+    p = grid(7, 3, seed)
+    bounds = {name: ig.map_assignment(p, name).bound for name in ("lp", "dual", "trws")}
+    assert bounds["lp"] <= bounds["dual"] + 1e-6 <= bounds["trws"] + 2e-6
+    assert bounds["dual"] < bounds["lp"] + 2e-3
+
+
+@pytest.mark.parametrize("name", ["ilp", "toulbar2", "auto"])
+@pytest.mark.parametrize("seed", range(2))
+def test_exact_solvers_prove_what_junction_trees_find(name, seed):
+    p = grid(8, 3, seed)
+    found, truth = ig.map_assignment(p, name), ig.map_assignment(p, "exact")
+    assert found.optimal
+    assert found.score == pytest.approx(truth.score, abs=1e-9)
+
+
+def test_graph_cut_equals_exact_inference_on_an_attractive_grid():
+    p = grid(10, 2, 0)
+    attractive = ig.Potentials.from_groups(p.graph, [p.groups[0], np.abs(p.groups[1])])
+    found = ig.map_assignment(attractive, "graph-cut")
+    assert found.optimal
+    assert found.score == pytest.approx(ig.map_assignment(attractive, "exact").score, abs=1e-9)
+
+
+@pytest.mark.parametrize("name", ["expansion", "swap", "ils"])
+def test_moves_improve_on_single_variables(name):
+    p = grid(20, 4, 1)
+    assert ig.map_assignment(p, name).score > ig.map_assignment(p, "icm").score + 1
+
+
+@checked
+@given(p=potentials(factor_graphs(max_arity=2)), seed=st.integers(0, 99))
+def test_moves_never_lower_the_score_of_their_start(p, seed):
+    start = Brute().sample(p, 1, np.random.default_rng(seed))[0]
+    for solver in (ig.Expansion(start=start), ig.Swap(start=start), ig.ICM(start=start), ig.ICM("trees", start=start)):
+        assert ig.map_assignment(p, solver).score >= p.log_score(start) - 1e-9
+
+
+def test_a_tree_block_solves_a_forest_at_once():
+    p = random_potentials(ig.chain_graph(30, 3), np.random.default_rng(0))
+    found = ig.map_assignment(p, ig.ICM(blocks="trees"))
+    assert found.score == pytest.approx(ig.map_assignment(p, "exact").score, abs=1e-9)
+
+
+def test_a_time_limit_is_kept():
+    p = grid(40, 5, 0)
+    ig.map_assignment(p, "ils", seconds=0.01)  # compiles
+    begin = time.monotonic()
+    found = ig.map_assignment(p, ig.IteratedLocalSearch(max_iter=10**6, patience=10**6, seconds=0.3))
+    assert found.info.stopped == "seconds"
+    assert time.monotonic() - begin < 5
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timers here")
+def test_toulbar2_leaves_no_timer_and_no_handler():
+    handler = signal.getsignal(signal.SIGINT)
+    assert ig.map_assignment(grid(3, 2, 0), "toulbar2", seconds=50).optimal
+    assert signal.getitimer(signal.ITIMER_VIRTUAL) == (0.0, 0.0)
+    assert signal.getsignal(signal.SIGINT) is handler
+    with pytest.raises(KeyboardInterrupt):
+        signal.raise_signal(signal.SIGINT)
+
+
+def test_search_keeps_the_best():
+    p = ig.Potentials(ig.FactorGraph([3], [(0,)]), [[0.0, 2.0, 1.0]])
+    search = Search(p)
+    assert [search.offer(np.array([k])) for k in (0, 1, 2)] == [True, True, False]
+    search.tighten(3.0)
+    search.tighten(5.0)
+    assert (search.score, search.bound, search.closed) == (2.0, 3.0, False)
+
+
+TRIANGLE = ig.FactorGraph([2, 2, 2], [(0, 1), (1, 2), (0, 2)])
+
+
+def refused(p, solver, match, error=ig.InputError):
+    with pytest.raises(error, match=match):
+        ig.map_assignment(p, solver)
+
+
+def test_what_solvers_refuse():
+    apart = ig.Potentials(TRIANGLE, [np.eye(2), -np.eye(2), np.eye(2)])
+    refused(apart, "graph-cut", r"submodular log tables.* in factor 1 \(variables 1, 2\); use \"qpbo\"")
+    three = ig.Potentials(ig.FactorGraph([3, 3], [(0, 1)]), [np.zeros((3, 3))])
+    refused(three, "qpbo", r"variables of 2 states.* variable 0 with 3")
+    triple = ig.Potentials(ig.FactorGraph([2, 2, 2], [(0, 1, 2)]), [np.zeros((2, 2, 2))])
+    for name in ("graph-cut", "qpbo", "expansion", "swap"):
+        refused(triple, name, r"at most two variables.*factor 0 \(variables 0, 1, 2\)")
+    table = -np.array([[0.0, 5.0, 1.0], [5.0, 0.0, 1.0], [1.0, 1.0, 0.0]])
+    far = ig.Potentials(ig.FactorGraph([3, 3], [(0, 1)]), [table])
+    refused(far, ig.Expansion(moves="exact"), r"energies that are a metric.*factor 0")
+    refused(ig.Potentials(ig.FactorGraph([3, 3], [(0, 1)]), [-np.eye(3)]), ig.Swap(moves="exact"), "a semi-metric")
+    assert ig.map_assignment(far, ig.Swap(moves="exact")).score == 0
+
+
+def test_evidence_may_make_a_model_acceptable():
+    apart = ig.Potentials(TRIANGLE, [np.eye(2), -np.eye(2), np.eye(2)])
+    assert ig.map_assignment(apart, "graph-cut", evidence={1: 0}).optimal
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "match"),
+    [
+        ("icm", {"blocks": "cliques"}, "blocks"),
+        ("annealing", {"cold": 9.0}, "cold: expected a temperature"),
+        ("trws", {"max_iter": 0}, "max_iter"),
+        ("ils", {"seconds": -1.0}, "seconds"),
+        ("expansion", {"moves": "some"}, "moves"),
+        ("icm", {"start": [0, 5, 0]}, "start"),
+        ("trws", {"iterations": 3}, "iterations: expected an option of 'trws'"),
+        ("trw-s", {}, "did you mean 'trws'"),
+    ],
+)
+def test_wrong_options(name, options, match):
+    p = ig.Potentials(TRIANGLE, [np.eye(2)] * 3)
+    with pytest.raises(ig.InputError, match=match):
+        ig.map_assignment(p, name, **options)
+
+
+@pytest.mark.parametrize(
+    ("name", "module", "match"), [("graph-cut", "maxflow", "PyMaxflow"), ("toulbar2", "pytoulbar2", "pytoulbar2")]
+)
+def test_missing_packages(monkeypatch, name, module, match):
+    real = builtins.__import__
+
+    def without(wanted, *args, **options):
+        if wanted == module:
+            raise ImportError(wanted)
+        return real(wanted, *args, **options)
+
+    monkeypatch.setattr(builtins, "__import__", without)
+    p = ig.Potentials(TRIANGLE, [np.eye(2)] * 3)
+    with pytest.raises(ig.MissingDependencyError, match=f"needs {match}.*pip install"):
+        ig.map_assignment(p, name)
+
+
+def test_no_possible_assignment_is_found():
+    clash = np.array([[0.0, -np.inf], [-np.inf, 0.0]])
+    p = ig.Potentials(TRIANGLE, [clash, clash, clash[:, ::-1]])  # equal, equal, different
+    with pytest.warns(ig.ConvergenceWarning, match="no assignment was found"):
+        found = ig.map_assignment(p, "icm")
+    assert found.score == -np.inf
+    assert not found.optimal
+    refused(p, "ilp", "probability zero", ig.ImpossibleEvidenceError)
