@@ -20,7 +20,7 @@ REFERENCE = {
     "tree10000": 11582.3586196245,
     "chain10000_k5": 20843.2793985460,
 }
-TARGET = {"ising15": 0.2, "ising18": 2.5, "tree10000": 0.05, "chain10000_k5": 0.05}
+TARGET = {"ising15": 0.2, "ising18": 0.6, "tree10000": 0.05, "chain10000_k5": 0.05}
 PEERS = {
     "ising15": "libDAI 0.18, pyAgrum 8.3",
     "ising18": "libDAI 15.6, pyAgrum 17.8",

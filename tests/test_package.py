@@ -24,7 +24,9 @@ import numpy as np
 import isinglass as ig
 p = ig.Potentials(ig.FactorGraph([2, 2], [(0, 1)]), [np.log([[1.0, 2.0], [3.0, 4.0]])])
 assert abs(np.exp(ig.infer(p, "brute").log_z) - 10) < 1e-12
-assert "Numba is not installed" in str(p)
+assert "width 1" in str(p)
+grid = ig.grid_graph(9, 9, 2)
+assert "Numba is not installed" in str(ig.Potentials.from_groups(grid, [np.zeros((81, 2)), np.zeros((1, 2, 2))]))
 help_text = __import__("pydoc").render_doc(ig)
 for call in (lambda: ig.infer(p, "exact"), lambda: ig.to_networkx(p.graph), ig.GridCRF):
     try:

@@ -62,8 +62,9 @@ def add_parser(commands: Commands) -> None:
     parser.add_argument("--algorithm", metavar="NAME", help=text)
     text = "bytes it may take, such as 12GB or 500MiB; more is refused at once (default: half of what is free)"
     parser.add_argument("--memory", metavar="SIZE", help=text)
-    text = "exact: repeat the search for an elimination order so often (default: a little on hard models, and for "
-    parser.add_argument("--restarts", type=int, metavar="N", help=text + "some seconds where that does not fit)")
+    text = "exact: repeat the search for an elimination order so often (default: a little on hard models, and for some "
+    text += "seconds where that does not fit)"
+    parser.add_argument("--restarts", type=int, metavar="N", help=text)
     text = "threads; -1: one for each processor; results do not depend on them (default: ISINGLASS_THREADS, or 1)"
     parser.add_argument("--jobs", type=int, metavar="N", help=text)
     text = "solvers of --task MAP: their time limit; the best assignment so far is written then (default: none)"
@@ -86,7 +87,7 @@ def run(arguments: argparse.Namespace) -> None:
     check_writable(arguments.out, arguments.model, arguments.evidence)
     potentials = read_model(arguments.model, arguments.evidence)
     options = _memory_options(algorithm, limit, potentials) | _iterative_options(algorithm, arguments)
-    given = {"restarts": arguments.restarts, "random_state": arguments.random_state, "seconds": arguments.seconds}
+    given = {name: getattr(arguments, name) for name in ("restarts", "random_state", "seconds")}
     given["n_jobs"] = arguments.jobs
     options |= {option: value for option, value in given.items() if value is not None}
     if arguments.task == "PR" and _has_option(algorithm, "beliefs"):
@@ -127,6 +128,13 @@ def _serves(cls: type[Algorithm], task: str) -> bool:
     if task == "MAP":
         return bool(cls.facts.maximises)
     return cls.facts.semiring == "sum" and (task == "MAR" or cls.facts.log_z)
+
+
+def _has_option(algorithm: Chosen | None, name: str) -> bool:
+    """Tell whether an algorithm, by default exact, has an option."""
+    from isinglass.inference import Exact
+
+    return name in {f.name for f in fields(algorithm or Exact)}  # type: ignore[arg-type]
 
 
 def _iterates(algorithm: Chosen) -> bool:

@@ -24,6 +24,7 @@ from isinglass.inference.junction_tree.orders import Wishes, affordable
 from isinglass.inference.junction_tree.passes import Passes
 from isinglass.potentials import Potentials
 from isinglass.runtime.threads import ThreadMap
+from isinglass.segments import component_sums
 from isinglass.typing import Array, FloatArray, IntArray, Mask
 
 if TYPE_CHECKING:
@@ -189,12 +190,9 @@ def _log_z(
 
     def by_component(values: Array, component: IntArray) -> Array:
         """Sum pairwise (for accuracy) within each component, in an order that no other component changes."""
-        total = np.zeros(graph.n_components, potentials.dtype)
         by = np.argsort(component, kind="stable")
-        present, first = np.unique(component[by], return_index=True)
-        if len(present):
-            total[present] = np.add.reduceat(values[by], first)
-        return total
+        first = np.flatnonzero(np.diff(component[by], prepend=-1))
+        return component_sums(component[by], first, values[by], graph.n_components)
 
     in_logs, is_root = ~linear[component], program.input_of < 0
     with np.errstate(divide="ignore"):

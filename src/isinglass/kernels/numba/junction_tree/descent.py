@@ -13,21 +13,20 @@ from __future__ import annotations
 import numpy as np
 
 from isinglass.kernels.numba.junction_tree.strided import LOG_MAX, SUM, fill
-from isinglass.runtime.jit import compiled
+from isinglass.runtime.jit import compiled, inner
 
 
-@compiled
-def conditional(b, first_axis, variable, cards, first_input, first_stride, strides, values, start, semiring,
-                states, row):  # fmt: skip
+@inner
+def conditional(b, program, values, start, semiring, states, row):
     """Write the unnormalised distribution of the variable of bucket b to ``row``; return its card."""
-    a, last = first_axis[b], first_axis[b + 1] - 1
-    card = cards[last]
+    a, last, strides = program.first_axis[b], program.first_axis[b + 1] - 1, program.strides
+    card = program.cards[last]
     fill(row, card, 1.0 if semiring == SUM else 0.0)
-    for i in range(first_input[b], first_input[b + 1]):
-        s = first_stride[i]
+    for i in range(program.first_input[b], program.first_input[b + 1]):
+        s = program.first_stride[i]
         index = start[i]
         for axis in range(a, last):
-            index += states[variable[axis]] * strides[s + axis - a]
+            index += states[program.variable[axis]] * strides[s + axis - a]
         step = strides[s + last - a]
         for k in range(card):
             value = values[index + k * step]
@@ -38,17 +37,15 @@ def conditional(b, first_axis, variable, cards, first_input, first_stride, strid
 @compiled
 def sample(program, values, start_of, semiring_of, uniforms, states, row):
     """Draw states, last bucket first. ``start_of[semiring]`` are the starts of the inputs."""
-    first_axis, variable, cards, first_input = program.first_axis, program.variable, program.cards, program.first_input
-    first_stride, strides, component = program.first_stride, program.strides, program.component
+    component = program.component
     for draw in range(len(states)):
         x = states[draw]
         for b in range(len(component) - 1, -1, -1):
             semiring = semiring_of[component[b]]
-            card = conditional(b, first_axis, variable, cards, first_input, first_stride, strides, values,
-                               start_of[semiring], semiring, x, row)  # fmt: skip
+            card = conditional(b, program, values, start_of[semiring], semiring, x, row)
             if semiring != SUM:
                 exponentiate(row, card)
-            x[variable[first_axis[b + 1] - 1]] = pick(row, card, uniforms[draw, b])
+            x[program.variable[program.first_axis[b + 1] - 1]] = pick(row, card, uniforms[draw, b])
 
 
 @compiled
@@ -86,16 +83,13 @@ def descend(program, last, values, start, states, first, losses, row):
 
     ``losses[first[b] + k]`` becomes what state k of bucket b costs against the best one, given the later buckets.
     """
-    first_axis, variable, cards, first_input = program.first_axis, program.variable, program.cards, program.first_input
-    first_stride, strides = program.first_stride, program.strides
     for b in range(last - 1, -1, -1):
-        card = conditional(b, first_axis, variable, cards, first_input, first_stride, strides, values, start,
-                           LOG_MAX, states, row)  # fmt: skip
+        card = conditional(b, program, values, start, LOG_MAX, states, row)
         best = 0
         for k in range(1, card):
             if row[k] > row[best]:
                 best = k
-        states[variable[first_axis[b + 1] - 1]] = best
+        states[program.variable[program.first_axis[b + 1] - 1]] = best
         if len(losses) > 0:
             for k in range(card):
                 losses[first[b] + k] = row[k] - row[best]
