@@ -144,13 +144,6 @@ def _iterates(algorithm: Chosen) -> bool:
     return not issubclass(algorithm, Solver) and algorithm.facts.iterative
 
 
-def _has_option(algorithm: Chosen | None, name: str) -> bool:
-    """Tell whether an algorithm, by default exact, has an option."""
-    from isinglass.inference import Exact
-
-    return name in {f.name for f in fields(algorithm or Exact)}  # type: ignore[arg-type]
-
-
 def _memory_options(algorithm: Chosen | None, limit: int | None, potentials: Potentials) -> JsonObject:
     """Pass the limit to an algorithm that takes one; compare it with the cost of one that does not."""
     from isinglass.inference import Solver
