@@ -12,7 +12,8 @@ when the gap, relative to F, is at most `tol`. The bound is a true one as long a
 maximises exactly. Planes that had no weight for a while are dropped, which the bound survives.
 
 A few planes say little about R far away, and their minimiser may be far. So a step only goes a part of the way from the
-best point to it: the part is halved after a step that was no improvement, and doubled after one that was.
+best point to it: the part is halved after a step that was no improvement, and doubled after one that was. After some
+halvings a step goes the whole way, so that the bound rises in any case.
 """
 
 from __future__ import annotations
@@ -121,7 +122,8 @@ class CuttingPlane(Optimizer[CuttingPlaneState]):
         lowest = -(weights @ A) / (2 * penalty)
         x = state.best + state.share * (lowest - state.best)
         value, gradient = f(x)
-        share = min(1.0, 2 * state.share) if value < state.value else max(LEAST, state.share / 2)
+        shorter = state.share / 2 if state.share > LEAST else 1.0
+        share = min(1.0, 2 * state.share) if value < state.value else shorter
         plane, offset = self._plane(x, value, gradient)
         best = (x, value, gradient) if value < state.value else (state.best, state.value, state.gradient)
         idle = np.where(weights > 0, 0.0, state.idle + 1)
