@@ -138,14 +138,14 @@ def _sequences() -> None:
     """Train a chain on numbers and on indicators, linear and in logarithms, and ask it for labels."""
     from scipy.sparse import csr_array
 
-    offsets, labels = np.array([0, 3]), np.array([0, 1, -1])
+    offsets = np.array([0, 3])
     table = Transition(np.zeros((2, 2)))
     for X in (np.eye(3), 0.5 * np.eye(3), 3000.0 * np.eye(3)):
         features = StateFeatures.all_pairs(3, 2)
         model = SequenceModel(features, False, np.zeros((3, 3), np.bool_))
         data = Sequences(features.compiled(csr_array(X)), offsets)
-        for loss in (Likelihood(), UnivariateLikelihood()):
-            SequenceObjective(model, data, labels, loss)(np.arange(float(model.size)) / 10)
+        for loss, last in ((Likelihood(), 1), (Likelihood(), -1), (UnivariateLikelihood(), -1)):
+            SequenceObjective(model, data, np.array([0, 1, last]), loss)(np.arange(float(model.size)) / 10)
     found = posterior(np.zeros((3, 8)), offsets, table)
     draw_labels(found, np.random.default_rng(0))
     best_labels(np.zeros((3, 8)), offsets, table)

@@ -76,7 +76,7 @@ class SequenceObjective:
     def __call__(self, theta: FloatArray) -> tuple[float, FloatArray]:
         """Return value and gradient."""
         model, data = self.model, self.data
-        tables = model.tables(theta, data.tokens)
+        tables = model.tables(theta, data.tokens, self.spread)
         slopes = self.slopes = (
             self.slopes if self.slopes.size else aligned(int(data.offsets[-1]), width_of(model.features.card))
         )

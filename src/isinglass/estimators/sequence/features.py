@@ -183,7 +183,7 @@ class FeatureIndex:
             expected = "dicts or strings, as in fit" if self.names is not None else "arrays, as in fit"
             raise InputError("X", expected, "arrays" if self.names is not None else "dicts or strings")
         if self.names is not None:
-            return self._joined(*_named(sequences, self.names.__getitem__, self.table))
+            return self._joined(*_named(sequences, self.names.__getitem__, lambda: self.table))
         rows = _rows(sequences) if any(map(_length, sequences)) else csr_array((0, self.n_given))
         if rows.shape[1] != self.n_given:
             remedy = "give the same features as to fit, or fit anew"
@@ -262,11 +262,11 @@ def _rows(sequences: list[Any]) -> Any:
 
 
 def _named(
-    sequences: list[Any], number: Callable[[str], int], table: NameTable | None = None
+    sequences: list[Any], number: Callable[[str], int], table: Callable[[], NameTable] | None = None
 ) -> tuple[Array, Any, IntArray, IntArray]:
     """Return the numbers, values (None: all 1) of all attributes, how many a token has, and the offsets.
 
-    A `table` does what `number` does, faster, where it can.
+    A `table` does what `number` does, faster, where it can; it is asked for only where there are many names.
     """
     tokens = list(chain.from_iterable(sequences))
     kinds = set(map(type, tokens))
@@ -281,7 +281,7 @@ def _named(
         names, values = _pairs(list(names), given)
     total = int(counts.sum())
     try:
-        columns = table.find(names, total) if table is not None and total > _MANY else None
+        columns = table().find(names, total) if table is not None and total > _MANY else None
         if columns is None:
             names = names if dict in kinds else chain.from_iterable(tokens)
             columns = np.fromiter(map(number, names), np.int32, total)

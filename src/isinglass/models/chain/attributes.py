@@ -25,6 +25,8 @@ from isinglass.runtime.threads import ThreadMap
 from isinglass.segments import starts
 from isinglass.typing import FloatArray, IntArray, Mask
 
+_PIECE = 2**16  # weights that a thread lays out at a time
+_ALONE = ThreadMap(1)
 _DENSE = 4  # pairs that there may be for each that occurs: so many are counted in a table
 
 
@@ -150,15 +152,21 @@ class Tokens:
         """The tokens as training needs them."""
         return Training.of(self.by_token, self.features.card, self.features.rows, self.features.lists)
 
-    def weights(self, theta: FloatArray) -> Weights:
+    def weights(self, theta: FloatArray, spread: ThreadMap = _ALONE) -> Weights:
         """Lay out the parameters."""
         from isinglass.kernels.numba.chains.attributes import carry
 
         own, lists = self.features.rows, self.features.lists
-        rows = aligned(own.count, width_of(self.features.card))
+        rows, entries = aligned(own.count, width_of(self.features.card)), np.empty(len(lists.weights))
         given = np.require(theta, requirements=("C", "W"))  # a loop would be compiled anew for memory that is read-only
-        carry(0, len(own.places), own.weights, given, own.places, rows.reshape(-1))
-        return Weights(rows, theta[lists.weights])
+
+        def lay(first: int, last: int) -> None:
+            carry(first, min(last, len(own.places)), own.weights, given, own.places, rows.reshape(-1))
+            np.take(theta, lists.weights[first:last], out=entries[first:last], mode="clip")  # they are in range
+
+        most = max(len(own.places), len(entries))
+        spread(lay, [(a, a + _PIECE) for a in range(0, most, _PIECE)])
+        return Weights(rows, entries)
 
     def attributes(self, weights: Weights) -> tuple[tuple[Any, ...], tuple[Any, ...]] | None:
         """Return the attributes of each kind, and their weights, as the loops of training take them.

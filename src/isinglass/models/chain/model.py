@@ -21,8 +21,10 @@ import numpy as np
 from isinglass.models.chain.attributes import StateFeatures, Tokens, Weights
 from isinglass.models.chain.label_states import LabelStates
 from isinglass.models.chain.layout import width_of
+from isinglass.runtime.threads import ThreadMap
 from isinglass.typing import FloatArray, IntArray, Mask
 
+_ALONE = ThreadMap(1)
 PIECE = 4096  # tokens whose scores stay in the second cache
 
 
@@ -84,8 +86,8 @@ class SequenceModel:
         parts = zip(self.parameters.items(), np.split(theta, ends), strict=True)
         return {name: part.reshape(shape) for (name, shape), part in parts}
 
-    def tables(self, theta: FloatArray, tokens: Tokens) -> Tables:
-        """Return the scores that parameters stand for."""
+    def tables(self, theta: FloatArray, tokens: Tokens, spread: ThreadMap = _ALONE) -> Tables:
+        """Return the scores that parameters stand for; long vectors are laid out on the threads of `spread`."""
         named, k, states = self.split(theta), self.features.card, self.states
         start, end = (named.get(name, np.zeros(k)) for name in ("start", "end"))
         f = self.forbidden
@@ -93,7 +95,7 @@ class SequenceModel:
         pairs, start, end = (np.where(ruled_out, -np.inf, scores) for ruled_out, scores in given)
         first = np.where(states.first, states.spread(start), -np.inf)
         transition = states.table(pairs, named.get("second"))
-        return Tables(states, tokens.weights(named["state"]), transition, first, states.spread(end))
+        return Tables(states, tokens.weights(named["state"], spread), transition, first, states.spread(end))
 
     def joined(self, state: FloatArray, transition: FloatArray, start: FloatArray, end: FloatArray) -> FloatArray:
         """Return derivatives by theta from those by weights, transitions of states, first and last labels."""
