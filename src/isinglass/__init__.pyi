@@ -150,6 +150,9 @@ from .inference import (
     TRWS as TRWS,
 )
 from .inference import (
+    AnnealedImportance as AnnealedImportance,
+)
+from .inference import (
     Annealing as Annealing,
 )
 from .inference import (
@@ -190,6 +193,9 @@ from .inference import (
 )
 from .inference import (
     GraphCut as GraphCut,
+)
+from .inference import (
+    ImportanceSampling as ImportanceSampling,
 )
 from .inference import (
     Info as Info,

@@ -20,6 +20,7 @@ from isinglass.graph.factor_graph import FactorGraph
 from isinglass.graph.grids import grid_shape
 from isinglass.inference import (
     Algorithm,
+    AnnealedImportance,
     BeliefPropagation,
     ConvexFreeEnergy,
     Exact,
@@ -205,7 +206,7 @@ def _samplers(potentials: Potentials) -> dict[str, Algorithm]:
     others: list[type[MonteCarlo]] = [TreeGibbs, Metropolis, ParallelTempering]
     if binary_components(potentials).all():
         others += [SwendsenWang, Wolff]
-    return named | {cls.name: cls(8, 4) for cls in others}
+    return named | {cls.name: cls(8, 4) for cls in others} | {"ais": AnnealedImportance(temperatures=2, chains=4)}
 
 
 def _sampled(potentials: Potentials, algorithm: Algorithm) -> None:

@@ -153,6 +153,16 @@ class TestWolff(TestSwendsenWang):
         return ig.Wolff(sweeps=self.sweeps)
 
 
+class TestAnnealedImportance(TestBeliefPropagation):
+    def algorithm(self):
+        return ig.AnnealedImportance(temperatures=20)
+
+
+class TestImportanceSampling(TestBeliefPropagation):
+    def algorithm(self):
+        return ig.ImportanceSampling(samples=1000)
+
+
 class TestMaxProduct(TestBeliefPropagation):
     def algorithm(self):
         return ig.MaxProduct(tol=1e-12, max_iter=200, damping=0.1)

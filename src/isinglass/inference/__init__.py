@@ -4,6 +4,8 @@ from isinglass.inference.algorithm import ALGORITHMS, Algorithm, Cost, Facts, Fi
 from isinglass.inference.api import algorithms, infer, map_assignment, map_solvers, n_best, sample
 from isinglass.inference.brute import Brute
 from isinglass.inference.free_energy.algorithm import ConvexFreeEnergy, EntropyWeights
+from isinglass.inference.importance.annealed import AnnealedImportance
+from isinglass.inference.importance.sampling import ImportanceSampling
 from isinglass.inference.junction_tree.algorithm import Exact
 from isinglass.inference.map.auto import Auto
 from isinglass.inference.map.cuts.graph_cut import GraphCut
@@ -38,6 +40,7 @@ __all__ = [
     "SOLVERS",
     "TRWS",
     "Algorithm",
+    "AnnealedImportance",
     "Annealing",
     "Assignment",
     "Auto",
@@ -55,6 +58,7 @@ __all__ = [
     "Gibbs",
     "Gradients",
     "GraphCut",
+    "ImportanceSampling",
     "Info",
     "IntegerProgram",
     "IteratedLocalSearch",

@@ -11,6 +11,7 @@ then come from the means of `BATCHES` batches of each chain, and their R-hat is 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -53,23 +54,38 @@ def estimate(sampler: Sampler, draws: States) -> Estimate:
     """Estimate the beliefs from draws (draws, variables, chains) of a sampler."""
     graph = sampler.graph
     lanes = draws.shape[0] * draws.shape[2]
-    owned = _owned(sampler)
     ranked = belief_entries(graph) * lanes <= RANKED
     variables, factors = (np.empty((5, n)) for n in (int(first_states(graph)[-1]), belief_entries(graph)))
-    for part in _parts(graph, owned, lanes):
-        trace = sampler.traces(draws, part)
-        cards = graph.cards[part]
-        variables[:, ranges(first_states(graph)[part], cards)] = _variable_summary(trace, cards)
-        inside = np.flatnonzero(np.isin(owned.owner, part))
-        some = Owned(*(column[inside] for column in owned))
-        of_owner = starts(cards)[np.searchsorted(part, some.owner)]
-        factors[:, ranges(first_beliefs(graph)[some.factor], some.size)] = _summary(
-            _factor_trace(graph, some, of_owner, trace, draws), ranked
-        )
+    for part in trace_parts(sampler, draws):
+        variables[:, part.states] = _variable_summary(part.of_variables, graph.cards[part.variables])
+        factors[:, part.entries] = _summary(part.of_factors, ranked)
     for group in graph.groups:
         if group.arity == 0:  # a constant
             factors[:, first_beliefs(graph)[group.factors]] = np.array([1.0, 1.0, lanes, lanes, 0.0])[:, None]
     return Estimate(variables[0], factors[0], Diagnostics(*variables[1:]), Diagnostics(*factors[1:]))
+
+
+class TracePart(NamedTuple):
+    """The conditional probabilities of some variables and of the factors that they own, (numbers, chains, draws)."""
+
+    variables: IntArray
+    states: IntArray  # their places in the flat beliefs of variables
+    of_variables: FloatArray
+    entries: IntArray  # the places of the factors' entries in their flat beliefs
+    of_factors: FloatArray
+
+
+def trace_parts(sampler: Sampler, draws: States) -> Iterator[TracePart]:
+    """Yield the conditional probabilities in draws (draws, variables, chains), as many at a time as fit into memory."""
+    graph = sampler.graph
+    owned = _owned(sampler)
+    for part in _parts(graph, owned, draws.shape[0] * draws.shape[2]):
+        trace, cards = sampler.traces(draws, part), graph.cards[part]
+        inside = np.flatnonzero(np.isin(owned.owner, part))
+        some = Owned(*(column[inside] for column in owned))
+        of_owner = starts(cards)[np.searchsorted(part, some.owner)]
+        places = ranges(first_states(graph)[part], cards), ranges(first_beliefs(graph)[some.factor], some.size)
+        yield TracePart(part, places[0], trace, places[1], _factor_trace(graph, some, of_owner, trace, draws))
 
 
 def _variable_summary(trace: FloatArray, cards: IntArray) -> FloatArray:

@@ -2,7 +2,8 @@
 
 Scans: "chromatic" draws all variables of one colour, then those of the next (variables of one colour share no factor,
 so that their sequence does not matter; Gonzalez et al. 2011); "systematic" draws them by number; "random" draws as many
-as there are, each chosen at random with replacement, which makes the chain reversible.
+as there are, each chosen at random with replacement, which makes the chain reversible. `backwards` turns the sequence
+round: that is the reversal of the chain, p(x) P(x, y) = p(y) P'(y, x).
 """
 
 from __future__ import annotations
@@ -42,9 +43,11 @@ class GibbsSampler(Sampler):
     True
     """
 
-    def __init__(self, potentials: Potentials, scan: Scan = "chromatic", held: Iterable[int] = ()) -> None:
+    def __init__(
+        self, potentials: Potentials, scan: Scan = "chromatic", held: Iterable[int] = (), backwards: bool = False
+    ) -> None:
         super().__init__(potentials, held)
-        self.scan, graph = scan, self.graph
+        self.scan, self.backwards, graph = scan, backwards, self.graph
         chosen = binary_components(potentials) if scan == "chromatic" else np.zeros(graph.n_components, bool)
         fast = chosen[graph.variable_component[self.free]]
         self.binary = _BinaryPart(self, self.free[fast]) if fast.any() else None
@@ -78,6 +81,8 @@ class GibbsSampler(Sampler):
     def by_colour(self, variables: IntArray) -> tuple[IntArray, Unsigned]:
         """Return variables by colour, and where each colour begins."""
         colours = colours_of(self.graph)[variables]
+        if self.backwards and len(colours):
+            colours = colours.max() - colours
         order = np.argsort(colours, kind="stable")
         return variables[order], starts(np.bincount(colours)).astype(np.uint64)
 
@@ -93,7 +98,7 @@ class _BinaryPart:
             counted = Counted.of(graph.variable_component[order], graph.n_components)
             return binary_layout(graph, order), bounds, counted
 
-        layout, self.bounds, self.counted = graph.cached(("binary order", variables.tobytes()), make)
+        layout, self.bounds, self.counted = graph.cached(("binary order", sampler.backwards, variables.tobytes()), make)
         self.model = layout.model(sampler.model)
 
     def sweep(
@@ -122,7 +127,7 @@ class _OtherPart:
 
     def __init__(self, sampler: GibbsSampler, variables: IntArray) -> None:
         graph, self.sampler = sampler.graph, sampler
-        key = ("gibbs order", sampler.scan, variables.tobytes())
+        key = ("gibbs order", sampler.scan, sampler.backwards, variables.tobytes())
         self.order, self.bounds, self.ends, self.counted = graph.cached(key, lambda: self._order(variables))
         self.row = int(graph.cards.max(initial=1))
 
@@ -131,6 +136,8 @@ class _OtherPart:
         order, bounds = sampler.by_colour(variables)
         if sampler.scan != "chromatic":
             order = variables[np.argsort(graph.variable_component[variables], kind="stable")]
+        if sampler.backwards and sampler.scan == "systematic":
+            order = order[::-1]
         component = graph.variable_component[order]
         ends = starts(np.bincount(component, minlength=graph.n_components)).astype(np.uint64)
         counted = Counted.of(component, graph.n_components, 2 if sampler.scan == "random" else 1)

@@ -1,0 +1,1 @@
+"""Importance sampling and annealed importance sampling: log Z with standard errors."""

@@ -1,0 +1,87 @@
+"""Importance sampling: assignments are drawn from a reference distribution q and weighted by w = f(x) / q(x).
+
+    Z = E_q[ f(x) / q(x) ]
+
+q comes from the beliefs of an approximate inference (`isinglass.inference.importance.reference`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from isinglass.inference.algorithm import Facts, Progress, register
+from isinglass.inference.importance.path import Path
+from isinglass.inference.importance.reference import Reference, Start
+from isinglass.inference.importance.weighted import LogZ, Weighted, WeightedStates, revive
+from isinglass.inference.sampling.chains import Chains
+from isinglass.inference.streams import streams
+from isinglass.potentials import Potentials
+from isinglass.typing import Array
+from isinglass.validation import RandomState, generator, whole_number
+
+
+@register
+@dataclass(frozen=True)
+class ImportanceSampling(Weighted):
+    """Importance sampling, with the beliefs of an approximate inference as the proposal.
+
+    Parameters
+    ----------
+    samples : int
+    proposal : str or Algorithm
+        An approximate inference ("bp", "mf", "trw", ...), whose beliefs on a spanning forest are the proposal; "tree":
+        the model without the factors that are off a spanning forest; or "uniform".
+    random_state : int, Generator or None
+        None: fresh entropy.
+
+    Examples
+    --------
+    >>> import isinglass as ig
+    >>> p = ig.models.Ising(ig.grid_graph(4, 4, 2)).potentials(coupling=0.2, field=0.1)
+    >>> r = ig.infer(p, "importance", random_state=0)
+    >>> r.info.converged, bool(abs(r.log_z - ig.infer(p, "exact").log_z) < 3 * r.info.stderr < 0.05)
+    (True, True)
+    """
+
+    samples: int = 4000
+    proposal: Start = "bp"
+    random_state: RandomState = None
+
+    name: ClassVar[str] = "importance"
+    facts: ClassVar[Facts] = Facts(
+        "importance sampling from the beliefs of an approximation: log Z with a standard error",
+        exact="never",
+        bound=None,
+        stochastic=True,
+    )
+
+    def checked(self) -> None:
+        """Check the options."""
+        whole_number(self.samples, "samples", 2)
+
+    @property
+    def lanes(self) -> int:
+        """Number of samples."""
+        return self.samples
+
+    @property
+    def steps(self) -> int:
+        """One draw."""
+        return 1
+
+    @property
+    def more(self) -> str:
+        """What helps against degenerate weights."""
+        return "raise samples, use another proposal, or 'ais'"
+
+    def weigh(self, potentials: Potentials, progress: Progress | None) -> tuple[WeightedStates, LogZ, dict[str, Array]]:
+        """Draw from the proposal."""
+        rng = generator(self.random_state)
+        path = Path.of(potentials, Reference.of(potentials, self.proposal))
+        chains = Chains.at(potentials, path.reference.draw(self.samples, streams(potentials, rng)), rng)
+        log_w = path.log_ratio(chains.states) + path.reference.log_z[:, None]
+        revive(potentials, chains, np.asarray(log_w == -np.inf), 0)
+        return WeightedStates(chains.states, log_w), LogZ.mean(log_w), {"log_weights": log_w}

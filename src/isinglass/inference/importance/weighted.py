@@ -1,0 +1,172 @@
+"""What importance sampling and annealed importance sampling share: beliefs and log Z from weighted assignments.
+
+Chain c of a component has the state x_c and the weight w_c, such that for any function h
+
+    E[ w_c h(x_c) ]  =  (Z / Z_q) E_p[ h(x) ]
+
+So log Z = log Z_q + log mean w. A belief is the weighted average of conditional probabilities, with the standard error
+
+    ( sum_c v_c² (h(x_c) - mean)² )^(1/2),        v_c = w_c / sum w
+
+A run counts as converged if, in every component, the effective size of the weights is at least `LEAST_SIZE` and their
+Pareto shape at most 0.7 (`isinglass.inference.importance.pareto`).
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+
+import numpy as np
+
+from isinglass.errors import InputError
+from isinglass.graph.layout import belief_entries, first_beliefs, first_states
+from isinglass.inference.algorithm import Algorithm, Cost, Progress, Taping
+from isinglass.inference.importance.pareto import RELIABLE
+from isinglass.inference.importance.weights import log_mean, normalised
+from isinglass.inference.result import FactorBeliefs, Info, Result, VariableBeliefs
+from isinglass.inference.sampling.chains import Chains, States, state_type
+from isinglass.inference.sampling.estimate import trace_parts
+from isinglass.inference.sampling.gibbs import GibbsSampler
+from isinglass.inference.sampling.starts import dispersed_states
+from isinglass.inference.streams import streams
+from isinglass.potentials import Potentials
+from isinglass.typing import Array, FloatArray, Mask
+from isinglass.validation import bytes_text
+
+LEAST_SIZE = 50.0
+
+
+@dataclass(frozen=True, eq=False)
+class WeightedStates:
+    """States (variables, chains) with the logarithms of their weights (components, chains), log Z_q included."""
+
+    states: States
+    log_weights: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class LogZ:
+    """log Z of each component, with the standard errors, effective sizes and Pareto shapes of its weights."""
+
+    value: FloatArray
+    stderr: FloatArray
+    ess: FloatArray
+    pareto_k: FloatArray
+
+    @classmethod
+    def mean(cls, log_weights: FloatArray) -> LogZ:
+        """Average the weights (components, chains)."""
+        found = [log_mean(row) for row in log_weights]
+        return cls(*(np.array(column) for column in zip(*found, strict=True))) if found else cls(*np.zeros((4, 0)))
+
+    @property
+    def reliable(self) -> Mask:
+        """Tell in which components nothing speaks against the weights."""
+        return np.asarray((self.ess >= LEAST_SIZE) & (self.pareto_k <= RELIABLE))
+
+
+class Weighted(Algorithm):
+    """Base class of algorithms that weight assignments."""
+
+    @abstractmethod
+    def checked(self) -> None:
+        """Check the options."""
+
+    @property
+    @abstractmethod
+    def lanes(self) -> int:
+        """Number of assignments."""
+
+    @property
+    @abstractmethod
+    def steps(self) -> int:
+        """Number of sweeps that lead to an assignment."""
+
+    @abstractmethod
+    def weigh(self, potentials: Potentials, progress: Progress | None) -> tuple[WeightedStates, LogZ, dict[str, Array]]:
+        """Draw assignments and weigh them; return them, log Z, and further details."""
+
+    def cost(self, potentials: Potentials) -> Cost:
+        """Say what the states and a sweep over them take."""
+        graph = potentials.graph
+        needed = float(self.lanes * graph.n_variables * np.dtype(state_type(graph)).itemsize)
+        work = self.lanes * float(len(graph.flat_scopes.variable) + graph.n_variables)
+        return Cost(needed, work, f"{bytes_text(needed)} of states, {work:.3g} steps a sweep")
+
+    def run(
+        self, potentials: Potentials, progress: Progress | None = None, tape: Taping = False, init: Result | None = None
+    ) -> Result:
+        """Weigh assignments; average conditional probabilities."""
+        self.checked()
+        if potentials.dtype.kind == "c":
+            raise InputError("potentials", "real log tables", "complex ones", "samplers have no derivatives")
+        found, log_z, details = self.weigh(potentials, progress)
+        variables, factors = weighted_beliefs(potentials, found)
+        details |= {
+            "stderr_variables": variables[1],
+            "stderr_factors": factors[1],
+            "stderr_log_z": log_z.stderr,
+            "ess_weights": log_z.ess,
+            "pareto_k": log_z.pareto_k,
+        }
+        good = log_z.reliable
+        share = float(good.mean()) if len(good) else 1.0
+        residual = float(np.max(np.concatenate([variables[1], factors[1]]), initial=0.0))
+        stderr = float(np.sqrt((log_z.stderr**2).sum()))
+        info = Info(self.name, bool(good.all()), self.steps, residual, None, 0.0, share, stderr=stderr, details=details)
+        graph = potentials.graph
+        beliefs = VariableBeliefs(graph, variables[0]), FactorBeliefs(graph, factors[0])
+        return Result(potentials, log_z.value, *beliefs, info)
+
+    def remedy(self, info: Info) -> str:
+        """Say what is wrong with the weights."""
+        ess = float(np.min(info.details["ess_weights"], initial=np.inf))
+        k = float(np.max(info.details["pareto_k"], initial=-np.inf))
+        return (
+            f"the weights are degenerate: effective size {ess:.1f} of {self.lanes} (needed: {LEAST_SIZE:.0f}), Pareto "
+            f"shape {k:.2f} (needed: at most {RELIABLE}); {self.more}"
+        )
+
+    @property
+    @abstractmethod
+    def more(self) -> str:
+        """What helps against degenerate weights."""
+
+
+def revive(potentials: Potentials, chains: Chains, dead: Mask, seed: int) -> None:
+    """Give chains of weight zero (components, chains) some possible state, so that samplers can go on with them."""
+    if not dead.any():
+        return
+    possible = dispersed_states(potentials, 1, streams(potentials, seed))[:, 0]
+    for k, c in np.argwhere(dead):
+        members = np.flatnonzero(potentials.graph.variable_component == k)
+        chains.states[members, c] = possible[members]
+
+
+def weighted_beliefs(potentials: Potentials, found: WeightedStates) -> tuple[FloatArray, FloatArray]:
+    """Return the beliefs of variables and factors with their standard errors, each (2, entries)."""
+    graph, weights = potentials.graph, normalised(found.log_weights)
+    variables, factors = np.zeros((2, int(first_states(graph)[-1]))), np.zeros((2, belief_entries(graph)))
+    of_state = np.repeat(graph.variable_component, graph.cards)
+    of_entry = np.concatenate([np.zeros(0, np.int64), *(_entry_components(potentials))])
+    for part in trace_parts(GibbsSampler(potentials), found.states[None]):
+        variables[:, part.states] = _averages(part.of_variables[:, :, 0], weights[of_state[part.states]])
+        factors[:, part.entries] = _averages(part.of_factors[:, :, 0], weights[of_entry[part.entries]])
+    for group in graph.groups:
+        if group.arity == 0:  # a constant
+            factors[0, first_beliefs(graph)[group.factors]] = 1.0
+    return variables, factors
+
+
+def _entry_components(potentials: Potentials) -> list[Array]:
+    graph = potentials.graph
+    return [np.repeat(graph.factor_component[group.factors], group.table_size) for group in graph.groups]
+
+
+def _averages(values: FloatArray, weights: FloatArray) -> FloatArray:
+    """Return weighted means of rows (entries, chains), and their standard errors, (2, entries)."""
+    total = np.einsum("ec,ec->e", np.ones_like(values), weights)  # one, rounded as the sums of values are
+    means = np.einsum("ec,ec->e", values, weights) / total
+    errors = np.sqrt(np.einsum("ec,ec->e", (values - means[:, None]) ** 2, weights**2))
+    return np.stack([means, errors])
