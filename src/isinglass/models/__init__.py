@@ -3,12 +3,14 @@
 from isinglass.models.canonical import canonical_potentials
 from isinglass.models.chains import chain_model
 from isinglass.models.constant import ConstantTerm
+from isinglass.models.couplings import ModelFamily, PatternTerm
 from isinglass.models.entropy import EntropyModel
 from isinglass.models.graphs import graph_model
 from isinglass.models.grids import grid_model
 from isinglass.models.inference import InferenceModel
 from isinglass.models.ising import Ising
 from isinglass.models.model import Model
+from isinglass.models.potts import Potts
 from isinglass.models.symmetry import SymmetricTerm
 from isinglass.models.tables import table_model
 from isinglass.models.terms import CallableTerm, CliqueTerm, EdgeTerm, IndicatorTerm, NodeTerm, SharedTerm, Term
@@ -23,7 +25,10 @@ __all__ = [
     "InferenceModel",
     "Ising",
     "Model",
+    "ModelFamily",
     "NodeTerm",
+    "PatternTerm",
+    "Potts",
     "SharedTerm",
     "SymmetricTerm",
     "Term",

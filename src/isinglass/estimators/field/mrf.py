@@ -36,7 +36,7 @@ from isinglass.learning.training.checks import example_weights, refuse_spins, re
 from isinglass.learning.training.choices import training_choices
 from isinglass.learning.training.stages import Trained
 from isinglass.losses import Likelihood
-from isinglass.models import Model, table_model
+from isinglass.models import Model, ModelFamily, table_model
 from isinglass.models.constant import forbidding
 from isinglass.typing import Array, FloatArray, IntArray, Mask
 from isinglass.validation import flag, number, whole_number
@@ -49,9 +49,9 @@ class MRF(Statistics):
 
     Parameters
     ----------
-    graph : FactorGraph or Model
+    graph : FactorGraph, Model, Ising or Potts
         A graph: every entry of every table is a parameter. A model (`isinglass.models`): a log-linear one, with the
-        parameters that it has.
+        parameters that it has, such as the fields and couplings of ``ig.models.Ising(graph)``.
     method : str or Method, default="ml"
         How to learn. Maximum likelihood: "ml" by gradients, with the log Z of `inference` (a surrogate, where that is
         approximate); "closed-form" on chordal graphs; "ipf", iterative proportional fitting; "scaling", iterative
@@ -74,7 +74,8 @@ class MRF(Statistics):
         Another way to say what is likely before any sample was seen (`isinglass.learning.markov.priors`); instead of
         `l2`. A Dirichlet prior stands for virtual samples, and goes with closed forms and proportional fitting.
     tied : bool, default=False
-        For a graph: whether all factors of one shape share a table.
+        For a graph: whether all factors of one shape share a table. For Ising and Potts: whether there is one field
+        and one coupling for all.
     tol, max_iter
         Of an optimizer that is given by name; and of a method's own update, where `tol` bounds the norm of the
         difference between the expectations of samples and model.
@@ -114,7 +115,7 @@ class MRF(Statistics):
     _as_arrays: ClassVar[tuple[str, ...]] = ("graph",)
     _remedy: ClassVar[str] = "raise max_iter, tol or l2"
 
-    graph: FactorGraph | Model
+    graph: FactorGraph | Model | ModelFamily
     method: str | Method = "ml"
     inference: InferenceLike = "exact"
     iterations: int | str | None = None
@@ -324,6 +325,8 @@ class MRF(Statistics):
     def _model(self) -> Model:
         if isinstance(self.graph, FactorGraph):
             return table_model(self.graph, flag(self.tied, "tied"))
+        if isinstance(self.graph, ModelFamily):
+            return self.graph.model(flag(self.tied, "tied"))
         if not isinstance(self.graph, Model):
             expected = "a FactorGraph, or a Model"
             raise InputError("graph", expected, type(self.graph).__name__, "such as ig.grid_graph(8, 8, 2)")
