@@ -39,6 +39,7 @@ _TEXT = """Run a published experiment again and print a table of our values besi
   conll2000   chunks of sentences: F1 of a chain CRF; needs text/conll2000_{train,test}.txt.gz
   letters     handwritten words: letters right, with and without neighbours; needs letters_folds0-7.npz
   labelbias   HMM, MEMM and CRF on two words (Lafferty et al. 2001): where local normalisation fails
+  hopfield    digits completed from half images (Murphy 2012, figure 19.7): three ways to store them
   skipchain   named entities: a chain and links between equal words; needs text/wnut17_{train,test}.txt.gz
   ipf         proportional fitting of tables of counts (Murphy 2012, section 19.5.7); needs contingency/contingency.npz
   estimators  every method to learn a Markov random field: error, test likelihood and time

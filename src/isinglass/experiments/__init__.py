@@ -5,6 +5,7 @@ from isinglass.experiments import convergence as _convergence  # noqa: F401
 from isinglass.experiments import digits as _digits  # noqa: F401  (registers itself)
 from isinglass.experiments import entropy as _entropy  # noqa: F401
 from isinglass.experiments import fatchain as _fatchain  # noqa: F401
+from isinglass.experiments import hopfield as _hopfield  # noqa: F401
 from isinglass.experiments import iterations as _iterations  # noqa: F401
 from isinglass.experiments import labelbias as _labelbias  # noqa: F401
 from isinglass.experiments import most_probable as _most_probable  # noqa: F401

@@ -7,6 +7,7 @@ from isinglass.models.couplings import ModelFamily, PatternTerm
 from isinglass.models.entropy import EntropyModel
 from isinglass.models.graphs import graph_model
 from isinglass.models.grids import grid_model
+from isinglass.models.hopfield import Hopfield, Recall
 from isinglass.models.inference import InferenceModel
 from isinglass.models.ising import Ising
 from isinglass.models.model import Model
@@ -21,6 +22,7 @@ __all__ = [
     "ConstantTerm",
     "EdgeTerm",
     "EntropyModel",
+    "Hopfield",
     "IndicatorTerm",
     "InferenceModel",
     "Ising",
@@ -29,6 +31,7 @@ __all__ = [
     "NodeTerm",
     "PatternTerm",
     "Potts",
+    "Recall",
     "SharedTerm",
     "SymmetricTerm",
     "Term",
