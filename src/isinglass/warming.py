@@ -19,6 +19,7 @@ from isinglass.graph.builders import chain_graph, grid_graph
 from isinglass.graph.factor_graph import FactorGraph
 from isinglass.graph.grids import grid_shape
 from isinglass.inference import (
+    ICM,
     Algorithm,
     AnnealedImportance,
     BeliefPropagation,
@@ -123,6 +124,8 @@ def _steps() -> Iterator[Step]:
         for algorithm in (BeliefPropagation(iterations=2), TreeReweighted(iterations=2)):
             yield f"max-product {algorithm.name}, {what}", lambda p=p, a=algorithm: map_assignment(p, a)  # type: ignore[misc]
     yield "exact, large tables", _large_tables
+    for name in ("icm", "ils", "annealing", "trws", "dual"):
+        yield f"most probable assignments, {name}", lambda name=name: _solve(name)  # type: ignore[misc]
     yield "sequences", _sequences
     yield "features", _features
     yield "long vectors", _long_vectors
@@ -133,6 +136,14 @@ def _large_tables() -> None:
     rng = np.random.default_rng(0)
     for scale in (0.5, 2000.0):
         _exact(_random(grid_graph(13, 13, 2), rng, scale))
+
+
+def _solve(name: str) -> None:
+    """Find a most probable assignment of a pairwise model, and of one with larger factors."""
+    for p in list(_models().values())[0::6]:
+        map_assignment(p, name, seconds=0.1)
+    if name == "icm":
+        map_assignment(next(iter(_models().values())), ICM(blocks="trees"))
 
 
 def _sequences() -> None:

@@ -8,6 +8,7 @@ from isinglass.experiments import fatchain as _fatchain  # noqa: F401
 from isinglass.experiments import hopfield as _hopfield  # noqa: F401
 from isinglass.experiments import iterations as _iterations  # noqa: F401
 from isinglass.experiments import labelbias as _labelbias  # noqa: F401
+from isinglass.experiments import max_margin as _max_margin  # noqa: F401
 from isinglass.experiments import most_probable as _most_probable  # noqa: F401
 from isinglass.experiments import scaling as _scaling  # noqa: F401
 from isinglass.experiments import scenes as _scenes  # noqa: F401
