@@ -29,9 +29,10 @@ def test_what_samplers_observe_is_right(name):
     assert found.squares**2 <= found.fourths <= found.squares
 
 
-def test_lines_of_cumulants_cross():
+def test_cumulants_cross():
     k = np.array([0.43, 0.44, 0.45])
-    assert ising.crossing(k, 0.6 + (k - 0.441), 0.6 + 3 * (k - 0.441)) == pytest.approx(0.441)
+    assert ising.crossing(k, 0.6 + (k - 0.441), 0.6 + 3 * (k - 0.441) - 20 * (k - 0.441) ** 2) == pytest.approx(0.441)
+    assert np.isnan(ising.crossing(k, k, k + 1 + k**2))
 
 
 def test_the_ising_experiment(monkeypatch):

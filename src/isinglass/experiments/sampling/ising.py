@@ -7,7 +7,7 @@ For couplings K around the critical one, log(1 + 2^(1/2)) / 2 = .44069, and with
     Binder's cumulant       U = 1 - mean(m^4) / (3 mean(m^2)^2)
 
 U of different sizes crosses at the critical coupling (Binder 1981). It is measured by Swendsen-Wang sampling at
-couplings close to it, and a straight line is fitted for each size; the crossing of two sizes is that of their lines.
+couplings close to it; the crossing of two sizes is where a parabola through the differences of their U is zero.
 
 log Z of the approximations is compared with Kaufman's, by site. Means of samples come with standard errors, from their
 effective sizes.
@@ -92,15 +92,18 @@ def observe(side: int, coupling: float, name: str, sweeps: int, seed: int) -> Ob
 
 
 def crossing(couplings: Sequence[float], small: FloatArray, large: FloatArray) -> float:
-    """Return where straight lines through the cumulants of two sizes cross.
+    """Return where the cumulants of two sizes cross: the rising root of a parabola through their differences.
 
     Examples
     --------
-    >>> round(crossing([0.0, 1.0], np.array([0.0, 1.0]), np.array([-1.0, 2.0])), 6)
+    >>> k = np.array([0.0, 1.0, 2.0])
+    >>> round(crossing(k, k, 2 * k - 0.5), 6)
     0.5
     """
-    one, two = (np.polyfit(couplings, values, 1) for values in (small, large))
-    return float((one[1] - two[1]) / (two[0] - one[0]))
+    middle = float(np.mean(couplings))
+    curve = np.polynomial.Polynomial.fit(np.asarray(couplings) - middle, large - small, 2).convert()
+    roots = [root.real for root in curve.roots() if abs(root.imag) < 1e-12 and curve.deriv()(root.real) > 0]
+    return middle + float(min(roots, key=abs)) if roots else float("nan")
 
 
 @register
