@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -65,6 +66,7 @@ class Grids:
     lattice: Lattice
     models: list[PlaneModel]
     kernels: GridKernels
+    found: dict[tuple[Span, int, int, int], list[Piece]] = field(default_factory=dict, init=False)
 
     @classmethod
     def of(cls, lattice: Lattice, run: Run, kernels: GridKernels) -> Grids:
@@ -91,9 +93,20 @@ class Grids:
         size += (40 - size) % 512  # runs that lie 4096 bytes apart get in each other's way
         return np.empty((4, card, size)), np.empty((card, size)), np.empty((2, size))
 
-    def pieces(self, run: Run, iterations: int, alike: Mask) -> list[Piece]:
-        """Cut the grids of a run into blocks of rows, if they are large; else into runs with one kind of tables."""
-        blocks = self.lattice.row_blocks
+    @cached_property
+    def blocks(self) -> list[tuple[int, int]]:
+        """The rows of each block of a grid; one block, if it is small."""
+        return self.lattice.row_blocks
+
+    def pieces(self, run: Run, iterations: int, at: int) -> list[Piece]:
+        """Cut the grids of a run for a model into blocks of rows, if large; else into runs with one kind of tables."""
+        key = run.span, run.spread.threads, iterations, at
+        if key not in self.found:
+            self.found[key] = self._pieces(run, iterations, self.models[at].alike)
+        return self.found[key]
+
+    def _pieces(self, run: Run, iterations: int, alike: Mask) -> list[Piece]:
+        blocks = self.blocks
         first, last = self.members_in(run.span)
         if len(blocks) > 1:
             return [Piece(c, c + 1, *rows, b) for c in range(first, last) for b, rows in enumerate(blocks)]
@@ -116,7 +129,7 @@ class Grids:
             source = bars.planes_of(step.move.messages_before(run, step, 0), run)
             kept = source, source[None]
         source, stack = kept
-        at, blocks = self.model_of(step.t), self.lattice.row_blocks
+        at, blocks = self.model_of(step.t), self.blocks
         if len(blocks) == 1:
             self._reverse(run, at, source, stack, step.iterations, active, bars)
         for done in range(step.iterations if len(blocks) > 1 else 0):
@@ -140,8 +153,8 @@ class Grids:
                 np.empty_like(strip), scale, piece.first, piece.last, own,
             )  # fmt: skip
 
-        pieces = self.pieces(run, iterations, model.alike)
-        for odd in range(2):
+        pieces = self.pieces(run, iterations, at)
+        for odd in range(min(2, len(self.blocks))):
             run.spread(reverse, [(piece,) for piece in pieces if piece.block % 2 == odd])
         if iterations % 2:
             bars.m, bars.spare = bars.spare, bars.m
@@ -175,7 +188,7 @@ class GridFlood(PlaneMove, Flooding):
 
     def iterate(self, run: Run, t: int, old: FloatArray, stack: FloatArray, iterations: int, status: Status) -> bool:
         """Do iterations; return whether no product came near to an underflow."""
-        if len(self.grids.lattice.row_blocks) == 1:
+        if len(self.grids.blocks) == 1:
             return self._flood(run, t, old, stack, iterations, status)
         for done in range(iterations):
             last = status._replace(watched=status.watched and done == iterations - 1)
@@ -187,11 +200,13 @@ class GridFlood(PlaneMove, Flooding):
     def _flood(self, run: Run, t: int, old: FloatArray, stack: FloatArray, iterations: int, status: Status) -> bool:
         """Let pieces do iterations; each has its own residuals, since several may belong to one grid."""
         grids = self.grids
-        model, limit = grids.models[grids.model_of(t)], run.values(t).limit
+        at, limit = grids.model_of(t), run.values(t).limit
+        model, pieces = grids.models[at], grids.pieces(run, iterations, at)
 
         def flood(piece: Piece) -> tuple[FloatArray, bool]:
             weights, own = model.tables(piece.first)
-            suspect, residual = np.zeros(len(status.active), bool), np.zeros(len(status.active))
+            suspect = np.zeros(len(status.active), bool)
+            residual = np.zeros(len(status.active)) if len(pieces) > 1 else status.residual
             self.kernels.flood(
                 model.phi, old, stack, iterations, weights, grids.lattice.height, grids.pitch, grids.rows, piece.top,
                 piece.bottom, status.active, suspect, residual, status.watched, *grids.scratch(), limit, piece.first,
@@ -199,7 +214,6 @@ class GridFlood(PlaneMove, Flooding):
             )  # fmt: skip
             return residual[piece.first : piece.last], bool(suspect.any())
 
-        pieces = grids.pieces(run, iterations, model.alike)
         found = run.spread(flood, [(piece,) for piece in pieces])
         _keep_largest(status, pieces, [residual for residual, _ in found])
         return not any(suspect for _, suspect in found)
@@ -225,19 +239,21 @@ class GridFlood(PlaneMove, Flooding):
         old, new = self.before(step, step.iterations - 1), self.inbox
 
         def effects(piece: Piece) -> FloatArray:
-            residual = np.zeros(len(status.active))
+            residual = np.zeros(len(status.active)) if len(pieces) > 1 else status.residual
             self.kernels.effects(
                 old, new, plane, piece.top * pitch, piece.bottom * pitch, status.active, piece.first, piece.last,
                 *np.empty((2, STRIP)), residual,
             )  # fmt: skip
             return residual[piece.first : piece.last]
 
-        pieces = self.grids.pieces(run, 1, np.ones(len(status.active), bool))
+        pieces = self.grids.pieces(run, 1, -1)
         _keep_largest(status, pieces, run.spread(effects, [(piece,) for piece in pieces]))
 
 
 def _keep_largest(status: Status, pieces: list[Piece], residuals: list[FloatArray]) -> None:
-    """Set the residuals of the active grids to the largest that a piece of them has found."""
+    """Set the residuals of the active grids to the largest that a piece of them has found; one has set them itself."""
+    if len(pieces) < 2:
+        return
     found = np.zeros(len(status.residual))
     for piece, residual in zip(pieces, residuals, strict=True):
         np.maximum(found[piece.first : piece.last], residual, out=found[piece.first : piece.last])
