@@ -17,6 +17,7 @@ import sys
 import time
 import warnings
 from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +51,12 @@ def inferred(name: str) -> bytes:
 
 
 SOLVERS = {"ils": 30, "trws": 60, "dual": 30, "expansion": 60, "ilp": 8, "toulbar2": 12, "auto": 60}
+
+
+def installed(name: str) -> bool:
+    """Tell whether the optional package of a solver is there."""
+    module = {"expansion": "maxflow", "auto": "maxflow", "toulbar2": "pytoulbar2"}.get(name)
+    return module is None or find_spec(module) is not None
 
 
 def solved(name: str) -> Any:
@@ -152,7 +159,7 @@ def command(argv: list[str]) -> Any:
 def tasks(folder: Path) -> dict[str, Task]:
     """Return every task by name."""
     found: dict[str, Task] = {f"infer {name}": lambda name=name: inferred(name) for name in ig.algorithms()}  # type: ignore[misc]
-    found |= {f"solve {name}": lambda name=name: solved(name) for name in SOLVERS}  # type: ignore[misc]
+    found |= {f"solve {name}": lambda name=name: solved(name) for name in SOLVERS if installed(name)}  # type: ignore[misc]
     found |= {
         "exact, two threads": lambda: ig.infer(ising(15), "exact", threads=2).variables.flat.tobytes(),
         "log Z": lambda: ig.infer(ising(15), "exact", beliefs=False).component_log_z.tobytes(),

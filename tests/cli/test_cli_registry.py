@@ -38,7 +38,7 @@ def seed(name):
 
 def refusal(name, file):
     """Return why an algorithm refuses a model (Swendsen-Wang serves Potts models only); None if it does not."""
-    if not ALGORITHMS[name].facts.stochastic:
+    if not hasattr(ALGORITHMS[name], "sampler"):
         return None
     try:
         ALGORITHMS[name](random_state=0).sampler(ig.read_uai(file))

@@ -25,7 +25,6 @@ from scipy.special import xlogy
 
 from isinglass.errors import InputError, no_convergence_warnings
 from isinglass.graph.factor_graph import FactorGraph, FactorGroup, iter_groups
-from isinglass.graph.forests.acyclic import acyclic_subset
 from isinglass.graph.layout import first_states
 from isinglass.inference.algorithm import ALGORITHMS, Algorithm, make
 from isinglass.inference.junction_tree.algorithm import Exact
@@ -172,6 +171,8 @@ def spanning_factors(graph: FactorGraph, information: FloatArray) -> IntArray:
     >>> spanning_factors(ring, np.array([0.1, 0.3, 0.2])).tolist()
     [1, 2]
     """
+    from isinglass.graph.forests.acyclic import acyclic_subset
+
     flat = graph.flat_scopes
     order = np.argsort(-information, kind="stable")
     order = order[information[order] > LEAST_INFORMATION]

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import ClassVar
 
@@ -36,6 +36,7 @@ from isinglass.typing import Array, FloatArray, IntArray
 from isinglass.validation import bytes_text, flag, jobs_of
 
 LARGE, TOP = 50, 300  # derivatives by beliefs from 2^50 on are brought to 2^300, which is done with logarithms
+_NO_MARK = {"fingerprint": False}  # results are the same to rounding: a checkpoint does not depend on it
 DRAWS = 1_000_000  # uniform numbers drawn at once; Ctrl-C is heard between
 
 
@@ -72,9 +73,9 @@ class Exact(Algorithm):
 
     memory_limit: str | int | float | None = None
     restarts: Restarts = None
-    order: Sequence[int] | IntArray | None = None
-    beliefs: bool = True
-    threads: int | None = None
+    order: Sequence[int] | IntArray | None = field(default=None, metadata=_NO_MARK)
+    beliefs: bool = field(default=True, metadata=_NO_MARK)
+    threads: int | None = field(default=None, metadata=_NO_MARK)
 
     name: ClassVar[str] = "exact"
     facts: ClassVar[Facts] = replace(

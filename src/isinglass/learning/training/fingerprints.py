@@ -27,7 +27,7 @@ _FORMER = {  # where classes lived when the first fingerprints were written: a c
     "isinglass.inference.message_passing.algorithms": "isinglass.inference.bp",
     "isinglass.inference.message_passing.max_product": "isinglass.inference.max_product",
     "isinglass.inference.message_passing.trw": "isinglass.inference.bp",
-    "isinglass.learning.chain": "isinglass.learning.sequences",
+    "isinglass.learning.chain_losses": "isinglass.learning.sequences",
 }
 _PLAIN = (bool, int, float, complex, str, bytes, type(None))
 
@@ -95,6 +95,8 @@ def _options(value: Any) -> Any:
     if is_dataclass(value):
         told = [field.name for field in fields(value) if field.metadata.get("fingerprint", True)]
         found = {name: getattr(value, name) for name in told}
+        if "threads" in found:
+            found["threads"] = 1  # however many: they change no bit
     elif hasattr(value, "__dict__"):
         found = vars(value)
     else:
