@@ -176,6 +176,32 @@ def test_a_dirichlet_prior_is_virtual_samples():
     assert (exact_table(one.potentials_) > 0).all()
 
 
+def test_the_posterior_of_a_chordal_model():
+    """Draws have the mean and the quantiles that are known, and agree on separators; evidence by the chain rule."""
+    graph = ig.FactorGraph([2, 2, 3], [(0, 1), (1, 2)])
+    table = np.random.default_rng(0).integers(0, 6, (2, 2, 3))
+    mrf = ig.MRF(graph, method="closed-form", prior=Dirichlet(6.0)).fit(counts=table)
+    posterior = mrf.posterior()
+    rng = np.random.default_rng(1)
+    drawn = [posterior.draw(rng) for _ in range(1500)]
+    assert max(abs(ig.infer(p, "brute").log_z) for p in drawn[:20]) < 1e-12
+    pairs = np.array([ig.infer(p, "brute").joint([1, 2]) for p in drawn])
+    mean = (table.sum(axis=0) + 1.0) / (table.sum() + 6)
+    assert_allclose(pairs.mean(axis=0), mean, atol=0.006)
+    assert_allclose(np.quantile(pairs, [0.05, 0.95], axis=0), posterior.intervals(0.9)[1, 2], atol=0.015)
+    # one sample more: the evidence grows by the log of its predictive probability, the mean over the posterior
+    predictive = exact_table(mrf.potentials_)
+    more = table.copy()
+    more[1, 0, 2] += 1
+    after = ig.MRF(graph, method="closed-form", prior=Dirichlet(6.0)).fit(counts=more).posterior()
+    assert after.log_evidence() - posterior.log_evidence() == pytest.approx(np.log(predictive[1, 0, 2]), abs=1e-10)
+    with pytest.raises(ig.InputError, match="a Dirichlet prior"):
+        ig.MRF(graph, method="closed-form").fit(counts=table).posterior()
+    square = ig.MRF(ig.grid_graph(2, 2, 2), method="ipf", prior="dirichlet").fit([[0, 0, 0, 0]])
+    with pytest.raises(ig.InputError, match="a chordal graph"):
+        square.posterior()
+
+
 def test_gaussian_and_laplace_priors():
     X = ig.sample(truth(RING), 100, random_state=0)
     one = ig.MRF(RING, prior=Gaussian(2.0)).fit(X)

@@ -20,9 +20,14 @@ from isinglass.errors import InputError
 from isinglass.estimators.field.queries import Queries
 from isinglass.estimators.field.summary import Row, Summary
 from isinglass.graph.factor_graph import FactorGraph
+from isinglass.graph.semantics.junction_tree import junction_tree
 from isinglass.inference import Exact, infer
 from isinglass.learning.markov import Samples, make_method
+from isinglass.learning.markov.closed_form import is_decomposable
 from isinglass.learning.markov.information import Information, contrasts, covariance, sandwich
+from isinglass.learning.markov.posterior import HyperDirichlet
+from isinglass.learning.markov.priors import make_prior
+from isinglass.learning.structure.learner import Observations
 from isinglass.learning.training.checks import example_weights
 from isinglass.models import Model
 from isinglass.potentials import Potentials
@@ -142,6 +147,34 @@ class Statistics(Queries):
         x2 = float(samples.weights.sum()) * _chi_squared(mine, larger.potentials_)
         df = self.degrees_of_freedom() - larger.degrees_of_freedom()
         return _test(self.deviance() - larger.deviance(), x2, df)
+
+    def posterior(self) -> HyperDirichlet:
+        """Return the posterior of a chordal model with a Dirichlet prior, given the samples of the last `fit`.
+
+        Returns
+        -------
+        HyperDirichlet
+            With exact draws of models, credible intervals, and the log-evidence of the graph.
+
+        Examples
+        --------
+        >>> import isinglass as ig
+        >>> chain = ig.FactorGraph([2, 2, 2], [(0, 1), (1, 2)])
+        >>> table = [[[5, 1], [2, 2]], [[1, 3], [0, 6]]]
+        >>> mrf = ig.MRF(chain, method="closed-form", prior="dirichlet").fit(counts=table)
+        >>> mrf.posterior().intervals(0.9)[0, 1][:, 0, 0].round(3)
+        array([0.149, 0.469])
+        """
+        self._require_fitted()
+        graph, samples = self._model().graph, self._data(None, None)
+        total = 0.0 if self.prior is None else make_prior(self.prior).penalties().virtual
+        if not total or not self.model_.is_table_model or self.impossible_ is not None:
+            raise InputError("prior", "a Dirichlet prior, on tables without structural zeros", f"{self.prior!r:.40}")
+        if not is_decomposable(graph):
+            remedy = "see ig.is_chordal and ig.triangulate"
+            raise InputError("graph", "a chordal graph with a factor for each maximal clique", "another", remedy)
+        data = Observations(samples.states, samples.weights, graph.cards)
+        return HyperDirichlet(graph, {c: data.counts(c) for c in junction_tree(graph).cliques}, total)
 
     def standard_errors(self, kind: str = "fisher") -> dict[str, FloatArray]:
         """Return the standard errors of the parameters, by name, in the shapes of `parameters_`.
