@@ -2,7 +2,8 @@
 
 The same chain for every row: 128 pixels and a constant, all weights, first and last letters with parameters of their
 own, the same l2 on the sum over words, and the same decoder (the most probable word, by Viterbi). Only what is
-minimised, and how, differs. Standard errors are those of 500 bootstrap draws of the test words. Seconds are those of the processor.
+minimised, and how, differs. Standard errors are those of 500 bootstrap draws of the test words. Seconds are those of
+the processor.
 """
 
 from __future__ import annotations
