@@ -249,6 +249,9 @@ from .inference import (
     algorithms as algorithms,
 )
 from .inference import (
+    diverse_best as diverse_best,
+)
+from .inference import (
     infer as infer,
 )
 from .inference import (

@@ -212,6 +212,17 @@ def test_estimators_end_by_the_gap():
     assert crf.converged_
 
 
+def test_estimators_with_solvers_are_saved(tmp_path):
+    X, Y = chains()
+    loss, optimizer = ig.losses.Margin(solver=ig.TRWS(max_iter=7)), BlockFrankWolfe(tol=0.1)
+    crf = ig.ChainCRF(loss=loss, optimizer=optimizer, l2=0.2, state_features="all").fit(X, Y)
+    crf.save(tmp_path / "crf.isg")
+    again = ig.ChainCRF.load(tmp_path / "crf.isg")
+    assert again.loss.solver == ig.TRWS(max_iter=7)
+    assert again.optimizer.tol == 0.1
+    assert crf.predict(X) == again.predict(X)
+
+
 def test_the_averaged_perceptron_separates():
     rng = np.random.default_rng(0)
     Y = [rng.integers(0, 3, 6) for _ in range(20)]

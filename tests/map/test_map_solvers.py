@@ -136,6 +136,22 @@ def test_toulbar2_leaves_no_timer_and_no_handler():
         signal.raise_signal(signal.SIGINT)
 
 
+def test_diverse_assignments():
+    p = grid(6, 3, 2)
+    found = ig.diverse_best(p, 3, "trws", strength=1.5)
+    assert found[0].score == pytest.approx(ig.map_assignment(p, "trws").score)
+    assert len({tuple(m.states) for m in found}) == 3
+    for m in found:
+        assert m.score == pytest.approx(float(p.log_score(m.states)))
+        assert m.score <= m.bound + 1e-9
+    penalised = float(p.log_score(found[1].states)) - 1.5 * (found[1].states == found[0].states).sum()
+    assert penalised >= found[0].score - 1.5 * 36  # better than the first one again
+    same = ig.diverse_best(p, 2, strength=0.0)
+    assert (same[0].states == same[1].states).all()
+    with pytest.raises(ig.InputError, match="strength"):
+        ig.diverse_best(p, 2, strength=-1.0)
+
+
 def test_search_keeps_the_best():
     p = ig.Potentials(ig.FactorGraph([3], [(0,)]), [[0.0, 2.0, 1.0]])
     search = Search(p)

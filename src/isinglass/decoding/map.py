@@ -13,6 +13,7 @@ from typing import ClassVar
 from isinglass.decoding.decoder import Decoder, DecoderFacts, register
 from isinglass.inference.algorithm import Algorithm
 from isinglass.inference.api import map_assignment
+from isinglass.inference.map.solver import Solver
 from isinglass.inference.result import Result
 from isinglass.potentials import Potentials
 from isinglass.typing import IntArray
@@ -25,8 +26,8 @@ class MAP(Decoder):
 
     Parameters
     ----------
-    algorithm : str or Algorithm
-        What maximises; any algorithm that `map_assignment` takes.
+    algorithm : str, Algorithm or Solver
+        What maximises; any algorithm or solver that `map_assignment` takes.
 
     Examples
     --------
@@ -36,7 +37,7 @@ class MAP(Decoder):
     [0, 1]
     """
 
-    algorithm: str | Algorithm = "exact"
+    algorithm: str | Algorithm | Solver = "exact"
 
     name: ClassVar[str] = "map"
     facts: ClassVar[DecoderFacts] = DecoderFacts(

@@ -16,7 +16,7 @@ import numpy as np
 from isinglass import decoding, losses
 from isinglass.errors import InputError, require
 from isinglass.gradients import RULES, GradientRule
-from isinglass.inference import ALGORITHMS, Algorithm
+from isinglass.inference import ALGORITHMS, SOLVERS, Algorithm, Solver
 from isinglass.learning.markov.method import METHODS, Method
 from isinglass.learning.markov.priors import PRIORS, Prior
 from isinglass.learning.optimizers import OPTIMIZERS, Optimizer
@@ -24,6 +24,7 @@ from isinglass.registry import Registry
 
 _KINDS: dict[str, tuple[Any, Registry[Any]]] = {
     "algorithm": (Algorithm, ALGORITHMS),
+    "solver": (Solver, SOLVERS),
     "loss": (losses.Loss, losses.LOSSES),
     "gradient": (GradientRule, RULES),
     "decoder": (decoding.Decoder, decoding.DECODERS),

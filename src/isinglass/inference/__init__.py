@@ -11,6 +11,7 @@ from isinglass.inference.map.auto import Auto
 from isinglass.inference.map.cuts.graph_cut import GraphCut
 from isinglass.inference.map.cuts.moves import Expansion, Swap
 from isinglass.inference.map.cuts.qpbo import QPBO
+from isinglass.inference.map.diverse import diverse_best
 from isinglass.inference.map.icm import ICM
 from isinglass.inference.map.local_search import Annealing, IteratedLocalSearch
 from isinglass.inference.map.relaxations.dual import DualDecomposition
@@ -79,6 +80,7 @@ __all__ = [
     "TreeReweighted",
     "Wolff",
     "algorithms",
+    "diverse_best",
     "infer",
     "map_assignment",
     "map_solvers",
