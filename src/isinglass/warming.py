@@ -19,7 +19,6 @@ from isinglass.graph.builders import chain_graph, grid_graph
 from isinglass.graph.factor_graph import FactorGraph
 from isinglass.graph.grids import grid_shape
 from isinglass.inference import (
-    ICM,
     Algorithm,
     AnnealedImportance,
     BeliefPropagation,
@@ -40,6 +39,7 @@ from isinglass.inference import (
 )
 from isinglass.inference.algorithm import Progress
 from isinglass.inference.chain import Transition, best_labels, draw_labels, n_best_labels, posterior
+from isinglass.inference.map.relaxations.reparameterisation import Reparameterisation
 from isinglass.inference.sampling.algorithm import MonteCarlo
 from isinglass.inference.sampling.gibbs import SCANS
 from isinglass.inference.sampling.sites import binary_components
@@ -124,8 +124,7 @@ def _steps() -> Iterator[Step]:
         for algorithm in (BeliefPropagation(iterations=2), TreeReweighted(iterations=2)):
             yield f"max-product {algorithm.name}, {what}", lambda p=p, a=algorithm: map_assignment(p, a)  # type: ignore[misc]
     yield "exact, large tables", _large_tables
-    for name in ("icm", "ils", "annealing", "trws", "dual"):
-        yield f"most probable assignments, {name}", lambda name=name: _solve(name)  # type: ignore[misc]
+    yield "most probable assignments", _solve
     yield "sequences", _sequences
     yield "features", _features
     yield "long vectors", _long_vectors
@@ -138,12 +137,19 @@ def _large_tables() -> None:
         _exact(_random(grid_graph(13, 13, 2), rng, scale))
 
 
-def _solve(name: str) -> None:
-    """Find a most probable assignment of a pairwise model, and of one with larger factors."""
-    for p in list(_models().values())[0::6]:
-        map_assignment(p, name, seconds=0.1)
-    if name == "icm":
-        map_assignment(next(iter(_models().values())), ICM(blocks="trees"))
+def _solve() -> None:
+    """Make every kind of step of the solvers, on a pairwise model and on one with larger factors."""
+    models, rng = _models(), np.random.default_rng(0)
+    for p in (models["binary grid"], models["mixed shapes"]):
+        model = Reparameterisation(p)
+        model.sweep()
+        model.star_sweep(0.1)
+        model.bound()
+        x = model.decode()
+        model.local.climb(x)
+        model.local.anneal(x, 1.0, rng)
+        model.local.perturb(x, 2, 2, 1.0, rng)
+        model.local.forest(x, rng)
 
 
 def _sequences() -> None:
