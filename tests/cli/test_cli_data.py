@@ -14,6 +14,8 @@ from cli_helpers import data_folder
 
 from isinglass.io import read_map, read_mar, read_pr, read_uai
 
+pytestmark = pytest.mark.filterwarnings("ignore::isinglass.SearchWarning")  # before a model is skipped as too large
+
 SCRIPT = Path(sys.executable).with_name("isinglass")
 LOG_10 = np.log(10)
 SMALL = "100MB"
