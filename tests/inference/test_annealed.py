@@ -9,6 +9,7 @@ from isinglass.errors import no_convergence_warnings
 from isinglass.inference.importance.pareto import pareto_k
 from isinglass.inference.importance.path import Path
 from isinglass.inference.importance.reference import Reference
+from isinglass.inference.importance.weighted import LogZ
 from isinglass.inference.importance.weights import bridge, log_mean
 from isinglass.inference.sampling.chains import state_type
 from isinglass.inference.sampling.gibbs import GibbsSampler
@@ -200,6 +201,18 @@ def test_degenerate_weights_are_told():
     assert r.log_z == -np.inf
     assert np.isfinite(r.variables.flat).all()
     assert abs(ig.infer(q, "ais", start="tree", random_state=0).log_z - np.log(6)) < 1e-12
+
+
+def test_a_small_model_has_few_different_weights_and_no_tail():
+    """A fit to a few different values says nothing, where even the largest of them is an ordinary weight."""
+    p = ig.testing.random_potentials(ig.grid_graph(2, 3, 3), np.random.default_rng(0), 0.5)
+    r = ig.infer(p, "importance", random_state=0)
+    assert r.info.converged
+    assert r.info.details["ess_weights"][0] > 3000
+    heavy = np.random.default_rng(0).pareto(1.25, 4000)  # shape 0.8
+    found = LogZ.mean(np.log(heavy)[None])
+    assert found.pareto_k[0] > 0.7
+    assert not found.reliable[0]
 
 
 def test_pareto_shapes():

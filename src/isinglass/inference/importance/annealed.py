@@ -145,7 +145,7 @@ class AnnealedImportance(Weighted):
         details: dict[str, Array] = {"log_weights": up.log_weights, "log_weights_reverse": down}
         for name, one in (("forward", forward), ("reverse", reverse)):
             details |= {f"log_z_{name}": one.value, f"stderr_{name}": one.stderr}
-        return up, LogZ(joined[:, 0], joined[:, 1], size, k), details
+        return up, LogZ(joined[:, 0], joined[:, 1], size, k, forward.short & reverse.short), details
 
     def _data(self, potentials: Potentials, rng: np.random.Generator) -> IntArray:
         """Return assignments of the model."""
@@ -204,4 +204,4 @@ def _inverse(down: FloatArray, of_reference: FloatArray) -> LogZ:
     some = share > 0
     shift = np.log(np.where(some, share, 1.0))
     variance = np.where(some, (1 - share) / np.where(some, share * n, 1.0), np.inf)
-    return LogZ(shift - found.value, np.sqrt(found.stderr**2 + variance), found.ess, found.pareto_k)
+    return LogZ(shift - found.value, np.sqrt(found.stderr**2 + variance), found.ess, found.pareto_k, found.short)

@@ -9,7 +9,9 @@ So log Z = log Z_q + log mean w. A belief is the weighted average of conditional
     ( sum_c v_c² (h(x_c) - mean)² )^(1/2),        v_c = w_c / sum w
 
 A run counts as converged if, in every component, the effective size of the weights is at least `LEAST_SIZE` and their
-Pareto shape at most 0.7 (`isinglass.inference.importance.pareto`).
+Pareto shape at most 0.7 (`isinglass.inference.importance.pareto`). The shape is not looked at where the largest of n
+weights has at most 1 / sqrt(n) of their sum: then there is no long tail, but the few different weights of a small model
+may be fitted by one. (Of weights with shape k, the largest is about n^k times the mean.)
 """
 
 from __future__ import annotations
@@ -53,17 +55,19 @@ class LogZ:
     stderr: FloatArray
     ess: FloatArray
     pareto_k: FloatArray
+    short: Mask  # where the largest weight is no large share of all
 
     @classmethod
     def mean(cls, log_weights: FloatArray) -> LogZ:
         """Average the weights (components, chains)."""
-        found = [log_mean(row) for row in log_weights]
-        return cls(*(np.array(column) for column in zip(*found, strict=True))) if found else cls(*np.zeros((4, 0)))
+        found = np.array([log_mean(row) for row in log_weights]).reshape(-1, 5).T
+        short = found[4] * np.sqrt(log_weights.shape[1]) <= 1
+        return cls(found[0], found[1], found[2], found[3], short)
 
     @property
     def reliable(self) -> Mask:
         """Tell in which components nothing speaks against the weights."""
-        return np.asarray((self.ess >= LEAST_SIZE) & (self.pareto_k <= RELIABLE))
+        return np.asarray((self.ess >= LEAST_SIZE) & ((self.pareto_k <= RELIABLE) | self.short))
 
 
 class Weighted(Algorithm):

@@ -31,6 +31,7 @@ class LogMean(NamedTuple):
     stderr: float
     ess: float
     pareto_k: float
+    largest: float  # the largest weight, as a share of their sum
 
 
 def log_mean(log_weights: FloatArray) -> LogMean:
@@ -44,11 +45,12 @@ def log_mean(log_weights: FloatArray) -> LogMean:
     """
     n, top = len(log_weights), float(log_weights.max())
     if top == -np.inf:
-        return LogMean(-np.inf, np.inf, 0.0, np.inf)
+        return LogMean(-np.inf, np.inf, 0.0, np.inf, 1.0)
     w = np.exp(log_weights - top)
     mean, spread = float(w.mean()), float(w.std(ddof=1)) if n > 1 else np.inf
     ess = float(w.sum() ** 2 / (w**2).sum())
-    return LogMean(top + float(np.log(mean)), float(spread / (np.sqrt(n) * mean)), ess, pareto_k(log_weights))
+    error = float(spread / (np.sqrt(n) * mean))
+    return LogMean(top + float(np.log(mean)), error, ess, pareto_k(log_weights), 1.0 / float(w.sum()))
 
 
 def normalised(log_weights: FloatArray) -> FloatArray:
