@@ -2,6 +2,7 @@
 
 from isinglass.learning import checkpoint, markov, optimisers, optimizers, structure
 from isinglass.learning.combinations import Combination, combinations
+from isinglass.learning.markov import SampledLikelihood
 from isinglass.learning.objective import Objective
 from isinglass.learning.structure import learn_structure
 from isinglass.learning.total import Total
@@ -9,6 +10,7 @@ from isinglass.learning.total import Total
 __all__ = [
     "Combination",
     "Objective",
+    "SampledLikelihood",
     "Total",
     "checkpoint",
     "combinations",

@@ -17,6 +17,7 @@ from isinglass.estimators.field.data import Categories, decode, encode, is_table
 from isinglass.estimators.field.problem import MarkovChoices, MarkovProblem
 from isinglass.estimators.field.saved import saved_categories, saved_zeros
 from isinglass.estimators.field.statistics import Statistics
+from isinglass.estimators.field.steps import is_default, optimizer_for
 from isinglass.estimators.parameters import Callback, Checkpoint, GradientLike, InferenceLike, OptimizerLike
 from isinglass.estimators.persistence import Saved, register
 from isinglass.gradients import rule
@@ -31,7 +32,7 @@ from isinglass.learning.markov.objective import with_zeros
 from isinglass.learning.markov.priors import Penalties, Prior, make_prior
 from isinglass.learning.markov.pseudo import JOINT_STATES
 from isinglass.learning.markov.support import vanishing_cells
-from isinglass.learning.optimizers import FixedPoint, Optimizer, make_optimizer
+from isinglass.learning.optimizers import make_optimizer
 from isinglass.learning.training.checks import example_weights, refuse_spins, renamed
 from isinglass.learning.training.choices import training_choices
 from isinglass.learning.training.stages import Trained
@@ -56,17 +57,20 @@ class MRF(Statistics):
         How to learn. Maximum likelihood: "ml" by gradients, with the log Z of `inference` (a surrogate, where that is
         approximate); "closed-form" on chordal graphs; "ipf", iterative proportional fitting; "scaling", iterative
         scaling; "em", expectation maximisation. Without log Z: "pseudo", the pseudolikelihood; "composite",
-        "piecewise", "mpf", "ratio-matching", "nce", "pmm" and "camel". Missing values are
+        "piecewise", "mpf", "ratio-matching", "nce", "pmm" and "camel". By sampling: "cd", contrastive
+        divergence; "pcd", the same with persistent chains; "sml", stochastic maximum likelihood. Missing values are
         summed over by "ml", "em", and by "pseudo" where the sum for a value has at most 256 joint states; other values
-        are left out, with a warning, see `terms_`. Other methods refuse them. `isinglass.learning.markov.METHODS`
-        lists all, with their facts.
+        are left out, with a warning, see `terms_`. "cd", "pcd" and "sml" draw them. Other methods refuse them.
+        `isinglass.learning.markov.METHODS` lists all, with their facts.
     inference : str or Algorithm, default="exact"
         Also what `log_likelihood` uses.
     iterations : int, optional
         Of the inference: exactly so many. By default until its tolerance.
     gradient : str or GradientRule, default="envelope"
     optimizer : str or Optimizer, default="lbfgs"
-        Methods with an update of their own ("closed-form", "ipf", "scaling", "em") have no use for one.
+        Methods with an update of their own ("closed-form", "ipf", "scaling", "em") have no use for one. Those that
+        sample take `max_iter` steps of "sgd", or of another optimizer for minibatches; they have no test of
+        convergence.
     l2 : float, default=0
         Weight of the squared parameters against the *sum* over samples. Without it, what was never seen gets a
         potential that only the tolerance of the optimizer keeps from minus infinity.
@@ -80,8 +84,8 @@ class MRF(Statistics):
         Of an optimizer that is given by name; and of a method's own update, where `tol` bounds the norm of the
         difference between the expectations of samples and model.
     n_jobs : int, optional
-        Threads of `score_samples`, where inference is message passing; -1: one for each processor. Results have the
-        same bits for any number.
+        Threads of chains, and of `score_samples` where inference is message passing; -1: one for each processor.
+        Results have the same bits for any number.
 
     Attributes
     ----------
@@ -201,7 +205,7 @@ class MRF(Statistics):
         method = make_method(self.method)
         penalties = self._penalties()
         chosen = training_choices(self, method.loss, penalties.l1)
-        optimizer = self._optimizer(method, chosen.optimizer, penalties)
+        optimizer = optimizer_for(self, method, chosen.optimizer, penalties)
         made = MarkovChoices(
             loss=chosen.loss,
             optimizer=optimizer,
@@ -224,21 +228,6 @@ class MRF(Statistics):
             raise InputError("l2", "0 beside a prior", f"{l2:g}", "leave out one of them")
         return make_prior(self.prior).penalties()
 
-    def _optimizer(self, method: Method, given: Optimizer[Any], penalties: Penalties) -> Optimizer[Any]:
-        """Return what minimises: the optimizer of the user, or the method's own update."""
-        if method.facts.update:
-            if not isinstance(self.optimizer, str) or self.optimizer != "lbfgs":
-                expected = f"the default for method={method.name!r}, which has an update of its own"
-                raise InputError("optimizer", expected, f"{self.optimizer!r:.40}", "leave it out")
-            if penalties.l1:
-                expected = f"no Laplace prior for method={method.name!r}"
-                raise InputError("prior", expected, f"{self.prior!r:.40}", "use method='ml' or 'pseudo'")
-            return FixedPoint(tol=self.tol, max_iter=self.max_iter)
-        if given.minibatch:
-            remedy = "samples are added up before training, so that it is no slower for many"
-            raise InputError("optimizer", "one for whole objectives, such as 'lbfgs'", f"{given.name!r}", remedy)
-        return make_optimizer(given, l1=penalties.l1) if penalties.l1 else given
-
     def _problem(self, chosen: MarkovChoices, X: Any, sample_weight: Any, counts: Any) -> MarkovProblem:
         model = self._model()
         if counts is None and is_table(X, model.graph):
@@ -256,6 +245,9 @@ class MRF(Statistics):
             self.impossible_ = np.concatenate([known, lost]) if len(lost) else self.impossible_
         problem = MarkovProblem(chosen, self._forbidding(model), samples)
         chosen.method.check(problem.task())
+        if chosen.method.facts.sampled and is_default(self):
+            steps = chosen.method.default_optimizer(self.max_iter, problem.task())
+            problem = problem.with_choices(replace(chosen, optimizer=steps))
         terms = chosen.method.terms(problem.objective())
         self.terms_ = None if terms is None else _used(terms)
         return problem

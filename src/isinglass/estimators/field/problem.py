@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from functools import cached_property
 
@@ -14,7 +15,7 @@ from isinglass.learning.training.choices import Choices
 from isinglass.learning.training.fingerprints import fingerprint
 from isinglass.learning.training.problem import TrainingProblem
 from isinglass.models import Model
-from isinglass.typing import FloatArray
+from isinglass.typing import Array, FloatArray, IntArray
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,12 +43,24 @@ class MarkovProblem(TrainingProblem):
 
     @property
     def n_examples(self) -> int:
-        """How many different samples there are."""
-        return len(self.samples.weights)
+        """How many different samples there are; where chains are sampled, a step sees all of them as one."""
+        return 1 if self.chosen.method.facts.sampled else len(self.samples.weights)
 
     def objective(self) -> MarkovObjective:
         """Return what is minimised."""
         return self._objective
+
+    def part_objective(self, rows: IntArray) -> MarkovObjective:
+        """Return the objective whose gradients are sampled."""
+        return self._objective
+
+    def memory(self, evaluations: int) -> Mapping[str, Array]:
+        """Return the chains after so many evaluations."""
+        return self._objective.memory(evaluations)
+
+    def restore(self, evaluations: int, memory: Mapping[str, Array]) -> None:
+        """Go on with chains of a checkpoint."""
+        self._objective.restore(evaluations, memory)
 
     def fingerprint(self, start: FloatArray) -> str:
         """Return a text that another problem, by data or choices, does not have; limits of the run may differ."""
@@ -62,7 +75,7 @@ class MarkovProblem(TrainingProblem):
     def task(self) -> Task:
         """Return what is to be learned from what."""
         chosen = self.chosen
-        return Task(self.model, self.samples, chosen.algorithm, chosen.rule, chosen.l2, chosen.virtual)
+        return Task(self.model, self.samples, chosen.algorithm, chosen.rule, chosen.l2, chosen.virtual, chosen.jobs)
 
     @cached_property
     def _objective(self) -> MarkovObjective:

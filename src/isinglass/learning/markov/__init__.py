@@ -12,6 +12,12 @@ from isinglass.learning.markov.nce import NoiseContrastive
 from isinglass.learning.markov.objective import MarkovObjective, Task
 from isinglass.learning.markov.pmm import PseudoMoments
 from isinglass.learning.markov.pseudo import MaximumPseudolikelihood
+from isinglass.learning.markov.sampled import (
+    ContrastiveDivergence,
+    PersistentDivergence,
+    SampledLikelihood,
+    StochasticLikelihood,
+)
 from isinglass.learning.markov.samples import Copies, Samples, TermCounts
 from isinglass.learning.markov.scaling import IterativeScaling
 
@@ -20,6 +26,7 @@ __all__ = [
     "Camel",
     "ClosedForm",
     "Composite",
+    "ContrastiveDivergence",
     "Copies",
     "ExpectationMaximisation",
     "Flow",
@@ -30,11 +37,14 @@ __all__ = [
     "Method",
     "MethodFacts",
     "NoiseContrastive",
+    "PersistentDivergence",
     "PiecewiseTraining",
     "ProportionalFitting",
     "PseudoMoments",
     "Ratios",
+    "SampledLikelihood",
     "Samples",
+    "StochasticLikelihood",
     "Task",
     "TermCounts",
     "make_method",

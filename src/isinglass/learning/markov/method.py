@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
 from isinglass.errors import InputError
 from isinglass.learning.markov.objective import MarkovObjective, Task
 from isinglass.learning.markov.samples import TermCounts
+from isinglass.learning.optimizers import Optimizer
 from isinglass.losses import Likelihood, Loss
 from isinglass.registry import Registry, choose, require_declared
 from isinglass.typing import FloatArray
@@ -46,6 +47,9 @@ class MethodFacts:
         Whether cells that lose their mass at a maximum at infinity are looked for beforehand.
     update : bool
         Whether it has an update of its own, and so no use for an optimizer.
+    sampled : bool
+        Whether its gradients are estimates, from chains that go on from one to the next: for optimizers that take
+        minibatches.
     note : str
     """
 
@@ -59,6 +63,7 @@ class MethodFacts:
     virtual: bool = True
     extended: bool = False
     update: bool = False
+    sampled: bool = False
     note: str = ""
 
 
@@ -84,6 +89,10 @@ class Method(ABC):
     def start(self, objective: MarkovObjective, theta: FloatArray) -> FloatArray:
         """Return where to begin: by default at zero, or with the parameters of the last fit."""
         return theta
+
+    def default_optimizer(self, max_iter: int, task: Task) -> Optimizer[Any]:
+        """Return the optimizer that is taken where none is named; for methods that sample (`facts.sampled`)."""
+        raise NotImplementedError
 
     def check(self, task: Task) -> None:
         """Refuse what the method cannot do, before any work."""

@@ -11,7 +11,7 @@ entries are `zeros`: their log-potential is -inf, and their parameters stay at z
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -42,6 +42,8 @@ class Task:
     l2 : float or array (size,)
     virtual : float
         How many virtual samples of the model with parameters zero count beside the samples: a conjugate prior.
+    threads : int
+        Of chains; they change no bit.
     """
 
     model: Model
@@ -50,6 +52,7 @@ class Task:
     rule: GradientRule
     l2: float | FloatArray = 0.0
     virtual: float = 0.0
+    threads: int = 1
 
 
 class MarkovObjective(ABC):
@@ -110,6 +113,13 @@ class MarkovObjective(ABC):
     def converged_share(self) -> float:
         """The share of components of which it is known that every inference converged in the last evaluation."""
         return max(0.0, 1.0 - sum(1 - info.converged_share for info in self.infos))
+
+    def memory(self, evaluations: int) -> Mapping[str, Array]:
+        """Return what is kept between evaluations, as it was after so many; nothing, if this is a pure function."""
+        return {}
+
+    def restore(self, evaluations: int, arrays: Mapping[str, Array]) -> None:  # noqa: B027
+        """Go on with what `memory` returned after so many evaluations."""
 
     def report(self, theta: FloatArray) -> dict[str, object]:
         """Return what a method has to say of the parameters that were found, by the names of attributes."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -25,6 +26,7 @@ from isinglass.typing import Array, FloatArray, IntArray
 from isinglass.validation import whole_number
 
 _KEPT = 256  # compiled minibatches
+_MEMORY = "memory."
 _PAUSE = 1.0  # seconds between two checkpoints of minibatches, of which a run may have many thousands
 
 
@@ -37,6 +39,9 @@ def train(problem: TrainingProblem, start: FloatArray, estimator: Any, stage: in
         state = _resumed(estimator.checkpoint, mark, monitor, len(start))
         pause = _PAUSE if optimizer.minibatch else 0.0
         monitor.journal = Journal(estimator.checkpoint, optimizer, extra=lambda: monitor.entries(mark), seconds=pause)
+        monitor.memory = problem.memory
+        if state is not None:
+            problem.restore(state.evaluations, _memory_in(read_extra(estimator.checkpoint)))
     if monitor.impatient():  # ended before by the validation loss: nothing is left to do
         assert state is not None
         optimizer = optimizer.at_its_end(state)
@@ -98,6 +103,7 @@ class TrainingMonitor:
         self.best: FloatArray | None = None
         self.objective: TrainingObjective | None = None
         self.journal: Journal | None = None
+        self.memory: Callable[[int], Mapping[str, Array]] = lambda evaluations: {}
 
     def __call__(self, progress: Progress) -> bool:
         """Keep an iteration, and ask whether to stop."""
@@ -141,7 +147,9 @@ class TrainingMonitor:
         assert self.journal.latest is not None
         best = {} if self.best is None else {"best": self.best}
         done = [epoch for epoch in self.history if epoch.iteration <= self.journal.latest.iteration]
-        return {"problem": np.asarray(mark), "history": history_rows(done), **best}
+        kept = self.memory(self.journal.latest.state.evaluations)
+        memory = {f"{_MEMORY}{name}": array for name, array in kept.items()}
+        return {"problem": np.asarray(mark), "history": history_rows(done), **best, **memory}
 
     def _looked(self, progress: Progress) -> float | None:
         """Return the loss on the validation data, at the end of an iteration or epoch."""
@@ -159,6 +167,11 @@ class TrainingMonitor:
         """Return how many looks at the validation data came after the best one."""
         losses = [epoch.validation for epoch in self._looks()]
         return len(losses) - 1 - int(np.argmin(np.array(losses, np.float64))) if losses else 0
+
+
+def _memory_in(extra: Mapping[str, Array]) -> dict[str, Array]:
+    """Return what a problem keeps, of the further arrays of a checkpoint."""
+    return {name.removeprefix(_MEMORY): array for name, array in extra.items() if name.startswith(_MEMORY)}
 
 
 def _resumed(path: Any, mark: str, monitor: TrainingMonitor, size: int) -> State | None:

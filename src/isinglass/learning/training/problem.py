@@ -77,6 +77,13 @@ class TrainingProblem(ABC):
         """Return the objective of some examples, with their share of the penalty; for minibatches alone."""
         raise NotImplementedError
 
+    def memory(self, evaluations: int) -> Mapping[str, Array]:
+        """Return what an objective keeps between evaluations, for a checkpoint; nothing, if it is a pure function."""
+        return {}
+
+    def restore(self, evaluations: int, memory: Mapping[str, Array]) -> None:  # noqa: B027
+        """Go on with what `memory` returned after so many evaluations."""
+
     def validation_objective(self) -> TrainingObjective | None:
         """Return the loss of the validation data, without penalties; None where there are none."""
         return None

@@ -1,0 +1,50 @@
+"""What minimises the objective of a Markov random field: the optimizer of the user, or what a method brings along."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from isinglass.errors import InputError
+from isinglass.learning.markov import Method
+from isinglass.learning.markov.priors import Penalties
+from isinglass.learning.optimizers import FixedPoint, Optimizer, Sgd, make_optimizer
+from isinglass.learning.optimizers.minibatch import MiniBatch
+
+
+def optimizer_for(mrf: Any, method: Method, given: Optimizer[Any], penalties: Penalties) -> Optimizer[Any]:
+    """Return what minimises; `given` is what the parameters of the estimator stand for."""
+    facts = method.facts
+    if penalties.l1 and (facts.update or facts.sampled):
+        expected = f"no Laplace prior for method={method.name!r}"
+        raise InputError("prior", expected, f"{mrf.prior!r:.40}", "use method='ml' or 'pseudo'")
+    if facts.sampled:
+        return _for_estimates(mrf, method, given)
+    if facts.update:
+        if not is_default(mrf):
+            expected = f"the default for method={method.name!r}, which has an update of its own"
+            raise InputError("optimizer", expected, f"{mrf.optimizer!r:.40}", "leave it out")
+        return FixedPoint(tol=mrf.tol, max_iter=mrf.max_iter)
+    if given.minibatch:
+        remedy = "samples are added up before training, so that it is no slower for many"
+        raise InputError("optimizer", "one for whole objectives, such as 'lbfgs'", f"{given.name!r}", remedy)
+    return make_optimizer(given, l1=penalties.l1) if penalties.l1 else given
+
+
+def is_default(mrf: Any) -> bool:
+    """Tell whether the user has chosen no optimizer."""
+    return isinstance(mrf.optimizer, str) and mrf.optimizer == "lbfgs"
+
+
+def _for_estimates(mrf: Any, method: Method, given: Optimizer[Any]) -> Optimizer[Any]:
+    """Return an optimizer for gradients that are estimates.
+
+    One that is named takes all its steps: two values that are alike tell nothing where both are estimates. The default
+    is replaced by the steps of the method as soon as the data are known.
+    """
+    if is_default(mrf):
+        return Sgd(epochs=mrf.max_iter, random_state=0)
+    if not isinstance(given, MiniBatch):
+        expected = f"one for gradients that are estimates, with method={method.name!r}"
+        raise InputError("optimizer", expected, f"{given.name!r}", "use 'sgd', 'adagrad' or 'adam'")
+    return replace(given, tol=0.0) if isinstance(mrf.optimizer, str) else given
