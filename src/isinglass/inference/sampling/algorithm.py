@@ -216,9 +216,9 @@ class MonteCarlo(Algorithm):
 
 
 def passed(found: Diagnostics) -> Mask:
-    """Tell which quantities look converged; an R-hat that was not computed (nan) is not held against them."""
+    """Tell which quantities look converged."""
     sizes = (found.ess_bulk >= ESS) & (found.ess_tail >= ESS)
-    return np.asarray(sizes & ~(found.r_hat >= R_HAT))
+    return np.asarray(sizes & (found.r_hat < R_HAT))
 
 
 def _no_draws(chains: Chains, replicas: int) -> States:

@@ -6,7 +6,8 @@ its belief is the average of p(x_i | rest) at the configurations that agree with
 
 Traces are computed from the draws, some variables at a time, so that they need not be in memory at once. If there are
 very many factors, their traces are not ranked (which takes most of the time): their effective sizes and standard errors
-then come from the means of `BATCHES` batches of each chain, and their R-hat is not computed (nan).
+then come from the means of `BATCHES` batches of each chain, and their R-hat is the split one of the values themselves
+(Gelman et al. 2013).
 """
 
 from __future__ import annotations
@@ -109,7 +110,7 @@ def _summary(trace: FloatArray, ranked: bool) -> FloatArray:
 
 
 def by_batches(trace: FloatArray) -> Diagnostics:
-    """Return effective sizes and standard errors by the means of batches (Jones et al. 2006); R-hat is nan."""
+    """Return effective sizes and standard errors by means of batches (Jones et al. 2006), and R-hat of the values."""
     quantities, chains, draws = trace.shape
     if draws < LEAST_DRAWS or not quantities:
         return diagnose(trace)
@@ -120,7 +121,25 @@ def by_batches(trace: FloatArray) -> Diagnostics:
     variance, size = trace.reshape(quantities, -1).var(axis=1, ddof=1), float(chains * draws)
     with np.errstate(divide="ignore", invalid="ignore"):
         ess = np.where(variance > 0, variance / stderr**2, size)
-    return Diagnostics(np.full(quantities, np.nan), ess, ess, stderr)
+    return Diagnostics(split_r_hat(trace), ess, ess, stderr)
+
+
+def split_r_hat(trace: FloatArray) -> FloatArray:
+    """Return R-hat of the halves of all chains, without ranks; one where nothing varies.
+
+    Examples
+    --------
+    >>> apart = np.array([[[0.0, 0.1, 0.0, 0.1], [1.0, 0.9, 1.0, 0.9]], [[0.0] * 4, [0.0] * 4]])
+    >>> split_r_hat(apart).round(1).tolist()
+    [7.4, 1.0]
+    """
+    quantities, chains, draws = trace.shape
+    half = draws // 2
+    parts = trace[..., : 2 * half].reshape(quantities, 2 * chains, half)
+    within, between = parts.var(axis=2, ddof=1).mean(axis=1), parts.mean(axis=2).var(axis=1, ddof=1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        found = np.sqrt((half - 1) / half + between / within)
+    return np.where(within > 0, found, np.where(between > 0, np.inf, 1.0))
 
 
 def _owned(sampler: Sampler) -> Owned:
