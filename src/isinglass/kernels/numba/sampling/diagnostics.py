@@ -75,6 +75,14 @@ def quantile(values, places, share):
 
 
 @inner
+def median(values, places):
+    """Return the median of values whose places are sorted; of two in the middle, their mean as NumPy rounds it."""
+    n = len(values)
+    one, two = values[places[(n - 1) // 2]], values[places[n // 2]]
+    return one if n % 2 else (one + two) / 2
+
+
+@inner
 def dot(values, one, two, count):
     """Return the sum of products of two stretches of an array; four running sums, added up at the end."""
     a = b = c = d = 0.0
@@ -168,7 +176,7 @@ def diagnose_all(trace, table, out, values, scores, work, keys, places, other_ke
         sort_with_places(values, keys, places, other_keys, other_places, counts)
         low, middle, high = (
             quantile(values, places, 0.05),
-            quantile(values, places, 0.5),
+            median(values, places),
             quantile(values, places, 0.95),
         )
         write_scores(keys, places, table, scores)
