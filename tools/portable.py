@@ -25,7 +25,7 @@ def blas_threads(count):
 
 
 SETTINGS = {
-    "kernels": [kernel("Prescott", 1), kernel("Haswell", 4), kernel("SkylakeX", 1), blas_threads(4)],
+    "kernels": [kernel("Prescott", 1), kernel("Haswell", 4), kernel("SkylakeX", 1)],
     "all": [*map(kernel, KERNELS), GENERIC, blas_threads(1), blas_threads(4)],
 }
 
