@@ -10,8 +10,9 @@ F is a maximum spanning forest: factors are taken by falling information, the Ku
 belief (for "tree": the normalised table) and the product of its marginals, unless they close a cycle (Kruskal 1956).
 With the beliefs of mean field no factor has any, and q is a product.
 
-Wherever the model is possible, q must be positive. So the beliefs are mixed with `FLOOR` of the uniform distribution on
-what arc consistency leaves; this changes the variance of the weights, but no mean.
+Wherever the model is possible, q must be positive. So the beliefs are mixed with a little of the uniform distribution
+on what arc consistency leaves: at most 1 %, and in larger components less, so that a tenth of a variable is drawn from
+it on average. That changes the variance of the weights, but no mean.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ from isinglass.potentials import Potentials
 from isinglass.segments import ranges, starts
 from isinglass.typing import FloatArray, IntArray, Mask
 
-FLOOR = 1e-4
+MIXED, MOST_MIXED, LEAST_MIXED = 0.1, 0.01, 1e-4  # variables drawn uniformly, and the share of each of them
 LEAST_INFORMATION = 1e-9  # nats
 
 Start: TypeAlias = str | Algorithm
@@ -115,7 +116,9 @@ def _belief_tree(potentials: Potentials, support: Support, algorithm: Algorithm)
     graph, first = potentials.graph, first_states(potentials.graph)
     with no_convergence_warnings():
         result: Result = algorithm.run(potentials)
-    unary = _log(_mixed(np.asarray(result.variables.flat), support.states, first))
+    share = np.clip(MIXED / np.bincount(graph.variable_component), LEAST_MIXED, MOST_MIXED)
+    beliefs_i, of_variables = np.asarray(result.variables.flat), share[graph.variable_component]
+    unary = _log(_mixed(beliefs_i, support.states, first, of_variables))
     information, tables = np.zeros(graph.n_factors), []
     for (group, part), beliefs in zip(iter_groups(graph), result.factors.groups, strict=True):
         allowed = support.entries[part]
@@ -123,7 +126,8 @@ def _belief_tree(potentials: Potentials, support: Support, algorithm: Algorithm)
             tables.append(np.zeros((len(group), *group.shape)))
             continue
         each = starts(np.full(len(group), group.table_size))
-        joint = _mixed(np.asarray(beliefs).ravel(), allowed, each).reshape(beliefs.shape)
+        of_factors = share[graph.factor_component[group.factors]]
+        joint = _mixed(np.asarray(beliefs).ravel(), allowed, each, of_factors).reshape(beliefs.shape)
         information[group.factors] = _information(joint)
         table = _log(joint)
         for slot, card in enumerate(group.shape):
@@ -135,16 +139,15 @@ def _belief_tree(potentials: Potentials, support: Support, algorithm: Algorithm)
     return _on_forest(potentials, unary, spanning_factors(graph, information), tables)
 
 
-def _mixed(beliefs: FloatArray, allowed: Mask, first: IntArray) -> FloatArray:
-    """Mix beliefs with the uniform distribution on what is allowed; elsewhere they are zero."""
+def _mixed(beliefs: FloatArray, allowed: Mask, first: IntArray, share: FloatArray) -> FloatArray:
+    """Mix beliefs with a share of the uniform distribution on what is allowed; elsewhere they are zero."""
     counts = np.diff(first)
     owner = np.repeat(np.arange(len(counts)), counts)
     uniform = allowed / np.bincount(owner, allowed, len(counts))[owner]
     kept = np.where(allowed, beliefs, 0.0)
     total = np.bincount(owner, kept, len(counts))[owner]
-    return np.asarray(
-        (1 - FLOOR) * np.where(total > 0, kept / np.where(total > 0, total, 1.0), uniform) + FLOOR * uniform
-    )
+    believed = np.where(total > 0, kept / np.where(total > 0, total, 1.0), uniform)
+    return np.asarray(believed + share[owner] * (uniform - believed))
 
 
 def _log(p: FloatArray) -> FloatArray:

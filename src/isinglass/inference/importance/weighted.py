@@ -12,6 +12,9 @@ A run counts as converged if, in every component, the effective size of the weig
 Pareto shape at most 0.7 (`isinglass.inference.importance.pareto`). The shape is not looked at where the largest of n
 weights has at most 1 / sqrt(n) of their sum: then there is no long tail, but the few different weights of a small model
 may be fitted by one. (Of weights with shape k, the largest is about n^k times the mean.)
+
+Nor has it converged if assignments that were seen, by draws or by local searches, have more mass than the estimate
+(`isinglass.inference.sampling.modes`).
 """
 
 from __future__ import annotations
@@ -30,6 +33,7 @@ from isinglass.inference.result import FactorBeliefs, Info, Result, VariableBeli
 from isinglass.inference.sampling.chains import Chains, States, state_type
 from isinglass.inference.sampling.estimate import trace_parts
 from isinglass.inference.sampling.gibbs import GibbsSampler
+from isinglass.inference.sampling.modes import seen_mass
 from isinglass.inference.sampling.starts import dispersed_states
 from isinglass.inference.streams import streams
 from isinglass.potentials import Potentials
@@ -114,7 +118,9 @@ class Weighted(Algorithm):
             "ess_weights": log_z.ess,
             "pareto_k": log_z.pareto_k,
         }
-        good = log_z.reliable
+        missed = above(seen_mass(potentials, found.states), log_z)
+        details["missed_mode"] = missed.astype(np.float64)
+        good = log_z.reliable & ~missed
         share = float(good.mean()) if len(good) else 1.0
         residual = float(np.max(np.concatenate([variables[1], factors[1]]), initial=0.0))
         stderr = float(np.sqrt((log_z.stderr**2).sum()))
@@ -127,6 +133,8 @@ class Weighted(Algorithm):
         """Say what is wrong with the weights."""
         ess = float(np.min(info.details["ess_weights"], initial=np.inf))
         k = float(np.max(info.details["pareto_k"], initial=-np.inf))
+        if ess >= LEAST_SIZE and np.any(info.details["missed_mode"]):
+            return f"local searches find more mass than exp(log_z), so that modes were missed; {self.more}"
         return (
             f"the weights are degenerate: effective size {ess:.1f} of {self.lanes} (needed: {LEAST_SIZE:.0f}), Pareto "
             f"shape {k:.2f} (needed: at most {RELIABLE}); {self.more}"
@@ -136,6 +144,13 @@ class Weighted(Algorithm):
     @abstractmethod
     def more(self) -> str:
         """What helps against degenerate weights."""
+
+
+def above(bound: FloatArray, log_z: LogZ) -> Mask:
+    """Tell where a lower bound is above log Z, beyond three standard errors and rounding."""
+    found = np.isfinite(log_z.value)
+    value, stderr = np.where(found, log_z.value, 0.0), np.where(found, log_z.stderr, 0.0)
+    return np.asarray(np.where(found, bound > value + 3 * stderr + 1e-9 * (1 + np.abs(value)), bound > -np.inf))
 
 
 def revive(potentials: Potentials, chains: Chains, dead: Mask, seed: int) -> None:

@@ -23,6 +23,7 @@ from isinglass.inference.sampling.chains import Chains, States, state_type
 from isinglass.inference.sampling.diagnostics import Diagnostics
 from isinglass.inference.sampling.ergodicity import ergodic_components
 from isinglass.inference.sampling.estimate import Estimate, estimate
+from isinglass.inference.sampling.modes import missed_modes
 from isinglass.inference.sampling.sampler import Sampler
 from isinglass.inference.sampling.traces import Traces
 from isinglass.potentials import Potentials
@@ -140,6 +141,8 @@ class MonteCarlo(Algorithm):
         """Say what the diagnostics found."""
         if not np.all(info.details["ergodic"]):
             return "hard zeros may separate the assignments, so that chains do not reach them all; soften them"
+        if np.any(info.details["missed_mode"]):
+            return "the chains keep to a few assignments, but local searches find others; use 'tempering' or 'ais'"
         if self.chains < CHAINS:
             return f"{CHAINS} chains are needed for a verdict, better 8"
         return (
@@ -194,7 +197,8 @@ class MonteCarlo(Algorithm):
         proved, entries = self.proved(potentials), np.repeat(graph.variable_component, graph.cards)
         owners = [np.repeat(graph.factor_component[group.factors], group.table_size) for group in graph.groups]
         of_factors = np.concatenate([np.zeros(0, np.int64), *owners])
-        good = proved & (traces.draws.shape[2] >= CHAINS)
+        missed = missed_modes(potentials, traces.draws)
+        good = proved & ~missed & (traces.draws.shape[2] >= CHAINS)
         for component, of in ((entries, found.of_variables), (of_factors, found.of_factors)):
             good &= np.bincount(component[~passed(of)], minlength=graph.n_components) == 0
         errors = np.concatenate([found.of_variables.stderr, found.of_factors.stderr])
@@ -208,6 +212,7 @@ class MonteCarlo(Algorithm):
             "ess_tail": found.of_variables.ess_tail,
             "ess_tail_factors": found.of_factors.ess_tail,
             "ergodic": proved.astype(np.float64),
+            "missed_mode": missed.astype(np.float64),
             **more,
         }
         share = float(good.mean()) if len(good) else 1.0

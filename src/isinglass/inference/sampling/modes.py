@@ -1,0 +1,83 @@
+"""Modes that a sampler missed, found by local searches.
+
+    Z  =  sum_x exp S(x)  >=  sum_{x in A} exp S(x)          for any set A of different assignments
+
+No diagnostic of draws tells of a mode that no draw met. So local searches (iterated conditional modes) climb from
+different starts. An estimate of log Z below the sum over all assignments that were seen has missed some. And chains
+that keep to a few assignments have missed a mode, if the searches find others of some mass: let s be the share of
+draws that met their assignment only once. The draws hold about 1 - s of the mass that the chains can reach (Good 1953).
+If that is more than a half, what they did not meet must be little.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.special import logsumexp
+
+from isinglass.inference.map.local_model import LocalModel
+from isinglass.inference.sampling.chains import States
+from isinglass.inference.sampling.scores import Scores
+from isinglass.inference.sampling.starts import dispersed_states
+from isinglass.inference.streams import streams
+from isinglass.potentials import Potentials
+from isinglass.typing import FloatArray, IntArray, Mask
+
+SEARCHES = 32
+SWEEPS = 100  # the most of each search
+DRAWS = 1024  # the most that are compared with what the searches find
+COVERED, MISSED = 0.5, 0.05
+
+
+def seen_mass(potentials: Potentials, draws: States) -> FloatArray:
+    """Return a lower bound on log Z of each component, from draws (variables, samples) and local searches."""
+    states = np.concatenate([draws, local_maxima(potentials)], axis=1)
+    return _log_mass(Scores(potentials)(states), _counts(potentials, states)[1])
+
+
+def missed_modes(potentials: Potentials, draws: States) -> Mask:
+    """Tell in which components chains keep to a few assignments, though there are others of some mass.
+
+    `draws` has shape (draws, variables, chains).
+    """
+    columns = draws.transpose(1, 0, 2).reshape(draws.shape[1], -1)
+    columns = columns[:, :: -(-columns.shape[1] // DRAWS) or 1]
+    n = columns.shape[1]
+    states = np.concatenate([columns, local_maxima(potentials)], axis=1)
+    scores, (count, first) = Scores(potentials)(states), _counts(potentials, states)
+    met = np.arange(states.shape[1]) < n
+    covered = 1 - (first & (count == 1) & met).sum(axis=1) / max(n, 1)
+    visited, unseen = _log_mass(scores, first & met), _log_mass(scores, first & ~met)
+    return np.asarray((covered > COVERED) & (unseen > visited + np.log(MISSED)))
+
+
+def local_maxima(potentials: Potentials) -> States:
+    """Return what local searches from different starts find, (variables, searches)."""
+    model, found = LocalModel(potentials), dispersed_states(potentials, SEARCHES, streams(potentials, 0))
+    for k in range(SEARCHES):
+        x = found[:, k].astype(np.int64)
+        for _ in range(SWEEPS):
+            if not model.climb(x):
+                break
+        found[:, k] = x
+    return found
+
+
+def _counts(potentials: Potentials, states: States) -> tuple[IntArray, Mask]:
+    """Count, in each component, how often the assignment of a column occurs, and mark the first occurrences."""
+    graph = potentials.graph
+    order = np.argsort(graph.variable_component, kind="stable")
+    start = np.searchsorted(graph.variable_component[order], np.arange(graph.n_components))
+    mark = np.random.default_rng(0).normal(size=graph.n_variables)[order]  # equal sums: equal assignments
+    sums = np.array([np.add.reduceat(mark * column, start) for column in states[order].T]).T
+    count, first = np.zeros(sums.shape, np.int64), np.zeros(sums.shape, bool)
+    for k, row in enumerate(sums):
+        _, where, owner, times = np.unique(row, return_index=True, return_inverse=True, return_counts=True)
+        count[k], first[k, where] = times[owner], True
+    return count, first
+
+
+def _log_mass(scores: FloatArray, which: Mask) -> FloatArray:
+    """Return the logarithm of the sum of exp(scores) over some columns."""
+    chosen = np.where(which, scores, -np.inf)
+    with np.errstate(divide="ignore"):
+        return np.asarray(logsumexp(chosen, axis=1))
