@@ -33,7 +33,7 @@ from isinglass.inference.message_passing.moves.sheets import (
 from isinglass.inference.message_passing.run import Derivatives, Run, Step, unwatched
 from isinglass.kernels.layout import Status, SweepWork
 from isinglass.segments import Largest, sum_at
-from isinglass.typing import FloatArray, Mask
+from isinglass.typing import FloatArray, IntArray, Mask
 
 T = TypeVar("T")
 
@@ -274,13 +274,35 @@ class _Bars:
         for t, mine in enumerate(self.models):
             phi = np.moveaxis(mine.phi, 1, -1)
             shares.add(run.spread, bars.phi[t].reshape(phi.shape), phi)
-            psi = bars.psi[t]
-            for links, apart in zip(move.sheets.links(bars.places[t].table), (mine.along, mine.across), strict=True):
-                found = apart.sum(axis=0) if len(apart) > 1 else apart[0]
-                if not len(mine.own):
-                    tables = found.reshape(move.sheets.grids, -1)
-                    first = links.reshape(move.sheets.grids, -1)[:, :1]
-                    np.add.at(psi, first + np.arange(tables.shape[1]), tables)  # grid after grid
-                    continue
-                entries = np.moveaxis(found, (1, 2), (-2, -1)).reshape(*links.shape, -1)
-                psi += sum_at(links[..., None] + np.arange(entries.shape[-1]), entries, len(psi))
+            self._give_tables(move.sheets, mine, bars.psi[t], bars.places[t].table)
+
+    def _give_tables(self, sheets: Sheets, mine: SweepModel, psi: FloatArray, table: IntArray) -> None:
+        """Add derivatives by tables, which are kept by lines, to `psi`, where the table of each link has its place."""
+        found = [apart.sum(axis=0) if len(apart) > 1 else apart[0] for apart in (mine.along, mine.across)]
+        size = sheets.card**2
+        if not len(mine.own):
+            for links, one in zip(sheets.links(table), found, strict=True):
+                tables = one.reshape(sheets.grids, -1)
+                first = links.reshape(sheets.grids, -1)[:, :1]
+                np.add.at(psi, first + np.arange(size), tables)  # grid after grid
+            return
+        entries = [np.moveaxis(one, (1, 2), (-2, -1)) for one in found]
+        rows = table.reshape(sheets.grids, -1)
+        step = int(rows[0, 1] - rows[0, 0])
+        if step >= size and (rows == rows[:, :1] + step * np.arange(rows.shape[1])).all():  # link after link
+            psi += _sums(sheets, rows[:, 0], step, entries, len(psi))
+            return
+        for links, one in zip(sheets.links(table), entries, strict=True):
+            psi += sum_at(links[..., None] + np.arange(size), one.reshape(*links.shape, size), len(psi))
+
+
+def _sums(sheets: Sheets, first: IntArray, step: int, entries: list[FloatArray], length: int) -> FloatArray:
+    """Add up tables (grids, lines, places, card, card); those of a grid lie at its `first` place, `step` apart."""
+    one, links = sheets._replace(grids=1), sum(part.shape[1] * part.shape[2] for part in entries)
+    total = np.zeros(length + step)
+    for grid, start in enumerate(first.tolist()):
+        rows = total[start : start + links * step].reshape(links, step)
+        tables = rows[:, : sheets.card**2].reshape(links, sheets.card, sheets.card)
+        for out, values in zip(one.links(tables), entries, strict=True):
+            out[0] += values[grid]
+    return total[:length]

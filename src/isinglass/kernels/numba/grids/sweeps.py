@@ -27,6 +27,7 @@ positive; where a product comes near to an underflow, a component is *suspect* a
 from __future__ import annotations
 
 from isinglass.kernels.numba.arithmetic.indexing import ix
+from isinglass.kernels.numba.arithmetic.parts import part
 from isinglass.kernels.numba.arithmetic.runs import (
     add,
     add_product,
@@ -71,11 +72,11 @@ def turn_rows(out, planes, begin, end):
 
 
 @cold
-def largest_difference(one, two, begin, end):
-    """Return the largest difference between some columns of two stacks of planes."""
+def largest_difference(one, two, top, bottom, begin, end):
+    """Return the largest difference between a part of two stacks of planes."""
     most = 0.0
     for k in range(one.shape[0]):
-        for y in range(one.shape[1]):
+        for y in range(top, bottom):
             for x in range(begin, end):
                 moved = abs(one[ix(k), ix(y), ix(x)] - two[ix(k), ix(y), ix(x)])
                 most = moved if moved > most else most
@@ -87,7 +88,7 @@ def copy_planes(out, planes, begin, end):
     """Copy some columns of planes."""
     for k in range(out.shape[0]):
         for y in range(out.shape[1]):
-            copy_run(out[k, y, begin:end], planes[k, y, begin:end])
+            copy_run(part(out, (k, y), begin, end), part(planes, (k, y), begin, end))
 
 
 @inner
@@ -95,7 +96,9 @@ def set_columns(out, begin, end, value):
     """Set some columns of planes to a number."""
     for k in range(out.shape[0]):
         for y in range(out.shape[1]):
-            out[k, y, begin:end] = value
+            run = part(out, (k, y), begin, end)
+            for x in range(len(run)):
+                run[ix(x)] = value
 
 
 @inner
@@ -112,7 +115,8 @@ def base_of(phi, one, two, out, begin, end):
     """Write phi one two, for some columns."""
     for k in range(phi.shape[0]):
         for y in range(phi.shape[1]):
-            a, b, c, d = phi[k, y, begin:end], one[k, y, begin:end], two[k, y, begin:end], out[k, y, begin:end]
+            a, b = part(phi, (k, y), begin, end), part(one, (k, y), begin, end)
+            c, d = part(two, (k, y), begin, end), part(out, (k, y), begin, end)
             for x in range(len(d)):
                 d[ix(x)] = a[ix(x)] * b[ix(x)] * c[ix(x)]
 
@@ -121,11 +125,13 @@ def base_of(phi, one, two, out, begin, end):
 def products_of_line(sent, base, moving, one, two, line, begin, end, way):
     """Write what the sites of a line send: base times the message that moves, then, along rows, times one and two."""
     for k in range(base.shape[0]):
-        out, own, came = sent[k, : end - begin], base[k, line, begin:end], moving[k, line, begin:end]
+        out = part(sent, (k,), 0, end - begin)
+        own, came = part(base, (k, line), begin, end), part(moving, (k, line), begin, end)
         if len(way) == 0:
             multiply(out, own, came)
         else:
-            product_from_left(out, own, came, one[k, line, begin:end], two[k, line, begin:end])
+            first, second = part(one, (k, line), begin, end), part(two, (k, line), begin, end)
+            product_from_left(out, own, came, first, second)
 
 
 @inner
@@ -136,19 +142,16 @@ def weigh(out, weights, c, line, begin, reverse, y, source, own):
     if len(own) == 0:
         first = weights[0, y, 0, 0, 0] if reverse else weights[0, 0, y, 0, 0]
         second = weights[0, y, 1, 0, 0] if reverse else weights[0, 1, y, 0, 0]
-        combine(out, first, source[0, :size], second, source[1, :size])
+        combine(out, first, part(source, (0,), 0, size), second, part(source, (1,), 0, size))
         for x in range(2, card):
-            add_scaled(out, weights[0, y, x, 0, 0] if reverse else weights[0, x, y, 0, 0], source[x, :size])
-    elif reverse:
-        combine_runs(out, weights[c, y, 0, line, begin:end], source[0, :size], weights[c, y, 1, line, begin:end],
-                     source[1, :size])  # fmt: skip
-        for x in range(2, card):
-            add_product(out, weights[c, y, x, line, begin:end], source[x, :size])
+            add_scaled(out, weights[0, y, x, 0, 0] if reverse else weights[0, x, y, 0, 0], part(source, (x,), 0, size))
     else:
-        combine_runs(out, weights[c, 0, y, line, begin:end], source[0, :size], weights[c, 1, y, line, begin:end],
-                     source[1, :size])  # fmt: skip
+        one = part(weights, (c, y, 0, line) if reverse else (c, 0, y, line), begin, end)
+        two = part(weights, (c, y, 1, line) if reverse else (c, 1, y, line), begin, end)
+        combine_runs(out, one, part(source, (0,), 0, size), two, part(source, (1,), 0, size))
         for x in range(2, card):
-            add_product(out, weights[c, x, y, line, begin:end], source[x, :size])
+            table = part(weights, (c, y, x, line) if reverse else (c, x, y, line), begin, end)
+            add_product(out, table, part(source, (x,), 0, size))
 
 
 @inner
@@ -156,14 +159,14 @@ def send_line(weights, c, line, begin, reverse, sent, message, scale, own):
     """Write the messages along the links of a line, unnormalised, and one over their sums."""
     size, card = len(scale), len(message)
     for y in range(card):
-        weigh(message[y, :size], weights, c, line, begin, reverse, y, sent, own)
+        weigh(part(message, (y,), 0, size), weights, c, line, begin, reverse, y, sent, own)
     if card == 2:
-        reciprocals_of_sums(scale, message[0, :size], message[1, :size])
+        reciprocals_of_sums(scale, part(message, (0,), 0, size), part(message, (1,), 0, size))
         return
-    add(scale, message[0, :size], message[1, :size])
+    add(scale, part(message, (0,), 0, size), part(message, (1,), 0, size))
     for y in range(2, card - 1):
-        add(scale, scale, message[y, :size])
-    reciprocals_of_sums(scale, scale, message[card - 1, :size])
+        add(scale, scale, part(message, (y,), 0, size))
+    reciprocals_of_sums(scale, scale, part(message, (card - 1,), 0, size))
 
 
 @cold
@@ -173,16 +176,16 @@ def pass_lines(out, moving, base, one, two, weights, c, reverse, begin, end, wor
     Returns whether a product is near to an underflow.
     """
     card, lines, size = base.shape[0], base.shape[1], end - begin
-    scale, suspect = work.run[0, :size], False
+    scale, suspect = part(work.run, (0,), 0, size), False
     for done in range(lines - 1):
         line = lines - 1 - done if reverse else done
         to = line - 1 if reverse else line + 1
         products_of_line(work.sent, base, moving, one, two, line, begin, end, way)
         for k in range(card):
-            suspect |= any_below(work.sent[k, :size], limit)
+            suspect |= any_below(part(work.sent, (k,), 0, size), limit)
         send_line(weights, c, min(line, to), begin, reverse, work.sent, work.message, scale, own)
         for k in range(card):
-            multiply(out[k, to, begin:end], work.message[k, :size], scale)
+            multiply(part(out, (k, to), begin, end), part(work.message, (k,), 0, size), scale)
     return suspect
 
 
@@ -192,7 +195,7 @@ def columns_down(phi, old, across, c, again, watched, begin, end, work, limit, o
 
     Returns the largest change, if watched, and whether a product is near to an underflow.
     """
-    residual = 0.0
+    residual, height = 0.0, phi.shape[1]
     base_of(phi, old[LEFT], old[RIGHT], work.base, begin, end)
     work.up[:, 0, begin:end] = 1
     suspect = pass_lines(work.up, work.up, work.base, phi, phi, across, c, DOWNWARDS, begin, end, work, limit,
@@ -204,8 +207,8 @@ def columns_down(phi, old, across, c, again, watched, begin, end, work, limit, o
     turn_columns(work.turned[0], work.up, begin, end)
     turn_columns(work.turned[1], work.down, begin, end)
     if watched:
-        residual = max(largest_difference(work.up, old[UP], begin, end),
-                       largest_difference(work.down, old[DOWN], begin, end))  # fmt: skip
+        residual = max(largest_difference(work.up, old[UP], 0, height, begin, end),
+                       largest_difference(work.down, old[DOWN], 0, height, begin, end))  # fmt: skip
     return residual, suspect
 
 
@@ -213,14 +216,14 @@ def columns_down(phi, old, across, c, again, watched, begin, end, work, limit, o
 def rows_both(turned_phi, old, new, along, c, watched, begin, end, work, limit, own):
     """Write L1 and R1, for some rows. Returns the same."""
     up, down, left, right, other = work.turned[0], work.turned[1], work.turned[2], work.turned[3], work.turned[4]
-    residual, suspect = 0.0, False
+    residual, suspect, width = 0.0, False, turned_phi.shape[1]
     if watched:
         turn_rows(right, old[RIGHT], begin, end)
         turn_rows(other, old[RIGHT], begin, end)
         pass_lines(other, right, turned_phi, up, down, along, c, UPWARDS, begin, end, work, limit, HORIZONTAL, own)
-        residual = largest_difference(other, right, begin, end)
+        residual = largest_difference(other, right, 0, width, begin, end)
     left[:, 0, begin:end] = 1
-    right[:, right.shape[1] - 1, begin:end] = 1
+    right[:, width - 1, begin:end] = 1
     suspect |= pass_lines(left, left, turned_phi, up, down, along, c, DOWNWARDS, begin, end, work, limit, HORIZONTAL,
                           own)  # fmt: skip
     suspect |= pass_lines(right, right, turned_phi, up, down, along, c, UPWARDS, begin, end, work, limit, HORIZONTAL,
@@ -228,26 +231,25 @@ def rows_both(turned_phi, old, new, along, c, watched, begin, end, work, limit, 
     turn_columns(new[LEFT], left, begin, end)
     turn_columns(new[RIGHT], right, begin, end)
     if watched:
-        residual = max(residual, largest_difference(other, right, begin, end))
-        turn_rows(other, old[LEFT], begin, end)
-        residual = max(residual, largest_difference(other, left, begin, end))
+        residual = max(residual, largest_difference(other, right, 0, width, begin, end))
+        residual = max(residual, largest_difference(new[LEFT], old[LEFT], begin, end, 0, width))
     return residual, suspect
 
 
 @cold
 def columns_up(phi, new, across, c, watched, begin, end, work, limit, own):
     """Write U2 and D2, for some columns. Returns the same."""
-    residual = 0.0
+    residual, height = 0.0, phi.shape[1]
     base_of(phi, new[LEFT], new[RIGHT], work.base, begin, end)
     new[UP, :, 0, begin:end] = 1
-    new[DOWN, :, phi.shape[1] - 1, begin:end] = 1
+    new[DOWN, :, height - 1, begin:end] = 1
     suspect = pass_lines(new[DOWN], new[DOWN], work.base, phi, phi, across, c, UPWARDS, begin, end, work, limit,
                          VERTICAL, own)  # fmt: skip
     suspect |= pass_lines(new[UP], work.up, work.base, phi, phi, across, c, DOWNWARDS, begin, end, work, limit,
                           VERTICAL, own)  # fmt: skip
     if watched:
-        residual = max(largest_difference(new[UP], work.up, begin, end),
-                       largest_difference(new[DOWN], work.down, begin, end))  # fmt: skip
+        residual = max(largest_difference(new[UP], work.up, 0, height, begin, end),
+                       largest_difference(new[DOWN], work.down, 0, height, begin, end))  # fmt: skip
     return residual, suspect
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from isinglass.kernels.numba.arithmetic.indexing import ix
+from isinglass.kernels.numba.arithmetic.parts import part
 from isinglass.kernels.numba.arithmetic.runs import add, add_product, dot, multiply, slopes_of
 from isinglass.kernels.numba.grids.sweeps import (
     DOWN,
@@ -34,18 +36,21 @@ def receive_back(weights, weights_bar, c, line, begin, chunk, reverse, sent, slo
     card, size = len(slope), len(run)
     end = begin + size
     for x in range(card):
-        weigh(out[x, :size], weights, c, line, begin, not reverse, x, slope, own)
+        weigh(part(out, (x,), 0, size), weights, c, line, begin, not reverse, x, slope, own)
     for x in range(card):
         for y in range(card):
             one, two = (y, x) if reverse else (x, y)
             if len(own) == 0:
+                place = begin // chunk
                 for start in range(0, size, chunk):
                     stop = min(start + chunk, size)
-                    total = dot(slope[y, start:stop], sent[x, start:stop])
-                    weights_bar[(begin + start) // chunk, c, one, two, 0, 0] += weights[0, one, two, 0, 0] * total
+                    total = dot(part(slope, (y,), start, stop), part(sent, (x,), start, stop))
+                    weights_bar[ix(place), ix(c), ix(one), ix(two), 0, 0] += weights[0, ix(one), ix(two), 0, 0] * total
+                    place += 1
             else:
-                multiply(run, slope[y, :size], sent[x, :size])
-                add_product(weights_bar[0, c, one, two, line, begin:end], weights[c, one, two, line, begin:end], run)
+                multiply(run, part(slope, (y,), 0, size), part(sent, (x,), 0, size))
+                bar = part(weights_bar, (0, c, one, two, line), begin, end)
+                add_product(bar, part(weights, (c, one, two, line), begin, end), run)
 
 
 @cold
@@ -53,23 +58,24 @@ def reverse_lines(out_bar, moving_bar, base_bar, moving, base, one, two, weights
                   chunk, work, way, own):  # fmt: skip
     """Reverse `pass_lines`: from derivatives by the logs of `out` to those of `moving` and of the base."""
     card, lines, size = base.shape[0], base.shape[1], end - begin
-    scale, mean = work.run[0, :size], work.run[1, :size]
+    scale, mean = part(work.run, (0,), 0, size), part(work.run, (1,), 0, size)
     for done in range(lines - 2, -1, -1):
         line = lines - 1 - done if reverse else done
         to = line - 1 if reverse else line + 1
         products_of_line(work.sent, base, moving, one, two, line, begin, end, way)
         send_line(weights, c, min(line, to), begin, reverse, work.sent, work.message, scale, own)
-        add(mean, out_bar[0, to, begin:end], out_bar[1, to, begin:end])
+        add(mean, part(out_bar, (0, to), begin, end), part(out_bar, (1, to), begin, end))
         for k in range(2, card):
-            add(mean, mean, out_bar[k, to, begin:end])
+            add(mean, mean, part(out_bar, (k, to), begin, end))
         multiply(mean, mean, scale)
         for k in range(card):
-            slopes_of(work.message[k, :size], out_bar[k, to, begin:end], mean)
+            slopes_of(part(work.message, (k,), 0, size), part(out_bar, (k, to), begin, end), mean)
         receive_back(weights, weights_bar, c, min(line, to), begin, chunk, reverse, work.sent, work.message, work.back,
                      mean, own)  # fmt: skip
         for k in range(card):
-            add_product(base_bar[k, line, begin:end], work.sent[k, :size], work.back[k, :size])
-            add_product(moving_bar[k, line, begin:end], work.sent[k, :size], work.back[k, :size])
+            sent, back = part(work.sent, (k,), 0, size), part(work.back, (k,), 0, size)
+            add_product(part(base_bar, (k, line), begin, end), sent, back)
+            add_product(part(moving_bar, (k, line), begin, end), sent, back)
 
 
 @cold
@@ -77,7 +83,8 @@ def add_planes(out, plane, top, bottom, begin, end):
     """Add a part of planes."""
     for k in range(out.shape[0]):
         for y in range(top, bottom):
-            add(out[k, y, begin:end], out[k, y, begin:end], plane[k, y, begin:end])
+            run = part(out, (k, y), begin, end)
+            add(run, run, part(plane, (k, y), begin, end))
 
 
 @cold
