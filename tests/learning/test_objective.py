@@ -186,3 +186,24 @@ def test_beliefs_of_the_evaluation_before_are_used_again(loss):
     assert warm < cold
     assert [len(objective.before) for objective in made] == [0, 2 if loss == "cl" else 1]
     assert all(result.reverse is None for result in made[1].before)
+
+
+@pytest.mark.parametrize("loss", ["ucl", "cl"])
+def test_messages_of_the_evaluation_before_are_used_again(loss):
+    rng = np.random.default_rng(2)
+    model = ig.models.grid_model(rng.normal(size=(2, 5, 5, 2)), 3)
+    labels = rng.integers(-1, 3, 50)
+    made = [
+        Objective(model, labels, losses.make(loss), ig.TreeReweighted(reuse=reuse, tol=1e-11), rule("unrolled"))
+        for reuse in (False, True)
+    ]
+    first, step = rng.normal(size=model.size), 1e-4 * rng.normal(size=model.size)
+    for theta in (first, first + step):
+        (value, gradient), (same, slope) = (objective(theta) for objective in made)
+        assert_allclose(same, value, rtol=1e-9)
+        assert_allclose(slope, gradient, rtol=1e-7, atol=1e-7)
+    cold, warm = (objective.infos[-1].iterations for objective in made)
+    assert warm < cold
+    assert all(result.reverse is None and result.messages is not None for result in made[1].before)
+    with pytest.raises(ig.InputError, match="reuse: expected False with a number of iterations"):
+        ig.infer(model.potentials(first), "trw", reuse=True, iterations=3)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -276,10 +276,14 @@ class Result:
             raise InputError("tape", "True when the result was inferred", "no tape", "infer(..., tape=True)")
         return self.reverse(*cotangents(self, log_z, variables, factors))
 
+    def without_tape(self) -> Result:
+        """Return it without what `backward` needs; it keeps the messages, to start another inference from them."""
+        constant = _Constant(self.messages) if self.messages_of is not None else None
+        return replace(self, messages_of=constant, reverse=None)
+
     def __getstate__(self) -> dict[str, Any]:
         """Pickle the messages themselves; the tape is dropped."""
-        constant = _Constant(self.messages) if self.messages_of is not None else None
-        return {**self.__dict__, "messages_of": constant, "reverse": None}
+        return {**self.__dict__, **self.without_tape().__dict__}
 
     def __repr__(self) -> str:
         error = "" if self.info.stderr is None else f" (standard error {self.info.stderr:.2g})"

@@ -10,7 +10,7 @@ batch is made of.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -137,7 +137,7 @@ class _WarmStarts:
         """Evaluate by the rule, and keep the result, without what it would need to go back."""
 
         def kept(result: Result) -> LossValue:
-            self.found.append(replace(result, reverse=None))
+            self.found.append(result.without_tape())
             return loss(result)
 
         turn = len(self.found)

@@ -242,7 +242,9 @@ def inference_of(name: str, training: Training) -> Algorithm:
         options: JsonObject = {"schedule": "grid", "iterations": int(name.split("-")[1])}
     else:
         options = {"schedule": "flooding", "tol": training.tol, "max_iter": training.most, "damping": 0.0}
-    return make_inference("trw" if name == "trw" else "bp", options)
+    if name == "trw":
+        return make_inference("trw", {**options, "reuse": True})  # it has one fixed point
+    return make_inference("bp", options)
 
 
 def _estimator(name: str, training: Training, n_pixels: int) -> GridCRF:

@@ -21,7 +21,7 @@ from isinglass.segments import place_in
 from isinglass.typing import FloatArray, IntArray
 
 PRODUCTS, ROOM = 80, 2**28  # the most products, and the most bytes for the vectors that they give
-NOTHING = 1e-10  # a vector of length one with a smaller remainder lies in the space already
+NOTHING = 1e-10  # of a product's length, and of one: what is left of it is no larger, so that it is rounding
 
 
 def spectral_radii(equations: FixedPoint, edges: Edges, n_components: int, damping: float) -> FloatArray:
@@ -38,7 +38,7 @@ def spectral_radii(equations: FixedPoint, edges: Edges, n_components: int, dampi
                 along = space.dot(one, change)
                 change = change - along[space.owner] * one
                 restricted[:, j, k] += along
-        change = space.normalised(change, NOTHING * before)
+        change = space.normalised(change, NOTHING * np.maximum(before, 1.0))
         if k + 1 == products or not change.any():
             break
         restricted[:, k + 1, k] = space.last
