@@ -9,8 +9,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import isinglass as ig
 from isinglass.learning.markov import METHODS, ExpectationMaximisation, IterativeScaling, Samples
-from isinglass.learning.markov.cluster_tree import ClusterTree
-from isinglass.learning.markov.likelihood import counted
+from isinglass.learning.markov.likelihood.cluster_tree import ClusterTree
+from isinglass.learning.markov.likelihood.maximum import counted
 from isinglass.learning.markov.priors import Dirichlet, Gaussian, Laplace
 from isinglass.learning.optimizers import FixedPoint, Lbfgs
 from isinglass.models import IndicatorTerm, Model, table_model

@@ -28,10 +28,10 @@ from isinglass.inference.algorithm import make as make_algorithm
 from isinglass.inference.algorithm import threaded
 from isinglass.learning.combinations import require_valid
 from isinglass.learning.markov import Copies, Method, Samples, TermCounts, make_method
+from isinglass.learning.markov.local.pseudo import JOINT_STATES
 from isinglass.learning.markov.objective import with_zeros
 from isinglass.learning.markov.priors import Penalties, Prior, make_prior
-from isinglass.learning.markov.pseudo import JOINT_STATES
-from isinglass.learning.markov.support import vanishing_cells
+from isinglass.learning.markov.statistics.support import vanishing_cells
 from isinglass.learning.optimizers import make_optimizer
 from isinglass.learning.training.checks import example_weights, refuse_spins, renamed
 from isinglass.learning.training.choices import training_choices

@@ -23,10 +23,10 @@ from isinglass.graph.factor_graph import FactorGraph
 from isinglass.graph.semantics.junction_tree import junction_tree
 from isinglass.inference import Exact, infer
 from isinglass.learning.markov import Samples, make_method
-from isinglass.learning.markov.closed_form import is_decomposable
-from isinglass.learning.markov.information import Information, contrasts, covariance, sandwich
-from isinglass.learning.markov.posterior import HyperDirichlet
+from isinglass.learning.markov.likelihood.closed_form import is_decomposable
 from isinglass.learning.markov.priors import make_prior
+from isinglass.learning.markov.priors.hyper_dirichlet import HyperDirichlet
+from isinglass.learning.markov.statistics.information import Information, contrasts, covariance, sandwich
 from isinglass.learning.structure.learner import Observations
 from isinglass.learning.training.checks import example_weights
 from isinglass.models import Model
