@@ -54,10 +54,16 @@ from .estimators import (
     ChainCRF as ChainCRF,
 )
 from .estimators import (
+    GaussianMRF as GaussianMRF,
+)
+from .estimators import (
     GraphCRF as GraphCRF,
 )
 from .estimators import (
     GridCRF as GridCRF,
+)
+from .estimators import (
+    VectorAutoregression as VectorAutoregression,
 )
 from .gradients import (
     hessian_vector_product as hessian_vector_product,
@@ -184,6 +190,9 @@ from .inference import (
 )
 from .inference import (
     FractionalBeliefPropagation as FractionalBeliefPropagation,
+)
+from .inference import (
+    GaussianField as GaussianField,
 )
 from .inference import (
     Gibbs as Gibbs,
