@@ -63,8 +63,7 @@ class GaussianMRF(Estimator):
     alpha : float, default=0.01
         The penalty of "lasso", in the units of the covariance.
     tol : float, optional
-        How close expectations of samples and model must come, as correlations: 1e-8, or 1e-4 for "lasso" (its duality
-        gap).
+        How close expectations of samples and model must come, as correlations: 1e-8, or 1e-4 for "lasso".
     max_iter : int, default=1000
         Sweeps.
 

@@ -122,20 +122,21 @@ def graphical_lasso(covariance: FloatArray, alpha: float, tol: float = 1e-4, max
     from sklearn.covariance import graphical_lasso as lasso
     from sklearn.exceptions import ConvergenceWarning
 
-    with warnings.catch_warnings(record=True) as told:
-        warnings.simplefilter("always", ConvergenceWarning)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # the residual tells
         try:
-            _, K, *_, iterations = lasso(
-                covariance, alpha=alpha, tol=tol, enet_tol=tol * INNER, max_iter=max_iter, return_n_iter=True
+            _, K, iterations = lasso(
+                covariance, alpha=alpha, tol=tol / 10, enet_tol=tol * INNER, max_iter=max_iter, return_n_iter=True
             )
         except (FloatingPointError, ValueError) as error:
             got = f"{alpha:g}, for which it fails: {error!s:.80}"
             raise InputError("alpha", "a penalty for which the graphical lasso converges", got, "raise it") from None
-    converged = not any(issubclass(w.category, ConvergenceWarning) for w in told)
-    if not converged:
-        warn_of_convergence("the graphical lasso did not converge; raise alpha, tol or max_iter", stacklevel=4)
     K = np.where((K != 0) & (K.T != 0), (K + K.T) / 2, 0.0)
-    return Fitted(K, int(iterations), _kkt(covariance, K, alpha), converged)
+    residual = _kkt(covariance, K, alpha)
+    if residual > tol:
+        text = f"the graphical lasso stopped {residual:.1e} from its conditions; raise alpha, tol or max_iter"
+        warn_of_convergence(text, stacklevel=4)
+    return Fitted(K, int(iterations), residual, residual <= tol)
 
 
 def _kkt(covariance: FloatArray, K: FloatArray, alpha: float) -> float:
