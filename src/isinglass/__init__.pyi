@@ -318,6 +318,9 @@ from .learning import (
     combinations as combinations,
 )
 from .learning import (
+    induce_features as induce_features,
+)
+from .learning import (
     learn_structure as learn_structure,
 )
 from .models import (
