@@ -4,10 +4,26 @@ from isinglass.learning.markov.priors.penalties import (
     PRIORS,
     Dirichlet,
     Gaussian,
+    Grouped,
+    GroupLaplace,
+    HorseshoeLike,
     Laplace,
     Penalties,
     Prior,
     make_prior,
+    parameter_groups,
 )
 
-__all__ = ["PRIORS", "Dirichlet", "Gaussian", "Laplace", "Penalties", "Prior", "make_prior"]
+__all__ = [
+    "PRIORS",
+    "Dirichlet",
+    "Gaussian",
+    "GroupLaplace",
+    "Grouped",
+    "HorseshoeLike",
+    "Laplace",
+    "Penalties",
+    "Prior",
+    "make_prior",
+    "parameter_groups",
+]
