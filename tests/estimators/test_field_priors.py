@@ -31,7 +31,7 @@ def edge_norms(mrf):
 
 @pytest.mark.parametrize("prior", [GroupLaplace(0.1), HorseshoeLike(0.3)])
 def test_edges_that_are_not_there_are_exactly_zero(prior):
-    mrf = ig.MRF(PAIRS, prior=prior, tol=1e-3, max_iter=3000).fit(samples(2000))
+    mrf = ig.MRF(PAIRS, prior=prior, tol=1e-2, max_iter=3000).fit(samples(2000))
     assert mrf.converged_
     named = {PAIRS.scopes[f]: float(np.abs(mrf.potentials_.log_tables[f]).max()) for f in range(4, 10)}
     assert {e for e, size in named.items() if size > 0} == {(0, 1), (1, 2), (2, 3)}
@@ -40,7 +40,7 @@ def test_edges_that_are_not_there_are_exactly_zero(prior):
 
 def test_a_horseshoe_shrinks_less_than_a_group_lasso():
     X = samples(2000)
-    free, lasso, shoe = (ig.MRF(PAIRS, prior=p, l2=l2, tol=1e-3, max_iter=3000).fit(X)
+    free, lasso, shoe = (ig.MRF(PAIRS, prior=p, l2=l2, tol=1e-2, max_iter=3000).fit(X)
                          for p, l2 in ((None, 1e-6), (GroupLaplace(0.1), 0.0), (HorseshoeLike(0.3), 0.0)))  # fmt: skip
     pair = PAIRS.scopes[:].index((0, 1))
 
