@@ -54,10 +54,16 @@ from .estimators import (
     ChainCRF as ChainCRF,
 )
 from .estimators import (
+    GaussianMRF as GaussianMRF,
+)
+from .estimators import (
     GraphCRF as GraphCRF,
 )
 from .estimators import (
     GridCRF as GridCRF,
+)
+from .estimators import (
+    VectorAutoregression as VectorAutoregression,
 )
 from .gradients import (
     hessian_vector_product as hessian_vector_product,
@@ -186,6 +192,9 @@ from .inference import (
     FractionalBeliefPropagation as FractionalBeliefPropagation,
 )
 from .inference import (
+    GaussianField as GaussianField,
+)
+from .inference import (
     Gibbs as Gibbs,
 )
 from .inference import (
@@ -307,6 +316,9 @@ from .io import (
 )
 from .learning import (
     combinations as combinations,
+)
+from .learning import (
+    induce_features as induce_features,
 )
 from .learning import (
     learn_structure as learn_structure,

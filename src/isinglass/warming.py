@@ -24,6 +24,7 @@ from isinglass.inference import (
     BeliefPropagation,
     ConvexFreeEnergy,
     Exact,
+    GaussianField,
     Gibbs,
     MeanField,
     Metropolis,
@@ -125,6 +126,7 @@ def _steps() -> Iterator[Step]:
             yield f"max-product {algorithm.name}, {what}", lambda p=p, a=algorithm: map_assignment(p, a)  # type: ignore[misc]
     yield "exact, large tables", _large_tables
     yield "most probable assignments", _solve
+    yield "Gaussian fields", _gaussian
     yield "sequences", _sequences
     yield "features", _features
     yield "long vectors", _long_vectors
@@ -150,6 +152,13 @@ def _solve() -> None:
         model.local.anneal(x, 1.0, rng)
         model.local.perturb(x, 2, 2, 1.0, rng)
         model.local.forest(x, rng)
+
+
+def _gaussian() -> None:
+    """Factorise a small precision matrix, invert on its pattern, and draw from it."""
+    field = GaussianField(2.0 * np.eye(3))
+    field.variances()
+    field.sample(1, random_state=0)
 
 
 def _sequences() -> None:

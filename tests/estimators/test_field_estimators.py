@@ -7,8 +7,9 @@ from numpy.testing import assert_allclose
 
 import isinglass as ig
 from isinglass.gradients import rule
-from isinglass.learning.markov import Composite, NoiseContrastive, PseudoMoments, Samples, Task, make_method, pairwise
-from isinglass.learning.markov.composite import tree_blocks
+from isinglass.learning.markov import Composite, NoiseContrastive, PseudoMoments, Samples, Task, make_method
+from isinglass.learning.markov.local import pairwise
+from isinglass.learning.markov.local.composite import tree_blocks
 from isinglass.learning.optimizers import Lbfgs
 from isinglass.models import IndicatorTerm, Model, table_model
 

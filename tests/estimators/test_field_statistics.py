@@ -12,9 +12,9 @@ from field_helpers import cells, exact_table, truth
 from numpy.testing import assert_allclose
 
 import isinglass as ig
-from isinglass.learning.markov.information import covariance, features
 from isinglass.learning.markov.samples import Samples
-from isinglass.learning.markov.support import vanishing_cells
+from isinglass.learning.markov.statistics.information import covariance, features
+from isinglass.learning.markov.statistics.support import vanishing_cells
 from isinglass.models import IndicatorTerm, Model, table_model
 
 DATA = Path(os.environ.get("ISINGLASS_DATA", "none")) / "contingency" / "contingency.npz"

@@ -23,7 +23,7 @@ from isinglass.learning.markov import (
     StochasticLikelihood,
     make_method,
 )
-from isinglass.learning.markov.likelihood import counted
+from isinglass.learning.markov.likelihood.maximum import counted
 from isinglass.learning.optimizers import Sgd
 
 GRAPH = ig.FactorGraph([2] * 4, [(0,), (1,), (2,), (3,), (0, 1), (1, 2), (2, 3), (3, 0)])

@@ -10,6 +10,7 @@ from isinglass.datasets.snakes import Snakes, load_snakes, snake_graph
 from isinglass.datasets.stereo import Stereo, load_stereo, stereo_model
 from isinglass.datasets.tables import Alignment, Contingency, load_alignment, load_contingency
 from isinglass.datasets.textbook import misconception
+from isinglass.datasets.words import load_words
 
 __all__ = [
     "Alignment",
@@ -35,6 +36,7 @@ __all__ = [
     "load_stereo",
     "load_street_scenes",
     "load_wnut17",
+    "load_words",
     "misconception",
     "noisy_digits",
     "noisy_glyph",

@@ -2,6 +2,8 @@
 
 from isinglass.estimators.crf import CRF
 from isinglass.estimators.estimator import Estimator
+from isinglass.estimators.field.autoregression import VectorAutoregression
+from isinglass.estimators.field.gaussian import GaussianMRF
 from isinglass.estimators.field.mrf import MRF
 from isinglass.estimators.graph import GraphCRF
 from isinglass.estimators.grid import GridCRF
@@ -20,8 +22,10 @@ __all__ = [
     "ChainCRF",
     "Epoch",
     "Estimator",
+    "GaussianMRF",
     "GraphCRF",
     "GridCRF",
+    "VectorAutoregression",
     "load",
     "notes_of",
     "register",

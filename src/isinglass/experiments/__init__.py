@@ -19,6 +19,7 @@ from isinglass.experiments.common.experiment import EXPERIMENTS, Experiment, Rep
 from isinglass.experiments.fields import dca as _dca  # noqa: F401
 from isinglass.experiments.fields import estimators as _estimators  # noqa: F401
 from isinglass.experiments.fields import ipf as _ipf  # noqa: F401
+from isinglass.experiments.fields import spelling as _spelling  # noqa: F401
 from isinglass.experiments.fields import structure as _structure  # noqa: F401
 from isinglass.experiments.sampling import ising as _ising  # noqa: F401
 from isinglass.experiments.sampling import potts as _potts  # noqa: F401

@@ -4,6 +4,7 @@ from isinglass.inference.algorithm import ALGORITHMS, Algorithm, Cost, Facts, Fi
 from isinglass.inference.api import algorithms, infer, map_assignment, map_solvers, n_best, sample
 from isinglass.inference.brute import Brute
 from isinglass.inference.free_energy.algorithm import ConvexFreeEnergy, EntropyWeights
+from isinglass.inference.gaussian import GaussianField
 from isinglass.inference.importance.annealed import AnnealedImportance
 from isinglass.inference.importance.sampling import ImportanceSampling
 from isinglass.inference.junction_tree.algorithm import Exact
@@ -56,6 +57,7 @@ __all__ = [
     "Facts",
     "FixedPoint",
     "FractionalBeliefPropagation",
+    "GaussianField",
     "Gibbs",
     "Gradients",
     "GraphCut",

@@ -4,7 +4,7 @@ from isinglass.learning import checkpoint, markov, optimisers, optimizers, struc
 from isinglass.learning.combinations import Combination, combinations
 from isinglass.learning.markov import SampledLikelihood
 from isinglass.learning.objective import Objective
-from isinglass.learning.structure import learn_structure
+from isinglass.learning.structure import induce_features, learn_structure
 from isinglass.learning.total import Total
 
 __all__ = [
@@ -14,6 +14,7 @@ __all__ = [
     "Total",
     "checkpoint",
     "combinations",
+    "induce_features",
     "learn_structure",
     "markov",
     "optimisers",

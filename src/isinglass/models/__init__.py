@@ -2,6 +2,7 @@
 
 from isinglass.models.canonical import canonical_potentials
 from isinglass.models.chains import chain_model
+from isinglass.models.conjunctions import conjunction_model
 from isinglass.models.constant import ConstantTerm
 from isinglass.models.couplings import ModelFamily, PatternTerm
 from isinglass.models.entropy import EntropyModel
@@ -37,6 +38,7 @@ __all__ = [
     "Term",
     "canonical_potentials",
     "chain_model",
+    "conjunction_model",
     "graph_model",
     "grid_model",
     "table_model",

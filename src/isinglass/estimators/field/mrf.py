@@ -17,7 +17,7 @@ from isinglass.estimators.field.data import Categories, decode, encode, is_table
 from isinglass.estimators.field.problem import MarkovChoices, MarkovProblem
 from isinglass.estimators.field.saved import saved_categories, saved_zeros
 from isinglass.estimators.field.statistics import Statistics
-from isinglass.estimators.field.steps import is_default, optimizer_for
+from isinglass.estimators.field.steps import for_groups, is_default, optimizer_for
 from isinglass.estimators.parameters import Callback, Checkpoint, GradientLike, InferenceLike, OptimizerLike
 from isinglass.estimators.persistence import Saved, register
 from isinglass.gradients import rule
@@ -28,11 +28,11 @@ from isinglass.inference.algorithm import make as make_algorithm
 from isinglass.inference.algorithm import threaded
 from isinglass.learning.combinations import require_valid
 from isinglass.learning.markov import Copies, Method, Samples, TermCounts, make_method
+from isinglass.learning.markov.local.pseudo import JOINT_STATES
 from isinglass.learning.markov.objective import with_zeros
 from isinglass.learning.markov.priors import Penalties, Prior, make_prior
-from isinglass.learning.markov.pseudo import JOINT_STATES
-from isinglass.learning.markov.support import vanishing_cells
-from isinglass.learning.optimizers import make_optimizer
+from isinglass.learning.markov.statistics.support import vanishing_cells
+from isinglass.learning.optimizers import Lbfgs, make_optimizer
 from isinglass.learning.training.checks import example_weights, refuse_spins, renamed
 from isinglass.learning.training.choices import training_choices
 from isinglass.learning.training.stages import Trained
@@ -74,9 +74,10 @@ class MRF(Statistics):
     l2 : float, default=0
         Weight of the squared parameters against the *sum* over samples. Without it, what was never seen gets a
         potential that only the tolerance of the optimizer keeps from minus infinity.
-    prior : "gaussian", "laplace", "dirichlet" or Prior, optional
+    prior : "gaussian", "laplace", "group", "horseshoe", "dirichlet" or Prior, optional
         Another way to say what is likely before any sample was seen (`isinglass.learning.markov.priors`); instead of
-        `l2`. A Dirichlet prior stands for virtual samples, and goes with closed forms and proportional fitting.
+        `l2`. "group" and "horseshoe" make whole tables of edges exactly zero. A Dirichlet prior stands for virtual
+        samples, and goes with closed forms and proportional fitting; see `posterior`.
     tied : bool, default=False
         For a graph: whether all factors of one shape share a table. For Ising and Potts: whether there is one field
         and one coupling for all.
@@ -215,6 +216,7 @@ class MRF(Statistics):
             algorithm=self._algorithm(),
             rule=rule(self.gradient),
             virtual=penalties.virtual,
+            grouped=penalties.grouped,
         )
         require_valid(made.loss, made.algorithm, made.rule)
         return made
@@ -243,6 +245,8 @@ class MRF(Statistics):
             lost = vanishing_cells(self._forbidding(model), samples)
             known = np.zeros((0, lost.shape[1]), np.int64) if self.impossible_ is None else self.impossible_
             self.impossible_ = np.concatenate([known, lost]) if len(lost) else self.impossible_
+        if chosen.grouped is not None:
+            chosen = replace(chosen, optimizer=for_groups(model, chosen.grouped, self.tol, self.max_iter))
         problem = MarkovProblem(chosen, self._forbidding(model), samples)
         chosen.method.check(problem.task())
         if chosen.method.facts.sampled and is_default(self):
@@ -254,7 +258,11 @@ class MRF(Statistics):
 
     def _start(self, problem: Any, before: Any, stage: int) -> FloatArray:
         start = super()._start(problem, before, stage)
-        return np.asarray(problem.chosen.method.start(problem.objective(), start), np.float64)
+        start = np.asarray(problem.chosen.method.start(problem.objective(), start), np.float64)
+        grouped = problem.chosen.grouped
+        if grouped is not None and grouped.penalty == "horseshoe" and before is None:  # not concave: from a good start
+            return Lbfgs(tol=1e-4, max_iter=self.max_iter).minimise(problem.objective(), start).x
+        return start
 
     def _keep(self, stage: Any, trained: Trained) -> None:
         problem = trained.problem

@@ -11,6 +11,7 @@ import numpy as np
 from isinglass.gradients import GradientRule
 from isinglass.inference import Algorithm
 from isinglass.learning.markov import MarkovObjective, Method, Samples, Task
+from isinglass.learning.markov.priors import Grouped
 from isinglass.learning.training.choices import Choices
 from isinglass.learning.training.fingerprints import fingerprint
 from isinglass.learning.training.problem import TrainingProblem
@@ -26,6 +27,7 @@ class MarkovChoices(Choices):
     algorithm: Algorithm
     rule: GradientRule
     virtual: float = 0.0
+    grouped: Grouped | None = None
 
 
 @dataclass(frozen=True, eq=False)

@@ -23,10 +23,12 @@ from isinglass.graph.factor_graph import FactorGraph
 from isinglass.graph.semantics.junction_tree import junction_tree
 from isinglass.inference import Exact, infer
 from isinglass.learning.markov import Samples, make_method
-from isinglass.learning.markov.closed_form import is_decomposable
-from isinglass.learning.markov.information import Information, contrasts, covariance, sandwich
-from isinglass.learning.markov.posterior import HyperDirichlet
+from isinglass.learning.markov.likelihood.closed_form import is_decomposable
+from isinglass.learning.markov.likelihood.tables import maximal_factors
 from isinglass.learning.markov.priors import make_prior
+from isinglass.learning.markov.priors.bayesian_fitting import BayesianFitting
+from isinglass.learning.markov.priors.hyper_dirichlet import HyperDirichlet
+from isinglass.learning.markov.statistics.information import Information, contrasts, covariance, sandwich
 from isinglass.learning.structure.learner import Observations
 from isinglass.learning.training.checks import example_weights
 from isinglass.models import Model
@@ -148,13 +150,14 @@ class Statistics(Queries):
         df = self.degrees_of_freedom() - larger.degrees_of_freedom()
         return _test(self.deviance() - larger.deviance(), x2, df)
 
-    def posterior(self) -> HyperDirichlet:
-        """Return the posterior of a chordal model with a Dirichlet prior, given the samples of the last `fit`.
+    def posterior(self) -> HyperDirichlet | BayesianFitting:
+        """Return the posterior of a model of tables with a Dirichlet prior, given the samples of the last `fit`.
 
         Returns
         -------
-        HyperDirichlet
-            With exact draws of models, credible intervals, and the log-evidence of the graph.
+        HyperDirichlet or BayesianFitting
+            On chordal graphs with a factor for each maximal clique: exact draws of models, credible intervals, and the
+            log-evidence of the graph. Otherwise by Gibbs sampling: draws and credible intervals.
 
         Examples
         --------
@@ -170,10 +173,10 @@ class Statistics(Queries):
         total = 0.0 if self.prior is None else make_prior(self.prior).penalties().virtual
         if not total or not self.model_.is_table_model or self.impossible_ is not None:
             raise InputError("prior", "a Dirichlet prior, on tables without structural zeros", f"{self.prior!r:.40}")
-        if not is_decomposable(graph):
-            remedy = "see ig.is_chordal and ig.triangulate"
-            raise InputError("graph", "a chordal graph with a factor for each maximal clique", "another", remedy)
         data = Observations(samples.states, samples.weights, graph.cards)
+        if not is_decomposable(graph):
+            counts = {a: data.counts(graph.scopes[a]) for a in maximal_factors(graph)}
+            return BayesianFitting(self.model_, counts, total)
         return HyperDirichlet(graph, {c: data.counts(c) for c in junction_tree(graph).cliques}, total)
 
     def standard_errors(self, kind: str = "fisher") -> dict[str, FloatArray]:

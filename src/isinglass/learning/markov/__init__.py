@@ -1,25 +1,25 @@
 """Ways to learn a Markov random field without inputs: every method registers here under its public name."""
 
-from isinglass.learning.markov.by_loss import Flow, PiecewiseTraining, Ratios
-from isinglass.learning.markov.camel import Camel
-from isinglass.learning.markov.closed_form import ClosedForm
-from isinglass.learning.markov.composite import Composite
-from isinglass.learning.markov.em import ExpectationMaximisation
-from isinglass.learning.markov.ipf import ProportionalFitting
-from isinglass.learning.markov.likelihood import MaximumLikelihood
-from isinglass.learning.markov.method import METHODS, Method, MethodFacts, make_method, register
-from isinglass.learning.markov.nce import NoiseContrastive
-from isinglass.learning.markov.objective import MarkovObjective, Task
-from isinglass.learning.markov.pmm import PseudoMoments
-from isinglass.learning.markov.pseudo import MaximumPseudolikelihood
-from isinglass.learning.markov.sampled import (
+from isinglass.learning.markov.likelihood.closed_form import ClosedForm
+from isinglass.learning.markov.likelihood.em import ExpectationMaximisation
+from isinglass.learning.markov.likelihood.ipf import ProportionalFitting
+from isinglass.learning.markov.likelihood.maximum import MaximumLikelihood
+from isinglass.learning.markov.likelihood.sampled import (
     ContrastiveDivergence,
     PersistentDivergence,
     SampledLikelihood,
     StochasticLikelihood,
 )
+from isinglass.learning.markov.likelihood.scaling import IterativeScaling
+from isinglass.learning.markov.local.by_loss import Flow, PiecewiseTraining, Ratios
+from isinglass.learning.markov.local.camel import Camel
+from isinglass.learning.markov.local.composite import Composite
+from isinglass.learning.markov.local.nce import NoiseContrastive
+from isinglass.learning.markov.local.pmm import PseudoMoments
+from isinglass.learning.markov.local.pseudo import MaximumPseudolikelihood
+from isinglass.learning.markov.method import METHODS, Method, MethodFacts, make_method, register
+from isinglass.learning.markov.objective import MarkovObjective, Task
 from isinglass.learning.markov.samples import Copies, Samples, TermCounts
-from isinglass.learning.markov.scaling import IterativeScaling
 
 __all__ = [
     "METHODS",

@@ -10,6 +10,7 @@ from isinglass.learning.optimizers.max_margin.frank_wolfe import BlockFrankWolfe
 from isinglass.learning.optimizers.max_margin.pegasos import AveragedPerceptron, Pegasos
 from isinglass.learning.optimizers.minibatch import MiniBatch, MiniBatchState
 from isinglass.learning.optimizers.owlqn import OwlQn
+from isinglass.learning.optimizers.proximal import Proximal, ProximalState
 from isinglass.learning.optimizers.sgd import Sgd
 from isinglass.learning.optimizers.state import State
 from isinglass.learning.optimizers.steepest import SteepestDescent, SteepestState
@@ -36,6 +37,8 @@ __all__ = [
     "OwlQn",
     "Pegasos",
     "Progress",
+    "Proximal",
+    "ProximalState",
     "Sgd",
     "State",
     "SteepestDescent",

@@ -2,6 +2,7 @@
 
 from isinglass.learning.structure.chow_liu import ChowLiu
 from isinglass.learning.structure.decomposable import GreedyDecomposable
+from isinglass.learning.structure.induction import Induction, InductionStep, induce_features
 from isinglass.learning.structure.learner import STRUCTURES, StructureLearner, learn_structure, register
 from isinglass.learning.structure.neighbourhood import GroupLasso, NeighbourhoodSelection
 
@@ -10,8 +11,11 @@ __all__ = [
     "ChowLiu",
     "GreedyDecomposable",
     "GroupLasso",
+    "Induction",
+    "InductionStep",
     "NeighbourhoodSelection",
     "StructureLearner",
+    "induce_features",
     "learn_structure",
     "register",
 ]

@@ -97,10 +97,11 @@ def learn_structure(
     [(0, 1), (1, 2), (2, 3)]
     """
     learner = choose(STRUCTURES, StructureLearner, method, options, "chow-liu")  # type: ignore[type-abstract]
-    return learner.learn(_observations(X, cards, sample_weight))
+    return learner.learn(observations(X, cards, sample_weight))
 
 
-def _observations(X: Any, cards: ArrayLike | None, sample_weight: Any) -> Observations:
+def observations(X: Any, cards: ArrayLike | None, sample_weight: Any) -> Observations:
+    """Check complete samples, and count the states of each variable where `cards` does not say."""
     states = integers(observed(X, "X"), "X", 2)
     if not states.size:
         raise InputError("X", "at least one sample of one variable", f"shape {states.shape}")

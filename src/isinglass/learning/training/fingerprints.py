@@ -28,6 +28,18 @@ _FORMER = {  # where classes lived when the first fingerprints were written: a c
     "isinglass.inference.message_passing.max_product": "isinglass.inference.max_product",
     "isinglass.inference.message_passing.trw": "isinglass.inference.bp",
     "isinglass.learning.chain_losses": "isinglass.learning.sequences",
+    "isinglass.learning.markov.likelihood.closed_form": "isinglass.learning.markov.closed_form",
+    "isinglass.learning.markov.likelihood.em": "isinglass.learning.markov.em",
+    "isinglass.learning.markov.likelihood.ipf": "isinglass.learning.markov.ipf",
+    "isinglass.learning.markov.likelihood.maximum": "isinglass.learning.markov.likelihood",
+    "isinglass.learning.markov.likelihood.sampled": "isinglass.learning.markov.sampled",
+    "isinglass.learning.markov.likelihood.scaling": "isinglass.learning.markov.scaling",
+    "isinglass.learning.markov.local.by_loss": "isinglass.learning.markov.by_loss",
+    "isinglass.learning.markov.local.camel": "isinglass.learning.markov.camel",
+    "isinglass.learning.markov.local.composite": "isinglass.learning.markov.composite",
+    "isinglass.learning.markov.local.nce": "isinglass.learning.markov.nce",
+    "isinglass.learning.markov.local.pmm": "isinglass.learning.markov.pmm",
+    "isinglass.learning.markov.local.pseudo": "isinglass.learning.markov.pseudo",
 }
 _PLAIN = (bool, int, float, complex, str, bytes, type(None))
 

@@ -17,9 +17,9 @@ from isinglass.errors import InputError
 from isinglass.graph.factor_graph import FactorGraph
 from isinglass.graph.semantics.chordal import fill_in
 from isinglass.graph.semantics.junction_tree import junction_tree
+from isinglass.learning.markov.likelihood.tables import TableObjective
 from isinglass.learning.markov.method import Method, MethodFacts, register
 from isinglass.learning.markov.objective import Task
-from isinglass.learning.markov.tables import TableObjective
 from isinglass.typing import FloatArray
 
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
 
+from isinglass.learning.markov.local.pairwise import PairwiseScores
 from isinglass.learning.markov.method import Method, MethodFacts, register
 from isinglass.learning.markov.objective import MarkovObjective, Task, total
-from isinglass.learning.markov.pairwise import PairwiseScores
 from isinglass.learning.markov.samples import Copies
 from isinglass.losses import (
     Evaluation,

@@ -27,7 +27,7 @@ import numpy as np
 
 from isinglass.errors import InputError
 from isinglass.inference import infer
-from isinglass.learning.markov.likelihood import LikelihoodObjective
+from isinglass.learning.markov.likelihood.maximum import LikelihoodObjective
 from isinglass.learning.markov.method import Method, MethodFacts, register
 from isinglass.learning.markov.objective import Groups, Task
 from isinglass.potentials import Potentials, sum_tables

@@ -14,9 +14,9 @@ from typing import ClassVar
 
 import numpy as np
 
+from isinglass.learning.markov.local.pairwise import PairwiseScores, conditional_terms
 from isinglass.learning.markov.method import Method, MethodFacts, register
 from isinglass.learning.markov.objective import MarkovObjective, Task, total
-from isinglass.learning.markov.pairwise import PairwiseScores, conditional_terms
 from isinglass.learning.markov.samples import Copies, TermCounts
 from isinglass.losses import Evaluation, Loss, Pseudolikelihood
 from isinglass.losses.pseudo import PseudoTerms

@@ -20,7 +20,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from isinglass.learning.markov.likelihood import counted
+from isinglass.learning.markov.likelihood.maximum import counted
 from isinglass.learning.markov.method import Method, MethodFacts, register
 from isinglass.learning.markov.objective import MarkovObjective, Task
 from isinglass.learning.markov.samples import Samples

@@ -9,7 +9,7 @@ import numpy as np
 
 from isinglass.errors import InputError
 from isinglass.graph.factor_graph import FactorGraph
-from isinglass.learning.markov.likelihood import LikelihoodObjective
+from isinglass.learning.markov.likelihood.maximum import LikelihoodObjective
 from isinglass.learning.markov.objective import Groups, Task
 from isinglass.typing import Array, FloatArray, Mask
 

@@ -25,7 +25,7 @@ import numpy as np
 
 from isinglass.errors import InputError
 from isinglass.graph.factor_graph import FactorGraph
-from isinglass.learning.markov.likelihood import LikelihoodObjective
+from isinglass.learning.markov.likelihood.maximum import LikelihoodObjective
 from isinglass.learning.markov.method import Method, MethodFacts, register
 from isinglass.learning.markov.objective import Task
 from isinglass.losses import Loss, Pseudolikelihood

@@ -17,8 +17,8 @@ import math
 
 import numpy as np
 
-from isinglass.learning.markov.information import features
 from isinglass.learning.markov.samples import Samples
+from isinglass.learning.markov.statistics.information import features
 from isinglass.models import Model
 from isinglass.typing import FloatArray, IntArray, Mask
 

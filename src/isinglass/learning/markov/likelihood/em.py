@@ -16,11 +16,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from isinglass.learning.markov.ipf import Sweeps
-from isinglass.learning.markov.likelihood import LikelihoodObjective, away_from_symmetry
+from isinglass.learning.markov.likelihood.ipf import Sweeps
+from isinglass.learning.markov.likelihood.maximum import LikelihoodObjective, away_from_symmetry
+from isinglass.learning.markov.likelihood.tables import margins_of
 from isinglass.learning.markov.method import Method, MethodFacts, register
 from isinglass.learning.markov.objective import Groups, MarkovObjective, Task
-from isinglass.learning.markov.tables import margins_of
 from isinglass.learning.optimizers import Lbfgs
 from isinglass.losses import Evaluation
 from isinglass.potentials import Potentials

@@ -20,9 +20,9 @@ import numpy as np
 from isinglass.errors import InputError, no_convergence_warnings
 from isinglass.graph.message_graph import edges_of
 from isinglass.inference import BeliefPropagation, TreeReweighted, infer
+from isinglass.learning.markov.likelihood.tables import TableObjective
 from isinglass.learning.markov.method import Method, MethodFacts, register
 from isinglass.learning.markov.objective import MarkovObjective, Task
-from isinglass.learning.markov.tables import TableObjective
 from isinglass.potentials import Potentials
 from isinglass.typing import FloatArray
 

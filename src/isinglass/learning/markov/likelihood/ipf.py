@@ -19,10 +19,10 @@ from typing import ClassVar
 import numpy as np
 
 from isinglass.errors import InputError
-from isinglass.learning.markov.cluster_tree import ClusterTree
+from isinglass.learning.markov.likelihood.cluster_tree import ClusterTree
+from isinglass.learning.markov.likelihood.tables import Margins, TableObjective
 from isinglass.learning.markov.method import Method, MethodFacts, register
 from isinglass.learning.markov.objective import Task
-from isinglass.learning.markov.tables import Margins, TableObjective
 from isinglass.models import Model
 from isinglass.potentials import Potentials
 from isinglass.typing import FloatArray

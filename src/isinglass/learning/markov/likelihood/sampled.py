@@ -34,7 +34,7 @@ import numpy as np
 from isinglass.errors import InputError
 from isinglass.inference.sampling.chains import Chains
 from isinglass.inference.sampling.gibbs import GibbsSampler
-from isinglass.learning.markov.likelihood import away_from_symmetry, counted
+from isinglass.learning.markov.likelihood.maximum import away_from_symmetry, counted
 from isinglass.learning.markov.method import Method, MethodFacts, register
 from isinglass.learning.markov.objective import Groups, MarkovObjective, Task
 from isinglass.learning.markov.samples import Copies, Samples

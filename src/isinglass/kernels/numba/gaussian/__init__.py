@@ -1,0 +1,1 @@
+"""Gaussian fields: selected inversion and half solves of a sparse factor."""

@@ -1,0 +1,1 @@
+"""Maximum likelihood: by gradients, in closed form, by proportional fitting, scaling, EM and sampling."""
