@@ -3,6 +3,7 @@
 from isinglass.estimators.crf import CRF
 from isinglass.estimators.estimator import Estimator
 from isinglass.estimators.field.mrf import MRF
+from isinglass.estimators.field.rbm import RBM
 from isinglass.estimators.graph import GraphCRF
 from isinglass.estimators.grid import GridCRF
 from isinglass.estimators.persistence import ESTIMATORS, load, notes_of, register
@@ -17,6 +18,7 @@ __all__ = [
     "HMM",
     "MEMM",
     "MRF",
+    "RBM",
     "ChainCRF",
     "Epoch",
     "Estimator",

@@ -268,6 +268,10 @@ class SampledLikelihood(Method):
     def check(self, task: Task) -> None:
         """Check the options."""
         super().check(task)
+        self.check_options()
+
+    def check_options(self) -> None:
+        """Check the options alone."""
         whole_number(self.sweeps, "method.sweeps", 1)
         whole_number(self.random_state, "method.random_state")
         if self.persistent is not None:
