@@ -5,6 +5,7 @@ from isinglass.learning.markov.camel import Camel
 from isinglass.learning.markov.closed_form import ClosedForm
 from isinglass.learning.markov.composite import Composite
 from isinglass.learning.markov.em import ExpectationMaximisation
+from isinglass.learning.markov.importance.method import ImportanceLikelihood
 from isinglass.learning.markov.ipf import ProportionalFitting
 from isinglass.learning.markov.likelihood import MaximumLikelihood
 from isinglass.learning.markov.method import METHODS, Method, MethodFacts, make_method, register
@@ -30,6 +31,7 @@ __all__ = [
     "Copies",
     "ExpectationMaximisation",
     "Flow",
+    "ImportanceLikelihood",
     "IterativeScaling",
     "MarkovObjective",
     "MaximumLikelihood",
