@@ -41,6 +41,7 @@ from isinglass.inference import (
 from isinglass.inference.algorithm import Progress
 from isinglass.inference.chain import Transition, best_labels, draw_labels, n_best_labels, posterior
 from isinglass.inference.map.relaxations.reparameterisation import Reparameterisation
+from isinglass.inference.restricted.gibbs import LayerChains
 from isinglass.inference.sampling.algorithm import MonteCarlo
 from isinglass.inference.sampling.gibbs import SCANS
 from isinglass.inference.sampling.sites import binary_components
@@ -130,6 +131,7 @@ def _steps() -> Iterator[Step]:
     yield "sequences", _sequences
     yield "features", _features
     yield "long vectors", _long_vectors
+    yield "layers of units", _layers
 
 
 def _large_tables() -> None:
@@ -190,6 +192,11 @@ def _long_vectors() -> None:
     """Multiply as L-BFGS does, vectors so long that compiled loops add them up."""
     x = np.ones(2**16)
     Curvature((x,), (x,)).inverse_times(x)
+
+
+def _layers() -> None:
+    """Draw the units of a restricted Boltzmann machine."""
+    LayerChains.start(np.zeros(2), 2, 0)
 
 
 def _models() -> dict[str, Potentials]:

@@ -174,10 +174,13 @@ def test_a_killed_run_goes_on_bit_for_bit(tmp_path, method):
     np.testing.assert_array_equal(again.theta_, whole.theta_)
 
 
-def test_the_page_of_the_documentation_runs(capsys):
+def test_the_page_of_the_documentation_runs(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     page = (Path(__file__).parents[2] / "docs" / "sampled-learning.md").read_text()
-    exec("".join(text.split("```")[0] for text in page.split("```python")[1:]), {})
-    assert len(capsys.readouterr().out.splitlines()) == 4
+    names = {}
+    exec("".join(text.split("```")[0] for text in page.split("```python")[1:]), names)
+    assert len(capsys.readouterr().out.splitlines()) == 5
+    assert abs(names["found"].log_z - names["rbm"].log_z("exact").log_z) < 0.2
 
 
 def test_what_is_fitted_serves_as_any_other():

@@ -14,6 +14,7 @@ GUIDE = Path(__file__).parents[2] / "docs" / "guides" / "loss.md"
 NAMES = {"cl", "pseudo", "ucl", "ccl", "uquad", "cquad", "suclass", "scclass"}
 NAMES |= {"piecewise", "mpf", "ratio-matching"}
 NAMES |= {"margin", "perceptron", "viterbi", "expected"}
+NAMES |= {"cd", "pcd", "sml"}
 
 
 def test_every_loss_has_its_name_and_its_facts():
@@ -81,7 +82,7 @@ def test_what_the_thesis_says_of_them():
     hinges = {"margin", "perceptron", "viterbi"}  # not of the thesis
     convex = {"cl", "pseudo", "piecewise", "mpf"}
     assert {n for n, cls in losses.LOSSES.items() if cls.facts.convex} - hinges == convex
-    consistent = {"cl", "pseudo", "ccl", "cquad", "mpf", "ratio-matching"}
+    consistent = {"cl", "pseudo", "ccl", "cquad", "mpf", "ratio-matching", "pcd", "sml"}
     assert {n for n, cls in losses.LOSSES.items() if cls.facts.consistent} == consistent
 
 

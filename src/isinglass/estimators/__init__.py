@@ -5,6 +5,7 @@ from isinglass.estimators.estimator import Estimator
 from isinglass.estimators.field.autoregression import VectorAutoregression
 from isinglass.estimators.field.gaussian import GaussianMRF
 from isinglass.estimators.field.mrf import MRF
+from isinglass.estimators.field.rbm import RBM
 from isinglass.estimators.graph import GraphCRF
 from isinglass.estimators.grid import GridCRF
 from isinglass.estimators.persistence import ESTIMATORS, load, notes_of, register
@@ -19,6 +20,7 @@ __all__ = [
     "HMM",
     "MEMM",
     "MRF",
+    "RBM",
     "ChainCRF",
     "Epoch",
     "Estimator",

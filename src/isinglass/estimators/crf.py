@@ -255,6 +255,9 @@ class CRF(Estimator):
         require_room(n_states, data.model.size * chosen.per_iteration, beliefs, chosen.optimizer)
         with renamed("weights", "entropy"):
             chosen.algorithm.check(data.model.graph)
+        if validation is not None and chosen.loss.facts.sampled:
+            expected = f"none with loss {chosen.loss.name!r}, whose values are estimates"
+            raise InputError("validation", expected, "some", "compare scores of fits with other max_iter instead")
         held_out = None if validation is None else self._held_out(validation, data.model, n_states, classes)
         return GraphProblem(chosen.for_model(data.model), data, held_out)
 

@@ -54,6 +54,8 @@ def objection(loss: Loss, algorithm: Algorithm, rule: GradientRule) -> str | Non
 
 def guarantee(loss: Loss, algorithm: Algorithm, rule: GradientRule) -> str:
     """Say what a valid combination gives."""
+    if loss.facts.sampled:
+        return "an estimate of the derivative, by Markov chains, whatever inference and gradient rule"
     if loss.facts.uses == "potentials":
         return "the exact derivative, without inference, whatever the gradient rule"
     if algorithm.facts.exact == "always":

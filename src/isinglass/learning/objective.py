@@ -10,6 +10,7 @@ batch is made of.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -18,7 +19,7 @@ from isinglass.errors import InputError
 from isinglass.gradients import RULES, GradientRule, forward
 from isinglass.inference import Algorithm, Info, Result
 from isinglass.losses import Evaluation, Loss, LossProblem, LossValue
-from isinglass.losses.loss import ResultLoss, Stages
+from isinglass.losses.loss import Memory, ResultLoss, Stages
 from isinglass.models import Model
 from isinglass.typing import Array, FloatArray, IntArray
 from isinglass.validation import whole_number
@@ -43,6 +44,8 @@ class Objective:
     stages : int
         With more than one, each of so many iterations has parameters of its own (Domke 2009, section 5.4), and theta
         is that many vectors after each other.
+    recall : callable, optional
+        Returns what the loss kept of each component, for losses that keep something.
 
     Attributes
     ----------
@@ -50,6 +53,8 @@ class Objective:
         How inference went in the last evaluation.
     before : list of Result
         What inference found in it, where the algorithm is to begin there the next time (its option `reuse`).
+    kept : sequence of Memory
+        What the loss wants to keep of each component after the last evaluation; empty: nothing.
     """
 
     model: Model
@@ -60,8 +65,10 @@ class Objective:
     l2: float | FloatArray = 0.0
     weights: FloatArray | None = None
     stages: int = 1
+    recall: Callable[[], Sequence[Memory]] | None = None
     infos: list[Info] = field(default_factory=list, init=False)
     before: list[Result] = field(default_factory=list, init=False, repr=False)
+    kept: Sequence[Memory] = field(default=(), init=False, repr=False)
 
     def __post_init__(self) -> None:
         whole_number(self.stages, "stages", 1)
@@ -98,7 +105,8 @@ class Objective:
         """Return what the loss is evaluated on, and the inference with its parameters."""
         vectors = np.reshape(theta, (self.stages, self.model.size))
         stages = [self.model.potentials(vector) for vector in vectors]
-        problem = LossProblem(stages if self.stages > 1 else stages[0], self.labels, self.weights)
+        kept = None if self.recall is None else self.recall()
+        problem = LossProblem(stages if self.stages > 1 else stages[0], self.labels, self.weights, kept)
         return problem, adapted(self.algorithm, self.model, vectors[-1])
 
     def _evaluate(self, problem: LossProblem, algorithm: Algorithm) -> Evaluation:
@@ -107,7 +115,7 @@ class Objective:
             found, self.before = self.loss.evaluate(problem, warm), warm.found
         else:
             found = self.loss.evaluate(problem, self.rule.differentiate(algorithm))
-        self.infos = list(found.infos)
+        self.infos, self.kept = list(found.infos), found.memory
         return found
 
     def _by_inference(self, theta: FloatArray, found: Evaluation) -> FloatArray | float:

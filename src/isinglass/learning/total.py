@@ -37,12 +37,15 @@ class Total:
         How many threads work on the parts.
     examples : callable, optional
         Returns an objective for each example alone, for `planes`; called when first needed.
+    keep : callable, optional
+        Called after each evaluation, when all parts are done, for losses that keep something of each example.
     """
 
     parts: Sequence[Objective]
     l2: float | FloatArray = 0.0
     jobs: int = 1
     examples: Callable[[], Sequence[Objective]] | None = None
+    keep: Callable[[Sequence[Objective]], None] | None = None
 
     def __post_init__(self) -> None:
         self.spread = ThreadMap(min(self.jobs, len(self.parts)))
@@ -58,6 +61,8 @@ class Total:
         value, gradient = float((penalty * theta**2).sum()), 2 * penalty * theta
         for losses, slope in self._each(lambda part: part.parts(theta)):
             value, gradient = value + float(losses.sum()), gradient + slope
+        if self.keep is not None:
+            self.keep(self.parts)
         return value, gradient
 
     def unpenalised(self, theta: FloatArray) -> float:

@@ -15,6 +15,7 @@ from isinglass.losses.loss import (
     LossFacts,
     LossProblem,
     LossValue,
+    Memory,
     ScoringLoss,
     make,
     register,
@@ -22,6 +23,12 @@ from isinglass.losses.loss import (
 from isinglass.losses.margin import HingeLoss, Margin, Perceptron, Viterbi
 from isinglass.losses.piecewise import Piecewise
 from isinglass.losses.pseudo import Pseudolikelihood
+from isinglass.losses.sampled.divergence import (
+    ContrastiveDivergence,
+    PersistentDivergence,
+    SampledLoss,
+    StochasticLikelihood,
+)
 from isinglass.losses.smooth import SmoothedClique, SmoothedUnivariate
 from isinglass.losses.univariate import UnivariateLikelihood, UnivariateLoss, UnivariateQuadratic
 
@@ -31,6 +38,7 @@ __all__ = [
     "CliqueLikelihood",
     "CliqueLoss",
     "CliqueQuadratic",
+    "ContrastiveDivergence",
     "CostTables",
     "Differentiate",
     "Evaluation",
@@ -43,14 +51,18 @@ __all__ = [
     "LossProblem",
     "LossValue",
     "Margin",
+    "Memory",
     "MinimumProbabilityFlow",
     "Perceptron",
+    "PersistentDivergence",
     "Piecewise",
     "Pseudolikelihood",
     "RatioMatching",
+    "SampledLoss",
     "ScoringLoss",
     "SmoothedClique",
     "SmoothedUnivariate",
+    "StochasticLikelihood",
     "UnivariateLikelihood",
     "UnivariateLoss",
     "UnivariateQuadratic",

@@ -34,6 +34,9 @@ from isinglass.typing import Array, FloatArray, IntArray
 Uses = Literal["beliefs", "log_z", "potentials"]
 """What a loss is a function of."""
 
+Memory = Mapping[str, Array]
+"""What a loss keeps of an example from one evaluation to the next, by name; at first its number, "example"."""
+
 Stages = Potentials | Sequence[Potentials]
 """Potentials, or those of each iteration, by which derivatives then come with an iteration axis first."""
 
@@ -60,6 +63,10 @@ class LossFacts:
         every inference, gradient rule and option that this loss goes with, and start from no other.
     given : {"neighbours", "before"} or None
         For a sum over labels of -log p(label | others): which others, all neighbours, or in a sequence the one before.
+    sampled : bool
+        Whether values and derivatives are estimates, for optimizers that take minibatches.
+    averaged : bool
+        Whether the mean of iterates is learned, where the optimizer is given by name.
     """
 
     formula: str
@@ -69,6 +76,8 @@ class LossFacts:
     note: str = ""
     starts_from: str | None = None
     given: Literal["neighbours", "before"] | None = None
+    sampled: bool = False
+    averaged: bool = False
 
     def __post_init__(self) -> None:
         if self.uses not in get_args(Uses):
@@ -106,11 +115,14 @@ class LossProblem:
         -1 where a variable was not observed.
     weights : array (variables,) or None
         Not negative; None is one for each.
+    memory : sequence of Memory, or None
+        What was kept of each component after the evaluation before; None: nothing is kept.
     """
 
     potentials: Stages
     labels: IntArray
     weights: FloatArray | None = None
+    memory: Sequence[Memory] | None = None
 
     def shared(self, loss: str) -> Potentials:
         """Return the potentials that all iterations share; refuse others, in the name of a loss."""
@@ -133,12 +145,15 @@ class Evaluation:
         How each inference went.
     parameters : mapping of str to array
         By the parameters of inference, where it has some (`Algorithm.parameters`).
+    memory : sequence of Memory
+        What to keep of each component for the next evaluation; empty: nothing.
     """
 
     value: Array
     groups: tuple[Array, ...]
     infos: tuple[Info, ...] = ()
     parameters: Mapping[str, Array] = field(default_factory=lambda: MappingProxyType({}))
+    memory: Sequence[Memory] = ()
 
     def __sub__(self, other: Evaluation) -> Evaluation:
         """Return the difference of two losses; a loss without derivatives keeps none."""

@@ -1,5 +1,6 @@
 """From parameters and features to log-potentials, and the transpose back."""
 
+from isinglass.models.boltzmann import BoltzmannMachine
 from isinglass.models.canonical import canonical_potentials
 from isinglass.models.chains import chain_model
 from isinglass.models.conjunctions import conjunction_model
@@ -13,11 +14,13 @@ from isinglass.models.inference import InferenceModel
 from isinglass.models.ising import Ising
 from isinglass.models.model import Model
 from isinglass.models.potts import Potts
+from isinglass.models.restricted import RestrictedBoltzmannMachine
 from isinglass.models.symmetry import SymmetricTerm
 from isinglass.models.tables import table_model
 from isinglass.models.terms import CallableTerm, CliqueTerm, EdgeTerm, IndicatorTerm, NodeTerm, SharedTerm, Term
 
 __all__ = [
+    "BoltzmannMachine",
     "CallableTerm",
     "CliqueTerm",
     "ConstantTerm",
@@ -33,6 +36,7 @@ __all__ = [
     "PatternTerm",
     "Potts",
     "Recall",
+    "RestrictedBoltzmannMachine",
     "SharedTerm",
     "SymmetricTerm",
     "Term",

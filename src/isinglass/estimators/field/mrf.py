@@ -58,7 +58,8 @@ class MRF(Statistics):
         approximate); "closed-form" on chordal graphs; "ipf", iterative proportional fitting; "scaling", iterative
         scaling; "em", expectation maximisation. Without log Z: "pseudo", the pseudolikelihood; "composite",
         "piecewise", "mpf", "ratio-matching", "nce", "pmm" and "camel". By sampling: "cd", contrastive
-        divergence; "pcd", the same with persistent chains; "sml", stochastic maximum likelihood. Missing values are
+        divergence; "pcd", the same with persistent chains; "sml", stochastic maximum likelihood; "importance",
+        weighted samples of a reference. Missing values are
         summed over by "ml", "em", and by "pseudo" where the sum for a value has at most 256 joint states; other values
         are left out, with a warning, see `terms_`. "cd", "pcd" and "sml" draw them. Other methods refuse them.
         `isinglass.learning.markov.METHODS` lists all, with their facts.

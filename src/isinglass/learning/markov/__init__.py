@@ -1,5 +1,6 @@
 """Ways to learn a Markov random field without inputs: every method registers here under its public name."""
 
+from isinglass.learning.markov.importance.method import ImportanceLikelihood
 from isinglass.learning.markov.likelihood.closed_form import ClosedForm
 from isinglass.learning.markov.likelihood.em import ExpectationMaximisation
 from isinglass.learning.markov.likelihood.ipf import ProportionalFitting
@@ -30,6 +31,7 @@ __all__ = [
     "Copies",
     "ExpectationMaximisation",
     "Flow",
+    "ImportanceLikelihood",
     "IterativeScaling",
     "MarkovObjective",
     "MaximumLikelihood",

@@ -19,13 +19,15 @@ from isinglass.inference.free_energy.entropies import FIT, with_entropy
 from isinglass.inference.message_passing.algorithms import SCHEDULES
 from isinglass.io.files import checked_path
 from isinglass.learning.combinations import require_valid
-from isinglass.learning.optimizers import OPTIMIZERS, Lbfgs, Optimizer, OwlQn, make_optimizer
+from isinglass.learning.optimizers import OPTIMIZERS, AdaGrad, Lbfgs, Optimizer, OwlQn, make_optimizer
+from isinglass.learning.optimizers.minibatch import MiniBatch
 from isinglass.learning.training.checks import renamed
 from isinglass.models import Model
 from isinglass.typing import Array, FloatArray
 from isinglass.validation import flag, jobs_of, number, whole_number
 
 AUTOMATIC = "auto"
+RATE, DECAY = 0.3, 0.1  # of AdaGrad, where gradients are estimates and no optimizer is chosen
 MOST_ITERATIONS = 10  # of an inference by name that training goes back through, unless the user gives a number
 
 
@@ -118,6 +120,8 @@ def training_choices(estimator: Any, loss: losses.Loss, sparse: object = False) 
     check_run(estimator)
     check_class_weight(estimator.class_weight, loss)
     optimizer = optimizer_of(estimator, bool(sparse))
+    if loss.facts.sampled:
+        optimizer = for_estimates(estimator, loss, optimizer)
     if optimizer.convex and not loss.facts.convex:
         able = " or ".join(repr(name) for name, cls in losses.LOSSES.items() if cls.facts.convex)
         raise InputError("loss", f"a convex one ({able}) for optimizer {optimizer.name!r}", repr(loss.name))
@@ -236,6 +240,24 @@ def optimizer_of(estimator: Any, sparse: bool = False) -> Optimizer[Any]:
     return made
 
 
+def for_estimates(estimator: Any, loss: losses.Loss, given: Optimizer[Any]) -> Optimizer[Any]:
+    """Return an optimizer for gradients that are estimates: AdaGrad, where none is chosen.
+
+    With its rate it falls as 1 / t in the end: the sum of steps is infinite, that of their squares is not (Robbins and
+    Monro 1951). One that is named takes all its steps: two values that are alike tell nothing where both are estimates.
+    """
+    named = isinstance(estimator.optimizer, str)
+    if named and estimator.optimizer == "lbfgs" and not isinstance(given, OwlQn):
+        given = AdaGrad(RATE, estimator.max_iter, schedule="sqrt", decay=DECAY, random_state=0)
+    if not isinstance(given, MiniBatch):
+        expected = f"one for gradients that are estimates, with loss {loss.name!r}, and no l1"
+        raise InputError("optimizer", expected, f"{given.name!r}", "use 'sgd', 'adagrad' or 'adam'")
+    if not named:
+        return given
+    steps = replace(given, tol=0.0)
+    return replace(steps, averaging=True, burn_in=steps.epochs // 4) if loss.facts.averaged else steps
+
+
 def with_penalty(optimizer: Optimizer[Any], l2: float | FloatArray) -> Optimizer[Any]:
     """Return the optimizer with the squared penalties of the problem, where it needs to know them."""
     known = {field.name for field in fields(optimizer)}  # type: ignore[arg-type]
@@ -272,7 +294,7 @@ def check_run(estimator: Any) -> None:
 
 def check_class_weight(given: Any, loss: losses.Loss) -> None:
     """Refuse weights of labels for a loss that is no sum over labels."""
-    if given is not None and loss.facts.uses == "log_z":
+    if given is not None and (loss.facts.uses == "log_z" or loss.facts.sampled):
         expected = f"None with loss {loss.name!r}, which is no sum over labels"
         raise InputError("class_weight", expected, f"{given!r:.40}", "use a loss such as 'ucl'")
 

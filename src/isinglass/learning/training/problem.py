@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any, Protocol, Self
@@ -21,6 +21,7 @@ from isinglass.learning.optimizers import Optimizer
 from isinglass.learning.total import Total, blocks
 from isinglass.learning.training.choices import Choices, GraphChoices, Penalty
 from isinglass.learning.training.fingerprints import fingerprint
+from isinglass.learning.training.keeping import Keeping
 from isinglass.models import Model
 from isinglass.segments import ranges, starts
 from isinglass.typing import Array, FloatArray, IntArray
@@ -112,6 +113,8 @@ class Data:
         From the indices of some examples, and None or a model whose structure may be used again, to their model.
     arrays : callable
         Returns what the examples are made of, for the fingerprint.
+    numbers : int array (examples,), optional
+        Which of the examples of the whole data these are; by default all of them.
     """
 
     model: Model
@@ -119,6 +122,12 @@ class Data:
     weights: FloatArray | None
     part: Callable[[IntArray, Model | None], Model]
     arrays: Callable[[], Iterable[Array]]
+    numbers: IntArray | None = None
+
+    @cached_property
+    def examples(self) -> IntArray:
+        """Which of the examples of the whole data these are."""
+        return np.arange(len(self.sizes)) if self.numbers is None else self.numbers
 
     @cached_property
     def sizes(self) -> IntArray:
@@ -135,6 +144,7 @@ class Data:
             weights,
             part=lambda rows, like: self.part(chosen[rows], like),
             arrays=self.arrays,
+            numbers=self.examples[chosen],
         )
 
     def split(self) -> list[Data]:
@@ -158,6 +168,7 @@ class GraphProblem(TrainingProblem):
     data: Data
     validation: Data | None
     compiled: dict[int, Model] = field(default_factory=dict, init=False, repr=False)  # the last minibatch of each size
+    keeping: Keeping = field(default_factory=Keeping, init=False, repr=False)  # of losses with a memory
 
     @property
     def size(self) -> int:
@@ -184,6 +195,15 @@ class GraphProblem(TrainingProblem):
     def validation_objective(self) -> Total | None:
         """Return the loss of the validation data, without penalties."""
         return None if self.validation is None else self._total(self.validation, 0.0)
+
+    def memory(self, evaluations: int) -> Mapping[str, Array]:
+        """Return what the loss keeps of the examples after so many evaluations."""
+        return self.keeping.arrays(evaluations) if self.chosen.loss.facts.sampled else {}
+
+    def restore(self, evaluations: int, memory: Mapping[str, Array]) -> None:
+        """Go on with what a checkpoint has of the examples."""
+        if self.chosen.loss.facts.sampled:
+            self.keeping.restore(evaluations, memory, self.n_examples)
 
     def tape(self) -> str | None:
         """Return the tape of an inference that training goes back through, "full" or "sqrt"; None: there is none."""
@@ -215,7 +235,14 @@ class GraphProblem(TrainingProblem):
         penalty = share * np.tile(Penalty(chosen.l2, chosen.edge_l2).of(data.model), chosen.per_iteration)
         algorithm = threaded_in_parts(chosen.algorithm, chosen.jobs, len(parts))
         examples = partial(self._examples, data)
-        return Total([self._objective(part, algorithm) for part in parts], penalty, chosen.jobs, examples)
+        found = [self._objective(part, algorithm) for part in parts]
+        numbers = np.concatenate([part.examples for part in parts])
+        keep = partial(self._keep, numbers) if chosen.loss.facts.sampled else None
+        return Total(found, penalty, chosen.jobs, examples, keep)
+
+    def _keep(self, numbers: IntArray, parts: Sequence[Objective]) -> None:
+        """Keep what the loss wants to keep of each example, after a whole evaluation."""
+        self.keeping.put(numbers, [one for part in parts for one in part.kept])
 
     def _examples(self, data: Data) -> list[Objective]:
         """Compile each example alone."""
@@ -224,8 +251,17 @@ class GraphProblem(TrainingProblem):
 
     def _objective(self, data: Data, algorithm: Algorithm) -> Objective:
         chosen = self.chosen
-        choices = chosen.loss, algorithm, chosen.rule
-        return Objective(data.model, data.labels, *choices, weights=data.weights, stages=chosen.per_iteration)
+        recall = partial(self.keeping.of, data.examples) if chosen.loss.facts.sampled else None
+        return Objective(
+            data.model,
+            data.labels,
+            chosen.loss,
+            algorithm,
+            chosen.rule,
+            weights=data.weights,
+            stages=chosen.per_iteration,
+            recall=recall,
+        )
 
 
 def sizes_of(model: Model) -> IntArray:

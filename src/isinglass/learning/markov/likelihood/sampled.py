@@ -125,9 +125,9 @@ class SampledObjective(MarkovObjective):
         if not evaluations:
             return
         like = self._start(self.potentials(np.zeros(self.size)))
-        free = _restored(arrays, "free", like.free, self.model.graph.cards)
+        free = restored_chains(arrays, "free", like.free, self.model.graph.cards)
         clamped = None if self._partial is None else self._partial.graph.cards
-        self._now = _Memory(evaluations, free, _restored(arrays, "clamped", like.clamped, clamped))
+        self._now = _Memory(evaluations, free, restored_chains(arrays, "clamped", like.clamped, clamped))
         self._before = None
 
     def _copy(self, potentials: Potentials) -> _Memory:
@@ -197,7 +197,9 @@ class SampledObjective(MarkovObjective):
         return counted(self.potentials(np.zeros(self.size)), self._whole)
 
 
-def _restored(arrays: Mapping[str, Array], name: str, like: Chains | None, cards: IntArray | None) -> Chains | None:
+def restored_chains(
+    arrays: Mapping[str, Array], name: str, like: Chains | None, cards: IntArray | None
+) -> Chains | None:
     """Return chains of a checkpoint, which must be such as this problem has."""
     if like is None or cards is None:
         return None
@@ -268,6 +270,10 @@ class SampledLikelihood(Method):
     def check(self, task: Task) -> None:
         """Check the options."""
         super().check(task)
+        self.check_options()
+
+    def check_options(self) -> None:
+        """Check the options alone."""
         whole_number(self.sweeps, "method.sweeps", 1)
         whole_number(self.random_state, "method.random_state")
         if self.persistent is not None:

@@ -1,0 +1,1 @@
+"""Sampling and log Z of restricted Boltzmann machines, layer by layer."""

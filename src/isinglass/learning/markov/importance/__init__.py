@@ -1,0 +1,1 @@
+"""The likelihood by importance sampling from a reference."""

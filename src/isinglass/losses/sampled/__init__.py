@@ -1,0 +1,1 @@
+"""Losses whose derivatives are estimates, by Markov chains of each example."""
