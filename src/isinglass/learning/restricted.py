@@ -5,8 +5,9 @@ The gradient of minus the log-likelihood of a batch of n samples is, with q(v) =
     by W:  n E_model[ v q(v)' ] - sum_i v_i q(v_i)'       by a:  n E_model[ v ] - sum_i v_i       by b: likewise with q
 
 and E_model is a mean over chains: "cd" starts them at the samples of the batch each time, "pcd" and "sml" go on with
-theirs (`isinglass.learning.markov.likelihood.sampled` has the citations). As the hidden units are summed out, no clamped chains
-are needed. What is reported as the value is sum_i F(v_i) - n E_model[F], whose derivative this is for given states.
+theirs (`isinglass.learning.markov.likelihood.sampled` has the citations). As the hidden units are summed out, no
+clamped chains are needed. What is reported as the value is sum_i F(v_i) - n E_model[F], whose derivative this is for
+given states.
 """
 
 from __future__ import annotations
