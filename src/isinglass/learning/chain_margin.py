@@ -1,6 +1,6 @@
 """Structured hinge losses of chains: the best labels with their cost, by Viterbi, less the score of the right ones.
 
-The losses are those of `losses.margin`; the maximum is exact whatever `solver` they have. Sequences of which no label
+The losses are those of `losses.hinge`; the maximum is exact whatever `solver` they have. Sequences of which no label
 is known count nothing; where some are hidden, the right labels are the best that agree with the known ones.
 """
 
@@ -13,7 +13,7 @@ from scipy.sparse import csr_array
 
 from isinglass.inference.chain import Room, Transition, best_labels
 from isinglass.losses.costs import cost_matrix
-from isinglass.losses.margin import HingeLoss
+from isinglass.losses.hinge.hinge import HingeLoss
 from isinglass.models.chain.model import SequenceModel, ends_of
 from isinglass.segments import starts
 from isinglass.typing import FloatArray, IntArray

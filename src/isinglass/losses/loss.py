@@ -60,6 +60,9 @@ class LossFacts:
         every inference, gradient rule and option that this loss goes with, and start from no other.
     given : {"neighbours", "before"} or None
         For a sum over labels of -log p(label | others): which others, all neighbours, or in a sequence the one before.
+    completes : bool
+        Whether labels that were not observed count by their best states, so that the loss is convex once these are
+        fixed (`LossProblem.completion`).
     """
 
     formula: str
@@ -69,6 +72,7 @@ class LossFacts:
     note: str = ""
     starts_from: str | None = None
     given: Literal["neighbours", "before"] | None = None
+    completes: bool = False
 
     def __post_init__(self) -> None:
         if self.uses not in get_args(Uses):
@@ -106,11 +110,15 @@ class LossProblem:
         -1 where a variable was not observed.
     weights : array (variables,) or None
         Not negative; None is one for each.
+    completion : int array (variables,) or None
+        States that agree with the labels, none of them -1, for losses that complete labels by their best states
+        (``facts.completes``); None: those that are best now.
     """
 
     potentials: Stages
     labels: IntArray
     weights: FloatArray | None = None
+    completion: IntArray | None = None
 
     def shared(self, loss: str) -> Potentials:
         """Return the potentials that all iterations share; refuse others, in the name of a loss."""
