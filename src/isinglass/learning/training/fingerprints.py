@@ -28,6 +28,7 @@ _FORMER = {  # where classes lived when the first fingerprints were written: a c
     "isinglass.inference.message_passing.max_product": "isinglass.inference.max_product",
     "isinglass.inference.message_passing.trw": "isinglass.inference.bp",
     "isinglass.learning.chain_losses": "isinglass.learning.sequences",
+    "isinglass.losses.hinge.margin": "isinglass.losses.margin",
 }
 _PLAIN = (bool, int, float, complex, str, bytes, type(None))
 

@@ -9,13 +9,14 @@ integral, the loss is exact.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.optimize import linprog
 
 from isinglass.errors import ImpossibleEvidenceError
-from isinglass.graph.factor_graph import FactorGraph
+from isinglass.graph.factor_graph import FactorGraph, FactorGroup
 from isinglass.graph.layout import first_states
 from isinglass.inference.evidence import impossible
 from isinglass.inference.map.relaxations.program import program_of
@@ -64,8 +65,9 @@ class Relaxed(Violation):
             slopes.append(total.reshape(tables.shape) - added(group, tables, ids, right, amounts))
         return Evaluation(weights * np.where(active, value, 0.0), tuple(slopes), self.infos)
 
-    def _groups(self, potentials: Potentials):  # type: ignore[no-untyped-def]
-        return zip(potentials.graph.groups, self.beliefs, potentials.groups, potentials.table_ids, strict=True)
+    def _groups(self, potentials: Potentials) -> Iterator[tuple[FactorGroup, FloatArray, Array, IntArray]]:
+        """Return each group with its beliefs, its tables, and which of these its factors use."""
+        yield from zip(potentials.graph.groups, self.beliefs, potentials.groups, potentials.table_ids, strict=True)
 
 
 def relaxed_violation(potentials: Potentials, costs: FloatArray) -> Relaxed:
