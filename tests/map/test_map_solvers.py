@@ -233,3 +233,10 @@ def test_no_possible_assignment_is_found():
     assert found.score == -np.inf
     assert not found.optimal
     refused(p, "ilp", "probability zero", ig.ImpossibleEvidenceError)
+
+
+def test_auto_does_not_search_long_for_an_order_that_it_will_not_take():
+    begin = time.monotonic()
+    found = ig.map_assignment(grid(20, 3, 0), "auto", seconds=0.5)  # a SearchWarning would be an error here
+    assert "junction tree" not in found.info.did
+    assert time.monotonic() - begin < 10
