@@ -1,4 +1,4 @@
-"""The code blocks of pages about graphs and Markov random fields run as they stand, one after the other."""
+"""The code blocks of some pages run as they stand, one after the other."""
 
 import re
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 DOCS = Path(__file__).parent.parent / "docs"
-PAGES = ("semantics.md", "fields.md", "gaussian.md")
+PAGES = ("semantics.md", "fields.md", "gaussian.md", "map.md", "maxmargin.md")
 
 
 @pytest.mark.parametrize("page", PAGES)

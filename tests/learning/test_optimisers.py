@@ -303,7 +303,9 @@ def test_no_coordinates():
 
 def test_registry():
     classical = ["adagrad", "adam", "fixed-point", "lbfgs", "owlqn", "proximal", "sgd", "steepest"]
-    assert sorted(OPTIMIZERS) == sorted([*classical, "averaged-perceptron", "bcfw", "cutting-plane", "pegasos"])
+    assert sorted(OPTIMIZERS) == sorted(
+        [*classical, "averaged-perceptron", "bcfw", "cccp", "cutting-plane", "n-slack", "pegasos"]
+    )
     assert make_optimizer("steepest") == SteepestDescent()
     assert make_optimizer(Lbfgs(memory=3), tol=0.1) == Lbfgs(memory=3, tol=0.1)
     assert make_optimizer("owlqn", l1=[1.0, 2.0]) == OwlQn(l1=np.array([1.0, 2.0])) != OwlQn(l1=1.0)

@@ -13,7 +13,7 @@ from isinglass import losses
 GUIDE = Path(__file__).parents[2] / "docs" / "guides" / "loss.md"
 NAMES = {"cl", "pseudo", "ucl", "ccl", "uquad", "cquad", "suclass", "scclass"}
 NAMES |= {"piecewise", "mpf", "ratio-matching"}
-NAMES |= {"margin", "perceptron", "viterbi", "expected"}
+NAMES |= {"margin", "slack", "perceptron", "viterbi", "expected", "log-expected"}
 NAMES |= {"cd", "pcd", "sml"}
 
 
@@ -79,7 +79,7 @@ def test_a_loss_of_something_else_is_refused():
 
 
 def test_what_the_thesis_says_of_them():
-    hinges = {"margin", "perceptron", "viterbi"}  # not of the thesis
+    hinges = {"margin", "slack", "perceptron", "viterbi"}  # not of the thesis
     convex = {"cl", "pseudo", "piecewise", "mpf"}
     assert {n for n, cls in losses.LOSSES.items() if cls.facts.convex} - hinges == convex
     consistent = {"cl", "pseudo", "ccl", "cquad", "mpf", "ratio-matching", "pcd", "sml"}

@@ -95,7 +95,7 @@ def test_wrong_input():
         with pytest.raises(ig.InputError, match=match):
             loss.evaluate(LossProblem(p, np.zeros(3, int)), None)
 
-    refused(ig.losses.Margin("edit"), "cost: expected 'hamming' or a table")
+    refused(ig.losses.Margin("edit"), "cost: expected 'hamming', a vector by label or a table")
     refused(ig.losses.Margin(np.ones((2, 2))), "no cost of the right label")
     refused(ig.losses.Margin(np.zeros((3, 3))), "shape")
     refused(ig.losses.Margin([[0, -1], [1, 0]]), "not negative")

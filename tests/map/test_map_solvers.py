@@ -136,6 +136,18 @@ def test_toulbar2_leaves_no_timer_and_no_handler():
         signal.raise_signal(signal.SIGINT)
 
 
+def test_toulbar2_keeps_its_limit_and_forgets_runs_that_were_stopped():
+    hard = grid(12, 3, 0)
+    before = ig.map_assignment(hard, "toulbar2")
+    begin = time.process_time()
+    stopped = ig.map_assignment(grid(120, 2, 0), "toulbar2", seconds=0.1)  # while it prepares the model
+    assert time.process_time() - begin < 10
+    assert stopped.info.stopped == "seconds"
+    after = ig.map_assignment(hard, "toulbar2")
+    assert after.optimal
+    assert (after.score, after.bound) == (before.score, before.bound)
+
+
 def test_diverse_assignments():
     p = grid(6, 3, 2)
     found = ig.diverse_best(p, 3, "trws", strength=1.5)
@@ -233,3 +245,10 @@ def test_no_possible_assignment_is_found():
     assert found.score == -np.inf
     assert not found.optimal
     refused(p, "ilp", "probability zero", ig.ImpossibleEvidenceError)
+
+
+def test_auto_does_not_search_long_for_an_order_that_it_will_not_take():
+    begin = time.monotonic()
+    found = ig.map_assignment(grid(20, 3, 0), "auto", seconds=0.5)  # a SearchWarning would be an error here
+    assert "junction tree" not in found.info.did
+    assert time.monotonic() - begin < 10

@@ -11,7 +11,7 @@ the result has the same bits for any number of threads.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import pairwise
 from threading import local
@@ -22,7 +22,7 @@ from scipy.sparse import csr_array
 from isinglass.errors import InputError
 from isinglass.inference.chain import Room, Transition
 from isinglass.learning.chain_losses import Piece, Sums, likelihood, piece_loss
-from isinglass.learning.chain_margin import ChainSweep, hinge_planes
+from isinglass.learning.chain_margin import ChainSweep, hinge_planes, right_states
 from isinglass.learning.optimizers.vectors import dot, entrywise, moved
 from isinglass.losses import HingeLoss, Loss
 from isinglass.models.chain.layout import aligned, width_of
@@ -52,6 +52,8 @@ class SequenceObjective:
     threads : int
     X : sparse array (tokens, attributes), optional
         The attributes of the tokens, for `planes`.
+    completion : int array (tokens,), optional
+        States that stand for labels that were not observed, in hinge losses.
     """
 
     model: SequenceModel
@@ -62,8 +64,10 @@ class SequenceObjective:
     weights: FloatArray | None = None
     threads: int = 1
     X: csr_array | None = None
+    completion: IntArray | None = None
 
     def __post_init__(self) -> None:
+        self.proved = True  # so far; see `Proving`
         self.of_piece = piece_loss(self.loss)
         self.spread = ThreadMap(self.threads)
         self.penalty = np.broadcast_to(np.asarray(self.l2, np.float64), self.model.size)
@@ -86,6 +90,7 @@ class SequenceObjective:
         k, (begins, ends) = model.features.card, ends_of(data.offsets)
         edges = [slopes[tokens, :k].sum(axis=0) if model.boundary else slopes[:0] for tokens in (begins, ends)]
         gradient[n:] = model.others(np.sum([pairs for _, pairs in found], axis=0), *edges)
+        self.proved = self.proved and all(piece.missed[0] == 0 for _, _, piece in self.pieces)
         pull = entrywise(np.multiply, self.penalty, theta)
         value = float(np.sum([value for value, _ in found]) + dot(pull, theta))
         return value, moved(gradient, 2.0, pull)
@@ -102,8 +107,8 @@ class SequenceObjective:
 
     @property
     def converged_share(self) -> float:
-        """One: inference is exact."""
-        return 1.0
+        """The share of sequences whose maximum was proved; one but for slack rescaling."""
+        return 1.0 - sum(float(piece.missed[0]) for _, _, piece in self.pieces) / max(self.n_examples, 1)
 
     def unpenalised(self, theta: FloatArray) -> float:
         """Return the value without penalties."""
@@ -122,19 +127,33 @@ class SequenceObjective:
         sizes = np.diff(self.data.offsets)[rows]
         tokens = ranges(self.data.offsets[rows], sizes)
         weights = np.ones(len(tokens)) if self.weights is None else self.weights[tokens]
-        piece = Piece(0, starts(sizes), self.labels[tokens], weights, self.model.states)
+        completion = None if self.completion is None else self.completion[tokens]
+        piece = Piece(0, starts(sizes), self.labels[tokens], weights, self.model.states, completion)
         X = csr_array(self.X[tokens])
         part = Sequences(self.model.features.compiled(X), piece.offsets)
         tables = self.model.tables(theta, part.tokens)
         scores = np.zeros((len(tokens), width_of(self.model.states.count)))
         part.scores(tables, 0, len(rows), scores)
-        return hinge_planes(self.loss, piece, scores, Transition(tables.transition), X, self.model)
+        found = hinge_planes(self.loss, piece, scores, Transition(tables.transition), X, self.model)
+        self.proved = self.proved and bool(piece.missed[0] == 0)
+        return found
+
+    def completed(self, theta: FloatArray) -> SequenceObjective:
+        """Return the function with the hidden labels that are best at theta, whatever its argument."""
+        tables = self.model.tables(theta, self.data.tokens, self.spread)
+        transition, found = Transition(tables.transition), [np.zeros(0, np.int64)]
+        for first, last, piece in self.pieces:
+            scores = np.zeros((len(piece.labels), width_of(transition.card)))
+            self.data.scores(tables, first, last, scores)
+            found.append(right_states(replace(piece, completion=None), scores, transition))
+        return replace(self, completion=np.concatenate(found))
 
     @property
     def sweeps(self) -> bool:
-        """Whether `sweep` can make the steps of block-coordinate Frank-Wolfe: for hinges of first order."""
-        known = self.X is not None and self.model.order == 1 and bool((self.labels >= 0).all())
-        return isinstance(self.loss, HingeLoss) and known
+        """Whether `sweep` can make the steps of block-coordinate Frank-Wolfe: for margins of first order."""
+        known = self.completion is not None or bool((self.labels >= 0).all())
+        plain = isinstance(self.loss, HingeLoss) and not (self.loss.by_slack or self.loss.by_counts)
+        return plain and known and self.X is not None and self.model.order == 1
 
     @cached_property
     def sweep(self) -> ChainSweep:
@@ -147,7 +166,8 @@ class SequenceObjective:
         offsets = self.data.offsets[first : last + 1]
         tokens = slice(int(offsets[0]), int(offsets[-1]))
         weights = np.ones(tokens.stop - tokens.start) if self.weights is None else self.weights[tokens]
-        return Piece(first, offsets - offsets[0], self.labels[tokens], weights, self.model.states)
+        completion = None if self.completion is None else self.completion[tokens]
+        return Piece(first, offsets - offsets[0], self.labels[tokens], weights, self.model.states, completion)
 
     def _room(self) -> Room:
         """Return the arrays of this thread."""

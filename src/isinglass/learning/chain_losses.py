@@ -9,7 +9,7 @@ label given its neighbours or only the one before it, need no inference.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import ClassVar
 
@@ -42,6 +42,10 @@ class Piece:
         -1: not observed.
     weights : array (tokens,)
     states : LabelStates
+    completion : int array (tokens,) or None
+        States that stand for labels that were not observed, in hinge losses.
+    missed : array (1,)
+        How many sequences of the last evaluation had no proved maximum; written by hinge losses.
     """
 
     first: int
@@ -49,6 +53,8 @@ class Piece:
     labels: IntArray
     weights: FloatArray
     states: LabelStates
+    completion: IntArray | None = None
+    missed: FloatArray = field(default_factory=lambda: np.zeros(1))
 
     @cached_property
     def codes(self) -> IntArray:
@@ -133,7 +139,7 @@ def piece_loss(loss: Loss) -> PieceLoss:
     if isinstance(loss, ScoringLoss):
         return partial(univariate if loss.over == "variables" else clique, loss)
     raise InputError(
-        "loss", "'cl', 'pseudo', 'margin', or a loss of single labels or of pairs of them", repr(loss.name)
+        "loss", "'cl', 'pseudo', 'margin', 'slack', or a loss of single labels or of pairs of them", repr(loss.name)
     )
 
 

@@ -1,22 +1,29 @@
 """Structured hinge losses of chains: the best labels with their cost, by Viterbi, less the score of the right ones.
 
-The losses are those of `losses.margin`; the maximum is exact whatever `solver` they have. Sequences of which no label
-is known count nothing; where some are hidden, the right labels are the best that agree with the known ones.
+The losses are those of `losses.hinge`; the maximum is exact whatever `solver` they have, but for slack rescaling where
+its list of best labellings is too short (`Piece.missed`). Sequences of which no label is known count nothing; where
+some are hidden, the right labels are the best that agree with the known ones.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from itertools import pairwise
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from scipy.sparse import csr_array
 
-from isinglass.inference.chain import Room, Transition, best_labels
+from isinglass.errors import InputError, require
+from isinglass.inference.chain import Room, Transition, best_labels, n_best_labels
+from isinglass.inference.chain_counts import CountedPaths
 from isinglass.losses.costs import cost_matrix
-from isinglass.losses.margin import HingeLoss
+from isinglass.losses.hinge.f1 import f1_table
+from isinglass.losses.hinge.hinge import HingeLoss
+from isinglass.losses.hinge.multipliers import Decoded, Products
 from isinglass.models.chain.model import SequenceModel, ends_of
 from isinglass.segments import starts
 from isinglass.typing import FloatArray, IntArray
+from isinglass.validation import whole_number
 
 SLICE = 500  # sequences of one compiled loop; Ctrl-C is heard between
 SLOTS = 12  # labellings that a sequence's plane may be made of
@@ -26,36 +33,134 @@ if TYPE_CHECKING:
     from isinglass.learning.chain_losses import Piece
 
 
+class Worst(NamedTuple):
+    """The labels of each sequence that violate their margin most (see `losses.hinge.violations`).
+
+    Attributes
+    ----------
+    states : int array (tokens,)
+    costs, factors : arrays (sequences,)
+        Delta, and what the difference of scores is multiplied by.
+    """
+
+    states: IntArray
+    costs: FloatArray
+    factors: FloatArray
+
+
 def hinge(
     loss: HingeLoss, piece: Piece, scores: FloatArray, transition: Transition, slopes: FloatArray, room: Room
 ) -> tuple[float, FloatArray]:
     """Return the sum of the hinges, by weight, and the derivative by the transitions; that by scores is written."""
-    weights, extra = _costs(loss, piece, transition.card)
-    augmented = scores.copy()
-    augmented[:, : transition.card] += extra
-    worst, _ = best_labels(augmented.copy(), piece.offsets, transition)
-    right = _right(piece, scores, transition)
-    above, counts = _path(piece, worst, weights, augmented, transition)
-    below, known = _path(piece, right, weights, scores, transition)
+    weights, _ = _shares(piece)
+    right = right_states(piece, scores, transition)
+    worst = _worst(loss, piece, right, scores, transition)
+    scaled = weights * worst.factors
+    above, counts = _path(piece, worst.states, scaled, scores, transition)
+    below, known = _path(piece, right, scaled, scores, transition)
     slopes[:] = 0.0
-    tokens, of_token = np.arange(len(worst)), np.repeat(weights, np.diff(piece.offsets))
-    slopes[tokens, worst] += of_token
+    tokens, of_token = np.arange(len(right)), np.repeat(scaled, np.diff(piece.offsets))
+    slopes[tokens, worst.states] += of_token
     slopes[tokens, right] -= of_token
-    return above - below, counts - known
+    return float(weights @ worst.costs) + above - below, counts - known
 
 
 def hinge_planes(
     loss: HingeLoss, piece: Piece, scores: FloatArray, transition: Transition, X: csr_array, model: SequenceModel
 ) -> tuple[FloatArray, FloatArray]:
     """Return the hinge of each sequence, by weight, and its derivative by all parameters, (sequences, size)."""
-    weights, extra = _costs(loss, piece, transition.card)
+    weights, _ = _shares(piece)
+    right = right_states(piece, scores, transition)
+    worst = _worst(loss, piece, right, scores, transition)
+    above, below = (_path_scores(piece, states, scores, transition) for states in (worst.states, right))
+    slopes = _features(piece, worst.states, X, model) - _features(piece, right, X, model)
+    values = weights * (worst.costs + worst.factors * (above - below))
+    return values, (weights * worst.factors)[:, None] * slopes.toarray()
+
+
+def _worst(loss: HingeLoss, piece: Piece, right: IntArray, scores: FloatArray, transition: Transition) -> Worst:
+    """Find the labels that violate most: by Viterbi, with counters, or by a search over multipliers of the cost."""
+    if loss.by_counts:
+        return _by_counts(piece, right, scores, transition)
+    extra = _costs(loss, piece, transition.card)
+    if loss.by_slack:
+        return _by_slack(loss, piece, right, scores, extra, transition)
     augmented = scores.copy()
     augmented[:, : transition.card] += extra
-    worst, above = best_labels(augmented, piece.offsets, transition)
-    right = _right(piece, scores, transition)
-    values = above - _path_scores(piece, right, scores, transition)
-    slopes = _features(piece, worst, X, model) - _features(piece, right, X, model)
-    return weights * values, weights[:, None] * slopes.toarray()
+    states, _ = best_labels(augmented, piece.offsets, transition)
+    return Worst(states, _paid(piece, extra, states), np.ones(len(piece.offsets) - 1))
+
+
+def _by_counts(piece: Piece, right: IntArray, scores: FloatArray, transition: Transition) -> Worst:
+    """Maximise score and F1 cost of each sequence; its label 1, of two, is the positive one."""
+    require(piece.states.card == 2, "cost", "two labels, where it is 'f1'", f"{piece.states.card}", "use 'hamming'")
+    _require_even(piece)
+    found, costs, k = right.copy(), np.zeros(len(piece.offsets) - 1), transition.card
+    for s, (begin, end) in enumerate(pairwise(piece.offsets.tolist())):
+        y = piece.labels[begin:end]
+        if end == begin or (y < 0).all():
+            continue
+        n = int((y == 1).sum())
+        table = f1_table(n, int((y == 0).sum()))
+        steps = np.where(y == 1, 1, np.where(y == 0, n + 1, 0))[:, None] * (piece.states.label_of == 1)
+        paths = CountedPaths(scores[begin:end, :k], transition.log, steps, table.size)
+        flat = table.T.ravel()
+        best = int(np.argmax(paths.heights + flat))
+        found[begin:end], costs[s] = paths.path(best), flat[best]
+    return Worst(found, costs, np.ones(len(costs)))
+
+
+def _require_even(piece: Piece) -> None:
+    """Refuse weights of single labels."""
+    share = _shares(piece)[1][piece.labels >= 0]
+    if len(share) and not np.allclose(share, 1.0):
+        raise InputError("class_weight", "None, where the cost is 'f1'", "weights of labels", "use 'hamming'")
+
+
+def _by_slack(
+    loss: HingeLoss, piece: Piece, right: IntArray, scores: FloatArray, extra: FloatArray, transition: Transition
+) -> Worst:
+    """Maximise the product of cost and margin of each sequence."""
+    owner, k = np.repeat(np.arange(len(piece.offsets) - 1), np.diff(piece.offsets)), transition.card
+    margin = 1.0 - _path_scores(piece, right, scores, transition)
+
+    def augmented(multipliers: FloatArray) -> FloatArray:
+        found = scores.copy()
+        found[:, :k] += multipliers[owner, None] * extra
+        return found
+
+    def decode(multipliers: FloatArray) -> Decoded:
+        states, _ = best_labels(augmented(multipliers), piece.offsets, transition)
+        margins = margin + _path_scores(piece, states, scores, transition)
+        costs = _paid(piece, extra, states)
+        return Decoded(states, margins, costs, margins + multipliers * costs)
+
+    def best(s: int, multiplier: float, n: int) -> tuple[IntArray, FloatArray, FloatArray]:
+        rows = slice(int(piece.offsets[s]), int(piece.offsets[s + 1]))
+        given = scores[rows].copy()
+        given[:, :k] += multiplier * extra[rows]
+        states, values = n_best_labels(given, transition, n)
+        costs = extra[rows][np.arange(states.shape[1]), states].sum(axis=1)
+        return states, margin[s] + values - multiplier * costs, costs
+
+    top = np.bincount(owner, extra.max(axis=1, initial=0.0), len(margin)).astype(np.float64)
+    search = Products(owner, right.copy(), top, bool((extra == np.rint(extra)).all()))
+    search.search(decode)
+    search.refine(best, whole_number(getattr(loss, "n_best", 1), "n_best", 1))
+    piece.missed[0] = float(search.open.sum())
+    return Worst(search.states, search.costs, search.costs)
+
+
+def _paid(piece: Piece, extra: FloatArray, states: IntArray) -> FloatArray:
+    """Return the cost of each sequence's labels."""
+    return _sums(piece, extra[np.arange(len(states)), states])
+
+
+def _sums(piece: Piece, values: FloatArray) -> FloatArray:
+    """Add up a value of each token over its sequence."""
+    sums = np.concatenate([[0.0], np.cumsum(values)])
+    found: FloatArray = sums[piece.offsets[1:]] - sums[piece.offsets[:-1]]
+    return found
 
 
 class ChainSweep:
@@ -68,8 +173,9 @@ class ChainSweep:
         self.n, self.tokens, k = len(piece.offsets) - 1, len(piece.labels), model.features.card
         cost = np.zeros((k, k)) if loss.cost is None else cost_matrix(loss.cost, k)
         weights, share = _shares(piece)
+        labels = piece.labels if piece.completion is None else piece.completion
         indptr, indices = X.indptr.astype(np.int64), X.indices.astype(np.int64)
-        self.data = (piece.offsets, indptr, indices, X.data.astype(np.float64), piece.labels, share, cost, weights)
+        self.data = (piece.offsets, indptr, indices, X.data.astype(np.float64), labels, share, cost, weights)
         place = np.full(model.features.n_attributes * k, -1)
         place[model.features.pairs] = np.arange(model.features.size)
         self.features = place.reshape(-1, k), model.features.size
@@ -116,9 +222,7 @@ def _path_scores(piece: Piece, states: IntArray, scores: FloatArray, transition:
     """Return the score of each sequence's path."""
     own = scores[np.arange(len(states)), states]
     own[piece.after] += transition.log[states[piece.after - 1], states[piece.after]]
-    sums = np.concatenate([[0.0], np.cumsum(own)])
-    found: FloatArray = sums[piece.offsets[1:]] - sums[piece.offsets[:-1]]
-    return found
+    return _sums(piece, own)
 
 
 def _features(piece: Piece, labels: IntArray, X: csr_array, model: SequenceModel) -> csr_array:
@@ -141,15 +245,15 @@ def _features(piece: Piece, labels: IntArray, X: csr_array, model: SequenceModel
     return csr_array((np.concatenate(values), (np.concatenate(rows), np.concatenate(columns))), shape=shape)
 
 
-def _costs(loss: HingeLoss, piece: Piece, card: int) -> tuple[FloatArray, FloatArray]:
-    """Return the weight of each sequence, and the cost of each state of each token (see `losses.costs`)."""
-    weights, share = _shares(piece)
+def _costs(loss: HingeLoss, piece: Piece, card: int) -> FloatArray:
+    """Return the cost of each state of each token (see `losses.costs`)."""
+    _, share = _shares(piece)
     extra = np.zeros((len(share), card))
     if loss.cost is not None:
         seen = piece.labels >= 0
         table = piece.states.spread(cost_matrix(loss.cost, piece.states.card))
         extra[seen] = share[seen, None] * table[piece.labels[seen]]
-    return weights, extra
+    return extra
 
 
 def _shares(piece: Piece) -> tuple[FloatArray, FloatArray]:
@@ -162,8 +266,10 @@ def _shares(piece: Piece) -> tuple[FloatArray, FloatArray]:
     return means, share
 
 
-def _right(piece: Piece, scores: FloatArray, transition: Transition) -> IntArray:
-    """Return the states of the right labels; hidden ones are completed by the best."""
+def right_states(piece: Piece, scores: FloatArray, transition: Transition) -> IntArray:
+    """Return the states of the right labels; hidden ones are completed by the best, unless that was done."""
+    if piece.completion is not None:
+        return piece.completion
     right, hidden = piece.codes.copy(), np.flatnonzero(~piece._whole(piece.labels >= 0))
     if len(hidden):
         rows = piece.tokens_of(hidden)

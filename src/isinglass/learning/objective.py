@@ -18,7 +18,7 @@ import numpy as np
 from isinglass.errors import InputError
 from isinglass.gradients import RULES, GradientRule, forward
 from isinglass.inference import Algorithm, Info, Result
-from isinglass.losses import Evaluation, Loss, LossProblem, LossValue
+from isinglass.losses import Evaluation, HingeLoss, Loss, LossProblem, LossValue
 from isinglass.losses.loss import Memory, ResultLoss, Stages
 from isinglass.models import Model
 from isinglass.typing import Array, FloatArray, IntArray
@@ -46,6 +46,8 @@ class Objective:
         is that many vectors after each other.
     recall : callable, optional
         Returns what the loss kept of each component, for losses that keep something.
+    completion : int array (variables,), optional
+        What stands for labels that were not observed, for losses that complete them (`LossProblem.completion`).
 
     Attributes
     ----------
@@ -66,6 +68,7 @@ class Objective:
     weights: FloatArray | None = None
     stages: int = 1
     recall: Callable[[], Sequence[Memory]] | None = None
+    completion: IntArray | None = None
     infos: list[Info] = field(default_factory=list, init=False)
     before: list[Result] = field(default_factory=list, init=False, repr=False)
     kept: Sequence[Memory] = field(default=(), init=False, repr=False)
@@ -101,12 +104,24 @@ class Objective:
         problem, algorithm = self._problem(theta)
         return self.loss.evaluate(problem, forward(algorithm)).value
 
+    @property
+    def proved(self) -> bool:
+        """Whether all inferences of the last evaluation were exact, or proved an upper bound."""
+        return all(info.converged and info.bound in ("exact", "upper") for info in self.infos)
+
+    def best_completion(self, theta: FloatArray) -> IntArray:
+        """Return the labels, with the best states at theta where they were not observed."""
+        if not isinstance(self.loss, HingeLoss):
+            raise InputError("loss", "a hinge, which completes labels by their best states", repr(self.loss.name))
+        return self.loss.completed(self.model.potentials(theta), self.labels)[0]
+
     def _problem(self, theta: FloatArray) -> tuple[LossProblem, Algorithm]:
         """Return what the loss is evaluated on, and the inference with its parameters."""
         vectors = np.reshape(theta, (self.stages, self.model.size))
         stages = [self.model.potentials(vector) for vector in vectors]
         kept = None if self.recall is None else self.recall()
-        problem = LossProblem(stages if self.stages > 1 else stages[0], self.labels, self.weights, kept)
+        given = stages if self.stages > 1 else stages[0]
+        problem = LossProblem(given, self.labels, self.weights, kept, self.completion)
         return problem, adapted(self.algorithm, self.model, vectors[-1])
 
     def _evaluate(self, problem: LossProblem, algorithm: Algorithm) -> Evaluation:

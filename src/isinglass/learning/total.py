@@ -9,7 +9,7 @@ blocks are added up in their order: so any number of threads gives the same bits
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TypeVar
 
@@ -48,6 +48,7 @@ class Total:
     keep: Callable[[Sequence[Objective]], None] | None = None
 
     def __post_init__(self) -> None:
+        self.proved = True  # so far; see `Proving`
         self.spread = ThreadMap(min(self.jobs, len(self.parts)))
 
     @property
@@ -63,6 +64,7 @@ class Total:
             value, gradient = value + float(losses.sum()), gradient + slope
         if self.keep is not None:
             self.keep(self.parts)
+        self.proved = self.proved and all(part.proved for part in self.parts)
         return value, gradient
 
     def unpenalised(self, theta: FloatArray) -> float:
@@ -83,7 +85,21 @@ class Total:
         """Return the losses of some examples, without penalties, and their derivatives (rows, size)."""
         chosen = [(self._each_example[i],) for i in rows.tolist()]
         found = self.spread.with_blas(lambda one: one.parts(theta), chosen)
+        self.proved = self.proved and all(one.proved for (one,) in chosen)
         return np.array([float(value.sum()) for value, _ in found]), np.array([slope for _, slope in found])
+
+    def completed(self, theta: FloatArray) -> Total:
+        """Return the function with the hidden labels that are best at theta, whatever its argument."""
+        found = self._each(lambda part: part.best_completion(theta))
+        parts = [replace(part, completion=states) for part, states in zip(self.parts, found, strict=True)]
+
+        def examples() -> list[Objective]:
+            alone = self._each_example
+            cuts = np.cumsum([len(one.labels) for one in alone])[:-1]
+            pairs = zip(alone, np.split(np.concatenate(found), cuts), strict=True)
+            return [replace(one, completion=states) for one, states in pairs]
+
+        return Total(parts, self.l2, self.jobs, examples)
 
     @property
     def iterations(self) -> int:

@@ -2,7 +2,10 @@
 
 from isinglass.losses.clique import CliqueLikelihood, CliqueLoss, CliqueQuadratic
 from isinglass.losses.costs import cost_matrix
-from isinglass.losses.expected import ExpectedCost
+from isinglass.losses.expected import ExpectedCost, LogExpectedCost
+from isinglass.losses.hinge.hinge import HingeLoss
+from isinglass.losses.hinge.margin import Margin, Perceptron, Viterbi
+from isinglass.losses.hinge.slack import Slack
 from isinglass.losses.likelihood import Likelihood
 from isinglass.losses.local import LocalLoss, MinimumProbabilityFlow, RatioMatching
 from isinglass.losses.loss import (
@@ -20,7 +23,6 @@ from isinglass.losses.loss import (
     make,
     register,
 )
-from isinglass.losses.margin import HingeLoss, Margin, Perceptron, Viterbi
 from isinglass.losses.piecewise import Piecewise
 from isinglass.losses.pseudo import Pseudolikelihood
 from isinglass.losses.sampled.divergence import (
@@ -46,6 +48,7 @@ __all__ = [
     "HingeLoss",
     "Likelihood",
     "LocalLoss",
+    "LogExpectedCost",
     "Loss",
     "LossFacts",
     "LossProblem",
@@ -60,6 +63,7 @@ __all__ = [
     "RatioMatching",
     "SampledLoss",
     "ScoringLoss",
+    "Slack",
     "SmoothedClique",
     "SmoothedUnivariate",
     "StochasticLikelihood",

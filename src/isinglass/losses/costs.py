@@ -1,4 +1,4 @@
-"""What a wrong label costs: the number of errors, or a table.
+"""What wrong labels cost: the number of errors, a weighted number, a table, or one less the F1 score.
 
     Delta(x, y)  =  sum_i w_i C(y_i, x_i)             i over the observed variables
 
@@ -7,7 +7,8 @@ examples) are split: their mean over an example's observed variables weighs the 
 
     weight of the example  =  mean_i weight_i,        w_i  =  weight_i / mean
 
-So an example of weight 2 counts like two examples, and labels of different classes may cost differently.
+So an example of weight 2 counts like two examples, and labels of different classes may cost differently. With a vector
+in place of the table, C(y, x) = c_y [y != x]. "f1" is the only cost that is no sum over variables (`hinge.f1`).
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from isinglass.segments import sum_at
 from isinglass.typing import FloatArray, IntArray
 from isinglass.validation import real_numbers
 
-HAMMING = "hamming"
+HAMMING, F1 = "hamming", "f1"
 
 
 class Costs(NamedTuple):
@@ -36,12 +37,14 @@ class Costs(NamedTuple):
 
 
 def cost_matrix(cost: str | ArrayLike, n_states: int) -> FloatArray:
-    """Return C (states, states); refuse negative costs, and costs of a right label.
+    """Return C (states, states), from a name, a vector or a table; refuse negative costs, and costs of a right label.
 
     Examples
     --------
     >>> cost_matrix("hamming", 2).tolist()
     [[0.0, 1.0], [1.0, 0.0]]
+    >>> cost_matrix([2.0, 3.0], 2).tolist()
+    [[0.0, 2.0], [3.0, 0.0]]
     >>> cost_matrix([[0.0, -1.0], [1.0, 0.0]], 2)
     Traceback (most recent call last):
     ...
@@ -49,10 +52,12 @@ def cost_matrix(cost: str | ArrayLike, n_states: int) -> FloatArray:
     """
     if isinstance(cost, str):
         if cost != HAMMING:
-            raise InputError("cost", f"{HAMMING!r} or a table (label, state)", repr(cost))
+            raise InputError("cost", f"{HAMMING!r}, a vector by label or a table (label, state)", repr(cost))
         return 1.0 - np.eye(n_states)
-    expected = f"a table ({n_states}, {n_states}) of costs, (label, state)"
+    expected = f"{n_states} costs by label, or a table ({n_states}, {n_states}) of costs, (label, state)"
     table = real_numbers(cost, "cost", expected)
+    if table.shape == (n_states,):
+        table = np.where(np.eye(n_states) > 0, 0.0, table[:, None])
     if table.shape != (n_states, n_states):
         raise InputError("cost", expected, f"shape {table.shape}")
     bad = np.argwhere(~((table >= 0) & (table < np.inf)))
@@ -63,6 +68,13 @@ def cost_matrix(cost: str | ArrayLike, n_states: int) -> FloatArray:
         y = int(np.argmax(np.diag(table) != 0))
         raise InputError("cost", "no cost of the right label", f"{table[y, y]} for label {y}")
     return table
+
+
+def additive(cost: str | ArrayLike) -> str | ArrayLike:
+    """Return a cost that is a sum over variables; refuse others."""
+    if isinstance(cost, str) and cost == F1:
+        raise InputError("cost", "a cost that is a sum over variables", repr(cost), f"use {HAMMING!r} or a table")
+    return cost
 
 
 def costs_of(graph: FactorGraph, labels: IntArray, weights: ArrayLike | None, cost: str | ArrayLike) -> Costs:

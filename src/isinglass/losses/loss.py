@@ -67,6 +67,9 @@ class LossFacts:
         Whether values and derivatives are estimates, for optimizers that take minibatches.
     averaged : bool
         Whether the mean of iterates is learned, where the optimizer is given by name.
+    completes : bool
+        Whether labels that were not observed count by their best states, so that the loss is convex once these are
+        fixed (`LossProblem.completion`).
     """
 
     formula: str
@@ -78,6 +81,7 @@ class LossFacts:
     given: Literal["neighbours", "before"] | None = None
     sampled: bool = False
     averaged: bool = False
+    completes: bool = False
 
     def __post_init__(self) -> None:
         if self.uses not in get_args(Uses):
@@ -117,12 +121,16 @@ class LossProblem:
         Not negative; None is one for each.
     memory : sequence of Memory, or None
         What was kept of each component after the evaluation before; None: nothing is kept.
+    completion : int array (variables,) or None
+        States that agree with the labels, none of them -1, for losses that complete labels by their best states
+        (``facts.completes``); None: those that are best now.
     """
 
     potentials: Stages
     labels: IntArray
     weights: FloatArray | None = None
     memory: Sequence[Memory] | None = None
+    completion: IntArray | None = None
 
     def shared(self, loss: str) -> Potentials:
         """Return the potentials that all iterations share; refuse others, in the name of a loss."""

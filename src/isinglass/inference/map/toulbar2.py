@@ -14,6 +14,7 @@ from __future__ import annotations
 import contextlib
 import math
 import signal
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from threading import Lock, current_thread, main_thread
@@ -30,6 +31,7 @@ from isinglass.inference.map.search import Search, scale_of
 from isinglass.inference.map.solver import Solver, SolverFacts, missing, register
 
 LARGEST = 1e16  # the most that the costs of an assignment may add up to
+SOON, AGAIN = 1e-3, 0.1  # seconds: the shortest limit, and the pause between two signals that the time is over
 
 _ALONE = Lock()  # toulbar2 has one state for the whole process
 
@@ -44,7 +46,7 @@ class Toulbar2(Solver):
     vac : int
         Depth of the search up to which virtual arc consistency is kept; 1: at the root only, 0: nowhere.
     seconds : float, optional
-        Time limit, in whole seconds (rounded up).
+        Time limit, of the processor: toulbar2 counts no other time.
 
     Examples
     --------
@@ -81,11 +83,12 @@ class Toulbar2(Solver):
         unit = max(2 * n / search.slack, 1.0)
         unit = 2.0 ** math.floor(math.log2(min(unit, LARGEST / (2 * scale_of(search.potentials)))))
         with _ALONE, _signals_restored():
-            network = pytoulbar2.CFN(vac=self.vac)
+            network = _network(pytoulbar2, self.vac)
             top = _fill(network, search, unit)
-            limit = 0 if np.isinf(search.left) else math.ceil(search.left)
-            solved = network.Solve(timeLimit=limit)
-            complete = not network.Limit and search.left > 0
+            limit, began = max(search.left, SOON), time.process_time()
+            _set_timer(network, limit)
+            solved = network.Solve()
+            complete = not network.Option.limited and time.process_time() - began < limit
             least = float(network.GetDDualBound())
         if solved is None and complete and search.score == -np.inf:
             raise ImpossibleEvidenceError(impossible(reduction.whole))
@@ -93,6 +96,16 @@ class Toulbar2(Solver):
             search.offer(np.array(solved[0], np.int64))
         search.tighten(top - least / unit + n / (2 * unit))
         search.ended("branch and bound", 1, None)
+
+
+def _network(pytoulbar2: Any, vac: int) -> Any:
+    """Return an empty network, with the options that a run which was stopped early leaves changed.
+
+    toulbar2 switches hybrid best-first search off while it prepares a model, and depth-first search has no bound.
+    """
+    network = pytoulbar2.CFN(vac=vac)
+    network.Option.hbfs, network.Option.limited = 1, False
+    return network
 
 
 def _fill(network: Any, search: Search, unit: float) -> float:
@@ -110,6 +123,19 @@ def _fill(network: Any, search: Search, unit: float) -> float:
         for scope, row in zip(group.scopes.tolist(), ids.tolist(), strict=True):
             network.AddFunction(scope, costs[row].tolist())
     return top
+
+
+def _set_timer(network: Any, limit: float) -> None:
+    """Have toulbar2 end after so many seconds of the processor.
+
+    It forgets a signal that comes before its search has begun, as while it reads a large model. So the signal is
+    repeated.
+    """
+    if np.isinf(limit):
+        return
+    network.CFN.timer(max(1, math.ceil(limit)))  # has the signal's handler
+    if hasattr(signal, "setitimer"):
+        signal.setitimer(signal.ITIMER_VIRTUAL, limit, AGAIN)
 
 
 @contextlib.contextmanager

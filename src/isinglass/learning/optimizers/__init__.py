@@ -5,8 +5,10 @@ from isinglass.learning.optimizers.adam import Adam
 from isinglass.learning.optimizers.base import OPTIMIZERS, Optimizer, OptimResult, Progress, make_optimizer
 from isinglass.learning.optimizers.fixed_point import FixedPoint
 from isinglass.learning.optimizers.lbfgs import Lbfgs, LbfgsState
+from isinglass.learning.optimizers.max_margin.cccp import Cccp, CccpState
 from isinglass.learning.optimizers.max_margin.cutting_plane import CuttingPlane, CuttingPlaneState
 from isinglass.learning.optimizers.max_margin.frank_wolfe import BlockFrankWolfe, FrankWolfeState
+from isinglass.learning.optimizers.max_margin.n_slack import NSlack, NSlackState
 from isinglass.learning.optimizers.max_margin.pegasos import AveragedPerceptron, Pegasos
 from isinglass.learning.optimizers.minibatch import MiniBatch, MiniBatchState
 from isinglass.learning.optimizers.owlqn import OwlQn
@@ -24,6 +26,8 @@ __all__ = [
     "Adam",
     "AveragedPerceptron",
     "BlockFrankWolfe",
+    "Cccp",
+    "CccpState",
     "CuttingPlane",
     "CuttingPlaneState",
     "FixedPoint",
@@ -32,6 +36,8 @@ __all__ = [
     "LbfgsState",
     "MiniBatch",
     "MiniBatchState",
+    "NSlack",
+    "NSlackState",
     "OptimResult",
     "Optimizer",
     "OwlQn",

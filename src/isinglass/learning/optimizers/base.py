@@ -130,6 +130,7 @@ class Optimizer(ABC, Generic[S]):
     state_type: ClassVar[type[State]]
     sparse: ClassVar[bool] = False  # whether it has an l1 penalty
     convex: ClassVar[bool] = False  # whether it is for convex functions alone
+    latent: ClassVar[bool] = False  # whether it completes labels that were not observed, and is convex given these
     minibatch: ClassVar[bool] = False  # whether it steps through minibatches, by `minimise_batches`
     limit: ClassVar[str] = "max_iter"  # the option that ends a run
 

@@ -92,9 +92,9 @@ def refuse_spins(labels: IntArray) -> None:
 
 def refuse_hidden(labels: IntArray, optimizer: Optimizer[Any]) -> None:
     """Refuse labels that were not observed, for an optimizer of convex functions: a loss is not convex with them."""
-    if optimizer.convex and (labels < 0).any():
-        got = f"{int((labels < 0).sum())} that are not (-1)"
-        raise InputError("Y", f"labels that are all observed, for optimizer {optimizer.name!r}", got, "use 'lbfgs'")
+    if optimizer.convex and not optimizer.latent and (labels < 0).any():
+        got, remedy = f"{int((labels < 0).sum())} that are not (-1)", "use 'cccp' with a hinge ('margin'), or 'lbfgs'"
+        raise InputError("Y", f"labels that are all observed, for optimizer {optimizer.name!r}", got, remedy)
 
 
 @contextmanager

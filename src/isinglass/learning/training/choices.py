@@ -125,6 +125,9 @@ def training_choices(estimator: Any, loss: losses.Loss, sparse: object = False) 
     if optimizer.convex and not loss.facts.convex:
         able = " or ".join(repr(name) for name, cls in losses.LOSSES.items() if cls.facts.convex)
         raise InputError("loss", f"a convex one ({able}) for optimizer {optimizer.name!r}", repr(loss.name))
+    if optimizer.latent and not loss.facts.completes:
+        able = " or ".join(repr(name) for name, cls in losses.LOSSES.items() if cls.facts.completes)
+        raise InputError("loss", f"a hinge ({able}) for optimizer {optimizer.name!r}", repr(loss.name), "use 'lbfgs'")
     return Choices(
         loss=loss,
         optimizer=optimizer,

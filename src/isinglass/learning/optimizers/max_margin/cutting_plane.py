@@ -18,59 +18,43 @@ halvings a step goes the whole way, so that the bound rises in any case.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from isinglass.errors import InputError
-from isinglass.learning.optimizers.base import Counted, End, Optimizer, register
+from isinglass.learning.optimizers.base import Counted, register
+from isinglass.learning.optimizers.max_margin.gap import GapOptimizer, GapState, proved
 from isinglass.learning.optimizers.max_margin.simplex import maximise_on_simplex
 from isinglass.learning.optimizers.state import Numbers, State, Vectors
 from isinglass.typing import FloatArray
-from isinglass.validation import number, whole_number
 
 LEAST = 0.05  # of the way to where the planes are lowest
 IDLE = 50  # steps that a plane may have no weight
 
 
 @dataclass(frozen=True, eq=False)
-class CuttingPlaneState(State):
+class CuttingPlaneState(GapState):
     """The planes so far, and the best point.
 
     Attributes
     ----------
-    best : array (n,); value : float; gradient : array (n,)
-        The best point, the function there, and a subgradient.
-    dual : float
-        The best lower bound on the function.
     planes : tuple of arrays (n,); offsets, weights, idle : arrays (planes,)
         a_k, b_k, alpha_k, and for how many steps alpha_k has been zero.
     share : float
         How far the next step goes, from the best point to the one where the planes are lowest.
     """
 
-    best: FloatArray
-    value: float
-    gradient: FloatArray
-    dual: float
     planes: Vectors
     offsets: Numbers
     weights: Numbers
     idle: Numbers
     share: float
 
-    @property
-    def gap(self) -> float:
-        """The duality gap."""
-        return self.value - self.dual
-
 
 @register
 @dataclass(frozen=True, eq=False)
-class CuttingPlane(Optimizer[CuttingPlaneState]):
+class CuttingPlane(GapOptimizer[CuttingPlaneState]):
     """One-slack cutting planes, for convex losses with a squared penalty; ends by its duality gap.
 
     Parameters
@@ -89,19 +73,8 @@ class CuttingPlane(Optimizer[CuttingPlaneState]):
     ([0.5, 0.5], True)
     """
 
-    l2: float | ArrayLike = 0.0
-    tol: float = 1e-3
-    max_iter: int = 1000
-
     name: ClassVar[str] = "cutting-plane"
     state_type: ClassVar[type[State]] = CuttingPlaneState
-    convex: ClassVar[bool] = True
-
-    def check(self, size: int) -> None:
-        """Check the options."""
-        number(self.tol, "tol", 0, math.inf)
-        whole_number(self.max_iter, "max_iter")
-        require_positive(self.l2, size, self.name)
 
     def start(self, f: Counted, x: FloatArray) -> CuttingPlaneState:
         """Evaluate the start, which gives the first plane; zero is a better start than any other."""
@@ -111,12 +84,13 @@ class CuttingPlane(Optimizer[CuttingPlaneState]):
         planes = (plane,)
         dual = self._dual(planes, np.array([offset]), one)
         return CuttingPlaneState(
-            self.name, x, 0, f.evaluations, x, value, gradient, dual, planes, np.array([offset]), one, np.zeros(1), 1.0
-        )
+            self.name, x, 0, f.evaluations, x, value, gradient, dual, proved(f.f), planes, np.array([offset]), one,
+            np.zeros(1), 1.0,
+        )  # fmt: skip
 
     def step(self, f: Counted, state: CuttingPlaneState) -> CuttingPlaneState:
         """Minimise the penalty plus the largest plane, and evaluate there."""
-        A, penalty = np.array(state.planes), self._penalty(len(state.x))
+        A, penalty = np.array(state.planes), self.penalty(len(state.x))
         weights = maximise_on_simplex((A / (2 * penalty)) @ A.T, state.offsets, state.weights)
         dual = max(state.dual, self._dual(state.planes, state.offsets, weights))
         lowest = -(weights @ A) / (2 * penalty)
@@ -129,44 +103,18 @@ class CuttingPlane(Optimizer[CuttingPlaneState]):
         idle = np.where(weights > 0, 0.0, state.idle + 1)
         keep = np.flatnonzero(idle <= IDLE)
         return CuttingPlaneState(
-            self.name, x, state.iteration + 1, f.evaluations, *best, dual,
+            self.name, x, state.iteration + 1, f.evaluations, *best, dual, state.proved * proved(f.f),
             (*(state.planes[k] for k in keep), plane), np.append(state.offsets[keep], offset),
             np.append(weights[keep], 0.0), np.append(idle[keep], 0.0), share,
         )  # fmt: skip
 
-    def ended(self, state: CuttingPlaneState) -> End | None:
-        """Look at the gap and at the number of steps."""
-        gap = state.gap / max(abs(state.value), np.finfo(float).tiny)
-        if gap <= self.tol:
-            return End(True, f"the relative duality gap, {gap:.3g}, is within tol = {self.tol:g}")
-        if state.iteration >= self.max_iter:
-            return End(False, f"reached max_iter = {self.max_iter} with a relative duality gap of {gap:.3g}")
-        return None
-
-    def outcome(self, state: CuttingPlaneState) -> tuple[FloatArray, float, FloatArray]:
-        """Return the best point."""
-        return state.best, state.value, state.gradient
-
-    def _penalty(self, size: int) -> FloatArray:
-        return np.broadcast_to(np.asarray(self.l2, np.float64), size)
-
     def _plane(self, x: FloatArray, value: float, gradient: FloatArray) -> tuple[FloatArray, float]:
         """Return a and b of the plane that touches the function without its penalty."""
-        pull = self._penalty(len(x)) * x
+        pull = self.penalty(len(x)) * x
         plane = gradient - 2 * pull
         return plane, value - float(pull @ x) - float(plane @ x)
 
     def _dual(self, planes: Vectors, offsets: FloatArray, weights: FloatArray) -> float:
         """Return the lower bound that weights on the simplex prove."""
         total = weights @ np.array(planes)
-        return float(weights @ offsets) - float((total * total / (4 * self._penalty(len(total)))).sum())
-
-
-def require_positive(l2: float | ArrayLike, size: int, optimizer: str) -> None:
-    """Refuse a penalty that is not positive for every parameter: the dual would not be bounded."""
-    penalty = np.asarray(l2, np.float64)
-    if penalty.shape not in ((), (size,)) or not ((penalty > 0) & (penalty < math.inf)).all():
-        got = f"{penalty.min()}" if penalty.size else "none"
-        raise InputError(
-            "l2", f"a positive penalty of every parameter, for {optimizer!r}", got, "give l2 (and edge_l2)"
-        )
+        return float(weights @ offsets) - float((total * total / (4 * self.penalty(len(total)))).sum())

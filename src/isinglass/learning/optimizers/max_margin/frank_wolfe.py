@@ -25,25 +25,18 @@ from typing import ClassVar, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import ArrayLike
 
-from isinglass.errors import InputError
-from isinglass.learning.optimizers.base import Callback, Counted, End, Function, Optimizer, OptimResult, register
-from isinglass.learning.optimizers.max_margin.cutting_plane import require_positive
+from isinglass.learning.optimizers.base import Callback, Counted, Function, OptimResult, register
+from isinglass.learning.optimizers.max_margin.gap import (
+    ByExample,
+    GapOptimizer,
+    GapState,
+    by_example,
+    proved,
+    require_planes,
+)
 from isinglass.learning.optimizers.state import Numbers, State, Vectors
-from isinglass.runtime.memory import available_memory, require_memory
 from isinglass.typing import FloatArray, IntArray
-from isinglass.validation import bytes_text, number, whole_number
-
-
-@runtime_checkable
-class ByExample(Protocol):
-    """A function that is a sum over examples, and knows the plane that touches each of them."""
-
-    @property
-    def n_examples(self) -> int:
-        """How many examples there are."""
-
-    def planes(self, x: FloatArray, rows: IntArray) -> tuple[FloatArray, FloatArray]:
-        """Return the losses of some examples at x, without penalties, and their subgradients (rows, n)."""
+from isinglass.validation import whole_number
 
 
 class Sweep(Protocol):
@@ -72,15 +65,11 @@ class Sweeping(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class FrankWolfeState(State):
+class FrankWolfeState(GapState):
     """The plane of each example, and the best point.
 
     Attributes
     ----------
-    best : array (n,); value : float; gradient : array (n,)
-        The best point, the function there, and a subgradient.
-    dual : float
-        The lower bound on the function.
     mean : array (n,)
         The mean of the points, those of later passes with more weight.
     seed : int
@@ -91,25 +80,16 @@ class FrankWolfeState(State):
         What that pass remembers.
     """
 
-    best: FloatArray
-    value: float
-    gradient: FloatArray
-    dual: float
     mean: FloatArray
     seed: int
     slopes: Vectors
     offsets: Numbers
     memory: Numbers
 
-    @property
-    def gap(self) -> float:
-        """The duality gap."""
-        return self.value - self.dual
-
 
 @register
 @dataclass(frozen=True, eq=False)
-class BlockFrankWolfe(Optimizer[FrankWolfeState]):
+class BlockFrankWolfe(GapOptimizer[FrankWolfeState]):
     """Block-coordinate Frank-Wolfe, for sums of convex losses with a squared penalty; ends by its duality gap.
 
     It starts at zero, whatever the start is: the plane of each example is zero at first.
@@ -127,54 +107,47 @@ class BlockFrankWolfe(Optimizer[FrankWolfeState]):
     random_state : int
     """
 
-    l2: float | ArrayLike = 0.0
-    tol: float = 1e-3
-    max_iter: int = 1000
     batch_size: int = 1
     random_state: int = 0
 
     name: ClassVar[str] = "bcfw"
     state_type: ClassVar[type[State]] = FrankWolfeState
-    convex: ClassVar[bool] = True
 
     def minimise(
         self, f: Function, x0: ArrayLike | None = None, *, callback: Callback | None = None, state: State | None = None
     ) -> OptimResult:
         """Minimise a function with `planes`, such as the objective of an estimator; see `Optimizer.minimise`."""
-        _by_example(f)
+        by_example(f, self.name)
         return self.drive(Counted(f), x0, callback, state)
 
     def check(self, size: int) -> None:
         """Check the options."""
-        number(self.tol, "tol", 0, math.inf)
-        whole_number(self.max_iter, "max_iter")
+        super().check(size)
         whole_number(self.random_state, "random_state")
         whole_number(self.batch_size, "batch_size", 1)
-        require_positive(self.l2, size, self.name)
 
     def start(self, f: Counted, x: FloatArray) -> FrankWolfeState:
         """Begin with planes of zero, which are below losses that are not negative."""
         zero, sweep = np.zeros(len(x)), _sweep_of(f.f)
-        n = 0 if sweep is not None else _by_example(f.f).n_examples
-        needed = 8.0 * 3 * n * len(x)
-        what = f"{self.name!r} needs {bytes_text(needed)}: a vector of {len(x)} parameters for each of {n} examples"
-        require_memory(needed, available_memory(), what, "use 'cutting-plane' or 'pegasos'")
+        n = 0 if sweep is not None else by_example(f.f, self.name).n_examples
+        require_planes(self.name, 3, len(x), n)
         value, gradient = f(zero)
         memory = np.zeros(0) if sweep is None else sweep.start()
         return FrankWolfeState(
-            self.name, zero, 0, f.evaluations, zero, value, gradient, 0.0 if value >= 0 else -math.inf, zero,
+            self.name, zero, 0, f.evaluations, zero, value, gradient, 0.0 if value >= 0 else -math.inf,
+            proved(f.f), zero,
             int(self.random_state), tuple(np.zeros((n, len(x)))), np.zeros(n), memory,
         )  # fmt: skip
 
     def step(self, f: Counted, state: FrankWolfeState) -> FrankWolfeState:
         """Pass once over all examples, and evaluate the function."""
-        penalty = np.broadcast_to(np.asarray(self.l2, np.float64), len(state.x))
-        order = np.random.default_rng([state.seed, state.iteration]).permutation(_by_example(f.f).n_examples)
+        penalty = self.penalty(len(state.x))
+        order = np.random.default_rng([state.seed, state.iteration]).permutation(by_example(f.f, self.name).n_examples)
         sweep, slopes, offsets, memory = _sweep_of(f.f), state.slopes, state.offsets, state.memory
         if sweep is not None:
             memory, total, offset = sweep(order, memory, state.x, penalty)
         else:
-            slopes, offsets = self._passed(_by_example(f.f), order, state, penalty)
+            slopes, offsets = self._passed(by_example(f.f, self.name), order, state, penalty)
             total, offset = np.sum(slopes, axis=0), float(offsets.sum())
         x, t = -total / (2 * penalty), state.iteration
         mean = (t * state.mean + 2 * x) / (t + 2)
@@ -184,6 +157,7 @@ class BlockFrankWolfe(Optimizer[FrankWolfeState]):
         return FrankWolfeState(
             self.name, x, state.iteration + 1, f.evaluations, best=mean if better else state.best,
             value=min(value, state.value), gradient=gradient if better else state.gradient, dual=dual,
+            proved=state.proved * proved(f.f),
             mean=mean, seed=state.seed, slopes=slopes, offsets=offsets, memory=memory,
         )  # fmt: skip
 
@@ -199,27 +173,6 @@ class BlockFrankWolfe(Optimizer[FrankWolfeState]):
             values, slopes = examples.planes(x, rows)
             _move(A, B, total, rows, values - slopes @ x, slopes, penalty)
         return tuple(A), B
-
-    def ended(self, state: FrankWolfeState) -> End | None:
-        """Look at the gap and at the number of passes."""
-        gap = state.gap / max(abs(state.value), np.finfo(float).tiny)
-        if gap <= self.tol:
-            return End(True, f"the relative duality gap, {gap:.3g}, is within tol = {self.tol:g}")
-        if state.iteration >= self.max_iter:
-            return End(False, f"reached max_iter = {self.max_iter} with a relative duality gap of {gap:.3g}")
-        return None
-
-    def outcome(self, state: FrankWolfeState) -> tuple[FloatArray, float, FloatArray]:
-        """Return the best point."""
-        return state.best, state.value, state.gradient
-
-
-def _by_example(f: object) -> ByExample:
-    """Refuse a function that does not know its examples."""
-    if not isinstance(f, ByExample):
-        expected = "the objective of an estimator, with `planes` of its examples, for 'bcfw'"
-        raise InputError("f", expected, type(f).__name__, "use 'cutting-plane', which needs values and gradients alone")
-    return f
 
 
 def _sweep_of(f: object) -> Sweep | None:

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from isinglass.learning.optimizers.base import Counted, register
-from isinglass.learning.optimizers.max_margin.cutting_plane import require_positive
+from isinglass.learning.optimizers.max_margin.gap import require_positive
 from isinglass.learning.optimizers.minibatch import MiniBatch, MiniBatchState
 from isinglass.learning.optimizers.sgd import Sgd
 from isinglass.learning.optimizers.state import Vectors

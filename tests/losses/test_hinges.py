@@ -1,0 +1,187 @@
+"""Slack rescaling, F1 costs, relaxed margins and R_EL, against an enumeration of all labelings."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose
+
+import isinglass as ig
+from isinglass.losses import LossProblem
+from isinglass.testing.solver_suite import checked
+from isinglass.testing.strategies import factor_graphs, potentials
+
+SMALL = potentials(factor_graphs(max_card=3), evidence=False, zeros=False)
+BINARY = potentials(factor_graphs(max_card=2), evidence=False, zeros=False)
+TABLE = np.array([[0.0, 1.0, 5.0], [2.0, 0.0, 1.5], [3.0, 1.0, 0.0]])
+
+
+def everything(p):
+    return [np.array(x, int) for x in product(*map(range, p.graph.cards))]
+
+
+def slack_value(p, y, cost, weights):
+    """Return slack rescaling by its definition."""
+    seen = np.flatnonzero(y >= 0)
+    mean = np.mean(weights[seen]) if len(seen) else 0.0
+    right = max(p.log_score(x) for x in everything(p) if (x[seen] == y[seen]).all())
+    share = weights / mean if mean > 0 else weights
+    found = [
+        sum(share[i] * cost(y[i], x[i]) for i in seen) * (1 + p.log_score(x) - right) for x in everything(p)
+    ]  # fmt: skip
+    return mean * max(found) if mean > 0 else 0.0
+
+
+def drawn(p, seed, hidden=0.3):
+    rng = np.random.default_rng(seed)
+    y = np.where(rng.random(p.graph.n_variables) < hidden, -1, rng.integers(0, p.graph.cards))
+    return y, rng.uniform(0.5, 2.0, p.graph.n_variables)
+
+
+@checked
+@given(p=SMALL, seed=st.integers(0, 999))
+def test_slack_rescaling_is_that_of_an_enumeration(p, seed):
+    y, weights = drawn(p, seed)
+    for cost, of_pair in (("hamming", lambda a, b: float(a != b)), (TABLE, lambda a, b: TABLE[a, b])):
+        if isinstance(cost, np.ndarray) and (p.graph.cards != 3).any():
+            continue
+        found = ig.losses.Slack(cost, n_best=10_000).evaluate(LossProblem(p, y, weights), None)
+        assert_allclose(found.value.sum(), slack_value(p, y, of_pair, weights), atol=1e-8)
+        assert found.infos[-1].bound == "exact"
+        even = ig.losses.Slack(cost).evaluate(LossProblem(p, y), None)
+        assert_allclose(even.value.sum(), slack_value(p, y, of_pair, np.ones(len(y))), atol=1e-8)
+
+
+@checked
+@given(p=SMALL, seed=st.integers(0, 999), solver=st.sampled_from(["icm", "trws", "exact"]))
+def test_a_search_over_multipliers_states_its_bound(p, seed, solver):
+    y, weights = drawn(p, seed, 0.0)
+    truth = slack_value(p, y, lambda a, b: float(a != b), weights) / np.mean(weights)
+    found = ig.losses.Slack(solver=solver, n_best=1).evaluate(LossProblem(p, y, weights), None)
+    (info,) = found.infos
+    value = found.value.sum() / np.mean(weights)
+    assert -1e-9 <= value <= truth + 1e-8
+    assert value + info.residual >= truth - 1e-8
+    assert info.bound == ("exact" if info.converged else "lower")
+    assert ("under-generating" in info.note) == (not info.converged)
+    if info.converged:
+        assert_allclose(value, truth, atol=1e-7)
+
+
+def test_slack_rescaling_of_a_batch():
+    rng = np.random.default_rng(0)
+    parts = [ig.testing.random_potentials(ig.grid_graph(2, 2, 3), rng) for _ in range(4)]
+    labels = [rng.integers(0, 3, 4) for _ in parts]
+    together = ig.losses.Slack().evaluate(LossProblem(ig.potentials_union(parts), np.concatenate(labels)), None)
+    alone = [ig.losses.Slack().evaluate(LossProblem(p, y), None).value[0] for p, y in zip(parts, labels, strict=True)]
+    assert_allclose(together.value, alone)
+
+
+@pytest.mark.parametrize("name", ["slack", "log-expected"])
+def test_losses_keep_their_promises(name):
+    ig.testing.check_loss(ig.losses.make(name))
+
+
+def f1_cost(y, x):
+    tp, fp, total = ((y == 1) & (x == 1)).sum(), ((y == 0) & (x == 1)).sum(), (y == 1).sum()
+    return 0.0 if tp + fp + total == 0 else 1 - 2 * tp / (tp + fp + total)
+
+
+@checked
+@given(p=BINARY, seed=st.integers(0, 999))
+def test_f1_margins_are_those_of_an_enumeration(p, seed):
+    y = np.where(p.graph.cards == 2, drawn(p, seed)[0], -1)
+    seen = np.flatnonzero(y >= 0)
+    for solver in ("exact", "ilp"):
+        found = ig.losses.Margin("f1", solver).evaluate(LossProblem(p, y), None)
+        right = max(p.log_score(x) for x in everything(p) if (x[seen] == y[seen]).all())
+        truth = max(f1_cost(y, x) + p.log_score(x) for x in everything(p)) - right
+        assert_allclose(found.value.sum(), truth if len(seen) else 0.0, atol=1e-8)
+
+
+@checked
+@given(p=potentials(factor_graphs(max_card=3)), seed=st.integers(0, 999))
+def test_a_relaxed_margin_is_over_generating(p, seed):
+    x = ig.sample(p, 1, random_state=seed)[0]  # labels that hard zeros and evidence allow
+    exact = ig.losses.Margin().evaluate(LossProblem(p, x), None)
+    relaxed = ig.losses.Margin(relaxed=True).evaluate(LossProblem(p, x), None)
+    (info,) = relaxed.infos
+    assert (relaxed.value >= exact.value - 1e-7).all()
+    assert info.bound in ("exact", "upper")
+    assert ("over-generating" in info.note) == (info.bound == "upper")
+    if info.bound == "exact":
+        assert_allclose(relaxed.value, exact.value, atol=1e-5)
+
+
+def test_the_slope_of_a_relaxed_margin_is_a_subgradient():
+    rng = np.random.default_rng(0)
+    g, y = ig.FactorGraph([2] * 3, [(0, 1), (1, 2), (0, 2)]), np.array([0, 1, 1])
+    loss, kinds = ig.losses.Margin(relaxed=True), set()
+    for _ in range(20):
+        here, there = ([rng.normal(0, 2, (3, 2, 2))] for _ in range(2))
+        one, two = (loss.evaluate(LossProblem(ig.Potentials.from_groups(g, t), y), None) for t in (here, there))
+        assert two.value[0] >= one.value[0] + (one.groups[0] * (there[0] - here[0])).sum() - 1e-7
+        kinds.add(one.infos[0].bound)
+    assert kinds == {"exact", "upper"}
+
+
+@checked
+@given(p=SMALL, seed=st.integers(0, 999), name=st.sampled_from(["margin", "slack"]))
+def test_slopes_are_subgradients(p, seed, name):
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, p.graph.cards)
+    loss = ig.losses.make(name)
+    moved = ig.Potentials.from_groups(p.graph, [t + rng.normal(size=t.shape) for t in p.groups], p.table_ids)
+    one, two = (loss.evaluate(LossProblem(q, y), None) for q in (p, moved))
+    slope = sum((g * (b - a)).sum() for g, a, b in zip(one.groups, p.groups, moved.groups, strict=True))
+    assert two.value.sum() >= one.value.sum() + slope - 1e-8
+
+
+def test_a_completion_makes_an_upper_bound_that_touches():
+    rng = np.random.default_rng(1)
+    for name in ("margin", "slack", "perceptron"):
+        loss, y = ig.losses.make(name), np.array([0, -1, 2, -1])
+        p, q = (ig.testing.random_potentials(ig.chain_graph(4, 3), rng) for _ in range(2))
+        best, _ = loss.completed(p, y)
+        assert (best[[0, 2]] == y[[0, 2]]).all()
+        values = [loss.evaluate(LossProblem(m, y, None, best), None).value[0] for m in (p, q)]
+        free = [loss.evaluate(LossProblem(m, y), None).value[0] for m in (p, q)]
+        assert_allclose(values[0], free[0])
+        assert values[1] >= free[1] - 1e-9
+
+
+def test_log_expected_cost():
+    p = ig.testing.random_potentials(ig.chain_graph(4, 3), np.random.default_rng(0))
+    y = np.array([0, 2, 1, -1])
+    plain = ig.losses.make("expected")(ig.infer(p), y).value
+    assert_allclose(ig.losses.make("log-expected")(ig.infer(p), y).value, np.log(plain))
+
+
+def test_wrong_input():
+    p = ig.testing.random_potentials(ig.chain_graph(3, 3), np.random.default_rng(0))
+    y = np.zeros(3, int)
+
+    def refused(loss, match, **more):
+        with pytest.raises(ig.InputError, match=match):
+            loss.evaluate(LossProblem(p, y, **more), None)
+
+    refused(ig.losses.Slack("f1"), "cost: expected a cost that is a sum")
+    refused(ig.losses.Margin("f1"), "labels of two states")
+    refused(ig.losses.Margin("f1"), "one weight for all variables", weights=np.array([1.0, 2.0, 1.0]))
+    refused(ig.losses.Margin("f1", relaxed=True), "cost: expected a sum over variables")
+    refused(ig.losses.Margin([1.0, -2.0, 1.0]), "not negative")
+    refused(ig.losses.Slack(n_best=0), "n_best")
+    zero = ig.Potentials(ig.FactorGraph([2], [(0,)]), [[0.0, -np.inf]])
+    for name in ("margin", "slack", "perceptron"):
+        with pytest.raises(ig.errors.ImpossibleLabelError, match="labels of example 0"):
+            ig.losses.make(name).evaluate(LossProblem(zero, np.array([1])), None)
+
+
+def test_weighted_hamming():
+    p = ig.testing.random_potentials(ig.chain_graph(4, 3), np.random.default_rng(0))
+    y, cost = np.array([0, 2, 1, 2]), np.array([1.0, 3.0, 0.5])
+    table = cost[:, None] * (1 - np.eye(3))
+    values = [ig.losses.Margin(c).evaluate(LossProblem(p, y), None).value for c in (cost, table)]
+    assert_allclose(*values)
