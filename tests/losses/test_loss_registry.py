@@ -14,6 +14,7 @@ GUIDE = Path(__file__).parents[2] / "docs" / "guides" / "loss.md"
 NAMES = {"cl", "pseudo", "ucl", "ccl", "uquad", "cquad", "suclass", "scclass"}
 NAMES |= {"piecewise", "mpf", "ratio-matching"}
 NAMES |= {"margin", "perceptron", "viterbi", "expected"}
+NAMES |= {"hamming", "l1", "mse", "f1", "hybrid"}
 
 
 def test_every_loss_has_its_name_and_its_facts():

@@ -18,10 +18,8 @@ def checked_outputs(outputs: ArrayLike | None, graph: FactorGraph) -> Mask:
 
     Examples
     --------
-    >>> checked_outputs([1], FactorGraph([2], []))
-    Traceback (most recent call last):
-    ...
-    isinglass.errors.InputError: outputs: expected a bool array (1,), one for each variable, got shape (1,) of dtype int64
+    >>> checked_outputs(None, FactorGraph([2, 2], [])).tolist()
+    [True, True]
     """
     if outputs is None:
         return np.ones(graph.n_variables, bool)
