@@ -25,7 +25,7 @@ from numpy.typing import ArrayLike
 
 from isinglass.decoding.count_distribution import count_distributions
 from isinglass.decoding.decoder import Decoder, DecoderFacts, register
-from isinglass.decoding.f_measure import best_independent, best_joint
+from isinglass.decoding.f_measure import best_counts, best_joint
 from isinglass.decoding.outputs import beliefs_of, checked_outputs, outputs_by_component, potentials_of
 from isinglass.decoding.relaxation import Relaxed, checked_temperature, logarithms, soft_argmax, soft_argmax_back
 from isinglass.errors import InputError
@@ -100,7 +100,8 @@ class F1(Decoder):
         else:
             beliefs = beliefs_of(given, "infer first, or use form='exact'").real
             p = _positives(beliefs, graph, mask, self.positive)
-            chosen = [mine[self._chosen(p[mine])] for mine in outputs_by_component(mask, graph)]
+            ranked, counts = self._ranked(p, outputs_by_component(mask, graph))
+            chosen = [mine[:k] for mine, k in zip(ranked, counts.tolist(), strict=True)]
         return _states(graph, mask, chosen, beliefs, self.positive)
 
     def relaxed(self, result: Result, outputs: ArrayLike | None = None, temperature: float = 1.0) -> Relaxed:
@@ -111,7 +112,8 @@ class F1(Decoder):
         t, graph, flat = checked_temperature(temperature), result.potentials.graph, beliefs_of(result)
         mask = self._outputs(outputs, graph)
         p = _positives(flat, graph, mask, self.positive)
-        found = [self._threshold(p, mine) for mine in outputs_by_component(mask, graph) if len(mine)]
+        ranked, counts = self._ranked(p.real, outputs_by_component(mask, graph))
+        found = [_threshold(p, mine, k) for mine, k in zip(ranked, counts.tolist(), strict=True) if len(mine)]
         return _RelaxedThresholds(graph, flat, mask, self.positive, p, found, t).made()
 
     def _form(self) -> str:
@@ -133,24 +135,29 @@ class F1(Decoder):
             )
         return mask
 
-    def _chosen(self, p: FloatArray) -> IntArray:
-        """Return which outputs of an example are positive, by their probabilities."""
-        if self.form == "even-split":
-            return np.argsort(-p, kind="stable")[: len(p) // 2]
-        return best_independent(p, self.beta)[0]
+    def _ranked(self, p: FloatArray, outputs: list[IntArray]) -> tuple[list[IntArray], IntArray]:
+        """Return the outputs of each example, the most probable first, and how many of them are positive."""
+        ranked = [mine[np.argsort(-p[mine], kind="stable")] for mine in outputs]
+        sizes = np.array([len(mine) for mine in outputs], np.int64)
+        counts = sizes // 2
+        if self.form == "independent":
+            for n in np.unique(sizes).tolist():
+                rows = np.flatnonzero(sizes == n)
+                counts[rows] = best_counts(np.stack([p[ranked[i]] for i in rows]), self.beta)[0]
+        return ranked, counts
 
     def _jointly(self, potentials: Potentials, mask: Mask) -> list[IntArray]:
         found = count_distributions(potentials, mask, self.positive)
         outputs = outputs_by_component(mask, potentials.graph)
         return [mine[best_joint(*one, self.beta)[0]] for mine, one in zip(outputs, found, strict=True)]
 
-    def _threshold(self, p: Array, mine: IntArray) -> _Threshold:
-        """Return the threshold of an example."""
-        k = len(self._chosen(p[mine].real))
-        ranked = mine[np.argsort(-p[mine].real, kind="stable")]
-        above, below = (int(ranked[k - 1]) if k else -1), (int(ranked[k]) if k < len(ranked) else -1)
-        top, bottom = (p[above] if k else 1.0), (p[below] if k < len(ranked) else 0.0)
-        return _Threshold(mine, above, below, np.asarray((top + bottom) / 2))
+
+def _threshold(p: Array, ranked: IntArray, k: int) -> _Threshold:
+    """Return the threshold of an example of which the first k outputs are positive."""
+    inside = k < len(ranked)
+    above, below = (int(ranked[k - 1]) if k else -1), (int(ranked[k]) if inside else -1)
+    top, bottom = (p[above] if k else 1.0), (p[below] if inside else 0.0)
+    return _Threshold(ranked, above, below, np.asarray((top + bottom) / 2))
 
 
 def _positives(flat: Array, graph: FactorGraph, mask: Mask, positive: int) -> Array:

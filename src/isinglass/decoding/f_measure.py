@@ -11,7 +11,7 @@ Cheng and Huellermeier 2011, the "general F-measure maximiser"), so that the bes
 
 If the y_i are independent, g_k(i) grows with p_i, whatever k. With A_k the sum of the k most probable and B_k of the
 others, E F_k = (1 + beta²) sum_{a, b} a P(A_k = a) P(B_k = b) / (beta² (a + b) + k) (Lewis 1995; Jansche 2007): the
-distributions of A_k and B_k come one from the other, and their product by a convolution.
+distributions of A_k and B_k come one from the other.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ from __future__ import annotations
 import numpy as np
 
 from isinglass.typing import FloatArray, IntArray
+
+_ENTRIES = 2**23  # of all distributions of sums that are kept at a time
 
 
 def best_independent(p: FloatArray, beta: float) -> tuple[IntArray, float]:
@@ -43,32 +45,52 @@ def best_independent(p: FloatArray, beta: float) -> tuple[IntArray, float]:
     ([2, 0], 0.4949)
     """
     order = np.argsort(-p, kind="stable")
-    ranked, n, b2 = p[order], len(p), beta**2
-    others = _tails(ranked)
-    first = np.ones(1)
-    best, value = 0, float(others[0][0])
+    counts, values = best_counts(p[order][None], beta)
+    return order[: counts[0]], float(values[0])
+
+
+def best_counts(ranked: FloatArray, beta: float) -> tuple[IntArray, FloatArray]:
+    """Return how many of the most probable outputs to choose for the highest expected F, and that expectation.
+
+    Parameters
+    ----------
+    ranked : array (examples, n)
+        The probabilities of independent outputs, the largest first.
+    beta : float
+    """
+    step = max(1, _ENTRIES // max(1, ranked.shape[1] ** 2))
+    found = [_best_counts(ranked[i : i + step], beta**2) for i in range(0, len(ranked), step)]
+    counts = np.concatenate([np.zeros(0, np.int64), *(one for one, _ in found)])
+    return counts, np.concatenate([np.zeros(0), *(one for _, one in found)])
+
+
+def _best_counts(ranked: FloatArray, b2: float) -> tuple[IntArray, FloatArray]:
+    n_examples, n = ranked.shape
+    others, first = _tails(ranked), np.ones((n_examples, 1))
+    best, value = np.zeros(n_examples, np.int64), others[0][:, 0].copy()
     for k in range(1, n + 1):
-        first = _one_more(first, ranked[k - 1])
-        joint = np.convolve(first * np.arange(k + 1), others[k])
-        expected = float((1 + b2) * (joint / (k + b2 * np.arange(len(joint)))).sum())
-        if expected > value:
-            best, value = k, expected
-    return order[:best], value
+        first = _one_more(first, ranked[:, k - 1])
+        a, b = np.arange(k + 1.0)[:, None], np.arange(n - k + 1.0)
+        ratios = others[k] @ (a / (k + b2 * (a + b))).T  # E of a / (beta² S + k), for each a
+        expected = (1 + b2) * (first * ratios).sum(axis=1)
+        better = expected > value
+        best[better], value[better] = k, expected[better]
+    return best, value
 
 
 def _tails(ranked: FloatArray) -> list[FloatArray]:
     """Return the distribution of the sum of all outputs but the first k, for each k."""
-    found = [np.ones(1)]
-    for p in ranked[::-1]:
+    found = [np.ones((len(ranked), 1))]
+    for p in ranked.T[::-1]:
         found.append(_one_more(found[-1], p))
     return found[::-1]
 
 
-def _one_more(sums: FloatArray, p: float) -> FloatArray:
-    """Return the distribution of a sum with one more output."""
-    longer = np.zeros(len(sums) + 1)
-    longer[:-1] = (1 - p) * sums
-    longer[1:] += p * sums
+def _one_more(sums: FloatArray, p: FloatArray) -> FloatArray:
+    """Return the distributions of sums with one more output each."""
+    longer = np.zeros((len(sums), sums.shape[1] + 1))
+    longer[:, :-1] = (1 - p)[:, None] * sums
+    longer[:, 1:] += p[:, None] * sums
     return longer
 
 

@@ -2,6 +2,7 @@
 
 from isinglass.models.canonical import canonical_potentials
 from isinglass.models.chains import chain_model
+from isinglass.models.conditioning import ConditionedModel, Conditioning
 from isinglass.models.constant import ConstantTerm
 from isinglass.models.couplings import ModelFamily, PatternTerm
 from isinglass.models.entropy import EntropyModel
@@ -19,6 +20,8 @@ from isinglass.models.terms import CallableTerm, CliqueTerm, EdgeTerm, Indicator
 __all__ = [
     "CallableTerm",
     "CliqueTerm",
+    "ConditionedModel",
+    "Conditioning",
     "ConstantTerm",
     "EdgeTerm",
     "EntropyModel",
