@@ -302,7 +302,7 @@ def test_no_coordinates():
 
 
 def test_registry():
-    classical = ["adagrad", "adam", "fixed-point", "lbfgs", "owlqn", "sgd", "steepest"]
+    classical = ["adagrad", "adam", "fixed-point", "lbfgs", "owlqn", "sgd", "smd", "steepest"]
     assert sorted(OPTIMIZERS) == sorted([*classical, "averaged-perceptron", "bcfw", "cutting-plane", "pegasos"])
     assert make_optimizer("steepest") == SteepestDescent()
     assert make_optimizer(Lbfgs(memory=3), tol=0.1) == Lbfgs(memory=3, tol=0.1)
