@@ -302,7 +302,7 @@ def test_no_coordinates():
 
 
 def test_registry():
-    classical = ["adagrad", "adam", "fixed-point", "lbfgs", "owlqn", "proximal", "sgd", "steepest"]
+    classical = ["adagrad", "adam", "fixed-point", "lbfgs", "owlqn", "proximal", "sgd", "smd", "steepest"]
     assert sorted(OPTIMIZERS) == sorted(
         [*classical, "averaged-perceptron", "bcfw", "cccp", "cutting-plane", "n-slack", "pegasos"]
     )

@@ -15,6 +15,7 @@ NAMES = {"cl", "pseudo", "ucl", "ccl", "uquad", "cquad", "suclass", "scclass"}
 NAMES |= {"piecewise", "mpf", "ratio-matching"}
 NAMES |= {"margin", "slack", "perceptron", "viterbi", "expected", "log-expected"}
 NAMES |= {"cd", "pcd", "sml"}
+NAMES |= {"hamming", "l1", "mse", "f1", "hybrid"}
 
 
 def test_every_loss_has_its_name_and_its_facts():

@@ -1,4 +1,13 @@
-"""What a decoder is: from what inference says, or from the potentials themselves, to one state for each variable."""
+"""What a decoder is: from what inference says, or from the potentials themselves, to a decision for each variable.
+
+A minimum-Bayes-risk decoder takes, of all decisions, one of least expected loss under the model,
+
+    d*  =  argmin_d E_{x ~ p} loss(d, x)                  (Stoyanov, Ropson and Eisner 2011, eq. 7).
+
+Decisions jump, so they have no useful derivative. For training, a decoder may have a relaxed version: a distribution
+q_i over the states of each variable instead of one state, which is a smooth function of the beliefs and tends to the
+decision as its temperature goes to zero (`Decoder.relaxed`).
+"""
 
 from __future__ import annotations
 
@@ -6,10 +15,14 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
-from isinglass.inference.result import Result
+from numpy.typing import ArrayLike
+
+from isinglass.decoding.relaxation import Relaxed
+from isinglass.errors import InputError
+from isinglass.inference.result import Result, VariableBeliefs
 from isinglass.potentials import Potentials
 from isinglass.registry import Registry, choose, require_declared
-from isinglass.typing import IntArray
+from isinglass.typing import Array
 
 
 @dataclass(frozen=True)
@@ -23,11 +36,17 @@ class DecoderFacts:
         Whether it needs the beliefs of an inference, or only the potentials.
     optimal : str
         What it does best, were inference exact.
+    output : {"states", "values", "distributions"}
+        What a decision is: a state, a real number, or a distribution over states.
+    relaxed : str
+        The formula of its differentiable version; empty where it has none.
     """
 
     formula: str
     uses: Literal["beliefs", "potentials"]
     optimal: str
+    output: Literal["states", "values", "distributions"] = "states"
+    relaxed: str = ""
 
 
 class Decoder(ABC):
@@ -37,14 +56,29 @@ class Decoder(ABC):
     facts: ClassVar[DecoderFacts]
 
     @abstractmethod
-    def __call__(self, given: Result | Potentials) -> IntArray:
-        """Return a state for each variable, an int array (variables,).
+    def __call__(self, given: Result | Potentials, outputs: ArrayLike | None = None) -> Array | VariableBeliefs:
+        """Return a decision for each variable: states, an int array (variables,), unless the facts say otherwise.
 
         Parameters
         ----------
         given : Result or Potentials
             Decoders of beliefs need a result; others use its potentials, or potentials directly.
+        outputs : bool array (variables,), optional
+            The variables to decide on; by default all. Others are hidden, and get the state -1 (or nan).
         """
+
+    def relaxed(self, result: Result, outputs: ArrayLike | None = None, temperature: float = 1.0) -> Relaxed:
+        """Return the differentiable version of the decision, for training; only where the facts have a formula.
+
+        Parameters
+        ----------
+        result : Result
+        outputs : bool array (variables,), optional
+        temperature : float
+            Positive; the decision itself is the limit of zero.
+        """
+        able = " or ".join(repr(name) for name, cls in DECODERS.items() if cls.facts.relaxed)
+        raise InputError("decoder", f"one with a differentiable version, such as {able}", repr(self.name))
 
 
 DECODERS: Registry[type[Decoder]] = Registry("decoder")
@@ -64,5 +98,7 @@ def make(decoder: str | Decoder, **options: Any) -> Decoder:
     >>> from isinglass import decoding
     >>> decoding.make("map", algorithm="max-product")
     MAP(algorithm='max-product')
+    >>> decoding.make("f1", form="even-split")
+    F1(form='even-split', positive=1, beta=1.0)
     """
     return choose(DECODERS, Decoder, decoder, options, "mpm")  # type: ignore[type-abstract]

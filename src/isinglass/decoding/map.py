@@ -2,7 +2,7 @@
 
     x  =  argmax_x sum_a phi_a(x_a)
 
-Under exact maximisation no assignment is right as a whole with higher probability.
+Under exact maximisation no assignment is right as a whole with higher probability. It has no differentiable version.
 """
 
 from __future__ import annotations
@@ -10,7 +10,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+import numpy as np
+from numpy.typing import ArrayLike
+
 from isinglass.decoding.decoder import Decoder, DecoderFacts, register
+from isinglass.decoding.outputs import checked_outputs
 from isinglass.inference.algorithm import Algorithm
 from isinglass.inference.api import map_assignment
 from isinglass.inference.map.solver import Solver
@@ -23,6 +27,8 @@ from isinglass.typing import IntArray
 @dataclass(frozen=True)
 class MAP(Decoder):
     """Take a most probable assignment: ``"map"``.
+
+    With a mask of outputs, hidden variables are maximised over, too, and then left out.
 
     Parameters
     ----------
@@ -44,7 +50,8 @@ class MAP(Decoder):
         "x = argmax_x sum_a phi_a(x_a)", uses="potentials", optimal="the whole assignment right most probably"
     )
 
-    def __call__(self, given: Result | Potentials) -> IntArray:
+    def __call__(self, given: Result | Potentials, outputs: ArrayLike | None = None) -> IntArray:
         """Return a most probable assignment of the potentials, or of those that a result was inferred on."""
         potentials = given.potentials if isinstance(given, Result) else given
-        return map_assignment(potentials, self.algorithm).states
+        states = map_assignment(potentials, self.algorithm).states
+        return states if outputs is None else np.where(checked_outputs(outputs, potentials.graph), states, -1)

@@ -357,7 +357,7 @@ class CRF(Estimator):
         return stages[min(getattr(self, "stage_", len(stages)), len(stages) - 1)]
 
     def _decoded(self, result: Result) -> Array:
-        return decoding.make(self._stage().decoder)(result)
+        return np.asarray(decoding.make(self._stage().decoder)(result))
 
     def _sizes(self, X: Any) -> IntArray | None:
         """Return how many variables each example has; None where that takes their model."""

@@ -158,7 +158,7 @@ class FatChainModel:
             sentences = range(len(data.offsets) - 1)[block]
             with no_convergence_warnings():
                 result = infer(self.model(data, sentences).potentials(self.theta), self.algorithm)
-            states = decoding.make("mpm")(result).tolist()
+            states = decoding.MPM()(result).tolist()
             for s in sentences:
                 n = int(data.offsets[s + 1] - data.offsets[s])
                 for layer, names in zip(found, self.classes, strict=True):

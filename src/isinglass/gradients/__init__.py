@@ -3,6 +3,7 @@
 from isinglass.gradients.hessian import hessian_vector_product
 from isinglass.gradients.implicit import Implicit
 from isinglass.gradients.perturbation import perturbation
+from isinglass.gradients.risk import RiskGradients, risk_gradients
 from isinglass.gradients.rule import (
     RULES,
     Envelope,
@@ -22,10 +23,12 @@ __all__ = [
     "GradientRule",
     "Implicit",
     "Perturbation",
+    "RiskGradients",
     "Unrolled",
     "forward",
     "hessian_vector_product",
     "log_z_loss",
     "perturbation",
+    "risk_gradients",
     "rule",
 ]

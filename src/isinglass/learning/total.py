@@ -67,6 +67,13 @@ class Total:
         self.proved = self.proved and all(part.proved for part in self.parts)
         return value, gradient
 
+    def hessian_product(self, theta: FloatArray, v: FloatArray) -> FloatArray:
+        """Return the Hessian, with penalties, times a vector."""
+        total = 2 * self.l2 * np.ones(self.size) * v
+        for product in self._each(lambda part: part.hessian_product(theta, v)):
+            total = total + product
+        return total
+
     def unpenalised(self, theta: FloatArray) -> float:
         """Return the value without penalties; no gradient is computed."""
         return sum(self._each(lambda part: float(part.losses(theta).sum())))

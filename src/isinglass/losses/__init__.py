@@ -1,4 +1,4 @@
-"""What a prediction costs: losses of beliefs, of log Z, and of the log tables alone, by their public names."""
+"""What a prediction costs: losses of beliefs, of decisions, of log Z, and of the log tables alone, by their names."""
 
 from isinglass.losses.clique import CliqueLikelihood, CliqueLoss, CliqueQuadratic
 from isinglass.losses.costs import cost_matrix
@@ -32,20 +32,30 @@ from isinglass.losses.sampled.divergence import (
     StochasticLikelihood,
 )
 from isinglass.losses.smooth import SmoothedClique, SmoothedUnivariate
+from isinglass.losses.tasks.decoded import DecodedLoss, TaskLoss
+from isinglass.losses.tasks.errors_of_states import L1, MSE, Hamming
+from isinglass.losses.tasks.f_measure import FMeasure
+from isinglass.losses.tasks.hybrid import Hybrid, annealed, hybrids
 from isinglass.losses.univariate import UnivariateLikelihood, UnivariateLoss, UnivariateQuadratic
 
 __all__ = [
+    "L1",
     "LOSSES",
+    "MSE",
     "BeliefLoss",
     "CliqueLikelihood",
     "CliqueLoss",
     "CliqueQuadratic",
     "ContrastiveDivergence",
     "CostTables",
+    "DecodedLoss",
     "Differentiate",
     "Evaluation",
     "ExpectedCost",
+    "FMeasure",
+    "Hamming",
     "HingeLoss",
+    "Hybrid",
     "Likelihood",
     "LocalLoss",
     "LogExpectedCost",
@@ -67,11 +77,14 @@ __all__ = [
     "SmoothedClique",
     "SmoothedUnivariate",
     "StochasticLikelihood",
+    "TaskLoss",
     "UnivariateLikelihood",
     "UnivariateLoss",
     "UnivariateQuadratic",
     "Viterbi",
+    "annealed",
     "cost_matrix",
+    "hybrids",
     "make",
     "register",
 ]

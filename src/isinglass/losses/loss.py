@@ -24,6 +24,7 @@ from typing import Any, ClassVar, Literal, get_args
 
 from numpy.typing import ArrayLike
 
+from isinglass.decoding.decoder import Decoder
 from isinglass.errors import InputError
 from isinglass.graph.factor_graph import FactorGraph
 from isinglass.inference.result import Info, Result
@@ -99,12 +100,15 @@ class LossValue:
         Derivative by log Z.
     variables, factors : flat array or None
         Derivatives by the beliefs of variables, and of factors, group after group; None stands for zeros.
+    options : mapping of str to array (components,)
+        Derivatives by options of the loss that are real numbers, such as a temperature, where it has some.
     """
 
     value: Array
     log_z: Array
     variables: Array | None
     factors: Array | None
+    options: Mapping[str, Array] = field(default_factory=lambda: MappingProxyType({}))
 
 
 @dataclass(frozen=True, eq=False)
@@ -215,6 +219,10 @@ class Loss(ABC):
             ``differentiate(potentials, of_result)`` infers and returns the `Evaluation` of a function of the result.
             It stands for an inference and a gradient rule. A loss that needs none leaves it alone.
         """
+
+    def for_decoder(self, decoder: Decoder) -> Loss:
+        """Return the loss of a system that decides by a decoder; most losses are of what the decoder gets."""
+        return self
 
     def cost_tables(self, graph: FactorGraph, labels: ArrayLike, weights: ArrayLike | None = None) -> CostTables:
         """Return the cost of each decision for a variable or factor, given its label; for loss-augmented decoding."""

@@ -3,6 +3,7 @@
 from isinglass.models.boltzmann import BoltzmannMachine
 from isinglass.models.canonical import canonical_potentials
 from isinglass.models.chains import chain_model
+from isinglass.models.conditioning import ConditionedModel, Conditioning
 from isinglass.models.conjunctions import conjunction_model
 from isinglass.models.constant import ConstantTerm
 from isinglass.models.couplings import ModelFamily, PatternTerm
@@ -23,6 +24,8 @@ __all__ = [
     "BoltzmannMachine",
     "CallableTerm",
     "CliqueTerm",
+    "ConditionedModel",
+    "Conditioning",
     "ConstantTerm",
     "EdgeTerm",
     "EntropyModel",

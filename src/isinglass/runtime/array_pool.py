@@ -1,6 +1,7 @@
 """A pool of arrays for messages: fresh memory costs more than an iteration, because the system maps it page by page.
 
-A graph keeps the arrays that its last runs returned, at most LIMIT bytes of them. Threads may share it.
+A graph keeps the arrays that its last runs returned, at most LIMIT bytes of them. Threads may share it, and so may
+graphs: a pool of many graphs keeps the latest arrays.
 """
 
 from __future__ import annotations
@@ -16,9 +17,18 @@ LIMIT = 2**28
 
 
 class Pool:
-    """Free arrays by shape and dtype."""
+    """Free arrays by shape and dtype.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    limit : int
+        The most bytes that are kept.
+    latest : bool
+        Whether, beyond the limit, the arrays that came first make room; else the new one is let go.
+    """
+
+    def __init__(self, limit: int = LIMIT, latest: bool = False) -> None:
+        self.limit, self.latest = limit, latest
         self.free: dict[tuple[tuple[int, ...], str], list[Array]] = {}
         self.lock = RLock()  # the garbage collector may give something back while this thread takes something
 
@@ -42,5 +52,7 @@ class Pool:
     def give(self, array: Array) -> None:
         """Return an array that nobody uses any more to the pool."""
         with self.lock:
-            if self.bytes + array.nbytes <= LIMIT:
+            while self.latest and self.free and self.bytes + array.nbytes > self.limit:
+                self.free.pop(next(iter(self.free)))
+            if self.bytes + array.nbytes <= self.limit:
                 self.free.setdefault((array.shape, array.dtype.str), []).append(array)

@@ -13,12 +13,22 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from isinglass.errors import InputError
+from isinglass.estimators.field.conditional import ConditionalProblem, conditional_choices, conditional_problem
 from isinglass.estimators.field.data import Categories, decode, encode, is_table, read_table
 from isinglass.estimators.field.problem import MarkovChoices, MarkovProblem
 from isinglass.estimators.field.saved import saved_categories, saved_zeros
 from isinglass.estimators.field.statistics import Statistics
 from isinglass.estimators.field.steps import for_groups, is_default, optimizer_for
-from isinglass.estimators.parameters import Callback, Checkpoint, GradientLike, InferenceLike, OptimizerLike
+from isinglass.estimators.parameters import (
+    Callback,
+    Checkpoint,
+    DecoderLike,
+    GradientLike,
+    InferenceLike,
+    LossLike,
+    OptimizerLike,
+    StagesLike,
+)
 from isinglass.estimators.persistence import Saved, register
 from isinglass.gradients import rule
 from isinglass.graph.factor_graph import FactorGraph
@@ -34,7 +44,7 @@ from isinglass.learning.markov.priors import Penalties, Prior, make_prior
 from isinglass.learning.markov.statistics.support import vanishing_cells
 from isinglass.learning.optimizers import Lbfgs, make_optimizer
 from isinglass.learning.training.checks import example_weights, refuse_spins, renamed
-from isinglass.learning.training.choices import training_choices
+from isinglass.learning.training.choices import Choices, GraphChoices, training_choices
 from isinglass.learning.training.stages import Trained
 from isinglass.losses import Likelihood
 from isinglass.models import Model, ModelFamily, table_model
@@ -85,6 +95,14 @@ class MRF(Statistics):
     tol, max_iter
         Of an optimizer that is given by name; and of a method's own update, where `tol` bounds the norm of the
         difference between the expectations of samples and model.
+    loss : str or Loss, optional
+        With ``fit(X, outputs=mask)``: how well outputs are predicted from inputs. Any loss of conditional random
+        fields; by default "cl", the conditional likelihood. Losses of beliefs and decisions need
+        ``gradient="unrolled"`` or another rule for them. It is summed over samples.
+    decoder : str or Decoder, default="mpm"
+        How `predict` decides, and what losses of decisions are behind.
+    stages : sequence of str or mapping, optional
+        With `loss`: train in stages, each from the parameters of the one before; see `GraphCRF`.
     n_jobs : int, optional
         Threads of chains, and of `score_samples` where inference is message passing; -1: one for each processor.
         Results have the same bits for any number.
@@ -137,8 +155,13 @@ class MRF(Statistics):
     verbose: bool = False
     n_jobs: int | None = None
     checkpoint: Checkpoint = None
+    loss: LossLike | None = None
+    decoder: DecoderLike = "mpm"
+    stages: StagesLike = None
 
-    def fit(self, X: Any = None, y: Any = None, sample_weight: Any = None, *, counts: Any = None) -> Self:
+    def fit(
+        self, X: Any = None, y: Any = None, sample_weight: Any = None, *, counts: Any = None, outputs: Any = None
+    ) -> Self:
         """Learn the parameters.
 
         Ctrl-C ends training in order: the best parameters so far are kept, with a warning.
@@ -155,12 +178,16 @@ class MRF(Statistics):
             How often each sample counts.
         counts : array with one axis for each variable, optional
             How often each joint state was seen, instead of `X`. A cell that is NaN, or masked, is impossible.
+        outputs : bool array (samples, variables) or (variables,), optional
+            Learn to predict these variables from the others (see `loss`): other known values are inputs, which are
+            conditioned on, and other missing values hidden.
 
         Returns
         -------
         self
         """
-        return self._train(X, sample_weight, counts)
+        self._predicts = outputs is not None
+        return self._train(X, sample_weight, counts, outputs)
 
     def score_samples(self, X: Any) -> FloatArray:
         """Return the log-probability of each sample; of what it shows, where values are missing."""
@@ -203,9 +230,11 @@ class MRF(Statistics):
         self._require_fitted()
         return decode(np.asarray(states), self.categories_)
 
-    def _choices(self) -> MarkovChoices:
-        method = make_method(self.method)
+    def _choices(self) -> Choices:
         penalties = self._penalties()
+        if self.loss is not None or getattr(self, "_predicts", False):
+            return conditional_choices(self, penalties, self._algorithm())
+        method = make_method(self.method)
         chosen = training_choices(self, method.loss, penalties.l1)
         optimizer = optimizer_for(self, method, chosen.optimizer, penalties)
         made = MarkovChoices(
@@ -231,8 +260,19 @@ class MRF(Statistics):
             raise InputError("l2", "0 beside a prior", f"{l2:g}", "leave out one of them")
         return make_prior(self.prior).penalties()
 
-    def _problem(self, chosen: MarkovChoices, X: Any, sample_weight: Any, counts: Any) -> MarkovProblem:
+    def _problem(
+        self, chosen: Choices, X: Any, sample_weight: Any, counts: Any, outputs: Any
+    ) -> MarkovProblem | ConditionalProblem:
         model = self._model()
+        if isinstance(chosen, GraphChoices):
+            return conditional_problem(chosen, model, X, sample_weight, outputs)
+        assert isinstance(chosen, MarkovChoices)
+        return self._sampled_problem(chosen, model, X, sample_weight, counts)
+
+    def _sampled_problem(
+        self, chosen: MarkovChoices, model: Model, X: Any, sample_weight: Any, counts: Any
+    ) -> MarkovProblem:
+        """Return the training on whole samples."""
         if counts is None and is_table(X, model.graph):
             X, counts = None, X
         if counts is None:
@@ -259,6 +299,8 @@ class MRF(Statistics):
 
     def _start(self, problem: Any, before: Any, stage: int) -> FloatArray:
         start = super()._start(problem, before, stage)
+        if isinstance(problem, ConditionalProblem):
+            return start
         start = np.asarray(problem.chosen.method.start(problem.objective(), start), np.float64)
         grouped = problem.chosen.grouped
         if grouped is not None and grouped.penalty == "horseshoe" and before is None:  # not concave: from a good start
@@ -267,6 +309,10 @@ class MRF(Statistics):
 
     def _keep(self, stage: Any, trained: Trained) -> None:
         problem = trained.problem
+        if isinstance(problem, ConditionalProblem):
+            self._samples_ = self.impossible_ = self.terms_ = None
+            self.report_, self.categories_ = {}, problem.categories
+            return self._set(problem.model, None)
         assert isinstance(problem, MarkovProblem)
         objective = problem.objective()
         self._samples_ = problem.samples

@@ -8,13 +8,12 @@ from typing import Any
 import numpy as np
 
 from isinglass.errors import InputError
-from isinglass.estimators.estimator import Estimator
-from isinglass.estimators.field.data import Categories, decode
-from isinglass.inference import Algorithm, Exact, infer, map_assignment
+from isinglass.estimators.field.conditional import Predictions
+from isinglass.estimators.field.data import decode
+from isinglass.inference import Exact, infer, map_assignment
 from isinglass.inference import sample as draw
 from isinglass.learning.markov import Copies, Samples
 from isinglass.losses import Likelihood
-from isinglass.models import Model
 from isinglass.potentials import Potentials
 from isinglass.typing import Array, FloatArray, IntArray
 from isinglass.validation import RandomState, distinct_rows, generator
@@ -23,18 +22,8 @@ AT_ONCE = 200_000  # states of variables in one inference
 HOW = ("marginal", "joint", "sample")
 
 
-class Queries(Estimator):
+class Queries(Predictions):
     """What can be asked of a fitted Markov random field."""
-
-    potentials_: Potentials
-    model_: Model
-    categories_: Categories | None
-
-    def _algorithm(self) -> Algorithm:
-        raise NotImplementedError
-
-    def _encoded(self, X: Any) -> IntArray:
-        raise NotImplementedError
 
     def predict_proba(self, X: Any) -> list[FloatArray]:
         """Return the probabilities of the states of all variables, given what each sample shows.

@@ -391,3 +391,8 @@ def entries_of(edges: Edges, wanted: Mask) -> slice | Mask:
 def pool_of(graph: FactorGraph) -> Pool:
     """Return the pool of a graph."""
     return graph.cached("pool", Pool)
+
+
+def share_pool(graph: FactorGraph, pool: Pool) -> None:
+    """Let a graph that has not been used yet take its arrays from a pool of several graphs."""
+    graph.cached("pool", lambda: pool)

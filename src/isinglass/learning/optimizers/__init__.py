@@ -13,7 +13,9 @@ from isinglass.learning.optimizers.max_margin.pegasos import AveragedPerceptron,
 from isinglass.learning.optimizers.minibatch import MiniBatch, MiniBatchState
 from isinglass.learning.optimizers.owlqn import OwlQn
 from isinglass.learning.optimizers.proximal import Proximal, ProximalState
+from isinglass.learning.optimizers.restarts import minimise_with_restarts
 from isinglass.learning.optimizers.sgd import Sgd
+from isinglass.learning.optimizers.smd import Smd
 from isinglass.learning.optimizers.state import State
 from isinglass.learning.optimizers.steepest import SteepestDescent, SteepestState
 
@@ -46,8 +48,10 @@ __all__ = [
     "Proximal",
     "ProximalState",
     "Sgd",
+    "Smd",
     "State",
     "SteepestDescent",
     "SteepestState",
     "make_optimizer",
+    "minimise_with_restarts",
 ]

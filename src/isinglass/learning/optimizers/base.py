@@ -122,6 +122,21 @@ class Counted:
             raise InputError("f", f"a gradient of shape {arguments[-1].shape}", f"shape {gradient.shape}")
         return float(answer[0]), copied(gradient)
 
+    def hessian_product(self, *arguments: Any) -> FloatArray:
+        """Return the Hessian times the last argument, at the last but one; it counts as two evaluations."""
+        *before, x, v = arguments
+        own = getattr(self.f, "hessian_product", None)
+        if own is None:
+            return along(lambda point: self(*before, point)[1], x, v)
+        self.evaluations += 2
+        return np.asarray(own(*(argument.copy() for argument in arguments)), np.float64)
+
+
+def along(gradient: Callable[[FloatArray], Array], x: FloatArray, v: FloatArray) -> FloatArray:
+    """Return the derivative of a gradient along v, by a central difference."""
+    step = float(np.cbrt(np.finfo(float).eps)) * max(1.0, norm(x)) / max(norm(v), float(np.finfo(float).tiny))
+    return np.asarray((gradient(x + step * v) - gradient(x - step * v)) / (2 * step), np.float64)
+
 
 class Optimizer(ABC, Generic[S]):
     """Base class of optimizers; subclasses are frozen dataclasses of their options."""

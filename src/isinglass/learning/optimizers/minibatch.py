@@ -133,11 +133,17 @@ class MiniBatch(Optimizer[MiniBatchState]):
     def update(self, g: FloatArray, rate: float, memory: Vectors, t: int) -> tuple[FloatArray, Vectors]:
         """Return the change of x and the memory after step number `t` (from 1)."""
 
+    def change(
+        self, f: Counted, chosen: IntArray, state: MiniBatchState, g: FloatArray, rate: float
+    ) -> tuple[FloatArray, Vectors]:
+        """Return the change of x and the memory, given the mean gradient of a batch; by default `update`."""
+        return self.update(g, rate, state.memory, state.iteration + 1)
+
     def minimise(
         self, f: Function, x0: ArrayLike | None = None, *, callback: Callback | None = None, state: State | None = None
     ) -> OptimResult:
         """Minimise a function of one vector, as a single example: a step an epoch; see `Optimizer.minimise`."""
-        return self.minimise_batches(lambda _, x: f(x), 1, x0, callback=callback, state=state)
+        return self.minimise_batches(_Single(f), 1, x0, callback=callback, state=state)
 
     def check(self, size: int) -> None:
         """Check the options."""
@@ -166,7 +172,7 @@ class MiniBatch(Optimizer[MiniBatchState]):
         time = state.epoch + state.seen / state.n_examples
         rate = state.shortened * self.learning_rate * RATES[self.schedule](self.decay * time)
         with np.errstate(over="ignore", invalid="ignore"):
-            change, memory = self.update(gradient / len(chosen), rate, state.memory, state.iteration + 1)
+            change, memory = self.change(f, chosen, state, gradient / len(chosen), rate)
             x = state.x + change
         if not (math.isfinite(value) and np.isfinite(x).all()):
             raise StuckError("the function or the next point is not finite; try a smaller learning_rate")
@@ -194,6 +200,18 @@ class MiniBatch(Optimizer[MiniBatchState]):
         scale = state.n_examples / (state.seen or state.n_examples)
         x = state.average if self.averaging and state.averaged else state.x
         return x, scale * state.value, scale * state.gradient
+
+
+class _Single:
+    """A function of one vector as that of a single example."""
+
+    def __init__(self, f: Function) -> None:
+        self.f = f
+        if (product := getattr(f, "hessian_product", None)) is not None:
+            self.hessian_product = lambda _, x, v: product(x, v)
+
+    def __call__(self, _: IntArray, x: FloatArray) -> tuple[float, FloatArray]:
+        return self.f(x)
 
 
 def _evaluated(f: Counted, chosen: IntArray, state: MiniBatchState) -> tuple[MiniBatchState, float, FloatArray]:

@@ -94,11 +94,12 @@ class GraphChoices(Choices):
 def choices_of(crf: Any) -> GraphChoices:
     """Check every parameter of a conditional random field, and that they go together."""
     l2, l1 = _penalty(crf, "l2"), _penalty(crf, "l1")
+    decoder = decoding.make(crf.decoder)
     chosen = GraphChoices(
-        **vars(training_choices(crf, losses.make(crf.loss), any(l1))),
+        **vars(training_choices(crf, losses.make(crf.loss).for_decoder(decoder), any(l1))),
         algorithm=algorithm_of(crf),
         rule=rule(crf.gradient),
-        decoder=decoding.make(crf.decoder),
+        decoder=decoder,
         edge_l2=l2.edge,
         l1=l1 if any(l1) else None,
     )

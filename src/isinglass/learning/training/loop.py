@@ -18,7 +18,7 @@ import numpy as np
 from isinglass.errors import FileFormatError, InputError, require
 from isinglass.io.files import shown_path
 from isinglass.learning.checkpoint import Journal, read_extra, resume
-from isinglass.learning.optimizers.base import OptimResult, Progress
+from isinglass.learning.optimizers.base import OptimResult, Progress, along
 from isinglass.learning.optimizers.state import State
 from isinglass.learning.training.history import Epoch, history_of, history_rows
 from isinglass.learning.training.problem import TrainingObjective, TrainingProblem
@@ -75,17 +75,27 @@ class Parts:
     def __init__(self, problem: TrainingProblem, monitor: TrainingMonitor) -> None:
         self.problem, self.monitor = problem, monitor
         self.known: dict[tuple[int, ...], TrainingObjective] = {}
+        self.last: tuple[tuple[int, ...], TrainingObjective] | None = None  # of a batch, for its Hessian
 
     def __call__(self, rows: IntArray, theta: FloatArray) -> tuple[float, FloatArray]:
         """Return the value and gradient of some examples."""
         self.monitor.objective = self._objective(np.sort(rows))
         return self.monitor.objective(theta)
 
+    def hessian_product(self, rows: IntArray, theta: FloatArray, v: FloatArray) -> FloatArray:
+        """Return the Hessian of the objective of some examples, times a vector."""
+        objective = self._objective(np.sort(rows))
+        own = getattr(objective, "hessian_product", None)
+        return along(lambda point: objective(point)[1], theta, v) if own is None else own(theta, v)
+
     def _objective(self, rows: IntArray) -> TrainingObjective:
         key = tuple(rows.tolist())
         if key in self.known:
             return self.known[key]
+        if self.last is not None and self.last[0] == key:
+            return self.last[1]
         objective = self.problem.part_objective(rows)
+        self.last = key, objective
         if len(key) in (1, self.problem.n_examples):  # others are shuffled, and hardly ever come back
             if len(self.known) >= _KEPT:
                 self.known.pop(next(iter(self.known)))

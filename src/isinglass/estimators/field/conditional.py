@@ -1,0 +1,218 @@
+"""Markov random fields that predict some variables from others: training and prediction by patterns of observation.
+
+A sample has inputs, whose values are given; outputs, to be predicted; and hidden variables, which are neither, and
+whose value nobody knows. Which variables are which may differ from sample to sample. Inputs are conditioned out of the
+graph (`isinglass.models.conditioning`); any loss of conditional random fields then measures how well the outputs are
+predicted (Stoyanov, Ropson and Eisner 2011, section 3).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from isinglass import decoding, losses
+from isinglass.errors import InputError, no_convergence_warnings
+from isinglass.estimators.estimator import Estimator
+from isinglass.estimators.field.data import Categories, decode, encode
+from isinglass.gradients import rule
+from isinglass.inference import Algorithm, infer
+from isinglass.inference.algorithm import threaded
+from isinglass.inference.message_passing.engine import share_pool
+from isinglass.learning.combinations import require_valid
+from isinglass.learning.markov import Copies, Samples
+from isinglass.learning.markov.priors import Penalties
+from isinglass.learning.total import blocks
+from isinglass.learning.training.checks import example_weights, refuse_hidden, refuse_spins, renamed, variable_weights
+from isinglass.learning.training.choices import GraphChoices, Penalty, training_choices
+from isinglass.learning.training.problem import Data, GraphProblem
+from isinglass.losses.conditioned import ConditionedLikelihood
+from isinglass.models import ConditionedModel, Conditioning, Model
+from isinglass.potentials import Potentials
+from isinglass.runtime.array_pool import Pool
+from isinglass.typing import Array, IntArray, Mask
+from isinglass.validation import array_of
+
+AT_ONCE = 4096  # variables in one inference, whose messages fit in a cache
+POOLED = 2**24  # bytes of messages that are kept from one block to the next
+
+
+def outputs_of(outputs: Any, states: IntArray) -> Mask:
+    """Check a mask of outputs, of all samples or of each.
+
+    Examples
+    --------
+    >>> outputs_of([False, True], np.array([[0, 1], [1, -1]])).tolist()
+    [[False, True], [False, True]]
+    """
+    expected = f"a bool array {states.shape}, or ({states.shape[1]},) for all samples alike"
+    mask = array_of(outputs, "outputs", expected)
+    if mask.dtype != bool or mask.shape not in (states.shape, states.shape[1:]):
+        raise InputError("outputs", expected, f"shape {mask.shape} of dtype {mask.dtype}")
+    return np.array(np.broadcast_to(mask, states.shape))
+
+
+def _require_outputs(mask: Mask, what: str, remedy: str) -> None:
+    empty = ~mask.any(axis=1)
+    if empty.any():
+        raise InputError("outputs", f"at least one {what} in each sample", f"none in sample {np.argmax(empty)}", remedy)
+
+
+def conditional_choices(mrf: Any, penalties: Penalties, algorithm: Algorithm) -> GraphChoices:
+    """Check the parameters of a Markov random field that predicts outputs."""
+    if not isinstance(mrf.method, str) or mrf.method != "ml":
+        remedy = "leave out loss= and outputs=, or the method"
+        raise InputError("method", "'ml' where outputs are predicted", f"{mrf.method!r:.40}", remedy)
+    if penalties.virtual:
+        raise InputError("prior", "'gaussian' or 'laplace' where outputs are predicted", "'dirichlet'")
+    decoder = decoding.make(mrf.decoder)
+    loss = losses.make("cl" if mrf.loss is None else mrf.loss).for_decoder(decoder)
+    if type(loss) is losses.Likelihood and algorithm.splits:
+        loss = ConditionedLikelihood()
+    l1 = Penalty(penalties.l1, penalties.l1) if penalties.l1 else None
+    made = GraphChoices(
+        **vars(training_choices(mrf, loss, penalties.l1)) | {"l2": penalties.l2},
+        algorithm=algorithm,
+        rule=rule(mrf.gradient),
+        decoder=decoder,
+        edge_l2=penalties.l2,
+        l1=l1,
+    )
+    require_valid(made.loss, made.algorithm, made.rule)
+    return made
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Patterns(Data):
+    """Samples with inputs; `model` is that of the first alone, as all together may take much memory."""
+
+    n_free: IntArray
+
+    @cached_property
+    def sizes(self) -> IntArray:
+        """How many variables of each sample are no inputs."""
+        return self.n_free
+
+    def split(self) -> list[Data]:
+        """Cut the samples into blocks, each with a model of its own."""
+        examples = np.arange(len(self.n_free))
+        return [self.rows(examples[block]) for block in blocks(self.n_free, AT_ONCE)]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ConditionalProblem(GraphProblem):
+    """The training of a Markov random field that predicts outputs; `model` is that of a whole sample."""
+
+    model: Model
+    categories: Categories | None
+
+
+def conditional_problem(
+    chosen: GraphChoices, model: Model, X: Any, sample_weight: Any, outputs: Any
+) -> ConditionalProblem:
+    """Check the samples, and make them conditioned models, block by block."""
+    if outputs is None:
+        raise InputError(
+            "outputs",
+            "a mask of the variables to predict, where there is a loss",
+            "none",
+            "fit(X, outputs=mask); without them leave out loss=",
+        )
+    if X is None:
+        raise InputError("X", "samples", "nothing", "counts= does not go with outputs=")
+    states, categories = encode(X, model.graph)
+    with renamed("Y", "X"):
+        refuse_spins(states)
+        refuse_hidden(np.where(outputs_of(outputs, states), states, 0), chosen.optimizer)
+    asked = outputs_of(outputs, states) & (states >= 0)
+    _require_outputs(asked, "output whose value is known", "leave the sample out")
+    inputs, labels = np.where(outputs_of(outputs, states), -1, states), np.where(asked, states, -1)
+    sample = None if sample_weight is None else example_weights(sample_weight, len(states))
+    chosen.algorithm.check(model.graph)
+    first, flat, sizes = ConditionedModel(model, inputs[:1]), labels[inputs < 0], (inputs < 0).sum(axis=1)
+    pool = Pool(POOLED, latest=True)
+    data = Patterns(
+        first,
+        flat,
+        variable_weights(flat, sizes, sample, None),
+        part=lambda rows, like: _block(model, inputs[rows], pool),
+        arrays=lambda: iter((states, inputs)),
+        n_free=sizes,
+    )
+    return ConditionalProblem(chosen.for_model(first), data, None, model=model, categories=categories)
+
+
+def _block(model: Model, inputs: IntArray, pool: Pool) -> ConditionedModel:
+    """Return the model of a block of samples; blocks share the memory of their messages."""
+    made = ConditionedModel(model, inputs)
+    share_pool(made.graph, pool)
+    return made
+
+
+class Predictions(Estimator):
+    """The predictions of a Markov random field."""
+
+    potentials_: Potentials
+    model_: Model
+    categories_: Categories | None
+    decoder: Any = "mpm"
+
+    def _algorithm(self) -> Algorithm:
+        raise NotImplementedError
+
+    def _encoded(self, X: Any) -> IntArray:
+        raise NotImplementedError
+
+    def predict(self, X: Any, outputs: Any = None) -> Array:
+        """Return samples with their outputs decided by the decoder.
+
+        Parameters
+        ----------
+        X : array (samples, variables)
+            As in `fit`; -1, NaN, None or masked where a value is missing. The values of outputs are not looked at.
+        outputs : bool array (samples, variables) or (variables,), optional
+            What to predict; by default all missing values. Other missing values are hidden, and stay -1 (or nan).
+
+        Returns
+        -------
+        array (samples, variables)
+            States, or labels, where `fit` saw labels; real numbers with ``decoder="identity"``.
+
+        Examples
+        --------
+        >>> import isinglass as ig
+        >>> mrf = ig.MRF(ig.FactorGraph([2, 2], [(0, 1)]), method="ipf").fit(counts=[[3, 1], [2, 4]])
+        >>> mrf.predict([[0, -1], [1, 0]], outputs=[False, True]).tolist()
+        [[0, 0], [1, 1]]
+        """
+        self._require_fitted()
+        chosen = decoding.make(self.decoder)
+        if chosen.facts.output == "distributions":
+            raise InputError("decoder", "one of states or numbers", repr(chosen.name), "use predict_proba")
+        states = self._encoded(X)
+        mask = states < 0 if outputs is None else outputs_of(outputs, states)
+        _require_outputs(mask, "missing value" if outputs is None else "output", "leave the sample out")
+        inputs = np.where(mask, -1, states)
+        reals = chosen.facts.output == "values"
+        found = np.where(inputs < 0, np.nan, inputs) if reals else inputs.copy()
+        flat = found.ravel()
+        for first, potentials, where in self._conditioned(inputs):
+            with no_convergence_warnings():
+                result = infer(potentials, threaded(self._algorithm(), self.n_jobs))
+            flat[first + where] = np.asarray(chosen(result, mask.ravel()[first + where]))
+        return found if reals else decode(found, self.categories_)
+
+    def _conditioned(self, inputs: IntArray) -> Iterator[tuple[int, Potentials, IntArray]]:
+        """Return what the inputs leave, some samples at a time: their first value, potentials, and variables."""
+        n_variables = inputs.shape[1]
+        step = max(1, AT_ONCE // max(n_variables, 1)) if self._algorithm().splits else len(inputs)
+        for start in range(0, len(inputs), step):
+            part = inputs[start : start + step]
+            copies = Copies(self.model_, Samples(part, np.ones(len(part))))
+            p = copies.potentials(self.potentials_)
+            made = Conditioning(p.graph, p.table_ids, [len(tables) for tables in p.groups], part.ravel())
+            yield start * n_variables, made.potentials(p), made.variables

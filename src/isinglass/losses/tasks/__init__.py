@@ -1,0 +1,1 @@
+"""Losses of decisions: what a task is judged by, behind a decoder."""
