@@ -25,13 +25,14 @@ from numpy.typing import ArrayLike
 
 from isinglass.errors import InputError
 from isinglass.graph.factor_graph import FactorGraph
+from isinglass.graph.names import EvidenceLike
 from isinglass.inference.algorithm import Algorithm, make, with_fact
 from isinglass.inference.complex_step import along_beliefs
+from isinglass.inference.cotangents import cotangents
 from isinglass.inference.evidence import checked
-from isinglass.inference.result import Gradients, Result, VariableBeliefs, cotangents
+from isinglass.inference.result import Gradients, Result, VariableBeliefs
 from isinglass.potentials import Potentials
 from isinglass.typing import Array, FloatArray
-from isinglass.validation import Evidence
 
 STEP = 1e-20
 BLOCK = 10  # iterations between two looks at the imaginary parts
@@ -46,7 +47,7 @@ def perturbation(
     log_z: ArrayLike = 0.0,
     variables: Any = None,
     factors: Any = None,
-    evidence: Evidence | None = None,
+    evidence: EvidenceLike | None = None,
     *,
     init: Result | None = None,
     **options: Any,

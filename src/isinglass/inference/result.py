@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
@@ -13,12 +13,15 @@ from numpy.typing import ArrayLike, DTypeLike
 
 from isinglass.errors import InputError
 from isinglass.graph.factor_graph import FactorGraph, iter_groups
-from isinglass.graph.layout import belief_entries, first_states
+from isinglass.graph.layout import first_states
+from isinglass.graph.names import VariableLike, variable_number, variable_numbers
 from isinglass.graph.views import View
+from isinglass.inference.cotangents import cotangents
+from isinglass.inference.frames import beliefs_frame
 from isinglass.potentials import Potentials
 from isinglass.runtime.memory import memory_limit_bytes, require_memory
 from isinglass.typing import Array, IntArray
-from isinglass.validation import array_of, bytes_text, read_only, variables_of, whole_number
+from isinglass.validation import bytes_text, read_only, whole_number
 
 if TYPE_CHECKING:
     from isinglass.inference.sampling.traces import Traces
@@ -225,20 +228,20 @@ class Result:
         """The natural logarithm of the partition function, of all components together."""
         return self.component_log_z.sum().item()
 
-    def variable(self, i: int) -> Array:
-        """Return the belief of variable i, an array (states,)."""
-        return self.variables[_index(i, "i", len(self.variables), "variables")]
+    def variable(self, i: VariableLike) -> Array:
+        """Return the belief of variable i, given by its number or name, an array (states,)."""
+        return self.variables[variable_number(self.potentials.graph, i, "i")]
 
     def factor(self, a: int) -> Array:
         """Return the belief of factor a, shaped like its table."""
         return self.factors[_index(a, "a", len(self.factors), "factors")]
 
-    def joint(self, variables: ArrayLike) -> Array:
+    def joint(self, variables: ArrayLike | Sequence[VariableLike]) -> Array:
         """Return the joint belief of any variables, one axis for each, in the given order.
 
         Only algorithms whose facts say so can compute it ("exact" and "brute").
         """
-        wanted = variables_of(variables, self.potentials.graph.n_variables)
+        wanted = variable_numbers(self.potentials.graph, variables)
         needed = 8.0 * math.prod(self.potentials.graph.cards[wanted].astype(float).tolist())
         what = f"the joint table of {len(wanted)} variables needs {bytes_text(needed)}"
         require_memory(needed, memory_limit_bytes(None), what, "ask for fewer variables")
@@ -247,6 +250,22 @@ class Result:
 
             raise InputError("variables", "an algorithm with joint beliefs", self.info.algorithm, with_fact("joints"))
         return self.joint_of(wanted)
+
+    def to_frame(self) -> Any:
+        """Return the beliefs of all variables as a pandas DataFrame, one row for each state.
+
+        The columns are variable, state and belief; names where there are some. A batch has a column component, too.
+
+        Examples
+        --------
+        >>> import isinglass as ig
+        >>> g = ig.FactorGraph({"rain": ["no", "yes"]}, [("rain",)])
+        >>> ig.infer(ig.Potentials.from_values(g, [[1, 3]])).to_frame()
+          variable state  belief
+        0     rain    no    0.25
+        1     rain   yes    0.75
+        """
+        return beliefs_frame(self)
 
     def backward(
         self,
@@ -296,138 +315,8 @@ class _Constant:
         return self.value
 
 
-@dataclass(frozen=True)
-class MapInfo:
-    """How a search for a most probable assignment went.
-
-    Attributes
-    ----------
-    algorithm : str
-    iterations : int
-        Iterations, sweeps or moves.
-    seconds : float
-    stopped : {"optimal", "converged", "iterations", "seconds", "interrupted"}
-        Why it ended: with a proof, by itself, at its last iteration, at its time limit, or by Ctrl-C.
-    did : str
-        What it did, for people; mostly empty.
-    bounds : tuple of float
-        The upper bounds that it found, in order.
-    """
-
-    algorithm: str
-    iterations: int
-    seconds: float
-    stopped: str
-    did: str = ""
-    bounds: tuple[float, ...] = field(default=(), repr=False)
-
-
-@dataclass(frozen=True, eq=False)
-class Assignment:
-    """A decoded assignment.
-
-    Attributes
-    ----------
-    states : int array (variables,)
-        -1 for what "qpbo" leaves undecided, if that was wished.
-    score : float
-        Its log-score, sum_a phi_a(x_a); nan if a variable is undecided.
-    bound : float
-        An upper bound on the score of every assignment; inf if the algorithm proves none.
-    optimal : bool
-        Whether the algorithm proved that no assignment scores higher.
-    locally_optimal : bool
-        Whether the algorithm proved that it is a maximum over all assignments that differ from it only on a set of
-        variables whose factors form trees and single loops (Weiss and Freeman 2001). Implied by `optimal`.
-    info : MapInfo or None
-        How the search went, where a solver for most probable assignments made one (`map_solvers`).
-    """
-
-    states: IntArray
-    score: float
-    bound: float
-    optimal: bool
-    locally_optimal: bool = False
-    info: MapInfo | None = field(default=None, repr=False)
-
-
-def ranked(states: IntArray, scores: Array) -> list[Assignment]:
-    """Sort assignments, one of which is optimal, by falling score; `optimal` are those that equal it up to rounding."""
-    order = np.argsort(-scores, kind="stable")
-    top = float(scores[order[0]])
-    slack = 1e-12 * max(1.0, abs(top))
-    found = []
-    for i in order:
-        optimal = bool(scores[i] >= top - slack)
-        found.append(Assignment(states[i], float(scores[i]), top, optimal, optimal))
-    return found
-
-
-def cotangents(
-    result: Result,
-    log_z: ArrayLike,
-    variables: Sequence[ArrayLike] | ArrayLike | None,
-    factors: Sequence[ArrayLike | None] | Array | None,
-) -> tuple[Array, Array, Array]:
-    """Return derivatives by log Z (one for each component), variable and factor beliefs as flat arrays."""
-    graph = result.potentials.graph
-    given = array_of(log_z, "log_z", "a number, or one for each component")
-    z_bar = np.broadcast_to(given.astype(result.variables.flat.dtype), graph.n_components).copy()
-    bars = z_bar, _flat_cotangent(result.variables, variables), _factor_cotangent(graph, result, factors)
-    for argument, bar in zip(("log_z", "variables", "factors"), bars, strict=True):
-        if not np.isfinite(bar if bar.strides != (0,) else bar[:1]).all():
-            raise InputError(argument, "finite derivatives", "inf or nan", "does the loss divide by a belief of zero?")
-    return bars
-
-
-def nothing(length: int, dtype: DTypeLike) -> Array:
-    """Return zeros that take no memory, and that `is_nothing` recognises at once."""
-    return np.broadcast_to(np.zeros((), dtype), (length,))
-
-
-def is_nothing(values: Array) -> bool:
-    """Tell whether all values are zero."""
-    return values.strides == (0,) or not values.any()
-
-
 def _index(value: int, argument: str, length: int, what: str) -> int:
     index = whole_number(value, argument)
     if index >= length:
         raise InputError(argument, f"a number below {length}, that of the {what}", str(index))
     return index
-
-
-def _flat_cotangent(beliefs: VariableBeliefs, given: Sequence[ArrayLike] | ArrayLike | None) -> Array:
-    """Return derivatives by variable beliefs, flat like the beliefs."""
-    if given is None:
-        return np.zeros_like(beliefs.flat)
-    if isinstance(given, Iterable) and not isinstance(given, np.ndarray):
-        given = np.concatenate([np.zeros(0), *(array_of(g, "variables", "numbers").ravel() for g in given)])
-    flat = array_of(given, "variables", "numbers")
-    if flat.size != beliefs.flat.size:
-        raise InputError("variables", f"{beliefs.flat.size} numbers, one for each state", str(flat.size))
-    bars: Array = flat.reshape(-1).astype(beliefs.flat.dtype, copy=False)
-    return bars
-
-
-def _factor_cotangent(graph: FactorGraph, result: Result, given: Sequence[ArrayLike | None] | Array | None) -> Array:
-    """Return derivatives by factor beliefs, flat, group by group."""
-    dtype = result.variables.flat.dtype
-    if given is None:
-        return nothing(belief_entries(graph), dtype)
-    if isinstance(given, np.ndarray) and given.ndim == 1 and given.size == belief_entries(graph):
-        flat: Array = given.astype(dtype, copy=False)
-        return flat
-    if len(given) != graph.n_factors:
-        raise InputError("factors", f"one entry for each of {graph.n_factors} factors", str(len(given)))
-    parts = [np.zeros(0, dtype)]
-    for group, beliefs in zip(graph.groups, result.factors.groups, strict=True):
-        bars = np.zeros(beliefs.shape, dtype)
-        for row, a in enumerate(group.factors.tolist()):
-            if given[a] is not None:
-                bar = array_of(given[a], f"factors[{a}]", f"numbers of shape {group.shape}")
-                if bar.shape != group.shape:
-                    raise InputError(f"factors[{a}]", f"shape {group.shape}", f"shape {bar.shape}")
-                bars[row] = bar
-        parts.append(bars.ravel())
-    return np.concatenate(parts)

@@ -27,9 +27,10 @@ from numpy.typing import ArrayLike
 from isinglass.graph.factor_graph import FactorGraph, FactorGroup
 from isinglass.inference.algorithm import Algorithm
 from isinglass.inference.api import map_assignment
+from isinglass.inference.assignment import Assignment
 from isinglass.inference.map.augmented import with_costs
 from isinglass.inference.map.solver import Solver
-from isinglass.inference.result import Assignment, Info
+from isinglass.inference.result import Info
 from isinglass.losses.costs import HAMMING, Costs, costs_of
 from isinglass.losses.loss import CostTables, Differentiate, Evaluation, Loss, LossFacts, LossProblem, register
 from isinglass.losses.observed import checked_labels, known_states, table_entries
