@@ -88,12 +88,11 @@ def named_weights(class_weight: Any, classes: Classes) -> Any:
 def classes_for(estimator: Any, Y: Any) -> Classes:
     """Return the labels for a fit of an estimator, if they are strings; a warm start goes on with those it knows."""
     found, known = classes_of(Y), estimator._labels
-    if found is not None and len(found) < 2:
-        raise InputError("Y", "at least two labels", f"{found!r:.60}", _MISSING)
     if found is not None and estimator.n_states not in (None, len(found)):
         got, remedy = f"{estimator.n_states}", "leave it out: each label is a state"
         raise InputError("n_states", f"the number of labels, {len(found)}", got, remedy)
     if not (estimator.warm_start and hasattr(estimator, "theta_")) or found == known:
+        require(found is None or len(found) > 1, "Y", "at least two labels", f"{found!r:.60}", _MISSING)
         return found
     if found is None or known is None or not set(found) <= set(known):
         raise InputError("Y", "the labels of the last fit", f"{found!r:.60}", "use warm_start=False")
