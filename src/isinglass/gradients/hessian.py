@@ -24,11 +24,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from isinglass.errors import InputError, no_convergence_warnings
-from isinglass.gradients.perturbation import STEP, complex_start, require_same_point
 from isinglass.graph.names import EvidenceLike
 from isinglass.inference.algorithm import Algorithm, make
 from isinglass.inference.api import infer
 from isinglass.inference.evidence import checked
+from isinglass.inference.linear_response import STEP, complex_start, require_same_point
 from isinglass.inference.result import Gradients, Result
 from isinglass.potentials import LogTables, Potentials, sum_tables
 from isinglass.typing import FloatArray

@@ -94,7 +94,7 @@ def infer(
     info = replace(result.info, seconds=time.perf_counter() - start)
     if complaint := chosen.complaint(info):
         warn_of_convergence(complaint, stacklevel=2)
-    return replace(result, info=info)
+    return replace(result, info=info, algorithm=chosen)
 
 
 def map_assignment(

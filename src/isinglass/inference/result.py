@@ -18,12 +18,14 @@ from isinglass.graph.names import VariableLike, variable_number, variable_number
 from isinglass.graph.views import View
 from isinglass.inference.cotangents import cotangents
 from isinglass.inference.frames import beliefs_frame
+from isinglass.inference.queries import Queries
 from isinglass.potentials import Potentials
 from isinglass.runtime.memory import memory_limit_bytes, require_memory
 from isinglass.typing import Array, IntArray
 from isinglass.validation import bytes_text, read_only, whole_number
 
 if TYPE_CHECKING:
+    from isinglass.inference.algorithm import Algorithm
     from isinglass.inference.sampling.traces import Traces
 
 Bound = Literal["exact", "upper", "lower"] | None
@@ -190,7 +192,7 @@ class Gradients:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Result:
+class Result(Queries):
     """Beliefs and log Z.
 
     Attributes
@@ -206,6 +208,8 @@ class Result:
     info : Info
     traces : Traces or None
         The draws of a sampler and its chains, from which ``infer(..., init=result)`` goes on.
+    algorithm : Algorithm or None
+        What inferred it, with its options.
     """
 
     potentials: Potentials
@@ -217,6 +221,7 @@ class Result:
     messages_of: Callable[[], Array | None] | None = None
     reverse: Callable[[Array, Array, Array], Gradients] | None = None
     traces: Traces | None = None
+    algorithm: Algorithm | None = None
 
     @cached_property
     def messages(self) -> Array | None:
