@@ -34,6 +34,7 @@ from isinglass.inference.sampling.algorithms import (
     TreeGibbs,
     Wolff,
 )
+from isinglass.inference.trace import Trace, trace
 
 __all__ = [
     "ALGORITHMS",
@@ -77,6 +78,7 @@ __all__ = [
     "Swap",
     "SwendsenWang",
     "Toulbar2",
+    "Trace",
     "TreeGibbs",
     "TreeReweighted",
     "Wolff",
@@ -87,4 +89,5 @@ __all__ = [
     "map_solvers",
     "n_best",
     "sample",
+    "trace",
 ]

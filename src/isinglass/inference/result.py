@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property
+from html import escape
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
 from isinglass.errors import InputError
+from isinglass.graph.drawing.html import MOST_ROWS, card, drawing, table
 from isinglass.graph.factor_graph import FactorGraph, iter_groups
 from isinglass.graph.layout import first_states
-from isinglass.graph.names import VariableLike, variable_number, variable_numbers
+from isinglass.graph.names import VariableLike, variable_keys, variable_number, variable_numbers
 from isinglass.graph.views import View
 from isinglass.inference.cotangents import cotangents
 from isinglass.inference.frames import beliefs_frame
@@ -92,6 +94,11 @@ class Info:
         """The smallest effective sample size, bulk or tail, of a belief; None if the algorithm reports none."""
         found = self._details("ess", "ess_tail", "ess_factors", "ess_tail_factors")
         return None if found is None else float(np.min(found, initial=np.inf))
+
+    def _repr_html_(self) -> str:
+        rows = [(f.name, getattr(self, f.name)) for f in fields(self) if f.name not in ("details", "note")]
+        rows += [(name, value) for name, value in (("R-hat", self.r_hat), ("ESS", self.ess)) if value is not None]
+        return card(f"Info: {self.algorithm}", table(["", ""], rows, len(rows)), f"<div>{escape(self.note)}</div>")
 
     def _details(self, *names: str) -> Array | None:
         known = [np.ravel(self.details[name]) for name in names if name in self.details]
@@ -299,6 +306,16 @@ class Result(Queries):
         if self.reverse is None:
             raise InputError("tape", "True when the result was inferred", "no tape", "infer(..., tape=True)")
         return self.reverse(*cotangents(self, log_z, variables, factors))
+
+    def _repr_html_(self) -> str:
+        p, keys = self.potentials, variable_keys(self.potentials.graph)
+        rows = [
+            [key if isinstance(key, str) else str(key), ", ".join(f"{b:.3f}" for b in np.real(belief).tolist())]
+            for key, belief in zip(keys[: MOST_ROWS + 1], self.variables, strict=False)
+        ]
+        rows += [["", ""]] * (len(keys) - len(rows))
+        drawn = drawing(p.graph, p.log_tables, self.variables, list(p.evidence))
+        return card(repr(self), drawn, table(["variable", "belief"], rows))
 
     def __getstate__(self) -> dict[str, Any]:
         """Pickle the messages themselves; the tape is dropped."""
