@@ -17,7 +17,6 @@ from numpy.typing import ArrayLike
 from isinglass import decoding
 from isinglass.errors import InputError, no_convergence_warnings
 from isinglass.estimators.classes import Classes, classes_for, labels_of, named_weights, numbered, state_count
-from isinglass.estimators.estimator import Estimator
 from isinglass.estimators.graph_files import graph_contents, restore_graph
 from isinglass.estimators.parameters import (
     Callback,
@@ -34,6 +33,7 @@ from isinglass.estimators.parameters import (
 )
 from isinglass.estimators.persistence import Saved
 from isinglass.estimators.predicting import Prediction, predicted, read_in_blocks
+from isinglass.estimators.weights import ExplainedField
 from isinglass.graph.layout import belief_entries
 from isinglass.inference import Result
 from isinglass.learning.training.checks import (
@@ -66,7 +66,7 @@ _LABELS = "labels count from 0; -1 is not observed"
 
 
 @dataclass(eq=False, repr=False)
-class CRF(Estimator):
+class CRF(ExplainedField):
     """Base class of conditional random fields with node and edge parameters.
 
     Parameters

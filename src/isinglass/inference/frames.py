@@ -6,19 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from isinglass.errors import MissingDependencyError
+from isinglass.runtime.pandas import pandas_for
 
 if TYPE_CHECKING:
     from isinglass.inference.result import Result
-
-
-def pandas_for(what: str) -> Any:
-    """Return the package pandas, or say how to get it."""
-    try:
-        import pandas as pd
-    except ImportError as error:
-        raise MissingDependencyError(f"{what} needs pandas: pip install pandas") from error
-    return pd
 
 
 def beliefs_frame(result: Result) -> Any:

@@ -14,11 +14,11 @@ from isinglass.graph.message_graph import edges_of
 from isinglass.graph.names import EvidenceLike, VariableLike, variable_keys, variable_number
 from isinglass.inference.algorithm import Algorithm, make
 from isinglass.inference.evidence import checked
-from isinglass.inference.frames import pandas_for
 from isinglass.inference.result import Result
 from isinglass.inference.trace_page import page_of
 from isinglass.io.files import PathLike, write_text_atomically
 from isinglass.potentials import Potentials
+from isinglass.runtime.pandas import pandas_for
 from isinglass.typing import FloatArray, IntArray
 from isinglass.validation import whole_number
 

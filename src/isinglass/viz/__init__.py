@@ -2,7 +2,18 @@
 
 from isinglass.viz.curves import convergence, lines
 from isinglass.viz.drawing import draw
+from isinglass.viz.heat import heat_map, reliability_diagram
 from isinglass.viz.pages import Table, html_page
 from isinglass.viz.pictures import marginals, panel
 
-__all__ = ["Table", "convergence", "draw", "html_page", "lines", "marginals", "panel"]
+__all__ = [
+    "Table",
+    "convergence",
+    "draw",
+    "heat_map",
+    "html_page",
+    "lines",
+    "marginals",
+    "panel",
+    "reliability_diagram",
+]

@@ -25,8 +25,6 @@ from isinglass.errors import InputError, require
 T = TypeVar("T")
 U = TypeVar("U")
 
-__all__ = ["SpanScores", "sequence_accuracy", "span_f1", "span_scores", "spans"]
-
 Span = tuple[str, int, int]
 
 
@@ -135,6 +133,17 @@ def sequence_accuracy(Y_true: Sequence[Sequence[object]], Y_pred: Sequence[Seque
     return sum(all(y is None or y == z for y, z in zip(*pair, strict=True)) for pair in pairs) / len(pairs)
 
 
+def is_span_label(label: object) -> bool:
+    """Tell whether a label is one of spans: "O", or "B" or "I", alone or with a type.
+
+    Examples
+    --------
+    >>> is_span_label("B-NP"), is_span_label("Noun")
+    (True, False)
+    """
+    return isinstance(label, str) and (label == "O" or label.partition("-")[0] in ("B", "I"))
+
+
 def _pairs(Y_true: Sequence[Sequence[T]], Y_pred: Sequence[Sequence[U]]) -> list[tuple[list[T], list[U]]]:
     """Check that both have the same lengths."""
     one, two = [list(labels) for labels in Y_true], [list(labels) for labels in Y_pred]
@@ -147,8 +156,7 @@ def _pairs(Y_true: Sequence[Sequence[T]], Y_pred: Sequence[Sequence[U]]) -> list
 
 def _parts(label: object) -> tuple[str, str]:
     """Cut a label into prefix and type."""
-    if isinstance(label, str):
+    if isinstance(label, str) and is_span_label(label):
         prefix, _, kind = label.partition("-")
-        if prefix in ("B", "I") or label == "O":
-            return prefix, kind
+        return prefix, kind
     raise InputError("labels", "labels such as 'B-NP', 'I-NP' and 'O'", f"{label!r:.60}", "convert to IOB or IOB2")
