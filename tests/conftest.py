@@ -4,7 +4,7 @@ import inspect
 
 import pytest
 
-collect_ignore = ["conftest.py", "cli/conftest.py"]  # no doctests there, and two modules of one name
+collect_ignore = ["browser.py", "conftest.py", "cli/conftest.py"]  # no doctests there, and two modules of one name
 EXACT = ("array_equal", "tobytes", ".view(np.int64)")
 
 

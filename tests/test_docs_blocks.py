@@ -6,14 +6,14 @@ from pathlib import Path
 import pytest
 
 DOCS = Path(__file__).parent.parent / "docs"
-PAGES = ("semantics.md", "fields.md", "gaussian.md", "map.md", "maxmargin.md")
+PAGES = ("names", "queries", "looking", "explain", "semantics", "fields", "gaussian", "map", "maxmargin")
 
 
 @pytest.mark.parametrize("page", PAGES)
 def test_the_blocks_of_a_page_run(page, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {}
-    blocks = re.findall(r"^```python\n(.*?)^```", (DOCS / page).read_text(), re.MULTILINE | re.DOTALL)
+    blocks = re.findall(r"^```python\n(.*?)^```", (DOCS / f"{page}.md").read_text(), re.MULTILINE | re.DOTALL)
     assert blocks
     for block in blocks:
         exec(compile(block, page, "exec"), names)

@@ -249,6 +249,9 @@ from .inference import (
     Toulbar2 as Toulbar2,
 )
 from .inference import (
+    Trace as Trace,
+)
+from .inference import (
     TreeGibbs as TreeGibbs,
 )
 from .inference import (
@@ -277,6 +280,9 @@ from .inference import (
 )
 from .inference import (
     sample as sample,
+)
+from .inference import (
+    trace as trace,
 )
 from .io import (
     BayesianNetwork as BayesianNetwork,

@@ -13,20 +13,23 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from isinglass.errors import InputError
+from isinglass.graph.drawing.html import card, drawing
 from isinglass.graph.elimination.cost import exact_cost
-from isinglass.graph.factor_graph import FactorGraph, FactorGroup, describe, disjoint_union, union_groups
+from isinglass.graph.factor_graph import FactorGraph, FactorGroup, describe
+from isinglass.graph.names import EvidenceLike, evidence_numbers, name_of
+from isinglass.graph.unions import disjoint_union, union_groups
 from isinglass.graph.views import View
 from isinglass.segments import sum_rows
-from isinglass.typing import Array, DType, IntArray
+from isinglass.typing import Array, DType, FloatArray, IntArray
 from isinglass.validation import (
     Evidence,
     assignments,
-    evidence_dict,
     instance,
     integers,
     items,
     log_values,
     read_only,
+    real_numbers,
 )
 
 
@@ -55,7 +58,8 @@ class Potentials:
     log_tables : sequence of arrays
         One for each factor, its shape the cardinalities of the factor's scope. They are copied.
     evidence : mapping of int to int, optional
-        Observed variables and their states. Every inference clamps them.
+        Observed variables and their states. Every inference clamps them. Where the graph has names, they may be given
+        by these.
 
     Attributes
     ----------
@@ -85,14 +89,46 @@ class Potentials:
     table_ids: tuple[IntArray, ...]
     evidence: Evidence
 
-    def __init__(self, graph: FactorGraph, log_tables: Sequence[ArrayLike], evidence: Evidence | None = None) -> None:
+    def __init__(
+        self, graph: FactorGraph, log_tables: Sequence[ArrayLike], evidence: EvidenceLike | None = None
+    ) -> None:
         instance(graph, FactorGraph, "graph")
         log_tables = items(log_tables, "log_tables", "one table for each factor, in a sequence")
         if len(log_tables) != graph.n_factors:
             raise InputError("log_tables", f"one table for each of {graph.n_factors} factors", f"{len(log_tables)}")
         groups = [_stacked(group, log_tables) for group in graph.groups]
         ids = [np.arange(len(g)) for g in graph.groups]
-        self._set(graph, groups, ids, evidence_dict(evidence, graph.cards))
+        self._set(graph, groups, ids, evidence_numbers(graph, evidence))
+
+    @classmethod
+    def from_values(
+        cls, graph: FactorGraph, tables: Sequence[ArrayLike], evidence: EvidenceLike | None = None
+    ) -> Potentials:
+        """Build from plain values, such as probabilities, instead of their logarithms.
+
+        Parameters
+        ----------
+        graph : FactorGraph
+        tables : sequence of arrays
+            One for each factor; values are not negative, and zero forbids.
+        evidence : mapping, optional
+
+        Examples
+        --------
+        >>> import isinglass as ig
+        >>> g = ig.FactorGraph({"rain": ["no", "yes"], "wet": ["no", "yes"]}, [("rain",), ("rain", "wet")])
+        >>> p = ig.Potentials.from_values(g, [[0.8, 0.2], [[0.9, 0.1], [0.25, 0.75]]])
+        >>> ig.infer(p, evidence={"wet": "yes"}).variable("rain").round(3)
+        array([0.348, 0.652])
+        """
+        listed = items(tables, "tables", "one table for each factor, in a sequence")
+        with np.errstate(divide="ignore"):
+            logs = [np.log(_plain(table, f"tables[{a}]")) for a, table in enumerate(listed)]
+        try:
+            return cls(graph, logs, evidence)
+        except InputError as error:
+            argument = error.argument.replace("log_tables", "tables")
+            raise InputError(argument, error.expected, error.got, error.remedy) from None
 
     @classmethod
     def from_groups(
@@ -100,7 +136,7 @@ class Potentials:
         graph: FactorGraph,
         log_tables: Sequence[ArrayLike],
         table_ids: Sequence[ArrayLike | None] | None = None,
-        evidence: Evidence | None = None,
+        evidence: EvidenceLike | None = None,
     ) -> Potentials:
         """Build in bulk, one array for each group of the graph.
 
@@ -139,7 +175,7 @@ class Potentials:
                 raise InputError(f"log_tables[{i}]", expected, f"shape {array.shape}", remedy)
             groups.append(array if len(group) else np.zeros((len(array), *group.shape)))
             ids.append(_check_ids(tied, len(array), len(group), i))
-        return cls._build(graph, groups, ids, evidence_dict(evidence, graph.cards))
+        return cls._build(graph, groups, ids, evidence_numbers(graph, evidence))
 
     @classmethod
     def _build(
@@ -178,7 +214,7 @@ class Potentials:
         """The log table of each factor, in factor order."""
         return LogTables(self.graph, self.groups, self.table_ids)
 
-    def with_evidence(self, evidence: Evidence | None) -> Potentials:
+    def with_evidence(self, evidence: EvidenceLike | None) -> Potentials:
         """Return the same potentials with more variables observed.
 
         Examples
@@ -187,11 +223,12 @@ class Potentials:
         >>> dict(p.with_evidence({1: 0}).evidence)
         {1: 0}
         """
-        new = evidence_dict(evidence, self.graph.cards)
+        new = evidence_numbers(self.graph, evidence)
         for variable in new.keys() & self.evidence.keys():
             if new[variable] != self.evidence[variable]:
                 got = f"{new[variable]}, but the potentials already have {self.evidence[variable]}"
-                raise InputError(f"evidence[{variable}]", "one state", got, "use without_evidence() first")
+                where = f"evidence[{name_of(self.graph, variable)}]"
+                raise InputError(where, "one state", got, "use without_evidence() first")
         return Potentials._build(
             self.graph, self.groups, self.table_ids, dict(sorted({**self.evidence, **new}.items()))
         )
@@ -233,6 +270,9 @@ class Potentials:
         evidence = {variable + c * step: s for c in range(n) for variable, s in self.evidence.items()}
         return Potentials._build(graph, self.groups, [np.tile(ids, n) for ids in self.table_ids], evidence)
 
+    def _repr_html_(self) -> str:
+        return card(repr(self), drawing(self.graph, self.log_tables, None, list(self.evidence)))
+
     def __repr__(self) -> str:
         parts = f", {self.graph.n_components} components" if self.graph.n_components > 1 else ""
         observed = f", {len(self.evidence)} observed" if self.evidence else ""
@@ -264,6 +304,17 @@ def potentials_union(potentials: Sequence[Potentials]) -> Potentials:
     starts = np.cumsum([0, *(g.n_variables for g in graphs)]).tolist()
     evidence = {v + s: x for p, s in zip(potentials, starts, strict=False) for v, x in p.evidence.items()}
     return Potentials._build(disjoint_union(graphs), groups, ids, evidence)
+
+
+def _plain(table: ArrayLike, argument: str) -> FloatArray:
+    """Check values that are no logarithms."""
+    values = real_numbers(table, argument, "numbers that are not negative")
+    bad = ~(np.isfinite(values) & (values >= 0))
+    if bad.any():
+        where = tuple(np.argwhere(bad)[0].tolist())
+        remedy = "give logarithms to Potentials itself" if (values[bad] < 0).any() else ""
+        raise InputError(argument, "finite numbers that are not negative", f"{values[where]} at index {where}", remedy)
+    return values
 
 
 def _stacked(group: FactorGroup, log_tables: Sequence[ArrayLike]) -> Array:

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from isinglass import decoding
-from isinglass.errors import InputError, no_convergence_warnings, require
-from isinglass.estimators.estimator import Estimator
+from isinglass.errors import InputError, no_convergence_warnings
+from isinglass.estimators.classes import Classes, classes_for, labels_of, named_weights, numbered, state_count
 from isinglass.estimators.graph_files import graph_contents, restore_graph
 from isinglass.estimators.parameters import (
     Callback,
@@ -33,6 +33,7 @@ from isinglass.estimators.parameters import (
 )
 from isinglass.estimators.persistence import Saved
 from isinglass.estimators.predicting import Prediction, predicted, read_in_blocks
+from isinglass.estimators.weights import ExplainedField
 from isinglass.graph.layout import belief_entries
 from isinglass.inference import Result
 from isinglass.learning.training.checks import (
@@ -57,7 +58,7 @@ from isinglass.learning.training.problem import Data, GraphProblem, cut, sizes_o
 from isinglass.learning.training.stages import Trained, WarmStart, stages_of, start_of
 from isinglass.models import Model
 from isinglass.typing import Array, FloatArray, IntArray
-from isinglass.validation import jobs_of, whole_number
+from isinglass.validation import jobs_of
 
 # what the compiled data depend on
 _OF_DATA = ("bias", "edge_bias", "edges", "symmetric", "class_weight", "entropy", "inference")
@@ -65,7 +66,7 @@ _LABELS = "labels count from 0; -1 is not observed"
 
 
 @dataclass(eq=False, repr=False)
-class CRF(Estimator):
+class CRF(ExplainedField):
     """Base class of conditional random fields with node and edge parameters.
 
     Parameters
@@ -100,7 +101,7 @@ class CRF(Estimator):
         before, or else that of the inference (A); penalties are of logarithms relative to it.
     decoder : str or Decoder, default="mpm"
     n_states : int, optional
-        By default the largest label and one.
+        By default the largest label and one; the number of different labels, if they are strings.
     warm_start : bool
         Begin a further `fit` with the parameters of the last; those that are new begin with zero.
 
@@ -119,6 +120,8 @@ class CRF(Estimator):
         `history_` that is stage 0. Not with `stages`, which say what comes first, nor after a warm start.
     stage_ : int
         Which of the `stages` the parameters are of: the last, unless training was interrupted.
+    classes_ : array (states,)
+        The labels: 0, 1, ..., or the strings in `Y`, sorted.
     n_states_, n_features_in_
     """
 
@@ -129,6 +132,8 @@ class CRF(Estimator):
     own_parameters: bool = False
     loss: LossLike = "ucl"
     gradient: GradientLike = "unrolled"
+    _labels: Classes = field(default=None, init=False)  # those that `fit` saw, if they are strings
+
     schedule: str = field(init=False)  # the places of parameters that some subclasses have
     optimizer: OptimizerLike = "lbfgs"
     stages: StagesLike = None
@@ -181,7 +186,7 @@ class CRF(Estimator):
         Parameters
         ----------
         X, Y
-            Examples and their labels; -1 is "not observed".
+            Examples and their labels: numbers, where -1 is "not observed", or strings, where None is.
         sample_weight : array (examples,), optional
             How often each example counts.
         validation : tuple (X, Y), optional
@@ -193,7 +198,11 @@ class CRF(Estimator):
         -------
         self
         """
-        return self._train(X, Y, sample_weight, validation)
+        self._labels = classes_for(self, Y)
+        if validation is not None and self._labels is not None:
+            with validation_pair(validation) as (held_X, held_Y):
+                validation = held_X, numbered(held_Y, self._labels)
+        return self._train(X, numbered(Y, self._labels), sample_weight, validation)
 
     def _announcements(self, problems: list[Any]) -> list[str]:
         last = problems[-1]
@@ -218,12 +227,13 @@ class CRF(Estimator):
 
     def predict(self, X: Any) -> Any:
         """Return the decoded label of each variable."""
-        return self._shaped(X, *self._read(X, self._decoded))
+        flat, sizes = self._read(X, self._decoded)
+        return self._shaped(X, labels_of(flat, self._labels), sizes)
 
     def score(self, X: Any, Y: Any, sample_weight: Any = None) -> float:
         """Return the share of observed labels that `predict` gets right."""
         self._require_fitted()
-        labels = self._flat_labels(self._examples(X), Y)
+        labels = self._flat_labels(self._examples(X), numbered(Y, self._labels))
         found, sizes = self._read(X, self._decoded)
         return share_right(found, labels, sizes, sample_weight, _LABELS)
 
@@ -246,10 +256,11 @@ class CRF(Estimator):
         labels = self._flat_labels(examples, Y)
         refuse_spins(labels)
         refuse_hidden(labels, chosen.optimizer)
-        n_states = self._states(labels)
+        n_states = state_count(labels, self.n_states if self._labels is None else len(self._labels), _LABELS)
         require_room(n_states, n_states**2, 0, chosen.optimizer)
         sample = None if sample_weight is None else example_weights(sample_weight, len(examples))
-        classes = None if self.class_weight is None else class_weights(self.class_weight, labels, n_states)
+        weighed = named_weights(self.class_weight, self._labels)
+        classes = None if weighed is None else class_weights(weighed, labels, n_states)
         data = self._data(examples, labels, n_states, sample, classes)
         beliefs = 0 if chosen.loss.facts.uses == "potentials" else belief_entries(data.model.graph) // len(examples)
         require_room(n_states, data.model.size * chosen.per_iteration, beliefs, chosen.optimizer)
@@ -288,18 +299,6 @@ class CRF(Estimator):
                 raise InputError("X", expected, f"{data.model.parameters}", "give the same features as for training")
         return data
 
-    def _states(self, labels: IntArray) -> int:
-        """Return the given number of states, or the largest label and one."""
-        most = int(labels.max(initial=-1)) + 1
-        require(most != 0, "Y", "at least one observed label", "none", _LABELS)
-        if self.n_states is None:
-            require(most >= 2, "Y", "at least two labels", "0 alone", "or give n_states")
-            return most
-        n_states = whole_number(self.n_states, "n_states", 2)
-        got, remedy = f"{most - 1}", f"give n_states={most}, or number the labels from 0"
-        require(most <= n_states, "Y", f"labels below n_states = {n_states}", got, remedy)
-        return n_states
-
     def _warm_start(self, problem: GraphProblem) -> WarmStart:
         """Return the parameters of the last fit by name."""
         model = problem.data.model
@@ -334,6 +333,7 @@ class CRF(Estimator):
         self.stage_, self.iterations_ = trained.stage, problem.chosen.iterations
         self.n_states_ = int(model.graph.cards[0])
         self.entropy_ = entropy_of(stage, self.parameters_, self.n_states_)
+        self.classes_ = np.arange(self.n_states_) if self._labels is None else np.array(self._labels)
         self.n_features_in_ = model.parameters["node"][0] - bool(stage.bias)
 
     def _contents(self) -> tuple[dict[str, Any], Mapping[str, ArrayLike]]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
+
 from isinglass.estimators.persistence import Saved
 from isinglass.learning.training.choices import entropy_of
 from isinglass.learning.training.problem import cut
@@ -20,6 +22,7 @@ def graph_contents(crf: Any) -> dict[str, Any]:
         "shapes": {name: list(array.shape) for name, array in crf.parameters_.items()},
         **{name: kind(getattr(crf, f"{name}_")) for name, kind in _FACTS.items()},
         "stage": int(crf.stage_),
+        "classes": None if crf._labels is None else list(crf._labels),
         **{name: getattr(crf, f"{name}_") for name in _OPTIONAL},
     }
 
@@ -32,6 +35,8 @@ def restore_graph(crf: Any, saved: Saved) -> None:
         setattr(crf, f"{key}_", saved.optional(key, kind))
     if crf.iterations_ is not None and not 1 <= crf.iterations_ < 2**40:
         raise saved.error("a number of iterations of inference", f"{crf.iterations_}")
+    crf._labels = _classes(saved, crf.n_states_)
+    crf.classes_ = np.arange(crf.n_states_) if crf._labels is None else np.array(crf._labels)
     stages = stages_of(crf)
     crf.stage_ = saved.entry("stage", int) if saved.version > 1 else 0
     saved.require(0 <= crf.stage_ < len(stages), "the number of a stage", f"{crf.stage_}")
@@ -48,6 +53,16 @@ def restore_graph(crf: Any, saved: Saved) -> None:
         crf.entropy_ = entropy_of(stage, crf.parameters_, crf.n_states_)
     except (KeyError, ValueError):
         raise saved.error("parameters of the entropy", f"{shapes}") from None
+
+
+def _classes(saved: Saved, n_states: int) -> tuple[str, ...] | None:
+    """Return the labels, where they are strings."""
+    found = saved.optional("classes", list)
+    if found is None:
+        return None
+    if len(found) != n_states or len(set(map(repr, found))) != n_states or any(type(c) is not str for c in found):
+        raise saved.error(f"{n_states} different labels", f"{found!a:.60}")
+    return tuple(found)
 
 
 def _shapes(saved: Saved) -> dict[str, tuple[int, ...]]:

@@ -24,14 +24,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from isinglass.errors import InputError, no_convergence_warnings
-from isinglass.gradients.perturbation import STEP, complex_start, require_same_point
+from isinglass.graph.names import EvidenceLike
 from isinglass.inference.algorithm import Algorithm, make
 from isinglass.inference.api import infer
 from isinglass.inference.evidence import checked
+from isinglass.inference.linear_response import STEP, complex_start, require_same_point
 from isinglass.inference.result import Gradients, Result
 from isinglass.potentials import LogTables, Potentials, sum_tables
 from isinglass.typing import FloatArray
-from isinglass.validation import Evidence, real_numbers
+from isinglass.validation import real_numbers
 
 Loss = Callable[[Result], tuple[Any, Any, Any]]
 """From a result to the derivatives of a loss by log Z, variable beliefs and factor beliefs (each may be None)."""
@@ -49,7 +50,7 @@ def hessian_vector_product(
     factors: Any = None,
     *,
     loss: Loss | None = None,
-    evidence: Evidence | None = None,
+    evidence: EvidenceLike | None = None,
     **options: Any,
 ) -> Gradients:
     """Multiply the Hessian of a loss, by the log tables, with a direction.

@@ -21,7 +21,7 @@ from scipy.sparse.linalg import LinearOperator, gmres
 from isinglass.errors import InputError, warn_of_convergence
 from isinglass.gradients.rule import GradientRule, one_stage, register
 from isinglass.inference import ALGORITHMS, Algorithm, FixedPoint, Result, infer
-from isinglass.inference.result import cotangents
+from isinglass.inference.cotangents import cotangents
 from isinglass.losses.loss import Evaluation, ResultLoss, Stages
 from isinglass.runtime.blas import one_blas_thread
 from isinglass.typing import Array

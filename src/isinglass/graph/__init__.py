@@ -12,11 +12,12 @@ from isinglass.graph.builders import (
     tree_graph,
 )
 from isinglass.graph.elimination.order import EliminationOrder, elimination_order
-from isinglass.graph.factor_graph import FactorGraph, FactorGroup, disjoint_union
+from isinglass.graph.factor_graph import FactorGraph, FactorGroup
 from isinglass.graph.semantics.chordal import cliques, is_chordal, triangulate
 from isinglass.graph.semantics.directed import ancestral_graph, d_separated, moralise
 from isinglass.graph.semantics.junction_tree import JunctionTree, junction_tree
 from isinglass.graph.semantics.separation import Independence, implied_independencies, markov_blanket, separated
+from isinglass.graph.unions import disjoint_union
 
 __all__ = [
     "EliminationOrder",

@@ -149,6 +149,8 @@ def random_graph(n: int, n_edges: int, cards: ArrayLike, random_state: RandomSta
 def from_networkx(graph: nx.Graph, cards: ArrayLike | str) -> FactorGraph:
     """Return the factor graph of an undirected networkx graph, nodes in the order that it lists them.
 
+    Nodes that are strings become the names of the variables.
+
     Parameters
     ----------
     graph : networkx.Graph
@@ -175,13 +177,15 @@ def from_networkx(graph: nx.Graph, cards: ArrayLike | str) -> FactorGraph:
         if missing:
             raise InputError("cards", f"an attribute {cards!r} at every node", f"none at node {missing[0]!r}")
         cards = [graph.nodes[node][cards] for node in graph.nodes]
-    return _pairwise(len(number), [np.array(edges, np.int64).reshape(-1, 2)], cards)
+    made = _pairwise(len(number), [np.array(edges, np.int64).reshape(-1, 2)], cards)
+    return made.with_names(list(number)) if number and all(isinstance(node, str) for node in number) else made
 
 
 def to_networkx(graph: FactorGraph) -> nx.Graph:
     """Return the bipartite graph of variables ``("variable", i)`` and factors ``("factor", a)``.
 
-    Nodes carry `bipartite` (0 or 1) and, for variables, `card`; edges carry `slot`, the axis in the table.
+    Nodes carry `bipartite` (0 or 1) and, for variables, `card` and, if they have one, `name`; edges carry `slot`, the
+    axis in the table.
 
     Examples
     --------
@@ -196,6 +200,8 @@ def to_networkx(graph: FactorGraph) -> nx.Graph:
     result: nx.Graph = nx.Graph()
     result.add_nodes_from((("variable", i), {"bipartite": 0, "card": k}) for i, k in enumerate(graph.cards.tolist()))
     result.add_nodes_from((("factor", a), {"bipartite": 1}) for a in range(graph.n_factors))
+    for i, name in enumerate(() if graph.names is None else graph.names.variables):
+        result.nodes["variable", i]["name"] = name
     for a, scope in enumerate(graph.scopes):
         result.add_edges_from((("variable", i), ("factor", a), {"slot": s}) for s, i in enumerate(scope))
     return result

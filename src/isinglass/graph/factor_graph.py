@@ -7,21 +7,23 @@ arrays are read-only, and what is derived from it is computed once and cached.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from math import prod
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from isinglass.errors import InputError
+from isinglass.graph.derived import FlatScopes, connected_parts, flatten, forest_components, places
+from isinglass.graph.names import SHOWN, NamedCards, Names, VariableLike, names_for, scope_numbers, split_cards
 from isinglass.graph.views import View
 from isinglass.runtime.caching import Cache
 from isinglass.segments import starts
 from isinglass.typing import IntArray, Mask
-from isinglass.validation import distinct_rows, instance, integers, items, read_only, whole_number
+from isinglass.validation import distinct_rows, integers, items, read_only, whole_number
 
 T = TypeVar("T")
 
@@ -60,18 +62,6 @@ class FactorGroup:
         return len(self.factors)
 
 
-class FlatScopes(NamedTuple):
-    """All scopes in factor order, as flat arrays for compiled loops.
-
-    The slots of factor a are ``first_slot[a]:first_slot[a + 1]``; `variable` and `stride` give the
-    variable of a slot and the step in the factor's table (C order) when that variable's state grows.
-    """
-
-    first_slot: IntArray
-    variable: IntArray
-    stride: IntArray
-
-
 class Scopes(View[tuple[int, ...]]):
     """The scopes in factor order."""
 
@@ -91,11 +81,12 @@ class FactorGraph:
 
     Parameters
     ----------
-    cards : sequence of int
-        The number of states of each variable, at least 1.
-    scopes : sequence of sequences of int
-        The variables of each factor, in the order of its table's axes. Any arity, repeated scopes and
-        variables without a factor are allowed.
+    cards : sequence of int, or mapping of str to (int or sequence of str)
+        The number of states of each variable, at least 1. Or the name of each variable, with the number or the names
+        of its states.
+    scopes : sequence of sequences of int or str
+        The variables of each factor, in the order of its table's axes; by their names, if they have some. Any arity,
+        repeated scopes and variables without a factor are allowed.
 
     Attributes
     ----------
@@ -104,6 +95,8 @@ class FactorGraph:
     variable_component, factor_component : int arrays
         The component (example of a batch) that each variable and factor belongs to: zero unless the
         graph was made by `disjoint_union` or `repeat`.
+    names : Names or None
+        The names of variables and states. With them, all that asks for a variable or a state takes names and numbers.
 
     Examples
     --------
@@ -112,20 +105,30 @@ class FactorGraph:
     FactorGraph: 3 variables (2-3 states), 3 factors (arity 1-2), forest
     >>> g.scopes[1], g.is_forest
     ((1, 2), True)
+
+    With names:
+
+    >>> FactorGraph({"rain": ["no", "yes"], "wet": 2}, scopes=[("rain",), ("rain", "wet")])
+    FactorGraph: 2 variables (rain, wet; 2 states), 2 factors (arity 1-2), forest
     """
 
-    __slots__ = ("_cache", "cards", "factor_component", "groups", "n_components", "variable_component")
+    __slots__ = ("_cache", "cards", "factor_component", "groups", "n_components", "names", "variable_component")
 
     cards: IntArray
     groups: tuple[FactorGroup, ...]
     variable_component: IntArray
     factor_component: IntArray
     n_components: int
+    names: Names | None
     _cache: Cache
 
-    def __init__(self, cards: ArrayLike, scopes: Sequence[Sequence[int]]) -> None:
+    def __init__(self, cards: ArrayLike | NamedCards, scopes: Sequence[Sequence[VariableLike]]) -> None:
+        names = None
+        if isinstance(cards, Mapping):
+            names, cards = split_cards(cards)
+            scopes = scope_numbers(names, items(scopes, "scopes", "a sequence of tuples of variables"))
         checked = _check_cards(cards)
-        self._set(checked, _group_scopes(checked, scopes))
+        self._set(checked, _group_scopes(checked, scopes), names=names)
 
     @classmethod
     def from_groups(cls, cards: ArrayLike, scopes: Sequence[ArrayLike]) -> FactorGraph:
@@ -160,10 +163,11 @@ class FactorGraph:
         variable_component: IntArray | None = None,
         factor_component: IntArray | None = None,
         n_components: int = 1,
+        names: Names | None = None,
     ) -> FactorGraph:
         """Wrap arrays that are known to be valid."""
         graph = cls.__new__(cls)
-        graph._set(cards, groups, variable_component, factor_component, n_components)
+        graph._set(cards, groups, variable_component, factor_component, n_components, names)
         return graph
 
     def _set(
@@ -173,6 +177,7 @@ class FactorGraph:
         variable_component: IntArray | None = None,
         factor_component: IntArray | None = None,
         n_components: int = 1,
+        names: Names | None = None,
     ) -> None:
         n_factors = sum(len(g) for g in groups)
         if variable_component is None:
@@ -186,6 +191,7 @@ class FactorGraph:
             ("variable_component", read_only(variable_component)),
             ("factor_component", read_only(factor_component)),
             ("n_components", n_components),
+            ("names", names),
             ("_cache", Cache(CACHED)),
         ):
             object.__setattr__(self, name, value)
@@ -194,8 +200,27 @@ class FactorGraph:
         raise AttributeError(f"a FactorGraph cannot be changed; build a new one (tried to set {name!r})")
 
     def __reduce__(self) -> tuple[object, ...]:
-        parts = (self.cards, self.groups, self.variable_component, self.factor_component, self.n_components)
-        return (FactorGraph._build, parts)
+        return (FactorGraph._build, (*self._parts(), self.names))
+
+    def _parts(self) -> tuple[IntArray, tuple[FactorGroup, ...], IntArray, IntArray, int]:
+        return self.cards, self.groups, self.variable_component, self.factor_component, self.n_components
+
+    def with_names(self, names: Names | NamedCards | Sequence[str] | None) -> FactorGraph:
+        """Return the same structure with names.
+
+        Parameters
+        ----------
+        names : sequence of str, mapping or None
+            Names of the variables; or a mapping, as for the constructor; or None, for none.
+
+        Examples
+        --------
+        >>> from isinglass.graph import chain_graph
+        >>> chain_graph(2, 2).with_names({"rain": ["no", "yes"], "wet": 2})
+        FactorGraph: 2 variables (rain, wet; 2 states), 3 factors (arity 1-2), forest
+        """
+        checked = names if names is None or isinstance(names, Names) else names_for(names, self.cards)
+        return FactorGraph._build(*self._parts(), checked)
 
     def cached(self, key: Hashable, make: Callable[[], T], fits: Callable[[T], bool] | None = None) -> T:
         """Return what is cached for this structure under `key`, computed the first time; see `Cache.get`.
@@ -223,12 +248,12 @@ class FactorGraph:
     @property
     def flat_scopes(self) -> FlatScopes:
         """All scopes as flat arrays, in factor order."""
-        return self.cached("flat_scopes", lambda: _flatten(self))
+        return self.cached("flat_scopes", lambda: flatten(self))
 
     @property
     def place(self) -> tuple[IntArray, IntArray]:
         """The group of each factor, and its row in that group."""
-        return self.cached("place", lambda: _places(self))
+        return self.cached("place", lambda: places(self))
 
     @property
     def is_forest(self) -> bool:
@@ -238,12 +263,12 @@ class FactorGraph:
     @property
     def forest_components(self) -> Mask:
         """For each component (example), whether it is a forest."""
-        return self.cached("forest_components", lambda: _forest_components(self))
+        return self.cached("forest_components", lambda: forest_components(self))
 
     @property
     def connected_components(self) -> IntArray:
         """A label for each variable: the connected part that it is in, numbered by first variable."""
-        return self.cached("connected_components", lambda: _connected_parts(self))
+        return self.cached("connected_components", lambda: connected_parts(self))
 
     def repeat(self, n: int) -> FactorGraph:
         """Return `n` disjoint copies as one graph; copy c is component c (if this graph has one).
@@ -269,7 +294,13 @@ class FactorGraph:
             shifted(self.variable_component, self.n_components),
             shifted(self.factor_component, self.n_components),
             n * self.n_components,
+            None if self.names is None else self.names.repeat(n),
         )
+
+    def _repr_html_(self) -> str:
+        from isinglass.graph.drawing.html import card, drawing  # which import this module
+
+        return card(repr(self), drawing(self))
 
     def __repr__(self) -> str:
         parts = f", {self.n_components} components" if self.n_components > 1 else ""
@@ -287,59 +318,10 @@ def describe(graph: FactorGraph) -> str:
     """
     arities = [g.arity for g in graph.groups if len(g)]
     span = _span(graph.cards.tolist()) if graph.n_variables else ""
-    states = f" ({span} {'state' if span == '1' else 'states'})" if span else ""
+    known = "" if graph.names is None else _listed(graph.names.variables) + "; "
+    states = f" ({known}{span} {'state' if span == '1' else 'states'})" if span else ""
     arity = f" (arity {_span(arities)})" if arities else ""
     return f"{_count(graph.n_variables, 'variable')}{states}, {_count(graph.n_factors, 'factor')}{arity}"
-
-
-def disjoint_union(graphs: Sequence[FactorGraph]) -> FactorGraph:
-    """Put graphs side by side in one; the components of each become components of the whole.
-
-    Variables and factors are numbered graph after graph. Groups of equal shape are joined, the k-th of a
-    shape with the k-th of that shape.
-
-    Examples
-    --------
-    >>> a, b = FactorGraph([2], [(0,)]), FactorGraph([3, 2], [(0, 1)])
-    >>> union = disjoint_union([a, b])
-    >>> union.scopes[:], union.variable_component.tolist()
-    ([(0,), (1, 2)], [0, 1, 1])
-    """
-    for i, graph in enumerate(items(graphs, "graphs", "a sequence of graphs")):
-        instance(graph, FactorGraph, f"graphs[{i}]")
-    variables, factors, components = (
-        starts([getattr(g, name) for g in graphs]) for name in ("n_variables", "n_factors", "n_components")
-    )
-    joined: list[FactorGroup] = []
-    for members in union_groups(graphs):
-        scopes = [graphs[i].groups[j].scopes + variables[i] for i, j in members]
-        numbers = [graphs[i].groups[j].factors + factors[i] for i, j in members]
-        shape = graphs[members[0][0]].groups[members[0][1]].shape
-        joined.append(FactorGroup(np.concatenate(scopes), shape, np.concatenate(numbers)))
-
-    def concatenated(name: str, shift: IntArray) -> IntArray:
-        parts = [getattr(g, name) + s for g, s in zip(graphs, shift, strict=False)]
-        return np.concatenate([np.zeros(0, np.int64), *parts])
-
-    return FactorGraph._build(
-        np.concatenate([np.zeros(0, np.int64), *(g.cards for g in graphs)]),
-        joined,
-        concatenated("variable_component", components),
-        concatenated("factor_component", components),
-        int(components[-1]),
-    )
-
-
-def union_groups(graphs: Sequence[FactorGraph]) -> list[list[tuple[int, int]]]:
-    """Which (graph, group) pairs become one group of the disjoint union."""
-    joined: dict[tuple[tuple[int, ...], int], list[tuple[int, int]]] = {}
-    for i, graph in enumerate(graphs):
-        seen: dict[tuple[int, ...], int] = {}
-        for j, group in enumerate(graph.groups):
-            k = seen.get(group.shape, 0)
-            seen[group.shape] = k + 1
-            joined.setdefault((group.shape, k), []).append((i, j))
-    return list(joined.values())
 
 
 def _check_cards(cards: ArrayLike) -> IntArray:
@@ -365,7 +347,7 @@ def _check_scopes(array: IntArray, cards: IntArray, argument: str) -> IntArray:
     return array
 
 
-def _group_scopes(cards: IntArray, scopes: Sequence[Sequence[int]]) -> list[FactorGroup]:
+def _group_scopes(cards: IntArray, scopes: Sequence[Sequence[VariableLike]]) -> list[FactorGroup]:
     """Sort scopes into groups of equal shape, by the first factor of each shape."""
     scopes = items(scopes, "scopes", "a sequence of tuples of variables")
     try:
@@ -388,67 +370,12 @@ def _group_scopes(cards: IntArray, scopes: Sequence[Sequence[int]]) -> list[Fact
     return sorted(groups, key=lambda g: int(g.factors[0]))
 
 
-def _flatten(graph: FactorGraph) -> FlatScopes:
-    arity = np.zeros(graph.n_factors, np.int64)
-    for g in graph.groups:
-        arity[g.factors] = g.arity
-    first = starts(arity)
-    variable, stride = np.empty((2, first[-1]), np.int64)
-    for g in graph.groups:
-        slots = first[g.factors][:, None] + np.arange(g.arity)
-        variable[slots] = g.scopes
-        stride[slots] = c_strides(g.shape)
-    return FlatScopes(*map(read_only, (first, variable, stride)))
-
-
-def c_strides(shape: Sequence[int]) -> IntArray:
-    """Steps, in entries, of a C-ordered array of this shape."""
-    return np.concatenate([np.cumprod(np.array([1, *shape[:0:-1]], np.int64))[::-1]])[: len(shape)]
-
-
-def _places(graph: FactorGraph) -> tuple[IntArray, IntArray]:
-    group, row = np.empty((2, graph.n_factors), np.int64)
-    for i, g in enumerate(graph.groups):
-        group[g.factors] = i
-        row[g.factors] = np.arange(len(g))
-    return read_only(group), read_only(row)
-
-
-def _bipartite_labels(graph: FactorGraph) -> IntArray:
-    """Label the connected parts of the graph of variables and factors: variables first, then factors."""
-    from scipy.sparse import coo_array
-    from scipy.sparse.csgraph import connected_components
-
-    flat = graph.flat_scopes
-    factor = np.repeat(np.arange(graph.n_factors), np.diff(flat.first_slot))
-    size = graph.n_variables + graph.n_factors
-    edges = coo_array((np.ones(len(factor), np.int8), (flat.variable, graph.n_variables + factor)), (size, size))
-    labels: IntArray = connected_components(edges, directed=False)[1].astype(np.int64)
-    return labels
-
-
-def _connected_parts(graph: FactorGraph) -> IntArray:
-    """Number the connected parts by their first variable."""
-    of_variable = _bipartite_labels(graph)[: graph.n_variables]
-    _, first, inverse = np.unique(of_variable, return_index=True, return_inverse=True)
-    rank = np.empty(len(first), np.int64)
-    rank[np.argsort(first)] = np.arange(len(first))
-    return read_only(rank[inverse.ravel()])
-
-
-def _forest_components(graph: FactorGraph) -> Mask:
-    """A graph is a forest if it has as many edges as nodes, less its connected parts."""
-    n = graph.n_components
-    component = np.concatenate([graph.variable_component, graph.factor_component])
-    _, first = np.unique(_bipartite_labels(graph), return_index=True)
-    flat = graph.flat_scopes
-    edges = np.bincount(graph.variable_component[flat.variable], minlength=n)
-    nodes, parts = np.bincount(component, minlength=n), np.bincount(component[first], minlength=n)
-    return read_only(edges == nodes - parts)
-
-
 def _count(n: int, what: str) -> str:
     return f"{n:,} {what}" + ("" if n == 1 else "s")
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join([*names[:SHOWN], *(["..."] if len(names) > SHOWN else [])])
 
 
 def _span(values: Sequence[int]) -> str:

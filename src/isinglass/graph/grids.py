@@ -20,7 +20,7 @@ def grid_shapes(graph: FactorGraph) -> list[tuple[int, int]] | None:
 
     Examples
     --------
-    >>> from isinglass.graph.factor_graph import disjoint_union
+    >>> from isinglass.graph.unions import disjoint_union
     >>> from isinglass.graph.builders import grid_graph
     >>> grid_shapes(disjoint_union([grid_graph(2, 3, 2), grid_graph(4, 2, 2)]))
     [(2, 3), (4, 2)]

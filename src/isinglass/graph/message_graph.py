@@ -99,7 +99,7 @@ def pairwise_components(graph: FactorGraph) -> NDArray[np.bool_]:
 
     Examples
     --------
-    >>> from isinglass.graph.factor_graph import disjoint_union
+    >>> from isinglass.graph.unions import disjoint_union
     >>> pairs, triple = FactorGraph([2, 2], [(0, 1)]), FactorGraph([2, 2, 2], [(0, 1, 2)])
     >>> pairwise_components(disjoint_union([pairs, triple])).tolist()
     [True, False]

@@ -2,6 +2,7 @@
 
 from isinglass.inference.algorithm import ALGORITHMS, Algorithm, Cost, Facts, FixedPoint
 from isinglass.inference.api import algorithms, infer, map_assignment, map_solvers, n_best, sample
+from isinglass.inference.assignment import Assignment, MapInfo
 from isinglass.inference.brute import Brute
 from isinglass.inference.free_energy.algorithm import ConvexFreeEnergy, EntropyWeights
 from isinglass.inference.gaussian import GaussianField
@@ -25,7 +26,7 @@ from isinglass.inference.mean_field.structured import StructuredMeanField
 from isinglass.inference.message_passing.algorithms import BeliefPropagation
 from isinglass.inference.message_passing.max_product import MaxProduct
 from isinglass.inference.message_passing.trw import FractionalBeliefPropagation, TreeReweighted
-from isinglass.inference.result import Assignment, Gradients, Info, MapInfo, Result
+from isinglass.inference.result import Gradients, Info, Result
 from isinglass.inference.sampling.algorithms import (
     Gibbs,
     Metropolis,
@@ -34,6 +35,7 @@ from isinglass.inference.sampling.algorithms import (
     TreeGibbs,
     Wolff,
 )
+from isinglass.inference.trace import Trace, trace
 
 __all__ = [
     "ALGORITHMS",
@@ -78,6 +80,7 @@ __all__ = [
     "Swap",
     "SwendsenWang",
     "Toulbar2",
+    "Trace",
     "TreeGibbs",
     "TreeReweighted",
     "Wolff",
@@ -88,4 +91,5 @@ __all__ = [
     "map_solvers",
     "n_best",
     "sample",
+    "trace",
 ]

@@ -17,7 +17,8 @@ from numpy.typing import ArrayLike
 
 from isinglass.errors import InputError
 from isinglass.graph.factor_graph import FactorGraph
-from isinglass.inference.result import Assignment, Bound, Info, Result
+from isinglass.inference.assignment import Assignment
+from isinglass.inference.result import Bound, Info, Result
 from isinglass.models.inference import InferenceModel
 from isinglass.models.model import Model
 from isinglass.potentials import Potentials

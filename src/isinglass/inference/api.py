@@ -11,14 +11,16 @@ from typing import Any
 import numpy as np
 
 from isinglass.errors import InputError, MemoryLimitError, UnknownNameError, warn_of_convergence
+from isinglass.graph.names import EvidenceLike
 from isinglass.inference.algorithm import ALGORITHMS, Algorithm, Progress, Taping, make, threaded, with_fact
+from isinglass.inference.assignment import Assignment
 from isinglass.inference.evidence import checked
 from isinglass.inference.map import solver as map_solver
 from isinglass.inference.map.solver import SOLVERS, Solver
-from isinglass.inference.result import Assignment, Result
+from isinglass.inference.result import Result
 from isinglass.potentials import Potentials
 from isinglass.typing import IntArray
-from isinglass.validation import Evidence, RandomState, generator, whole_number
+from isinglass.validation import RandomState, generator, whole_number
 
 DEFAULT = "exact"  # the algorithm of a call that names none
 
@@ -27,7 +29,7 @@ def infer(
     potentials: Potentials | Sequence[Potentials],
     algorithm: str | Algorithm | None = None,
     *,
-    evidence: Evidence | None = None,
+    evidence: EvidenceLike | None = None,
     tol: float | None = None,
     max_iter: int | None = None,
     init: Result | None = None,
@@ -47,7 +49,7 @@ def infer(
         A name ("exact", "bp"), an object with options (``ig.Exact(memory_limit="2GB")``), or None: exact
         where it fits in memory. ``result.info.algorithm`` says which one it was.
     evidence : mapping of int to int, optional
-        Further observed variables and their states.
+        Further observed variables and their states, by numbers or names.
     tol, max_iter : float, int, optional
         When an iterative algorithm stops. Other algorithms ignore them.
     init : Result, optional
@@ -92,14 +94,14 @@ def infer(
     info = replace(result.info, seconds=time.perf_counter() - start)
     if complaint := chosen.complaint(info):
         warn_of_convergence(complaint, stacklevel=2)
-    return replace(result, info=info)
+    return replace(result, info=info, algorithm=chosen)
 
 
 def map_assignment(
     potentials: Potentials,
     algorithm: str | Algorithm | Solver = DEFAULT,
     *,
-    evidence: Evidence | None = None,
+    evidence: EvidenceLike | None = None,
     progress: Progress | None = None,
     n_jobs: int | None = None,
     **options: Any,
@@ -113,7 +115,7 @@ def map_assignment(
         A solver (`map_solvers` lists them), such as "trws" or ``ig.TRWS(seconds=5)``, or an inference algorithm that
         maximises, such as "exact" (the default) or "max-product".
     evidence : mapping of int to int, optional
-        Further observed variables and their states.
+        Further observed variables and their states, by numbers or names.
     progress : callable (stage, fraction), optional
         Called from time to time during long searches.
     n_jobs : int, optional
@@ -144,7 +146,7 @@ def n_best(
     n: int,
     algorithm: str | Algorithm | Solver = DEFAULT,
     *,
-    evidence: Evidence | None = None,
+    evidence: EvidenceLike | None = None,
     progress: Progress | None = None,
     n_jobs: int | None = None,
     **options: Any,
@@ -163,7 +165,8 @@ def n_best(
     if count > 1 and (isinstance(chosen, Solver) or chosen.facts.maximises == "one"):
         remedy = with_fact("maximises", "many")
         raise InputError("n", f"1, the only number that {chosen.name!r} decodes", str(count), remedy)
-    return chosen.maximise(_real(checked(potentials, evidence)), count, progress)
+    clamped = _real(checked(potentials, evidence))
+    return [replace(found, graph=clamped.graph) for found in chosen.maximise(clamped, count, progress)]
 
 
 def sample(
@@ -171,7 +174,7 @@ def sample(
     n: int,
     algorithm: str | Algorithm = DEFAULT,
     *,
-    evidence: Evidence | None = None,
+    evidence: EvidenceLike | None = None,
     random_state: RandomState = None,
     n_jobs: int | None = None,
     **options: Any,
@@ -250,7 +253,7 @@ def _threaded(algorithm: Algorithm, n_jobs: int | None, options: dict[str, Any])
     return threaded(algorithm, n_jobs)
 
 
-def _stages(potentials: Potentials | Sequence[Potentials], evidence: Evidence | None) -> list[Potentials]:
+def _stages(potentials: Potentials | Sequence[Potentials], evidence: EvidenceLike | None) -> list[Potentials]:
     """Check the potentials, or those of each iteration, which must be on one graph."""
     if not isinstance(potentials, list | tuple):
         return [checked(potentials, evidence)]

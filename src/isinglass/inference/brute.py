@@ -23,9 +23,10 @@ from isinglass.errors import ImpossibleEvidenceError
 from isinglass.graph.factor_graph import iter_groups
 from isinglass.graph.layout import belief_entries, first_states
 from isinglass.inference.algorithm import Algorithm, Cost, Facts, Progress, Taping, register
+from isinglass.inference.assignment import Assignment, ranked
 from isinglass.inference.complex_step import by_tables, direction
 from isinglass.inference.evidence import base_states, impossible
-from isinglass.inference.result import Assignment, FactorBeliefs, Gradients, Info, Result, VariableBeliefs, ranked
+from isinglass.inference.result import FactorBeliefs, Gradients, Info, Result, VariableBeliefs
 from isinglass.potentials import LogTables, Potentials
 from isinglass.runtime.memory import memory_limit_bytes, require_memory
 from isinglass.typing import Array, IntArray

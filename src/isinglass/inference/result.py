@@ -3,24 +3,31 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
+from html import escape
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
 from isinglass.errors import InputError
+from isinglass.graph.drawing.html import MOST_ROWS, card, drawing, table
 from isinglass.graph.factor_graph import FactorGraph, iter_groups
-from isinglass.graph.layout import belief_entries, first_states
+from isinglass.graph.layout import first_states
+from isinglass.graph.names import VariableLike, variable_keys, variable_number, variable_numbers
 from isinglass.graph.views import View
+from isinglass.inference.cotangents import cotangents
+from isinglass.inference.frames import beliefs_frame
+from isinglass.inference.queries import Queries
 from isinglass.potentials import Potentials
 from isinglass.runtime.memory import memory_limit_bytes, require_memory
 from isinglass.typing import Array, IntArray
-from isinglass.validation import array_of, bytes_text, read_only, variables_of, whole_number
+from isinglass.validation import bytes_text, read_only, whole_number
 
 if TYPE_CHECKING:
+    from isinglass.inference.algorithm import Algorithm
     from isinglass.inference.sampling.traces import Traces
 
 Bound = Literal["exact", "upper", "lower"] | None
@@ -87,6 +94,11 @@ class Info:
         """The smallest effective sample size, bulk or tail, of a belief; None if the algorithm reports none."""
         found = self._details("ess", "ess_tail", "ess_factors", "ess_tail_factors")
         return None if found is None else float(np.min(found, initial=np.inf))
+
+    def _repr_html_(self) -> str:
+        rows = [(f.name, getattr(self, f.name)) for f in fields(self) if f.name not in ("details", "note")]
+        rows += [(name, value) for name, value in (("R-hat", self.r_hat), ("ESS", self.ess)) if value is not None]
+        return card(f"Info: {self.algorithm}", table(["", ""], rows, len(rows)), f"<div>{escape(self.note)}</div>")
 
     def _details(self, *names: str) -> Array | None:
         known = [np.ravel(self.details[name]) for name in names if name in self.details]
@@ -187,7 +199,7 @@ class Gradients:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Result:
+class Result(Queries):
     """Beliefs and log Z.
 
     Attributes
@@ -203,6 +215,8 @@ class Result:
     info : Info
     traces : Traces or None
         The draws of a sampler and its chains, from which ``infer(..., init=result)`` goes on.
+    algorithm : Algorithm or None
+        What inferred it, with its options.
     """
 
     potentials: Potentials
@@ -214,6 +228,7 @@ class Result:
     messages_of: Callable[[], Array | None] | None = None
     reverse: Callable[[Array, Array, Array], Gradients] | None = None
     traces: Traces | None = None
+    algorithm: Algorithm | None = None
 
     @cached_property
     def messages(self) -> Array | None:
@@ -225,20 +240,20 @@ class Result:
         """The natural logarithm of the partition function, of all components together."""
         return self.component_log_z.sum().item()
 
-    def variable(self, i: int) -> Array:
-        """Return the belief of variable i, an array (states,)."""
-        return self.variables[_index(i, "i", len(self.variables), "variables")]
+    def variable(self, i: VariableLike) -> Array:
+        """Return the belief of variable i, given by its number or name, an array (states,)."""
+        return self.variables[variable_number(self.potentials.graph, i, "i")]
 
     def factor(self, a: int) -> Array:
         """Return the belief of factor a, shaped like its table."""
         return self.factors[_index(a, "a", len(self.factors), "factors")]
 
-    def joint(self, variables: ArrayLike) -> Array:
+    def joint(self, variables: ArrayLike | Sequence[VariableLike]) -> Array:
         """Return the joint belief of any variables, one axis for each, in the given order.
 
         Only algorithms whose facts say so can compute it ("exact" and "brute").
         """
-        wanted = variables_of(variables, self.potentials.graph.n_variables)
+        wanted = variable_numbers(self.potentials.graph, variables)
         needed = 8.0 * math.prod(self.potentials.graph.cards[wanted].astype(float).tolist())
         what = f"the joint table of {len(wanted)} variables needs {bytes_text(needed)}"
         require_memory(needed, memory_limit_bytes(None), what, "ask for fewer variables")
@@ -247,6 +262,22 @@ class Result:
 
             raise InputError("variables", "an algorithm with joint beliefs", self.info.algorithm, with_fact("joints"))
         return self.joint_of(wanted)
+
+    def to_frame(self) -> Any:
+        """Return the beliefs of all variables as a pandas DataFrame, one row for each state.
+
+        The columns are variable, state and belief; names where there are some. A batch has a column component, too.
+
+        Examples
+        --------
+        >>> import isinglass as ig
+        >>> g = ig.FactorGraph({"rain": ["no", "yes"]}, [("rain",)])
+        >>> ig.infer(ig.Potentials.from_values(g, [[1, 3]])).to_frame()
+          variable state  belief
+        0     rain    no    0.25
+        1     rain   yes    0.75
+        """
+        return beliefs_frame(self)
 
     def backward(
         self,
@@ -281,6 +312,16 @@ class Result:
         constant = _Constant(self.messages) if self.messages_of is not None else None
         return replace(self, messages_of=constant, reverse=None)
 
+    def _repr_html_(self) -> str:
+        p, keys = self.potentials, variable_keys(self.potentials.graph)
+        rows = [
+            [key if isinstance(key, str) else str(key), ", ".join(f"{b:.3f}" for b in np.real(belief).tolist())]
+            for key, belief in zip(keys[: MOST_ROWS + 1], self.variables, strict=False)
+        ]
+        rows += [["", ""]] * (len(keys) - len(rows))
+        drawn = drawing(p.graph, p.log_tables, self.variables, list(p.evidence))
+        return card(repr(self), drawn, table(["variable", "belief"], rows))
+
     def __getstate__(self) -> dict[str, Any]:
         """Pickle the messages themselves; the tape is dropped."""
         return {**self.__dict__, **self.without_tape().__dict__}
@@ -300,138 +341,8 @@ class _Constant:
         return self.value
 
 
-@dataclass(frozen=True)
-class MapInfo:
-    """How a search for a most probable assignment went.
-
-    Attributes
-    ----------
-    algorithm : str
-    iterations : int
-        Iterations, sweeps or moves.
-    seconds : float
-    stopped : {"optimal", "converged", "iterations", "seconds", "interrupted"}
-        Why it ended: with a proof, by itself, at its last iteration, at its time limit, or by Ctrl-C.
-    did : str
-        What it did, for people; mostly empty.
-    bounds : tuple of float
-        The upper bounds that it found, in order.
-    """
-
-    algorithm: str
-    iterations: int
-    seconds: float
-    stopped: str
-    did: str = ""
-    bounds: tuple[float, ...] = field(default=(), repr=False)
-
-
-@dataclass(frozen=True, eq=False)
-class Assignment:
-    """A decoded assignment.
-
-    Attributes
-    ----------
-    states : int array (variables,)
-        -1 for what "qpbo" leaves undecided, if that was wished.
-    score : float
-        Its log-score, sum_a phi_a(x_a); nan if a variable is undecided.
-    bound : float
-        An upper bound on the score of every assignment; inf if the algorithm proves none.
-    optimal : bool
-        Whether the algorithm proved that no assignment scores higher.
-    locally_optimal : bool
-        Whether the algorithm proved that it is a maximum over all assignments that differ from it only on a set of
-        variables whose factors form trees and single loops (Weiss and Freeman 2001). Implied by `optimal`.
-    info : MapInfo or None
-        How the search went, where a solver for most probable assignments made one (`map_solvers`).
-    """
-
-    states: IntArray
-    score: float
-    bound: float
-    optimal: bool
-    locally_optimal: bool = False
-    info: MapInfo | None = field(default=None, repr=False)
-
-
-def ranked(states: IntArray, scores: Array) -> list[Assignment]:
-    """Sort assignments, one of which is optimal, by falling score; `optimal` are those that equal it up to rounding."""
-    order = np.argsort(-scores, kind="stable")
-    top = float(scores[order[0]])
-    slack = 1e-12 * max(1.0, abs(top))
-    found = []
-    for i in order:
-        optimal = bool(scores[i] >= top - slack)
-        found.append(Assignment(states[i], float(scores[i]), top, optimal, optimal))
-    return found
-
-
-def cotangents(
-    result: Result,
-    log_z: ArrayLike,
-    variables: Sequence[ArrayLike] | ArrayLike | None,
-    factors: Sequence[ArrayLike | None] | Array | None,
-) -> tuple[Array, Array, Array]:
-    """Return derivatives by log Z (one for each component), variable and factor beliefs as flat arrays."""
-    graph = result.potentials.graph
-    given = array_of(log_z, "log_z", "a number, or one for each component")
-    z_bar = np.broadcast_to(given.astype(result.variables.flat.dtype), graph.n_components).copy()
-    bars = z_bar, _flat_cotangent(result.variables, variables), _factor_cotangent(graph, result, factors)
-    for argument, bar in zip(("log_z", "variables", "factors"), bars, strict=True):
-        if not np.isfinite(bar if bar.strides != (0,) else bar[:1]).all():
-            raise InputError(argument, "finite derivatives", "inf or nan", "does the loss divide by a belief of zero?")
-    return bars
-
-
-def nothing(length: int, dtype: DTypeLike) -> Array:
-    """Return zeros that take no memory, and that `is_nothing` recognises at once."""
-    return np.broadcast_to(np.zeros((), dtype), (length,))
-
-
-def is_nothing(values: Array) -> bool:
-    """Tell whether all values are zero."""
-    return values.strides == (0,) or not values.any()
-
-
 def _index(value: int, argument: str, length: int, what: str) -> int:
     index = whole_number(value, argument)
     if index >= length:
         raise InputError(argument, f"a number below {length}, that of the {what}", str(index))
     return index
-
-
-def _flat_cotangent(beliefs: VariableBeliefs, given: Sequence[ArrayLike] | ArrayLike | None) -> Array:
-    """Return derivatives by variable beliefs, flat like the beliefs."""
-    if given is None:
-        return np.zeros_like(beliefs.flat)
-    if isinstance(given, Iterable) and not isinstance(given, np.ndarray):
-        given = np.concatenate([np.zeros(0), *(array_of(g, "variables", "numbers").ravel() for g in given)])
-    flat = array_of(given, "variables", "numbers")
-    if flat.size != beliefs.flat.size:
-        raise InputError("variables", f"{beliefs.flat.size} numbers, one for each state", str(flat.size))
-    bars: Array = flat.reshape(-1).astype(beliefs.flat.dtype, copy=False)
-    return bars
-
-
-def _factor_cotangent(graph: FactorGraph, result: Result, given: Sequence[ArrayLike | None] | Array | None) -> Array:
-    """Return derivatives by factor beliefs, flat, group by group."""
-    dtype = result.variables.flat.dtype
-    if given is None:
-        return nothing(belief_entries(graph), dtype)
-    if isinstance(given, np.ndarray) and given.ndim == 1 and given.size == belief_entries(graph):
-        flat: Array = given.astype(dtype, copy=False)
-        return flat
-    if len(given) != graph.n_factors:
-        raise InputError("factors", f"one entry for each of {graph.n_factors} factors", str(len(given)))
-    parts = [np.zeros(0, dtype)]
-    for group, beliefs in zip(graph.groups, result.factors.groups, strict=True):
-        bars = np.zeros(beliefs.shape, dtype)
-        for row, a in enumerate(group.factors.tolist()):
-            if given[a] is not None:
-                bar = array_of(given[a], f"factors[{a}]", f"numbers of shape {group.shape}")
-                if bar.shape != group.shape:
-                    raise InputError(f"factors[{a}]", f"shape {group.shape}", f"shape {bar.shape}")
-                bars[row] = bar
-        parts.append(bars.ravel())
-    return np.concatenate(parts)

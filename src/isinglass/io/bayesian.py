@@ -9,13 +9,13 @@ so the log-potentials are the logarithms of the tables, on the moral graph, and 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from difflib import get_close_matches
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from isinglass.errors import InputError
+from isinglass.graph.names import Names, evidence_numbers, variable_number
 from isinglass.graph.semantics.directed import Parents, find_cycle, moralise
 from isinglass.potentials import Potentials
 from isinglass.typing import FloatArray
@@ -33,10 +33,6 @@ class BayesianNetwork(Potentials):
 
     Attributes
     ----------
-    names : tuple of str
-        Of the variables.
-    states : tuple of tuples of str
-        The names of each variable's states.
     parents : tuple of tuples of int
         The parents of each variable.
 
@@ -46,47 +42,49 @@ class BayesianNetwork(Potentials):
     >>> network = ig.from_bayesian_network(
     ...     {"rain": [], "wet": ["rain"]}, {"rain": [0.8, 0.2], "wet": [[0.9, 0.1], [0.25, 0.75]]}
     ... )
-    >>> ig.infer(network, evidence=network.observe(wet=1)).variable(network.number("rain")).round(3)
+    >>> ig.infer(network, evidence={"wet": 1}).variable("rain").round(3)
     array([0.348, 0.652])
     """
 
-    __slots__ = ("names", "parents", "states")
+    __slots__ = ("parents",)
 
-    names: tuple[str, ...]
-    states: tuple[States, ...]
     parents: Parents
 
     @classmethod
     def of(cls, names: Sequence[str], states: Sequence[States], parents: Parents, tables: Sequence[FloatArray]) -> Self:
         """Build from checked parts; `tables` hold probabilities, the axes of parents first."""
-        graph = moralise(parents, [len(s) for s in states])
+        graph = moralise(parents, [len(s) for s in states]).with_names(Names(names, states))
         network = cls.__new__(cls)
         with np.errstate(divide="ignore"):
             Potentials.__init__(network, graph, [np.log(table) for table in tables])
-        for name, value in (("names", tuple(names)), ("states", tuple(states)), ("parents", parents)):
-            object.__setattr__(network, name, value)
+        object.__setattr__(network, "parents", parents)
         return network
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the variables."""
+        return self._names.variables
+
+    @property
+    def states(self) -> tuple[States, ...]:
+        """The names of each variable's states."""
+        return tuple(states or () for states in self._names.states)
+
+    @property
+    def _names(self) -> Names:
+        assert self.graph.names is not None  # `of` gives some to every network
+        return self.graph.names
 
     def __reduce__(self) -> tuple[object, ...]:
         return _rebuilt, (self.names, self.states, self.parents, [np.asarray(t) for t in self.log_tables])
 
     def number(self, name: str) -> int:
         """Return the number of a variable."""
-        if name not in self.names:
-            near = get_close_matches(str(name), self.names, 1)
-            remedy = f"did you mean {near[0]!r}?" if near else "see .names"
-            raise InputError("name", "the name of a variable", repr(name), remedy)
-        return self.names.index(name)
+        return variable_number(self.graph, name, "name")
 
     def observe(self, observed: Mapping[str, str | int] | None = None, /, **named: str | int) -> dict[int, int]:
         """Return evidence for `infer`, given by the names of variables, and the names or numbers of states."""
-        evidence = {}
-        for name, state in {**(observed or {}), **named}.items():
-            i = self.number(name)
-            if isinstance(state, str) and state not in self.states[i]:
-                raise InputError(name, "one of " + ", ".join(map(repr, self.states[i])), repr(state))
-            evidence[i] = self.states[i].index(state) if isinstance(state, str) else state
-        return evidence
+        return evidence_numbers(self.graph, {**(observed or {}), **named}, "observed")
 
 
 def _rebuilt(

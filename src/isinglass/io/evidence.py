@@ -15,6 +15,7 @@ from os import PathLike as OsPathLike
 import numpy as np
 
 from isinglass.errors import InputError
+from isinglass.graph.names import EvidenceLike, evidence_numbers
 from isinglass.io.files import PathLike, checked_path, write_text_atomically
 from isinglass.io.tables import MAX_CARD
 from isinglass.io.tokens import TokenReader
@@ -22,7 +23,7 @@ from isinglass.potentials import Potentials
 from isinglass.typing import IntArray
 from isinglass.validation import Evidence, integers, whole_number
 
-EvidenceSource = Evidence | PathLike | None
+EvidenceSource = EvidenceLike | PathLike | None
 
 
 def read_evidence(path: PathLike, cards: Sequence[int] | IntArray | None = None) -> dict[int, int]:
@@ -109,7 +110,7 @@ def observe(potentials: Potentials, evidence: EvidenceSource) -> Potentials:
     if evidence is None:
         return potentials
     if isinstance(evidence, Mapping):
-        new: Evidence = evidence
+        new = evidence_numbers(potentials.graph, evidence)
     elif isinstance(evidence, str | OsPathLike):
         new = read_evidence(checked_path(evidence), potentials.graph.cards)
     else:

@@ -20,6 +20,7 @@ import numpy as np
 
 from isinglass.errors import InputError, require
 from isinglass.io.files import PathLike, write_text_atomically
+from isinglass.io.names import with_names_of, write_names
 from isinglass.io.tables import MAX_ARITY, MAX_CARD, Layout, factor_texts, from_values, repeated_slot, table_sizes
 from isinglass.io.tokens import TokenReader
 from isinglass.potentials import Potentials
@@ -78,7 +79,7 @@ def read_fg(path: PathLike, max_entries: int | None = None) -> Potentials:
     layout = _layout(reader, blocks)
     cards, slot_cards = _cards(reader, blocks, layout)
     sizes = _limited_sizes(reader, blocks, table_sizes(slot_cards, layout), limit)
-    return from_values(cards, layout, _dense(reader, blocks, sizes), "F")
+    return with_names_of(from_values(cards, layout, _dense(reader, blocks, sizes), "F"), path)
 
 
 def write_fg(potentials: Potentials, path: PathLike) -> None:
@@ -86,7 +87,7 @@ def write_fg(potentials: Potentials, path: PathLike) -> None:
 
     Values have all their digits: what `read_fg` gave is written and read again without a change. A variable
     that has no factor gets a unary one of ones, after the others, because the format knows a variable only by
-    its factors.
+    its factors. Names of variables and states go to a small JSON file beside it (model.fg.names.json).
 
     Parameters
     ----------
@@ -115,6 +116,7 @@ def write_fg(potentials: Potentials, path: PathLike) -> None:
     got = f"{len(potentials.evidence)} observed variables"
     require(not potentials.evidence, "potentials", "no evidence, which .fg cannot hold", got, "use without_evidence()")
     blocks = [*_block_texts(potentials), *_uniform_texts(potentials)]
+    write_names(potentials, path)
     write_text_atomically(path, "\n".join([f"{len(blocks)}\n", *blocks]))
 
 

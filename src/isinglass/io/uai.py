@@ -18,6 +18,7 @@ import numpy as np
 
 from isinglass.io.evidence import EvidenceSource, observe, take_evidence, write_evidence
 from isinglass.io.files import PathLike, checked_path, write_text_atomically
+from isinglass.io.names import with_names_of, write_names
 from isinglass.io.tables import MAX_ARITY, MAX_CARD, Layout, factor_texts, from_values, repeated_slot, table_sizes
 from isinglass.io.tokens import TokenReader
 from isinglass.potentials import Potentials
@@ -39,7 +40,7 @@ def read_uai(path: PathLike, evidence: EvidenceSource = None) -> Potentials:
     Returns
     -------
     Potentials
-        With the evidence. Factors keep the order of the file.
+        With the evidence, and with the names that `write_uai` put beside the file. Factors keep the order of the file.
 
     Raises
     ------
@@ -64,14 +65,16 @@ def read_uai(path: PathLike, evidence: EvidenceSource = None) -> Potentials:
     layout = _take_scopes(reader, n)
     values = _take_tables(reader, cards, layout)
     found = take_evidence(reader, cards, "the end of the file or ")
-    return observe(from_values(cards, layout, values, "C").with_evidence(found), evidence)
+    model = with_names_of(from_values(cards, layout, values, "C").with_evidence(found), path)
+    return observe(model, evidence)
 
 
 def write_uai(potentials: Potentials, path: PathLike) -> None:
     """Write a model in the UAI format, as MARKOV.
 
     Values have all their digits: what `read_uai` gave is written and read again without a change. If there is
-    evidence, it goes to a second file, named `path` + ".evid" without .gz (model.uai.gz, model.uai.evid).
+    evidence, it goes to a second file, named `path` + ".evid" without .gz (model.uai.gz, model.uai.evid). Names of
+    variables and states go to a small JSON file beside it (model.uai.names.json), which `read_uai` looks for.
 
     Parameters
     ----------
@@ -108,6 +111,7 @@ def write_uai(potentials: Potentials, path: PathLike) -> None:
     text = _model_text(potentials)
     if potentials.evidence:
         write_evidence(potentials.evidence, name.removesuffix(".gz") + ".evid")
+    write_names(potentials, name)
     write_text_atomically(name, text)
 
 

@@ -17,8 +17,8 @@ import numpy as np
 
 from isinglass.errors import InputError
 from isinglass.gradients import RULES, GradientRule, forward
-from isinglass.gradients.perturbation import STEP
 from isinglass.inference import Algorithm, Info, Result
+from isinglass.inference.linear_response import STEP
 from isinglass.losses import Evaluation, HingeLoss, Loss, LossProblem, LossValue
 from isinglass.losses.loss import Memory, ResultLoss, Stages
 from isinglass.models import Model

@@ -72,7 +72,7 @@ def canonical_potentials(
     found = canonical_tables(given, at)
     least = number(tol, "tol", 0, np.inf)
     kept = {scope: table for scope, table in sorted(found.items(), key=_by_size) if np.abs(table).max() > least}
-    graph = FactorGraph(cards, list(kept))
+    graph = FactorGraph(cards, list(kept)).with_names(given.graph.names)
     return Potentials(graph, list(kept.values()), dict(given.evidence))
 
 

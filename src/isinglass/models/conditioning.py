@@ -20,11 +20,12 @@ from numpy.typing import ArrayLike
 
 from isinglass.errors import InputError
 from isinglass.graph.factor_graph import FactorGraph, FactorGroup
+from isinglass.graph.names import EvidenceLike
 from isinglass.models.model import Model
 from isinglass.potentials import Potentials
 from isinglass.segments import starts, sum_at
 from isinglass.typing import Array, IntArray
-from isinglass.validation import Evidence, integers
+from isinglass.validation import integers
 
 
 class _Sums(NamedTuple):
@@ -225,7 +226,7 @@ class ConditionedModel(Model):
     def __reduce__(self) -> tuple[object, ...]:
         return (ConditionedModel, (self.plain, self.states))
 
-    def potentials(self, theta: ArrayLike, evidence: Evidence | None = None) -> Potentials:
+    def potentials(self, theta: ArrayLike, evidence: EvidenceLike | None = None) -> Potentials:
         """Return the log-potentials of what is not observed."""
         found = self.conditioning.potentials(self.plain.potentials(theta))
         return found.with_evidence(evidence) if evidence else found

@@ -17,7 +17,8 @@ from scipy import sparse
 
 from isinglass.errors import InputError, require
 from isinglass.graph.builders import grid_graph
-from isinglass.graph.factor_graph import FactorGraph, FactorGroup, disjoint_union
+from isinglass.graph.factor_graph import FactorGraph, FactorGroup
+from isinglass.graph.unions import disjoint_union
 from isinglass.models.checks import dense, examples_of, stacked, states
 from isinglass.models.model import Model
 from isinglass.models.products import Matrix

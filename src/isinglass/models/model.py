@@ -16,11 +16,12 @@ from numpy.typing import ArrayLike
 
 from isinglass.errors import InputError, require
 from isinglass.graph.factor_graph import FactorGraph, FactorGroup, describe
+from isinglass.graph.names import EvidenceLike, evidence_numbers
 from isinglass.models.placement import SliceMap, SparseMap, is_whole, place, selection
 from isinglass.models.terms import Kind, Term
 from isinglass.potentials import Potentials
 from isinglass.typing import Array, IntArray, Mask
-from isinglass.validation import Evidence, array_of, evidence_dict, instance, items
+from isinglass.validation import Evidence, array_of, instance, items
 
 
 class _Part(NamedTuple):
@@ -139,7 +140,7 @@ class Model:
         found = [group.factors for group, is_free in zip(self.graph.groups, free, strict=True) if is_free]
         return np.sort(np.concatenate([np.zeros(0, np.int64), *found]))
 
-    def potentials(self, theta: ArrayLike, evidence: Evidence | None = None) -> Potentials:
+    def potentials(self, theta: ArrayLike, evidence: EvidenceLike | None = None) -> Potentials:
         """Return the log-potentials for parameters.
 
         Parameters
@@ -153,7 +154,7 @@ class Model:
         weights = self._checked(theta)
         groups = [self._tables(group, weights) for group in self._groups]
         known = evidence is not None and evidence is self._evidence
-        checked = evidence if known else evidence_dict(evidence, self.graph.cards)
+        checked = self._evidence if known else evidence_numbers(self.graph, evidence)
         potentials = Potentials._build(self.graph, groups, self.table_ids, checked or {})
         if checked and not known:
             self._evidence = potentials.evidence

@@ -25,10 +25,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 from isinglass.errors import ConvergenceWarning, ImpossibleEvidenceError, InputError
 from isinglass.graph.factor_graph import FactorGraph
 from isinglass.inference.api import map_assignment, n_best
+from isinglass.inference.assignment import Assignment
 from isinglass.inference.brute import Brute
 from isinglass.inference.map.search import ROUNDING, scale_of
 from isinglass.inference.map.solver import SOLVERS, Solver, SolverFacts, make
-from isinglass.inference.result import Assignment
 from isinglass.potentials import Potentials, potentials_union
 from isinglass.testing.strategies import factor_graphs, potentials
 from isinglass.testing.suite import with_error

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from isinglass.errors import InputError
+from isinglass.estimators.field.frames import frame_values, is_frame, is_missing
 from isinglass.graph.factor_graph import FactorGraph
 from isinglass.learning.training.checks import observed
 from isinglass.typing import Array, FloatArray, IntArray
@@ -71,13 +72,14 @@ def encode(X: Any, graph: FactorGraph, known: Categories | None = None) -> tuple
 
     Parameters
     ----------
-    X : array (samples, variables)
-        States; or labels such as strings, then sorted; missing values are -1, NaN, None or masked.
+    X : array (samples, variables), or data frame
+        States; or labels such as strings, then sorted, unless the graph names its states; missing values are -1, NaN,
+        None or masked. The columns of a frame are found by the names of the variables.
     graph : FactorGraph
     known : Categories, optional
         The labels that were learned; others are refused.
     """
-    values = X
+    values = X = frame_values(X, graph.names) if is_frame(X) else X
     if not isinstance(X, np.ma.MaskedArray):
         values = array_of(X, "X", "an array (samples, variables)")
     if values.dtype.kind in "OUST" and values.ndim == 2:
@@ -116,11 +118,6 @@ def _of_floats(values: Array) -> IntArray:
     return whole.astype(np.int64)
 
 
-def _is_missing(value: Any) -> bool:
-    """Tell whether an object stands for a missing value: None, NaN, pandas.NA."""
-    return value is None or type(value).__name__ == "NAType" or (isinstance(value, float) and value != value)
-
-
 def _of_labels(values: Array, graph: FactorGraph, known: Categories | None) -> tuple[IntArray, Categories | None]:
     """Number the labels of each variable, in sorted order; a column of whole numbers is kept."""
     if values.shape[1] != graph.n_variables:
@@ -129,19 +126,22 @@ def _of_labels(values: Array, graph: FactorGraph, known: Categories | None) -> t
     categories: Categories = []
     for i in range(values.shape[1]):
         column = [int(v) if isinstance(v, float) and v.is_integer() else v for v in values[:, i].tolist()]
-        present = [v for v in column if not _is_missing(v)]
-        labels = _labels(present, i, int(graph.cards[i])) if known is None else known[i]
+        present = [v for v in column if not is_missing(v)]
+        named = None if graph.names is None else graph.names.states[i]
+        labels = _labels(present, i, int(graph.cards[i]), named) if known is None else known[i]
         categories.append(labels)
         number = None if labels is None else {label: k for k, label in enumerate(labels)}
         for n, value in enumerate(column):
-            if not _is_missing(value):
+            if not is_missing(value):
                 states[n, i] = value if number is None else _number_of(value, number, n, i)
     plain = all(labels is None for labels in categories)
     return _states(states, graph), None if plain else categories
 
 
-def _labels(present: Sequence[Any], i: int, card: int) -> list[Any] | None:
-    """Return the labels of a variable; None where they are whole numbers already."""
+def _labels(present: Sequence[Any], i: int, card: int, named: Sequence[str] | None) -> list[Any] | None:
+    """Return the labels of a variable, its named states if there are such; None where they are whole numbers."""
+    if named is not None and all(isinstance(v, str) for v in present):
+        return list(named)
     if all(isinstance(v, int | np.integer) and not isinstance(v, bool) for v in present):
         return None
     if not all(isinstance(v, str | bool | np.bool_ | int) for v in present):

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, ClassVar, Self
@@ -15,8 +14,9 @@ from numpy.typing import ArrayLike
 from isinglass.errors import InputError
 from isinglass.estimators.field.conditional import ConditionalProblem, conditional_choices, conditional_problem
 from isinglass.estimators.field.data import Categories, decode, encode, is_table, read_table
-from isinglass.estimators.field.problem import MarkovChoices, MarkovProblem
-from isinglass.estimators.field.saved import saved_categories, saved_zeros
+from isinglass.estimators.field.frames import frame_graph, is_frame
+from isinglass.estimators.field.problem import MarkovChoices, MarkovProblem, used_terms
+from isinglass.estimators.field.saved import names_contents, saved_categories, saved_names, saved_zeros
 from isinglass.estimators.field.statistics import Statistics
 from isinglass.estimators.field.steps import for_groups, is_default, optimizer_for
 from isinglass.estimators.parameters import (
@@ -32,13 +32,13 @@ from isinglass.estimators.parameters import (
 from isinglass.estimators.persistence import Saved, register
 from isinglass.gradients import rule
 from isinglass.graph.factor_graph import FactorGraph
+from isinglass.graph.names import VariableLike
 from isinglass.inference import Algorithm, Exact, infer
 from isinglass.inference import sample as draw
 from isinglass.inference.algorithm import make as make_algorithm
 from isinglass.inference.algorithm import threaded
 from isinglass.learning.combinations import require_valid
 from isinglass.learning.markov import Copies, Method, Samples, TermCounts, make_method
-from isinglass.learning.markov.local.pseudo import JOINT_STATES
 from isinglass.learning.markov.objective import with_zeros
 from isinglass.learning.markov.priors import Penalties, Prior, make_prior
 from isinglass.learning.markov.statistics.support import vanishing_cells
@@ -62,7 +62,8 @@ class MRF(Statistics):
     ----------
     graph : FactorGraph, Model, Ising or Potts
         A graph: every entry of every table is a parameter. A model (`isinglass.models`): a log-linear one, with the
-        parameters that it has, such as the fields and couplings of ``ig.models.Ising(graph)``.
+        parameters that it has, such as the fields and couplings of ``ig.models.Ising(graph)``. Or nothing: `fit` then
+        makes a graph from a data frame and `edges`.
     method : str or Method, default="ml"
         How to learn. Maximum likelihood: "ml" by gradients, with the log Z of `inference` (a surrogate, where that is
         approximate); "closed-form" on chordal graphs; "ipf", iterative proportional fitting; "scaling", iterative
@@ -107,8 +108,15 @@ class MRF(Statistics):
         Threads of chains, and of `score_samples` where inference is message passing; -1: one for each processor.
         Results have the same bits for any number.
 
+    edges : sequence of tuples of str, optional
+        Instead of `graph`, for data frames: which columns interact, such as ``[("hair", "eyes"), ("eyes", "sex")]``.
+        Every column is a variable, with a factor of its own; its states are its categories, or its different values.
+
     Attributes
     ----------
+    graph_ : FactorGraph
+    feature_names_in_ : array (variables,)
+        The names of the variables, if they have some.
     potentials_ : Potentials
         An entry that no sample shows is a hard zero, where the method can find it: "closed-form", "ipf", "scaling".
     parameters_ : dict of str to array
@@ -136,10 +144,10 @@ class MRF(Statistics):
     """
 
     schema: ClassVar[str] = "mrf"
-    _as_arrays: ClassVar[tuple[str, ...]] = ("graph",)
+    _as_arrays: ClassVar[tuple[str, ...]] = ("graph", "edges")
     _remedy: ClassVar[str] = "raise max_iter, tol or l2"
 
-    graph: FactorGraph | Model | ModelFamily
+    graph: FactorGraph | Model | ModelFamily | None = None
     method: str | Method = "ml"
     inference: InferenceLike = "exact"
     iterations: int | str | None = None
@@ -158,6 +166,7 @@ class MRF(Statistics):
     loss: LossLike | None = None
     decoder: DecoderLike = "mpm"
     stages: StagesLike = None
+    edges: Sequence[Sequence[VariableLike]] | None = None
 
     def fit(
         self, X: Any = None, y: Any = None, sample_weight: Any = None, *, counts: Any = None, outputs: Any = None
@@ -168,10 +177,11 @@ class MRF(Statistics):
 
         Parameters
         ----------
-        X : array (samples, variables), or table of counts
+        X : array (samples, variables), data frame (pandas, Polars), or table of counts
             States; -1, NaN, None or masked where a value is missing. Strings are numbered in sorted order, see
             `categories_`. An array with one axis for each variable, as long as it has states, is a table of counts
-            (for two variables, if its entries are no states; `counts` leaves no doubt).
+            (for two variables, if its entries are no states; `counts` leaves no doubt). The columns of a data frame are
+            found by the names of the variables.
         y : None
             Ignored; for scikit-learn.
         sample_weight : array (samples,), optional
@@ -187,6 +197,7 @@ class MRF(Statistics):
         self
         """
         self._predicts = outputs is not None
+        self._structure = self._structure_for(X)
         return self._train(X, sample_weight, counts, outputs)
 
     def score_samples(self, X: Any) -> FloatArray:
@@ -294,7 +305,7 @@ class MRF(Statistics):
             steps = chosen.method.default_optimizer(self.max_iter, problem.task())
             problem = problem.with_choices(replace(chosen, optimizer=steps))
         terms = chosen.method.terms(problem.objective())
-        self.terms_ = None if terms is None else _used(terms)
+        self.terms_ = None if terms is None else used_terms(terms)
         return problem
 
     def _start(self, problem: Any, before: Any, stage: int) -> FloatArray:
@@ -320,17 +331,20 @@ class MRF(Statistics):
         self.report_ = objective.report(self.theta_)
 
     def _set(self, model: Model, zeros: tuple[Mask, ...] | None) -> None:
-        self.model_, self.zeros_ = model, zeros
+        self.model_, self.zeros_, self.graph_ = model, zeros, model.graph
+        if self.graph_.names is not None:
+            self.feature_names_in_ = np.array(self.graph_.names.variables, object)
         self.parameters_ = model.split(self.theta_)
         self.potentials_ = with_zeros(model.potentials(self.theta_), zeros)
 
     def _contents(self) -> tuple[dict[str, Any], Mapping[str, ArrayLike]]:
-        if not isinstance(self.graph, FactorGraph):
-            expected, got = "a FactorGraph, which a safe file can hold", type(self.graph).__name__
+        graph = self._given()
+        if not isinstance(graph, FactorGraph):
+            expected, got = "a FactorGraph, which a safe file can hold", type(graph).__name__
             raise InputError("graph", expected, got, "pickle the estimator, or save theta_")
-        flat = self.graph.flat_scopes
+        flat = graph.flat_scopes
         arrays: dict[str, ArrayLike] = {
-            "cards": self.graph.cards,
+            "cards": graph.cards,
             "scopes": flat.variable,
             "scope-starts": flat.first_slot,
         }
@@ -339,14 +353,15 @@ class MRF(Statistics):
         if self.impossible_ is not None:
             arrays["impossible"] = self.impossible_
         terms = None if self.terms_ is None else list(self.terms_)
-        return {"terms": terms, "categories": self.categories_}, arrays
+        return {"terms": terms, "categories": self.categories_, "names": names_contents(graph)}, arrays
 
     @classmethod
     def _from_arrays(cls, saved: Saved) -> dict[str, Any]:
         cards, flat, starts = (saved.array(name, "i", (-1,)) for name in ("cards", "scopes", "scope-starts"))
         if not len(starts) or starts[0] != 0 or starts[-1] != len(flat) or (np.diff(starts) < 0).any():
             raise saved.error("scopes of factors, one after the other", "something else")
-        return {"graph": FactorGraph(cards, [flat[a:b].tolist() for a, b in pairwise(starts.tolist())])}
+        graph = FactorGraph(cards, [flat[a:b].tolist() for a, b in pairwise(starts.tolist())])
+        return {"graph": graph.with_names(saved_names(saved, graph))}
 
     def _restore(self, saved: Saved) -> None:
         terms, graph = saved.optional("terms", list), self._model().graph
@@ -370,14 +385,29 @@ class MRF(Statistics):
         return model if self.impossible_ is None else forbidding(model, self.impossible_)
 
     def _model(self) -> Model:
-        if isinstance(self.graph, FactorGraph):
-            return table_model(self.graph, flag(self.tied, "tied"))
-        if isinstance(self.graph, ModelFamily):
-            return self.graph.model(flag(self.tied, "tied"))
-        if not isinstance(self.graph, Model):
+        graph = self._given()
+        if isinstance(graph, FactorGraph):
+            return table_model(graph, flag(self.tied, "tied"))
+        if isinstance(graph, ModelFamily):
+            return graph.model(flag(self.tied, "tied"))
+        if not isinstance(graph, Model):
             expected = "a FactorGraph, or a Model"
-            raise InputError("graph", expected, type(self.graph).__name__, "such as ig.grid_graph(8, 8, 2)")
-        return self.graph
+            raise InputError("graph", expected, type(graph).__name__, "such as ig.grid_graph(8, 8, 2)")
+        return graph
+
+    def _given(self) -> Any:
+        """Return the graph or model that was given, or that `fit` made of a data frame."""
+        return self.graph if self.graph is not None else getattr(self, "_structure", None)
+
+    def _structure_for(self, X: Any) -> FactorGraph | None:
+        """Return the graph of a data frame and `edges`; None where a graph was given."""
+        if self.edges is None:
+            return None
+        if self.graph is not None:
+            raise InputError("edges", "nothing beside a graph", "both", "leave out one of them")
+        if not is_frame(X):
+            raise InputError("X", "a data frame, whose columns `edges` names", type(X).__name__, "or give a graph")
+        return frame_graph(X, self.edges)
 
     def _algorithm(self) -> Algorithm:
         options = {} if self.iterations is None else {"iterations": whole_number(self.iterations, "iterations", 1)}
@@ -410,17 +440,3 @@ class MRF(Statistics):
         table = read_table(counts, model.graph)
         samples = Samples(table.cells, table.counts)
         return samples, None, table.impossible if len(table.impossible) else None
-
-
-def _used(found: TermCounts) -> TermCounts:
-    """Return the counts of terms of a pseudolikelihood; warn of values that have none."""
-    reason = f"with the missing values that they hang on, they have more than {JOINT_STATES} joint states"
-    if found.left_out == found.observed:
-        got = f"{found.observed} observed values, none of which can be used: {reason}"
-        raise InputError("X", "fewer missing values for method='pseudo'", got, "use method='ml'")
-    if found.left_out:
-        lost = f"; nothing is used of {found.samples_left_out} of {found.samples} samples"
-        rows = lost if found.samples_left_out else ""
-        text = f"the pseudolikelihood leaves out {found.left_out} of {found.observed} observed values: {reason}{rows}"
-        warnings.warn(f"{text}; method='ml' uses all", UserWarning, stacklevel=6)  # where `fit` is called
-    return found

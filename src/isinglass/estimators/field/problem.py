@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from functools import cached_property
 
 import numpy as np
 
+from isinglass.errors import InputError
 from isinglass.gradients import GradientRule
 from isinglass.inference import Algorithm
-from isinglass.learning.markov import MarkovObjective, Method, Samples, Task
+from isinglass.learning.markov import MarkovObjective, Method, Samples, Task, TermCounts
+from isinglass.learning.markov.local.pseudo import JOINT_STATES
 from isinglass.learning.markov.priors import Grouped
 from isinglass.learning.training.choices import Choices
 from isinglass.learning.training.fingerprints import fingerprint
@@ -82,3 +85,17 @@ class MarkovProblem(TrainingProblem):
     @cached_property
     def _objective(self) -> MarkovObjective:
         return self.chosen.method.objective(self.task())
+
+
+def used_terms(found: TermCounts) -> TermCounts:
+    """Return the counts of terms of a pseudolikelihood; warn of values that have none."""
+    reason = f"with the missing values that they hang on, they have more than {JOINT_STATES} joint states"
+    if found.left_out == found.observed:
+        got = f"{found.observed} observed values, none of which can be used: {reason}"
+        raise InputError("X", "fewer missing values for method='pseudo'", got, "use method='ml'")
+    if found.left_out:
+        lost = f"; nothing is used of {found.samples_left_out} of {found.samples} samples"
+        rows = lost if found.samples_left_out else ""
+        text = f"the pseudolikelihood leaves out {found.left_out} of {found.observed} observed values: {reason}{rows}"
+        warnings.warn(f"{text}; method='ml' uses all", UserWarning, stacklevel=6)  # where `fit` is called
+    return found

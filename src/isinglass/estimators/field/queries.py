@@ -10,12 +10,15 @@ import numpy as np
 from isinglass.errors import InputError
 from isinglass.estimators.field.conditional import Predictions
 from isinglass.estimators.field.data import decode
+from isinglass.estimators.field.frames import framed, is_frame
+from isinglass.graph.factor_graph import FactorGraph
+from isinglass.graph.names import EvidenceLike, VariableLike, evidence_numbers, is_name, name_of, variable_numbers
 from isinglass.inference import Exact, infer, map_assignment
 from isinglass.inference import sample as draw
 from isinglass.learning.markov import Copies, Samples
 from isinglass.losses import Likelihood
 from isinglass.potentials import Potentials
-from isinglass.typing import Array, FloatArray, IntArray
+from isinglass.typing import FloatArray, IntArray
 from isinglass.validation import RandomState, distinct_rows, generator
 
 AT_ONCE = 200_000  # states of variables in one inference
@@ -53,7 +56,7 @@ class Queries(Predictions):
         flat = np.concatenate(found).reshape(len(rows), int(cards.sum()))[where]
         return [np.asarray(part, np.float64) for part in np.split(flat, np.cumsum(cards)[:-1], axis=1)]
 
-    def impute(self, X: Any, how: str = "marginal", random_state: RandomState = None) -> Array:
+    def impute(self, X: Any, how: str = "marginal", random_state: RandomState = None) -> Any:
         """Return samples with their missing values filled in.
 
         Parameters
@@ -69,7 +72,7 @@ class Queries(Predictions):
         Returns
         -------
         array (samples, variables)
-            States; labels, where `fit` saw labels.
+            States; labels, where `fit` saw labels. A data frame, if `X` is one.
 
         Examples
         --------
@@ -84,21 +87,29 @@ class Queries(Predictions):
         states = self._encoded(X)
         if how == "marginal":
             best = np.stack([p.argmax(axis=1) for p in self.predict_proba(X)], axis=1)
-            return decode(np.where(states < 0, best, states), self.categories_)
+            return self._decoded(np.where(states < 0, best, states), X)
         if how == "sample":
             rng = generator(random_state)
             drawn = [draw(one, 1, Exact(), random_state=rng)[0] for one in self._clamped(states)]
-            return decode(np.concatenate(drawn).reshape(states.shape), self.categories_)
+            return self._decoded(np.concatenate(drawn).reshape(states.shape), X)
         rows, where = distinct_rows(states)
         found = [map_assignment(clamped, "exact").states for clamped in self._clamped(rows)]
-        return decode(np.concatenate(found).reshape(rows.shape)[where], self.categories_)
+        return self._decoded(np.concatenate(found).reshape(rows.shape)[where], X)
 
-    def conditional(self, variables: Sequence[int] | int, given: Mapping[int, int] | Sequence[int] = ()) -> FloatArray:
+    def _decoded(self, states: IntArray, like: Any) -> Any:
+        """Return states by their labels, in a frame where samples came in one."""
+        values = decode(states, self.categories_)
+        return framed(values, like, self.model_.graph.names) if is_frame(like) else values
+
+    def conditional(
+        self, variables: VariableLike | Sequence[VariableLike], given: EvidenceLike | Sequence[VariableLike] = ()
+    ) -> FloatArray:
         """Return the conditional distribution of some variables.
 
         Parameters
         ----------
         variables : int or sequence of int
+            By numbers, or by names if there are some.
         given : mapping of int to int, or sequence of int
             States of other variables; or other variables, for a table with all of their states.
 
@@ -116,16 +127,28 @@ class Queries(Predictions):
         (array([0.75, 0.25]), [[0.75, 0.25], [0.5, 0.5]])
         """
         self._require_fitted()
-        wanted = [variables] if isinstance(variables, int | np.integer) else list(variables)
+        graph = self.potentials_.graph
+        wanted = _numbers(graph, variables, "variables")
         if isinstance(given, Mapping):
-            both = sorted(set(wanted) & set(given))
+            evidence = evidence_numbers(graph, self._states_given(given), "given")
+            both = sorted(set(wanted) & set(evidence))
             if both:
-                raise InputError("given", "variables that are not asked for", f"{both[0]}")
-            return np.asarray(infer(self.potentials_, Exact(), evidence=given).joint(wanted), np.float64)
-        known = [int(given)] if isinstance(given, int | np.integer) else list(given)
+                raise InputError("given", "variables that are not asked for", name_of(graph, both[0]))
+            return np.asarray(infer(self.potentials_, Exact(), evidence=evidence).joint(wanted), np.float64)
+        known = _numbers(graph, given, "given")
         joint = np.asarray(infer(self.potentials_, Exact()).joint([*known, *wanted]), np.float64)
         total = joint.sum(axis=tuple(range(len(known), joint.ndim)), keepdims=True)
         found: FloatArray = np.divide(joint, total, out=np.full_like(joint, np.nan), where=total > 0)
+        return found
+
+    def _states_given(self, given: Any) -> Any:
+        """Return evidence in which labels that `fit` numbered by itself are numbers."""
+        if self.categories_ is None or self.potentials_.graph.names is not None:
+            return given
+        found = {}
+        for key, state in given.items():
+            labels = self.categories_[key] if isinstance(key, int) and 0 <= key < len(self.categories_) else None
+            found[key] = labels.index(state) if labels is not None and state in labels else state
         return found
 
     def _clamped(self, states: IntArray) -> Iterator[Potentials]:
@@ -135,3 +158,10 @@ class Queries(Predictions):
             part = states[start : start + step]
             copies = Copies(self.model_, Samples(part, np.ones(len(part))))
             yield Likelihood().clamp(copies.potentials(self.potentials_), copies.labels)
+
+
+def _numbers(graph: FactorGraph, variables: Any, argument: str) -> list[int]:
+    """Return the numbers of one variable or several."""
+    one = is_name(variables) or isinstance(variables, int | np.integer)
+    found: list[int] = variable_numbers(graph, [variables] if one else list(variables), argument).tolist()
+    return found

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
 from isinglass.estimators.field.data import Categories
 from isinglass.estimators.persistence import Saved
 from isinglass.graph.factor_graph import FactorGraph
+from isinglass.graph.names import Names
 from isinglass.models import Model
 from isinglass.typing import Mask
 
@@ -36,3 +38,29 @@ def saved_zeros(saved: Saved, model: Model) -> tuple[Mask, ...] | None:
     flat = saved.array("zeros", "i", (sum(sizes),)) != 0
     parts = np.split(flat, np.cumsum(sizes)[:-1])
     return tuple(part.reshape(shape) for part, shape in zip(parts, shapes, strict=True))
+
+
+def names_contents(graph: FactorGraph) -> dict[str, Any] | None:
+    """Return the names of variables and states as a file holds them."""
+    if graph.names is None:
+        return None
+    states = [None if labels is None else list(labels) for labels in graph.names.states]
+    return {"variables": list(graph.names.variables), "states": states}
+
+
+def saved_names(saved: Saved, graph: FactorGraph) -> Names | None:
+    """Return the names of variables and states in a file."""
+    found = saved.optional("names", dict)
+    if found is None:
+        return None
+    variables, states = found.get("variables"), found.get("states")
+    for listed in (variables, states):
+        if not isinstance(listed, list) or len(listed) != graph.n_variables:
+            raise saved.error("a name for each variable", f"{listed!a:.60}")
+    for name, labels, card in zip(variables or [], states or [], graph.cards.tolist(), strict=True):
+        known = [] if labels is None else labels
+        if type(name) is not str or not isinstance(known, list) or any(type(s) is not str for s in known):
+            raise saved.error("names, which are strings", f"{name!a:.60}")
+        if labels is not None and len(set(known)) != card:
+            raise saved.error(f"{card} names of states", f"{known!a:.60}")
+    return Names(variables or [], states or [])

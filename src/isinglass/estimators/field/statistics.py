@@ -12,6 +12,7 @@ Both have a chi-squared distribution, with cells - 1 - free parameters degrees o
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -229,8 +230,7 @@ class Statistics(Queries):
         """Return what a summary shows: names, and each as a linear function of the parameters."""
         if self.model_.is_table_model:
             found, functions = contrasts(self.model_)
-            names = [" ".join(f"x{i}={k}" for i, k in zip(scope, states, strict=True)) for scope, states in found]
-            return names, functions
+            return [self._configuration(scope, states) for scope, states in found], functions
         every = np.eye(self.model_.size)
         labels = [
             f"{name}{list(place)}" if shape else name
@@ -238,6 +238,17 @@ class Statistics(Queries):
             for place in np.ndindex(*shape)
         ]
         return labels, every
+
+    def _configuration(self, scope: Sequence[int], states: Sequence[int]) -> str:
+        """Say which variables are in which states, by names where there are some."""
+        names = self.model_.graph.names
+        if names is None:
+            return " ".join(f"x{i}={k}" for i, k in zip(scope, states, strict=True))
+        cards = self.model_.graph.cards
+        pairs = (
+            (names.variables[i], names.state_names(i, int(cards[i]))[k]) for i, k in zip(scope, states, strict=True)
+        )
+        return " ".join(f"{name}={state}" for name, state in pairs)
 
     def _variance(self, kind: str) -> tuple[FloatArray, Information]:
         """Return the covariance of the estimates, up to what cannot be estimated."""

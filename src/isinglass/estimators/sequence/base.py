@@ -22,13 +22,13 @@ from numpy.typing import ArrayLike
 
 from isinglass import decoding
 from isinglass.errors import require
-from isinglass.estimators.estimator import Estimator
 from isinglass.estimators.parameters import DecoderLike
 from isinglass.estimators.persistence import Saved
 from isinglass.estimators.sequence.constraints import Constraints, constraints
 from isinglass.estimators.sequence.features import Encoded, FeatureIndex
 from isinglass.estimators.sequence.files import chain_contents, restore_chain
 from isinglass.estimators.sequence.labels import NOT_OBSERVED, codes_of, observed_labels
+from isinglass.estimators.weights import ExplainedSequence
 from isinglass.inference.chain import (
     Room,
     Transition,
@@ -48,7 +48,7 @@ from isinglass.validation import RandomState, generator, jobs_of, whole_number
 _log_z = attrgetter("log_z")
 
 
-class SequenceEstimator(Estimator):
+class SequenceEstimator(ExplainedSequence):
     """Base class of estimators that label sequences; subclasses learn `index_`, `classes_`, `model_` and `theta_`.
 
     Parameters

@@ -13,10 +13,11 @@ import numpy as np
 from isinglass.errors import InputError
 from isinglass.graph.elimination.order import interaction_graph
 from isinglass.graph.factor_graph import FactorGraph
+from isinglass.graph.names import VariableLike, is_name, variable_numbers
 from isinglass.validation import instance, variables_of
 
 Adjacency = Sequence[frozenset[int]]
-Variables = int | Iterable[int]
+Variables = VariableLike | Iterable[VariableLike]
 
 
 def adjacency(graph: FactorGraph) -> Adjacency:
@@ -37,8 +38,10 @@ def _adjacency(graph: FactorGraph) -> Adjacency:
     return tuple(frozenset(listed[a:b]) for a, b in pairwise(ends))
 
 
-def variable_set(variables: Variables, n_variables: int, argument: str) -> frozenset[int]:
-    """Check one variable, or several distinct ones.
+def variable_set(
+    variables: Variables, n_variables: int, argument: str, graph: FactorGraph | None = None
+) -> frozenset[int]:
+    """Check one variable, or several distinct ones; with a graph, they may be given by its names.
 
     Examples
     --------
@@ -48,6 +51,8 @@ def variable_set(variables: Variables, n_variables: int, argument: str) -> froze
     listed = list(variables) if isinstance(variables, set | frozenset | range) else variables
     if isinstance(listed, int | np.integer):
         listed = [int(listed)]
+    if graph is not None and not isinstance(listed, np.ndarray):
+        return frozenset(variable_numbers(graph, [listed] if is_name(listed) else listed, argument).tolist())
     return frozenset(variables_of(listed, n_variables, argument).tolist())  # type: ignore[arg-type]
 
 

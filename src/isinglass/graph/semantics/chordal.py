@@ -71,7 +71,7 @@ def triangulate(graph: FactorGraph) -> FactorGraph:
     [(1, 2)]
     """
     added = fill_in(graph)
-    return FactorGraph(graph.cards, [*graph.scopes, *added]) if added else graph
+    return FactorGraph(graph.cards, [*graph.scopes, *added]).with_names(graph.names) if added else graph
 
 
 def fill_in(graph: FactorGraph) -> list[tuple[int, int]]:

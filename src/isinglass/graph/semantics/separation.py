@@ -48,6 +48,7 @@ def separated(graph: FactorGraph, A: Variables, B: Variables, given: Variables =
     ----------
     graph : FactorGraph
     A, B, given : int, or sequence of int
+        By numbers, or by the names of a graph that has some.
         Disjoint; an empty set is separated from everything.
 
     Examples
@@ -58,7 +59,7 @@ def separated(graph: FactorGraph, A: Variables, B: Variables, given: Variables =
     (True, False)
     """
     near = adjacency(graph)
-    found = {name: variable_set(v, len(near), name) for name, v in (("A", A), ("B", B), ("given", given))}
+    found = {name: variable_set(v, len(near), name, graph) for name, v in (("A", A), ("B", B), ("given", given))}
     disjoint(found)
     return found["B"].isdisjoint(reachable(near, found["A"], found["given"]))
 
@@ -73,7 +74,7 @@ def markov_blanket(graph: FactorGraph, variables: Variables) -> tuple[int, ...]:
     (1, 3, 5, 7)
     """
     near = adjacency(graph)
-    inside = variable_set(variables, len(near), "variables")
+    inside = variable_set(variables, len(near), "variables", graph)
     return tuple(sorted(set(chain.from_iterable(near[i] for i in inside)) - inside))
 
 

@@ -24,12 +24,13 @@ from isinglass.graph.elimination.order import Restarts
 from isinglass.graph.factor_graph import FactorGraph, FactorGroup
 from isinglass.graph.layout import belief_entries, first_beliefs, first_states
 from isinglass.inference.algorithm import Algorithm, Cost, Facts, Progress, Taping, register
+from isinglass.inference.assignment import Assignment, ranked
 from isinglass.inference.brute import Brute
 from isinglass.inference.complex_step import along_beliefs
 from isinglass.inference.evidence import base_states
 from isinglass.inference.junction_tree.orders import REMEDY, Wishes, cost_of, order_for
 from isinglass.inference.junction_tree.upward import Upward, evidence_shift, upward
-from isinglass.inference.result import Assignment, FactorBeliefs, Info, Result, VariableBeliefs, ranked
+from isinglass.inference.result import FactorBeliefs, Info, Result, VariableBeliefs
 from isinglass.potentials import Potentials
 from isinglass.runtime.memory import memory_limit_bytes
 from isinglass.typing import Array, FloatArray, IntArray

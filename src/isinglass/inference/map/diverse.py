@@ -15,14 +15,15 @@ from typing import Any
 import numpy as np
 
 from isinglass.graph.layout import first_states
+from isinglass.graph.names import EvidenceLike
 from isinglass.inference.algorithm import Algorithm
 from isinglass.inference.api import map_assignment
+from isinglass.inference.assignment import Assignment
 from isinglass.inference.evidence import checked
 from isinglass.inference.map.augmented import with_costs
 from isinglass.inference.map.solver import Solver
-from isinglass.inference.result import Assignment
 from isinglass.potentials import Potentials
-from isinglass.validation import Evidence, number, whole_number
+from isinglass.validation import number, whole_number
 
 
 def diverse_best(
@@ -31,7 +32,7 @@ def diverse_best(
     algorithm: str | Algorithm | Solver = "exact",
     *,
     strength: float = 1.0,
-    evidence: Evidence | None = None,
+    evidence: EvidenceLike | None = None,
     **options: Any,
 ) -> list[Assignment]:
     """Find a most probable assignment, and further good ones that differ from those before.

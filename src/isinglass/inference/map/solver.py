@@ -21,9 +21,9 @@ import numpy as np
 from isinglass.errors import MissingDependencyError, warn_of_convergence
 from isinglass.inference.algorithm import ALGORITHMS, Algorithm, Progress
 from isinglass.inference.algorithm import make as make_algorithm
+from isinglass.inference.assignment import Assignment, MapInfo
 from isinglass.inference.map.reduction import Reduction, reduced
 from isinglass.inference.map.search import Search
-from isinglass.inference.result import Assignment, MapInfo
 from isinglass.potentials import Potentials
 from isinglass.registry import Registry, choose, require_declared
 from isinglass.validation import number

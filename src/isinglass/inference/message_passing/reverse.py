@@ -21,6 +21,7 @@ import numpy as np
 
 from isinglass.errors import InputError
 from isinglass.graph.message_graph import entry_components
+from isinglass.inference.cotangents import is_nothing
 from isinglass.inference.message_passing.engine import Engine, entries_of, pool_of
 from isinglass.inference.message_passing.log_model import move_unary_bars
 from isinglass.inference.message_passing.moves.move import Move
@@ -29,7 +30,7 @@ from isinglass.inference.message_passing.passes import read_out_back
 from isinglass.inference.message_passing.run import Derivatives, Run
 from isinglass.inference.message_passing.table_places import table_places
 from isinglass.inference.message_passing.tape import Tape
-from isinglass.inference.result import Gradients, is_nothing
+from isinglass.inference.result import Gradients
 from isinglass.kernels.layout import BeliefBars
 from isinglass.potentials import LogTables
 from isinglass.segments import Largest

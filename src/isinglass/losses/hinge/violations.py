@@ -21,8 +21,9 @@ import numpy as np
 from isinglass.errors import ImpossibleLabelError
 from isinglass.graph.factor_graph import FactorGraph, FactorGroup
 from isinglass.inference.algorithm import Algorithm
+from isinglass.inference.assignment import Assignment
 from isinglass.inference.map.solver import Solver
-from isinglass.inference.result import Assignment, Info
+from isinglass.inference.result import Info
 from isinglass.losses.loss import Evaluation
 from isinglass.losses.observed import table_entries
 from isinglass.potentials import Potentials

@@ -20,15 +20,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-import numpy as np
-from numpy.typing import ArrayLike
-
 from isinglass.errors import InputError, require
 
 T = TypeVar("T")
 U = TypeVar("U")
-
-__all__ = ["SpanScores", "f_measure", "sequence_accuracy", "span_f1", "span_scores", "spans"]
 
 Span = tuple[str, int, int]
 
@@ -138,6 +133,17 @@ def sequence_accuracy(Y_true: Sequence[Sequence[object]], Y_pred: Sequence[Seque
     return sum(all(y is None or y == z for y, z in zip(*pair, strict=True)) for pair in pairs) / len(pairs)
 
 
+def is_span_label(label: object) -> bool:
+    """Tell whether a label is one of spans: "O", or "B" or "I", alone or with a type.
+
+    Examples
+    --------
+    >>> is_span_label("B-NP"), is_span_label("Noun")
+    (True, False)
+    """
+    return isinstance(label, str) and (label == "O" or label.partition("-")[0] in ("B", "I"))
+
+
 def _pairs(Y_true: Sequence[Sequence[T]], Y_pred: Sequence[Sequence[U]]) -> list[tuple[list[T], list[U]]]:
     """Check that both have the same lengths."""
     one, two = [list(labels) for labels in Y_true], [list(labels) for labels in Y_pred]
@@ -150,55 +156,7 @@ def _pairs(Y_true: Sequence[Sequence[T]], Y_pred: Sequence[Sequence[U]]) -> list
 
 def _parts(label: object) -> tuple[str, str]:
     """Cut a label into prefix and type."""
-    if isinstance(label, str):
+    if isinstance(label, str) and is_span_label(label):
         prefix, _, kind = label.partition("-")
-        if prefix in ("B", "I") or label == "O":
-            return prefix, kind
+        return prefix, kind
     raise InputError("labels", "labels such as 'B-NP', 'I-NP' and 'O'", f"{label!r:.60}", "convert to IOB or IOB2")
-
-
-def f_measure(
-    true: Sequence[ArrayLike],
-    predicted: Sequence[ArrayLike],
-    positive: int = 1,
-    beta: float = 1.0,
-    average: str = "examples",
-) -> float:
-    """Return F_beta of a positive state; precision and recall of an example without any positives are one.
-
-    Parameters
-    ----------
-    true, predicted : sequence of int arrays
-        The states of each example. Where the truth is -1, not observed, nothing is counted.
-    positive : int
-    beta : float
-        Recall counts beta times as much as precision.
-    average : {"examples", "corpus"}
-        The mean of F over examples; or one F, of counts that are added up over all examples.
-
-    Examples
-    --------
-    >>> true, predicted = [[1, 0], [1, 1]], [[1, 1], [1, 0]]
-    >>> round(f_measure(true, predicted), 4), round(f_measure(true, predicted, beta=2.0), 4)
-    (0.6667, 0.6944)
-    >>> f_measure([[0, 0], [1, 1]], [[0, 0], [1, 0]], average="corpus")
-    0.6666666666666666
-    """
-    require(average in ("examples", "corpus"), "average", "'examples' or 'corpus'", repr(average))
-    require(len(true) == len(predicted), "predicted", f"{len(true)} examples", f"{len(predicted)}")
-    require(len(true) > 0, "true", "at least one example", "none")
-    counts = [_counts(y, x, positive, i) for i, (y, x) in enumerate(zip(true, predicted, strict=True))]
-    if average == "corpus":
-        counts = [(sum(c[0] for c in counts), sum(c[1] for c in counts), sum(c[2] for c in counts))]
-    each = [
-        (1 + beta**2) * right / total if (total := beta**2 * real + found) else 1.0 for right, found, real in counts
-    ]
-    return sum(each) / len(each)
-
-
-def _counts(true: ArrayLike, predicted: ArrayLike, positive: int, i: int) -> tuple[int, int, int]:
-    """Return how many positives are right, predicted and true."""
-    y, x = np.asarray(true), np.asarray(predicted)
-    require(y.shape == x.shape, f"predicted[{i}]", f"shape {y.shape}", f"shape {x.shape}")
-    real, found = y == positive, (x == positive) & (y != -1)
-    return int((real & found).sum()), int(found.sum()), int(real.sum())

@@ -1,0 +1,189 @@
+"""What a fitted model looks at: its strongest weights, by label, and its tables of neighbours.
+
+Weights are in nats: a feature of value 1 with the weight w for a label raises the log-odds of that label against one
+without a weight by w. They are comparable among features of equal scale only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from isinglass.estimators.estimator import Estimator
+from isinglass.graph.drawing.html import table
+from isinglass.runtime.pandas import pandas_for
+from isinglass.typing import FloatArray
+from isinglass.validation import whole_number
+
+
+class Weight(NamedTuple):
+    """One parameter: what kind it is, its feature (for a transition: the label before), its label, and its value."""
+
+    kind: str
+    feature: Any
+    label: Any
+    weight: float
+
+
+class Matrix(NamedTuple):
+    """A table of weights with the names of its rows and columns."""
+
+    values: FloatArray
+    rows: list[Any]
+    columns: list[Any]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Explanation:
+    """The strongest weights of a fitted estimator; ``print`` shows them, a notebook as tables with colours.
+
+    Attributes
+    ----------
+    classes : list
+    features : dict of label to list of Weight
+        For each label the features with the largest positive weights, falling, and then those with the largest negative
+        ones, the most negative first.
+    transitions : list of Weight
+        The strongest weights of neighbours, of both signs, by size.
+    matrices : dict of str to Matrix
+        All tables of neighbours: of transitions, or of each kind of edge. ``ig.viz.heat_map`` draws them.
+    top : int
+    """
+
+    classes: list[Any]
+    features: dict[Any, list[Weight]]
+    transitions: list[Weight]
+    matrices: dict[str, Matrix]
+    top: int
+
+    def to_frame(self) -> Any:
+        """Return the shown weights as a pandas DataFrame: kind, feature, label, weight."""
+        rows = [weight for listed in self.features.values() for weight in listed]
+        return pandas_for("to_frame").DataFrame([*rows, *self.transitions], columns=Weight._fields)
+
+    def __str__(self) -> str:
+        parts = []
+        for label, listed in self.features.items():
+            parts.append(f"{label}")
+            parts += [f"  {w.weight:+9.4f}  {w.feature}" for w in listed] or ["  (no weights)"]
+        if self.transitions:
+            parts.append("neighbours")
+            parts += [f"  {w.weight:+9.4f}  {w.feature} -> {w.label}{_of(w.kind)}" for w in self.transitions]
+        return "\n".join(parts)
+
+    def __repr__(self) -> str:
+        return f"Explanation: the {self.top} strongest weights of each sign for {len(self.classes)} labels"
+
+    def _repr_html_(self) -> str:
+        boxes = []
+        for label, listed in self.features.items():
+            shown = table(["weight", "feature"], [[w.weight, str(w.feature)] for w in listed], 2 * self.top)
+            boxes.append(f"<div><b>{escape(str(label))}</b>{shown}</div>")
+        tables = [f"<div><b>{escape(name)}</b>{coloured(matrix)}</div>" for name, matrix in self.matrices.items()]
+        return f'<div style="display:flex;gap:2em;flex-wrap:wrap">{"".join([*boxes, *tables])}</div>'
+
+
+def _of(kind: str) -> str:
+    return "" if kind in ("transition", "edge") else f"  ({kind})"
+
+
+def coloured(matrix: Matrix) -> str:
+    """Return a table of weights whose cells are blue where positive, red where negative.
+
+    Examples
+    --------
+    >>> coloured(Matrix(np.array([[1.0, -1.0]]), ["a"], ["b", "c"])).count("<td")
+    2
+    """
+    largest = float(np.abs(matrix.values).max(initial=0.0)) or 1.0
+    head = "".join(f"<th>{escape(str(name))}</th>" for name in matrix.columns)
+    lines = []
+    for name, row in zip(matrix.rows, matrix.values.tolist(), strict=True):
+        cells = "".join(_coloured_cell(value, largest) for value in row)
+        lines.append(f"<tr><th>{escape(str(name))}</th>{cells}</tr>")
+    return f"<table><tr><th></th>{head}</tr>{''.join(lines)}</table>"
+
+
+def _coloured_cell(value: float, largest: float) -> str:
+    colour = "31,95,168" if value > 0 else "200,68,60"
+    return f'<td style="background:rgba({colour},{0.75 * abs(value) / largest:.3f})">{value:.2f}</td>'
+
+
+class Explained(Estimator):
+    """Estimators whose weights can be listed; subclasses say which there are."""
+
+    classes_: Any
+    parameters_: dict[str, FloatArray]
+
+    def _weights(self) -> Iterable[Weight]:
+        """Return all weights of features."""
+        raise NotImplementedError
+
+    def _matrices(self) -> dict[str, Matrix]:
+        """Return all tables of neighbours."""
+        raise NotImplementedError
+
+    def explain(self, top: int = 20) -> Explanation:
+        """Return the strongest positive and negative weights for each label, and those of neighbours.
+
+        Parameters
+        ----------
+        top : int
+            How many of each sign are listed for each label; and twice as many of neighbours.
+
+        Examples
+        --------
+        >>> import isinglass as ig
+        >>> X = [[["w=the"], ["w=dog"]], [["w=a"], ["w=dog"], ["w=barks"]]]
+        >>> crf = ig.ChainCRF(l2=0.1).fit(X, [["D", "N"], ["D", "N", "V"]])
+        >>> [w.feature for w in crf.explain(top=2).features["D"]]
+        ['w=the', 'w=a']
+        """
+        self._require_fitted()
+        count = whole_number(top, "top", 1)
+        classes = list(self.classes_.tolist() if isinstance(self.classes_, np.ndarray) else self.classes_)
+        by_label: dict[Any, list[Weight]] = {label: [] for label in classes}
+        for weight in self._weights():
+            by_label[weight.label].append(weight)
+        matrices = self._matrices()
+        features = {label: _strongest(found, count) for label, found in by_label.items()}
+        return Explanation(classes, features, _strongest_pairs(matrices, 2 * count), matrices, count)
+
+    def weights_frame(self) -> Any:
+        """Return all weights as a pandas DataFrame: kind, feature, label, weight; of neighbours, feature is the first.
+
+        Examples
+        --------
+        >>> import isinglass as ig
+        >>> crf = ig.ChainCRF(l2=0.1).fit([[["w=a"], ["w=b"]]], [["A", "B"]])
+        >>> crf.weights_frame().groupby("kind").size().to_dict()
+        {'state': 2, 'transition': 4}
+        """
+        self._require_fitted()
+        found = [*self._weights()]
+        for kind, matrix in self._matrices().items():
+            found += _pairs(kind, matrix)
+        return pandas_for("weights_frame").DataFrame(found, columns=Weight._fields)
+
+
+def _strongest(weights: Sequence[Weight], count: int) -> list[Weight]:
+    positive = sorted((w for w in weights if w.weight > 0), key=lambda w: -w.weight)[:count]
+    negative = sorted((w for w in weights if w.weight < 0), key=lambda w: w.weight)[:count]
+    return [*positive, *negative]
+
+
+def _pairs(kind: str, matrix: Matrix) -> list[Weight]:
+    return [
+        Weight(kind, before, after, value)
+        for before, row in zip(matrix.rows, matrix.values.tolist(), strict=True)
+        for after, value in zip(matrix.columns, row, strict=True)
+    ]
+
+
+def _strongest_pairs(matrices: dict[str, Matrix], count: int) -> list[Weight]:
+    found = [weight for kind, matrix in matrices.items() for weight in _pairs(kind, matrix) if weight.weight]
+    return sorted(found, key=lambda w: -abs(w.weight))[:count]

@@ -1,0 +1,95 @@
+"""Data frames, of pandas or Polars, as samples: columns are variables, categories are states.
+
+Both packages give a column by ``frame[name]`` and its values by ``to_list``; nothing else of them is needed, and
+neither is imported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from isinglass.errors import InputError, UnknownNameError
+from isinglass.graph.factor_graph import FactorGraph
+from isinglass.graph.names import Names, VariableLike, nearest
+from isinglass.typing import Array
+from isinglass.validation import items
+
+
+def is_frame(X: Any) -> bool:
+    """Tell whether samples are a data frame."""
+    return hasattr(X, "columns") and not isinstance(X, np.ndarray) and hasattr(X, "shape") and len(X.shape) == 2
+
+
+def columns_of(frame: Any) -> list[str]:
+    """Return the names of columns, which must be strings."""
+    found = list(frame.columns)
+    wrong = [name for name in found if not isinstance(name, str)]
+    if wrong:
+        raise InputError("X", "columns whose names are strings", repr(wrong[0]), "rename them, or give X.to_numpy()")
+    return [str(name) for name in found]
+
+
+def frame_graph(frame: Any, edges: Sequence[Sequence[VariableLike]]) -> FactorGraph:
+    """Return a graph with a variable for each column, a factor for each of them, and one for each of `edges`.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> frame_graph(pd.DataFrame({"a": ["no", "yes"], "b": [0, 2]}), [("a", "b")])
+    FactorGraph: 2 variables (a, b; 2-3 states), 3 factors (arity 1-2), forest
+    """
+    cards: dict[str, int | Sequence[str]] = {}
+    for name in columns_of(frame):
+        labels = column_states(frame, name)
+        cards[name] = labels if isinstance(labels, int) else [str(label) for label in labels]
+    listed = items(edges, "edges", "a list of tuples of variables")
+    try:
+        return FactorGraph(cards, [*((name,) for name in cards), *listed])
+    except InputError as error:
+        argument = error.argument.replace("scopes", "edges").replace("cards", "X")
+        raise type(error)(argument, error.expected, error.got, error.remedy) from None
+
+
+def column_states(frame: Any, name: str) -> int | list[Any]:
+    """Return the states of a column: its categories, its different values in order, or the largest number and one."""
+    column = frame[name]
+    kind = str(column.dtype).lower()
+    if kind.startswith("category"):  # pandas
+        return [str(label) for label in column.cat.categories]
+    if kind.startswith(("categorical", "enum")):  # Polars
+        return [str(label) for label in column.cat.get_categories().to_list()]
+    present = {value for value in column.to_list() if not is_missing(value)}
+    if not present:
+        raise InputError("X", "columns with at least one value", f"none in {name!r}", "drop it")
+    if all(isinstance(v, int | float) and not isinstance(v, bool) and v == int(v) for v in present):
+        return max(int(v) for v in present) + 1
+    return sorted(present, key=lambda v: (type(v).__name__, v))
+
+
+def frame_values(frame: Any, names: Names | None) -> Array:
+    """Return the values of a frame as objects (samples, variables); columns in the order of the names."""
+    columns = columns_of(frame)
+    wanted = list(columns if names is None else names.variables)
+    lost = [name for name in wanted if name not in columns]
+    if lost:
+        got, remedy = f"no column {lost[0]!r}", nearest(lost[0], columns).replace("did you mean", "is it")
+        raise UnknownNameError("X", "a column for each variable", got, remedy)
+    values = np.empty((len(frame), len(wanted)), object)
+    for i, name in enumerate(wanted):
+        values[:, i] = frame[name].to_list()
+    return values
+
+
+def framed(values: Array, like: Any, names: Names | None) -> Any:
+    """Return values as a frame of the kind of another one."""
+    columns = columns_of(like) if names is None else list(names.variables)
+    data = {name: values[:, i].tolist() for i, name in enumerate(columns)}
+    return type(like)(data, index=like.index) if hasattr(like, "index") else type(like)(data)
+
+
+def is_missing(value: Any) -> bool:
+    """Tell whether an object stands for a missing value: None, NaN, pandas.NA."""
+    return value is None or type(value).__name__ == "NAType" or (isinstance(value, float) and value != value)

@@ -1,0 +1,94 @@
+"""Most probable assignments, and how the search for them went."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from isinglass.graph.factor_graph import FactorGraph
+from isinglass.graph.names import StateLike, labelled
+from isinglass.typing import Array, IntArray
+
+
+@dataclass(frozen=True)
+class MapInfo:
+    """How a search for a most probable assignment went.
+
+    Attributes
+    ----------
+    algorithm : str
+    iterations : int
+        Iterations, sweeps or moves.
+    seconds : float
+    stopped : {"optimal", "converged", "iterations", "seconds", "interrupted"}
+        Why it ended: with a proof, by itself, at its last iteration, at its time limit, or by Ctrl-C.
+    did : str
+        What it did, for people; mostly empty.
+    bounds : tuple of float
+        The upper bounds that it found, in order.
+    """
+
+    algorithm: str
+    iterations: int
+    seconds: float
+    stopped: str
+    did: str = ""
+    bounds: tuple[float, ...] = field(default=(), repr=False)
+
+
+@dataclass(frozen=True, eq=False)
+class Assignment:
+    """A decoded assignment.
+
+    Attributes
+    ----------
+    states : int array (variables,)
+        -1 for what "qpbo" leaves undecided, if that was wished.
+    score : float
+        Its log-score, sum_a phi_a(x_a); nan if a variable is undecided.
+    bound : float
+        An upper bound on the score of every assignment; inf if the algorithm proves none.
+    optimal : bool
+        Whether the algorithm proved that no assignment scores higher.
+    locally_optimal : bool
+        Whether the algorithm proved that it is a maximum over all assignments that differ from it only on a set of
+        variables whose factors form trees and single loops (Weiss and Freeman 2001). Implied by `optimal`.
+    info : MapInfo or None
+        How the search went, where a solver for most probable assignments made one (`map_solvers`).
+    graph : FactorGraph or None
+        The graph that it is an assignment of, which knows the names.
+    """
+
+    states: IntArray
+    score: float
+    bound: float
+    optimal: bool
+    locally_optimal: bool = False
+    info: MapInfo | None = field(default=None, repr=False)
+    graph: FactorGraph | None = field(default=None, repr=False)
+
+    @property
+    def labels(self) -> dict[str | tuple[str, int] | int, StateLike]:
+        """The assignment by names: each variable and the name of its state; numbers where there are none.
+
+        Examples
+        --------
+        >>> import isinglass as ig
+        >>> g = ig.FactorGraph({"rain": ["no", "yes"], "wet": 2}, [("rain", "wet")])
+        >>> ig.map_assignment(ig.Potentials(g, [[[0, 1], [2, 4]]])).labels
+        {'rain': 'yes', 'wet': 1}
+        """
+        return dict(enumerate(self.states.tolist())) if self.graph is None else labelled(self.graph, self.states)
+
+
+def ranked(states: IntArray, scores: Array) -> list[Assignment]:
+    """Sort assignments, one of which is optimal, by falling score; `optimal` are those that equal it up to rounding."""
+    order = np.argsort(-scores, kind="stable")
+    top = float(scores[order[0]])
+    slack = 1e-12 * max(1.0, abs(top))
+    found = []
+    for i in order:
+        optimal = bool(scores[i] >= top - slack)
+        found.append(Assignment(states[i], float(scores[i]), top, optimal, optimal))
+    return found

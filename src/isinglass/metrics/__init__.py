@@ -1,0 +1,25 @@
+"""How good predictions are: labels, spans, confidences, and all of them in one report."""
+
+from isinglass.metrics.calibration import Reliability, brier_score, calibration_error, reliability
+from isinglass.metrics.f_measure import f_measure
+from isinglass.metrics.multilabel import MultiLabelScores, multilabel_scores
+from isinglass.metrics.report import ClassScores, Report, report
+from isinglass.metrics.spans import SpanScores, sequence_accuracy, span_f1, span_scores, spans
+
+__all__ = [
+    "ClassScores",
+    "MultiLabelScores",
+    "Reliability",
+    "Report",
+    "SpanScores",
+    "brier_score",
+    "calibration_error",
+    "f_measure",
+    "multilabel_scores",
+    "reliability",
+    "report",
+    "sequence_accuracy",
+    "span_f1",
+    "span_scores",
+    "spans",
+]

@@ -1,0 +1,342 @@
+"""One report on predictions: labels, whole examples, classes, confusions, spans, confidences, n-best lists.
+
+For a class k with n_kk right, n_k. true and n_.k predicted labels:
+
+    precision = n_kk / n_.k,   recall = n_kk / n_k.,   F1 = 2 n_kk / (n_k. + n_.k),   IoU = n_kk / (n_k. + n_.k - n_kk)
+
+Means over classes ("macro") go over classes that are true or predicted somewhere. Labels that are not observed (-1
+among numbers, None) count nowhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from html import escape
+from itertools import chain
+from typing import Any
+
+import numpy as np
+
+from isinglass.errors import InputError, require
+from isinglass.metrics.calibration import BINS, Reliability, brier_score, reliability
+from isinglass.metrics.spans import SpanScores, is_span_label, span_scores
+from isinglass.runtime.pandas import pandas_for
+from isinglass.typing import Array, FloatArray, IntArray
+from isinglass.validation import real_numbers
+
+MOST_CLASSES = 30  # that a printed confusion matrix has
+
+
+@dataclass(frozen=True)
+class ClassScores:
+    """Scores of one class."""
+
+    precision: float
+    recall: float
+    f1: float
+    iou: float
+    support: int
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Report:
+    """How good predictions are. ``print(report)`` shows everything.
+
+    Attributes
+    ----------
+    accuracy : float
+        The share of labels that are right (tokens, pixels, nodes).
+    hamming_loss : float
+        The share that is wrong.
+    exact_match : float
+        The share of examples that are right as a whole.
+    classes : list
+    per_class : dict of label to ClassScores
+    macro_f1, mean_iou : float
+    confusion : int array (classes, classes)
+        Rows are true, columns predicted.
+    spans : dict of type to SpanScores, or None
+        For labels in BIO form; None is all types together.
+    calibration_error, brier, log_loss : float or None
+        If probabilities were given.
+    reliability : Reliability or None
+    coverage : array (n,) or None
+        If n-best lists were given: the share of examples whose true labels are among the first 1, 2, ..., n.
+    n_labels, n_examples : int
+    """
+
+    accuracy: float
+    exact_match: float
+    classes: list[Any]
+    per_class: dict[Any, ClassScores]
+    confusion: IntArray
+    n_labels: int
+    n_examples: int
+    spans: dict[str | None, SpanScores] | None = None
+    brier: float | None = None
+    log_loss: float | None = None
+    reliability: Reliability | None = None
+    coverage: FloatArray | None = field(default=None)
+
+    @property
+    def hamming_loss(self) -> float:
+        """The share of labels that are wrong."""
+        return 1.0 - self.accuracy
+
+    @property
+    def macro_f1(self) -> float:
+        """The mean F1 over classes."""
+        return self._mean([scores.f1 for scores in self.per_class.values()])
+
+    @property
+    def mean_iou(self) -> float:
+        """The mean over classes of intersection over union."""
+        return self._mean([scores.iou for scores in self.per_class.values()])
+
+    @property
+    def calibration_error(self) -> float | None:
+        """The expected calibration error; None without probabilities."""
+        return None if self.reliability is None else self.reliability.error
+
+    def _mean(self, values: list[float]) -> float:
+        used = (self.confusion.sum(axis=0) + self.confusion.sum(axis=1)) > 0
+        return float(np.mean(np.array(values)[used])) if used.any() else 0.0
+
+    def summary(self) -> dict[str, float]:
+        """Return the numbers that are about everything, by name.
+
+        Examples
+        --------
+        >>> report([["a", "b"]], [["a", "a"]]).summary()["accuracy"]
+        0.5
+        """
+        names = ("accuracy", "hamming_loss", "exact_match", "macro_f1", "mean_iou", "calibration_error", "brier")
+        found = {name: getattr(self, name) for name in (*names, "log_loss")}
+        if self.spans is not None:
+            found["span_f1"] = self.spans[None].f1
+        if self.coverage is not None:
+            found[f"coverage_at_{len(self.coverage)}"] = float(self.coverage[-1])
+        return {name: float(value) for name, value in found.items() if value is not None}
+
+    def to_frame(self) -> Any:
+        """Return the scores of classes as a pandas DataFrame."""
+        rows = [[s.precision, s.recall, s.f1, s.iou, s.support] for s in self.per_class.values()]
+        columns = ["precision", "recall", "f1", "iou", "support"]
+        return pandas_for("to_frame").DataFrame(rows, index=list(self.per_class), columns=columns)
+
+    def confusion_frame(self) -> Any:
+        """Return the confusion matrix as a pandas DataFrame: rows are true, columns predicted."""
+        return pandas_for("confusion_frame").DataFrame(self.confusion, index=self.classes, columns=self.classes)
+
+    def __str__(self) -> str:
+        parts = [f"{self.n_labels} labels in {self.n_examples} examples"]
+        parts += [f"{name.replace('_', ' '):20s} {value:.4f}" for name, value in self.summary().items()]
+        parts += ["", *_class_lines(self.per_class)]
+        if self.spans is not None:
+            parts += ["", *_span_lines(self.spans)]
+        if len(self.classes) <= MOST_CLASSES:
+            parts += ["", *_confusion_lines(self)]
+        return "\n".join(parts)
+
+    def __repr__(self) -> str:
+        return f"Report({', '.join(f'{name}={value:.4f}' for name, value in self.summary().items())})"
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(str(self))}</pre>"
+
+
+def report(
+    Y: Sequence[Any] | Array,
+    P: Sequence[Any] | Array,
+    *,
+    proba: Sequence[Any] | Array | None = None,
+    n_best: Sequence[Any] | None = None,
+    classes: Sequence[Any] | None = None,
+    bins: int = BINS,
+) -> Report:
+    """Compare predictions with the truth.
+
+    Parameters
+    ----------
+    Y, P : lists of label sequences or arrays, or arrays with an example in each row
+        True and predicted labels, as the estimators take and give them. Not observed: -1 among numbers, None.
+    proba : lists of arrays (..., classes), or array, optional
+        Probabilities of labels, as `predict_marginals` gives them.
+    n_best : list of lists, optional
+        The best labellings of each example, best first, as `predict_n_best` gives them.
+    classes : sequence, optional
+        The labels in the order of the columns of `proba`: ``crf.classes_``. By default those that occur, in order.
+    bins : int
+        Of the reliability.
+
+    Returns
+    -------
+    Report
+
+    Examples
+    --------
+    >>> Y = [["B-NP", "I-NP", "O"], ["O", "B-NP"]]
+    >>> P = [["B-NP", "I-NP", "O"], ["O", "O"]]
+    >>> found = report(Y, P)
+    >>> found
+    Report(accuracy=0.8000, hamming_loss=0.2000, exact_match=0.5000, macro_f1=0.8222, mean_iou=0.7222, span_f1=0.6667)
+    >>> found.per_class["B-NP"].recall, found.confusion.tolist()
+    (0.5, [[1, 0, 1], [0, 1, 0], [0, 0, 2]])
+    """
+    truth, guess = _examples(Y, "Y"), _examples(P, "P")
+    require(len(truth) == len(guess), "P", f"{len(truth)} examples, as Y", f"{len(guess)}")
+    for i, (one, two) in enumerate(zip(truth, guess, strict=True)):
+        require(len(one) == len(two), f"P[{i}]", f"{len(one)} labels, as Y[{i}]", f"{len(two)}")
+    known = _classes(truth, guess, classes)
+    number = {label: k for k, label in enumerate(known)}
+    lengths = np.array([len(labels) for labels in truth])
+    true, found = (_codes(labels, number, name) for labels, name in ((truth, "Y"), (guess, "P")))
+    seen = true >= 0
+    require(seen.any(), "Y", "at least one observed label", "none")
+    confusion = np.bincount(true[seen] * len(known) + found[seen], minlength=len(known) ** 2).reshape(len(known), -1)
+    right = (true == found) | ~seen
+    ends = np.cumsum(lengths)
+    exact = float(np.mean([right[a:b].all() for a, b in zip(ends - lengths, ends, strict=True)]))
+    confident = {} if proba is None else _confidence(true, proba, len(known), bins)
+    return Report(
+        accuracy=float(right[seen].mean()),
+        exact_match=exact,
+        classes=known,
+        per_class={label: _scores(confusion, k) for k, label in enumerate(known)},
+        confusion=confusion,
+        n_labels=int(seen.sum()),
+        n_examples=len(truth),
+        spans=_spans(truth, guess, known),
+        coverage=None if n_best is None else _coverage(truth, n_best),
+        **confident,
+    )
+
+
+def _examples(values: Any, argument: str) -> list[list[Any]]:
+    """Return the labels of each example in one list; -1 and NaN among numbers become None."""
+    if isinstance(values, str | bytes) or not hasattr(values, "__len__"):
+        raise InputError(argument, "a list of examples, or an array", type(values).__name__)
+    found = []
+    for i, one in enumerate(values):
+        if isinstance(one, str) or not hasattr(one, "__len__"):
+            raise InputError(f"{argument}[{i}]", "the labels of an example", f"{one!r:.40}", "put them in a list")
+        flat = np.asarray(one, object).ravel().tolist() if not isinstance(one, list | tuple) else _flat(one)
+        found.append([None if _hidden(label) else label for label in flat])
+    return found
+
+
+def _flat(labels: Any) -> list[Any]:
+    nested = any(isinstance(label, list | np.ndarray) for label in labels)
+    return np.asarray(labels, object).ravel().tolist() if nested else list(labels)
+
+
+def _hidden(label: Any) -> bool:
+    return label is None or (isinstance(label, int | float | np.number) and (label == -1 or label != label))
+
+
+def _classes(truth: list[list[Any]], guess: list[list[Any]], given: Sequence[Any] | None) -> list[Any]:
+    occurring = {label for label in chain.from_iterable([*truth, *guess]) if label is not None}
+    if given is not None:
+        listed = list(given.tolist() if isinstance(given, np.ndarray) else given)
+        unknown = sorted(map(repr, occurring - set(listed)))
+        if unknown:
+            raise InputError("classes", "all labels that occur", f"none for {unknown[0]}")
+        return listed
+    try:
+        return sorted(occurring)
+    except TypeError:
+        return sorted(occurring, key=repr)
+
+
+def _codes(labels: list[list[Any]], number: dict[Any, int], argument: str) -> IntArray:
+    flat = [-1 if label is None else number[label] for label in chain.from_iterable(labels)]
+    if argument == "P" and -1 in flat:
+        raise InputError("P", "a label for each variable", "None or -1")
+    return np.array(flat, np.int64)
+
+
+def _scores(confusion: IntArray, k: int) -> ClassScores:
+    right, true, guessed = int(confusion[k, k]), int(confusion[k].sum()), int(confusion[:, k].sum())
+
+    def share(a: float, b: float) -> float:
+        return a / b if b else 0.0
+
+    either = true + guessed
+    return ClassScores(
+        share(right, guessed), share(right, true), share(2 * right, either), share(right, either - right), true
+    )
+
+
+def _spans(truth: list[list[Any]], guess: list[list[Any]], known: list[Any]) -> dict[str | None, SpanScores] | None:
+    """Return the scores of spans, if all labels are such of spans, and some are no O."""
+    if not known or not all(is_span_label(label) for label in known) or known == ["O"]:
+        return None
+    if any(label is None for labels in truth for label in labels):
+        return None
+    return span_scores(truth, guess)
+
+
+def _confidence(true: IntArray, proba: Any, n_classes: int, bins: int) -> dict[str, Any]:
+    parts = [proba] if isinstance(proba, np.ndarray) else list(proba)
+    flat = [real_numbers(part, f"proba[{i}]", "probabilities") for i, part in enumerate(parts)]
+    for i, part in enumerate(flat):
+        if part.ndim < 2 or part.shape[-1] != n_classes:
+            remedy = "give classes=crf.classes_, if some labels do not occur"
+            raise InputError(f"proba[{i}]", f"a last axis of {n_classes} classes", f"shape {part.shape}", remedy)
+    p = np.concatenate([part.reshape(-1, n_classes) for part in flat])
+    require(len(p) == len(true), "proba", f"probabilities of {len(true)} labels", f"{len(p)}")
+    seen = true >= 0
+    with np.errstate(divide="ignore"):
+        surprise = -np.log(p[seen, true[seen]])
+    return {
+        "reliability": reliability(true, p, bins),
+        "brier": brier_score(true, p),
+        "log_loss": float(surprise.mean()),
+    }
+
+
+def _coverage(truth: list[list[Any]], n_best: Sequence[Any]) -> FloatArray:
+    """Return the share of examples whose true labels are among the first of their lists."""
+    require(len(n_best) == len(truth), "n_best", f"a list for each of {len(truth)} examples", f"{len(n_best)}")
+    longest = max((len(listed) for listed in n_best), default=0)
+    require(longest, "n_best", "at least one labelling", "none")
+    hits = np.zeros((len(truth), longest), bool)
+    for i, (labels, listed) in enumerate(zip(truth, n_best, strict=True)):
+        for k, candidate in enumerate(listed):
+            path = candidate[0] if isinstance(candidate, tuple) and len(candidate) == 2 else candidate
+            flat = np.asarray(path, object).ravel().tolist()
+            require(len(flat) == len(labels), f"n_best[{i}][{k}]", f"{len(labels)} labels", f"{len(flat)}")
+            hits[i, k] = all(y is None or y == z for y, z in zip(labels, flat, strict=True))
+    return np.asarray(np.maximum.accumulate(hits, axis=1).mean(axis=0), np.float64)
+
+
+def _class_lines(per_class: dict[Any, ClassScores]) -> list[str]:
+    width = max([len(str(label)) for label in per_class], default=0)
+    width = max(min(width, 24), 5)
+    lines = [f"{'class':{width}s}  precision  recall      f1     iou  support"]
+    for label, s in per_class.items():
+        name = str(label)[:width]
+        lines.append(f"{name:{width}s}  {s.precision:9.4f}  {s.recall:6.4f}  {s.f1:6.4f}  {s.iou:6.4f}  {s.support:7d}")
+    return lines
+
+
+def _span_lines(found: dict[str | None, SpanScores]) -> list[str]:
+    width = max(5, *(len(str(kind)) for kind in found))
+    lines = [f"{'spans':{width}s}  precision  recall      f1  support"]
+    for kind, s in found.items():
+        name = "all" if kind is None else kind
+        lines.append(f"{name:{width}s}  {s.precision:9.4f}  {s.recall:6.4f}  {s.f1:6.4f}  {s.true:7d}")
+    return lines
+
+
+def _confusion_lines(found: Report) -> list[str]:
+    names = [str(label)[:12] for label in found.classes]
+    width = max(len("true / predicted"), *(len(name) for name in names)) if names else 0
+    columns = [max(len(name), len(str(int(found.confusion[:, k].max())))) for k, name in enumerate(names)]
+    head = "  ".join(f"{name:>{w}s}" for name, w in zip(names, columns, strict=True))
+    lines = [f"{'true / predicted':{width}s}  {head}"]
+    for name, row in zip(names, found.confusion.tolist(), strict=True):
+        cells = "  ".join(f"{value:>{w}d}" for value, w in zip(row, columns, strict=True))
+        lines.append(f"{name:{width}s}  {cells}")
+    return lines

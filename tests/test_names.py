@@ -1,0 +1,198 @@
+"""Names of variables and states: everywhere, in files, in batches, and in what is said about mistakes."""
+
+import itertools
+import pickle
+
+import numpy as np
+import pytest
+
+import isinglass as ig
+from isinglass.graph.names import Names, labelled
+
+pd = pytest.importorskip("pandas")
+
+CARDS = {"rain": ["no", "yes"], "wet": 2, "mood": ["low", "so-so", "high"]}
+SCOPES = [("rain",), ("rain", "wet"), ("wet", "mood")]
+TABLES = [[0.8, 0.2], [[0.9, 0.1], [0.25, 0.75]], [[1.0, 2.0, 3.0], [4.0, 1.0, 0.0]]]
+
+
+@pytest.fixture
+def graph():
+    return ig.FactorGraph(CARDS, SCOPES)
+
+
+@pytest.fixture
+def potentials(graph):
+    return ig.Potentials.from_values(graph, TABLES)
+
+
+def test_a_graph_with_names_is_the_graph_with_numbers(graph, potentials):
+    plain = ig.FactorGraph([2, 2, 3], [(0,), (0, 1), (1, 2)])
+    assert graph.scopes[:] == plain.scopes[:]
+    assert graph.cards.tolist() == plain.cards.tolist()
+    assert repr(graph) == "FactorGraph: 3 variables (rain, wet, mood; 2-3 states), 3 factors (arity 1-2), forest"
+    named, unnamed = ig.infer(potentials), ig.infer(ig.Potentials.from_values(plain, TABLES))
+    assert named.log_z == unnamed.log_z
+    for i, name in enumerate(CARDS):
+        assert named.variable(name).tolist() == unnamed.variable(i).tolist() == named.variable(i).tolist()
+    assert named.joint(["mood", "rain"]).tolist() == unnamed.joint([2, 0]).tolist()
+    assert ig.FactorGraph(CARDS, [(0,), ("rain", 1), (1, "mood")]).scopes[:] == plain.scopes[:]
+
+
+def test_evidence_by_names(potentials):
+    by_number = ig.infer(potentials, evidence={0: 1, 2: 0})
+    by_name = ig.infer(potentials, evidence={"rain": "yes", "mood": "low"})
+    assert by_name.log_z == by_number.log_z
+    assert dict(potentials.with_evidence({"rain": "yes", 1: 0}).evidence) == {0: 1, 1: 0}
+    best = ig.map_assignment(potentials, evidence={"rain": "yes"})
+    assert best.labels == {"rain": "yes", "wet": 1, "mood": "low"}
+    assert ig.sample(potentials, 3, evidence={"mood": "high"}, random_state=0)[:, 2].tolist() == [2, 2, 2]
+
+
+def test_values_are_not_logarithms(graph):
+    brute = ig.infer(ig.Potentials.from_values(graph, TABLES), "brute")
+    weights = {
+        x: TABLES[0][x[0]] * TABLES[1][x[0]][x[1]] * TABLES[2][x[1]][x[2]]
+        for x in itertools.product(range(2), range(2), range(3))
+    }
+    assert np.exp(brute.log_z) == pytest.approx(sum(weights.values()), rel=1e-14)
+    for wrong, words in (
+        ([[0.5, -0.5], *TABLES[1:]], r"tables\[0\]: .* not negative, got -0.5 at index \(1,\); give logarithms"),
+        ([[0.5, np.nan], *TABLES[1:]], r"tables\[0\]: .* got nan"),
+        ([[0.5], *TABLES[1:]], r"tables\[0\]: expected shape \(2,\)"),
+        (TABLES[:2], "tables: expected one table for each of 3 factors"),
+    ):
+        with pytest.raises(ig.InputError, match=words):
+            ig.Potentials.from_values(graph, wrong)
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda p: ig.infer(p).variable("rian"), "i: expected the name of a variable, got 'rian'; did you mean 'rain'"),
+        (lambda p: ig.infer(p).joint(["rain", "mod"]), "variables: .* got 'mod'; did you mean 'mood'"),
+        (lambda p: ig.infer(p, evidence={"rian": "yes"}), "evidence: .* did you mean 'rain'"),
+        (lambda p: ig.infer(p, evidence={"rain": "yess"}), r"evidence\['rain'\]: .*'no', 'yes'.* did you mean 'yes'"),
+        (lambda p: ig.infer(p, evidence={"wet": "yes"}), r"evidence\['wet'\]: .* the states of 'wet' have no names"),
+        (lambda p: ig.infer(p, evidence={"rain": 2}), r"evidence\['rain'\]: expected a state from 0 to 1"),
+        (lambda p: ig.infer(p, evidence={"rain": "yes", 0: 0}), "expected one state of a variable, got two"),
+        (
+            lambda p: p.with_evidence({"rain": 1}).with_evidence({"rain": "no"}),
+            r"evidence\['rain'\]: .* already have 1",
+        ),
+        (lambda p: ig.FactorGraph(CARDS, [("rain", "wett")]), "scopes: .* got 'wett'; did you mean 'wet'"),
+        (lambda p: ig.FactorGraph(CARDS, ["rain"]), r"scopes: .* write \('rain',\) for one"),
+        (lambda p: ig.FactorGraph({"a": []}, []), r"cards\['a'\]: .* an empty list"),
+        (lambda p: ig.FactorGraph({"a": ["x", "x"]}, []), r"cards\['a'\]: expected different names"),
+        (lambda p: ig.FactorGraph({"a": "no"}, []), r"cards\['a'\]: expected the number of its states"),
+        (lambda p: ig.FactorGraph({"a": [0, 1]}, []), r"cards\['a'\]: .* names are strings"),
+        (lambda p: ig.FactorGraph({"a": 0}, []), r"cards\['a'\]: expected a whole number of at least 1"),
+        (lambda p: ig.FactorGraph({3: 2}, []), "cards: expected names of variables"),
+        (lambda p: p.graph.with_names(["a", "b"]), "names: expected one for each of 3 variables, got 2"),
+        (lambda p: p.graph.with_names(["a", "b", "b"]), "names: expected different strings"),
+        (lambda p: p.graph.with_names({"a": 2, "b": 2, "c": 2}), r"names\['c'\]: expected the 3 states"),
+        (lambda p: ig.separated(p.graph, "rain", "modo"), "B: .* did you mean 'mood'"),
+        (lambda p: ig.infer(p).variable(("rain", 5)), "i: expected the name of one variable"),
+    ],
+)
+def test_mistakes_are_named(potentials, call, words):
+    with pytest.raises(ig.InputError, match=words):
+        call(potentials)
+
+
+def test_impossible_evidence_is_named(potentials):
+    with pytest.raises(ig.ImpossibleEvidenceError, match=r"wet = 1, mood = high"):
+        ig.infer(potentials, evidence={"wet": 1, "mood": "high"})
+
+
+def test_names_survive_pickles_evidence_and_structure(graph, potentials):
+    for kept in (
+        pickle.loads(pickle.dumps(graph)),
+        pickle.loads(pickle.dumps(potentials)).graph,
+        potentials.with_evidence({"rain": 0}).without_evidence().graph,
+        pickle.loads(pickle.dumps(ig.infer(potentials))).potentials.graph,
+        ig.triangulate(graph),
+        ig.canonical_potentials(ig.Potentials.from_values(graph, [np.add(t, 1.0) for t in TABLES])).graph,
+    ):
+        assert kept.names == graph.names
+    assert ig.separated(graph, "rain", "mood", given="wet")
+    assert not ig.separated(graph, "rain", ["mood", "wet"])
+    assert ig.markov_blanket(graph, "wet") == (0, 2)
+
+
+def test_batches_have_names_by_component(graph, potentials):
+    other = ig.Potentials(ig.FactorGraph({"cloud": 2}, [("cloud",)]), [[0.0, 1.0]])
+    union = ig.potentials_union([potentials, other, potentials])
+    r = ig.infer(union, evidence={("rain", 2): "yes", "cloud": 1})
+    assert r.variable(("rain", 2)).tolist() == [0, 1]
+    assert r.variable(("rain", 0)).tolist() == ig.infer(potentials).variable("rain").tolist()
+    assert r.variable("cloud").tolist() == [0, 1]
+    with pytest.raises(ig.InputError, match="'rain', which 2 variables have"):
+        r.variable("rain")
+    with pytest.raises(ig.InputError, match="which no variables have"):
+        r.variable(("rain", 1))
+    frame = r.to_frame()
+    assert frame.columns.tolist() == ["component", "variable", "state", "belief"]
+    assert frame.component.tolist() == [0] * 7 + [1] * 2 + [2] * 7
+    copies = potentials.repeat(2)
+    assert copies.graph.names == Names(graph.names.variables * 2, graph.names.states * 2)
+    assert labelled(copies.graph, [0, 1, 2, 1, 1, 0])["mood", 0] == "high"
+    assert ig.potentials_union([potentials, ig.Potentials(ig.FactorGraph([2], []), [])]).graph.names is None
+
+
+@pytest.mark.parametrize("ending", ["uai", "uai.gz", "fg"])
+def test_names_survive_files(tmp_path, potentials, ending):
+    path = tmp_path / f"model.{ending}"
+    ig.write_model(potentials, path)
+    read = ig.read_model(path, {"mood": "low"} if ending != "fg" else None)
+    assert read.graph.names == potentials.graph.names
+    ig.write_model(ig.Potentials(ig.FactorGraph([2], [(0,)]), [[0.0, 1.0]]), path)
+    assert ig.read_model(path).graph.names is None
+    assert [file.name for file in tmp_path.iterdir()] == [path.name]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("{", "names in JSON"),
+        ("[]", "the format 'isinglass-names'"),
+        ('{"format": "isinglass-names", "version": 1, "variables": []}', "the names of 3 variables, got 0"),
+        (
+            '{"format": "isinglass-names", "version": 1, "variables": [{"name": "a", "states": 3}, 1, 2]}',
+            "a name of variable 0, and its number of states, 2",
+        ),
+    ],
+)
+def test_wrong_files_of_names_are_refused(tmp_path, potentials, text, words):
+    path = tmp_path / "model.uai"
+    ig.write_uai(potentials, path)
+    (tmp_path / "model.uai.names.json").write_text(text)
+    with pytest.raises(ig.FileFormatError, match=words):
+        ig.read_uai(path)
+
+
+def test_networks_have_names_too():
+    network = ig.from_bayesian_network(
+        {"rain": [], "wet": ["rain"]}, {"rain": [0.8, 0.2], "wet": [[0.9, 0.1], [0.25, 0.75]]}, {"rain": ["no", "yes"]}
+    )
+    assert network.states == (("no", "yes"), ("0", "1"))
+    posterior = ig.infer(network, evidence={"wet": "1"})
+    assert posterior.variable("rain") == pytest.approx([0.08 / 0.23, 0.15 / 0.23])
+    assert pickle.loads(pickle.dumps(network)).names == ("rain", "wet")
+
+
+def test_networkx_nodes_are_names():
+    nx = pytest.importorskip("networkx")
+    graph = ig.from_networkx(nx.Graph([("a", "b"), ("b", "c")]), 2)
+    assert graph.names.variables == ("a", "b", "c")
+    assert ig.to_networkx(graph).nodes["variable", 1]["name"] == "b"
+    assert ig.from_networkx(nx.path_graph(3), 2).names is None
+
+
+def test_frames_show_every_state(potentials):
+    frame = ig.infer(potentials).to_frame()
+    assert frame.variable.tolist() == ["rain"] * 2 + ["wet"] * 2 + ["mood"] * 3
+    assert frame.state.tolist() == ["no", "yes", 0, 1, "low", "so-so", "high"]
+    assert frame.groupby("variable").belief.sum().tolist() == pytest.approx([1, 1, 1])
+    plain = ig.Potentials(ig.FactorGraph([2, 3], []), [])
+    assert ig.infer(plain).to_frame().state.tolist() == [0, 1, 0, 1, 2]
