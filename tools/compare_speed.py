@@ -37,6 +37,11 @@ def cases() -> dict[str, Callable[[], object]]:
         graph = ig.FactorGraph.from_groups(np.full(n, 2), [np.arange(n)[:, None], scopes])
         return ig.Potentials.from_groups(graph, [rng.normal(size=(n, 2)), rng.normal(0, 0.5, (len(scopes), 2, 2))])
 
+    def one_table(side: int) -> ig.Potentials:
+        rng, graph = np.random.default_rng(side), ig.grid_graph(side, side, 2)
+        return ig.Potentials.from_groups(graph, [rng.normal(size=(side**2, 2)), rng.normal(0, 0.5, (1, 2, 2))])
+
+    o300, o30 = one_table(300), one_table(30)
     g300, g100, g60, s100 = grid(300), grid(100), grid(60), shuffled(100)
     batch, potts, strong = grid(28).repeat(90), grid(60, states=5), grid(60, 2.0)
     tree = ig.Potentials.from_groups(
@@ -52,6 +57,8 @@ def cases() -> dict[str, Callable[[], object]]:
     return {
         "bp, grid 300x300, to 1e-6": lambda: ig.infer(g300, "bp", tol=1e-6),
         "bp, grid 300x300, 10 iterations": lambda: ig.infer(g300, "bp", iterations=10),
+        "bp, one table 300x300, 2 iterations": lambda: ig.infer(o300, "bp", iterations=2),
+        "bp, one table 300x300, 32 iterations": lambda: ig.infer(o300, "bp", iterations=32),
         "bp, general 100x100, to 1e-8": lambda: ig.infer(s100, "bp"),
         "bp damped, general 100x100, to 1e-8": lambda: ig.infer(s100, "bp", damping=0.3),
         "bp, grid schedule 100x100, to 1e-8": lambda: ig.infer(g100, "bp", schedule="grid"),
@@ -69,6 +76,7 @@ def cases() -> dict[str, Callable[[], object]]:
         "exact, tree of 10,000": lambda: ig.infer(tree, "exact"),
         "gradient, 90 grids, 4 grid sweeps": gradient(batch, ig.BeliefPropagation(iterations=4, schedule="grid"), bars),
         "gradient, 90 grids, 5 floodings": gradient(batch, ig.BeliefPropagation(iterations=5), bars),
+        "gradient, one table 30x30, 10 floodings": gradient(o30, ig.BeliefPropagation(iterations=10), bars[:900]),
         "gradient, general 100x100, to 1e-8": gradient(s100, ig.BeliefPropagation(), bars100),
         "gradient, grid 100x100, to 1e-8": gradient(g100, ig.BeliefPropagation(), bars100),
         "gradient, grid schedule 100x100, to 1e-8": gradient(g100, ig.BeliefPropagation(schedule="grid"), bars100),

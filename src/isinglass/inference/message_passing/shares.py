@@ -123,8 +123,10 @@ def cut(length: int, count: int) -> list[tuple[int, int]]:
 
 def in_ranges(spread: ThreadMap, length: int, function: Callable[[int, int], object], least: int = RANGE) -> None:
     """Call a function with the bounds of ranges; what it does must not depend on how they are cut."""
-    count = 1 if spread.threads == 1 else min(BLOCKS, length // least)
-    spread(function, cut(length, count))
+    if spread.threads == 1 or length < 2 * least:
+        function(0, length)
+    else:
+        spread(function, cut(length, min(BLOCKS, length // least)))
 
 
 def fill(spread: ThreadMap, out: Array, value: float) -> None:
@@ -157,12 +159,14 @@ def add(spread: ThreadMap, out: Array, values: Array) -> None:
 
 def _along(spread: ThreadMap, out: Array, values: Array | float, function: Callable[[Array, Array], object]) -> None:
     """Call a function with parts of two arrays, cut along the longest axis but the last (or along the only one)."""
+    if spread.threads == 1 or out.size < 2 * RANGE:
+        function(out, np.asarray(values))
+        return
     given = np.broadcast_to(values, out.shape)
     axis = int(np.argmax(out.shape[:-1])) if out.ndim > 1 else 0
-    count = 1 if spread.threads == 1 or not out.size else min(BLOCKS, out.size // RANGE)
 
     def part(first: int, last: int) -> None:
         where = (slice(None),) * axis + (slice(first, last),)
         function(out[where], given[where])
 
-    spread(part, cut(out.shape[axis] if out.ndim else 1, count))
+    spread(part, cut(out.shape[axis], min(BLOCKS, out.size // RANGE)))
