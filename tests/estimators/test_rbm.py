@@ -5,6 +5,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 from scipy.stats import chi2
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
@@ -269,3 +270,11 @@ def test_other_wrong_input():
     assert rbm.sample(0).shape == (0, 6)
     assert rbm.gibbs(np.zeros((0, 6))).shape == (0, 6)
     assert rbm.transform(np.zeros((0, 6))).shape == (0, 3)
+
+
+def test_sparse_data_and_steps_that_would_grow():
+    X, _ = data()
+    assert fitted(csr_array(X)).theta_.tobytes() == fitted(X).theta_.tobytes()
+    assert fitted(X).transform(csr_array(X)).shape == (200, 3)
+    with pytest.raises(InputError, match=r"learning_rate: expected a number below 0\.02"):
+        fitted(X, l2=1e4)

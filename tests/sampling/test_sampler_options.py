@@ -236,3 +236,17 @@ def test_the_warning_says_what_was_found():
         ig.infer(wall, "gibbs", random_state=0)
     with pytest.warns(ig.ConvergenceWarning, match="4 chains are needed for a verdict"):
         ig.infer(grid(), "gibbs", chains=2, random_state=0)
+
+
+EMPTY = ig.Potentials(ig.FactorGraph([], []), [])
+SMALL = ig.models.Ising(ig.grid_graph(2, 2, 2)).potentials(coupling=0.3, field=0.1)
+
+
+@pytest.mark.parametrize("name", ["gibbs", "tree-gibbs", "swendsen-wang", "wolff", "metropolis", "tempering"])
+@pytest.mark.parametrize("parts", [[EMPTY], [SMALL, EMPTY, SMALL], [SMALL, EMPTY]])
+def test_examples_without_variables(name, parts):
+    p = ig.potentials_union(parts)
+    with ig.errors.no_convergence_warnings():
+        r = ig.infer(p, name, sweeps=100, random_state=0)
+    assert r.info.details["missed_mode"].tolist() == [0.0] * len(parts)
+    assert ig.sample(p, 3, name, random_state=0, burn_in=2).shape == (3, p.graph.n_variables)
