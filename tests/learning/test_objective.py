@@ -25,6 +25,7 @@ OPTIONS = {  # tight where the derivative is that of a fixed point
     "mf": {"tol": 1e-15, "max_iter": 20000},
     "convex": {"tol": 1e-12},
 }
+EXACT_SLOPES = [c for c in ALL if not losses.LOSSES[c.loss].facts.sampled]  # others have tests of their own
 TRUNCATED = {name: {"iterations": 3} for name in ("bp", "trw", "fbp", "mf", "smf", "max-product")}
 OBSERVED = {"observed": [0, 1, 1, 1, 0, 0], "partly": [0, -1, 1, 1, 0, -1]}
 
@@ -72,7 +73,7 @@ def _quiet():
 
 
 @pytest.mark.parametrize("labels", OBSERVED)
-@pytest.mark.parametrize("combination", ALL, ids=lambda c: "-".join(c[:3]))
+@pytest.mark.parametrize("combination", EXACT_SLOPES, ids=lambda c: "-".join(c[:3]))
 def test_gradient_of_every_combination(combination, labels):
     check_gradient(made(combination, OBSERVED[labels]), 1e-6)
 
@@ -92,7 +93,9 @@ def test_losses_without_inference_go_with_everything():
     for loss in free:
         found = [c for c in ALL if c.loss == loss]
         assert {c[1:3] for c in found} == {(a, r) for a in ALGORITHMS for r in RULES}
-        assert {c.guarantee for c in found} == {"the exact derivative, without inference, whatever the gradient rule"}
+        exact = "the exact derivative, without inference, whatever the gradient rule"
+        estimate = "an estimate of the derivative, by Markov chains, whatever inference and gradient rule"
+        assert {c.guarantee for c in found} == {estimate if losses.LOSSES[loss].facts.sampled else exact}
         answers = [made(c, OBSERVED["partly"])(theta_for(LOOPY)) for c in found]
         assert len({(value, gradient.tobytes()) for value, gradient in answers}) == 1
 
