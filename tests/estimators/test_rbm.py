@@ -199,6 +199,23 @@ def test_training_goes_on_from_a_checkpoint_bit_for_bit(method, tmp_path):
         fitted(method=method, max_iter=6, random_state=1, checkpoint=file)
 
 
+def test_ctrl_c_inside_a_sweep_loses_nothing(tmp_path, monkeypatch):
+    whole, file, calls, moved = fitted(max_iter=3), tmp_path / "run.npz", [], BlockGibbs._moved
+
+    def interrupted(self, *arguments):
+        calls.append(1)
+        if len(calls) == 14:
+            raise KeyboardInterrupt
+        return moved(self, *arguments)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(BlockGibbs, "_moved", interrupted)
+        half = fitted(max_iter=3, checkpoint=file)
+    assert half.message_ == "interrupted"
+    assert half.n_iter_ == 13
+    assert fitted(max_iter=3, checkpoint=file).theta_.tobytes() == whole.theta_.tobytes()
+
+
 def test_inside_scikit_learn():
     X, y = data()
     with no_convergence_warnings():
