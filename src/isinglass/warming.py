@@ -43,7 +43,8 @@ from isinglass.inference.chain import Transition, best_labels, draw_labels, n_be
 from isinglass.inference.map.relaxations.reparameterisation import Reparameterisation
 from isinglass.inference.restricted.gibbs import LayerChains
 from isinglass.inference.sampling.algorithm import MonteCarlo
-from isinglass.inference.sampling.gibbs import SCANS
+from isinglass.inference.sampling.chains import Chains
+from isinglass.inference.sampling.gibbs import SCANS, TABLED, GibbsSampler
 from isinglass.inference.sampling.sites import binary_components
 from isinglass.learning.chain import SequenceObjective
 from isinglass.learning.optimizers.curvature import Curvature
@@ -132,6 +133,7 @@ def _steps() -> Iterator[Step]:
     yield "features", _features
     yield "long vectors", _long_vectors
     yield "layers of units", _layers
+    yield "a single chain", _single_chain
 
 
 def _large_tables() -> None:
@@ -192,6 +194,12 @@ def _long_vectors() -> None:
     """Multiply as L-BFGS does, vectors so long that compiled loops add them up."""
     x = np.ones(2**16)
     Curvature((x,), (x,)).inverse_times(x)
+
+
+def _single_chain() -> None:
+    """Draw one chain of a model with one coupling, long enough for a table of odds."""
+    potentials = _models()["binary grid with one table"]
+    GibbsSampler(potentials).advance(Chains.start(potentials, 1, 0), TABLED)
 
 
 def _layers() -> None:

@@ -5,6 +5,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 from scipy.stats import chi2
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
@@ -198,6 +199,23 @@ def test_training_goes_on_from_a_checkpoint_bit_for_bit(method, tmp_path):
         fitted(method=method, max_iter=6, random_state=1, checkpoint=file)
 
 
+def test_ctrl_c_inside_a_sweep_loses_nothing(tmp_path, monkeypatch):
+    whole, file, calls, moved = fitted(max_iter=3), tmp_path / "run.npz", [], BlockGibbs._moved
+
+    def interrupted(self, *arguments):
+        calls.append(1)
+        if len(calls) == 14:
+            raise KeyboardInterrupt
+        return moved(self, *arguments)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(BlockGibbs, "_moved", interrupted)
+        half = fitted(max_iter=3, checkpoint=file)
+    assert half.message_ == "interrupted"
+    assert half.n_iter_ == 13
+    assert fitted(max_iter=3, checkpoint=file).theta_.tobytes() == whole.theta_.tobytes()
+
+
 def test_inside_scikit_learn():
     X, y = data()
     with no_convergence_warnings():
@@ -269,3 +287,11 @@ def test_other_wrong_input():
     assert rbm.sample(0).shape == (0, 6)
     assert rbm.gibbs(np.zeros((0, 6))).shape == (0, 6)
     assert rbm.transform(np.zeros((0, 6))).shape == (0, 3)
+
+
+def test_sparse_data_and_steps_that_would_grow():
+    X, _ = data()
+    assert fitted(csr_array(X)).theta_.tobytes() == fitted(X).theta_.tobytes()
+    assert fitted(X).transform(csr_array(X)).shape == (200, 3)
+    with pytest.raises(InputError, match=r"learning_rate: expected a number below 0\.02"):
+        fitted(X, l2=1e4)

@@ -45,6 +45,9 @@ def test_the_ising_experiment(monkeypatch):
     assert {"energy", "magnetisation", "log_z", "binder"} == set(report.plots)
     assert "4 and 6" in report.data["crossings"]
     assert report.data["log_z"]["mf"][0] < 0 < report.data["log_z"]["trw"][0]
+    for one in report.data["ais"]:  # beside Kaufman's log Z
+        assert one["reliable"]
+        assert abs(one["gap"]) <= 3 * one["stderr"] <= 0.9
 
 
 def test_regions_of_a_picture():

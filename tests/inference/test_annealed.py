@@ -262,3 +262,25 @@ def test_data_of_probability_zero_is_refused():
     p = ig.Potentials(ig.FactorGraph([2], [(0,)]), [[0.0, -np.inf]])
     with pytest.raises(ig.InputError, match="assignments that the model has drawn, got one of probability zero"):
         ig.infer(p, "ais", direction="reverse", data=[[0], [1]])
+
+
+@pytest.mark.parametrize("name", ["ais", "importance"])
+def test_examples_without_variables_have_log_z_zero(name):
+    empty = ig.Potentials(ig.FactorGraph([], []), [])
+    one = ig.models.Ising(ig.grid_graph(2, 2, 2)).potentials(coupling=0.3, field=0.1)
+    assert ig.infer(empty, name, random_state=0).log_z == 0
+    found = ig.infer(ig.potentials_union([one, empty]), name, random_state=0)
+    assert found.component_log_z[1] == 0
+    assert found.info.converged
+
+
+def test_errors_of_equal_examples_are_added_up():
+    """Equal examples draw equal numbers, so that the error of their sum is no smaller by the root of their number."""
+    one = ig.models.Ising(ig.grid_graph(2, 2, 2)).potentials(coupling=0.3, field=0.1)
+    other = ig.models.Ising(ig.grid_graph(2, 2, 2)).potentials(coupling=0.2)
+    single, different = (ig.infer(p, "ais", random_state=0) for p in (one, other))
+    equal = ig.infer(ig.potentials_union([one] * 9), "ais", random_state=0)
+    assert equal.log_z == pytest.approx(9 * single.log_z)
+    assert equal.info.stderr == pytest.approx(9 * single.info.stderr)
+    mixed = ig.infer(ig.potentials_union([one, other]), "ais", random_state=0)
+    assert mixed.info.stderr == pytest.approx(np.hypot(single.info.stderr, different.info.stderr))

@@ -159,3 +159,18 @@ def test_one_step_is_not_enough():
 def test_wrong_input_is_named(options, message):
     with pytest.raises(InputError, match=message):
         fitted(**options)
+
+
+def test_equal_parts_of_a_graph_are_sampled_independently():
+    X = (np.random.default_rng(0).random((60, 4)) < 0.4).astype(int)
+    options = {"graph": ig.disjoint_union([ig.chain_graph(2, 2)] * 2), "X": X, "l2": 0.5}
+    truth, mrf = fitted("ml", **options), fitted(ImportanceLikelihood(samples=4000), **options)
+    assert np.abs(mrf.theta_ - truth.theta_).max() < 0.1
+    assert abs(mrf.report_["log_z"] - ig.infer(mrf.potentials_).log_z) < 0.1
+
+
+def test_walls_of_hard_zeros_are_refused_but_not_other_zeros():
+    with pytest.raises(InputError, match="graph: expected a model whose assignments"):
+        ig.MRF(ig.FactorGraph([2, 2], [(0, 1)]), "importance").fit(counts=[[3, np.nan], [np.nan, 1]])
+    mrf = ig.MRF(ig.FactorGraph([2, 3], [(0, 1)]), "importance", l2=0.1).fit(counts=[[3, 2, np.nan], [1, 1, 4]])
+    assert abs(mrf.report_["log_z"] - ig.infer(mrf.potentials_).log_z) < 0.2

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import isinglass as ig
+from isinglass.inference.sampling import gibbs
 from isinglass.inference.sampling.algorithm import MonteCarlo
 from isinglass.inference.sampling.chains import Chains
 from isinglass.inference.sampling.gibbs import GibbsSampler
@@ -236,3 +237,50 @@ def test_the_warning_says_what_was_found():
         ig.infer(wall, "gibbs", random_state=0)
     with pytest.warns(ig.ConvergenceWarning, match="4 chains are needed for a verdict"):
         ig.infer(grid(), "gibbs", chains=2, random_state=0)
+
+
+EMPTY = ig.Potentials(ig.FactorGraph([], []), [])
+SMALL = ig.models.Ising(ig.grid_graph(2, 2, 2)).potentials(coupling=0.3, field=0.1)
+
+
+@pytest.mark.parametrize("name", ["gibbs", "tree-gibbs", "swendsen-wang", "wolff", "metropolis", "tempering"])
+@pytest.mark.parametrize("parts", [[EMPTY], [SMALL, EMPTY, SMALL], [SMALL, EMPTY]])
+def test_examples_without_variables(name, parts):
+    p = ig.potentials_union(parts)
+    with ig.errors.no_convergence_warnings():
+        r = ig.infer(p, name, sweeps=100, random_state=0)
+    assert r.info.details["missed_mode"].tolist() == [0.0] * len(parts)
+    assert ig.sample(p, 3, name, random_state=0, burn_in=2).shape == (3, p.graph.n_variables)
+
+
+def lattices():
+    """Return models each of whose variables has links of one slope, and whether there is a table for them."""
+    rng, star = np.random.default_rng(0), [(0, i) for i in range(1, 80)]
+    torus = ig.models.Ising(ig.lattice_graph((6, 6), 2, periodic=True))
+    table = ig.Potentials.from_groups(ig.grid_graph(5, 4, 2), [rng.normal(size=(20, 2)), rng.normal(size=(1, 2, 2))])
+    return {
+        "torus": (torus.potentials(coupling=0.4), True),
+        "fields": (torus.potentials(coupling=0.4, field=rng.normal(size=36)), True),
+        "any table": (table, True),
+        "observed": (table.with_evidence({3: 1, 7: 0}), True),
+        "batch": (ig.potentials_union([table, grid(), table]), True),
+        "alone": (ig.Potentials(ig.FactorGraph([2, 2, 2], [(0, 1), (2,)]), [np.eye(2), [0.0, 1.0]]), True),
+        "strong": (torus.potentials(coupling=400.0, field=-900.0), True),
+        "a hub": (ig.models.Ising(ig.pairwise_graph(80, star, 2)).potentials(coupling=0.01), False),
+        "own": (ig.models.Ising(ig.grid_graph(3, 3, 2)).potentials(coupling=rng.normal(size=12)), False),
+    }
+
+
+@pytest.mark.parametrize("name", lattices())
+def test_a_table_of_odds_changes_no_bit(name, monkeypatch):
+    p, has_table = lattices()[name]
+    ends = []
+    for tabled, pieces in ((10**9, [30]), (1, [30]), (1, [1, 20, 9]), (5, [3] * 10)):
+        monkeypatch.setattr(gibbs, "TABLED", tabled)
+        for held in ((), (1,)):
+            sampler, chains = GibbsSampler(p, held=held), Chains.start(p, 1, random_state=4)
+            for sweeps in pieces:
+                sampler.advance(chains, sweeps)
+            ends.append((held, chains.states.tobytes(), chains.drawn.tobytes()))
+            assert (sampler.binary.table is not None) == has_table
+    assert len(set(ends)) == 2  # with a variable held, and without

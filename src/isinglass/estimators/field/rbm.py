@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy import sparse
 from scipy.special import expit
 
 from isinglass.errors import InputError
@@ -205,7 +206,7 @@ class RBM(Estimator):
         return self.machine_
 
     def _units(self, X: ArrayLike) -> FloatArray:
-        return units(X, self.machine_.n_visible, "X")
+        return units(_dense(X), self.machine_.n_visible, "X")
 
     def _choices(self) -> RestrictedChoices:
         from isinglass.losses import Pseudolikelihood
@@ -244,9 +245,13 @@ class RBM(Estimator):
         return replace(steps, averaging=True, burn_in=self.max_iter // 2) if method.averaged else steps
 
     def _problem(self, chosen: RestrictedChoices, X: ArrayLike) -> RestrictedProblem:
-        array = dense(X, "X", "samples, features")
+        array = _dense(X)
         if not array.size:
             raise InputError("X", "at least one sample and one feature", f"shape {array.shape}")
+        most = len(array) / chosen.l2 if chosen.l2 else math.inf  # beyond it, steps along the penalty grow
+        if isinstance(self.optimizer, str) and self.optimizer == "sgd" and self.learning_rate >= most:
+            got = f"{self.learning_rate:g} with l2 = {chosen.l2:g}"
+            raise InputError("learning_rate", f"a number below {most:.3g}, samples over l2", got, "lower one of them")
         return RestrictedProblem(chosen, units(array, array.shape[1], "X"))
 
     def _start(self, problem: Any, before: Any, stage: int) -> FloatArray:
@@ -274,3 +279,8 @@ class RBM(Estimator):
         saved.require(len(self.theta_) == size, f"{size} parameters in theta", f"{len(self.theta_)}")
         saved.require(np.isfinite(self.theta_).all(), "finite parameters", "others")
         self._set(base, hidden)
+
+
+def _dense(X: Any) -> FloatArray:
+    """Return rows as an array; sparse ones are unpacked."""
+    return dense(X.toarray() if sparse.issparse(X) else X, "X", "samples, features")

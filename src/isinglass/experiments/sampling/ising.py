@@ -9,8 +9,9 @@ For couplings K around the critical one, log(1 + 2^(1/2)) / 2 = .44069, and with
 U of different sizes crosses at the critical coupling (Binder 1981). It is measured by Swendsen-Wang sampling at
 couplings close to it; the crossing of two sizes is where a parabola through the differences of their U is zero.
 
-log Z of the approximations is compared with Kaufman's, by site. Means of samples come with standard errors, from their
-effective sizes.
+log Z of the approximations is compared with Kaufman's, by site, and that of annealed importance sampling as a whole, in
+nats with its standard error. Annealing begins with a spanning tree of the torus, and takes more and more temperatures
+until its weights are reliable. Means of samples come with standard errors, from their effective sizes.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from isinglass.errors import no_convergence_warnings
 from isinglass.experiments.common.experiment import Experiment, Plot, Progress, Report, parallel_map, register, tell
 from isinglass.experiments.sampling import onsager
 from isinglass.graph.builders import lattice_graph
-from isinglass.inference import infer
+from isinglass.inference import AnnealedImportance, infer
 from isinglass.inference.algorithm import make
 from isinglass.inference.sampling.algorithm import MonteCarlo
 from isinglass.inference.sampling.chains import Chains
@@ -42,6 +43,12 @@ SAMPLERS = ("swendsen-wang", "wolff", "gibbs", "tree-gibbs", "metropolis", "temp
 APPROXIMATIONS = ("bp", "trw", "mf")
 SWEEPS, QUICK_SWEEPS, CHAINS = 4000, 300, 8
 CUMULANT_SWEEPS, QUICK_CUMULANT_SWEEPS = 10000, 3000
+TEMPERATURES, MOST_TEMPERATURES, QUICK_MOST_TEMPERATURES = (
+    1000,
+    64000,
+    4000,
+)  # of annealing, four times as many each time
+LARGEST_ERROR = 0.3  # of log Z, in nats
 
 
 class Observed(NamedTuple):
@@ -89,6 +96,36 @@ def observe(side: int, coupling: float, name: str, sweeps: int, seed: int) -> Ob
     return Observed(
         float(traces[0].mean()), float(found.stderr[0]), float(size.mean()), float(found.stderr[1]), *moments
     )
+
+
+class Annealed(NamedTuple):
+    """log Z by annealing, less Kaufman's, with its standard error."""
+
+    gap: float
+    stderr: float
+    temperatures: int
+    reliable: bool
+
+
+def anneal(side: int, coupling: float, most: int, seed: int) -> Annealed:
+    """Estimate log Z of a torus with as many temperatures as are needed, at most `most`.
+
+    Examples
+    --------
+    >>> found = anneal(4, 0.3, 1000, 0)
+    >>> found.reliable, bool(abs(found.gap) < 4 * found.stderr < 0.3)
+    (True, True)
+    """
+    potentials, exact, steps = torus(side, coupling), onsager.log_z(coupling, side, side), TEMPERATURES
+    while True:
+        with no_convergence_warnings():
+            found = infer(potentials, AnnealedImportance(steps, 100, start="tree", random_state=seed))
+        error = found.info.stderr
+        assert error is not None
+        reliable = found.info.converged and error <= LARGEST_ERROR
+        if reliable or steps >= most:
+            return Annealed(float(found.log_z) - exact, error, steps, reliable)
+        steps *= 4
 
 
 def crossing(couplings: Sequence[float], small: FloatArray, large: FloatArray) -> float:
@@ -146,8 +183,11 @@ class IsingTransition(Experiment):
         for i, one in enumerate(parallel_map(observe, near, self.n_jobs)):
             found.append(one)
             tell(progress, f"cumulants, side {near[i][0]}", 0.5 + 0.5 * i / len(near))
+        most = QUICK_MOST_TEMPERATURES if self.quick else MOST_TEMPERATURES
+        steps: list[tuple[object, ...]] = [(compared, k, most, i) for i, k in enumerate(COUPLINGS)]
+        annealed = list(parallel_map(anneal, steps, self.n_jobs))
         cumulants = np.array([1 - o.fourths / (3 * o.squares**2) for o in found]).reshape(len(sides), len(NEAR))
-        return _report(compared, by_name, approximated(compared), sides, cumulants)
+        return _report(compared, by_name, approximated(compared), annealed, sides, cumulants)
 
 
 def approximated(side: int) -> dict[str, list[float]]:
@@ -165,6 +205,7 @@ def _report(
     side: int,
     observed: dict[str, list[Observed]],
     log_z: dict[str, list[float]],
+    annealed: Sequence[Annealed],
     sides: Sequence[int],
     cumulants: FloatArray,
 ) -> Report:
@@ -174,18 +215,22 @@ def _report(
         energies = [_with_error(one[i].energy, one[i].energy_error) for one in observed.values()]
         sizes = _with_error(observed["swendsen-wang"][i].size, observed["swendsen-wang"][i].size_error)
         errors = [f"{values[i]:+.4f}" for values in log_z.values()]
-        rows.append([f"{k:g}", f"{exact[i]:.4f}", *energies, sizes, f"{onsager.magnetisation(k):.4f}", *errors])
+        gap = f"{annealed[i].gap:+.3f} +- {annealed[i].stderr:.3f}{'' if annealed[i].reliable else '*'}"
+        rows.append([f"{k:g}", f"{exact[i]:.4f}", *energies, sizes, f"{onsager.magnetisation(k):.4f}", *errors, gap])
     of_side = dict(zip(sides, cumulants, strict=True))
     crossings = {f"{a} and {b}": crossing(NEAR, *pair) for (a, b), pair in _pairs(sides, cumulants).items()}
+    furthest = max(abs(one.gap) / one.stderr for one in annealed)
     notes = [
         f"torus of {side} x {side}; energies of a site beside Kaufman's; |m| by swendsen-wang beside Yang's of an "
         "infinite lattice; log Z of a site less Kaufman's; in brackets: standard errors of the last digits",
+        f"log Z by annealing, in nats of the whole torus, less Kaufman's: at most {furthest:.1f} standard errors away, "
+        f"at most {max(a.stderr for a in annealed):.2f} (*: the weights are not reliable)",
         *(
             f"cumulants of sides {which} cross at {k:.4f} (exact: {onsager.CRITICAL:.4f})"
             for which, k in crossings.items()
         ),
     ]
-    columns = ["K", "exact e", *observed, "|m|", "Yang", *(f"log Z, {name}" for name in log_z)]
+    columns = ["K", "exact e", *observed, "|m|", "Yang", *(f"log Z, {name}" for name in log_z), "log Z, ais"]
     data: JsonObject = {
         "experiment": "ising",
         "side": side,
@@ -193,16 +238,19 @@ def _report(
         "exact": exact,
         "observed": {name: [one._asdict() for one in found] for name, found in observed.items()},
         "log_z": log_z,
+        "ais": [one._asdict() for one in annealed],
         "near": list(NEAR),
         "cumulants": {str(s): row.tolist() for s, row in of_side.items()},
         "crossings": crossings,
     }
     lines = {"exact": (COUPLINGS, exact)}
     lines |= {name: (COUPLINGS, [one.energy for one in found]) for name, found in observed.items()}
+    by_site: dict[str, tuple[Sequence[float], Sequence[float]]] = {n: (COUPLINGS, v) for n, v in log_z.items()}
+    by_site["ais"] = (COUPLINGS, [one.gap / side**2 for one in annealed])
     plots = {
         "energy": Plot("coupling", "energy of a site", lines),
         "magnetisation": Plot("coupling", "|m|", _sizes(observed)),
-        "log_z": Plot("coupling", "log Z of a site, less exact", {n: (COUPLINGS, v) for n, v in log_z.items()}),
+        "log_z": Plot("coupling", "log Z of a site, less exact", by_site),
         "binder": Plot(
             "coupling", "U", {f"side {s}": (NEAR, r) for s, r in zip(sides, cumulants.tolist(), strict=True)}
         ),

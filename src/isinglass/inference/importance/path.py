@@ -7,6 +7,7 @@ multiplied by b, those of the latter by 1 - b. Hard zeros of the model are hard 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -54,4 +55,9 @@ class Path:
 
     def log_ratio(self, states: States) -> FloatArray:
         """Return log f(x) - log q(x), with q as it is in the path (not normalised), shape (components, chains)."""
-        return Scores(self.model)(states) - Scores(self.reference.potentials)(states)
+        model, reference = self._scores
+        return model(states) - reference(states)
+
+    @cached_property
+    def _scores(self) -> tuple[Scores, Scores]:
+        return Scores(self.model), Scores(self.reference.potentials)

@@ -73,6 +73,17 @@ class LogZ:
         """Tell in which components nothing speaks against the weights."""
         return np.asarray((self.ess >= LEAST_SIZE) & ((self.pareto_k <= RELIABLE) | self.short))
 
+    @property
+    def total_stderr(self) -> float:
+        """The standard error of the sum over components.
+
+        Equal components draw equal random numbers, so that their errors are equal, too: these are added up, those of
+        different components are independent.
+        """
+        pairs = np.stack([self.value, self.stderr], axis=1)
+        _, first, count = np.unique(pairs, axis=0, return_index=True, return_counts=True)
+        return float(np.sqrt(((count * self.stderr[first]) ** 2).sum()))
+
 
 class Weighted(Algorithm):
     """Base class of algorithms that weight assignments."""
@@ -123,7 +134,7 @@ class Weighted(Algorithm):
         good = log_z.reliable & ~missed
         share = float(good.mean()) if len(good) else 1.0
         residual = float(np.max(np.concatenate([variables[1], factors[1]]), initial=0.0))
-        stderr = float(np.sqrt((log_z.stderr**2).sum()))
+        stderr = log_z.total_stderr
         info = Info(self.name, bool(good.all()), self.steps, residual, None, 0.0, share, stderr=stderr, details=details)
         graph = potentials.graph
         beliefs = VariableBeliefs(graph, variables[0]), FactorBeliefs(graph, factors[0])

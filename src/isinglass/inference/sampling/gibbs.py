@@ -9,6 +9,7 @@ round: that is the reversal of the chain, p(x) P(x, y) = p(y) P'(y, x).
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cached_property
 from itertools import pairwise
 from typing import Literal
 
@@ -19,13 +20,14 @@ from isinglass.graph.incidences import Unsigned, colours_of
 from isinglass.inference.evidence import impossible
 from isinglass.inference.sampling.chains import Chains
 from isinglass.inference.sampling.sampler import Counted, Sampler
-from isinglass.inference.sampling.sites import BinaryLayout, binary_components, binary_layout
+from isinglass.inference.sampling.sites import BinaryLayout, EqualLinks, binary_components, binary_layout, equal_links
 from isinglass.potentials import Potentials
 from isinglass.runtime.threads import ThreadMap
 from isinglass.segments import starts
 from isinglass.typing import IntArray
 
 Scan = Literal["chromatic", "systematic", "random"]
+TABLED = 10  # sweeps of a single chain, from which on a table of odds pays
 SHARED = 2e4  # updates of a sweep, from which on threads share the variables of a colour
 SCANS: tuple[Scan, ...] = ("chromatic", "systematic", "random")
 
@@ -100,6 +102,12 @@ class _BinaryPart:
 
         layout, self.bounds, self.counted = graph.cached(("binary order", sampler.backwards, variables.tobytes()), make)
         self.model = layout.model(sampler.model)
+        self.swept = 0  # by single chains, before a table is made for them
+
+    @cached_property
+    def table(self) -> EqualLinks | None:
+        """A table of odds, where each variable has links of one slope."""
+        return equal_links(self.model)
 
     def sweep(
         self,
@@ -111,10 +119,25 @@ class _BinaryPart:
     ) -> bool:
         from isinglass.kernels.numba.sampling.binary import LANES, binary_sweeps
 
+        if last - first == np.uint64(1) and self._pays(sweeps):
+            return self._by_table(chains, sweeps, first, self.bounds if bounds is None else bounds)
         buffers = np.empty(LANES), np.empty(LANES, np.uint64), np.empty(LANES, chains.states.dtype)
         streams = self.counted.streams(chains)
         listed = self.bounds if bounds is None else bounds
         binary_sweeps(listed, self.model, streams, chains.states, sweeps, first, last, *buffers)
+        return True
+
+    def _pays(self, sweeps: np.uint64) -> bool:
+        """Tell whether there is a table for single chains, which is made after some sweeps; it changes no bit."""
+        self.swept += int(sweeps)
+        return self.swept >= TABLED and self.table is not None
+
+    def _by_table(self, chains: Chains, sweeps: np.uint64, chain: np.uint64, bounds: Unsigned) -> bool:
+        from isinglass.kernels.numba.sampling.binary import LANES
+        from isinglass.kernels.numba.sampling.equal import equal_sweeps
+
+        buffers = np.empty(LANES), np.empty(LANES, np.uint64), np.empty(LANES, chains.states.dtype)
+        equal_sweeps(bounds, self.table, self.counted.streams(chains), chains.states, sweeps, chain, *buffers)
         return True
 
     def piece(self, chains: Chains, begin: int, end: int) -> bool:

@@ -20,6 +20,7 @@ from isinglass.inference.sampling.scores import Scores
 from isinglass.inference.sampling.starts import dispersed_states
 from isinglass.inference.streams import streams
 from isinglass.potentials import Potentials
+from isinglass.segments import sum_at
 from isinglass.typing import FloatArray, IntArray, Mask
 
 SEARCHES = 32
@@ -39,7 +40,7 @@ def missed_modes(potentials: Potentials, draws: States) -> Mask:
 
     `draws` has shape (draws, variables, chains).
     """
-    columns = draws.transpose(1, 0, 2).reshape(draws.shape[1], -1)
+    columns = draws.transpose(1, 0, 2).reshape(draws.shape[1], draws.shape[0] * draws.shape[2])
     columns = columns[:, :: -(-columns.shape[1] // DRAWS) or 1]
     n = columns.shape[1]
     states = np.concatenate([columns, local_maxima(potentials)], axis=1)
@@ -65,10 +66,9 @@ def local_maxima(potentials: Potentials) -> States:
 def _counts(potentials: Potentials, states: States) -> tuple[IntArray, Mask]:
     """Count, in each component, how often the assignment of a column occurs, and mark the first occurrences."""
     graph = potentials.graph
-    order = np.argsort(graph.variable_component, kind="stable")
-    start = np.searchsorted(graph.variable_component[order], np.arange(graph.n_components))
-    mark = np.random.default_rng(0).normal(size=graph.n_variables)[order]  # equal sums: equal assignments
-    sums = np.array([np.add.reduceat(mark * column, start) for column in states[order].T]).T
+    mark = np.random.default_rng(0).normal(size=graph.n_variables)  # equal sums: equal assignments
+    n, component = graph.n_components, graph.variable_component
+    sums = np.array([sum_at(component, mark * column, n) for column in states.T]).reshape(states.shape[1], n).T
     count, first = np.zeros(sums.shape, np.int64), np.zeros(sums.shape, bool)
     for k, row in enumerate(sums):
         _, where, owner, times = np.unique(row, return_index=True, return_inverse=True, return_counts=True)

@@ -19,6 +19,8 @@ from isinglass.potentials import Potentials
 from isinglass.segments import ranges, starts
 from isinglass.typing import FloatArray, IntArray, Mask
 
+MOST_LINKS = 64  # of a variable, for a table of its odds
+
 
 class SiteModel(NamedTuple):
     """Log-potentials of variables, and tables of incidences (see `isinglass.graph.incidences`)."""
@@ -70,6 +72,56 @@ class BinaryModel(NamedTuple):
     other: NDArray[np.uint32]
 
 
+class EqualLinks(NamedTuple):
+    """Listed variables each of whose links have one slope: what counts is how many neighbours have state 1.
+
+    Given n of them, the odds of state 1 are 1 / (factors[row, n] - 1) (`kernels.numba.sampling.equal`).
+    """
+
+    variable: NDArray[np.uint32]  # (listed,)
+    first: Indices  # (listed + 1,)
+    links: NDArray[np.uint8]  # (listed,) how many
+    other: NDArray[np.uint32]
+    row: NDArray[np.uint32]  # (listed,)
+    factors: FloatArray  # (rows, most links + 1)
+
+
+def equal_links(model: BinaryModel) -> EqualLinks | None:
+    """Return the table of a model whose variables have equal slopes; None for others.
+
+    Examples
+    --------
+    >>> import isinglass as ig
+    >>> p = ig.models.Ising(ig.chain_graph(3, 2)).potentials(coupling=0.5)
+    >>> model = binary_layout(p.graph, np.arange(3)).model(site_model(p))
+    >>> equal_links(model).factors.shape  # of variables with one and with two links
+    (2, 3)
+    """
+    from isinglass.kernels.numba.sampling.equal import odds_factors
+
+    count: IntArray = np.diff(model.first.astype(np.int64)).astype(np.int64)
+    own = np.zeros(len(count))
+    own[count > 0] = model.slope[model.first[:-1][count > 0]]
+    if count.max(initial=0) > MOST_LINKS or not np.array_equal(model.slope, np.repeat(own, count)):
+        return None
+    pairs = np.stack([model.bias, own], axis=1)
+    distinct, row = np.unique(pairs, axis=0, return_inverse=True) if _few(pairs) else (pairs, np.arange(len(pairs)))
+    log_odds = np.empty((len(distinct), int(count.max(initial=0)) + 1))
+    log_odds[:, 0] = distinct[:, 0]
+    for n in range(1, log_odds.shape[1]):
+        log_odds[:, n] = log_odds[:, n - 1] + distinct[:, 1]  # link by link, as the other loop adds them
+    factors = np.empty_like(log_odds)
+    odds_factors(log_odds, factors)
+    numbers = model.variable.astype(np.uint32), model.first, count.astype(np.uint8), model.other
+    return EqualLinks(*numbers, row.ravel().astype(np.uint32), factors)
+
+
+def _few(pairs: FloatArray) -> bool:
+    """Tell whether few rows are different, from some of them."""
+    some = pairs[:: max(1, len(pairs) // 1000)]
+    return len(np.unique(some[:, 0])) <= len(some) // 10 + 3
+
+
 class BinaryLayout(NamedTuple):
     """The incidences of listed variables with two states, around which all factors have two variables."""
 
@@ -86,7 +138,7 @@ class BinaryLayout(NamedTuple):
         """Return the log-odds; the tables must be finite."""
         phi, psi, at = sites.phi, sites.psi, sites.at[self.incidence]
         low = psi[at + self.own] - psi[at]
-        slope = (psi[at + self.own + self.step] - psi[at + self.step]) - low
+        slope = (psi[at + self.own + self.step] + psi[at]) - (psi[at + self.step] + psi[at + self.own])  # of both ends
         bias = phi[self.state + 1] - phi[self.state]
         bias += np.bincount(self.owner, low, len(bias))
         return BinaryModel(self.variable.astype(np.uint64), bias, self.first, slope, self.other)

@@ -56,12 +56,24 @@ def metropolis_sweeps(variables, sites, model, streams, states, sweeps, first_ch
 @compiled
 def log_scores(component, first_slot, variable, stride, at, tables, states, out):
     """Add the log-scores of all factors to `out` (components, chains)."""
+    chains = np.uint64(states.shape[1])
     for f in range(len(at)):
-        for c in range(states.shape[1]):
-            entry = at[f]
-            for j in range(first_slot[f], first_slot[f + 1]):
-                entry += stride[j] * np.int64(states[variable[j], c])
-            out[component[f], c] += tables[entry]
+        first, last, entry, of = first_slot[f], first_slot[f + 1], np.uint64(at[f]), np.uint64(component[f])
+        if last - first == 1:
+            i, one = np.uint64(variable[first]), np.uint64(stride[first])
+            for c in range(chains):
+                out[of, c] += tables[entry + one * np.uint64(states[i, c])]
+        elif last - first == 2:
+            i, one = np.uint64(variable[first]), np.uint64(stride[first])
+            j, two = np.uint64(variable[first + 1]), np.uint64(stride[first + 1])
+            for c in range(chains):
+                out[of, c] += tables[entry + one * np.uint64(states[i, c]) + two * np.uint64(states[j, c])]
+        else:
+            for c in range(chains):
+                place = entry
+                for k in range(first, last):
+                    place += np.uint64(stride[k]) * np.uint64(states[np.uint64(variable[k]), c])
+                out[of, c] += tables[place]
 
 
 @compiled

@@ -24,8 +24,10 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from isinglass.errors import InputError
+from isinglass.graph.factor_graph import FactorGraph
 from isinglass.inference import AnnealedImportance, infer
 from isinglass.inference.sampling.chains import Chains
+from isinglass.inference.sampling.ergodicity import ergodic_components
 from isinglass.learning.markov.importance.reference import ReferenceSamples, advanced
 from isinglass.learning.markov.likelihood.maximum import counted
 from isinglass.learning.markov.likelihood.sampled import restored_chains
@@ -104,6 +106,18 @@ class ImportanceObjective(MarkovObjective):
                 return np.asarray(point)
         self._next = self._resampled(now, surrogate, theta)
         return theta
+
+    def potentials(self, theta: FloatArray) -> Potentials:
+        """Return the log-potentials, on the graph as one component: a sample is one of all variables together."""
+        found = super().potentials(theta)
+        return Potentials._build(self._whole, found.groups, found.table_ids, found.evidence)
+
+    @cached_property
+    def _whole(self) -> FactorGraph:
+        """The graph as one component, so that equal parts of it draw different random numbers."""
+        graph = self.model.graph
+        none = np.zeros(graph.n_variables, np.int64), np.zeros(graph.n_factors, np.int64)
+        return FactorGraph._build(graph.cards, graph.groups, *none, 1)
 
     @property
     def iterations(self) -> int:
@@ -268,6 +282,9 @@ class ImportanceLikelihood(Method):
         whole_number(self.samples, "method.samples", 50)
         whole_number(self.sweeps, "method.sweeps", 1)
         whole_number(self.random_state, "method.random_state")
+        if not ergodic_components(task.model.potentials(np.zeros(task.model.size))).all():
+            expected = "a model whose assignments Gibbs sampling is proved to reach, for method='importance'"
+            raise InputError("graph", expected, "hard zeros that may separate them", "use method='ml' or 'pseudo'")
 
     def objective(self, task: Task) -> ImportanceObjective:
         """Return minus the log-likelihood by importance sampling."""
