@@ -208,3 +208,15 @@ def test_a_weak_prior_on_large_tables_is_refused():
         mrf.posterior()
     with pytest.warns(ig.ConvergenceWarning, match="R-hat"):
         ig.MRF(large, method="ipf", prior=Dirichlet(2.0)).fit(counts=table).posterior().intervals(draws=4, burn_in=0)
+
+
+def test_posteriors_of_weak_priors_and_of_variables_of_one_state_are_finite():
+    graph = ig.FactorGraph([2, 1, 3, 1], [(0, 2), (1, 3)])
+    table = np.zeros((2, 1, 3, 1))
+    table[0, 0, 0] = 4
+    posterior = ig.MRF(graph, method="closed-form", prior=Dirichlet(1e-3)).fit(counts=table).posterior()
+    assert_array_equal(posterior.intervals(0.9)[1, 3], np.ones((2, 1, 1)))
+    for seed in range(20):
+        drawn = posterior.draw(seed)
+        assert all(np.isfinite(t).all() for t in drawn.log_tables)  # far below the least positive number, some of them
+        assert ig.infer(drawn, "brute").log_z == pytest.approx(0, abs=1e-12)

@@ -266,7 +266,7 @@ def test_too_few_samples_are_refused_unless_cliques_are_small():
         ig.GaussianMRF().fit(X)
     chain = ig.GaussianMRF([(i, i + 1) for i in range(5)]).fit(X)  # pairs are determined by three samples
     assert chain.converged_
-    with pytest.raises(ig.InputError, match="more samples than variables"):
+    with pytest.raises(ig.InputError, match="samples that determine the model of all edges"):
         chain.deviance()
 
 
@@ -288,7 +288,7 @@ def test_a_likelihood_without_a_maximum_is_told():
         (lambda X: ig.GaussianMRF().fit(X[:, 0]), "X"),
         (lambda X: ig.GaussianMRF().fit(), "X"),
         (lambda X: ig.GaussianMRF().fit(X[:0]), "X"),
-        (lambda X: ig.GaussianMRF([(0, 9)]).fit(X), "edges"),
+        (lambda X: ig.GaussianMRF([(0, 9)]).fit(X), "graph"),
         (lambda X: ig.GaussianMRF([(0, 1, 2)]).fit(X), "graph"),
         (lambda X: ig.GaussianMRF(ig.chain_graph(9, 2)).fit(X), "graph"),
         (lambda X: ig.GaussianMRF(RING, "closed-form").fit(X), "graph"),
@@ -318,3 +318,33 @@ def test_wrong_input_is_named(call, name):
     with pytest.raises(ig.InputError) as told:
         call(np.random.default_rng(0).normal(size=(30, 4)))
     assert told.value.argument.startswith(name)
+
+
+def test_odd_input_is_answered_rightly_or_named():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(50, 4))
+    assert ig.GaussianMRF([(0, 1), (1, 0), (0, 1), (2, 2)]).fit(X).edges_.tolist() == [[0, 1]]  # twice, and a loop
+    plain = ig.GaussianMRF([(0, 1), (1, 2)]).fit(X)
+    for moved in (X * [1e8, 1e-8, 1, 1e3], X + 1e6):  # the deviance has no units
+        assert ig.GaussianMRF([(0, 1), (1, 2)]).fit(moved).deviance() == pytest.approx(plain.deviance(), rel=1e-5)
+    twice = np.column_stack([X, X[:, 0]])
+    for graph, method in (([(0, 4)], "ipf"), ([(0, 1)], "covariance"), ([(), (), (), (), (0,)], "directed")):
+        with pytest.raises(ig.InputError) as told:
+            ig.GaussianMRF(graph, method).fit(twice)
+        assert told.value.argument == "X"
+    apart = ig.GaussianMRF([(0, 1)]).fit(twice)
+    for call, name in [
+        (apart.deviance, "X"),
+        (lambda: plain.score(X[:0]), "X"),
+        (lambda: plain.score(X, sample_weight=np.zeros(50)), "sample_weight"),
+        (lambda: plain.marginal([]), "variables"),
+        (lambda: ig.GaussianMRF("chain").fit(X), "graph"),
+        (lambda: ig.GaussianMRF([(-1, 1)]).fit(X), "graph"),
+        (lambda: ig.GaussianMRF([(0.0, 1.0)]).fit(X), "graph"),
+        (lambda: ig.VectorAutoregression(2).fit(X[:5, :2]), "X"),  # fewer slices than coefficients
+        (lambda: ig.VectorAutoregression(1).fit(np.ones((20, 2))), "X"),
+        (lambda: ig.VectorAutoregression(1).fit(np.outer(0.9 ** np.arange(20), [1.0])), "X"),  # no noise at all
+    ]:
+        with pytest.raises(ig.InputError) as told:
+            call()
+        assert told.value.argument == name

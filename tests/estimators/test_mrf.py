@@ -356,3 +356,26 @@ def test_wrong_weights_and_calls():
     fitted = ig.MRF(RING, l2=0.1, warm_start=True).fit([[0, 0, 0, 0], [1, 1, 1, 1]])
     with pytest.raises(ig.InputError, match="warm_start"):
         fitted.set_params(graph=ig.chain_graph(4, 2)).fit([[0, 0, 0, 0], [1, 1, 1, 1]])
+
+
+@pytest.mark.parametrize("method", ["ml", "em", "pseudo"])
+def test_missing_values_by_nan_are_no_spins(method):
+    """Only state 1 is ever seen, and NaN is no -1 that the user wrote."""
+    X = np.where(np.random.default_rng(0).random((40, 3)) < 0.3, np.nan, 1.0)
+    mrf = ig.MRF(ig.chain_graph(3, 2), method=method, l2=0.1 if method != "em" else 0.0).fit(X)
+    assert ig.infer(mrf.potentials_).variable(0)[1] > 0.8
+    with pytest.raises(ig.InputError, match="labels -1 and 1 only"):
+        ig.MRF(ig.chain_graph(3, 2), method=method).fit(np.where(np.isnan(X), -1, 1).astype(int))
+
+
+def test_weights_that_are_all_zero_are_named():
+    mrf = ig.MRF(ig.chain_graph(2, 2), l2=1.0).fit([[0, 1], [1, 1]])
+    for call in (mrf.fit, mrf.score):
+        with pytest.raises(ig.InputError, match="sample_weight: expected at least one weight above zero"):
+            call([[0, 1], [1, 1]], sample_weight=[0, 0])
+
+
+@pytest.mark.parametrize("method", ["cd", "pcd", "sml", "ipf", "em", "pmm"])
+def test_a_graph_without_factors_is_refused(method):
+    with pytest.raises(ig.InputError, match="graph"):
+        ig.MRF(ig.FactorGraph([2, 2], []), method=method).fit([[0, 1], [1, 1]])

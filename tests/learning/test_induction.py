@@ -72,12 +72,23 @@ def test_every_feature_gains_at_least_what_was_promised():
 
 def test_the_first_feature_has_the_largest_divergence():
     X = samples(seed=1)
-    q = dict.fromkeys(itertools.product(range(4), range(2)), 0.5)
-    p = {(i, s): (X[:, i] == s).mean() for i, s in q}
-    gain = {f: p[f] * np.log(p[f] / 0.5) + (1 - p[f]) * np.log((1 - p[f]) / 0.5) for f in q}
+    single = [((i, s),) for i, s in itertools.product(range(4), range(2))]
+    pairs = [a + b for a, b in itertools.combinations(single, 2) if a[0][0] != b[0][0]]
+    gain = {}
+    for f in single + pairs:
+        p, q = np.all([X[:, i] == s for i, s in f], axis=0).mean(), 0.5 ** len(f)
+        gain[f] = p * np.log(p / q) + (1 - p) * np.log((1 - p) / (1 - q))
     step = ig.induce_features(X, most=1, l2=1e-6).steps[0]
-    assert list(step.feature) == [max(gain, key=gain.get)[0]]
+    assert tuple(step.feature.items()) == max(gain, key=gain.get)
     assert_allclose(step.gain, max(gain.values()), rtol=1e-4)
+
+
+def test_dependence_is_found_where_all_margins_are_even():
+    """No single state gains anything there, but a pair does."""
+    X = np.random.default_rng(0).integers(0, 2, (300, 3))
+    X = np.column_stack([X, X[:, 0]])
+    found = ig.induce_features(X, most=2)
+    assert [sorted(f) for f in found.features] == [[0, 3], [0, 3]]
 
 
 def test_a_fit_goes_on_as_an_estimator():

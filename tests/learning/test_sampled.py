@@ -62,6 +62,16 @@ def test_persistent_chains_find_maximum_likelihood(kind):
     assert same_mean(found, truth + 0.1) < 1e-4  # the test could fail
 
 
+def test_contrastive_divergence_of_a_table_is_that_of_its_samples():
+    """Independent variables: one sweep is a draw from the model, so that it is consistent."""
+    graph, table = ig.FactorGraph([2, 2], [(0,), (1,)]), np.array([[5, 3], [2, 6]])
+    with pytest.warns(ig.ConvergenceWarning):
+        mrf = ig.MRF(graph, method="cd", max_iter=1000).fit(counts=table)
+    for i in range(2):
+        share = table.sum(axis=1 - i) / table.sum()
+        np.testing.assert_allclose(ig.infer(mrf.potentials_).variable(i), share, atol=0.03)
+
+
 def test_the_error_falls_with_more_steps():
     truth = ig.MRF(FAMILY, tol=1e-9).fit(data()).theta_
 

@@ -26,7 +26,7 @@ from isinglass.learning.gaussian.autoregression import (
     restricted_least_squares,
     slices,
 )
-from isinglass.learning.gaussian.moments import Moments, joined
+from isinglass.learning.gaussian.moments import joined
 from isinglass.learning.gaussian.selection import covariance_selection
 from isinglass.runtime.sklearn_base import BaseEstimator, NotFittedError
 from isinglass.typing import FloatArray, Mask
@@ -94,12 +94,15 @@ class VectorAutoregression(BaseEstimator):  # type: ignore[misc]
         series = self._series(X, lags)
         Y, Z = slices(series, lags)
         n = Y.shape[1]
+        if len(Y) <= Z.shape[1]:
+            expected = f"more than {Z.shape[1]} slices that have a past, for {Z.shape[1]} inputs of each variable"
+            raise InputError("X", expected, f"{len(Y)}", "lower lags, or give more series")
         free, graph = self._free(lags, n), joined(self.graph, n)
         K, before, turn = np.eye(n), -math.inf, 0
         while turn < most:
             turn += 1
             B = restricted_least_squares(Y, Z, free, K)
-            S = Moments.given((Y - Z @ B.T).T @ (Y - Z @ B.T) / len(Y), len(Y)).covariance
+            S = self._residuals(Y, Z @ B.T)
             K = covariance_selection(S, graph).precision
             value = (float(np.linalg.slogdet(K)[1]) - float((S * K).sum()) - n * math.log(2 * math.pi)) / 2
             if free.all() or value - before <= tol:
@@ -163,6 +166,15 @@ class VectorAutoregression(BaseEstimator):  # type: ignore[misc]
         if any(len(one) <= lags for one in found):
             raise InputError("X", f"more than {lags} slices", f"{min(map(len, found))}", "lower lags")
         return found
+
+    def _residuals(self, Y: FloatArray, fitted: FloatArray) -> FloatArray:
+        """Return the covariance of the residuals; refuse variables that the past determines."""
+        S = (Y - fitted).T @ (Y - fitted) / len(Y)
+        exact = np.diag(S) <= 1e-20 * (Y**2).mean(axis=0)
+        if exact.any():
+            got = f"variable {int(np.argmax(exact))}, which the past determines"
+            raise InputError("X", "variables with noise of their own", got, "leave it out")
+        return np.asarray(S, np.float64)
 
     def _free(self, lags: int, n: int) -> Mask:
         """Return which coefficients (variables, 1 + lags * variables) are free."""

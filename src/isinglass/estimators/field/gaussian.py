@@ -30,7 +30,7 @@ from isinglass.learning.gaussian.covariance_graph import covariance_graph
 from isinglass.learning.gaussian.directed import regressions
 from isinglass.learning.gaussian.moments import Moments, joined
 from isinglass.learning.gaussian.selection import Fitted, closed_form, covariance_selection, graphical_lasso
-from isinglass.learning.training.checks import example_weights
+from isinglass.learning.training.checks import example_weights, positive_weights
 from isinglass.registry import Registry
 from isinglass.typing import FloatArray, IntArray
 from isinglass.validation import RandomState, number, positive, whole_number
@@ -159,7 +159,9 @@ class GaussianMRF(Estimator):
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Return the mean log-density of a sample."""
-        weights = np.ones(len(X)) if sample_weight is None else example_weights(sample_weight, len(X))
+        if not len(X):
+            raise InputError("X", "at least one sample", "none")
+        weights = np.ones(len(X)) if sample_weight is None else positive_weights(sample_weight, len(X))
         return self.log_likelihood(X, weights) / float(weights.sum())
 
     def variances(self) -> FloatArray:
@@ -190,12 +192,13 @@ class GaussianMRF(Estimator):
     def deviance(self) -> float:
         """Return twice the log-likelihood of the model of all edges less that of this one, for the last `fit`."""
         moments = self._data()
-        sign, log_det = np.linalg.slogdet(moments.covariance)
-        if sign <= 0 or moments.count <= moments.n_variables:
-            got = f"{moments.count:g} samples of {moments.n_variables}"
-            raise InputError("X", "more samples than variables, for a deviance", got)
+        values = np.linalg.eigvalsh(moments.correlation)
+        if values[0] <= moments.n_variables * np.finfo(float).eps * values[-1]:
+            got = f"{moments.count:g} samples of {moments.n_variables} variables with a singular covariance"
+            raise InputError("X", "samples that determine the model of all edges, for a deviance", got)
+        log_det = float(np.log(values).sum() + np.log(np.diag(moments.covariance)).sum())
         trace = float((self.field_.precision * moments.covariance).sum())
-        return moments.count * (trace - float(log_det) - self.field_.log_determinant - moments.n_variables)
+        return moments.count * (trace - log_det - self.field_.log_determinant - moments.n_variables)
 
     def degrees_of_freedom(self) -> int:
         """Return how many edges the graph lacks."""

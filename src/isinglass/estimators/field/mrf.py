@@ -43,7 +43,7 @@ from isinglass.learning.markov.objective import with_zeros
 from isinglass.learning.markov.priors import Penalties, Prior, make_prior
 from isinglass.learning.markov.statistics.support import vanishing_cells
 from isinglass.learning.optimizers import Lbfgs, make_optimizer
-from isinglass.learning.training.checks import example_weights, refuse_spins, renamed
+from isinglass.learning.training.checks import example_weights, positive_weights, refuse_spins, renamed
 from isinglass.learning.training.choices import Choices, GraphChoices, training_choices
 from isinglass.learning.training.stages import Trained
 from isinglass.losses import Likelihood
@@ -228,7 +228,7 @@ class MRF(Statistics):
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Return the mean log-likelihood of a sample."""
-        weights = np.ones(len(X)) if sample_weight is None else example_weights(sample_weight, len(X))
+        weights = np.ones(len(X)) if sample_weight is None else positive_weights(sample_weight, len(X))
         return self.log_likelihood(X, weights) / float(weights.sum())
 
     def sample(self, n: int, random_state: Any = None) -> IntArray:
@@ -422,9 +422,10 @@ class MRF(Statistics):
         if X is None:
             raise InputError("X", "samples, or counts=", "nothing")
         states, categories = encode(X, model.graph)
-        with renamed("Y", "X"):
-            refuse_spins(states)
-        weights = np.ones(len(states)) if sample_weight is None else example_weights(sample_weight, len(states))
+        if np.asarray(X).dtype.kind in "iu" and not isinstance(X, np.ma.MaskedArray):  # else -1 is our own mark
+            with renamed("Y", "X"):
+                refuse_spins(states)
+        weights = np.ones(len(states)) if sample_weight is None else positive_weights(sample_weight, len(states))
         samples = Samples.of(states, weights)
         if not (samples.states >= 0).any():
             raise InputError("X", "at least one observed value", "none", "-1 is a missing value")

@@ -126,6 +126,8 @@ class GaussianField:
     def marginal(self, variables: Sequence[int] | int) -> GaussianField:
         """Return the distribution of some variables."""
         chosen = self._chosen(variables, "variables")
+        if not len(chosen):
+            raise InputError("variables", "at least one", "none")
         precision = np.linalg.inv(self.covariance(chosen.tolist()))
         return GaussianField((precision + precision.T) / 2, mean=self.mean[chosen], variables=self.variables[chosen])
 

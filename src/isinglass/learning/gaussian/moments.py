@@ -11,8 +11,8 @@ from isinglass.errors import InputError
 from isinglass.graph.builders import pairwise_graph
 from isinglass.graph.factor_graph import FactorGraph
 from isinglass.inference.gaussian.field import samples_of
-from isinglass.learning.training.checks import example_weights
-from isinglass.typing import FloatArray
+from isinglass.learning.training.checks import positive_weights
+from isinglass.typing import FloatArray, IntArray
 from isinglass.validation import integers, positive, real_numbers
 
 
@@ -46,9 +46,7 @@ class Moments:
         values = samples_of(X, None)
         if not values.size:
             raise InputError("X", "at least one sample of one variable", f"shape {values.shape}")
-        weights = np.ones(len(values)) if sample_weight is None else example_weights(sample_weight, len(values))
-        if not weights.sum() > 0:
-            raise InputError("sample_weight", "at least one weight above zero", "none")
+        weights = np.ones(len(values)) if sample_weight is None else positive_weights(sample_weight, len(values))
         share = weights / weights.sum()
         mean = share @ values
         far = values - mean
@@ -108,9 +106,21 @@ def joined(graph: Any, n: int) -> FactorGraph:
             raise InputError("graph", f"one of {n} variables", f"{graph.n_variables}")
         pairs = [(a, b) for scope in graph.scopes for a in scope for b in scope]
     else:
-        listed = integers(graph, "graph", 2) if np.size(graph) else np.zeros((0, 2), np.int64)
-        if listed.shape[1] != 2:
-            raise InputError("graph", "a FactorGraph, or pairs of variables", f"shape {listed.shape}")
-        pairs = [(int(a), int(b)) for a, b in listed]
+        pairs = [(int(a), int(b)) for a, b in _listed(graph, n)]
     edges = sorted({(min(a, b), max(a, b)) for a, b in pairs if a != b})
     return pairwise_graph(n, np.array(edges, np.int64).reshape(-1, 2), 2)
+
+
+def _listed(pairs: Any, n: int) -> IntArray:
+    """Check pairs of variables."""
+    expected = f"a FactorGraph, or pairs of variables 0 to {n - 1}"
+    if isinstance(pairs, str) or not hasattr(pairs, "__len__") or hasattr(pairs, "nodes"):
+        raise InputError("graph", expected, type(pairs).__name__, "of networkx: list(graph.edges)")
+    if not len(pairs):
+        return np.zeros((0, 2), np.int64)
+    found = integers(pairs, "graph", 2)
+    if found.shape[1] != 2:
+        raise InputError("graph", expected, f"shape {found.shape}")
+    if found.min() < 0 or found.max() >= n:
+        raise InputError("graph", expected, f"{found.min()} to {found.max()}")
+    return found

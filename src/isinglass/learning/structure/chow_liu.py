@@ -29,6 +29,7 @@ def mutual_information(data: Observations) -> FloatArray:
     >>> mutual_information(Observations(X, np.ones(4), np.array([2, 2, 2]))).round(4).tolist()
     [[0.0, 0.6931, 0.0], [0.6931, 0.0, 0.0], [0.0, 0.0, 0.0]]
     """
+    data = data.of_seen_states()
     first = np.concatenate([[0], np.cumsum(data.cards)])
     shown = np.zeros((len(data.states), int(first[-1])))
     shown[np.arange(len(data.states))[:, None], data.states + first[:-1]] = 1.0

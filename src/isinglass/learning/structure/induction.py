@@ -1,8 +1,8 @@
 """Feature induction: log-linear models grown by features (Della Pietra et al. 1997; Murphy 2012, section 19.5.6).
 
-Candidates are single states, and conjunctions of a feature of the model with one more state. With the share p of
-samples that show a candidate g, and its probabilities q under the model, adding it with weight a, all other weights
-fixed, changes the mean log-likelihood by
+Candidates are single states, pairs of them, and features of the model with one more state. With the share p of samples
+that show a candidate g, and its probabilities q under the model, adding it with weight a, all other weights fixed,
+changes the mean log-likelihood by
 
     G(a) = a p - sum_m w_m log( 1 + q_m (e^a - 1) ) - (l2 / N) a²,
 
@@ -18,6 +18,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
+from itertools import combinations
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -133,7 +134,7 @@ def induce_features(
     >>> X = np.random.default_rng(0).integers(0, 2, (500, 3))
     >>> X[:, 2] = X[:, 0] & X[:, 1]
     >>> [sorted(step.feature) for step in ig.induce_features(X, most=3).steps]
-    [[2], [0, 2], [1, 2]]
+    [[0, 2], [1, 2], [1, 2]]
     """
     data = observations(X, cards, sample_weight)
     inputs = variables_of(list(given), len(data.cards), "given")
@@ -195,18 +196,16 @@ class _Growth:
         return listed[k], float(gains[k]), float(weights[k])
 
     def _candidates(self, features: list[Conjunction]) -> list[Conjunction]:
-        """Return single states, and features with one more; those of inputs alone say nothing."""
+        """Return single states, pairs, and features with one more state; those of inputs alone say nothing."""
         single = [(i, s) for i, k in enumerate(self.data.cards.tolist()) for s in range(k) if k > 1]
         found: dict[Conjunction, None] = {(pair,): None for pair in single}
         for feature in features:
             taken = {i for i, _ in feature}
             if len(feature) < self.order:
                 found |= {tuple(sorted((*feature, pair))): None for pair in single if pair[0] not in taken}
+        if self.order > 1:  # pairs from the start: where margins are even, no single state gains anything
+            found |= {pair: None for pair in combinations(single, 2) if pair[0][0] != pair[1][0]}
         inputs = set(self.inputs.tolist())
-        if inputs:  # an input alone says nothing, so pairs with it are there from the start
-            free = [pair for pair in single if pair[0] not in inputs]
-            given = [pair for pair in single if pair[0] in inputs]
-            found |= {tuple(sorted(pair)): None for pair in ((a, b) for a in free for b in given) if self.order > 1}
         known = set(features)
         return [f for f in found if f not in known and any(i not in inputs for i, _ in f)]
 

@@ -37,6 +37,24 @@ class Observations(NamedTuple):
             code = code * k + self.states[:, i]
         return np.bincount(code, self.weights, int(np.prod(shape))).reshape(shape)
 
+    def of_seen_states(self) -> Observations:
+        """Number the states of each variable anew, without those that no sample shows.
+
+        Such a state says nothing of edges, but would have a weight of minus infinity.
+
+        Examples
+        --------
+        >>> seen = Observations(np.array([[0, 2], [1, 2]]), np.ones(2), np.array([2, 4])).of_seen_states()
+        >>> seen.states.tolist(), seen.cards.tolist()
+        ([[0, 0], [1, 0]], [2, 1])
+        """
+        kept = self.states[self.weights > 0]
+        states, cards = np.empty_like(kept), np.empty_like(self.cards)
+        for i in range(kept.shape[1]):
+            seen, states[:, i] = np.unique(kept[:, i], return_inverse=True)
+            cards[i] = len(seen)
+        return Observations(states, self.weights[self.weights > 0], cards)
+
 
 class StructureLearner(ABC):
     """Base class; subclasses are frozen dataclasses of their options."""

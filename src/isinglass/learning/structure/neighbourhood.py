@@ -28,8 +28,9 @@ from isinglass.errors import InputError, warn_of_convergence
 from isinglass.graph.builders import pairwise_graph
 from isinglass.graph.factor_graph import FactorGraph
 from isinglass.learning.structure.learner import Observations, StructureLearner, register
+from isinglass.runtime.memory import memory_limit_bytes, require_memory
 from isinglass.typing import FloatArray, IntArray, Mask
-from isinglass.validation import number, whole_number
+from isinglass.validation import bytes_text, number, whole_number
 
 RULES = ("and", "or")
 
@@ -55,6 +56,10 @@ class _Regressions:
 
     def __init__(self, data: Observations) -> None:
         self.cards = data.cards
+        size = float((data.cards - 1).sum())
+        needed = 8 * (4 * size * size + 4 * size * len(data.states))
+        what = f"regressions on {size:.0f} contrasts need {bytes_text(needed)}"
+        require_memory(needed, memory_limit_bytes(None), what, "number the states from 0 on, without gaps")
         self.codes = [coding(int(k)) for k in data.cards]
         self.first = np.concatenate([[0], np.cumsum(data.cards - 1)])
         self.owner = np.repeat(np.arange(len(data.cards)), data.cards - 1)
@@ -159,7 +164,7 @@ class _Sparse(StructureLearner):
         return pairwise_graph(len(data.cards), edges, data.cards)
 
     def _edges(self, data: Observations) -> Mask:
-        n = len(data.cards)
+        n, data = len(data.cards), data.of_seen_states()
         default = math.sqrt(math.log(max(n, 2)) / data.total)
         strength = default if self.strength is None else number(self.strength, "strength", 0, math.inf)
         found = sparse_weights(data, strength, self.symmetric, self.tol, self.max_iter) > 0

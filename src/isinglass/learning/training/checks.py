@@ -118,6 +118,13 @@ def example_weights(given: Any, n_examples: int) -> FloatArray:
     return weights
 
 
+def positive_weights(given: Any, n_examples: int) -> FloatArray:
+    """Check one weight for each example, of which at least one is above zero."""
+    weights = example_weights(given, n_examples)
+    require(weights.any(), "sample_weight", "at least one weight above zero", "none")
+    return weights
+
+
 def class_weights(given: Any, labels: IntArray, n_states: int) -> FloatArray:
     """Return a weight for each label: given ones, or "balanced" as scikit-learn counts it.
 

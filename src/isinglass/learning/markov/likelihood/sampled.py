@@ -48,7 +48,7 @@ from isinglass.validation import whole_number
 DECAY = 0.01
 LEAST_CURVATURE = 1.0
 ROWS = 500  # samples, at most, for the covariance of counts
-MOST_CHAINS = 10_000  # of "cd"; fewer start at each sample, where there are more samples
+LEAST_CHAINS, MOST_CHAINS = 256, 10_000  # of "cd"; several or fewer start at each sample
 
 
 class _Memory(NamedTuple):
@@ -150,7 +150,7 @@ class SampledObjective(MarkovObjective):
             data = tuple(a + b for a, b in zip(data, hidden, strict=True))
         if memory.free is None:
             starts, weights = np.repeat(rows, self._repeats, axis=0), self._start_weights
-            chains = Chains.at(potentials, starts, self.random_state)
+            chains = Chains.at(potentials, starts, _fresh(self.random_state, memory.evaluations))
         else:
             chains, weights = memory.free, np.full(memory.free.n, self.weight / memory.free.n)
         GibbsSampler(potentials).advance(chains, self.sweeps, self.task.threads)
@@ -166,11 +166,13 @@ class SampledObjective(MarkovObjective):
 
     @cached_property
     def _repeats(self) -> IntArray:
-        """How many chains start at each different sample, whole ones first: as many as there are of it."""
+        """How many chains start at each different sample, whole ones first: in proportion to its share."""
         whole, n = self.samples.whole, len(self.samples.weights)
-        each = np.ones(n, np.int64) if self.samples.counts is None else self.samples.counts
-        each = np.concatenate([each[whole], each[~whole]])
-        return np.maximum(1, each * MOST_CHAINS // each.sum()) if each.sum() > MOST_CHAINS else each
+        each = self.samples.weights if self.samples.counts is None else self.samples.counts
+        each = np.concatenate([each[whole], each[~whole]]) / each.sum()
+        total = n if self.samples.counts is None else int(self.samples.counts.sum())
+        total = min(max(total, LEAST_CHAINS), MOST_CHAINS)
+        return np.asarray(np.maximum(1, np.rint(each * total)), np.int64)
 
     @cached_property
     def _start_weights(self) -> FloatArray:
@@ -195,6 +197,17 @@ class SampledObjective(MarkovObjective):
     def _seen(self) -> Groups:
         """How often each entry of each table was seen in the whole samples, by weight."""
         return counted(self.potentials(np.zeros(self.size)), self._whole)
+
+
+def _fresh(random_state: int, evaluations: int) -> int:
+    """Return the seed of chains that start anew in each evaluation: other draws each time, or their error would stay.
+
+    Examples
+    --------
+    >>> _fresh(0, 0) == _fresh(0, 0), _fresh(0, 0) == _fresh(0, 1)
+    (True, False)
+    """
+    return int(np.random.SeedSequence([random_state, evaluations]).generate_state(1)[0])
 
 
 def restored_chains(
@@ -270,6 +283,8 @@ class SampledLikelihood(Method):
     def check(self, task: Task) -> None:
         """Check the options."""
         super().check(task)
+        if not task.model.size:
+            raise InputError("graph", f"at least one parameter for method={self.name!r}", "none")
         self.check_options()
 
     def check_options(self) -> None:

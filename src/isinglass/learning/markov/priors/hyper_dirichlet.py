@@ -40,10 +40,12 @@ class HyperDirichlet:
 
     def draw(self, random_state: RandomState = None) -> Potentials:
         """Draw a model: log-potentials, one table for each maximal clique, whose log Z is zero."""
+        from scipy.special import logsumexp
+
         rng, tables = generator(random_state), []
         for c, counts in enumerate(self.counts):
-            mass = rng.standard_gamma(counts + self.total / counts.size)
-            tables.append(np.log(mass / mass.sum(axis=self._outside(c), keepdims=True)))
+            mass = _log_gamma(counts + self.total / counts.size, rng)
+            tables.append(mass - logsumexp(mass, axis=self._outside(c), keepdims=True))
         return Potentials(FactorGraph(self.graph.cards, list(self.tree.cliques)), tables)
 
     def intervals(self, level: float = 0.95) -> dict[tuple[int, ...], FloatArray]:
@@ -66,7 +68,8 @@ class HyperDirichlet:
         for clique, counts in zip(self.tree.cliques, self.counts, strict=True):
             strength = counts + self.total / counts.size
             rest = strength.sum() - strength
-            found[clique] = np.stack([beta.ppf(q, strength, rest) for q in (tail, 1 - tail)])
+            ends = np.stack([beta.ppf(q, strength, np.where(rest > 0, rest, 1.0)) for q in (tail, 1 - tail)])
+            found[clique] = np.where(rest > 0, ends, 1.0)  # a table of one entry has all the mass
         return found
 
     def log_evidence(self) -> float:
@@ -82,6 +85,14 @@ class HyperDirichlet:
         """Return the axes of a clique that its separator does not have; all of them for the first of a tree."""
         separator = self.separators.get(c, ())
         return tuple(k for k, i in enumerate(self.tree.cliques[c]) if i not in separator)
+
+
+def _log_gamma(shape: FloatArray, rng: np.random.Generator) -> FloatArray:
+    """Draw logarithms of gamma variables: those of small shapes are often less than the least positive number.
+
+    A gamma variable of shape a is one of shape a + 1, times a uniform one to the power 1 / a.
+    """
+    return np.log(rng.standard_gamma(shape + 1)) + np.log1p(-rng.random(shape.shape)) / shape
 
 
 def _evidence(counts: FloatArray, total: float) -> float:
