@@ -33,7 +33,7 @@ class Cell:
     iterations: int  # of inference
     perturbation: float = 0.0
     examples: int = 1000
-    steps: int = 25
+    steps: int = 60
     restarts: int = 5
     seed: int = 0
 

@@ -1,9 +1,9 @@
 """The random models of table 1, and data drawn from them (Stoyanov, Ropson and Eisner 2011, section 5).
 
-A model has n binary variables, and 2n, 4n or n ln n pairs of them, drawn at random, with a table of four standard normal
-log-potentials each. Data are drawn by Gibbs sampling: 20 chains, of which every 100th sweep counts after the first
-1,000. A third of the variables are inputs, a third hidden, also in training, and the others outputs. With a perturbation
-of p, a share p of the pairs of the model to be trained is replaced by other pairs.
+A model has n binary variables, and 2n, 4n or n ln n pairs of them, drawn at random, with a table of four standard
+normal log-potentials each. Data are drawn by Gibbs sampling: 20 chains, of which every 100th sweep counts after the
+first 1,000. A third of the variables are inputs, a third hidden, also in training, and the others outputs. With a
+perturbation of p, a share p of the pairs of the model to be trained is replaced by other pairs.
 """
 
 from __future__ import annotations

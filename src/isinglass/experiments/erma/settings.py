@@ -30,7 +30,8 @@ from isinglass.typing import FloatArray, IntArray
 
 MSE_, F_, L1_, LOGL = TESTS = ("frac-MSE", "int-F", "int-L1", "APPR-LOGL")
 TEMPERATURE = 0.25
-START = 3  # iterations of APPR-LOGL before "-in"
+BASELINE = 25  # iterations of APPR-LOGL
+START = 3  # and before "-in"
 TRAININGS = (
     LOGL, MSE_, "frac-MSE-in", "int-F-hyb", "int-F-in", "int-F-hyb-in", "int-L1-hyb", "int-L1-in", "int-L1-hyb-in",
 )  # fmt: skip
@@ -69,7 +70,7 @@ def steps_of(training: str, iterations: int) -> list[Step]:
     test = next(test for test in TESTS if training.startswith(test))
     found = [Step(loss_of(LOGL), START)] if training.endswith("-in") else []
     if "-hyb" not in training:
-        return [*found, Step(loss_of(test), iterations)]
+        return [*found, Step(loss_of(test), BASELINE if test == LOGL else iterations)]
     each = -(-iterations // len(WEIGHTS))
     return [*found, *(Step(Hybrid(loss_of(test), loss_of(MSE_), w), each) for w in WEIGHTS)]
 
