@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 DOCS = Path(__file__).parent.parent / "docs"
-PAGES = ("semantics.md", "fields.md")
+PAGES = ("semantics.md", "fields.md", "risk.md")
 
 
 @pytest.mark.parametrize("page", PAGES)
