@@ -33,6 +33,7 @@ from isinglass.typing import FloatArray, IntArray
 
 BATCHES = 10
 GAIN, MU, LAM = 0.3, 0.02, 0.9  # of meta-descent
+CONVERGENCE = 100  # iterations of L-BFGS to the minimum of the likelihood
 NOISE = 0.1  # the standard deviation of the parameters at the start
 
 
@@ -136,4 +137,4 @@ def _descend(parts: Batches, step: Step, theta: FloatArray, seed: int) -> FloatA
 def _converged(parts: Batches, size: int) -> FloatArray:
     """Minimise the approximate likelihood by L-BFGS, from zero."""
     with no_convergence_warnings():
-        return Lbfgs(max_iter=100, tol=1e-5).minimise(parts.mean, np.zeros(size)).x
+        return Lbfgs(max_iter=CONVERGENCE, tol=1e-5).minimise(parts.mean, np.zeros(size)).x
