@@ -6,7 +6,6 @@ import math
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -16,7 +15,7 @@ from isinglass.errors import InputError
 from isinglass.estimators.field.conditional import ConditionalProblem, conditional_choices, conditional_problem
 from isinglass.estimators.field.data import Categories, decode, encode, is_table, read_table
 from isinglass.estimators.field.problem import MarkovChoices, MarkovProblem
-from isinglass.estimators.field.saved import saved_categories, saved_zeros
+from isinglass.estimators.field.saved import graph_arrays, saved_categories, saved_graph, saved_zeros
 from isinglass.estimators.field.statistics import Statistics
 from isinglass.estimators.field.steps import is_default, optimizer_for
 from isinglass.estimators.parameters import (
@@ -316,15 +315,7 @@ class MRF(Statistics):
         self.potentials_ = with_zeros(model.potentials(self.theta_), zeros)
 
     def _contents(self) -> tuple[dict[str, Any], Mapping[str, ArrayLike]]:
-        if not isinstance(self.graph, FactorGraph):
-            expected, got = "a FactorGraph, which a safe file can hold", type(self.graph).__name__
-            raise InputError("graph", expected, got, "pickle the estimator, or save theta_")
-        flat = self.graph.flat_scopes
-        arrays: dict[str, ArrayLike] = {
-            "cards": self.graph.cards,
-            "scopes": flat.variable,
-            "scope-starts": flat.first_slot,
-        }
+        arrays = graph_arrays(self.graph)
         if self.zeros_ is not None:
             arrays["zeros"] = np.concatenate([mask.ravel() for mask in self.zeros_]).astype(np.int64)
         if self.impossible_ is not None:
@@ -334,10 +325,7 @@ class MRF(Statistics):
 
     @classmethod
     def _from_arrays(cls, saved: Saved) -> dict[str, Any]:
-        cards, flat, starts = (saved.array(name, "i", (-1,)) for name in ("cards", "scopes", "scope-starts"))
-        if not len(starts) or starts[0] != 0 or starts[-1] != len(flat) or (np.diff(starts) < 0).any():
-            raise saved.error("scopes of factors, one after the other", "something else")
-        return {"graph": FactorGraph(cards, [flat[a:b].tolist() for a, b in pairwise(starts.tolist())])}
+        return {"graph": saved_graph(saved)}
 
     def _restore(self, saved: Saved) -> None:
         terms, graph = saved.optional("terms", list), self._model().graph
