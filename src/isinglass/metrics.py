@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from isinglass.errors import InputError, require
+from isinglass.validation import positive as positive_number
 
 T = TypeVar("T")
 U = TypeVar("U")

@@ -12,7 +12,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from isinglass.errors import InputError
-from isinglass.estimators.field.conditional import ConditionalProblem, conditional_choices, conditional_problem
+from isinglass.estimators.field.conditional import (
+    ConditionalProblem,
+    conditional_choices,
+    conditional_problem,
+    require_outputs,
+)
 from isinglass.estimators.field.data import Categories, decode, encode, is_table, read_table
 from isinglass.estimators.field.problem import MarkovChoices, MarkovProblem
 from isinglass.estimators.field.saved import graph_arrays, saved_categories, saved_graph, saved_zeros
@@ -184,6 +189,7 @@ class MRF(Statistics):
         self
         """
         self._predicts = outputs is not None
+        require_outputs(self, outputs)
         return self._train(X, sample_weight, counts, outputs)
 
     def score_samples(self, X: Any) -> FloatArray:
