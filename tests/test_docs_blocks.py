@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 DOCS = Path(__file__).parent.parent / "docs"
-PAGES = ("names", "queries", "looking", "explain", "semantics", "fields", "gaussian", "map", "maxmargin")
+PAGES = ("names", "queries", "looking", "explain", "semantics", "fields", "gaussian", "map", "maxmargin", "risk")
 
 
 @pytest.mark.parametrize("page", PAGES)

@@ -91,3 +91,27 @@ def test_as_scorers():
 def test_wrong_input(truth, guess, match):
     with pytest.raises(ig.InputError, match=match):
         span_f1(truth, guess)
+
+
+def test_f_of_examples_and_of_a_corpus():
+    true, predicted = [[1, 0, -1], [1, 1, 1], [0, 0, 0]], [[1, 1, 1], [1, 0, 0], [0, 0, 0]]
+    each = [2 / 3, 0.5, 1.0]  # where nothing is observed nothing counts, and F of nothing in nothing is 1
+    assert ig.metrics.f_measure(true, predicted) == pytest.approx(np.mean(each))
+    assert ig.metrics.f_measure(true, predicted, average="corpus") == pytest.approx(2 * 2 / (4 + 3))
+    assert ig.metrics.f_measure(true[:1], predicted[:1], beta=2.0) == pytest.approx(5 * 1 / (4 * 1 + 2))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (([[0, 1]], [[0]]), r"predicted\[0\]: expected shape \(2,\)"),
+        (([0, 1], [0, 1]), r"true\[0\]: expected the states of an example, got a single number"),
+        ((1, 1), "true: expected a sequence of int arrays, got int"),
+        (([], []), "true: expected at least one example"),
+        (([[1]], [[1]], 1, 0.0), "beta: expected a positive number"),
+        (([[1]], [[1]], 1, 1.0, "macro"), "average: expected 'examples' or 'corpus'"),
+    ],
+)
+def test_wrong_arguments_of_f(arguments, message):
+    with pytest.raises(ig.InputError, match=message):
+        ig.metrics.f_measure(*arguments)

@@ -209,6 +209,8 @@ TWO = ig.infer(ig.Potentials(ig.FactorGraph([2], []).repeat(2), []), "brute")
         (lambda: decoding.F1(positive=2)(R), "positive: expected outputs with the state 2 .* variable 0 of 2 states"),
         (lambda: decoding.F1("best")(R), "form: expected one of 'independent', 'exact', 'even-split', got 'best'"),
         (lambda: decoding.F1(beta=0.0)(R), "beta: expected a positive number"),
+        (lambda: decoding.F1(beta=1e200)(R), "beta: expected a positive number up to 1e\\+06"),
+        (lambda: decoding.Soft(1e-320)(R), "temperature: expected a number from 1e-100"),
         (lambda: decoding.F1()(R.potentials), "given: expected the Result .* form='exact'"),
         (lambda: decoding.F1("exact").relaxed(R), "form: expected 'independent' or 'even-split' for training"),
         (lambda: decoding.MAP().relaxed(R), "decoder: expected one with a differentiable version, .*'mpm'.* got 'map'"),

@@ -91,6 +91,20 @@ def test_labels_files_and_one_mask_for_all(tmp_path):
     ("call", "message"),
     [
         (lambda: mrf("f1").fit(X), "outputs: expected a mask of the variables to predict, .* got none"),
+        (
+            lambda: mrf(stages=["cl", "mse"]).fit(X),
+            "outputs: expected a mask of the variables to predict, with stages=",
+        ),
+        (
+            lambda: mrf().fit(X, outputs=OUTPUTS, sample_weight=np.zeros(60)),
+            "sample_weight: expected a positive weight",
+        ),
+        (
+            lambda: mrf(inference=ig.FractionalBeliefPropagation(2, counting_numbers=np.ones(13))).fit(
+                X, outputs=OUTPUTS
+            ),
+            "inference: expected no options that are arrays over factors",
+        ),
         (lambda: mrf().fit(X, outputs=OUTPUTS[:, :3]), r"outputs: expected a bool array \(60, 6\), or \(6,\)"),
         (lambda: mrf().fit(X, outputs=OUTPUTS.astype(int)), "outputs: expected a bool array .* of dtype int64"),
         (lambda: mrf().fit(X, outputs=np.zeros(6, bool)), "outputs: expected at least one output .* none in sample 0"),

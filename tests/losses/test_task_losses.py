@@ -175,6 +175,7 @@ R = ig.infer(loop(0), "brute")
         (lambda: losses.FMeasure()(R, LABELS, np.arange(5.0)), "weights: expected one weight for all variables"),
         (lambda: losses.Hybrid("l1", "mse", 1.5)(R, LABELS), "weight: expected a number between 0 and 1, got 1.5"),
         (lambda: losses.Hybrid("l1", "cl")(R, LABELS), "loss: expected two losses of beliefs, got 'cl'"),
+        (lambda: losses.Hybrid("l1", "mse", [0.1, 0.2])(R, LABELS), "weight: expected a number between 0 and 1"),
         (lambda: losses.Hybrid("l3"), "loss: expected one of"),
         (lambda: losses.annealed("ucl"), "loss: expected a loss of decisions, with a temperature.* got 'ucl'"),
         (lambda: losses.annealed("l1", [1.0, 0.0]), "temperatures: expected a positive number"),

@@ -46,6 +46,7 @@ _TEXT = """Run a published experiment again and print a table of our values besi
   dca         contacts of a protein family by a Potts model; needs dca/PF00014.npz
   structure   recovery of a graph against the number of samples (Ravikumar et al. 2010)
   fatchain    parts of speech and chunks, apart and together; needs text/conll2000_{train,test}.txt.gz
+  erma        training for the loss of the whole system (Stoyanov et al. 2011, tables 3-6); --checkpoints keeps cells
 """
 _EXAMPLES = """  isinglass reproduce digits --quick
   isinglass reproduce digits --rows ucl-4,trw --noise 0.5 --draws 10 --json digits.json

@@ -25,7 +25,7 @@ from numpy.typing import ArrayLike
 
 from isinglass.decoding.count_distribution import count_distributions
 from isinglass.decoding.decoder import Decoder, DecoderFacts, register
-from isinglass.decoding.f_measure import best_counts, best_joint
+from isinglass.decoding.f_measure import best_counts, best_joint, checked_beta
 from isinglass.decoding.outputs import beliefs_of, checked_outputs, outputs_by_component, potentials_of
 from isinglass.decoding.relaxation import Relaxed, checked_temperature, logarithms, soft_argmax, soft_argmax_back
 from isinglass.errors import InputError
@@ -34,7 +34,6 @@ from isinglass.graph.layout import first_states, state_blocks
 from isinglass.inference.result import Result
 from isinglass.potentials import Potentials
 from isinglass.typing import Array, FloatArray, IntArray, Mask
-from isinglass.validation import positive as positive_number
 from isinglass.validation import whole_number
 
 FORMS = ("independent", "exact", "even-split")
@@ -119,7 +118,7 @@ class F1(Decoder):
     def _form(self) -> str:
         if self.form not in FORMS:
             raise InputError("form", f"one of {', '.join(map(repr, FORMS))}", f"{self.form!r:.40}")
-        positive_number(self.beta, "beta")
+        checked_beta(self.beta)
         return self.form
 
     def _outputs(self, outputs: ArrayLike | None, graph: FactorGraph) -> Mask:

@@ -18,9 +18,20 @@ from __future__ import annotations
 
 import numpy as np
 
+from isinglass.errors import InputError
 from isinglass.typing import FloatArray, IntArray
+from isinglass.validation import positive
 
+_MOST = 1e6  # of beta
 _ENTRIES = 2**23  # of all distributions of sums that are kept at a time
+
+
+def checked_beta(beta: float) -> float:
+    """Refuse a weight of recall that is no positive number, or beyond all measure."""
+    found = positive(beta, "beta")
+    if found > _MOST:
+        raise InputError("beta", f"a positive number up to {_MOST:g}", f"{found:g}")
+    return found
 
 
 def best_independent(p: FloatArray, beta: float) -> tuple[IntArray, float]:

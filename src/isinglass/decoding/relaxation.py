@@ -20,8 +20,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from isinglass.errors import InputError
 from isinglass.typing import Array, Mask
 from isinglass.validation import positive
+
+LEAST = 1e-100  # temperature, so that its square is a number
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +57,10 @@ def checked_temperature(temperature: float) -> float:
     ...
     isinglass.errors.InputError: temperature: expected a positive number, got 0; decoders decide hard by themselves
     """
-    return positive(temperature, "temperature", "decoders decide hard by themselves")
+    found = positive(temperature, "temperature", "decoders decide hard by themselves")
+    if not LEAST <= found <= 1 / LEAST:
+        raise InputError("temperature", f"a number from {LEAST:g} to {1 / LEAST:g}", f"{found:g}")
+    return found
 
 
 def soft_argmax(beliefs: Array, temperature: float) -> Array:
@@ -65,9 +71,9 @@ def soft_argmax(beliefs: Array, temperature: float) -> Array:
     >>> soft_argmax(np.array([[0.2, 0.8]]), 0.5).round(4).tolist()
     [[0.0588, 0.9412]]
     """
-    logs = logarithms(beliefs) / temperature
+    logs = logarithms(beliefs)
     top = logs.real.max(axis=1, keepdims=True, initial=-np.inf)
-    powers = np.exp(logs - np.where(np.isfinite(top), top, 0.0))
+    powers = np.exp((logs - np.where(np.isfinite(top), top, 0.0)) / temperature)
     shares: Array = powers / powers.sum(axis=1, keepdims=True)
     return shares
 

@@ -233,6 +233,9 @@ class CRF(ExplainedField):
     def score(self, X: Any, Y: Any, sample_weight: Any = None) -> float:
         """Return the share of observed labels that `predict` gets right."""
         self._require_fitted()
+        decoder = decoding.make(self._stage().decoder)
+        if decoder.facts.output != "states":
+            raise InputError("decoder", "one that decides on states, for score", repr(decoder.name), "use 'mpm'")
         labels = self._flat_labels(self._examples(X), numbered(Y, self._labels))
         found, sizes = self._read(X, self._decoded)
         return share_right(found, labels, sizes, sample_weight, _LABELS)

@@ -16,6 +16,7 @@ from isinglass.experiments import skipchain as _skipchain  # noqa: F401
 from isinglass.experiments import snakes as _snakes  # noqa: F401
 from isinglass.experiments import tagging as _sequences  # noqa: F401
 from isinglass.experiments.common.experiment import EXPERIMENTS, Experiment, Report, make
+from isinglass.experiments.erma import experiment as _erma  # noqa: F401
 from isinglass.experiments.fields import dca as _dca  # noqa: F401
 from isinglass.experiments.fields import estimators as _estimators  # noqa: F401
 from isinglass.experiments.fields import ipf as _ipf  # noqa: F401

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from isinglass.errors import require
+from isinglass.validation import positive as positive_number
 
 
 def f_measure(
@@ -41,6 +42,9 @@ def f_measure(
     0.6666666666666666
     """
     require(average in ("examples", "corpus"), "average", "'examples' or 'corpus'", repr(average))
+    beta = positive_number(beta, "beta")
+    for name, given in (("true", true), ("predicted", predicted)):
+        require(hasattr(given, "__len__"), name, "a sequence of int arrays", type(given).__name__)
     require(len(true) == len(predicted), "predicted", f"{len(true)} examples", f"{len(predicted)}")
     require(len(true) > 0, "true", "at least one example", "none")
     counts = [_counts(y, x, positive, i) for i, (y, x) in enumerate(zip(true, predicted, strict=True))]
@@ -55,6 +59,7 @@ def f_measure(
 def _counts(true: ArrayLike, predicted: ArrayLike, positive: int, i: int) -> tuple[int, int, int]:
     """Return how many positives are right, predicted and true."""
     y, x = np.asarray(true), np.asarray(predicted)
+    require(y.ndim > 0, f"true[{i}]", "the states of an example", "a single number", "put one example into a list")
     require(y.shape == x.shape, f"predicted[{i}]", f"shape {y.shape}", f"shape {x.shape}")
     real, found = y == positive, (x == positive) & (y != -1)
     return int((real & found).sum()), int(found.sum()), int(real.sum())

@@ -62,16 +62,30 @@ def _require_outputs(mask: Mask, what: str, remedy: str) -> None:
         raise InputError("outputs", f"at least one {what} in each sample", f"none in sample {np.argmax(empty)}", remedy)
 
 
+def require_outputs(mrf: Any, outputs: Any) -> None:
+    """Refuse a loss, or stages, without anything to predict."""
+    for name in ("loss", "stages"):
+        given = getattr(mrf, name)
+        if given is not None and outputs is None:
+            remedy = f"fit(X, outputs=mask), or leave out {name}="
+            raise InputError(
+                "outputs", f"a mask of the variables to predict, with {name}={given!r:.40}", "none", remedy
+            )
+
+
 def conditional_choices(mrf: Any, penalties: Penalties, algorithm: Algorithm) -> GraphChoices:
     """Check the parameters of a Markov random field that predicts outputs."""
     if not isinstance(mrf.method, str) or mrf.method != "ml":
         remedy = "leave out loss= and outputs=, or the method"
         raise InputError("method", "'ml' where outputs are predicted", f"{mrf.method!r:.40}", remedy)
+    if not algorithm.splits:
+        expected, remedy = "no options that are arrays over factors, where outputs are predicted", "give numbers"
+        raise InputError("inference", expected, f"{algorithm.name!r} with some", remedy)
     if penalties.virtual:
         raise InputError("prior", "'gaussian' or 'laplace' where outputs are predicted", "'dirichlet'")
     decoder = decoding.make(mrf.decoder)
     loss = losses.make("cl" if mrf.loss is None else mrf.loss).for_decoder(decoder)
-    if type(loss) is losses.Likelihood and algorithm.splits:
+    if type(loss) is losses.Likelihood:
         loss = ConditionedLikelihood()
     l1 = Penalty(penalties.l1, penalties.l1) if penalties.l1 else None
     made = GraphChoices(
@@ -115,13 +129,6 @@ def conditional_problem(
     chosen: GraphChoices, model: Model, X: Any, sample_weight: Any, outputs: Any
 ) -> ConditionalProblem:
     """Check the samples, and make them conditioned models, block by block."""
-    if outputs is None:
-        raise InputError(
-            "outputs",
-            "a mask of the variables to predict, where there is a loss",
-            "none",
-            "fit(X, outputs=mask); without them leave out loss=",
-        )
     if X is None:
         raise InputError("X", "samples", "nothing", "counts= does not go with outputs=")
     states, categories = encode(X, model.graph)
@@ -132,6 +139,8 @@ def conditional_problem(
     _require_outputs(asked, "output whose value is known", "leave the sample out")
     inputs, labels = np.where(outputs_of(outputs, states), -1, states), np.where(asked, states, -1)
     sample = None if sample_weight is None else example_weights(sample_weight, len(states))
+    if sample is not None and not sample.any():
+        raise InputError("sample_weight", "a positive weight of at least one sample", "zeros alone")
     chosen.algorithm.check(model.graph)
     first, flat, sizes = ConditionedModel(model, inputs[:1]), labels[inputs < 0], (inputs < 0).sum(axis=1)
     pool = Pool(POOLED, latest=True)
@@ -191,6 +200,10 @@ class Predictions(Estimator):
         """
         self._require_fitted()
         chosen = decoding.make(self.decoder)
+        if not self._algorithm().splits:
+            raise InputError(
+                "inference", "no options that are arrays over factors, for predict", "some", "give numbers"
+            )
         if chosen.facts.output == "distributions":
             raise InputError("decoder", "one of states or numbers", repr(chosen.name), "use predict_proba")
         states = self._encoded(X)
@@ -209,7 +222,7 @@ class Predictions(Estimator):
     def _conditioned(self, inputs: IntArray) -> Iterator[tuple[int, Potentials, IntArray]]:
         """Return what the inputs leave, some samples at a time: their first value, potentials, and variables."""
         n_variables = inputs.shape[1]
-        step = max(1, AT_ONCE // max(n_variables, 1)) if self._algorithm().splits else len(inputs)
+        step = max(1, AT_ONCE // max(n_variables, 1))
         for start in range(0, len(inputs), step):
             part = inputs[start : start + step]
             copies = Copies(self.model_, Samples(part, np.ones(len(part))))

@@ -5,18 +5,22 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from isinglass.errors import InputError
-from isinglass.estimators.field.conditional import ConditionalProblem, conditional_choices, conditional_problem
+from isinglass.estimators.field.conditional import (
+    ConditionalProblem,
+    conditional_choices,
+    conditional_problem,
+    require_outputs,
+)
 from isinglass.estimators.field.data import Categories, decode, encode, is_table, read_table
 from isinglass.estimators.field.frames import frame_graph, is_frame
 from isinglass.estimators.field.problem import MarkovChoices, MarkovProblem, used_terms
-from isinglass.estimators.field.saved import names_contents, saved_categories, saved_names, saved_zeros
+from isinglass.estimators.field.saved import graph_arrays, names_contents, saved_categories, saved_graph, saved_zeros
 from isinglass.estimators.field.statistics import Statistics
 from isinglass.estimators.field.steps import for_groups, is_default, optimizer_for
 from isinglass.estimators.parameters import (
@@ -197,6 +201,7 @@ class MRF(Statistics):
         self
         """
         self._predicts = outputs is not None
+        require_outputs(self, outputs)
         self._structure = self._structure_for(X)
         return self._train(X, sample_weight, counts, outputs)
 
@@ -338,30 +343,17 @@ class MRF(Statistics):
         self.potentials_ = with_zeros(model.potentials(self.theta_), zeros)
 
     def _contents(self) -> tuple[dict[str, Any], Mapping[str, ArrayLike]]:
-        graph = self._given()
-        if not isinstance(graph, FactorGraph):
-            expected, got = "a FactorGraph, which a safe file can hold", type(graph).__name__
-            raise InputError("graph", expected, got, "pickle the estimator, or save theta_")
-        flat = graph.flat_scopes
-        arrays: dict[str, ArrayLike] = {
-            "cards": graph.cards,
-            "scopes": flat.variable,
-            "scope-starts": flat.first_slot,
-        }
+        arrays = graph_arrays(self._given())
         if self.zeros_ is not None:
             arrays["zeros"] = np.concatenate([mask.ravel() for mask in self.zeros_]).astype(np.int64)
         if self.impossible_ is not None:
             arrays["impossible"] = self.impossible_
         terms = None if self.terms_ is None else list(self.terms_)
-        return {"terms": terms, "categories": self.categories_, "names": names_contents(graph)}, arrays
+        return {"terms": terms, "categories": self.categories_, "names": names_contents(self.graph_)}, arrays
 
     @classmethod
     def _from_arrays(cls, saved: Saved) -> dict[str, Any]:
-        cards, flat, starts = (saved.array(name, "i", (-1,)) for name in ("cards", "scopes", "scope-starts"))
-        if not len(starts) or starts[0] != 0 or starts[-1] != len(flat) or (np.diff(starts) < 0).any():
-            raise saved.error("scopes of factors, one after the other", "something else")
-        graph = FactorGraph(cards, [flat[a:b].tolist() for a, b in pairwise(starts.tolist())])
-        return {"graph": graph.with_names(saved_names(saved, graph))}
+        return {"graph": saved_graph(saved)}
 
     def _restore(self, saved: Saved) -> None:
         terms, graph = saved.optional("terms", list), self._model().graph

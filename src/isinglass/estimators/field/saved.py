@@ -3,16 +3,36 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from isinglass.errors import InputError
 from isinglass.estimators.field.data import Categories
 from isinglass.estimators.persistence import Saved
 from isinglass.graph.factor_graph import FactorGraph
 from isinglass.graph.names import Names
 from isinglass.models import Model
 from isinglass.typing import Mask
+
+
+def graph_arrays(graph: object) -> dict[str, ArrayLike]:
+    """Return a graph as arrays; refuse models, which a safe file cannot hold."""
+    if not isinstance(graph, FactorGraph):
+        expected, got = "a FactorGraph, which a safe file can hold", type(graph).__name__
+        raise InputError("graph", expected, got, "pickle the estimator, or save theta_")
+    return {"cards": graph.cards, "scopes": graph.flat_scopes.variable, "scope-starts": graph.flat_scopes.first_slot}
+
+
+def saved_graph(saved: Saved) -> FactorGraph:
+    """Return the graph in a file, with its names."""
+    cards, flat, starts = (saved.array(name, "i", (-1,)) for name in ("cards", "scopes", "scope-starts"))
+    if not len(starts) or starts[0] != 0 or starts[-1] != len(flat) or (np.diff(starts) < 0).any():
+        raise saved.error("scopes of factors, one after the other", "something else")
+    graph = FactorGraph(cards, [flat[a:b].tolist() for a, b in pairwise(starts.tolist())])
+    return graph.with_names(saved_names(saved, graph))
 
 
 def saved_categories(saved: Saved, graph: FactorGraph) -> Categories | None:

@@ -48,3 +48,20 @@ def holm(p: Sequence[float]) -> FloatArray:
     found = np.empty(len(order))
     found[order] = np.minimum(np.maximum.accumulate(raised), 1.0)
     return found
+
+
+def sign_test(differences: FloatArray, permutations: int = 2000) -> float:
+    """Return the two-sided p-value of a paired permutation test: how often random signs give as large a mean.
+
+    Examples
+    --------
+    >>> sign_test(np.array([1.0, -1.0])), sign_test(np.full(20, 0.5)) < 0.01
+    (1.0, True)
+    """
+    rng, observed = np.random.default_rng(0), abs(float(differences.sum()))
+    at_once = max(1, 2**22 // max(1, len(differences)))
+    count = 0
+    for start in range(0, permutations, at_once):
+        signs = rng.integers(0, 2, (min(at_once, permutations - start), len(differences)), np.int8)
+        count += int((np.abs((2 * signs - 1.0) @ differences) >= observed - 1e-12).sum())
+    return (count + 1) / (permutations + 1)

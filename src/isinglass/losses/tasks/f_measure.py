@@ -17,6 +17,7 @@ from typing import ClassVar
 import numpy as np
 
 from isinglass.decoding import f1
+from isinglass.decoding.f_measure import checked_beta
 from isinglass.errors import InputError
 from isinglass.graph.layout import first_states
 from isinglass.losses.loss import LossFacts, register
@@ -24,7 +25,6 @@ from isinglass.losses.observed import component_weights
 from isinglass.losses.tasks.decoded import Decided, DecodedLoss
 from isinglass.segments import sum_at
 from isinglass.typing import Array, FloatArray
-from isinglass.validation import positive as positive_number
 from isinglass.validation import whole_number
 
 
@@ -77,7 +77,7 @@ class FMeasure(DecodedLoss):
 
     def task(self, decided: Decided) -> tuple[Array, Array]:
         """Return one minus F of the soft counts."""
-        graph, b2 = decided.graph, positive_number(self.beta, "beta") ** 2
+        graph, b2 = decided.graph, checked_beta(self.beta) ** 2
         state, where = whole_number(self.positive, "positive"), np.flatnonzero(decided.outputs)
         if (graph.cards[where] <= state).any():
             i = int(where[np.argmax(graph.cards[where] <= state)])

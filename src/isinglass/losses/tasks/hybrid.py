@@ -104,10 +104,10 @@ class Hybrid(BeliefLoss):
         return mixed(found[0], found[1], share)
 
     def _share(self) -> float:
-        share = float(real_numbers(self.weight, "weight", "a number between 0 and 1"))
-        if not 0 <= share <= 1:
-            raise InputError("weight", "a number between 0 and 1", f"{share:g}")
-        return share
+        share = real_numbers(self.weight, "weight", "a number between 0 and 1")
+        if share.ndim or not 0 <= share <= 1:
+            raise InputError("weight", "a number between 0 and 1", f"{self.weight!r:.40}")
+        return float(share)
 
 
 def of_beliefs(loss: Loss) -> bool:

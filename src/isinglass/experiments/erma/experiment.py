@@ -1,0 +1,272 @@
+"""Tables 3 to 6 and figure 1 of Stoyanov, Ropson and Eisner (2011), from cells that are kept.
+
+All numbers are differences from the loss of the true model, with 100 iterations of belief propagation, averaged over
+models. Tests are of the paired differences of test examples: a permutation test of their signs, and 95 % intervals of
+each model. A model is a tie if the two settings differ by less than .00005.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+
+from isinglass.experiments.common.experiment import (
+    Experiment,
+    Plot,
+    Progress,
+    Report,
+    chosen_rows,
+    parallel_map,
+    register,
+    tell,
+)
+from isinglass.experiments.common.statistics import holm, sign_test
+from isinglass.experiments.erma.cells import OF_TRUTH, TRUTH, Cell, losses_of, parameters_of
+from isinglass.experiments.erma.data import make_task, model_names
+from isinglass.experiments.erma.published import TABLE_3, TABLE_4, TABLE_5, TABLE_6, TRUE
+from isinglass.experiments.erma.settings import BASELINE, CONVERGED, LOGL, MATCHED, TESTS, TRAININGS, test_losses
+from isinglass.inference.message_passing.algorithms import BeliefPropagation
+from isinglass.models.tables import table_model
+from isinglass.typing import FloatArray, JsonObject
+
+QUICK_MODELS = ("50-100", "50-200", "100-461")
+TIE = 5e-5
+Losses = dict[Cell, dict[str, FloatArray]]
+
+
+@register
+@dataclass(frozen=True)
+class Erma(Experiment):
+    """Train the whole system for its loss.
+
+    Parameters
+    ----------
+    quick : bool
+        Three models, the matched settings with 30 and 10 iterations of inference, one perturbation, one start.
+    rows : sequence of str, optional
+        Models, such as "50-100"; by default all 12.
+    draws : int
+        The seed of models and data is one less; by default 1.
+    examples : int
+        For training, and as many for tests.
+    steps : int
+        Iterations of L-BFGS for losses of decisions; APPR-LOGL has 25 of meta-descent, as published.
+    checkpoints : str, optional
+        A folder that keeps the cells that are finished; another run with the same options goes on from them.
+    n_jobs : int
+        Processes that share the cells; results do not depend on it.
+
+    Examples
+    --------
+    >>> len(Erma(quick=True).cells()), len(Erma().cells())
+    (41, 504)
+    """
+
+    rows: Sequence[str] | None = None
+    draws: int = 1
+    checkpoints: str | None = None
+    examples: int = 1000
+    steps: int = 60
+
+    name: ClassVar[str] = "erma"
+    summary: ClassVar[str] = "risk of the whole system (Stoyanov et al. 2011, tables 3 to 6)"
+
+    def run(self, progress: Progress | None = None) -> Report:
+        """Train and test all cells that are not there yet, and put the tables together."""
+        cells = self.cells()
+        if self.checkpoints is not None:
+            os.makedirs(self.checkpoints, exist_ok=True)
+        found: Losses = {}
+        work = [(cell, self.checkpoints) for cell in cells]
+        for cell, losses in zip(cells, parallel_map(losses_of, work, self.n_jobs), strict=True):
+            found[cell] = losses
+            what = f"{cell.model}, {cell.iterations} iterations, {cell.perturbation:.0%} changed: {cell.training}"
+            tell(progress, what, len(found) / len(cells))
+        return self._report(found)
+
+    def cells(self) -> list[Cell]:
+        """Return all cells, those of table 3 first, and each model by itself."""
+        models = chosen_rows(self.rows, model_names(), QUICK_MODELS if self.quick else model_names())
+        restarts = 1 if self.quick else 5
+        plain = Cell("", "", 0, examples=self.examples, steps=self.steps, restarts=restarts, seed=self.draws - 1)
+        columns, changed = ((30, 10), (0.2,)) if self.quick else ((100, 10, 20, 30), (0.1, 0.2, 0.3, 0.4))
+        found = []
+        for model in models:
+            one = replace(plain, model=model)
+            found.append(replace(one, training=TRUTH, iterations=OF_TRUTH))
+            for t in columns:
+                rows = (*MATCHED.values(), CONVERGED) if self.quick or t != columns[0] else (*TRAININGS, CONVERGED)
+                found += [replace(one, training=row, iterations=t) for row in rows]
+            for p in changed:
+                at = columns[-1] if self.quick else columns[0]
+                found += [replace(one, training=row, iterations=at, perturbation=p) for row in MATCHED.values()]
+        return list(dict.fromkeys(found)) if not self.quick else _without_large_changes(found)
+
+    def _report(self, found: Losses) -> Report:
+        first = max(cell.iterations for cell in found if cell.training != TRUTH)
+        tables = {
+            "3": _table_3(found, first),
+            "4": _table_4(found),
+            "5": _table_5(found),
+            "6": _table_6(found, first),
+        }
+        rows = [[name, *_texts(row)] for name, table in tables.items() for row in table]
+        columns = ["table", "tested", "trained", "condition", "ours", "publ.", "wins", "p", "models"]
+        data = {
+            "experiment": "erma",
+            "true": _truths(found),
+            "published_true": TRUE,
+            "tables": tables,
+            "models": _by_model(found),
+            "cells": [asdict(cell) for cell in found],
+        }
+        title = "Losses above those of the true model, means over models"
+        return Report(title, columns, rows, _notes(found), data, plots=_figure(found, self.checkpoints))
+
+
+def _without_large_changes(cells: list[Cell]) -> list[Cell]:
+    """Leave out the perturbed models of more than 50 variables."""
+    return [cell for cell in cells if not cell.perturbation or cell.model.startswith("50-")]
+
+
+def _truth(cell: Cell, found: Losses) -> dict[str, FloatArray]:
+    return found[replace(cell, training=TRUTH, iterations=OF_TRUTH, perturbation=0.0)]
+
+
+def _row(
+    found: Losses, test: str, training: str, published: float | None, wins: str = "", **where: object
+) -> JsonObject:
+    """Compare a training setting with the true model, and with APPR-LOGL, over all models that have it."""
+    mine = [
+        cell for cell in found if cell.training == training and all(getattr(cell, k) == v for k, v in where.items())
+    ]
+    deltas = [float((found[cell][test] - _truth(cell, found)[test]).mean()) for cell in mine]
+    gains = [found[cell][test] - found[replace(cell, training=LOGL)][test] for cell in mine]
+    means = [float(gain.mean()) for gain in gains]
+    counts = [sum(m < -TIE for m in means), sum(abs(m) <= TIE for m in means), sum(m > TIE for m in means)]
+    return {
+        "test": test,
+        "training": training,
+        "condition": where,
+        "delta": float(np.mean(deltas)) if deltas else None,
+        "published": published,
+        "wins": None if training == LOGL else "-".join(map(str, counts)),
+        "published_wins": wins,
+        "p": None if training == LOGL or not gains else sign_test(np.concatenate(gains)),
+        "models": [cell.model for cell in mine],
+    }
+
+
+def _table_3(found: Losses, iterations: int) -> list[JsonObject]:
+    rows = []
+    for test in TESTS:
+        known = [training for key, training in TABLE_3 if key == test]
+        for training in [*known, CONVERGED]:
+            published, wins = TABLE_3.get((test, training), (None, ""))
+            rows.append(_row(found, test, training, published, wins, iterations=iterations, perturbation=0.0))
+    return [row for row in rows if row["models"]]
+
+
+def _table_4(found: Losses) -> list[JsonObject]:
+    places = sorted({(cell.perturbation, cell.iterations) for cell in found if cell.perturbation})
+    rows = []
+    for test in TESTS:
+        for training in dict.fromkeys((LOGL, MATCHED[test])):
+            for p, t in places:
+                published = TABLE_4.get((test, training != LOGL, p))
+                rows.append(_row(found, test, training, published, perturbation=p, iterations=t))
+    return rows
+
+
+def _table_5(found: Losses) -> list[JsonObject]:
+    columns = sorted({cell.iterations for cell in found if cell.training == LOGL}, reverse=True)
+    rows = []
+    for test in TESTS:
+        for training in dict.fromkeys((LOGL, MATCHED[test])):
+            for t in columns:
+                published = TABLE_5.get((test, training != LOGL, t))
+                rows.append(_row(found, test, training, published, iterations=t, perturbation=0.0))
+    return rows
+
+
+def _table_6(found: Losses, iterations: int) -> list[JsonObject]:
+    """Return all pairs; p-values of the four settings of a row are corrected for their number (Holm)."""
+    table = []
+    for test in TESTS:
+        rows = []
+        for setting, training in MATCHED.items():
+            published = TABLE_6[test, setting]
+            rows.append(_row(found, test, training, published, iterations=iterations, perturbation=0.0))
+        tested = [row for row in rows if row["p"] is not None]
+        for row, p in zip(tested, holm([row["p"] for row in tested]).tolist(), strict=True):
+            row["p"] = p
+        table += rows
+    return table
+
+
+def _by_model(found: Losses) -> list[JsonObject]:
+    """Compare matched settings with both baselines, model by model, with 95 % intervals of the mean difference."""
+    rows = []
+    for cell in found:
+        tests = [test for test in TESTS if MATCHED[test] == cell.training and test != LOGL]
+        for test in tests:
+            for baseline in (LOGL, CONVERGED):
+                other = replace(cell, training=baseline)
+                if other in found:
+                    gain = found[cell][test] - found[other][test]
+                    half = 1.96 * float(gain.std(ddof=1)) / np.sqrt(len(gain))
+                    mean = float(gain.mean())
+                    where = {"model": cell.model, "iterations": cell.iterations, "perturbation": cell.perturbation}
+                    named = {"test": test, "training": cell.training, "baseline": baseline}
+                    rows.append({**where, **named, "difference": mean, "low": mean - half, "high": mean + half})
+    return rows
+
+
+def _truths(found: Losses) -> JsonObject:
+    mine = [found[cell] for cell in found if cell.training == TRUTH]
+    return {test: float(np.mean([losses[test].mean() for losses in mine])) for test in TESTS}
+
+
+def _texts(row: JsonObject) -> list[str]:
+    given = row["condition"]
+    where = f"{given['iterations']} it." + (f", {given['perturbation']:.0%} changed" if given["perturbation"] else "")
+    numbers = ["-" if row[key] is None else f"{row[key]:.5f}" for key in ("delta", "published")]
+    wins = " / ".join(text or "-" for text in (row["wins"], row["published_wins"]))
+    p = "-" if row["p"] is None else f"{row['p']:.3g}"
+    return [row["test"], row["training"], where, *numbers, wins, p, str(len(row["models"]))]
+
+
+def _notes(found: Losses) -> list[str]:
+    one, truths = next(iter(found)), _truths(found)
+    shown = ", ".join(f"{test} {truths[test]:.4f} ({TRUE[test]:.4f})" for test in TRUE)
+    rows = [row for row in _by_model(found) if row["baseline"] == LOGL and not row["perturbation"]]
+    below = sum(row["high"] < 0 for row in rows)
+    return [
+        f"{one.examples} training and {one.examples} test examples; {BASELINE} iterations of meta-descent for "
+        f"APPR-LOGL, {one.steps} of L-BFGS for other settings; starts: {one.restarts}",
+        f"loss of the true model (published): {shown}",
+        f"matched settings with a 95 % interval below APPR-LOGL: {below} of {len(rows)} (model, setting, iterations)",
+        "wins: models that are better, equal, worse than APPR-LOGL, ours / published; p: permutation test, two-sided",
+    ]
+
+
+def _figure(found: Losses, folder: str | None) -> dict[str, Plot]:
+    """Return figure 1: losses along the line from the true parameters to those of two trainings."""
+    trained = [cell for cell in found if cell.model == "50-200" and not cell.perturbation]
+    plots = {}
+    for cell in [cell for cell in trained if cell.training in (LOGL, MATCHED["frac-MSE"])][:2]:
+        task = make_task(cell.model, cell.seed, 0.0, cell.examples)
+        true, end = task.truth.groups[0].ravel(), parameters_of(cell, folder)
+        places = np.linspace(-0.5, 1.5, 9)
+        plain, test = table_model(task.graph), task.test[:300]
+        inputs, labels, inference = task.inputs(test), task.labels(test), BeliefPropagation(iterations=cell.iterations)
+        each = [test_losses(plain, (1 - a) * true + a * end, inputs, labels, inference) for a in places]
+        lines = {t: (places.tolist(), [float(losses[t].mean()) for losses in each]) for t in TESTS if t != LOGL}
+        plots[f"erma-{cell.training}"] = Plot("alpha: true parameters at 0, trained ones at 1", "test loss", lines)
+        logl = {LOGL: (places.tolist(), [float(losses[LOGL].mean()) for losses in each])}
+        plots[f"erma-{cell.training}-logl"] = Plot("alpha", "minus approximate log-likelihood", logl)
+    return plots

@@ -1,0 +1,107 @@
+"""Settings: what is decided, and what it costs, in training and in tests (Stoyanov, Ropson and Eisner 2011, table 2).
+
+    frac-MSE     mean squared error of the beliefs
+    int-F        1 - F of an even split of the outputs
+    int-L1       share of wrong outputs, each decided by its belief
+    APPR-LOGL    minus the conditional log-likelihood, by the Bethe approximation
+
+A training setting is one of them, after "-in" by three iterations of APPR-LOGL, with "-hyb" by mixtures with the mean
+squared error, of weights 0, 1/2 and 1 (section 7).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from isinglass.decoding.f1 import F1
+from isinglass.decoding.identity import Identity
+from isinglass.decoding.mpm import MPM
+from isinglass.errors import no_convergence_warnings, require
+from isinglass.gradients import forward
+from isinglass.inference import Algorithm, infer
+from isinglass.learning.total import blocks
+from isinglass.losses import L1, MSE, FMeasure, Hybrid, Loss, LossProblem
+from isinglass.losses.conditioned import ConditionedLikelihood
+from isinglass.models.conditioning import ConditionedModel
+from isinglass.models.model import Model
+from isinglass.typing import FloatArray, IntArray
+
+MSE_, F_, L1_, LOGL = TESTS = ("frac-MSE", "int-F", "int-L1", "APPR-LOGL")
+TEMPERATURE = 0.25
+BASELINE = 25  # iterations of APPR-LOGL
+START = 3  # and before "-in"
+TRAININGS = (
+    LOGL, MSE_, "frac-MSE-in", "int-F-hyb", "int-F-in", "int-F-hyb-in", "int-L1-hyb", "int-L1-in", "int-L1-hyb-in",
+)  # fmt: skip
+CONVERGED = "APPR-LOGL-lbfgs"  # not of the publication: by L-BFGS, until it converges or for 100 iterations
+WEIGHTS = (0.0, 0.5, 1.0)  # of the loss of a setting, in mixtures
+MATCHED = {MSE_: "frac-MSE-in", F_: "int-F-hyb-in", L1_: "int-L1-hyb-in", LOGL: LOGL}
+
+
+class Step(NamedTuple):
+    """A loss, and for how many iterations at most it is minimised."""
+
+    loss: Loss
+    iterations: int
+
+
+def loss_of(test: str) -> Loss:
+    """Return the loss of a setting, as it is trained for."""
+    losses: dict[str, Loss] = {
+        MSE_: MSE(Identity()),
+        F_: FMeasure(F1("even-split"), TEMPERATURE),
+        L1_: L1(MPM(), TEMPERATURE),
+        LOGL: ConditionedLikelihood(),
+    }
+    return losses[test]
+
+
+def steps_of(training: str, iterations: int) -> list[Step]:
+    """Return the losses that a training setting minimises, one after the other.
+
+    Examples
+    --------
+    >>> [(step.loss.name, step.iterations) for step in steps_of("int-F-hyb-in", 25)]
+    [('cl', 3), ('hybrid', 9), ('hybrid', 9), ('hybrid', 9)]
+    """
+    require(training in TRAININGS, "rows", f"some of {', '.join(TRAININGS)}", repr(training))
+    test = next(test for test in TESTS if training.startswith(test))
+    found = [Step(loss_of(LOGL), START)] if training.endswith("-in") else []
+    if "-hyb" not in training:
+        return [*found, Step(loss_of(test), BASELINE if test == LOGL else iterations)]
+    each = -(-iterations // len(WEIGHTS))
+    return [*found, *(Step(Hybrid(loss_of(test), loss_of(MSE_), w), each) for w in WEIGHTS)]
+
+
+def test_losses(
+    plain: Model, theta: FloatArray, inputs: IntArray, labels: IntArray, algorithm: Algorithm
+) -> dict[str, FloatArray]:
+    """Return the loss of each example in all settings, of the decisions themselves."""
+    sizes = (inputs < 0).sum(axis=1)
+    ends = np.concatenate([[0], np.cumsum(sizes)])
+    found: dict[str, list[FloatArray]] = {test: [] for test in TESTS}
+    for block in blocks(sizes):
+        mine = labels[ends[block.start] : ends[block.stop]]
+        for test, values in _losses(ConditionedModel(plain, inputs[block]), theta, mine, algorithm).items():
+            found[test].append(values)
+    return {test: np.concatenate(values) for test, values in found.items()}
+
+
+def _losses(model: ConditionedModel, theta: FloatArray, y: IntArray, algorithm: Algorithm) -> dict[str, FloatArray]:
+    potentials, n = model.potentials(theta), model.graph.n_components
+    with no_convergence_warnings():
+        result = infer(potentials, algorithm)
+        logl = ConditionedLikelihood().evaluate(LossProblem(potentials, y), forward(algorithm)).value
+    outputs = y >= 0
+    truth = y[outputs].reshape(n, -1)
+    means, states, split = (decoder(result, outputs)[outputs] for decoder in (Identity(), MPM(), F1("even-split")))
+    chosen, total = split.reshape(n, -1), (split.reshape(n, -1) + truth).sum(axis=1)
+    f = np.where(total > 0, 2 * (chosen * truth).sum(axis=1) / np.maximum(total, 1), 1.0)
+    return {
+        MSE_: ((means.reshape(n, -1) - truth) ** 2).mean(axis=1),
+        F_: 1 - f,
+        L1_: (states.reshape(n, -1) != truth).mean(axis=1),
+        LOGL: np.asarray(logl, np.float64),
+    }

@@ -1,0 +1,86 @@
+"""The experiment erma: its data, its cells, and that a run that was cut goes on to the same bits."""
+
+import json
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+import isinglass as ig
+from isinglass.experiments.common.experiment import make
+from isinglass.experiments.common.statistics import sign_test
+from isinglass.experiments.erma import published, settings, training
+from isinglass.experiments.erma.cells import Cell, losses_of
+from isinglass.experiments.erma.data import make_task, model_names
+from isinglass.models.tables import table_model
+
+OPTIONS = {"quick": True, "rows": ["50-100"], "examples": 12, "steps": 2, "n_jobs": 1}
+
+
+def test_models_and_data_are_those_of_the_publication():
+    assert len(model_names()) == 12
+    task = make_task("50-195", 0, 0.2, 40)
+    assert task.truth.graph.n_variables == 50
+    assert len(task.truth.graph.scopes) == len(task.graph.scopes) == 195
+    assert len(set(task.graph.scopes) - set(task.truth.graph.scopes)) == 39
+    assert sorted(np.bincount(task.roles)) == [16, 17, 17]
+    assert_array_equal(make_task("50-195", 0, 0.0, 40).train, task.train)
+    assert len(np.unique(task.train, axis=0)) > 30
+
+
+def test_losses_of_an_exact_inference_on_a_tiny_model():
+    """Compare the losses of decisions with those by hand, on a model of five variables."""
+    graph = ig.pairwise_graph(5, [(0, 1), (1, 2), (2, 3), (3, 4)], 2)
+    plain = table_model(graph)
+    theta = np.random.default_rng(0).normal(size=plain.size)
+    inputs = np.array([[0, -1, -1, -1, 1]])
+    found = settings.test_losses(plain, theta, inputs, np.array([1, -1, 0]), ig.BeliefPropagation())
+    p = plain.potentials(theta)
+    r = ig.infer(p, "brute", evidence={0: 0, 4: 1})
+    one, two = r.variable(1)[1], r.variable(3)[1]
+    assert_allclose(found["frac-MSE"], [((1 - one) ** 2 + two**2) / 2], atol=1e-8)
+    assert_allclose(found["int-L1"], [((one <= 0.5) + (two > 0.5)) / 2])
+    assert_allclose(found["int-F"], [0.0 if one > two else 1.0])
+    both = ig.infer(p, "brute", evidence={0: 0, 4: 1, 1: 1, 3: 0})
+    assert_allclose(found["APPR-LOGL"], [r.log_z - both.log_z], atol=1e-8)
+
+
+def test_a_run_that_was_cut_goes_on_to_the_same_bits(tmp_path, monkeypatch):
+    for module, name, small in ((settings, "BASELINE", 2), (training, "BATCHES", 2), (training, "CONVERGENCE", 2)):
+        monkeypatch.setattr(module, name, small)
+    first = make("erma", checkpoints=str(tmp_path), **OPTIONS).run()
+    kept = sorted(tmp_path.iterdir())
+    assert len(kept) == 15
+    lost = [path for path in kept if "int-F" in path.name or "truth" in path.name]
+    before = {path.name: path.read_bytes() for path in lost}
+    for path in lost:
+        path.unlink()
+    again = make("erma", checkpoints=str(tmp_path), **OPTIONS).run()
+    assert json.dumps(first.data) == json.dumps(again.data)
+    assert {path.name: path.read_bytes() for path in lost} == before
+    assert {row[0] for row in first.rows} == {"3", "4", "5", "6"}
+    with pytest.raises(ig.InputError, match="checkpoints: expected a folder of this experiment"):
+        make("erma", checkpoints=str(tmp_path), **OPTIONS | {"examples": 11}).run()
+
+
+def test_published_values_have_their_places():
+    assert published.TABLE_5["frac-MSE", False, 10] == 0.02461
+    assert published.TABLE_4["int-L1", True, 0.3] == 0.00602
+    assert all(
+        published.TABLE_6[test, test] == published.TABLE_3[test, settings.MATCHED[test]][0] for test in settings.TESTS
+    )
+    assert {training for _, training in published.TABLE_3} == set(settings.TRAININGS)
+
+
+def test_signs_are_permuted():
+    rng = np.random.default_rng(0)
+    assert sign_test(rng.normal(size=400) + 0.3) < 0.01
+    assert sign_test(rng.normal(size=400)) > 0.01
+    assert sign_test(np.zeros(5)) == 1.0
+
+
+def test_wrong_options_are_refused():
+    with pytest.raises(ig.InputError, match="rows: expected some of 50-100"):
+        make("erma", rows=["60-100"]).run()
+    with pytest.raises(ig.InputError, match="rows: expected some of APPR-LOGL"):
+        losses_of(Cell("50-100", "int-X", 5, examples=12), None)
