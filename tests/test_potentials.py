@@ -71,7 +71,7 @@ def test_evidence_is_checked_and_merged():
         ({2: 0}, "evidence: expected variables 0 to 1, got variable 2"),
         ({0: -1}, "whole number"),
         ({0: 1.0}, "whole number"),
-        ({"a": 1}, "whole number"),
+        ({"a": 1}, "evidence: expected the number of a variable, got 'a'; this graph has no names"),
         ([0, 1], "mapping"),
     ):
         with pytest.raises(ig.InputError, match=message):

@@ -205,7 +205,7 @@ def test_wrong_labels_and_weights_are_answered_kindly(labels, weights, message):
     p = forbidding()
     result = ig.infer(p, "brute")
     calls = {name: lambda y, w, c=cls: c()(result, y, w) for name, cls in LOSSES.items()}
-    for name in ("margin", "slack", "perceptron", "viterbi"):
+    for name in ("margin", "slack", "perceptron", "viterbi", "cd", "pcd", "sml"):
         calls[name] = lambda y, w, n=name: make(n).evaluate(LossProblem(p, y, w), None)
     calls["cl"] = lambda y, w: make("cl").score(p, y, w)
     calls["pseudo"] = lambda y, w: make("pseudo").value_and_grad(p, y, w)

@@ -74,9 +74,9 @@ class MRF(Statistics):
         scaling; "em", expectation maximisation. Without log Z: "pseudo", the pseudolikelihood; "composite",
         "piecewise", "mpf", "ratio-matching", "nce", "pmm" and "camel". By sampling: "cd", contrastive
         divergence; "pcd", the same with persistent chains; "sml", stochastic maximum likelihood; "importance",
-        weighted samples of a reference. Missing values are
-        summed over by "ml", "em", and by "pseudo" where the sum for a value has at most 256 joint states; other values
-        are left out, with a warning, see `terms_`. "cd", "pcd" and "sml" draw them. Other methods refuse them.
+        weighted samples of a reference. Missing values are summed over by "ml", "em", and by "pseudo" where the sum for
+        a value has at most 256 joint states; other values are left out, with a warning, see `terms_`. "cd", "pcd" and
+        "sml" draw them. Other methods refuse them.
         `isinglass.learning.markov.METHODS` lists all, with their facts.
     inference : str or Algorithm, default="exact"
         Also what `log_likelihood` uses.
@@ -111,7 +111,6 @@ class MRF(Statistics):
     n_jobs : int, optional
         Threads of chains, and of `score_samples` where inference is message passing; -1: one for each processor.
         Results have the same bits for any number.
-
     edges : sequence of tuples of str, optional
         Instead of `graph`, for data frames: which columns interact, such as ``[("hair", "eyes"), ("eyes", "sex")]``.
         Every column is a variable, with a factor of its own; its states are its categories, or its different values.
@@ -277,7 +276,7 @@ class MRF(Statistics):
         return make_prior(self.prior).penalties()
 
     def _problem(
-        self, chosen: Choices, X: Any, sample_weight: Any, counts: Any, outputs: Any
+        self, chosen: Choices, X: Any, sample_weight: Any, counts: Any, outputs: Any = None
     ) -> MarkovProblem | ConditionalProblem:
         model = self._model()
         if isinstance(chosen, GraphChoices):

@@ -116,7 +116,8 @@ def _belief_tree(potentials: Potentials, support: Support, algorithm: Algorithm)
     graph, first = potentials.graph, first_states(potentials.graph)
     with no_convergence_warnings():
         result: Result = algorithm.run(potentials)
-    share = np.clip(MIXED / np.bincount(graph.variable_component), LEAST_MIXED, MOST_MIXED)
+    members = np.bincount(graph.variable_component, minlength=graph.n_components)
+    share = np.clip(MIXED / np.maximum(members, 1), LEAST_MIXED, MOST_MIXED)
     beliefs_i, of_variables = np.asarray(result.variables.flat), share[graph.variable_component]
     unary = _log(_mixed(beliefs_i, support.states, first, of_variables))
     information, tables = np.zeros(graph.n_factors), []

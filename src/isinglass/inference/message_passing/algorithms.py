@@ -7,7 +7,7 @@ belief propagation. It is exact on forests; elsewhere log Z is the Bethe approxi
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 import numpy as np
@@ -83,7 +83,7 @@ class MessagePassing(Algorithm):
     random_state: int = 0
     start_noise: float = 0.0
     check_stability: bool = False
-    reuse: bool = False
+    reuse: bool = field(default=False, metadata={"fingerprint": False})  # a checkpoint may go on either way
     threads: int | None = None
 
     powers: ClassVar[bool] = True  # whether counting numbers may differ from one
