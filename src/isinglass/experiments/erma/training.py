@@ -3,8 +3,8 @@
 The approximate likelihood, which is the baseline and the start of "-in", is minimised by stochastic meta-descent: an
 iteration is one pass over the training examples in `BATCHES` batches, always the same ones, in random order. The gain
 was chosen on further models, drawn with another seed. The publication trains all settings so; for losses of decisions,
-gains that suit one model make another diverge. These are minimised by L-BFGS, by default for 60 iterations: a little
-fewer gradients than 25 passes of meta-descent take, where a product of the Hessian costs two.
+no gain was found that did as well as L-BFGS, and one diverged. These are minimised by L-BFGS, by default for 60
+iterations: a little fewer gradients than 25 passes of meta-descent take, where a product of the Hessian costs two.
 """
 
 from __future__ import annotations

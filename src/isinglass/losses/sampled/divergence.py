@@ -28,7 +28,7 @@ from isinglass.inference.sampling.chains import Chains
 from isinglass.inference.sampling.gibbs import GibbsSampler
 from isinglass.losses.likelihood import Likelihood
 from isinglass.losses.loss import Differentiate, Evaluation, Loss, LossFacts, LossProblem, register
-from isinglass.losses.observed import component_weights, known_states, table_strides
+from isinglass.losses.observed import checked_labels, component_weights, known_states, table_strides
 from isinglass.losses.sampled.memory import chains_of, split
 from isinglass.potentials import Potentials
 from isinglass.segments import sum_at
@@ -66,8 +66,8 @@ class SampledLoss(Loss):
         self.checked()
         potentials = problem.shared(self.name)
         graph, real = potentials.graph, _real(potentials)
-        y = known_states(problem.labels, potentials)
-        seen = np.bincount(graph.variable_component, problem.labels >= 0, graph.n_components) > 0
+        labels, y = checked_labels(problem.labels, graph), known_states(problem.labels, potentials)
+        seen = np.bincount(graph.variable_component, labels >= 0, graph.n_components) > 0
         weights = np.where(seen, component_weights(problem.weights, graph), 0.0)
         clamped = self._clamped(real, y, problem)
         free = chains_of(real, self.chains, self.random_state, problem.memory, "free")
