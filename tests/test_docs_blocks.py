@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 DOCS = Path(__file__).parent.parent / "docs"
-PAGES = ("names.md", "queries.md", "looking.md", "explain.md", "semantics.md", "fields.md")
+PAGES = ("names.md", "queries.md", "looking.md", "explain.md", "jobs.md", "semantics.md", "fields.md")
 
 
 @pytest.mark.parametrize("page", PAGES)

@@ -59,6 +59,9 @@ from .estimators import (
 from .estimators import (
     GridCRF as GridCRF,
 )
+from .estimators import (
+    MultiLabelCRF as MultiLabelCRF,
+)
 from .gradients import (
     hessian_vector_product as hessian_vector_product,
 )

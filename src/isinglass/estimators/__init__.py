@@ -5,6 +5,7 @@ from isinglass.estimators.estimator import Estimator
 from isinglass.estimators.field.mrf import MRF
 from isinglass.estimators.graph import GraphCRF
 from isinglass.estimators.grid import GridCRF
+from isinglass.estimators.multilabel import MultiLabelCRF
 from isinglass.estimators.persistence import ESTIMATORS, load, notes_of, register
 from isinglass.estimators.sequence.crf import ChainCRF
 from isinglass.estimators.sequence.hmm import HMM
@@ -22,6 +23,7 @@ __all__ = [
     "Estimator",
     "GraphCRF",
     "GridCRF",
+    "MultiLabelCRF",
     "load",
     "notes_of",
     "register",

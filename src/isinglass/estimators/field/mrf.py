@@ -87,7 +87,6 @@ class MRF(Statistics):
     n_jobs : int, optional
         Threads of chains, and of `score_samples` where inference is message passing; -1: one for each processor.
         Results have the same bits for any number.
-
     edges : sequence of tuples of str, optional
         Instead of `graph`, for data frames: which columns interact, such as ``[("hair", "eyes"), ("eyes", "sex")]``.
         Every column is a variable, with a factor of its own; its states are its categories, or its different values.
