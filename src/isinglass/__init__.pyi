@@ -62,6 +62,9 @@ from .estimators import (
 from .estimators import (
     MultiLabelCRF as MultiLabelCRF,
 )
+from .estimators import (
+    diagnose as diagnose,
+)
 from .gradients import (
     hessian_vector_product as hessian_vector_product,
 )

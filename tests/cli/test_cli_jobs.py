@@ -88,6 +88,15 @@ def test_images_as_json(tmp_path, command):
     assert "give --out FILE or --json" in command("predict", tmp_path / "m.isg", tmp_path / "i.npz").err
 
 
+def test_diagnose(names, command):
+    outcome = command("diagnose", names / "m.isg", names / "train.txt", "--examples", 8, "--json")
+    assert outcome.code == 0, outcome.err
+    facts = json.loads(outcome.out)
+    assert facts["examples"] == 8
+    assert {cause["cause"] for cause in facts["causes"]} <= {"decoding", "optimisation", "model"}
+    assert "labels are wrong" in command("diagnose", names / "m.isg", names / "train.txt", "--examples", 4).out
+
+
 def test_info_of_a_fitted_model(names, command):
     facts = json.loads(command("info", names / "m.isg", "--json").out)
     assert facts["estimator"] == "ChainCRF"

@@ -1,6 +1,7 @@
 """Estimators with scikit-learn's interface."""
 
 from isinglass.estimators.crf import CRF
+from isinglass.estimators.diagnosis import Cause, Diagnosis, diagnose
 from isinglass.estimators.estimator import Estimator
 from isinglass.estimators.field.mrf import MRF
 from isinglass.estimators.graph import GraphCRF
@@ -18,12 +19,15 @@ __all__ = [
     "HMM",
     "MEMM",
     "MRF",
+    "Cause",
     "ChainCRF",
+    "Diagnosis",
     "Epoch",
     "Estimator",
     "GraphCRF",
     "GridCRF",
     "MultiLabelCRF",
+    "diagnose",
     "load",
     "notes_of",
     "register",
