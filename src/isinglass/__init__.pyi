@@ -66,7 +66,13 @@ from .estimators import (
     GridCRF as GridCRF,
 )
 from .estimators import (
+    MultiLabelCRF as MultiLabelCRF,
+)
+from .estimators import (
     VectorAutoregression as VectorAutoregression,
+)
+from .estimators import (
+    diagnose as diagnose,
 )
 from .gradients import (
     hessian_vector_product as hessian_vector_product,

@@ -172,12 +172,19 @@ def sequences(n):
     return [[[f"w={k}", f"n={rng.integers(3)}"] for k in y] for y in Y], Y
 
 
+def label_sets(n):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, 2))
+    return X, (X @ rng.normal(size=(2, 3)) > 0).astype(int)
+
+
 ESTIMATORS = {
     "GridCRF": (grid, images),
     "GraphCRF": (graph, graphs),
     "ChainCRF": (ig.ChainCRF, sequences),
     "HMM": (ig.HMM, sequences),
     "MEMM": (ig.MEMM, sequences),
+    "MultiLabelCRF": (ig.MultiLabelCRF, label_sets),
 }
 
 

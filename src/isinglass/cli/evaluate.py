@@ -39,11 +39,12 @@ def run(arguments: argparse.Namespace) -> None:
 
     crf, recipe, width = opened(arguments.model)
     data = read_examples(arguments.data, recipe, labelled=True, width=width)
-    predicted = crf.predict(data.X)
     assert data.Y is not None
-    scores = _shares(data.flat(data.Y), data.flat(predicted))
-    if isinstance(data, Sentences) and data.Y is not None:
-        scores |= _of_sequences(data.Y, predicted)
+    truth, predicted = data.plain(data.Y), data.plain(crf.predict(data.X))
+    scores = _shares(data.flat(truth), data.flat(predicted))
+    if isinstance(data, Sentences):
+        spelt = [[None if label is None else str(label) for label in one] for one in truth]
+        scores |= _of_sequences(spelt, [[str(label) for label in one] for one in predicted])
     if arguments.json:
         to_stdout(json_text(scores))
     else:

@@ -10,7 +10,7 @@ graph, edge_counts (graphs,), edge_features (all edges, features) if there are a
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from io import BytesIO
 
@@ -18,14 +18,18 @@ import numpy as np
 
 from isinglass.cli.recipe import Recipe
 from isinglass.datasets.chunking import TAGS, WORDS
-from isinglass.errors import FileFormatError
+from isinglass.errors import FileFormatError, InputError
+from isinglass.features.schemes import to_bio, to_bioes
 from isinglass.features.windows import Window, window_attributes
+from isinglass.features.words import with_forms
 from isinglass.io import read_npz
 from isinglass.io.conll import Sentence, read_conll
 from isinglass.io.files import PathLike, shown_path
 from isinglass.typing import Array, JsonObject
 
 UNOBSERVED = "-1"
+_NEAR = [[-1], [0], [1]]
+_WITH_NEIGHBOURS = ("lower", "short-shape")
 Label = str | int | None
 Labels = Sequence[Sequence[Label]] | Sequence[Array] | Array
 Marginals = Sequence[Array] | Array | None
@@ -40,6 +44,10 @@ class Examples(ABC):
     @abstractmethod
     def flat(self, labels: Labels) -> list[Label]:
         """Return labels of all examples one after the other."""
+
+    def plain(self, labels: Labels) -> Labels:
+        """Return labels as the data have them."""
+        return labels
 
     @abstractmethod
     def written(self, labels: Labels, marginals: Marginals, classes: Sequence[object]) -> bytes:
@@ -72,6 +80,7 @@ class Sentences(Examples):
     Y: list[list[str | None]] | None
     rows: list[Sentence]
     separator: str
+    scheme: str | None = None
 
     @property
     def width(self) -> int:
@@ -82,14 +91,18 @@ class Sentences(Examples):
         """Return labels of all tokens."""
         return [label for sequence in labels for label in sequence]
 
+    def plain(self, labels: Labels) -> Labels:
+        """Return labels of spans in BIO, where the model has learned a scheme of its own."""
+        return labels if self.scheme is None else [to_bio([str(label) for label in one]) for one in labels]
+
     def written(self, labels: Labels, marginals: Marginals, classes: Sequence[object]) -> bytes:
         """Return the rows with the label, and its probability if there are marginals, as further columns."""
         place = {label: k for k, label in enumerate(classes)}
         lines = []
-        for i, (rows, predicted) in enumerate(zip(self.rows, labels, strict=True)):
+        for i, (rows, predicted, shown) in enumerate(zip(self.rows, labels, self.plain(labels), strict=True)):
             for t, (row, label) in enumerate(zip(rows, predicted, strict=True)):
                 sure = () if marginals is None else (f"{marginals[i][t, place[label]]:.6f}",)
-                lines.append(self.separator.join((*row, str(label), *sure)))
+                lines.append(self.separator.join((*row, str(shown[t]), *sure)))
             lines.append("")
         return "\n".join([*lines, ""]).encode()
 
@@ -109,12 +122,37 @@ def _sequences(path: PathLike, recipe: Recipe, labelled: bool, trained: int | No
     for column, c in {**columns, "label": label}.items():
         if not 0 <= c < wanted:
             raise FileFormatError(name, None, f"a column {c} ({column}; they count from 0)", f"{width} columns")
-    windows: Mapping[str, Sequence[Window]] = recipe.windows or {
-        name: WORDS if i == 0 else TAGS for i, name in enumerate(columns)
-    }
-    X = [window_attributes({n: [r[c] for r in one] for n, c in columns.items()}, windows) for one in rows]
+    windows = _windows(recipe, list(columns))
+    X = []
+    for one in rows:
+        plain = {n: [row[c] for row in one] for n, c in columns.items()}
+        X.append(window_attributes(with_forms(plain, recipe.forms), windows))
     Y = _labels(rows, label, name) if labelled or width == wanted else None
-    return Sentences(X, Y, rows, recipe.separator or " ")
+    if Y is not None and recipe.scheme is not None:
+        Y = [_in_scheme(labels, recipe.scheme, name) for labels in Y]
+    return Sentences(X, Y, rows, recipe.separator or " ", recipe.scheme)
+
+
+def _windows(recipe: Recipe, columns: Sequence[str]) -> dict[str, Sequence[Window]]:
+    """Return the windows of all columns and forms; those that are not given are the defaults."""
+    given: dict[str, Sequence[Window]] = dict(recipe.windows)
+    if not any("." not in name for name in given):
+        given = {**{name: WORDS if i == 0 else TAGS for i, name in enumerate(columns)}, **given}
+    for name, forms in recipe.forms.items():
+        for form in forms:
+            given.setdefault(f"{name}.{form}", _NEAR if form in _WITH_NEIGHBOURS else [[0]])
+    return given
+
+
+def _in_scheme(labels: list[str | None], scheme: str, name: str) -> list[str | None]:
+    """Return labels of spans in a scheme; all must be observed."""
+    known = [label for label in labels if label is not None]
+    if len(known) < len(labels):
+        raise FileFormatError(name, None, f"labels that are all observed, for scheme {scheme!r}", "-1")
+    try:
+        return list(to_bioes(known) if scheme == "bioes" else to_bio(known))
+    except InputError as error:
+        raise FileFormatError(name, None, error.expected, error.got, "leave out the scheme") from None
 
 
 def _check_width(width: int, wanted: int, recipe: Recipe, labelled: bool, name: str) -> None:
@@ -165,6 +203,22 @@ class Graphs(Examples):
         parts = [np.asarray(one) for one in labels]
         arrays = {"labels": np.concatenate(parts), "node_counts": np.array([len(one) for one in parts])}
         return _npz(arrays | ({} if marginals is None else {"marginals": np.concatenate(marginals)}))
+
+
+def json_lines(data: Examples, labels: Labels, marginals: Marginals, classes: Sequence[object]) -> Iterator[JsonObject]:
+    """Yield an object for each example: labels, and the probability of each by name for each variable, if asked for."""
+    names = [str(label) for label in classes]
+    for i, found in enumerate(data.plain(labels)):
+        line: JsonObject = {"labels": np.asarray(found, object).tolist()}
+        if marginals is not None:
+            line["marginals"] = _named(np.asarray(marginals[i]), names)
+        yield line
+
+
+def _named(beliefs: Array, names: list[str]) -> object:
+    if beliefs.ndim > 1:
+        return [_named(part, names) for part in beliefs]
+    return {name: round(value, 6) for name, value in zip(names, beliefs.tolist(), strict=True)}
 
 
 def _npz(arrays: JsonObject) -> bytes:

@@ -18,13 +18,19 @@ _TEXT = """Learn an estimator, as a recipe says, and write it to a model file. T
   label = -1                 # chain: the column of the labels (default: the last)
   separator = "\\t"           # chain: between columns (default: spaces and tabs)
 
+  scheme = "bioes"           # chain: learn spans, labels B-..., I-..., O, in this scheme (default: as they are)
+
   [columns]                  # chain: names for the columns that attributes are made of (default: c0, c1, ...)
   w = 0
   t = 1
 
+  [forms]                    # chain: what words look like, as further columns w.lower, w.suffix3, ...: lower, shape,
+  w = ["lower", "suffix3"]   # short-shape, is-title, is-upper, is-digit, prefix1 to prefix9, suffix1 to suffix9
+
   [windows]                  # chain: offsets that are looked at together (default: words up to two tokens away and
   w = [[-1], [0], [-1, 0]]   # pairs for the first column, and triples, too, for the others)
   t = [[0], [-1, 0]]
+  "w.lower" = [[-1], [0]]    # (default for forms: the word itself; for lower and short-shape its neighbours, too)
 
   [options]                  # parameters of the estimator; those of inference, loss and optimizer as names, or as
   l2 = 1.0                   # tables: inference = {name = "bp", damping = 0.1}

@@ -16,8 +16,12 @@ if TYPE_CHECKING:
 
 _SUMMARY = "say what a model is and what inference would cost"
 _TEXT = """Describe a model: variables, factors, zeros, evidence, structure, the width of the elimination order that
-was found, and what each inference algorithm would need. Nothing is inferred."""
+was found, and what each inference algorithm would need. Nothing is inferred.
+
+Of a fitted estimator (a file that `isinglass fit` or `save` wrote): its class, options, labels, features, how training
+ended, and its strongest weights."""
 _EXAMPLES = """  isinglass info model.uai
+  isinglass info chunk.isg
   isinglass info model.uai.gz --evidence model.uai.evid --json"""
 
 
@@ -30,8 +34,13 @@ def add_parser(commands: Commands) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     """Read and describe."""
+    from isinglass.cli.estimators import describe_estimator, is_archive, print_estimator
     from isinglass.io import read_model
 
+    if is_archive(arguments.model):
+        about = describe_estimator(arguments.model)
+        to_stdout(json_text(about, 2)) if arguments.json else print_estimator(about)
+        return
     potentials = read_model(arguments.model, arguments.evidence)
     facts = {"model": arguments.model, **describe_model(potentials)}
     if arguments.json:

@@ -9,6 +9,8 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from isinglass.errors import FileFormatError, InputError, require
+from isinglass.features.words import word_form
+from isinglass.learning.training.checks import renamed
 
 if TYPE_CHECKING:
     from isinglass.io.files import PathLike
@@ -17,7 +19,7 @@ if TYPE_CHECKING:
 ESTIMATORS = ("chain", "grid", "graph")
 _NOT_HERE = ("callback", "checkpoint", "verbose", "warm_start")  # options of the command, or of no file
 _TABLES = ("inference", "loss", "optimizer")  # options that may be a table {name = ..., ...}
-_KEYS = ("estimator", "label", "separator", "columns", "windows", "options")
+_KEYS = ("estimator", "label", "separator", "scheme", "columns", "forms", "windows", "options")
 
 
 @dataclass(frozen=True)
@@ -35,6 +37,10 @@ class Recipe:
         For text: between columns; None: spaces and tabs.
     columns : dict of str to int
         For text: the columns that attributes are made of; none given: all but that of the labels.
+    scheme : "bio", "bioes" or None
+        For text: the labels are spans, and the model learns this scheme; predictions are in BIO.
+    forms : dict of str to list of str
+        For text: further columns, what the words of a column look like; see `isinglass.features.word_form`.
     windows : dict of str to list of lists of int
         For text: the offsets that are looked at together; see `isinglass.features.window_attributes`.
     """
@@ -45,6 +51,8 @@ class Recipe:
     separator: str | None = None
     columns: dict[str, int] = field(default_factory=dict)
     windows: dict[str, list[list[int]]] = field(default_factory=dict)
+    scheme: str | None = None
+    forms: dict[str, list[str]] = field(default_factory=dict)
 
     @classmethod
     def read(cls, path: PathLike) -> Recipe:
@@ -89,11 +97,31 @@ class Recipe:
         _require(numbers, "columns", "a table of column numbers, such as {w = 0, t = 1}")
         _require(isinstance(self.windows, dict) and all(map(_are_windows, self.windows.values())), "windows",
                  "lists of offsets from -20 to 20, such as [[0], [-1, 0]]")  # fmt: skip
+        self._check_forms()
         for name in self.windows:
-            _require(not self.columns or name in self.columns, f"windows.{name}", "the name of a column")
-            _require(bool(self.columns) or re.fullmatch(r"c\d{1,3}", name), f"windows.{name}", "c0, c1, ... or columns")
-        if self.estimator != "chain" and (self.columns or self.windows or self.separator is not None):
-            raise InputError("columns, windows, separator", "none but for estimator 'chain'", "some")
+            plain, _, form = name.partition(".")
+            known = not form or form in self.forms.get(plain, ())
+            _require(
+                known and self._is_column(plain), f"windows.{name}", "the name of a column, c0, c1, ..., or a form"
+            )
+        extra = (self.columns, self.windows, self.forms, self.separator, self.scheme)
+        if self.estimator != "chain" and any(extra):
+            raise InputError("columns, forms, windows, separator, scheme", "none but for estimator 'chain'", "some")
+
+    def _check_forms(self) -> None:
+        from isinglass.features.schemes import SCHEMES
+
+        _require(self.scheme is None or self.scheme in SCHEMES, "scheme", " or ".join(map(repr, SCHEMES)))
+        lists = isinstance(self.forms, dict) and all(isinstance(forms, list) for forms in self.forms.values())
+        _require(lists, "forms", "a table of lists, such as {w = ['lower', 'suffix3']}")
+        for name, forms in self.forms.items():
+            _require(self._is_column(name), f"forms.{name}", "the name of a column, or c0, c1, ...")
+            for form in forms:
+                with renamed("form", f"forms.{name}"):
+                    word_form("", form)
+
+    def _is_column(self, name: str) -> bool:
+        return name in self.columns if self.columns else re.fullmatch(r"c\d{1,3}", name) is not None
 
     def to_json(self) -> JsonObject:
         """Return what `of` makes the recipe from again."""

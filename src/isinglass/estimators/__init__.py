@@ -1,6 +1,7 @@
 """Estimators with scikit-learn's interface."""
 
 from isinglass.estimators.crf import CRF
+from isinglass.estimators.diagnosis import Cause, Diagnosis, diagnose
 from isinglass.estimators.estimator import Estimator
 from isinglass.estimators.field.autoregression import VectorAutoregression
 from isinglass.estimators.field.gaussian import GaussianMRF
@@ -8,6 +9,7 @@ from isinglass.estimators.field.mrf import MRF
 from isinglass.estimators.field.rbm import RBM
 from isinglass.estimators.graph import GraphCRF
 from isinglass.estimators.grid import GridCRF
+from isinglass.estimators.multilabel import MultiLabelCRF
 from isinglass.estimators.persistence import ESTIMATORS, load, notes_of, register
 from isinglass.estimators.sequence.crf import ChainCRF
 from isinglass.estimators.sequence.hmm import HMM
@@ -21,13 +23,17 @@ __all__ = [
     "MEMM",
     "MRF",
     "RBM",
+    "Cause",
     "ChainCRF",
+    "Diagnosis",
     "Epoch",
     "Estimator",
     "GaussianMRF",
     "GraphCRF",
     "GridCRF",
+    "MultiLabelCRF",
     "VectorAutoregression",
+    "diagnose",
     "load",
     "notes_of",
     "register",

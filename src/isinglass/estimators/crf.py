@@ -18,6 +18,7 @@ from isinglass import decoding
 from isinglass.errors import InputError, no_convergence_warnings
 from isinglass.estimators.classes import Classes, classes_for, labels_of, named_weights, numbered, state_count
 from isinglass.estimators.graph_files import graph_contents, restore_graph
+from isinglass.estimators.joint import JointPredictions
 from isinglass.estimators.parameters import (
     Callback,
     Checkpoint,
@@ -33,7 +34,6 @@ from isinglass.estimators.parameters import (
 )
 from isinglass.estimators.persistence import Saved
 from isinglass.estimators.predicting import Prediction, predicted, read_in_blocks
-from isinglass.estimators.weights import ExplainedField
 from isinglass.graph.layout import belief_entries
 from isinglass.inference import Result
 from isinglass.learning.training.checks import (
@@ -66,7 +66,7 @@ _LABELS = "labels count from 0; -1 is not observed"
 
 
 @dataclass(eq=False, repr=False)
-class CRF(ExplainedField):
+class CRF(JointPredictions):
     """Base class of conditional random fields with node and edge parameters.
 
     Parameters
@@ -159,24 +159,12 @@ class CRF(ExplainedField):
     verbose: bool = False
 
     @abstractmethod
-    def _examples(self, X: Any) -> Any:
-        """Check that X is a sequence of examples, and return it so that it can be indexed."""
-
-    @abstractmethod
-    def _flat_labels(self, X: Any, Y: Any) -> IntArray:
-        """Check labels and lay them out flat."""
-
-    @abstractmethod
     def _plain_model(self, X: Any, n_states: int, like: Model | None) -> Model:
         """Check examples and compile their log-potentials; the structure of a `like` model may be used again."""
 
     @abstractmethod
     def _arrays(self, X: Any) -> Iterator[Array]:
         """Return what X is made of, one array after the other."""
-
-    @abstractmethod
-    def _shaped(self, X: Any, flat: Array, sizes: IntArray) -> Any:
-        """Hand out one row for each variable in the shape of the data."""
 
     def fit(self, X: Any, Y: Any, sample_weight: Any = None, validation: Any = None) -> Self:
         """Learn the parameters, in one stage or in several.
@@ -337,7 +325,7 @@ class CRF(ExplainedField):
         self.n_states_ = int(model.graph.cards[0])
         self.entropy_ = entropy_of(stage, self.parameters_, self.n_states_)
         self.classes_ = np.arange(self.n_states_) if self._labels is None else np.array(self._labels)
-        self.n_features_in_ = model.parameters["node"][0] - bool(stage.bias)
+        self.n_features_in_ = stage._feature_count(model)
 
     def _contents(self) -> tuple[dict[str, Any], Mapping[str, ArrayLike]]:
         return graph_contents(self), {}
@@ -390,9 +378,17 @@ class CRF(ExplainedField):
 
         return Prediction(vectors, algorithm, part, jobs_of(stage.n_jobs))
 
+    def _feature_count(self, model: Model) -> int:
+        """Return how many features the data have, without the constant."""
+        return int(model.parameters["node"][0]) - bool(self.bias)
+
+    def _node_rows(self) -> int:
+        """Return how many rows the parameters of nodes have."""
+        return int(self.n_features_in_) + bool(self.bias)
+
     def _require_same(self, model: Model) -> None:
         """Refuse examples with other features than those of `fit`."""
-        features = model.parameters["node"][0] - bool(self.bias)
+        features = self._feature_count(model)
         if features != self.n_features_in_:
             remedy = "give the same features as to fit, or fit anew"
             raise InputError("X", f"{self.n_features_in_} features, as in fit", f"{features}", remedy)

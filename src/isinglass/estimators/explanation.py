@@ -127,6 +127,10 @@ class Explained(Estimator):
         """Return all tables of neighbours."""
         raise NotImplementedError
 
+    def _explained(self) -> list[Any]:
+        """Return the labels that weights are listed for."""
+        return list(self.classes_.tolist() if isinstance(self.classes_, np.ndarray) else self.classes_)
+
     def explain(self, top: int = 20) -> Explanation:
         """Return the strongest positive and negative weights for each label, and those of neighbours.
 
@@ -145,7 +149,7 @@ class Explained(Estimator):
         """
         self._require_fitted()
         count = whole_number(top, "top", 1)
-        classes = list(self.classes_.tolist() if isinstance(self.classes_, np.ndarray) else self.classes_)
+        classes = self._explained()
         by_label: dict[Any, list[Weight]] = {label: [] for label in classes}
         for weight in self._weights():
             by_label[weight.label].append(weight)

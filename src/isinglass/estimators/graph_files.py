@@ -43,7 +43,8 @@ def restore_graph(crf: Any, saved: Saved) -> None:
     stage, shapes = stages[crf.stage_], _shapes(saved)
     size = sum(map(math.prod, shapes.values()))
     saved.require(len(crf.theta_) == size, f"{size} parameters in theta", f"{len(crf.theta_)}")
-    node, axes = (crf.n_features_in_ + bool(stage.bias), crf.n_states_), shapes.get("node", ())[:-2]
+    stage.n_features_in_ = crf.n_features_in_
+    node, axes = (stage._node_rows(), crf.n_states_), shapes.get("node", ())[:-2]
     if shapes.get("node") != (*axes, *node) or len(axes) > 1:
         raise saved.error(f"node parameters of shape {node}", f"{shapes.get('node')}")
     if any(shape[: len(axes)] != axes for shape in shapes.values()) or 0 in axes:

@@ -277,7 +277,8 @@ def evidence_numbers(graph: FactorGraph, evidence: EvidenceLike | None, argument
 
 
 def _has_names(evidence: EvidenceLike) -> bool:
-    return any(isinstance(v, str | tuple) for v in evidence) or any(isinstance(s, str) for s in evidence.values())
+    kinds = {*map(type, evidence), *map(type, evidence.values())}
+    return any(issubclass(kind, str | tuple) for kind in kinds)
 
 
 def name_of(graph: FactorGraph, variable: int) -> str:

@@ -1,0 +1,149 @@
+"""Whole labellings of graphs and images: draws, the n best, and log-probabilities.
+
+Training and `predict` use the inference of the estimator. What is asked here is about the joint distribution of all
+labels of an example, so it takes an algorithm that has one: exact inference by default, which fits small graphs, trees
+and narrow grids.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from isinglass.errors import InputError
+from isinglass.estimators.classes import Classes, labels_of, numbered
+from isinglass.estimators.weights import ExplainedField
+from isinglass.inference import Algorithm, infer, n_best
+from isinglass.inference import sample as draw
+from isinglass.models import Model
+from isinglass.potentials import Potentials
+from isinglass.typing import Array, FloatArray, IntArray
+from isinglass.validation import RandomState, generator, whole_number
+
+
+class JointPredictions(ExplainedField):
+    """What fields on graphs answer about whole labellings."""
+
+    _labels: Classes
+    n_states_: int
+
+    @abstractmethod
+    def _stage(self) -> Any:
+        """Return the estimator of the stage that the parameters are of."""
+
+    @abstractmethod
+    def _examples(self, X: Any) -> Any:
+        """Check that X is a sequence of examples, and return it so that it can be indexed."""
+
+    @abstractmethod
+    def _flat_labels(self, X: Any, Y: Any) -> IntArray:
+        """Check labels and lay them out flat."""
+
+    @abstractmethod
+    def _shaped(self, X: Any, flat: Array, sizes: IntArray) -> Any:
+        """Hand out one row for each variable in the shape of the data."""
+
+    @abstractmethod
+    def predict_marginals(self, X: Any) -> Any:
+        """Return the belief of each state, for each variable, in the shape of the data."""
+
+    def predict_proba(self, X: Any) -> Any:
+        """Return the belief of each label, as `predict_marginals`; columns as `classes_`."""
+        return self.predict_marginals(X)
+
+    def sample(self, X: Any, random_state: RandomState = None, algorithm: str | Algorithm = "exact") -> Any:
+        """Draw labels of each example from their joint distribution.
+
+        Parameters
+        ----------
+        X
+            Examples, as in `fit`.
+        random_state : int or Generator, optional
+        algorithm : str or Algorithm, default="exact"
+            One that samples; "gibbs" and others for graphs that exact inference does not fit.
+
+        Examples
+        --------
+        >>> import isinglass as ig
+        >>> Y = np.array([[[0, 1], [0, 1]], [[1, 1], [0, 0]]])
+        >>> crf = ig.GridCRF(bias=True, l2=0.1).fit(Y[..., None].astype(float), Y)
+        >>> crf.sample(Y[..., None], random_state=0).shape
+        (2, 2, 2)
+        """
+        self._require_fitted()
+        model, p = self._joint(self._examples(X))
+        drawn = draw(p, 1, algorithm, random_state=generator(random_state))[0]
+        return self._shaped(X, labels_of(drawn, self._labels), _sizes(model))
+
+    def predict_n_best(self, X: Any, n: int, algorithm: str | Algorithm = "exact") -> list[list[tuple[Any, float]]]:
+        """Return the n best labellings of each example, best first, each with its log-probability.
+
+        An example that has fewer labellings has a shorter list.
+
+        Examples
+        --------
+        >>> import isinglass as ig
+        >>> Y = np.array([[[0, 1], [0, 1]], [[1, 1], [0, 0]]])
+        >>> crf = ig.GridCRF(bias=True, l2=0.1).fit(Y[..., None].astype(float), Y)
+        >>> [labels.tolist() for labels, _ in crf.predict_n_best(Y[..., None], 2)[0]][0]
+        [[0, 1], [0, 1]]
+        """
+        count = whole_number(n, "n", 1)
+        found = []
+        for example, model, p in self._each(X):
+            log_z = float(infer(p, algorithm).log_z)
+            shaped = [
+                (self._shaped(example, labels_of(one.states, self._labels), _sizes(model))[0], one.score - log_z)
+                for one in n_best(p, count, algorithm)
+            ]
+            found.append(shaped)
+        return found
+
+    def log_likelihood(self, X: Any, Y: Any, algorithm: str | Algorithm = "exact") -> FloatArray:
+        """Return the log-probability of the observed labels of each example, an array (examples,).
+
+        With an approximate algorithm, such as "bp", it is the difference of two approximations of log Z.
+
+        Examples
+        --------
+        >>> import isinglass as ig
+        >>> Y = np.array([[[0, 1], [0, 1]], [[1, 1], [0, 0]]])
+        >>> crf = ig.GridCRF(bias=True, l2=0.1).fit(Y[..., None].astype(float), Y)
+        >>> bool((crf.log_likelihood(Y[..., None].astype(float), Y) < 0).all())
+        True
+        """
+        self._require_fitted()
+        examples = self._examples(X)
+        _, p = self._joint(examples)
+        labels = self._flat_labels(examples, numbered(Y, self._labels))
+        if (labels >= self.n_states_).any():
+            raise InputError("Y", f"labels from 0 to {self.n_states_ - 1}, as in fit, or -1", f"{labels.max()}")
+        seen = np.flatnonzero(labels >= 0)
+        known = dict(zip(seen.tolist(), labels[seen].tolist(), strict=True))
+        clamped, free = infer(p, algorithm, evidence=known), infer(p, algorithm)
+        return np.asarray(clamped.component_log_z - free.component_log_z, np.float64)
+
+    def _joint(self, examples: Any) -> tuple[Model, Potentials]:
+        """Return the model and the potentials of checked examples."""
+        stage = self._stage()
+        model = stage._model(examples, self.n_states_)
+        stage._require_same(model)
+        if len(self.theta_) != model.size:
+            got, remedy = "parameters of their own for each iteration", "fit with own_parameters=False"
+            raise InputError("own_parameters", "one distribution, which iterations share", got, remedy)
+        return model, model.potentials(self.theta_)
+
+    def _each(self, X: Any) -> Iterator[tuple[Any, Model, Potentials]]:
+        """Yield each example, as a batch of one, with its model and potentials."""
+        self._require_fitted()
+        examples = self._examples(X)
+        for i in range(len(examples)):
+            one = examples[i : i + 1]
+            yield one, *self._joint(one)
+
+
+def _sizes(model: Model) -> IntArray:
+    return np.bincount(model.graph.variable_component, minlength=model.graph.n_components)

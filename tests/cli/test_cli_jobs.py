@@ -1,0 +1,143 @@
+"""Jobs from the shell: forms and schemes of recipes, standard input, JSON with names, what a model file is."""
+
+import io
+import json
+
+import numpy as np
+import pytest
+
+import isinglass as ig
+from isinglass.features import to_bioes
+from isinglass.metrics import span_f1
+
+pytestmark = pytest.mark.filterwarnings("ignore:training stopped after")
+
+RECIPE = """estimator = "chain"
+scheme = "bioes"
+[columns]
+w = 0
+[forms]
+w = ["lower", "suffix2", "short-shape"]
+[windows]
+w = [[0]]
+"w.lower" = [[-1], [0]]
+[options]
+l2 = 0.05
+max_iter = 60
+"""
+SENTENCES = [
+    ["Anna B-PER", "Smith I-PER", "visits O", "Paris B-LOC"],
+    ["Bob B-PER", "lives O", "in O", "New B-LOC", "York I-LOC"],
+    ["Berlin B-LOC", "likes O", "Anna B-PER"],
+    ["the O", "dog O", "sleeps O"],
+]
+
+
+@pytest.fixture
+def names(tmp_path, command):
+    (tmp_path / "train.txt").write_text("\n\n".join("\n".join(one) for one in SENTENCES * 3) + "\n")
+    (tmp_path / "r.toml").write_text(RECIPE)
+    outcome = command("fit", tmp_path / "r.toml", tmp_path / "train.txt", "--model", tmp_path / "m.isg", "--quiet")
+    assert outcome.code == 0, outcome.err
+    return tmp_path
+
+
+def test_models_learn_bioes_and_predict_bio(names, command):
+    crf = ig.ChainCRF.load(names / "m.isg")
+    assert {"S-LOC", "E-PER", "O"} <= set(crf.classes_)
+    assert {"w.lower-1=the", "w.suffix20=og", "w.short-shape0=Xx"} <= {name for name, _ in crf.state_features_}
+    out = command("predict", names / "m.isg", names / "train.txt").out
+    rows = [line.split() for line in out.splitlines() if line]
+    assert all(row[2][0] in "BIO" for row in rows)
+    truth, found = ([row[k] for row in rows] for k in (1, 2))
+    assert span_f1([truth], [found]) > 0.9
+    scores = json.loads(command("evaluate", names / "m.isg", names / "train.txt", "--json").out)
+    assert scores["spans"]["all"]["f1"] > 0.9
+    assert set(scores["by_label"]) <= {"B-PER", "I-PER", "B-LOC", "I-LOC", "O"}
+
+
+def test_standard_input_and_named_marginals(names, command, monkeypatch):
+    class Stream:
+        buffer = io.BytesIO(b"Anna\nSmith\n\nthe\ndog\n")
+
+    monkeypatch.setattr("sys.stdin", Stream)
+    outcome = command("predict", names / "m.isg", "-", "--json", "--marginals")
+    assert outcome.code == 0, outcome.err
+    lines = [json.loads(line) for line in outcome.out.splitlines()]
+    assert lines[0]["labels"] == ["B-PER", "I-PER"]
+    assert lines[1]["labels"] == ["O", "O"]
+    for token in lines[0]["marginals"]:
+        assert sum(token.values()) == pytest.approx(1, abs=1e-4)
+        assert {"S-LOC", "O"} <= set(token)
+    crf = ig.ChainCRF.load(names / "m.isg")
+    assert set(lines[0]["marginals"][0]) == set(crf.classes_)
+
+
+def test_images_as_json(tmp_path, command):
+    rng = np.random.default_rng(0)
+    Y = rng.integers(0, 2, (3, 3, 4))
+    X = Y[..., None] + 0.3 * rng.normal(size=(3, 3, 4, 1))
+    np.savez(tmp_path / "i.npz", X=X, Y=Y)
+    (tmp_path / "i.toml").write_text('estimator = "grid"\n[options]\niterations = 2\nbias = true\n')
+    assert command("fit", tmp_path / "i.toml", tmp_path / "i.npz", "--model", tmp_path / "m.isg").code == 0
+    lines = command("predict", tmp_path / "m.isg", tmp_path / "i.npz", "--json", "--marginals").out.splitlines()
+    crf = ig.GridCRF.load(tmp_path / "m.isg")
+    first = json.loads(lines[0])
+    assert first["labels"] == crf.predict(X)[0].tolist()
+    assert first["marginals"][0][1]["1"] == pytest.approx(crf.predict_marginals(X)[0, 0, 1, 1], abs=1e-6)
+    assert "give --out FILE or --json" in command("predict", tmp_path / "m.isg", tmp_path / "i.npz").err
+
+
+def test_diagnose(names, command):
+    outcome = command("diagnose", names / "m.isg", names / "train.txt", "--examples", 8, "--json")
+    assert outcome.code == 0, outcome.err
+    facts = json.loads(outcome.out)
+    assert facts["examples"] == 8
+    assert {cause["cause"] for cause in facts["causes"]} <= {"decoding", "optimisation", "model"}
+    assert "labels are wrong" in command("diagnose", names / "m.isg", names / "train.txt", "--examples", 4).out
+
+
+def test_info_of_a_fitted_model(names, command):
+    facts = json.loads(command("info", names / "m.isg", "--json").out)
+    assert facts["estimator"] == "ChainCRF"
+    assert facts["recipe"]["scheme"] == "bioes"
+    assert facts["n_parameters"] == len(ig.ChainCRF.load(names / "m.isg").theta_)
+    assert facts["options"] == {"l2": 0.05, "max_iter": 60}
+    strongest = max(facts["weights"], key=lambda w: w["weight"] if w["kind"] == "state" else -1)
+    assert strongest["label"] in facts["labels"]
+    shown = command("info", names / "m.isg")
+    assert "ChainCRF" in shown.out
+    assert "Strongest weights" in shown.out
+    graph = ig.FactorGraph({"a": ["x", "y"], "b": 2}, [("a", "b")])
+    ig.MRF(graph, l2=0.1).fit(np.array([[0, 1], [1, 0], [1, 1]])).save(names / "mrf.isg")
+    assert json.loads(command("info", names / "mrf.isg", "--json").out)["estimator"] == "MRF"
+
+
+@pytest.mark.parametrize(
+    ("toml", "words"),
+    [
+        ("scheme = 'iob3'", "'bio' or 'bioes' as scheme"),
+        ("[forms]\nc0 = ['lowr']", "did you mean 'lower'"),
+        ("[forms]\nc0 = 'lower'", "a table of lists"),
+        ("[forms]\nw = ['lower']", "forms.w"),
+        ("[windows]\n'c0.lower' = [[0]]", "windows.c0.lower"),
+    ],
+)
+def test_wrong_recipes(tmp_path, command, toml, words):
+    (tmp_path / "bad.toml").write_text(f"estimator = 'chain'\n{toml}\n")
+    (tmp_path / "train.txt").write_text("a B\nb O\n")
+    outcome = command("fit", tmp_path / "bad.toml", tmp_path / "train.txt", "--model", tmp_path / "m.isg")
+    assert outcome.code == 2
+    assert words in outcome.err
+
+
+def test_labels_that_are_no_spans_have_no_scheme(tmp_path, command):
+    (tmp_path / "r.toml").write_text("estimator = 'chain'\nscheme = 'bioes'\n")
+    for text, words in (
+        ("a NOUN\nb VERB\n", "labels such as 'B-NP'"),
+        ("a B-X\nb -1\n", "labels that are all observed"),
+    ):
+        (tmp_path / "train.txt").write_text(text)
+        outcome = command("fit", tmp_path / "r.toml", tmp_path / "train.txt", "--model", tmp_path / "m.isg")
+        assert words in outcome.err
+    assert to_bioes(["B-X"]) == ["S-X"]
