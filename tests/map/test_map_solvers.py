@@ -80,6 +80,27 @@ def test_relaxations_agree_on_a_grid(seed):
     assert bounds["dual"] < bounds["lp"] + 2e-3
 
 
+@pytest.mark.parametrize("seed", [0, 2])
+def test_cycles_tighten_the_program_of_a_frustrated_grid(seed):
+    p = grid(9, 2, seed, coupling=2.0)
+    truth = ig.map_assignment(p, "exact").score
+    bounds = [ig.map_assignment(p, "lp", cycles=k).bound for k in (0, 1, 8)]
+    assert bounds[0] > bounds[1] + 0.1 >= bounds[2]
+    assert bounds[2] >= truth - 1e-8
+    found = ig.map_assignment(p, "lp", cycles=8)
+    assert found.optimal
+    assert found.score == pytest.approx(truth, abs=1e-8)
+    assert (np.diff(found.info.bounds) < 1e-6).all()
+
+
+def test_cycles_of_variables_with_more_states():
+    p = grid(6, 3, 5, coupling=3.0)
+    bounds = [ig.map_assignment(p, "lp", cycles=k).bound for k in (0, 8)]
+    truth = ig.map_assignment(p, "exact").score
+    assert bounds[0] > truth + 0.1
+    assert truth - 1e-8 <= bounds[1] <= bounds[0] - 0.05
+
+
 @pytest.mark.parametrize("name", ["ilp", "toulbar2", "auto"])
 @pytest.mark.parametrize("seed", range(2))
 def test_exact_solvers_prove_what_junction_trees_find(name, seed):
@@ -252,3 +273,36 @@ def test_auto_does_not_search_long_for_an_order_that_it_will_not_take():
     found = ig.map_assignment(grid(20, 3, 0), "auto", seconds=0.5)  # a SearchWarning would be an error here
     assert "junction tree" not in found.info.did
     assert time.monotonic() - begin < 10
+
+
+def test_perturbed_maxima_are_samples_where_nothing_joins_variables():
+    p = ig.Potentials(ig.FactorGraph([2, 3], [(0,), (1,)]), [np.log([1.0, 3.0]), np.log([1.0, 1.0, 2.0])])
+    found = ig.perturb_and_map(p, 4000, random_state=0)
+    assert not found.approximate
+    assert found.proved.all()
+    for i in range(2):
+        shares = np.bincount(found.states[:, i], minlength=p.graph.cards[i]) / 4000
+        assert_allclose(shares, ig.infer(p).variable(i), atol=0.03)
+    bound, error = found.log_z_bound
+    assert bound == pytest.approx(ig.infer(p).log_z, abs=4 * error)
+
+
+@pytest.mark.parametrize("solver", ["exact", "graph-cut", "icm"])
+def test_perturbed_maxima_of_a_grid_are_marked_approximate(solver):
+    p = grid(3, 2, 0)
+    p = ig.Potentials.from_groups(p.graph, [p.groups[0], np.abs(p.groups[1])])
+    found = ig.perturb_and_map(p, 200, solver, evidence={4: 1}, random_state=1)
+    assert found.approximate
+    assert "200 approximate samples" in repr(found)
+    assert (found.states[:, 4] == 1).all()
+    assert found.proved.all() == (solver != "icm")
+    truth = ig.infer(p, evidence={4: 1})
+    assert_allclose(found.states.mean(axis=0), [truth.variable(i)[1] for i in range(9)], atol=0.15)
+    if solver != "icm":
+        bound, error = found.log_z_bound
+        assert bound > truth.log_z - 4 * error
+    again = ig.sample(p, 200, "perturb-and-map", evidence={4: 1}, random_state=1)
+    if solver == "exact":
+        assert_array_equal(again, found.states)
+    with pytest.raises(ig.InputError, match="n: expected"):
+        ig.perturb_and_map(p, -1)
