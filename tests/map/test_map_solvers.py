@@ -1,7 +1,9 @@
 """What each MAP solver promises beyond its certificate, and what it refuses."""
 
 import builtins
+import os
 import signal
+import subprocess
 import time
 
 import numpy as np
@@ -155,6 +157,22 @@ def test_toulbar2_leaves_no_timer_and_no_handler():
     assert signal.getsignal(signal.SIGINT) is handler
     with pytest.raises(KeyboardInterrupt):
         signal.raise_signal(signal.SIGINT)
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timers here")
+def test_toulbar2_hears_ctrl_c():
+    hard = grid(30, 5, 0)
+    signals = f"for k in 1 2 3 4 5 6 7 8; do sleep 2; kill -INT {os.getpid()}; done"
+    sender = subprocess.Popen(["sh", "-c", signals])
+    try:
+        with pytest.warns(ig.ConvergenceWarning, match="interrupted"):
+            found = ig.map_assignment(hard, "toulbar2", seconds=60)
+    finally:
+        sender.kill()
+        sender.wait()
+    assert found.info.stopped == "interrupted"
+    assert found.bound >= found.score
+    assert not found.optimal
 
 
 def test_toulbar2_keeps_its_limit_and_forgets_runs_that_were_stopped():

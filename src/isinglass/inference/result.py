@@ -351,6 +351,13 @@ class Assignment:
     info: MapInfo | None = field(default=None, repr=False)
 
 
+def require_decided(found: Assignment) -> None:
+    """Refuse an assignment that leaves variables undecided (-1), where all of them are needed."""
+    if (found.states < 0).any():
+        got = f"{int((found.states < 0).sum())} undecided variables"
+        raise InputError("algorithm", "one that decides every variable", got, 'use "qpbo" with complete="trws"')
+
+
 def ranked(states: IntArray, scores: Array) -> list[Assignment]:
     """Sort assignments, one of which is optimal, by falling score; `optimal` are those that equal it up to rounding."""
     order = np.argsort(-scores, kind="stable")

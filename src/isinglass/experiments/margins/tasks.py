@@ -100,7 +100,7 @@ class SnakeTask(Task):
     most: ClassVar[int] = 50
     methods: ClassVar[dict[str, Options]] = {
         **{loss: {"loss": loss} for loss in MARGINALS},
-        "margin": {"loss": Margin(solver=ROUGH), "optimizer": BlockFrankWolfe(tol=1e-2, max_iter=12)},
+        "margin": {"loss": Margin(solver=ROUGH), "optimizer": BlockFrankWolfe(tol=1e-2, max_iter=20)},
     }
 
     def load(self, data: str | None, quick: bool) -> tuple[Data, Data]:

@@ -20,7 +20,7 @@ from isinglass.inference.api import map_assignment
 from isinglass.inference.evidence import checked
 from isinglass.inference.map.augmented import with_costs
 from isinglass.inference.map.solver import Solver
-from isinglass.inference.result import Assignment
+from isinglass.inference.result import Assignment, require_decided
 from isinglass.potentials import Potentials
 from isinglass.validation import Evidence, number, whole_number
 
@@ -70,6 +70,7 @@ def diverse_best(
     for k in range(count):
         given = with_costs(clamped, penalties) if k else clamped
         best = map_assignment(given, algorithm, **options)
+        require_decided(best)
         if k:
             score = float(clamped.log_score(best.states))
             best = replace(best, score=score, bound=found[0].bound, optimal=False, locally_optimal=False)

@@ -20,6 +20,7 @@ from isinglass.inference.api import map_assignment
 from isinglass.inference.evidence import checked
 from isinglass.inference.map.augmented import with_costs
 from isinglass.inference.map.solver import Solver
+from isinglass.inference.result import require_decided
 from isinglass.potentials import Potentials
 from isinglass.typing import FloatArray, IntArray, Mask
 from isinglass.validation import Evidence, RandomState, generator, whole_number
@@ -104,6 +105,7 @@ def perturb_and_map(
     for k in range(count):
         noise = np.where(noisy, rng.gumbel(size=int(first[-1])) - np.euler_gamma, 0.0)
         found = map_assignment(with_costs(clamped, noise), algorithm, **options)
+        require_decided(found)
         states[k], maxima[k], proved[k] = found.states, found.score, found.optimal
     joined = any(group.arity > 1 and len(group) for group in graph.groups)
     return PerturbedSamples(states, maxima, proved, joined or not bool(proved.all()))
