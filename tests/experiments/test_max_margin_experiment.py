@@ -49,3 +49,16 @@ def test_quick_runs(rows, least, behind):
     assert margin > likelihood - behind
     assert "duality gap" in report.data["rows"][1]["message"]
     assert [row[0] for row in report.rows] == list(rows)
+
+
+def test_scene_labels_are_checked(tmp_path):
+    np.savez(tmp_path / "scene.npz", X_train=np.zeros((2, 3)), y_train=np.full((2, 6), 2), X_test=np.zeros((1, 3)))
+    with pytest.raises(ig.errors.FileFormatError, match="labels 0 and 1"):
+        ig.datasets.load_scene_labels(tmp_path)
+    np.savez(tmp_path / "scene.npz", X_train=np.zeros((2, 3)), y_train=np.zeros((2, 6), int))
+    with pytest.raises(ig.errors.FileFormatError, match="features and 6 labels"):
+        ig.datasets.load_scene_labels(tmp_path)
+    if os.environ.get("ISINGLASS_DATA"):
+        found = ig.datasets.load_scene_labels()
+        assert found.X_train.shape == (1211, 294)
+        assert found.Y_test.shape == (598, 6)
