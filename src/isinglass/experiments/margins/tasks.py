@@ -97,7 +97,6 @@ class SnakeTask(Task):
 
     name: ClassVar[str] = "snakes"
     l2: ClassVar[float] = 0.01
-    most: ClassVar[int] = 50
     methods: ClassVar[dict[str, Options]] = {
         **{loss: {"loss": loss} for loss in MARGINALS},
         "margin": {"loss": Margin(solver=ROUGH), "optimizer": BlockFrankWolfe(tol=1e-2, max_iter=20)},
