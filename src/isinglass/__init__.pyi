@@ -240,6 +240,9 @@ from .inference import (
     ParallelTempering as ParallelTempering,
 )
 from .inference import (
+    PerturbedSamples as PerturbedSamples,
+)
+from .inference import (
     Result as Result,
 )
 from .inference import (
@@ -283,6 +286,9 @@ from .inference import (
 )
 from .inference import (
     n_best as n_best,
+)
+from .inference import (
+    perturb_and_map as perturb_and_map,
 )
 from .inference import (
     sample as sample,

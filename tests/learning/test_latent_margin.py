@@ -229,6 +229,19 @@ def test_chains_and_graphs_agree(loss, states, hidden):
         assert f.converged_share == 1.0
 
 
+@pytest.mark.parametrize("loss", [ig.losses.Slack(), ig.losses.Margin(), ig.losses.Margin("f1")])
+def test_right_labels_that_are_forbidden_are_refused(loss):
+    X = [np.eye(2)[[0, 1, 1]], np.eye(2)[[1, 1, 1]]]
+    crf = ig.ChainCRF(loss=loss, l2=0.2, optimizer="cutting-plane", forbidden=[(0, 1)])
+    with pytest.raises(ig.errors.ImpossibleLabelError, match="at token 1 of sequence 0"):
+        crf.fit(X, [[0, 1, 1], [1, 1, 1]])
+    weights = np.array([0.0, 1.0])  # an example without weight does not count
+    for optimizer in ("cutting-plane", "n-slack"):
+        crf.set_params(optimizer=optimizer).fit(X, [[0, 1, 1], [1, 1, 1]], sample_weight=weights)
+        assert crf.converged_
+        assert np.isfinite(crf.theta_).all()
+
+
 def test_a_short_list_of_best_labellings_is_no_proof():
     X, Y = chains(5, n=30)
     X = [np.zeros_like(x) for x in X]

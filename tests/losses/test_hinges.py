@@ -1,5 +1,6 @@
 """Slack rescaling, F1 costs, relaxed margins and R_EL, against an enumeration of all labelings."""
 
+import warnings
 from itertools import product
 
 import numpy as np
@@ -185,3 +186,36 @@ def test_weighted_hamming():
     table = cost[:, None] * (1 - np.eye(3))
     values = [ig.losses.Margin(c).evaluate(LossProblem(p, y), None).value for c in (cost, table)]
     assert_allclose(*values)
+
+
+def test_solvers_that_leave_variables_undecided_are_refused():
+    rng = np.random.default_rng(0)
+    g = ig.FactorGraph([2] * 3, [(0, 1), (1, 2), (0, 2)])
+    p = ig.Potentials.from_groups(g, [-5.0 * np.eye(2)[None] + 0.01 * rng.normal(size=(3, 2, 2))])
+    solver = ig.QPBO(complete=None)
+    assert (ig.map_assignment(p, solver).states < 0).any()
+    for loss in (ig.losses.Margin(solver=solver), ig.losses.Slack(solver=solver), ig.losses.Perceptron(solver)):
+        with pytest.raises(ig.InputError, match="decides every variable"):
+            loss.evaluate(LossProblem(p, np.zeros(3, int)), None)
+    with pytest.raises(ig.InputError, match="decides every variable"):
+        ig.diverse_best(p, 2, solver)
+    with pytest.raises(ig.InputError, match="decides every variable"):
+        ig.perturb_and_map(p, 2, solver)
+
+
+def test_a_solver_that_finds_nothing_possible_proves_nothing():
+    clash = np.array([[0.0, -np.inf, 0.0], [-np.inf, 0.0, 0.0], [0.0, 0.0, -9.0]])
+    g = ig.FactorGraph([3] * 3, [(0, 1), (1, 2), (0, 2)])
+    p = ig.Potentials(g, [clash, clash, clash[[1, 0, 2]]])
+    y = ig.map_assignment(p, "brute").states
+    right, best = float(p.log_score(y)), 0.0
+    for x in everything(p):
+        best = max(best, (x != y).sum() * (1 + float(p.log_score(x)) - right))
+    for solver in ("icm", "annealing", "exact", "ilp"):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ig.ConvergenceWarning)
+            found = ig.losses.Slack(solver=solver).evaluate(LossProblem(p, y), None)
+        assert 0 <= found.value[0] <= best + 1e-9
+        if found.infos[0].bound == "exact":
+            assert_allclose(found.value[0], best)
+        assert found.infos[0].bound == "exact" or solver in ("icm", "annealing")

@@ -62,6 +62,11 @@ class TestLinearProgram(SolverSuite):
         return ig.LinearProgram()
 
 
+class TestTightenedProgram(SolverSuite):
+    def solver(self):
+        return ig.LinearProgram(cycles=3)
+
+
 class TestIntegerProgram(SolverSuite):
     def solver(self):
         return ig.IntegerProgram()

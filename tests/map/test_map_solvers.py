@@ -1,7 +1,9 @@
 """What each MAP solver promises beyond its certificate, and what it refuses."""
 
 import builtins
+import os
 import signal
+import subprocess
 import time
 
 import numpy as np
@@ -80,6 +82,27 @@ def test_relaxations_agree_on_a_grid(seed):
     assert bounds["dual"] < bounds["lp"] + 2e-3
 
 
+@pytest.mark.parametrize("seed", [0, 2])
+def test_cycles_tighten_the_program_of_a_frustrated_grid(seed):
+    p = grid(9, 2, seed, coupling=2.0)
+    truth = ig.map_assignment(p, "exact").score
+    bounds = [ig.map_assignment(p, "lp", cycles=k).bound for k in (0, 1, 8)]
+    assert bounds[0] > bounds[1] + 0.1 >= bounds[2]
+    assert bounds[2] >= truth - 1e-8
+    found = ig.map_assignment(p, "lp", cycles=8)
+    assert found.optimal
+    assert found.score == pytest.approx(truth, abs=1e-8)
+    assert (np.diff(found.info.bounds) < 1e-6).all()
+
+
+def test_cycles_of_variables_with_more_states():
+    p = grid(6, 3, 5, coupling=3.0)
+    bounds = [ig.map_assignment(p, "lp", cycles=k).bound for k in (0, 8)]
+    truth = ig.map_assignment(p, "exact").score
+    assert bounds[0] > truth + 0.1
+    assert truth - 1e-8 <= bounds[1] <= bounds[0] - 0.05
+
+
 @pytest.mark.parametrize("name", ["ilp", "toulbar2", "auto"])
 @pytest.mark.parametrize("seed", range(2))
 def test_exact_solvers_prove_what_junction_trees_find(name, seed):
@@ -134,6 +157,22 @@ def test_toulbar2_leaves_no_timer_and_no_handler():
     assert signal.getsignal(signal.SIGINT) is handler
     with pytest.raises(KeyboardInterrupt):
         signal.raise_signal(signal.SIGINT)
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timers here")
+def test_toulbar2_hears_ctrl_c():
+    hard = grid(30, 5, 0)
+    signals = f"for k in 1 2 3 4 5 6 7 8; do sleep 2; kill -INT {os.getpid()}; done"
+    sender = subprocess.Popen(["sh", "-c", signals])
+    try:
+        with pytest.warns(ig.ConvergenceWarning, match="interrupted"):
+            found = ig.map_assignment(hard, "toulbar2", seconds=60)
+    finally:
+        sender.kill()
+        sender.wait()
+    assert found.info.stopped == "interrupted"
+    assert found.bound >= found.score
+    assert not found.optimal
 
 
 def test_toulbar2_keeps_its_limit_and_forgets_runs_that_were_stopped():
@@ -252,3 +291,36 @@ def test_auto_does_not_search_long_for_an_order_that_it_will_not_take():
     found = ig.map_assignment(grid(20, 3, 0), "auto", seconds=0.5)  # a SearchWarning would be an error here
     assert "junction tree" not in found.info.did
     assert time.monotonic() - begin < 10
+
+
+def test_perturbed_maxima_are_samples_where_nothing_joins_variables():
+    p = ig.Potentials(ig.FactorGraph([2, 3], [(0,), (1,)]), [np.log([1.0, 3.0]), np.log([1.0, 1.0, 2.0])])
+    found = ig.perturb_and_map(p, 4000, random_state=0)
+    assert not found.approximate
+    assert found.proved.all()
+    for i in range(2):
+        shares = np.bincount(found.states[:, i], minlength=p.graph.cards[i]) / 4000
+        assert_allclose(shares, ig.infer(p).variable(i), atol=0.03)
+    bound, error = found.log_z_bound
+    assert bound == pytest.approx(ig.infer(p).log_z, abs=4 * error)
+
+
+@pytest.mark.parametrize("solver", ["exact", "graph-cut", "icm"])
+def test_perturbed_maxima_of_a_grid_are_marked_approximate(solver):
+    p = grid(3, 2, 0)
+    p = ig.Potentials.from_groups(p.graph, [p.groups[0], np.abs(p.groups[1])])
+    found = ig.perturb_and_map(p, 200, solver, evidence={4: 1}, random_state=1)
+    assert found.approximate
+    assert "200 approximate samples" in repr(found)
+    assert (found.states[:, 4] == 1).all()
+    assert found.proved.all() == (solver != "icm")
+    truth = ig.infer(p, evidence={4: 1})
+    assert_allclose(found.states.mean(axis=0), [truth.variable(i)[1] for i in range(9)], atol=0.15)
+    if solver != "icm":
+        bound, error = found.log_z_bound
+        assert bound > truth.log_z - 4 * error
+    again = ig.sample(p, 200, "perturb-and-map", evidence={4: 1}, random_state=1)
+    if solver == "exact":
+        assert_array_equal(again, found.states)
+    with pytest.raises(ig.InputError, match="n: expected"):
+        ig.perturb_and_map(p, -1)

@@ -5,6 +5,7 @@ from isinglass.datasets.digits import NoisyDigits, binary_digits, noisy_digits
 from isinglass.datasets.entities import Entities, entity_attributes, load_wnut17
 from isinglass.datasets.glyph import denoising_model, glyph, noisy_glyph
 from isinglass.datasets.letters import Letters, load_letters
+from isinglass.datasets.multilabel import MultiLabel, label_graph, load_scene_labels
 from isinglass.datasets.photographs import Photographs, load_horses, load_street_scenes
 from isinglass.datasets.snakes import Snakes, load_snakes, snake_graph
 from isinglass.datasets.stereo import Stereo, load_stereo, stereo_model
@@ -18,6 +19,7 @@ __all__ = [
     "Contingency",
     "Entities",
     "Letters",
+    "MultiLabel",
     "NoisyDigits",
     "Photographs",
     "Snakes",
@@ -27,11 +29,13 @@ __all__ = [
     "denoising_model",
     "entity_attributes",
     "glyph",
+    "label_graph",
     "load_alignment",
     "load_conll2000",
     "load_contingency",
     "load_horses",
     "load_letters",
+    "load_scene_labels",
     "load_snakes",
     "load_stereo",
     "load_street_scenes",

@@ -8,7 +8,6 @@ from isinglass.experiments import fatchain as _fatchain  # noqa: F401
 from isinglass.experiments import hopfield as _hopfield  # noqa: F401
 from isinglass.experiments import iterations as _iterations  # noqa: F401
 from isinglass.experiments import labelbias as _labelbias  # noqa: F401
-from isinglass.experiments import max_margin as _max_margin  # noqa: F401
 from isinglass.experiments import most_probable as _most_probable  # noqa: F401
 from isinglass.experiments import scaling as _scaling  # noqa: F401
 from isinglass.experiments import scenes as _scenes  # noqa: F401
@@ -22,6 +21,7 @@ from isinglass.experiments.fields import estimators as _estimators  # noqa: F401
 from isinglass.experiments.fields import ipf as _ipf  # noqa: F401
 from isinglass.experiments.fields import spelling as _spelling  # noqa: F401
 from isinglass.experiments.fields import structure as _structure  # noqa: F401
+from isinglass.experiments.margins import experiment as _max_margin  # noqa: F401
 from isinglass.experiments.sampling import ising as _ising  # noqa: F401
 from isinglass.experiments.sampling import potts as _potts  # noqa: F401
 from isinglass.experiments.sampling import race as _race  # noqa: F401

@@ -16,6 +16,7 @@ from isinglass.inference.map.cuts.qpbo import QPBO
 from isinglass.inference.map.diverse import diverse_best
 from isinglass.inference.map.icm import ICM
 from isinglass.inference.map.local_search import Annealing, IteratedLocalSearch
+from isinglass.inference.map.perturbed import PerturbedSamples, perturb_and_map
 from isinglass.inference.map.relaxations.dual import DualDecomposition
 from isinglass.inference.map.relaxations.linear import IntegerProgram, LinearProgram
 from isinglass.inference.map.relaxations.trws import TRWS
@@ -73,6 +74,7 @@ __all__ = [
     "MeanField",
     "Metropolis",
     "ParallelTempering",
+    "PerturbedSamples",
     "Result",
     "Solver",
     "SolverFacts",
@@ -90,6 +92,7 @@ __all__ = [
     "map_assignment",
     "map_solvers",
     "n_best",
+    "perturb_and_map",
     "sample",
     "trace",
 ]

@@ -23,6 +23,7 @@ from isinglass.typing import IntArray
 from isinglass.validation import RandomState, generator, whole_number
 
 DEFAULT = "exact"  # the algorithm of a call that names none
+PERTURBED = "perturb-and-map"  # approximate samples by maximisation
 
 
 def infer(
@@ -188,7 +189,8 @@ def sample(
     potentials : Potentials
     n : int
     algorithm : str or Algorithm
-        One whose facts say that it samples.
+        One whose facts say that it samples; or "perturb-and-map", whose draws are approximate (`perturb_and_map`, which
+        also says how good they are).
     evidence : mapping of int to int, optional
     random_state : int, Generator or None
         None: that of the algorithm, if it was given one; otherwise fresh entropy.
@@ -206,6 +208,11 @@ def sample(
     [1, 1, 0, 0, 1]
     """
     count = whole_number(n, "n")
+    if isinstance(algorithm, str) and algorithm == PERTURBED:
+        from isinglass.inference.map.perturbed import perturb_and_map
+
+        given = options if n_jobs is None else {**options, "n_jobs": n_jobs}
+        return perturb_and_map(potentials, count, evidence=evidence, random_state=random_state, **given).states
     clamped = _real(checked(potentials, evidence))
     chosen = _threaded(make(algorithm, options), n_jobs, options)
     seed = getattr(chosen, "random_state", None) if random_state is None else random_state

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from isinglass.errors import InputError
 from isinglass.graph.factor_graph import FactorGraph
 from isinglass.graph.names import StateLike, labelled
 from isinglass.typing import Array, IntArray
@@ -80,6 +81,13 @@ class Assignment:
         {'rain': 'yes', 'wet': 1}
         """
         return dict(enumerate(self.states.tolist())) if self.graph is None else labelled(self.graph, self.states)
+
+
+def require_decided(found: Assignment) -> None:
+    """Refuse an assignment that leaves variables undecided (-1), where all of them are needed."""
+    if (found.states < 0).any():
+        got = f"{int((found.states < 0).sum())} undecided variables"
+        raise InputError("algorithm", "one that decides every variable", got, 'use "qpbo" with complete="trws"')
 
 
 def ranked(states: IntArray, scores: Array) -> list[Assignment]:

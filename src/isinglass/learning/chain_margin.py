@@ -74,7 +74,10 @@ def hinge_planes(
     worst = _worst(loss, piece, right, scores, transition)
     above, below = (_path_scores(piece, states, scores, transition) for states in (worst.states, right))
     slopes = _features(piece, worst.states, X, model) - _features(piece, right, X, model)
-    values = weights * (worst.costs + worst.factors * (above - below))
+    counts = weights > 0  # the others may be forbidden
+    apart = np.zeros(len(weights))
+    np.subtract(above, below, out=apart, where=counts)
+    values = weights * (worst.costs + worst.factors * apart)
     return values, (weights * worst.factors)[:, None] * slopes.toarray()
 
 
@@ -113,7 +116,7 @@ def _by_counts(piece: Piece, right: IntArray, scores: FloatArray, transition: Tr
 def _require_even(piece: Piece) -> None:
     """Refuse weights of single labels."""
     share = _shares(piece)[1][piece.labels >= 0]
-    if len(share) and not np.allclose(share, 1.0):
+    if not np.allclose(share[share > 0], 1.0):
         raise InputError("class_weight", "None, where the cost is 'f1'", "weights of labels", "use 'hamming'")
 
 
@@ -122,7 +125,9 @@ def _by_slack(
 ) -> Worst:
     """Maximise the product of cost and margin of each sequence."""
     owner, k = np.repeat(np.arange(len(piece.offsets) - 1), np.diff(piece.offsets)), transition.card
-    margin = 1.0 - _path_scores(piece, right, scores, transition)
+    _path(piece, right, _shares(piece)[0], scores, transition)  # refuses right labels that the model forbids
+    known = _path_scores(piece, right, scores, transition)
+    margin = np.where(np.isfinite(known), 1.0 - known, 1.0)  # those that are forbidden have no weight
 
     def augmented(multipliers: FloatArray) -> FloatArray:
         found = scores.copy()
@@ -157,10 +162,10 @@ def _paid(piece: Piece, extra: FloatArray, states: IntArray) -> FloatArray:
 
 
 def _sums(piece: Piece, values: FloatArray) -> FloatArray:
-    """Add up a value of each token over its sequence."""
-    sums = np.concatenate([[0.0], np.cumsum(values)])
-    found: FloatArray = sums[piece.offsets[1:]] - sums[piece.offsets[:-1]]
-    return found
+    """Add up a value of each token over its sequence; -inf stays in its own."""
+    n = len(piece.offsets) - 1
+    owner = np.repeat(np.arange(n), np.diff(piece.offsets))
+    return np.bincount(owner, values, n).astype(np.float64)
 
 
 class ChainSweep:

@@ -18,7 +18,7 @@ from isinglass.graph.layout import first_states
 from isinglass.graph.names import EvidenceLike
 from isinglass.inference.algorithm import Algorithm
 from isinglass.inference.api import map_assignment
-from isinglass.inference.assignment import Assignment
+from isinglass.inference.assignment import Assignment, require_decided
 from isinglass.inference.evidence import checked
 from isinglass.inference.map.augmented import with_costs
 from isinglass.inference.map.solver import Solver
@@ -71,6 +71,7 @@ def diverse_best(
     for k in range(count):
         given = with_costs(clamped, penalties) if k else clamped
         best = map_assignment(given, algorithm, **options)
+        require_decided(best)
         if k:
             score = float(clamped.log_score(best.states))
             best = replace(best, score=score, bound=found[0].bound, optimal=False, locally_optimal=False)

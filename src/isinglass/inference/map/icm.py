@@ -9,6 +9,7 @@ zeros count as conflicts, fewer of which are better whatever the score.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
@@ -22,6 +23,20 @@ from isinglass.inference.map.search import Search
 from isinglass.inference.map.solver import Solver, SolverFacts, register
 from isinglass.typing import IntArray
 from isinglass.validation import RandomState, generator, whole_number
+
+
+def local_facts(summary: str) -> SolverFacts:
+    """Return what is true of every local search."""
+    return SolverFacts(summary, accepts="any", proves="never", bound=False, stochastic=True)
+
+
+def starts_from(first: IntArray, restarts: int, search: Search, rng: np.random.Generator) -> Iterator[IntArray]:
+    """Yield a first assignment, then random ones, until the time is over."""
+    yield first
+    for _ in range(restarts):
+        if search.left <= 0:
+            return
+        yield rng.integers(0, search.potentials.graph.cards)
 
 
 @register
@@ -64,13 +79,7 @@ class ICM(Solver):
     seconds: float | None = None
 
     name: ClassVar[str] = "icm"
-    facts: ClassVar[SolverFacts] = SolverFacts(
-        "iterated conditional modes: one variable, or one tree, at a time",
-        accepts="any",
-        proves="never",
-        bound=False,
-        stochastic=True,
-    )
+    facts: ClassVar[SolverFacts] = local_facts("iterated conditional modes: one variable, or one tree, at a time")
 
     def solve(self, search: Search, reduction: Reduction) -> None:
         """Climb from every start."""
@@ -79,16 +88,11 @@ class ICM(Solver):
         restarts, sweeps = whole_number(self.restarts, "restarts"), whole_number(self.max_iter, "max_iter", 1)
         patience = whole_number(self.patience, "patience", 1)
         model, rng = LocalModel(search.potentials), generator(self.random_state)
-        cards = search.potentials.graph.cards
-        for k in range(restarts + 1):
-            x = model.start() if self.start is None else reduction.restrict(self.start)
-            if k:
-                x = rng.integers(0, cards)
+        first = model.start() if self.start is None else reduction.restrict(self.start)
+        for x in starts_from(first, restarts, search, rng):
             climb(search, model, x, sweeps)
             if self.blocks == "trees" and np.isfinite(search.potentials.log_score(x)):
                 climb_trees(search, model, x, sweeps, patience, rng)
-            if search.left <= 0:
-                break
 
 
 def climb(search: Search, model: LocalModel, x: IntArray, most: int) -> None:

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from isinglass.errors import InputError
-from isinglass.inference.map.icm import climb, climb_trees
+from isinglass.inference.map.icm import climb, climb_trees, local_facts, starts_from
 from isinglass.inference.map.local_model import LocalModel
 from isinglass.inference.map.reduction import Reduction
 from isinglass.inference.map.search import Search, table_size
@@ -62,13 +62,7 @@ class Annealing(Solver):
     seconds: float | None = None
 
     name: ClassVar[str] = "annealing"
-    facts: ClassVar[SolverFacts] = SolverFacts(
-        "simulated annealing: Gibbs sampling at falling temperatures",
-        accepts="any",
-        proves="never",
-        bound=False,
-        stochastic=True,
-    )
+    facts: ClassVar[SolverFacts] = local_facts("simulated annealing: Gibbs sampling at falling temperatures")
 
     def solve(self, search: Search, reduction: Reduction) -> None:
         """Anneal from every start."""
@@ -78,16 +72,13 @@ class Annealing(Solver):
             raise InputError("cold", f"a temperature above 0, at most hot = {hot:g}", f"{cold:g}")
         model, rng = LocalModel(search.potentials), generator(self.random_state)
         unit, most = table_size(search.potentials), sweeps * (restarts + 1)
-        for run in range(restarts + 1):
-            x = rng.integers(0, search.potentials.graph.cards) if run else model.start()
+        for run, x in enumerate(starts_from(model.start(), restarts, search, rng)):
             search.offer(x)
             for k, temperature in enumerate(np.geomspace(hot, cold, sweeps)):
                 model.anneal(x, unit * float(temperature), rng)
                 if search.ended("sweeps", run * sweeps + k + 1, most + 1):
                     break
             climb(search, model, x, 1000)
-            if search.left <= 0:
-                return
 
 
 @register
@@ -131,25 +122,17 @@ class IteratedLocalSearch(Solver):
     seconds: float | None = None
 
     name: ClassVar[str] = "ils"
-    facts: ClassVar[SolverFacts] = SolverFacts(
-        "iterated local search: redrawn balls and exact forests of variables, with random restarts",
-        accepts="any",
-        proves="never",
-        bound=False,
-        stochastic=True,
+    facts: ClassVar[SolverFacts] = local_facts(
+        "iterated local search: redrawn balls and exact forests of variables, with random restarts"
     )
 
     def solve(self, search: Search, reduction: Reduction) -> None:
         """Search from every start."""
         restarts = whole_number(self.restarts, "restarts")
         model, rng = LocalModel(search.potentials), generator(self.random_state)
-        for run in range(restarts + 1):
-            x = model.start() if self.start is None else reduction.restrict(self.start)
-            if run:
-                x = rng.integers(0, search.potentials.graph.cards)
+        first = model.start() if self.start is None else reduction.restrict(self.start)
+        for x in starts_from(first, restarts, search, rng):
             self.improve(search, model, x, rng)
-            if search.left <= 0:
-                break
 
     def improve(self, search: Search, model: LocalModel, x: IntArray, rng: np.random.Generator) -> None:
         """Search from one assignment, in place."""

@@ -12,6 +12,7 @@ is below the rounding of a score, as far as 64-bit integers allow.
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import math
 import signal
 import time
@@ -32,6 +33,7 @@ from isinglass.inference.map.solver import Solver, SolverFacts, missing, registe
 
 LARGEST = 1e16  # the most that the costs of an assignment may add up to
 SOON, AGAIN = 1e-3, 0.1  # seconds: the shortest limit, and the pause between two signals that the time is over
+LONGEST = 1e8  # seconds: what counts as no limit
 
 _ALONE = Lock()  # toulbar2 has one state for the whole process
 
@@ -87,14 +89,17 @@ class Toulbar2(Solver):
             top = _fill(network, search, unit)
             limit, began = max(search.left, SOON), time.process_time()
             _set_timer(network, limit)
-            solved = network.Solve()
-            complete = not network.Option.limited and time.process_time() - began < limit
+            with _interrupted_like_the_timer():
+                solved = network.Solve()
+            complete, in_time = not network.Option.limited, time.process_time() - began < limit
             least = float(network.GetDDualBound())
-        if solved is None and complete and search.score == -np.inf:
+        if solved is None and complete and in_time and search.score == -np.inf:
             raise ImpossibleEvidenceError(impossible(reduction.whole))
         if solved is not None:
             search.offer(np.array(solved[0], np.int64))
         search.tighten(top - least / unit + n / (2 * unit))
+        if in_time and not complete:
+            raise KeyboardInterrupt
         search.ended("branch and bound", 1, None)
 
 
@@ -125,17 +130,32 @@ def _fill(network: Any, search: Search, unit: float) -> float:
     return top
 
 
+@contextlib.contextmanager
+def _interrupted_like_the_timer() -> Iterator[None]:
+    """Let Ctrl-C end the search as its time limit does: Python's own handler would not run before the search ends."""
+    if not hasattr(signal, "setitimer") or current_thread() is not main_thread():
+        yield
+        return
+    set_handler = ctypes.CDLL(None).signal
+    set_handler.restype, set_handler.argtypes = ctypes.c_void_p, (ctypes.c_int, ctypes.c_void_p)
+    stop = set_handler(signal.SIGVTALRM, None)  # None: what a signal does by default
+    set_handler(signal.SIGVTALRM, stop)
+    before = set_handler(signal.SIGINT, stop)
+    try:
+        yield
+    finally:
+        set_handler(signal.SIGINT, before)
+
+
 def _set_timer(network: Any, limit: float) -> None:
     """Have toulbar2 end after so many seconds of the processor.
 
     It forgets a signal that comes before its search has begun, as while it reads a large model. So the signal is
     repeated.
     """
-    if np.isinf(limit):
-        return
-    network.CFN.timer(max(1, math.ceil(limit)))  # has the signal's handler
+    network.CFN.timer(max(1, math.ceil(min(limit, LONGEST))))  # has the signal's handler
     if hasattr(signal, "setitimer"):
-        signal.setitimer(signal.ITIMER_VIRTUAL, limit, AGAIN)
+        signal.setitimer(signal.ITIMER_VIRTUAL, min(limit, LONGEST), AGAIN)
 
 
 @contextlib.contextmanager

@@ -46,16 +46,14 @@ class _MarginHinge(HingeLoss):
         """Maximise the score with its cost."""
         graph = potentials.graph
         if self.by_counts:
-            best = map_assignment(with_counters(potentials, labels), self.solver)
-            states = best.states[: graph.n_variables]
-            paid = f1_costs(graph, labels, states)
+            larger = with_counters(potentials, labels)
         else:
-            best = map_assignment(
-                potentials if self.cost is None else with_costs(potentials, costs.states), self.solver
-            )
-            states = best.states
-            paid = component_costs(graph, costs.states, states)
-        return Assigned(states, paid, np.ones(graph.n_components), (info_of(best, self.solver),))
+            larger = potentials if self.cost is None else with_costs(potentials, costs.states)
+        best = map_assignment(larger, self.solver)
+        info, states = info_of(best, self.solver), best.states[: graph.n_variables]
+        plain = component_costs(graph, costs.states, states)
+        paid = f1_costs(graph, labels, states) if self.by_counts else plain
+        return Assigned(states, paid, np.ones(graph.n_components), (info,))
 
 
 @register

@@ -21,7 +21,7 @@ from isinglass.graph.layout import first_states
 from isinglass.inference.evidence import impossible
 from isinglass.inference.map.relaxations.program import program_of
 from isinglass.inference.result import Info
-from isinglass.losses.hinge.violations import OVER, Violation, added, right_scores
+from isinglass.losses.hinge.violations import OVER, Assigned, Violation, added, component_costs, right_scores
 from isinglass.losses.loss import Evaluation
 from isinglass.potentials import Potentials
 from isinglass.segments import sum_at
@@ -70,7 +70,7 @@ class Relaxed(Violation):
         yield from zip(potentials.graph.groups, self.beliefs, potentials.groups, potentials.table_ids, strict=True)
 
 
-def relaxed_violation(potentials: Potentials, costs: FloatArray) -> Relaxed:
+def relaxed_violation(potentials: Potentials, costs: FloatArray) -> Violation:
     """Maximise the score with the costs of states (flat) over the local polytope."""
     graph = potentials.graph
     soft, allowed = _without_zeros(potentials)
@@ -85,13 +85,13 @@ def relaxed_violation(potentials: Potentials, costs: FloatArray) -> Relaxed:
         raise ImpossibleEvidenceError(impossible(potentials))
     mu = np.clip(found.x, 0.0, 1.0)
     states = mu[: len(costs)]
+    if (np.minimum(states, 1 - states) <= INTEGRAL).all():  # an assignment: its score is exact
+        chosen = program.states(graph, mu)
+        info = Info("lp", True, int(found.nit), 0.0, "exact", 0.0)
+        return Assigned(chosen, component_costs(graph, costs, chosen), np.ones(graph.n_components), (info,))
+    info = Info("lp", True, int(found.nit), 0.0, "upper", 0.0, note=OVER)
     paid = sum_at(np.repeat(graph.variable_component, graph.cards), costs * states, graph.n_components).real
-    return Relaxed(paid, _by_group(potentials, mu), (_info(states, found.nit),))
-
-
-def _info(states: FloatArray, iterations: int) -> Info:
-    whole = bool((np.minimum(states, 1 - states) <= INTEGRAL).all())
-    return Info("lp", True, int(iterations), 0.0, "exact" if whole else "upper", 0.0, note="" if whole else OVER)
+    return Relaxed(paid, _by_group(potentials, mu), (info,))
 
 
 def _without_zeros(potentials: Potentials) -> tuple[Potentials, FloatArray]:

@@ -22,6 +22,7 @@ from isinglass.graph.factor_graph import FactorGraph
 from isinglass.graph.layout import first_states
 from isinglass.inference.algorithm import ALGORITHMS, Algorithm
 from isinglass.inference.api import map_assignment, n_best
+from isinglass.inference.assignment import require_decided
 from isinglass.inference.map.augmented import with_costs
 from isinglass.inference.map.reduction import reduced
 from isinglass.inference.map.solver import Solver
@@ -125,7 +126,10 @@ class _Decoder:
     def __call__(self, multipliers: FloatArray) -> Decoded:
         """Return the best assignment of each component."""
         found = map_assignment(with_costs(self.potentials, multipliers[self.owner] * self.costs), self.solver)
+        require_decided(found)
         margins, costs = self._measured(found.states)
+        if found.score == -np.inf:  # nothing that hard zeros allow was found: the right labels stay, and no bound
+            return Decoded(self.right, np.ones_like(margins), np.zeros_like(costs), np.full(len(margins), np.inf))
         missed = 0.0 if found.optimal else max(found.bound - found.score, 0.0)
         return Decoded(found.states, margins, costs, margins + multipliers * costs + missed)
 

@@ -21,7 +21,7 @@ import numpy as np
 from isinglass.errors import ImpossibleLabelError
 from isinglass.graph.factor_graph import FactorGraph, FactorGroup
 from isinglass.inference.algorithm import Algorithm
-from isinglass.inference.assignment import Assignment
+from isinglass.inference.assignment import Assignment, require_decided
 from isinglass.inference.map.solver import Solver
 from isinglass.inference.result import Info
 from isinglass.losses.loss import Evaluation
@@ -116,6 +116,7 @@ def component_costs(graph: FactorGraph, costs: FloatArray, states: IntArray) -> 
 
 def info_of(found: Assignment, solver: str | Algorithm | Solver) -> Info:
     """Report a maximisation over assignments as an inference: it converged if it proved its maximum."""
+    require_decided(found)
     name = solver if isinstance(solver, str) else solver.name
     iterations, seconds = (1, 0.0) if found.info is None else (found.info.iterations, found.info.seconds)
     gap, proved = float(found.bound - found.score), bool(found.optimal)

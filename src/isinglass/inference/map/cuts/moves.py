@@ -36,12 +36,16 @@ Move = tuple[IntArray, IntArray, Mask]
 """Two assignments to mix, and the variables that may change."""
 
 
+@dataclass(frozen=True, eq=False)
 class _Moves(Solver):
-    """What expansion and swap share: their start, and the loop over the moves."""
+    """What expansion and swap share: their options, their start, and the loop over the moves."""
 
-    moves: Literal["auto", "exact"]
-    max_iter: int
-    start: ArrayLike | None
+    moves: Literal["auto", "exact"] = "auto"
+    max_iter: int = 100
+    start: ArrayLike | None = None
+    seconds: float | None = None
+
+    kind: ClassVar[str]  # of tables that a minimum cut serves
 
     @abstractmethod
     def broken(self, tables: FloatArray) -> Mask:
@@ -62,9 +66,8 @@ class _Moves(Solver):
         for group, tables, ids in zip(p.graph.groups, p.groups, p.table_ids, strict=True):
             bad = np.flatnonzero(self.broken(tables)[ids]) if group.arity == 2 else np.zeros(0, np.int64)
             if len(bad):
-                kind = {"expansion": "a metric", "swap": "a semi-metric"}[self.name]
                 got = f"another table in {reduction.factor_text(int(group.factors[bad[0]]))}"
-                raise InputError("potentials", f"energies that are {kind}", got, 'use moves="auto" (roof duality)')
+                raise InputError("potentials", f"energies that are {self.kind}", got, 'use moves="auto" (roof duality)')
 
     def solve(self, search: Search, reduction: Reduction) -> None:
         """Climb, then make moves until a whole round brings nothing."""
@@ -84,6 +87,10 @@ class _Moves(Solver):
                     break
             if search.score <= before + search.slack or search.ended("rounds", k + 1, most):
                 break
+
+
+def _facts(summary: str) -> SolverFacts:
+    return SolverFacts(summary, accepts="pairwise", proves="never", bound=False, needs="PyMaxflow")
 
 
 @register
@@ -113,19 +120,9 @@ class Expansion(_Moves):
     (104.804, 103.729, 104.874)
     """
 
-    moves: Literal["auto", "exact"] = "auto"
-    max_iter: int = 100
-    start: ArrayLike | None = None
-    seconds: float | None = None
-
     name: ClassVar[str] = "expansion"
-    facts: ClassVar[SolverFacts] = SolverFacts(
-        "expansion moves: any number of variables change to one state",
-        accepts="pairwise",
-        proves="never",
-        bound=False,
-        needs="PyMaxflow",
-    )
+    kind: ClassVar[str] = "a metric"
+    facts: ClassVar[SolverFacts] = _facts("expansion moves: any number of variables change to one state")
 
     def broken(self, tables: FloatArray) -> Mask:
         """Tell which tables are no metric: their states differ in number, or a triangle is too long."""
@@ -172,19 +169,9 @@ class Swap(_Moves):
     [1, 1]
     """
 
-    moves: Literal["auto", "exact"] = "auto"
-    max_iter: int = 100
-    start: ArrayLike | None = None
-    seconds: float | None = None
-
     name: ClassVar[str] = "swap"
-    facts: ClassVar[SolverFacts] = SolverFacts(
-        "swap moves: variables at two states exchange them",
-        accepts="pairwise",
-        proves="never",
-        bound=False,
-        needs="PyMaxflow",
-    )
+    kind: ClassVar[str] = "a semi-metric"
+    facts: ClassVar[SolverFacts] = _facts("swap moves: variables at two states exchange them")
 
     def broken(self, tables: FloatArray) -> Mask:
         """Tell which tables are no semi-metric."""

@@ -129,6 +129,42 @@ def find_best(begin, end, y, share, cost, base, boundary, indptr, indices, value
     best_path(begin, end, k, base, boundary, allowed, x, rows, d, back, path)
 
 
+@inner
+def rank(s, begin, end, y, share, cost, base, boundary, indptr, indices, values, place, paths, alpha, x, level):
+    """Write the values of a sequence's labellings; return the worst of positive weight, the best, and one to spare."""
+    worst, best, spare = -1, -1, -1
+    for m in range(len(paths)):
+        if paths[ix(m), ix(begin)] < 0:
+            level[ix(m)] = -np.inf
+        else:
+            level[ix(m)] = path_value(
+                begin, end, paths[ix(m)], y, share, cost, base, boundary, indptr, indices, values, place, x
+            )
+        if alpha[ix(s), ix(m)] > 0:
+            if worst < 0 or level[ix(m)] < level[ix(worst)]:
+                worst = m
+        elif spare < 0 or level[ix(m)] < level[ix(spare)]:
+            spare = m
+        if best < 0 or level[ix(m)] > level[ix(best)]:
+            best = m
+    return worst, best, spare
+
+
+@inner
+def difference(begin, end, good, bad, weight, k, base, boundary, indptr, indices, values, place, h, diff, touched,
+               step):  # fmt: skip
+    """Write the weighted features of one labelling less those of another; return how many, and their squared length."""
+    count = add_path(begin, end, good, weight, k, base, boundary, indptr, indices, values, place, diff, touched, 0)
+    count = add_path(begin, end, bad, -weight, k, base, boundary, indptr, indices, values, place, diff, touched, count)
+    length = 0.0
+    for c in range(count):
+        j = touched[ix(c)]
+        step[ix(c)] = diff[ix(j)]
+        diff[ix(j)] = 0.0
+        length += step[ix(c)] * step[ix(c)] * h[ix(j)]
+    return count, length
+
+
 @compiled
 def sweep(
     order, search, offsets, indptr, indices, values, y, share, cost, weights, place, base, boundary, allowed, h, paths,
@@ -138,31 +174,17 @@ def sweep(
 
     With `search` the best labels are found anew, else among the cached ones. `level` is scratch for M values.
     """
-    k, slots = cost.shape[0], len(paths)
+    k = cost.shape[0]
     for s in order:
         begin, end, weight = offsets[ix(s)], offsets[ix(s + 1)], weights[ix(s)]
         if begin == end or weight == 0:
             continue
-        worst, best, spare = -1, -1, -1
-        for m in range(slots):
-            if paths[ix(m), ix(begin)] < 0:
-                level[ix(m)] = -np.inf
-            else:
-                level[ix(m)] = path_value(
-                    begin, end, paths[ix(m)], y, share, cost, base, boundary, indptr, indices, values, place, x
-                )
-            if alpha[ix(s), ix(m)] > 0:
-                if worst < 0 or level[ix(m)] < level[ix(worst)]:
-                    worst = m
-            elif spare < 0 or level[ix(m)] < level[ix(spare)]:
-                spare = m
-            if best < 0 or level[ix(m)] > level[ix(best)]:
-                best = m
+        worst, best, spare = rank(s, begin, end, y, share, cost, base, boundary, indptr, indices, values, place, paths,
+                                  alpha, x, level)  # fmt: skip
         if search:
             find_best(begin, end, y, share, cost, base, boundary, indptr, indices, values, place, allowed, x, rows, d,
                       back, path)  # fmt: skip
-            known = same(begin, end, paths[ix(best)], path)
-            if not known and spare >= 0:
+            if spare >= 0 and not same(begin, end, paths[ix(best)], path):
                 for t in range(begin, end):
                     paths[ix(spare), ix(t)] = path[ix(t)]
                 level[ix(spare)] = path_value(
@@ -172,19 +194,8 @@ def sweep(
         gain = weight * (level[ix(best)] - level[ix(worst)])
         if gain <= 0 or best == worst:
             continue
-        count = add_path(
-            begin, end, paths[ix(best)], weight, k, base, boundary, indptr, indices, values, place, diff, touched, 0
-        )
-        count = add_path(
-            begin, end, paths[ix(worst)], -weight, k, base, boundary, indptr, indices, values, place, diff, touched,
-            count,
-        )  # fmt: skip
-        length = 0.0
-        for c in range(count):
-            j = touched[ix(c)]
-            step[ix(c)] = diff[ix(j)]
-            diff[ix(j)] = 0.0
-            length += step[ix(c)] * step[ix(c)] * h[ix(j)]
+        count, length = difference(begin, end, paths[ix(best)], paths[ix(worst)], weight, k, base, boundary, indptr,
+                                   indices, values, place, h, diff, touched, step)  # fmt: skip
         gamma = alpha[ix(s), ix(worst)]
         if length > 0 and gain < gamma * length:
             gamma = gain / length

@@ -44,6 +44,17 @@ def better(t, conflicts, a, b):
     return t[ix(a)] > t[ix(b)]
 
 
+@inner
+def best_state(i, edges, slots, table, phi, psi, x, t, conflicts):
+    """Return a variable's best state given the others: its own unless another one is better."""
+    targets(i, edges, slots, table, phi, psi, x, t, conflicts)
+    best = x[ix(i)]
+    for a in range(edges.cards[ix(i)]):
+        if better(t, conflicts, a, best):
+            best = a
+    return best
+
+
 @compiled
 def climb(order, edges, slots, table, phi, psi, x, t, conflicts):
     """Give each variable, in this order, its best state given the others; return how many changed.
@@ -52,11 +63,7 @@ def climb(order, edges, slots, table, phi, psi, x, t, conflicts):
     """
     changed = 0
     for i in order:
-        targets(i, edges, slots, table, phi, psi, x, t, conflicts)
-        best = x[ix(i)]
-        for a in range(edges.cards[ix(i)]):
-            if better(t, conflicts, a, best):
-                best = a
+        best = best_state(i, edges, slots, table, phi, psi, x, t, conflicts)
         if best != x[ix(i)]:
             x[ix(i)] = best
             changed += 1
@@ -122,25 +129,41 @@ def move_to(i, new, x, t, conflicts, total):
     x[ix(i)] = new
 
 
+@inner
+def draw(card, t, temperature, uniform):
+    """Draw a state from p(x_i | others) at a temperature; hard zeros do not count."""
+    top, mass = -np.inf, 0.0
+    for a in range(card):
+        top = max(top, t[ix(a)])
+    for a in range(card):
+        mass += np.exp((t[ix(a)] - top) / temperature)
+    rest = uniform * mass
+    for a in range(card):
+        rest -= np.exp((t[ix(a)] - top) / temperature)
+        if rest < 0:
+            return a
+    return card - 1
+
+
+@inner
+def climb_inside(count, queue, edges, slots, table, phi, psi, x, t, conflicts, total):
+    """Give the variables of a ball their best states until none changes; add what it brings to `total`."""
+    changed = True
+    while changed:
+        changed = False
+        for place in range(count):
+            i = queue[ix(place)]
+            best = best_state(i, edges, slots, table, phi, psi, x, t, conflicts)
+            if best != x[ix(i)]:
+                move_to(i, best, x, t, conflicts, total)
+                changed = True
+
+
 @compiled
 def perturb(
-    centers,
-    uniforms,
-    temperature,
-    first_mark,
-    edges,
-    slots,
-    table,
-    phi,
-    psi,
-    x,
-    t,
-    conflicts,
-    stamp,
-    queue,
-    saved,
+    centers, uniforms, temperature, first_mark, edges, slots, table, phi, psi, x, t, conflicts, stamp, queue, saved,
     total,
-):
+):  # fmt: skip
     """Redraw the states of a ball around each center, climb inside it, and keep the result unless it is worse.
 
     Each row of `uniforms` is as long as a ball is large. States are drawn from p(x_i | others) at a temperature; hard
@@ -154,31 +177,9 @@ def perturb(
             i = queue[ix(place)]
             saved[ix(place)] = x[ix(i)]
             targets(i, edges, slots, table, phi, psi, x, t, conflicts)
-            card, top, mass = edges.cards[ix(i)], -np.inf, 0.0
-            for a in range(card):
-                top = max(top, t[ix(a)])
-            for a in range(card):
-                mass += np.exp((t[ix(a)] - top) / temperature)
-            rest, new = uniforms[ix(k), ix(place)] * mass, card - 1
-            for a in range(card):
-                rest -= np.exp((t[ix(a)] - top) / temperature)
-                if rest < 0:
-                    new = a
-                    break
+            new = draw(edges.cards[ix(i)], t, temperature, uniforms[ix(k), ix(place)])
             move_to(i, new, x, t, conflicts, total)
-        changed = True
-        while changed:
-            changed = False
-            for place in range(count):
-                i = queue[ix(place)]
-                targets(i, edges, slots, table, phi, psi, x, t, conflicts)
-                best = x[ix(i)]
-                for a in range(edges.cards[ix(i)]):
-                    if better(t, conflicts, a, best):
-                        best = a
-                if best != x[ix(i)]:
-                    move_to(i, best, x, t, conflicts, total)
-                    changed = True
+        climb_inside(count, queue, edges, slots, table, phi, psi, x, t, conflicts, total)
         if total[1] > 0 or (total[1] == 0 and total[0] < 0):
             for place in range(count):
                 x[ix(queue[ix(place)])] = saved[ix(place)]

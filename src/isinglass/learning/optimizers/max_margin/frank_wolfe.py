@@ -23,12 +23,11 @@ from dataclasses import dataclass
 from typing import ClassVar, Protocol, runtime_checkable
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from isinglass.learning.optimizers.base import Callback, Counted, Function, OptimResult, register
+from isinglass.learning.optimizers.base import Counted, register
 from isinglass.learning.optimizers.max_margin.gap import (
     ByExample,
-    GapOptimizer,
+    ExampleOptimizer,
     GapState,
     by_example,
     proved,
@@ -89,7 +88,7 @@ class FrankWolfeState(GapState):
 
 @register
 @dataclass(frozen=True, eq=False)
-class BlockFrankWolfe(GapOptimizer[FrankWolfeState]):
+class BlockFrankWolfe(ExampleOptimizer[FrankWolfeState]):
     """Block-coordinate Frank-Wolfe, for sums of convex losses with a squared penalty; ends by its duality gap.
 
     It starts at zero, whatever the start is: the plane of each example is zero at first.
@@ -112,13 +111,6 @@ class BlockFrankWolfe(GapOptimizer[FrankWolfeState]):
 
     name: ClassVar[str] = "bcfw"
     state_type: ClassVar[type[State]] = FrankWolfeState
-
-    def minimise(
-        self, f: Function, x0: ArrayLike | None = None, *, callback: Callback | None = None, state: State | None = None
-    ) -> OptimResult:
-        """Minimise a function with `planes`, such as the objective of an estimator; see `Optimizer.minimise`."""
-        by_example(f, self.name)
-        return self.drive(Counted(f), x0, callback, state)
 
     def check(self, size: int) -> None:
         """Check the options."""

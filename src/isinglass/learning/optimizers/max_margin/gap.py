@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from isinglass.errors import InputError
-from isinglass.learning.optimizers.base import End, Optimizer
+from isinglass.learning.optimizers.base import Callback, Counted, End, Function, Optimizer, OptimResult
 from isinglass.learning.optimizers.state import State
 from isinglass.runtime.memory import available_memory, require_memory
 from isinglass.typing import FloatArray, IntArray
@@ -118,6 +118,18 @@ class GapOptimizer(Optimizer[G]):
     def penalty(self, size: int) -> FloatArray:
         """Return the penalty of each entry."""
         return np.broadcast_to(np.asarray(self.l2, np.float64), size)
+
+
+@dataclass(frozen=True, eq=False)
+class ExampleOptimizer(GapOptimizer[G]):
+    """Base class of those that look at single examples."""
+
+    def minimise(
+        self, f: Function, x0: ArrayLike | None = None, *, callback: Callback | None = None, state: State | None = None
+    ) -> OptimResult:
+        """Minimise a function with `planes`, such as the objective of an estimator; see `Optimizer.minimise`."""
+        by_example(f, self.name)
+        return self.drive(Counted(f), x0, callback, state)
 
 
 def proved(f: object) -> int:

@@ -22,10 +22,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from isinglass.learning.optimizers.base import Callback, Counted, Function, OptimResult, register
-from isinglass.learning.optimizers.max_margin.gap import GapOptimizer, GapState, by_example, proved, require_planes
+from isinglass.learning.optimizers.base import Counted, register
+from isinglass.learning.optimizers.max_margin.gap import ExampleOptimizer, GapState, by_example, proved, require_planes
 from isinglass.learning.optimizers.max_margin.simplex import maximise_on_simplex
 from isinglass.learning.optimizers.state import Numbers, State, Vectors
 from isinglass.typing import FloatArray, IntArray
@@ -54,7 +53,7 @@ class NSlackState(GapState):
 
 @register
 @dataclass(frozen=True, eq=False)
-class NSlack(GapOptimizer[NSlackState]):
+class NSlack(ExampleOptimizer[NSlackState]):
     """N-slack cutting planes, for sums of convex losses that are not negative; ends by its duality gap.
 
     It starts at zero, whatever the start is.
@@ -71,13 +70,6 @@ class NSlack(GapOptimizer[NSlackState]):
 
     name: ClassVar[str] = "n-slack"
     state_type: ClassVar[type[State]] = NSlackState
-
-    def minimise(
-        self, f: Function, x0: ArrayLike | None = None, *, callback: Callback | None = None, state: State | None = None
-    ) -> OptimResult:
-        """Minimise a function with `planes`, such as the objective of an estimator; see `Optimizer.minimise`."""
-        by_example(f, self.name)
-        return self.drive(Counted(f), x0, callback, state)
 
     def start(self, f: Counted, x: FloatArray) -> NSlackState:
         """Evaluate at zero, with the plane zero for each example: it is below losses that are not negative."""

@@ -1,0 +1,1 @@
+"""Max-margin learning beside likelihoods and losses of marginals."""
