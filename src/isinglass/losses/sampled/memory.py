@@ -23,6 +23,7 @@ from isinglass.typing import Array, IntArray
 
 EXAMPLE = "example"
 PARTS = ("states", "keys", "drawn")
+EXTREME = 2  # starts with the lowest and with the highest state of every variable, which a few sweeps may not leave
 
 
 def chains_of(potentials: Potentials, n: int, seed: int, memory: Sequence[Memory] | None, kind: str) -> Chains:
@@ -47,7 +48,7 @@ def chains_of(potentials: Potentials, n: int, seed: int, memory: Sequence[Memory
     seeds = [[seed, _number(kind), int(one[EXAMPLE])] for one in memory]
     random = [np.random.default_rng(words) for words in seeds]
     keys = np.array([rng.integers(0, 2**64, n, np.uint64) for rng in random], np.uint64).reshape(-1, n)
-    states: States = dispersed_states(potentials, n, random).astype(state_type(potentials.graph))
+    states: States = dispersed_states(potentials, n + EXTREME, random)[:, EXTREME:].astype(state_type(potentials.graph))
     fresh = split(potentials.graph, Chains(states, keys, np.zeros(len(random), np.uint64)), kind)
     merged = [one if have else new for one, new, have in zip(memory, fresh, known, strict=True)]
     return _joined(potentials.graph, n, merged, kind)
