@@ -39,7 +39,7 @@ from isinglass.inference import (
     sample,
 )
 from isinglass.inference.algorithm import Progress
-from isinglass.inference.chain import Transition, best_labels, draw_labels, n_best_labels, posterior
+from isinglass.inference.chain.exact import Transition, best_labels, draw_labels, n_best_labels, posterior
 from isinglass.inference.map.relaxations.reparameterisation import Reparameterisation
 from isinglass.inference.restricted.gibbs import LayerChains
 from isinglass.inference.sampling.algorithm import MonteCarlo

@@ -18,7 +18,7 @@ from isinglass.inference.restricted.gibbs import BlockGibbs, LayerChains
 from isinglass.learning.markov import ContrastiveDivergence, PersistentDivergence
 from isinglass.learning.restricted import _moments, machine_of
 from isinglass.models import BoltzmannMachine, RestrictedBoltzmannMachine
-from isinglass.models.restricted import MOST_UNITS
+from isinglass.models.spins.restricted import MOST_UNITS
 
 
 def states(n):

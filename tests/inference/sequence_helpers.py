@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 import isinglass as ig
-from isinglass.inference.chain import Transition
+from isinglass.inference.chain.exact import Transition
 from isinglass.models.chain.layout import width_of
 
 

@@ -11,7 +11,7 @@ from sequence_helpers import chains, labellings, padded, potentials, split, tran
 
 import isinglass as ig
 from isinglass.errors import ImpossibleEvidenceError
-from isinglass.inference.chain import (
+from isinglass.inference.chain.exact import (
     best_labels,
     derivative,
     draw_labels,

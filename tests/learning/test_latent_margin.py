@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 import isinglass as ig
-from isinglass.inference.chain_counts import CountedPaths
+from isinglass.inference.chain.counts import CountedPaths
 from isinglass.learning.optimizers import BlockFrankWolfe, Cccp, CuttingPlane, Lbfgs, NSlack
 from isinglass.models import graph_model
 

@@ -8,9 +8,9 @@ from scipy.special import ndtri
 from scipy.stats import rankdata
 
 import isinglass as ig
-from isinglass.inference.sampling import diagnostics
-from isinglass.inference.sampling.diagnostics import diagnose, effective_size, split
-from isinglass.inference.sampling.ergodicity import ergodic_components
+from isinglass.inference.sampling.convergence import diagnostics
+from isinglass.inference.sampling.convergence.diagnostics import diagnose, effective_size, split
+from isinglass.inference.sampling.convergence.ergodicity import ergodic_components
 from isinglass.inference.sampling.estimate import by_batches
 
 

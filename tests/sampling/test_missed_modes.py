@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import isinglass as ig
-from isinglass.inference.sampling.modes import local_maxima, missed_modes, seen_mass
+from isinglass.inference.sampling.convergence.modes import local_maxima, missed_modes, seen_mass
 
 pytestmark = pytest.mark.filterwarnings("ignore::isinglass.errors.ConvergenceWarning")
 HIGH = (1, 0, 1, 1)

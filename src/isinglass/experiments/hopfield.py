@@ -18,7 +18,7 @@ import numpy as np
 
 from isinglass.datasets import binary_digits
 from isinglass.experiments.common.experiment import Experiment, Progress, Report, register, tell
-from isinglass.models.hopfield import STORAGES, Hopfield
+from isinglass.models.spins.hopfield import STORAGES, Hopfield
 from isinglass.typing import IntArray, Mask
 from isinglass.validation import whole_number
 

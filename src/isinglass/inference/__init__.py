@@ -36,7 +36,7 @@ from isinglass.inference.sampling.algorithms import (
     TreeGibbs,
     Wolff,
 )
-from isinglass.inference.trace import Trace, trace
+from isinglass.inference.tracing.trace import Trace, trace
 
 __all__ = [
     "ALGORITHMS",

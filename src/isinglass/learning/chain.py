@@ -20,7 +20,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from isinglass.errors import InputError
-from isinglass.inference.chain import Room, Transition
+from isinglass.inference.chain.exact import Room, Transition
 from isinglass.learning.chain_losses import Piece, Sums, likelihood, piece_loss
 from isinglass.learning.chain_margin import ChainSweep, hinge_planes, right_states
 from isinglass.learning.optimizers.vectors import dot, entrywise, moved

@@ -2,7 +2,7 @@
 
 For the likelihood, dL/df_t(x) = p_t(x) - p_t(x given y) and dL/dg likewise, the second term an indicator where every
 label is known. Losses of beliefs go through the derivative of forward-backward along their own derivatives
-(`isinglass.inference.chain.derivative`). The pseudolikelihood and the local likelihood, of each
+(`isinglass.inference.chain.exact.derivative`). The pseudolikelihood and the local likelihood, of each
 label given its neighbours or only the one before it, need no inference.
 """
 
@@ -16,7 +16,7 @@ from typing import ClassVar
 import numpy as np
 
 from isinglass.errors import ImpossibleLabelError, InputError
-from isinglass.inference.chain import Posterior, Room, Transition, derivative, posterior, require_possible
+from isinglass.inference.chain.exact import Posterior, Room, Transition, derivative, posterior, require_possible
 from isinglass.learning.chain_margin import hinge
 from isinglass.losses import HingeLoss, Loss
 from isinglass.losses.loss import Differentiate, Evaluation, LossFacts, LossProblem, ScoringLoss

@@ -14,8 +14,8 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from isinglass.errors import InputError, require
-from isinglass.inference.chain import Room, Transition, best_labels, n_best_labels
-from isinglass.inference.chain_counts import CountedPaths
+from isinglass.inference.chain.counts import CountedPaths
+from isinglass.inference.chain.exact import Room, Transition, best_labels, n_best_labels
 from isinglass.losses.costs import cost_matrix
 from isinglass.losses.hinge.f1 import f1_table
 from isinglass.losses.hinge.hinge import HingeLoss

@@ -26,7 +26,7 @@ from isinglass.learning.training.choices import Choices
 from isinglass.learning.training.fingerprints import fingerprint
 from isinglass.learning.training.problem import TrainingProblem
 from isinglass.models.products import times
-from isinglass.models.restricted import RestrictedBoltzmannMachine
+from isinglass.models.spins.restricted import RestrictedBoltzmannMachine
 from isinglass.typing import Array, FloatArray, IntArray
 
 SPREAD = 0.5  # the standard deviation of the first weights, over the root of the number of units

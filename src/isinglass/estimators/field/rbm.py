@@ -20,7 +20,7 @@ from isinglass.inference.restricted.gibbs import BlockGibbs, LayerChains
 from isinglass.learning.markov import Method, make_method
 from isinglass.learning.markov.likelihood.sampled import SampledLikelihood
 from isinglass.learning.optimizers import Optimizer
-from isinglass.learning.optimizers.minibatch import MiniBatch
+from isinglass.learning.optimizers.stochastic.minibatch import MiniBatch
 from isinglass.learning.restricted import (
     RestrictedChoices,
     RestrictedProblem,
@@ -31,7 +31,7 @@ from isinglass.learning.restricted import (
 from isinglass.learning.training.choices import training_choices
 from isinglass.learning.training.stages import Trained
 from isinglass.models.checks import dense
-from isinglass.models.restricted import RestrictedBoltzmannMachine, units
+from isinglass.models.spins.restricted import RestrictedBoltzmannMachine, units
 from isinglass.potentials import Potentials
 from isinglass.typing import FloatArray, IntArray
 from isinglass.validation import RandomState, jobs_of, number, positive, whole_number

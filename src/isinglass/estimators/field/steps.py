@@ -9,7 +9,7 @@ from isinglass.errors import InputError
 from isinglass.learning.markov import Method
 from isinglass.learning.markov.priors import Grouped, Penalties, parameter_groups
 from isinglass.learning.optimizers import FixedPoint, Optimizer, Proximal, Sgd, make_optimizer
-from isinglass.learning.optimizers.minibatch import MiniBatch
+from isinglass.learning.optimizers.stochastic.minibatch import MiniBatch
 from isinglass.models import Model
 
 

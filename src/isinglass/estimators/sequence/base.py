@@ -5,7 +5,7 @@ A fitted estimator is a `SequenceModel` with parameters theta. Labels of a seque
     sum_t f_t(y_t) + sum_t g(y_{t-1}, y_t)
 
 and p(y | X) is proportional to its exponential: for a CRF by definition, for an HMM because f and g are logarithms of
-probabilities, for an MEMM once its local normalisers are in f (`isinglass.inference.chain.subtract_local`).
+probabilities, for an MEMM once its local normalisers are in f (`isinglass.inference.chain.exact.subtract_local`).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from isinglass.estimators.sequence.features import Encoded, FeatureIndex
 from isinglass.estimators.sequence.files import chain_contents, restore_chain
 from isinglass.estimators.sequence.labels import NOT_OBSERVED, codes_of, observed_labels
 from isinglass.estimators.weights import ExplainedSequence
-from isinglass.inference.chain import (
+from isinglass.inference.chain.exact import (
     Room,
     Transition,
     best_labels,

@@ -14,7 +14,7 @@ from typing import ClassVar
 
 from isinglass.estimators.persistence import register
 from isinglass.estimators.sequence.log_linear import LogLinearSequence
-from isinglass.inference.chain import Transition, subtract_local
+from isinglass.inference.chain.exact import Transition, subtract_local
 from isinglass.learning.chain_losses import LocalLikelihood
 from isinglass.typing import FloatArray, IntArray
 

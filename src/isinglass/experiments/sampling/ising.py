@@ -31,8 +31,8 @@ from isinglass.inference import AnnealedImportance, infer
 from isinglass.inference.algorithm import make
 from isinglass.inference.sampling.algorithm import MonteCarlo
 from isinglass.inference.sampling.chains import Chains
-from isinglass.inference.sampling.diagnostics import diagnose
-from isinglass.models.ising import Ising
+from isinglass.inference.sampling.convergence.diagnostics import diagnose
+from isinglass.models.spins.ising import Ising
 from isinglass.potentials import Potentials
 from isinglass.typing import FloatArray, JsonObject
 

@@ -19,7 +19,7 @@ from isinglass.experiments.common.experiment import Experiment, Progress, Report
 from isinglass.graph.builders import lattice_graph
 from isinglass.inference.sampling.chains import Chains
 from isinglass.inference.sampling.clusters import SwendsenWangSampler
-from isinglass.inference.sampling.diagnostics import diagnose
+from isinglass.inference.sampling.convergence.diagnostics import diagnose
 from isinglass.potentials import Potentials
 from isinglass.typing import IntArray, JsonObject
 

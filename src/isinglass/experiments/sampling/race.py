@@ -23,7 +23,7 @@ from isinglass.experiments.common.experiment import Experiment, Progress, Report
 from isinglass.graph.builders import grid_graph, random_graph
 from isinglass.graph.factor_graph import FactorGraph
 from isinglass.inference import infer
-from isinglass.models.ising import Ising
+from isinglass.models.spins.ising import Ising
 from isinglass.potentials import Potentials
 from isinglass.typing import FloatArray, JsonObject
 

@@ -14,7 +14,7 @@ weights has at most 1 / sqrt(n) of their sum: then there is no long tail, but th
 may be fitted by one. (Of weights with shape k, the largest is about n^k times the mean.)
 
 Nor has it converged if assignments that were seen, by draws or by local searches, have more mass than the estimate
-(`isinglass.inference.sampling.modes`).
+(`isinglass.inference.sampling.convergence.modes`).
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ from isinglass.inference.importance.pareto import RELIABLE
 from isinglass.inference.importance.weights import log_mean, normalised
 from isinglass.inference.result import FactorBeliefs, Info, Result, VariableBeliefs
 from isinglass.inference.sampling.chains import Chains, States, state_type
+from isinglass.inference.sampling.convergence.modes import seen_mass
 from isinglass.inference.sampling.estimate import trace_parts
 from isinglass.inference.sampling.gibbs import GibbsSampler
-from isinglass.inference.sampling.modes import seen_mass
 from isinglass.inference.sampling.starts import dispersed_states
 from isinglass.inference.streams import streams
 from isinglass.potentials import Potentials

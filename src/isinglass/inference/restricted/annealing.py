@@ -19,7 +19,7 @@ from isinglass.errors import warn_of_convergence
 from isinglass.inference.importance.weighted import LogZ
 from isinglass.inference.restricted.gibbs import LayerChains
 from isinglass.models.products import times
-from isinglass.models.restricted import RestrictedBoltzmannMachine
+from isinglass.models.spins.restricted import RestrictedBoltzmannMachine
 from isinglass.typing import FloatArray
 from isinglass.validation import RandomState, whole_number
 

@@ -1,6 +1,6 @@
 """Block Gibbs sampling of restricted Boltzmann machines: all hidden units at once, then all visible ones.
 
-    h ~ p(h | v),   v ~ p(v | h)                                  (`isinglass.models.restricted` has both)
+    h ~ p(h | v),   v ~ p(v | h)                                  (`isinglass.models.spins.restricted` has both)
 
 That is Gibbs sampling in the chromatic order of a bipartite graph. Each chain has a key of its own, and its random
 numbers are counted (`isinglass.kernels.numba.sampling.random`). With products that do not look at other rows, a chain
@@ -15,7 +15,7 @@ from itertools import pairwise
 import numpy as np
 
 from isinglass.graph.incidences import Unsigned
-from isinglass.models.restricted import RestrictedBoltzmannMachine
+from isinglass.models.spins.restricted import RestrictedBoltzmannMachine
 from isinglass.runtime.threads import ThreadMap
 from isinglass.typing import FloatArray, IntArray
 from isinglass.validation import RandomState, generator

@@ -2,7 +2,7 @@
 
 A run has converged if, for every belief of variables and factors, the rank-normalised R-hat is below `R_HAT` and the
 bulk and tail effective sample sizes are at least `ESS`, from at least `CHAINS` chains; and if it is proved that the
-chains can reach every possible assignment (`isinglass.inference.sampling.ergodicity`).
+chains can reach every possible assignment (`isinglass.inference.sampling.convergence.ergodicity`).
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from isinglass.graph.layout import belief_entries, first_states
 from isinglass.inference.algorithm import Algorithm, Cost, Facts, Progress, Taping
 from isinglass.inference.result import FactorBeliefs, Info, Result, VariableBeliefs
 from isinglass.inference.sampling.chains import Chains, States, state_type
-from isinglass.inference.sampling.diagnostics import Diagnostics
-from isinglass.inference.sampling.ergodicity import ergodic_components
+from isinglass.inference.sampling.convergence.diagnostics import Diagnostics
+from isinglass.inference.sampling.convergence.ergodicity import ergodic_components
+from isinglass.inference.sampling.convergence.modes import missed_modes
 from isinglass.inference.sampling.estimate import Estimate, estimate
-from isinglass.inference.sampling.modes import missed_modes
 from isinglass.inference.sampling.sampler import Sampler
 from isinglass.inference.sampling.traces import Traces
 from isinglass.potentials import Potentials

@@ -22,7 +22,7 @@ from isinglass.graph.factor_graph import FactorGraph
 from isinglass.graph.incidences import Unsigned
 from isinglass.graph.layout import belief_entries, first_beliefs, first_states
 from isinglass.inference.sampling.chains import States
-from isinglass.inference.sampling.diagnostics import LEAST_DRAWS, Diagnostics, diagnose
+from isinglass.inference.sampling.convergence.diagnostics import LEAST_DRAWS, Diagnostics, diagnose
 from isinglass.inference.sampling.sampler import Sampler
 from isinglass.segments import ranges, starts
 from isinglass.typing import FloatArray, IntArray

@@ -1,7 +1,5 @@
 """How an objective is minimised: every optimizer registers here under its public name."""
 
-from isinglass.learning.optimizers.adagrad import AdaGrad
-from isinglass.learning.optimizers.adam import Adam
 from isinglass.learning.optimizers.base import OPTIMIZERS, Optimizer, OptimResult, Progress, make_optimizer
 from isinglass.learning.optimizers.fixed_point import FixedPoint
 from isinglass.learning.optimizers.lbfgs import Lbfgs, LbfgsState
@@ -10,14 +8,16 @@ from isinglass.learning.optimizers.max_margin.cutting_plane import CuttingPlane,
 from isinglass.learning.optimizers.max_margin.frank_wolfe import BlockFrankWolfe, FrankWolfeState
 from isinglass.learning.optimizers.max_margin.n_slack import NSlack, NSlackState
 from isinglass.learning.optimizers.max_margin.pegasos import AveragedPerceptron, Pegasos
-from isinglass.learning.optimizers.minibatch import MiniBatch, MiniBatchState
 from isinglass.learning.optimizers.owlqn import OwlQn
 from isinglass.learning.optimizers.proximal import Proximal, ProximalState
 from isinglass.learning.optimizers.restarts import minimise_with_restarts
-from isinglass.learning.optimizers.sgd import Sgd
-from isinglass.learning.optimizers.smd import Smd
 from isinglass.learning.optimizers.state import State
 from isinglass.learning.optimizers.steepest import SteepestDescent, SteepestState
+from isinglass.learning.optimizers.stochastic.adagrad import AdaGrad
+from isinglass.learning.optimizers.stochastic.adam import Adam
+from isinglass.learning.optimizers.stochastic.minibatch import MiniBatch, MiniBatchState
+from isinglass.learning.optimizers.stochastic.sgd import Sgd
+from isinglass.learning.optimizers.stochastic.smd import Smd
 
 OPTIMISERS = OPTIMIZERS  # the former spelling
 

@@ -20,7 +20,7 @@ from isinglass.inference.message_passing.algorithms import SCHEDULES
 from isinglass.io.files import checked_path
 from isinglass.learning.combinations import require_valid
 from isinglass.learning.optimizers import OPTIMIZERS, AdaGrad, Lbfgs, Optimizer, OwlQn, make_optimizer
-from isinglass.learning.optimizers.minibatch import MiniBatch
+from isinglass.learning.optimizers.stochastic.minibatch import MiniBatch
 from isinglass.learning.training.checks import renamed
 from isinglass.models import Model
 from isinglass.typing import Array, FloatArray

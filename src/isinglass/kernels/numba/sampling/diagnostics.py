@@ -1,4 +1,6 @@
-"""Diagnostics of Markov chains, one quantity after the other (equations in `isinglass.inference.sampling.diagnostics`).
+"""Diagnostics of Markov chains, one quantity after the other.
+
+The equations are in `isinglass.inference.sampling.convergence.diagnostics`.
 
 Values are ranked by a radix sort of their bits. Autocovariances are summed lag by lag, up to the lag where Geyer's
 sequence ends; where that is beyond `LAGS`, the effective size is left to the caller, who has Fourier transforms.

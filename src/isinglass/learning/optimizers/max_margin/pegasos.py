@@ -21,9 +21,9 @@ from numpy.typing import ArrayLike
 
 from isinglass.learning.optimizers.base import Counted, register
 from isinglass.learning.optimizers.max_margin.gap import require_positive
-from isinglass.learning.optimizers.minibatch import MiniBatch, MiniBatchState
-from isinglass.learning.optimizers.sgd import Sgd
 from isinglass.learning.optimizers.state import Vectors
+from isinglass.learning.optimizers.stochastic.minibatch import MiniBatch, MiniBatchState
+from isinglass.learning.optimizers.stochastic.sgd import Sgd
 from isinglass.typing import FloatArray
 
 

@@ -20,8 +20,8 @@ from typing import ClassVar
 import numpy as np
 
 from isinglass.learning.optimizers.base import Counted, register
-from isinglass.learning.optimizers.minibatch import MiniBatch, MiniBatchState
 from isinglass.learning.optimizers.state import Vectors
+from isinglass.learning.optimizers.stochastic.minibatch import MiniBatch, MiniBatchState
 from isinglass.typing import FloatArray, IntArray
 from isinglass.validation import number
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from isinglass.learning.optimizers.base import register
-from isinglass.learning.optimizers.minibatch import MiniBatch
 from isinglass.learning.optimizers.state import Vectors
+from isinglass.learning.optimizers.stochastic.minibatch import MiniBatch
 from isinglass.typing import FloatArray
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from isinglass.graph.factor_graph import FactorGraph
-from isinglass.models.couplings import CouplingModel, PatternTerm, numbers
+from isinglass.models.spins.couplings import CouplingModel, PatternTerm, numbers
 from isinglass.models.terms import Term
 from isinglass.potentials import Potentials
 from isinglass.typing import IntArray

@@ -15,7 +15,7 @@ from isinglass.graph.names import EvidenceLike, VariableLike, variable_keys, var
 from isinglass.inference.algorithm import Algorithm, make
 from isinglass.inference.evidence import checked
 from isinglass.inference.result import Result
-from isinglass.inference.trace_page import page_of
+from isinglass.inference.tracing.page import page_of
 from isinglass.io.files import PathLike, write_text_atomically
 from isinglass.potentials import Potentials
 from isinglass.runtime.pandas import pandas_for

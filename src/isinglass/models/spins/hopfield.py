@@ -27,7 +27,7 @@ from numpy.typing import ArrayLike
 
 from isinglass.errors import InputError
 from isinglass.graph.builders import complete_graph
-from isinglass.models.ising import Ising
+from isinglass.models.spins.ising import Ising
 from isinglass.potentials import Potentials
 from isinglass.typing import FloatArray, IntArray, Mask
 from isinglass.validation import array_of, positive, real_numbers, whole_number

@@ -23,10 +23,10 @@ from numpy.typing import ArrayLike
 from scipy.special import expit
 
 from isinglass.errors import InputError
-from isinglass.models.boltzmann import BoltzmannMachine
 from isinglass.models.checks import dense
-from isinglass.models.couplings import numbers
 from isinglass.models.products import times
+from isinglass.models.spins.boltzmann import BoltzmannMachine
+from isinglass.models.spins.couplings import numbers
 from isinglass.potentials import Potentials
 from isinglass.typing import FloatArray
 

@@ -27,8 +27,8 @@ from numpy.typing import ArrayLike
 
 from isinglass.errors import ConvergenceWarning, ImpossibleLabelError, InputError, require
 from isinglass.learning.optimizers.base import Callback, Counted, End, Function, Optimizer, OptimResult, StuckError
-from isinglass.learning.optimizers.rates import RATES
 from isinglass.learning.optimizers.state import State, Vectors
+from isinglass.learning.optimizers.stochastic.rates import RATES
 from isinglass.typing import FloatArray, IntArray
 from isinglass.validation import RandomState, generator, number, positive, whole_number
 
@@ -100,7 +100,7 @@ class MiniBatch(Optimizer[MiniBatchState]):
         has about 20 steps and costs a few times as much as one step of an optimizer that looks at all examples.
     schedule : {"constant", "inverse", "sqrt"}
     decay : float
-        How the rate falls; see `isinglass.learning.optimizers.rates`.
+        How the rate falls; see `isinglass.learning.optimizers.stochastic.rates`.
     averaging : bool
         Whether to return the mean of the points.
     burn_in : int

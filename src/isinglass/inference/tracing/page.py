@@ -22,7 +22,7 @@ from isinglass.graph.names import variable_keys
 from isinglass.typing import Array, FloatArray, IntArray
 
 if TYPE_CHECKING:
-    from isinglass.inference.trace import Trace
+    from isinglass.inference.tracing.trace import Trace
 
 STEP = 105.0  # pixels between neighbours
 MOST_VARIABLES = 300

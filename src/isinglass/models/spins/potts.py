@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from isinglass.errors import InputError
 from isinglass.graph.factor_graph import FactorGraph
 from isinglass.models.checks import NUMBERS
-from isinglass.models.couplings import CouplingModel
+from isinglass.models.spins.couplings import CouplingModel
 from isinglass.models.terms import SharedTerm, Term
 from isinglass.potentials import Potentials
 from isinglass.typing import FloatArray, IntArray

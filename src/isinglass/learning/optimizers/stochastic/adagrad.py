@@ -11,8 +11,8 @@ from typing import ClassVar
 import numpy as np
 
 from isinglass.learning.optimizers.base import register
-from isinglass.learning.optimizers.minibatch import MiniBatch
 from isinglass.learning.optimizers.state import Vectors
+from isinglass.learning.optimizers.stochastic.minibatch import MiniBatch
 from isinglass.typing import FloatArray
 from isinglass.validation import positive
 

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from isinglass.errors import InputError
 from isinglass.graph.builders import pairwise_graph
 from isinglass.models.checks import edge_list
-from isinglass.models.couplings import CouplingModel, PatternTerm, numbers
+from isinglass.models.spins.couplings import CouplingModel, PatternTerm, numbers
 from isinglass.models.terms import Term
 from isinglass.potentials import Potentials
 from isinglass.typing import Array, IntArray

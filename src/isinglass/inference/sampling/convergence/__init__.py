@@ -1,0 +1,1 @@
+"""Whether chains have converged."""

@@ -1,0 +1,1 @@
+"""Inference step by step."""

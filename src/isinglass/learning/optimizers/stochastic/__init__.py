@@ -1,0 +1,1 @@
+"""Optimizers that take some examples at a time."""

@@ -1,0 +1,1 @@
+"""Models of spins: Ising, Potts, Boltzmann machines, Hopfield networks."""
