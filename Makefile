@@ -15,14 +15,14 @@ demo: $(VENV)/.installed
 	$(BIN)/isinglass demo --out demo-output
 
 test: lint
-	$(BIN)/python -m pytest -n 2 -q
+	$(BIN)/python -m pytest -n 2 --dist loadfile -q
 
 # The whole suite as other processors would run it (see tools/portable.py); `make bits` only what compares bits.
 portable: $(VENV)/.installed
-	$(BIN)/python tools/portable.py all -n 2 -q
+	$(BIN)/python tools/portable.py all -n 2 --dist loadfile -q
 
 bits: $(VENV)/.installed
-	$(BIN)/python tools/portable.py kernels -n 2 -q -m "bits and not slow" tests
+	$(BIN)/python tools/portable.py kernels -n 2 --dist loadfile -q -m "bits and not slow" tests
 
 lint: $(VENV)/.installed
 	$(BIN)/ruff check .
