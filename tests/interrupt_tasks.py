@@ -29,6 +29,7 @@ from isinglass.inference import ALGORITHMS
 from isinglass.inference.sampling.algorithm import MonteCarlo
 
 HANGS = 60  # seconds beyond those that a task takes after which the process ends, with a traceback
+LATEST = 10  # seconds after the signal at which a task may still end by itself
 Task = Callable[[], Any]
 
 
@@ -190,6 +191,8 @@ def interrupted(task: Task, moment: float) -> tuple[str, float]:
         finally:
             late = time.perf_counter() - began - moment
             signal.setitimer(signal.ITIMER_REAL, 0)
+        if late > LATEST:
+            outcome = f"{outcome}, {late:.1f} s after the signal"
     except KeyboardInterrupt:
         outcome = outcome or "KeyboardInterrupt"
     except BaseException as error:

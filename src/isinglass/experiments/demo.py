@@ -9,6 +9,7 @@ from isinglass.datasets import noisy_digits
 from isinglass.experiments.common.experiment import Progress, tell
 from isinglass.experiments.common.methods import Training, error, ink, predict, start_of
 from isinglass.experiments.common.selection import Selected, select
+from isinglass.runtime.interrupts import ending_all
 from isinglass.typing import Array
 from isinglass.validation import whole_number
 
@@ -49,6 +50,7 @@ class Demo:
     columns: list[tuple[str, Array]] = field(repr=False)
 
 
+@ending_all()
 def train_demo(images: int = 3, iterations: int = 20, progress: Progress | None = None) -> Demo:
     """Train four methods on few noisy digits, and test them on others.
 

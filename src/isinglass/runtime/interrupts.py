@@ -4,16 +4,46 @@ Python looks for signals between its own instructions, so a compiled loop cannot
 that could run for more than about a second are therefore cut into pieces (elimination orders, exact inference,
 factorisations, iterations on grids). What cannot be cut, such as one call of LAPACK, runs in a thread while the caller
 waits: waiting can be interrupted.
+
+A fit or a search that is interrupted keeps the best that it found and returns. Where it is one of many, in an
+experiment, that would only skip to the next one: there Ctrl-C ends all of them (`ending_all`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
+from contextlib import contextmanager
+from contextvars import ContextVar
 from threading import Thread, current_thread, main_thread
 from typing import TypeVar
 
 T = TypeVar("T")
+_ends_all: ContextVar[bool] = ContextVar("ends_all", default=False)
+
+
+@contextmanager
+def ending_all() -> Iterator[None]:
+    """Let Ctrl-C end a whole block: fits and searches in it do not return what they have so far.
+
+    Examples
+    --------
+    >>> with ending_all():
+    ...     keeps_best()
+    False
+    >>> keeps_best()
+    True
+    """
+    before = _ends_all.set(True)
+    try:
+        yield
+    finally:
+        _ends_all.reset(before)
+
+
+def keeps_best() -> bool:
+    """Tell whether a fit or a search that is interrupted returns the best that it found."""
+    return not _ends_all.get()
 
 
 def interruptible(function: Callable[..., T], *arguments: object) -> T:

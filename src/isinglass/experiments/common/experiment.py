@@ -9,6 +9,7 @@ from typing import Any, ClassVar, NamedTuple, Protocol, TypeVar
 
 from isinglass.errors import no_convergence_warnings, require
 from isinglass.registry import Registry, choose
+from isinglass.runtime.interrupts import ending_all
 from isinglass.typing import Array
 from isinglass.validation import jobs_of
 
@@ -84,6 +85,11 @@ class Experiment(ABC):
 
     name: ClassVar[str]
     summary: ClassVar[str]
+
+    def __init_subclass__(cls) -> None:
+        """Let Ctrl-C end an experiment, not one fit in it."""
+        if "run" in vars(cls):
+            cls.run = ending_all()(cls.run)  # type: ignore[method-assign]
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "n_jobs", jobs_of(self.n_jobs))

@@ -26,6 +26,7 @@ from isinglass.inference.map.reduction import Reduction, reduced
 from isinglass.inference.map.search import Search
 from isinglass.potentials import Potentials
 from isinglass.registry import Registry, choose, require_declared
+from isinglass.runtime.interrupts import keeps_best
 from isinglass.validation import number
 
 
@@ -104,7 +105,7 @@ class Solver(ABC):
         try:
             self.solve(search, reduction)
         except KeyboardInterrupt:
-            if search.states is None:
+            if search.states is None or not keeps_best():
                 raise
             search.stopped = "interrupted"
             text = f"{self.name}: interrupted after {search.elapsed:.3g} s; the best assignment so far is returned"

@@ -19,6 +19,7 @@ from isinglass.errors import InputError, require
 from isinglass.learning.optimizers.state import S, State
 from isinglass.learning.optimizers.vectors import copied, norm, threads_of
 from isinglass.registry import Registry, choose
+from isinglass.runtime.interrupts import keeps_best
 from isinglass.typing import Array, FloatArray, IntArray
 from isinglass.validation import array_of, read_only, whole_number
 
@@ -243,6 +244,8 @@ class Optimizer(ABC, Generic[S]):
                         end = End(False, "stopped by the callback")
                         break
         except KeyboardInterrupt:
+            if not keeps_best():
+                raise
             end = End(False, "interrupted")
         except StuckError as error:
             end = End(False, str(error))
