@@ -10,6 +10,7 @@ Zen 4 machine; all others in this run.
 from __future__ import annotations
 
 import argparse
+import sys
 import time
 
 from rich.console import Console
@@ -64,13 +65,16 @@ def chosen(group: str, rows: Rows, words: list[str]) -> Rows:
 
 
 def measured(console: Console, title: str, columns: tuple[str, ...], rows: Rows) -> Table:
-    """Run the rows, saying which one runs."""
+    """Run the rows, saying which one runs; in a file, each is also written when it is known, in case the run is cut."""
     table = Table(title=title, title_justify="left")
     for column in columns:
         table.add_column(column)
     for name, run in rows.items():
         with console.status(name):
-            table.add_row(*run())
+            cells = run()
+        table.add_row(*cells)
+        if not console.is_terminal:
+            print(" | ".join(map(str, cells)), file=sys.stderr, flush=True)
     return table
 
 
