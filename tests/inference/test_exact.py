@@ -223,6 +223,7 @@ def test_what_is_taken_stays_within_what_was_announced(graph, scale):
     p = ig.Potentials.from_groups(graph, tables)
     ig.infer(ig.Potentials.from_groups(ig.chain_graph(2, 2), [np.zeros((2, 2)) * scale, np.zeros((1, 2, 2))]), "exact")
     announced = ig.Exact().cost(p).bytes
+    ig.infer(p, "exact")  # compiles
     tracemalloc.start()
     ig.infer(p, "exact", memory_limit=announced)
     _, peak = tracemalloc.get_traced_memory()

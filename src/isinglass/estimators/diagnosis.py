@@ -253,8 +253,8 @@ def _decoding(base: Any, data: _Data, errors: FloatArray) -> Iterator[Cause]:
     """Predict with the other decoders; with exact inference, so that a decoder with one of its own is not preferred."""
     better, every = _reference(base, data)[0], range(len(errors))
     now, before = decoding.make(base.decoder).name, data.errors(better, every)
-    for name in decoding.DECODERS:
-        if name != now:
+    for name, kind in decoding.DECODERS.items():
+        if name != now and kind.facts.output == "states":
             try:
                 found = data.errors(_with(better, decoder=name), every)
             except (IsinglassError, MemoryError):

@@ -33,6 +33,7 @@ from isinglass.inference.map.solver import Solver, SolverFacts, missing, registe
 
 LARGEST = 1e16  # the most that the costs of an assignment may add up to
 SOON, AGAIN = 1e-3, 0.1  # seconds: the shortest limit, and the pause between two signals that the time is over
+TICK = 0.05  # seconds: a timer may fire so much early
 LONGEST = 1e8  # seconds: what counts as no limit
 
 _ALONE = Lock()  # toulbar2 has one state for the whole process
@@ -91,7 +92,7 @@ class Toulbar2(Solver):
             _set_timer(network, limit)
             with _interrupted_like_the_timer():
                 solved = network.Solve()
-            complete, in_time = not network.Option.limited, time.process_time() - began < limit
+            complete, in_time = not network.Option.limited, time.process_time() - began < limit - TICK
             least = float(network.GetDDualBound())
         if solved is None and complete and in_time and search.score == -np.inf:
             raise ImpossibleEvidenceError(impossible(reduction.whole))

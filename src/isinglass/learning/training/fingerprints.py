@@ -40,10 +40,10 @@ _FORMER = {  # where classes lived when the first fingerprints were written: a c
     "isinglass.learning.markov.local.nce": "isinglass.learning.markov.nce",
     "isinglass.learning.markov.local.pmm": "isinglass.learning.markov.pmm",
     "isinglass.learning.markov.local.pseudo": "isinglass.learning.markov.pseudo",
-    "isinglass.learning.optimizers.stochastic.adagrad": "isinglass.learning.optimizers.adagrad",
-    "isinglass.learning.optimizers.stochastic.adam": "isinglass.learning.optimizers.adam",
-    "isinglass.learning.optimizers.stochastic.sgd": "isinglass.learning.optimizers.sgd",
-    "isinglass.learning.optimizers.stochastic.minibatch": "isinglass.learning.optimizers.minibatch",
+    "isinglass.learning.optimizers.stochastic.adagrad": "isinglass.learning.optimisers.adagrad",
+    "isinglass.learning.optimizers.stochastic.adam": "isinglass.learning.optimisers.adam",
+    "isinglass.learning.optimizers.stochastic.sgd": "isinglass.learning.optimisers.sgd",
+    "isinglass.learning.optimizers.stochastic.minibatch": "isinglass.learning.optimisers.minibatch",
     "isinglass.losses.hinge.margin": "isinglass.losses.margin",
 }
 _PLAIN = (bool, int, float, complex, str, bytes, type(None))
