@@ -22,7 +22,7 @@ portable: $(VENV)/.installed
 	$(BIN)/python tools/portable.py all -n 2 --dist loadfile -q
 
 bits: $(VENV)/.installed
-	$(BIN)/python tools/portable.py kernels -n 2 --dist loadfile -q -m "bits and not slow" tests
+	$(BIN)/python tools/portable.py kernels -q -m "bits and not slow" tests
 
 lint: $(VENV)/.installed
 	$(BIN)/ruff check .
