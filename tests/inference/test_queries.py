@@ -171,3 +171,9 @@ def test_names_in_queries():
 def test_questions_without_an_answer_say_why(call, words):
     with pytest.raises(ig.InputError, match=words):
         call(ig.infer(model(0)))
+
+
+def test_an_expectation_needs_a_function():
+    r = ig.infer(ig.Potentials(ig.FactorGraph([2], [(0,)]), [[0.0, 1.0]]))
+    with pytest.raises(ig.InputError, match="f: expected a function of states"):
+        r.expect(3)

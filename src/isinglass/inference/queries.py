@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from isinglass.errors import InputError
+from isinglass.errors import InputError, require
 from isinglass.graph.names import (
     EvidenceLike,
     VariableLike,
@@ -277,6 +277,7 @@ class Queries:
         >>> round(chain.expect(lambda x: x[:, 0] == x[:, 1], [0, 1]), 6), chain.expect(lambda x: x.sum(axis=1))
         (0.731059, 4.0)
         """
+        require(callable(f), "f", "a function of states (assignments, variables)", type(f).__name__)
         graph = self.potentials.graph
         chosen = list(range(graph.n_variables)) if variables is None else _numbers(self, variables, "variables")
         if samples is not None:

@@ -30,7 +30,7 @@ from isinglass.inference.sampling.chains import Chains
 from isinglass.inference.sampling.convergence.ergodicity import ergodic_components
 from isinglass.learning.markov.importance.reference import ReferenceSamples, advanced
 from isinglass.learning.markov.likelihood.maximum import counted
-from isinglass.learning.markov.likelihood.sampled import restored_chains
+from isinglass.learning.markov.likelihood.sampled import remembered, restored_chains
 from isinglass.learning.markov.method import Method, MethodFacts, register
 from isinglass.learning.markov.objective import Groups, MarkovObjective, Task
 from isinglass.learning.markov.samples import Samples
@@ -131,14 +131,11 @@ class ImportanceObjective(MarkovObjective):
 
     def memory(self, evaluations: int) -> dict[str, Array]:
         """Return the reference as it was after so many evaluations: the last one, or the one before it."""
-        for one in (self._now, self._before):
-            if one is not None and one.evaluations == evaluations:
-                chains = {f"free.{name}": array for name, array in vars(one.chains).items()}
-                numbers = np.array([one.log_z, one.resampled], np.float64)
-                return {**chains, "reference": one.theta, "numbers": numbers}
-        if evaluations:
-            raise RuntimeError(f"the samples after {evaluations} evaluations are no longer there")
-        return {}
+        one = remembered(evaluations, self._now, self._before)
+        if one is None:
+            return {}
+        chains = {f"free.{name}": array for name, array in vars(one.chains).items()}
+        return {**chains, "reference": one.theta, "numbers": np.array([one.log_z, one.resampled], np.float64)}
 
     def restore(self, evaluations: int, arrays: Mapping[str, Array]) -> None:
         """Go on with the reference of a checkpoint."""

@@ -27,7 +27,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
@@ -111,14 +111,10 @@ class SampledObjective(MarkovObjective):
 
     def memory(self, evaluations: int) -> dict[str, Array]:
         """Return the chains as they were after so many evaluations: the last one, or the one before it."""
-        for one in (self._now, self._before):
-            if one is not None and one.evaluations == evaluations:
-                listed = {"free": one.free, "clamped": one.clamped}
-                named = [(f"{name}.{key}", array) for name, c in listed.items() if c for key, array in vars(c).items()]
-                return dict(named)
-        if evaluations:
-            raise RuntimeError(f"the chains after {evaluations} evaluations are no longer there")
-        return {}
+        one = remembered(evaluations, self._now, self._before)
+        listed = {} if one is None else {"free": one.free, "clamped": one.clamped}
+        named = [(f"{name}.{key}", array) for name, c in listed.items() if c for key, array in vars(c).items()]
+        return dict(named)
 
     def restore(self, evaluations: int, arrays: Mapping[str, Array]) -> None:
         """Go on with the chains of a checkpoint."""
@@ -197,6 +193,27 @@ class SampledObjective(MarkovObjective):
     def _seen(self) -> Groups:
         """How often each entry of each table was seen in the whole samples, by weight."""
         return counted(self.potentials(np.zeros(self.size)), self._whole)
+
+
+class Remembered(Protocol):
+    """What chains were after some evaluations."""
+
+    @property
+    def evaluations(self) -> int:
+        """How many."""
+
+
+M = TypeVar("M", bound=Remembered)
+
+
+def remembered(evaluations: int, *kept: M | None) -> M | None:
+    """Return what was kept after so many evaluations; nothing before the first."""
+    for one in kept:
+        if one is not None and one.evaluations == evaluations:
+            return one
+    if evaluations:
+        raise RuntimeError(f"the chains after {evaluations} evaluations are no longer there")
+    return None
 
 
 def _fresh(random_state: int, evaluations: int) -> int:
