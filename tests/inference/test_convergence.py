@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 import isinglass as ig
+from isinglass.errors import no_convergence_warnings
 from isinglass.graph.message_graph import edges_of
 from isinglass.inference.message_passing.algorithms import _Flooding
 
@@ -386,6 +387,26 @@ def test_beliefs_of_a_runaway_sum_to_one():
         r = ig.infer(p, ig.TreeReweighted(tol=1e-12, max_iter=200, weights="optimised", weight_steps=3))
     assert not r.info.converged
     assert_allclose([belief.sum() for belief in [*r.variables, *r.factors]], 1)
+
+
+def test_beliefs_of_a_runaway_sum_to_one_while_its_log_z_is_possible():
+    """Messages of 1e9 nats may cancel in log Z; their rounding of 1e-7 must not show in beliefs."""
+    inf = np.inf
+    scopes = [(0, 1), (0, 1), (1,), (1, 0), (1, 0)]
+    tables = [
+        [[-inf, -1.2, -inf], [0.069, -0.399, -0.109], [0.186, -0.739, 1.081], [-inf, -1.267, 0.412]],
+        [[-0.333, -2.683, -0.157], [-0.46, -inf, 0.25], [0.369, -inf, -inf], [-0.601, -inf, -2.22]],
+        [-inf, 1.657, -1.323],
+        [[0.932, 0.885, 0.457, -2.066], [0.161, 0.824, 1.183, -1.603], [-inf, -1.707, -1.137, -1.781]],
+        [[-inf, -inf, -1.037, 0.055], [-0.66, -0.765, 1.001, -0.34], [-0.291, 0.636, -inf, -0.692]],
+    ]
+    p = ig.Potentials(ig.FactorGraph([4, 3], scopes), tables)
+    with no_convergence_warnings():
+        for iterations in range(100, 220, 7):
+            method = ig.FractionalBeliefPropagation(tol=1e-12, max_iter=iterations, damping=0.2, counting_numbers=0.8)
+            r = ig.infer(p, method)
+            assert not r.info.converged
+            assert_allclose([belief.sum() for belief in [*r.variables, *r.factors]], 1, rtol=0, atol=1e-10)
 
 
 def test_an_iteration_that_forgets_its_messages_needs_one_product(monkeypatch):
