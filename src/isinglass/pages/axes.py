@@ -40,15 +40,15 @@ class Axis:
         some = [value for value in values if math.isfinite(value)] or [0.0, 1.0]
         low, high = min(some), max(some)
         if log:
-            room = (high / low) ** pad if high > low else 2.0
-            return cls(max(low / room, sys.float_info.min), high * room, start, end, True)
+            room = math.exp(pad * (math.log(high) - math.log(low))) if high > low else 2.0
+            return cls(min(low, max(low / room, sys.float_info.min)), high * room, start, end, True)
         room = pad * (high - low) if high > low else 0.1 * abs(high) or 0.5
         return cls(low - room, high + room, start, end)
 
     def place(self, value: float) -> float:
         """Return where a value is drawn."""
         if self.log:
-            share = math.log(value / self.low) / math.log(self.high / self.low)
+            share = (math.log(value) - math.log(self.low)) / (math.log(self.high) - math.log(self.low))
         else:
             share = (value - self.low) / (self.high - self.low)
         return self.start + share * (self.end - self.start)
@@ -64,9 +64,9 @@ class Axis:
 
 
 def _round_step(least: float) -> float:
-    """Return the least of 1, 2, 5 times a power of ten that is not below a number."""
+    """Return the least of 1, 2, 5 times a power of ten that is not far below a number."""
     scale = 10.0 ** math.floor(math.log10(least))
-    return next(factor * scale for factor in (1, 2, 5, 10) if factor * scale >= least * (1 - 1e-9))
+    return next(factor * scale for factor in (1, 2, 5, 10) if factor * scale >= 0.8 * least)
 
 
 def _decades(low: float, high: float, most: int) -> list[float]:

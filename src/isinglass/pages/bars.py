@@ -17,8 +17,9 @@ from isinglass.pages.axes import Axis, tick_text
 from isinglass.pages.part import Part, framed, number_text
 
 WIDTH, STEP = 480, 26
-LEFT, RIGHT, TOP, BOTTOM = 168, 70, 4, 24
-LONGEST = 22  # characters of a name that there is room for
+TOP, BOTTOM = 4, 24
+LONGEST = 20  # characters of a name, and of a text, that there is room for
+CHARACTER = 8.6  # pixels, at most; the print is larger on a narrow screen
 CLOSE = 0.7  # the least value, as a share of the largest, from which on bars are points
 
 
@@ -32,6 +33,8 @@ class Bars(Part):
     values : sequence of float or None
         What is missing, or not finite, has no bar.
     title : str
+    from_zero : bool, optional
+        Bars from 0, or points; by default as the values need it.
     texts : sequence of str, optional
         What is written beside each bar, instead of its value.
 
@@ -47,6 +50,7 @@ class Bars(Part):
     values: Sequence[float | None]
     title: str = ""
     texts: Sequence[str] | None = None
+    from_zero: bool | None = None
 
     figure: ClassVar[bool] = True
 
@@ -57,8 +61,10 @@ class Bars(Part):
         texts = [number_text(value) for value in self.values] if self.texts is None else list(self.texts)
         require(len(texts) == count, "texts", f"one for each of {count} names", f"{len(texts)}")
         known = [value for value in self.values if value is not None and math.isfinite(value)]
-        zero = _from_zero(known)
-        axis = Axis.around([*known, 0.0] if zero else known, LEFT, WIDTH - RIGHT, pad=0.0 if zero else 0.06)
+        zero = _from_zero(known) if self.from_zero is None else self.from_zero
+        left, right = (14 + CHARACTER * max([len(_short(str(one))) for one in some], default=0)
+                       for some in (self.names, texts))  # fmt: skip
+        axis = Axis.around([*known, 0.0] if zero else known, left, WIDTH - right, pad=0.0 if zero else 0.06)
         height = TOP + STEP * count + BOTTOM
         head = f'<svg class="chart" viewBox="0 0 {WIDTH} {height}" role="img" aria-label="{escape(self.title)}">'
         rows = [self._row(i, axis, zero, text, TOP + STEP * i) for i, text in enumerate(texts)]
@@ -66,9 +72,9 @@ class Bars(Part):
 
     def _row(self, i: int, axis: Axis, zero: bool, text: str, top: float) -> str:
         name, value = str(self.names[i]), self.values[i]
-        short = name if len(name) <= LONGEST else f"{name[: LONGEST - 1]}…"
-        middle = top + STEP / 2
-        parts = [f'<text class="name" x="{LEFT - 8}" y="{middle + 4}" text-anchor="end">{escape(short)}</text>']
+        middle, left = top + STEP / 2, axis.start - 8
+        shown = escape(_short(name))
+        parts = [f'<text class="name" x="{left:.1f}" y="{middle + 4}" text-anchor="end">{shown}</text>']
         end = axis.start
         if value is not None and math.isfinite(value):
             base, end = axis.place(0.0) if zero else axis.place(value), axis.place(value)
@@ -78,10 +84,14 @@ class Bars(Part):
             else:
                 parts.append(f'<circle cx="{end:.1f}" cy="{middle}" r="5.5" fill="var(--c0)"/>')
             end = max(base, end)
-        parts.append(f'<text class="number" x="{end + 9:.1f}" y="{middle + 4}">{escape(text)}</text>')
+        parts.append(f'<text class="number" x="{end + 9:.1f}" y="{middle + 4}">{escape(_short(text))}</text>')
         target = f'<path d="M0 {top}h{WIDTH}v{STEP}H0z" fill="none" pointer-events="all"/>'
         tip = escape(f"{name}: {text}")
         return f'<g data-tip="{tip}">{"".join(parts)}{target}</g>'
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
 
 
 def _from_zero(values: Sequence[float]) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from html import escape
 from typing import ClassVar
 
@@ -17,7 +17,7 @@ LEFT, RIGHT, TOP, BOTTOM = 62, 14, 26, 44
 COLOURS = 10  # in the style sheet
 MOST_POINTS = 150  # of a curve that can be pointed at
 MOST_MARKS = 40  # points that are drawn
-Point = tuple[float, float]
+Point = tuple[float, float, str]
 
 
 @dataclass(frozen=True)
@@ -33,6 +33,8 @@ class Lines(Part):
         Logarithmic axes.
     dashed : collection of str
         Names of curves that are dashed and have no points, such as a diagonal.
+    notes : mapping from a name to texts
+        What is said of each point of a curve, under the pointer, besides its values.
     steps : str, optional
         In `Steps`: the curve whose point belongs to each step, which is marked.
 
@@ -49,6 +51,7 @@ class Lines(Part):
     log_x: bool = False
     log_y: bool = False
     dashed: Collection[str] = ()
+    notes: Mapping[str, Sequence[str]] = field(default_factory=dict)
     steps: str | None = None
 
     figure: ClassVar[bool] = True
@@ -71,11 +74,12 @@ class Lines(Part):
         require(len(places) == len(heights), f"curves[{name!r}]", "as many places as heights",
                 f"{len(places)} and {len(heights)}")  # fmt: skip
         runs: list[list[Point]] = [[]]
-        for a, b in zip(places, heights, strict=True):
+        notes = self.notes.get(name, [""] * len(places))
+        for a, b, note in zip(places, heights, notes, strict=True):
             x, y = float(a), float(b)
             fine = math.isfinite(x) and math.isfinite(y) and (x > 0 or not self.log_x) and (y > 0 or not self.log_y)
             if fine:
-                runs[-1].append((x, y))
+                runs[-1].append((x, y, note))
             elif runs[-1]:
                 runs.append([])
         return [run for run in runs if run]
@@ -98,31 +102,34 @@ class Lines(Part):
         return found
 
     def _curve(self, i: int, name: str, runs: list[list[Point]], x: Axis, y: Axis) -> str:
-        colour, dashed = f"var(--c{i % COLOURS})", name in self.dashed
+        colour, dashed = self._colour(i, name), name in self.dashed
         look = ' class="curve dashed"' if dashed or i >= COLOURS else ' class="curve"'
         parts = [f'<g data-series="{i}" stroke="{colour}" fill="{colour}">']
         for run in runs:
-            path = "L".join(f"{x.place(a):.1f} {y.place(b):.1f}" for a, b in run)
+            path = "L".join(f"{x.place(a):.1f} {y.place(b):.1f}" for a, b, _ in run)
             parts.append(f'<path{look} d="M{path}"/>')
         points = [] if dashed else [point for run in runs for point in run]
         radius = 3.2 if len(points) <= MOST_MARKS else 1.2
-        for a, b in _some(points):
-            tip = escape(f"{name}\n{self.across or 'x'} {number_text(a)}: {number_text(b)}")
+        for a, b, note in _some(points):
+            tip = escape(f"{name}\n{self.across or 'x'} {number_text(a)}: {number_text(b)}\n{note}".strip())
             at = f'cx="{x.place(a):.1f}" cy="{y.place(b):.1f}"'
             parts.append(f'<circle {at} r="{radius}" stroke="none" data-tip="{tip}"/>')
         if self.steps == name:
             parts += [
                 f'<circle data-step="{a:.0f}" cx="{x.place(a):.1f}" cy="{y.place(b):.1f}" r="6" fill="var(--c1)"/>'
-                for a, b in points
+                for a, b, _ in points
             ]
         return "".join([*parts, "</g>"])
+
+    def _colour(self, i: int, name: str) -> str:
+        return "var(--soft)" if name in self.dashed else f"var(--c{i % COLOURS})"
 
     def _legend(self, names: list[str]) -> str:
         if len(names) < 2:
             return ""
         buttons = [
             f'<button type="button" aria-pressed="true" data-series="{i}">'
-            f'<i style="background:var(--c{i % COLOURS})"></i>{escape(name)}</button>'
+            f'<i style="background:{self._colour(i, name)}"></i>{escape(name)}</button>'
             for i, name in enumerate(names)
         ]
         return f'<div class="legend">{"".join(buttons)}</div>'

@@ -77,12 +77,12 @@ function say(text, x, y) {
 function nearest(chart, event) {
   const box = chart.getBoundingClientRect(), scale = chart.viewBox.baseVal.width / box.width;
   const x = (event.clientX - box.left) * scale, y = (event.clientY - box.top) * scale;
-  let best = null, least = 50 * 50;
-  for (const point of chart.querySelectorAll("g:not(.off) > circle")) {
-    const far = (point.cx.baseVal.value - x) ** 2 + (point.cy.baseVal.value - y) ** 2;
-    if (far < least) [best, least] = [point, far];
-  }
-  return best;
+  const far = (point, a, b) => (point.cx.baseVal.value - a) ** 2 + (point.cy.baseVal.value - b) ** 2;
+  const points = [...chart.querySelectorAll("g:not(.off) > circle[data-tip]")].filter((point) => far(point, x, y) < 50 * 50);
+  if (!points.length) return [null, ""];
+  const best = points.reduce((a, b) => (far(b, x, y) < far(a, x, y) ? b : a));
+  const same = points.filter((point) => far(point, best.cx.baseVal.value, best.cy.baseVal.value) < 4);
+  return [best, same.map((point) => point.dataset.tip).join("\n")];  // of curves that meet there, all
 }
 let marked = null;
 function mark(element) {
@@ -92,9 +92,10 @@ function mark(element) {
 }
 function point(event) {
   const chart = event.target.closest?.("svg.chart");
-  const found = chart?.dataset.near !== undefined ? nearest(chart, event) : event.target.closest?.("[data-tip]");
+  const target = event.target.closest?.("[data-tip]");
+  const [found, text] = chart?.dataset.near !== undefined ? nearest(chart, event) : [target, target?.dataset.tip];
   mark(chart ? found : null);
-  say(found?.dataset.tip, event.clientX, event.clientY);
+  say(text, event.clientX, event.clientY);
 }
 document.addEventListener("pointermove", point);
 document.addEventListener("pointerdown", point);

@@ -38,10 +38,8 @@ def page_of(trace: Trace, ends: tuple[IntArray, IntArray]) -> str:
     if graph.n_variables > MOST_VARIABLES:
         raise InputError("potentials", f"at most {MOST_VARIABLES} variables on a page", f"{graph.n_variables}")
     steps = range(trace.iterations + 1)
-    residuals = Lines(
-        {"residual": (range(1, trace.iterations + 1), trace.residuals)}, "iteration", "residual", "How far it has come",
-        log_y=True, steps="residual",
-    )  # fmt: skip
+    curve = {"residual": (range(1, trace.iterations + 1), trace.residuals.tolist())}
+    residuals = Lines(curve, "iteration", "residual", "How far it has come", log_y=True, steps="residual")
     beliefs = framed("Beliefs", "".join(at_step(t, _table(trace, t).html()) for t in steps))
     shown = Steps(
         "iteration",
