@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from isinglass.experiments import Report
     from isinglass.pages.page import Section
 
-MOST_BARS = 30  # rows of a table that is also shown in bars
+MOST_BARS = 40  # rows of a table that is also shown in bars
 MOST_CHARTS = 8  # its columns
 
 
