@@ -12,6 +12,7 @@ from . import learning as learning
 from . import losses as losses
 from . import metrics as metrics
 from . import models as models
+from . import pages as pages
 from . import testing as testing
 from . import viz as viz
 from .errors import (

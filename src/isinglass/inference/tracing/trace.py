@@ -112,7 +112,7 @@ class Trace:
         return page
 
     def _repr_html_(self) -> str:
-        return f'<iframe srcdoc="{escape(self.to_html())}" width="100%" height="620" style="border:0"></iframe>'
+        return f'<iframe srcdoc="{escape(self.to_html())}" width="100%" height="780" style="border:0"></iframe>'
 
     def __repr__(self) -> str:
         last = f", residual {self.residuals[-1]:.3g}" if self.iterations else ""
