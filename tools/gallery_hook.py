@@ -83,7 +83,7 @@ def _run_all(scripts: list[Script]) -> dict[str, Run]:
     new = [script for script in scripts if script.source not in _runs]
     if new:
         for script, run in zip(new, _run_in_pool(new), strict=True):
-            log.info(f"Gallery: {script.name} ran in {run.seconds:.1f} s")
+            log.info(f"Gallery: {script.name} took {run.seconds:.1f} s of processor time")
             if run.failed:
                 problem = next(out.content for shown in run.outputs for out in shown if out.kind == "error")
                 log.warning(f"Gallery: {script.name}.py failed\n{problem}")

@@ -78,12 +78,12 @@ def run_script(script: Script) -> Run:
     names: dict[str, Any] = {"__name__": f"gallery_{script.name}"}
     outputs: list[list[Output]] = [[] for _ in script.cells]
     thumbnails: list[bytes] = []
-    failed, began = False, time.perf_counter()
+    failed, began = False, time.process_time()
     for k, cell in enumerate(script.cells):
         outputs[k], failed = _run_cell(script, cell, names, thumbnails)
         if failed:
             break
-    return Run(outputs, thumbnails, time.perf_counter() - began, failed)
+    return Run(outputs, thumbnails, time.process_time() - began, failed)
 
 
 def _run_cell(script: Script, cell: Cell, names: dict[str, Any], thumbnails: list[bytes]) -> tuple[list[Output], bool]:
@@ -156,21 +156,15 @@ def _displayed(value: Any, thumbnails: list[bytes]) -> list[Output]:
 
 
 def _drawn(value: Any) -> bool:
-    """Whether a value is a part of a figure, or a collection of these, which nobody wants to see printed."""
+    """Whether a value is a part of a figure, or a list with one (of `ax.set`), which nobody wants to see printed."""
     import numpy as np
     from matplotlib.artist import Artist
     from matplotlib.container import Container
 
-    if isinstance(value, Artist | Container):
-        return True
-    if isinstance(value, list | tuple):
-        return len(value) > 0 and all(_drawn(part) for part in value)
-    return (
-        isinstance(value, np.ndarray)
-        and value.dtype == np.object_
-        and value.size > 0
-        and all(_drawn(part) for part in value.flat)
-    )
+    if isinstance(value, np.ndarray) and value.dtype == np.object_:
+        value = value.ravel().tolist()
+    parts = value if isinstance(value, list | tuple) else [value]
+    return any(isinstance(part, Artist | Container) or (part is not value and _drawn(part)) for part in parts)
 
 
 def _value(value: Any) -> Output:

@@ -48,7 +48,11 @@ def page_of(script: Script, run: Run | None, card: int = -1) -> Page:
     """Return the page of an example; without a run, of its code alone. `card` is the figure for the index."""
     html: list[str] = []
     files: dict[str, bytes] = {}
-    took = "It was not run in this build" if run is None else f"It ran in {run.seconds:.1f} s when this page was built"
+    took = (
+        "It was not run in this build"
+        if run is None
+        else f"It took {run.seconds:.1f} s of processor time when this page was built"
+    )
     parts = ["---\nhide: [toc]\n---", f"# {script.title}", script.summary]
     parts.append(f"*{took}. Download it as a [script]({script.name}.py) or as a [notebook]({script.name}.ipynb).*")
     for k, cell in enumerate(script.cells):
