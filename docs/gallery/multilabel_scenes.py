@@ -38,8 +38,8 @@ print("labels of a photograph:", {k: int(n) for k, n in enumerate(np.bincount(Y.
 # `graph="none"` treats the labels one by one: six logistic regressions. `graph="full"` adds a table for each pair of
 # labels. A decoder turns the joint distribution into a set: `"mpm"` decides label by label and makes few wrong labels,
 # `"map"` takes the most probable set and gets more whole sets right. Each is best for its own measure.
-alone = ig.MultiLabelCRF(graph="none", tol=1e-2).fit(X, Y)
-pairs = ig.MultiLabelCRF(graph="full", tol=1e-2).fit(X, Y)
+alone = ig.MultiLabelCRF(graph="none", tol=0.1).fit(X, Y)
+pairs = ig.MultiLabelCRF(graph="full", tol=0.1).fit(X, Y)
 rows = {}
 for title, crf in {"labels alone": alone, "all pairs": pairs}.items():
     for decoder in ("mpm", "map"):

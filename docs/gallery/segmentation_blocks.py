@@ -103,7 +103,7 @@ for title, report in reports.items():
     print(f"{title:23} accuracy {report.accuracy:.3f}   mean IoU {report.mean_iou:.3f}")
 
 # %%
-# Weights find more trees, which are rare, at the cost of buildings, which are not. Edges between neighbouring blocks help
+# Weights find more trees, which are rare, at the cost of buildings, which are not. Edges between neighbours help
 # every class.
 fig, ax = plt.subplots(figsize=(8, 3.2))
 for k, (title, report) in enumerate(reports.items()):
