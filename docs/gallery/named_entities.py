@@ -18,7 +18,8 @@ import isinglass as ig
 # ## Data
 #
 # WNUT 2017 has 3394 tweets for training, of which we take 1500, and 1287 comments for the test. It is hard on purpose:
-# most names in the test do not occur in training. Where `ISINGLASS_DATA` is not set, the example makes up sentences from a few patterns.
+# most names in the test do not occur in training. Where `ISINGLASS_DATA` is not set, the example makes up sentences
+# from a few patterns.
 
 
 def made_up(n, seed):

@@ -157,14 +157,9 @@ def _displayed(value: Any, thumbnails: list[bytes]) -> list[Output]:
 
 def _drawn(value: Any) -> bool:
     """Whether a value is a part of a figure, or a list with one (of `ax.set`), which nobody wants to see printed."""
-    import numpy as np
-    from matplotlib.artist import Artist
-    from matplotlib.container import Container
-
-    if isinstance(value, np.ndarray) and value.dtype == np.object_:
-        value = value.ravel().tolist()
-    parts = value if isinstance(value, list | tuple) else [value]
-    return any(isinstance(part, Artist | Container) or (part is not value and _drawn(part)) for part in parts)
+    if isinstance(value, list | tuple) or type(value).__name__ == "ndarray":
+        return any(_drawn(part) for part in value)
+    return type(value).__module__.startswith(("matplotlib.", "mpl_toolkits."))
 
 
 def _value(value: Any) -> Output:
