@@ -43,9 +43,8 @@ reports = {name: ig.metrics.report(Y_test, P.argmax(axis=-1), proba=P) for name,
 reports["pseudolikelihood,\nexact inference"] = ig.metrics.report(Y_test[:10], few.argmax(axis=-1), proba=few)
 print("                                       wrong   calibration error   log loss")
 for name, r in reports.items():
-    print(
-        f"{name.replace(chr(10), ' '):38} {1 - r.accuracy:.3f}   {r.calibration_error:.3f}               {r.log_loss:.3f}"
-    )
+    text = name.replace("\n", " ")
+    print(f"{text:38} {1 - r.accuracy:.3f}   {r.calibration_error:.3f}               {r.log_loss:.3f}")
 
 # %%
 # **Reliability.** Predictions are put into bins by their confidence; the height of a bar is the share of them that is

@@ -70,6 +70,5 @@ for name, train, test in [
     ("16 hidden units, isinglass", ours.transform(X), ours.transform(X_test)),
     ("16 hidden units, scikit-learn", theirs.transform(X), theirs.transform(X_test)),
 ]:
-    print(
-        f"{name:30} {LogisticRegression(max_iter=300, tol=1e-2).fit(train, y).score(test, y_test):.3f} of the digits right"
-    )
+    classifier = LogisticRegression(max_iter=300, tol=1e-2).fit(train, y)
+    print(f"{name:30} {classifier.score(test, y_test):.3f} of the digits right")

@@ -64,7 +64,7 @@ print("share of exchanges that were accepted:", results["tempering"].info.detail
 # **Error bars.** Beliefs of the corner with two standard errors, beside the exact one. Only Swendsen-Wang and
 # tempering may be trusted, and they say so.
 figure, ax = plt.subplots(figsize=(5, 2), layout="constrained")
-for k, (name, r) in enumerate(results.items()):
+for k, r in enumerate(results.values()):
     bar = 2 * r.info.details["stderr_variables"][1]
     colour = "C0" if r.info.converged else "0.6"
     ax.errorbar(r.variable(0)[1], -k, xerr=bar, fmt="o", color=colour, capsize=3)
