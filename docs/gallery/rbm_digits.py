@@ -1,7 +1,8 @@
 """A restricted Boltzmann machine on digits, beside scikit-learn's
 
-`ig.RBM` has the interface of scikit-learn's `BernoulliRBM`. It also has an exact score and log Z, so that two
-machines can be compared by what matters: the likelihood of pictures that they have not seen.
+A restricted Boltzmann machine learns what digits look like, and draws new ones. `ig.RBM` has the interface of scikit-
+learn's `BernoulliRBM`; it also has an exact score and log Z, so that two machines can be compared by what matters:
+the likelihood of pictures that they have not seen.
 """
 
 # %%

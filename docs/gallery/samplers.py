@@ -1,4 +1,4 @@
-"""Samplers on a frozen ferromagnet, and what `converged` says
+"""Samplers on a frozen ferromagnet
 
 Below its critical temperature an Ising model has two faces: nearly all spins up, or nearly all down. Gibbs sampling
 moves one spin at a time and does not get from one to the other. Swendsen-Wang moves clusters, parallel tempering

@@ -1,7 +1,7 @@
 """Which graph? Structure learned from samples
 
-`ig.learn_structure` finds the edges of a graph from complete samples: a tree of maximum likelihood, sparse
-regressions, or a greedy search. First with a known truth, then on measurements of tumours.
+The edges of a graph are learned from complete samples: as a tree of maximum likelihood, or by sparse regressions.
+First with a known truth, then on measurements of tumours.
 """
 
 # %%
