@@ -37,7 +37,7 @@ slow: $(VENV)/.installed
 	$(BIN)/python -m pytest -q -m slow
 
 docs: $(VENV)/.installed
-	$(BIN)/mkdocs build --strict
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 clean:
 	rm -rf $(VENV) .numba-generic site demo-output .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -3,7 +3,7 @@
 from isinglass.metrics.calibration import Reliability, brier_score, calibration_error, reliability
 from isinglass.metrics.f_measure import f_measure
 from isinglass.metrics.multilabel import MultiLabelScores, multilabel_scores
-from isinglass.metrics.report import ClassScores, Report, report
+from isinglass.metrics.report import ClassScores, Report, mean_iou, report
 from isinglass.metrics.spans import SpanScores, sequence_accuracy, span_f1, span_scores, spans
 
 __all__ = [
@@ -15,6 +15,7 @@ __all__ = [
     "brier_score",
     "calibration_error",
     "f_measure",
+    "mean_iou",
     "multilabel_scores",
     "reliability",
     "report",

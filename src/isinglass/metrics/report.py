@@ -213,6 +213,26 @@ def report(
     )
 
 
+def mean_iou(Y: Sequence[Any] | Array, P: Sequence[Any] | Array) -> float:
+    """Return the mean over classes of intersection over union, which scikit-learn's searches can maximise.
+
+    The same as ``report(Y, P).mean_iou``: classes that neither the truth nor the predictions have do not count.
+
+    Parameters
+    ----------
+    Y, P : lists of label sequences or arrays, or arrays with an example in each row
+        True and predicted labels; not observed are -1 among numbers, and None.
+
+    Examples
+    --------
+    >>> mean_iou([[0, 0, 1, -1]], [[0, 1, 1, 1]])
+    0.5
+    >>> from sklearn.metrics import make_scorer
+    >>> scorer = make_scorer(mean_iou)  # for GridSearchCV and cross_validate
+    """
+    return report(Y, P).mean_iou
+
+
 def _examples(values: Any, argument: str) -> list[list[Any]]:
     """Return the labels of each example in one list; -1 and NaN among numbers become None."""
     if isinstance(values, str | bytes) or not hasattr(values, "__len__"):
