@@ -2,6 +2,7 @@
 
 from . import datasets as datasets
 from . import decoding as decoding
+from . import errors as errors
 from . import estimators as estimators
 from . import features as features
 from . import gradients as gradients
