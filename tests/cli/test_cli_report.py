@@ -1,5 +1,6 @@
 """``--report DIR``: one page that needs nothing else, with the command and the versions that made it."""
 
+import json
 import os
 import re
 from html import unescape
@@ -29,6 +30,9 @@ def folder(tmp_path):
     np.savez(path / "labels.npz", X=X_test[:, ::2, ::2], Y=three[:, ::2, ::2])
     (path / "grid.toml").write_text('estimator = "grid"\n[options]\niterations = 2\nmax_iter = 4\n')
     rng = np.random.default_rng(0)
+    shape = {"node_counts": [4] * 5, "edges": np.tile([[0, 1], [1, 2], [2, 3]], (5, 1)), "edge_counts": [3] * 5}
+    np.savez(path / "graph.npz", nodes=rng.normal(size=(20, 2)), Y=rng.integers(0, 2, 20), **shape)
+    (path / "graph.toml").write_text('estimator = "graph"\n[options]\nmax_iter = 2\n')
     for name in ("train", "test"):
         pairs = [[(k, k if rng.random() < 0.8 else 2) for k in rng.integers(0, 3, 5)] for _ in range(12)]
         text = "\n\n".join("\n".join(f"{WORDS[i]} {LABELS[j]}" for i, j in one) for one in pairs)
@@ -37,12 +41,14 @@ def folder(tmp_path):
     return path
 
 
-def pages_in(folder):
+def pages_in(folder, capsys):
     """Return the page of each kind of command, by its name."""
     at = lambda name: str(folder / name)  # noqa: E731
     commands = {
         "grid": ["fit", at("grid.toml"), at("grid.npz"), "--model", at("grid.isg"), "--validation", at("grid.npz")],
         "labels": ["fit", at("grid.toml"), at("labels.npz"), "--model", at("labels.isg")],
+        "graph": ["fit", at("graph.toml"), at("graph.npz"), "--model", at("graph.isg")],
+        "graph scores": ["evaluate", at("graph.isg"), at("graph.npz")],
         "chain": ["fit", at("chain.toml"), at("train.txt"), "--model", at("chain.isg")],
         "grid scores": ["evaluate", at("grid.isg"), at("grid.npz")],
         "label scores": ["evaluate", at("labels.isg"), at("labels.npz")],
@@ -61,6 +67,9 @@ def pages_in(folder):
         for name, argv in commands.items():
             where = folder / "pages" / name
             assert main([*argv, "--report", str(where)]) == 0
+            out, err = capsys.readouterr()
+            (err if "--json" in argv else out).index(f"wrote {where / 'index.html'}")
+            assert "--json" not in argv or json.loads(out)["labels"] == 60
             assert os.listdir(where) == ["index.html"]
             found[name] = (where / "index.html").read_text()
     return found
@@ -70,9 +79,9 @@ def count(page, text):
     return page.split("<body>")[1].split("<script>")[0].count(text)
 
 
-def test_pages(folder, tmp_path):
+def test_pages(folder, tmp_path, capsys):
     """One test, as the pages take some seconds to make."""
-    pages = pages_in(folder)
+    pages = pages_in(folder, capsys)
     the_exact_command_and_versions_are_below(pages, folder)
     everything_is_there(pages)
     they_work_in_a_browser(pages, tmp_path)

@@ -13,7 +13,7 @@ from isinglass.pages.axes import Axis, tick_text
 from isinglass.pages.part import Part, framed, number_text
 
 WIDTH, HEIGHT = 480, 300
-LEFT, RIGHT, TOP, BOTTOM = 62, 14, 26, 44
+LEFT, RIGHT, TOP, BOTTOM = 62, 14, 34, 44
 COLOURS = 10  # in the style sheet
 MOST_POINTS = 150  # of a curve that can be pointed at
 MOST_MARKS = 40  # points that are drawn
@@ -98,7 +98,7 @@ class Lines(Part):
             found.append(f'<text x="{at:.1f}" y="{bottom + 17}" text-anchor="middle">{tick_text(value)}</text>')
         scale_x, scale_y = (" (log)" if log else "" for log in (self.log_x, self.log_y))
         found.append(f'<text x="{right}" y="{HEIGHT - 6}" text-anchor="end">{escape(self.across)}{scale_x}</text>')
-        found.append(f'<text x="4" y="14">{escape(self.upwards)}{scale_y}</text>')
+        found.append(f'<text x="4" y="15">{escape(self.upwards)}{scale_y}</text>')
         return found
 
     def _curve(self, i: int, name: str, runs: list[list[Point]], x: Axis, y: Axis) -> str:

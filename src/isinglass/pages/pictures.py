@@ -79,7 +79,8 @@ class Pictures(Part):
         several = len(self.panels) > 1
         parts = [self._row(name, pictures, limits, f"{panel}, " * several) for name, pictures in stacks]
         names = json.dumps([[colour, name] for colour, name in self._colours()])
-        return f'<div class="pictures" data-labels="{escape(names)}">{"".join(parts)}</div>'
+        look = "pictures single" if all(len(pictures) == 1 for _, pictures in stacks) else "pictures"
+        return f'<div class="{look}" data-labels="{escape(names)}">{"".join(parts)}</div>'
 
     def _row(self, name: str, pictures: Array, limits: tuple[float, float], before: str) -> str:
         found = []
@@ -89,7 +90,7 @@ class Pictures(Part):
             alt = escape(f"{before}{name}, {k + 1} of {len(pictures)}")
             found.append(f'<button type="button"><img alt="{alt}" src="{data_uri(png(pixels))}"{ends}></button>')
         strip = f'<div class="strip" style="--n:{len(pictures)}">{"".join(found)}</div>'
-        return f'<div class="name">{escape(name)}</div>{strip}'
+        return f'<div class="row"><div class="name">{escape(name)}</div>{strip}</div>'
 
     def _pixels(self, picture: Array, limits: tuple[float, float]) -> tuple[Array, bool]:
         """Return a picture as bytes, and whether its greys are values."""

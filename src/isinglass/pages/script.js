@@ -17,7 +17,7 @@ for (const button of document.querySelectorAll(".theme"))
   button.addEventListener("click", () => { root.dataset.theme = dark() ? "light" : "dark"; });
 
 // Tables: a click on a head sorts, a second one the other way round, a third one as it was. What is missing comes last.
-const NUMBER = /^[<>~ ]*([-+]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?)/i;
+const NUMBER = /^[<>~ ]*([-+]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?)(?![\w.-])/i;
 function key(cell) {
   const text = cell.dataset.value ?? cell.textContent.trim();
   const found = NUMBER.exec(text);

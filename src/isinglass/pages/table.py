@@ -11,7 +11,7 @@ from html import escape
 from isinglass.errors import require
 from isinglass.pages.part import Part, is_number, number_text
 
-_NUMBER = re.compile(r"[<>~ ]*([-+]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?)(?![\w.])", re.IGNORECASE)  # as in script.js
+_NUMBER = re.compile(r"[<>~ ]*([-+]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?)(?![\w.-])", re.IGNORECASE)  # as in script.js
 
 
 @dataclass(frozen=True)
@@ -58,11 +58,8 @@ def leading_number(value: object) -> float | None:
     """
     if is_number(value):
         return float(value)  # type: ignore[arg-type]
-    text = str(value).strip()
-    found = _NUMBER.match(text)
-    if found is None or text[found.end() : found.end() + 2].startswith(("-",)):
-        return None
-    return float(found[1])
+    found = _NUMBER.match(str(value).strip())
+    return None if found is None else float(found[1])
 
 
 def _missing(value: object) -> bool:

@@ -79,11 +79,11 @@ def _bars(report: Report, compared: Sequence[str] | None) -> list[Part]:
         return []
     numbers = [[leading_number(cell) for cell in column] for column in columns]
     numeric = [j > 0 and sum(value is not None for value in column) > 1 for j, column in enumerate(numbers)]
+    differ = [len({value for value in column if value is not None}) > 1 for column in numbers]
     first = next((j for j, fine in enumerate(numeric) if fine), 1)
     names = [" ".join(map(str, row[:first])) for row in report.rows]
-    wanted = [
-        j for j, fine in enumerate(numeric) if fine and (compared is None or report.columns[j] in compared)
-    ]  # fmt: skip
+    wanted = [j for j in range(len(columns)) if numeric[j] and differ[j]]
+    wanted = [j for j in wanted if compared is None or report.columns[j] in compared]
     return [
         Bars(names, numbers[j], report.columns[j], [str(cell) for cell in columns[j]]) for j in wanted[:MOST_CHARTS]
     ]

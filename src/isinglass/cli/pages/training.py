@@ -30,14 +30,15 @@ def _curves(crf: Any) -> list[Part | str]:
     history = crf.history_
     steps = [epoch.iteration for epoch in history]
     objective = [epoch.value for epoch in history]
+    gradient = [epoch.gradient_norm for epoch in history]
+    above = min(objective, default=0.0) > 0
     parts: list[Part | str] = [
-        Lines({"objective": (steps, objective)}, "iteration", "objective", "Objective", log_y=min(objective) > 0),
-        Lines({"gradient": (steps, [epoch.gradient_norm for epoch in history])}, "iteration", "length", "Gradient",
-              log_y=True),
-    ]  # fmt: skip
-    seen = [(epoch.iteration, epoch.validation) for epoch in history if epoch.validation is not None]
+        Lines({"objective": (steps, objective)}, "iteration", "objective", "Objective", log_y=above),
+        Lines({"gradient": (steps, gradient)}, "iteration", "length", "Gradient", log_y=True),
+    ]
+    seen = {epoch.iteration: epoch.validation for epoch in history if epoch.validation is not None}
     if seen:
-        parts.append(Lines({"validation": tuple(zip(*seen, strict=True))}, "iteration", "loss", "Validation"))  # type: ignore[dict-item]
+        parts.append(Lines({"validation": ([*seen], [*seen.values()])}, "iteration", "loss", "Validation"))
     late = sum(not epoch.converged for epoch in history)
     if late:
         some = f"In {late} of {len(history)} iterations, inference stopped before it converged on all examples"
