@@ -69,6 +69,7 @@ print(mrf.summary())
 r = ig.infer(mrf.potentials_)
 blond = ig.infer(mrf.potentials_, evidence={"hair": "blond"}).variable("eyes")
 blue = ig.infer(mrf.potentials_, evidence={"eyes": "blue"})
+tops = blue.variable("hair")
 print("eyes of the blond:", ", ".join(f"{name} {b:.3f}" for name, b in zip(eyes, blond, strict=True)))
 print(
     "hair of the blue-eyed:", ", ".join(f"{name} {b:.3f}" for name, b in zip(hair, blue.variable("hair"), strict=True))

@@ -29,8 +29,6 @@ STYLE: dict[str, Any] = {
     "savefig.facecolor": "white",
     "svg.hashsalt": "isinglass",
     "font.size": 10,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
 }
 
 
