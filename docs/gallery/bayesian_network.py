@@ -64,7 +64,6 @@ for k, (disease, colour) in enumerate(zip(diseases, ["#e8820c", "#b2182b", "#1f5
         ax.text(chance + 0.01, place + 0.25 - 0.25 * k, f"{chance:.2f}", va="center", fontsize=8)
 ax.set(yticks=places, yticklabels=list(story), xlim=(0, 1), xlabel="probability")
 ax.legend(frameon=False, loc="lower right")
-ax.spines[["top", "right"]].set_visible(False)
 
 # %%
 # **What to ask next?** For a patient who is short of breath, the question that tells most about lung cancer is the

@@ -61,7 +61,6 @@ for ax, (name, r) in zip(axes, reports.items(), strict=False):
     ax.bar(middle[some], bins.accuracy[some], 0.9 * np.diff(bins.edges)[some], color="#1f5fa8", alpha=0.85)
     ax.set_title(f"{name}\ncalibration error {r.calibration_error:.3f}", fontsize=8)
     ax.set(xlim=(0.5, 1), ylim=(0.4, 1), xlabel="confidence")
-    ax.spines[["top", "right"]].set_visible(False)
 
 # %%
 # The same with the library's own diagram, for one of them; the lower part shows how many predictions each bin has.

@@ -79,7 +79,6 @@ ax.set(
     xlim=(0, 0.95),
 )
 ax.legend(frameon=False, fontsize=8, loc="lower right")
-ax.spines[["top", "right"]].set_visible(False)
 
 # %%
 # **One example.** Above the feature with the true positives in orange, below the belief of each node by the two ways
@@ -98,5 +97,3 @@ for ax, name in zip(axes[1:], list(systems)[1:], strict=True):
     ax.set(ylim=(0, 1), ylabel="belief")
     ax.set_title(name.split(",")[0], fontsize=9, loc="left")
 axes[2].set(xlabel="node", xticks=range(0, 20, 2))
-for ax in axes:
-    ax.spines[["top", "right"]].set_visible(False)

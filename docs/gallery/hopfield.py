@@ -45,6 +45,7 @@ for row, (title, pictures) in enumerate(zip(["stored", "start", *rules], columns
     for ax, picture in zip(axes[row], pictures.reshape(-1, 14, 14), strict=True):
         ax.imshow(picture, cmap="gray_r")
         ax.set(xticks=[], yticks=[])
+        ax.spines[:].set(visible=True, linewidth=0.5)
     axes[row, 0].set_ylabel(title.replace("pseudo", "pseudo-\n").replace("\n-", "\n"), fontsize=8)
 
 # %%
@@ -56,7 +57,6 @@ for d, found in zip(digits[rows], recalls["pseudo-inverse"], strict=True):
 ax.axhline(memories["pseudo-inverse"].energy(patterns[0]), color="0.3", linewidth=0.8, linestyle="--")
 ax.set(xlabel="sweep", ylabel="energy", xticks=range(4))
 ax.legend(title="digit", frameon=False, ncols=2, fontsize=8)
-ax.spines[["top", "right"]].set_visible(False)
 print("energies of the patterns:", memories["pseudo-inverse"].energy(patterns).round(1).tolist())
 
 # %%

@@ -63,5 +63,3 @@ gaps = [r.log_z - z for r, z in zip(annealed, exact, strict=True)]
 below.errorbar(strengths, gaps, yerr=[2 * r.info.stderr for r in annealed], fmt="o", color="0.2", capsize=3)
 below.axhline(0, color="0.3", linewidth=0.8)
 below.set(xlabel="strength of the couplings", ylabel="annealing", xticks=strengths)
-for one in (ax, below):
-    one.spines[["top", "right"]].set_visible(False)

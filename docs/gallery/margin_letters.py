@@ -77,7 +77,6 @@ for name, colour in zip(methods, ["#1f5fa8", "#e8820c"], strict=True):
 ax.axhline(single, color="0.5", linestyle="--", linewidth=1, label="each letter by itself")
 ax.set(xscale="log", xlabel="l2", ylabel="letters right")
 ax.legend(frameon=False)
-ax.spines[["top", "right"]].set_visible(False)
 
 # %%
 # **Some words**, and what the two read; wrong letters are in brackets.
@@ -95,3 +94,4 @@ for i, ax in enumerate(axes.ravel()):
     texts = [f"{name}: {spelled(read[name][i], Y_test[i])}" for name in methods]
     ax.set_title("   ".join(texts), fontsize=8)
     ax.set(xticks=[], yticks=[])
+    ax.spines[:].set(visible=True, linewidth=0.5)

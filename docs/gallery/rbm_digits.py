@@ -1,8 +1,8 @@
 """A restricted Boltzmann machine on digits, beside scikit-learn's
 
-A restricted Boltzmann machine learns what digits look like, and draws new ones. `ig.RBM` has the interface of scikit-
-learn's `BernoulliRBM`; it also has an exact score and log Z, so that two machines can be compared by what matters:
-the likelihood of pictures that they have not seen.
+A restricted Boltzmann machine learns what digits look like, and draws new ones. `ig.RBM` has the interface of
+scikit-learn's `BernoulliRBM`; it also has an exact score and log Z, so that two machines can be compared by what
+matters: the likelihood of pictures that they have not seen.
 """
 
 # %%
@@ -62,6 +62,7 @@ for part, title, pictures in zip(
         else:
             ax.imshow(picture.reshape(8, 8), cmap="gray_r")
         ax.set(xticks=[], yticks=[])
+        ax.spines[:].set(visible=True, linewidth=0.5)
 
 # %%
 # **Features for a classifier.** The probabilities of the hidden units, `transform`, go into any estimator of

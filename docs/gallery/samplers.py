@@ -52,7 +52,6 @@ for ax, (name, r) in zip(axes, results.items(), strict=True):
     ax.set_title(f"{name}: {'converged' if r.info.converged else 'not converged'}", fontsize=9, loc="left")
     ax.set(ylim=(-1.1, 1.1), yticks=[-1, 0, 1], xlim=(0, 200))
     ax.set_ylabel("magnetisation", fontsize=8)
-    ax.spines[["top", "right"]].set_visible(False)
 
 # %%
 # **Why tempering works.** Its replicas have temperatures from 1 to 1 / 0.4, and neighbours exchange their states. A
@@ -71,4 +70,3 @@ for k, r in enumerate(results.values()):
 ax.axvline(exact, color="C3", linewidth=1, label="exact")
 ax.set(yticks=[0, -1, -2], yticklabels=list(results), ylim=(-2.6, 0.6), xlabel="P(corner is up)")
 ax.legend(frameon=False, fontsize=8)
-ax.spines[["top", "right"]].set_visible(False)

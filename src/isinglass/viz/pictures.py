@@ -260,5 +260,5 @@ def _draw(ax: Axes, picture: Array, title: str, limits: tuple[float, float]) -> 
     ax.set_xticks([])
     ax.set_yticks([])
     for spine in ax.spines.values():
-        spine.set(color="0.6", linewidth=0.6)
+        spine.set(color="0.6", linewidth=0.6, visible=True)
     return drawn
