@@ -213,6 +213,7 @@ class MonteCarlo(Algorithm):
             "ess_factors": found.of_factors.ess_bulk,
             "ess_tail": found.of_variables.ess_tail,
             "ess_tail_factors": found.of_factors.ess_tail,
+            "ranked_factors": float(found.ranked),
             "chains": float(traces.draws.shape[2]),
             "ergodic": proved.astype(np.float64),
             "missed_mode": missed.astype(np.float64),
