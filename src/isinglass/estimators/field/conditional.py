@@ -18,13 +18,13 @@ import numpy as np
 from isinglass import decoding, losses
 from isinglass.errors import InputError, no_convergence_warnings
 from isinglass.estimators.estimator import Estimator
-from isinglass.estimators.field.data import Categories, decode, encode
 from isinglass.gradients import rule
 from isinglass.inference import Algorithm, infer
 from isinglass.inference.algorithm import threaded
 from isinglass.inference.message_passing.engine import share_pool
 from isinglass.learning.combinations import require_valid
 from isinglass.learning.markov import Copies, Samples
+from isinglass.learning.markov.data import Categories, decode, encode
 from isinglass.learning.markov.priors import Penalties
 from isinglass.learning.total import blocks
 from isinglass.learning.training.checks import example_weights, refuse_hidden, refuse_spins, renamed, variable_weights

@@ -17,8 +17,6 @@ from isinglass.estimators.field.conditional import (
     conditional_problem,
     require_outputs,
 )
-from isinglass.estimators.field.data import Categories, decode, encode, is_table, read_table
-from isinglass.estimators.field.frames import frame_graph, is_frame
 from isinglass.estimators.field.problem import MarkovChoices, MarkovProblem, used_terms
 from isinglass.estimators.field.saved import graph_arrays, names_contents, saved_categories, saved_graph, saved_zeros
 from isinglass.estimators.field.statistics import Statistics
@@ -43,6 +41,8 @@ from isinglass.inference.algorithm import make as make_algorithm
 from isinglass.inference.algorithm import threaded
 from isinglass.learning.combinations import require_valid
 from isinglass.learning.markov import Copies, Method, Samples, TermCounts, make_method
+from isinglass.learning.markov.data import Categories, decode, encode, is_table, read_table
+from isinglass.learning.markov.frames import frame_graph, is_frame
 from isinglass.learning.markov.objective import with_zeros
 from isinglass.learning.markov.priors import Penalties, Prior, make_prior
 from isinglass.learning.markov.statistics.support import vanishing_cells

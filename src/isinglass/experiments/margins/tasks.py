@@ -43,6 +43,7 @@ class Task(ABC):
     name: ClassVar[str]
     l2: ClassVar[float]
     methods: ClassVar[dict[str, Options]]
+    choices: ClassVar[dict[str, tuple[Options, ...]]] = {}  # of which examples that are held out choose
     most: ClassVar[int] = 100  # iterations of methods that have no limit of their own
 
     @abstractmethod
@@ -99,7 +100,10 @@ class SnakeTask(Task):
     l2: ClassVar[float] = 0.01
     methods: ClassVar[dict[str, Options]] = {
         **{loss: {"loss": loss} for loss in MARGINALS},
-        "margin": {"loss": Margin(solver=ROUGH), "optimizer": BlockFrankWolfe(tol=1e-2, max_iter=20)},
+        "margin": {"loss": Margin(solver=ROUGH)},
+    }
+    choices: ClassVar[dict[str, tuple[Options, ...]]] = {
+        "margin": tuple({"optimizer": BlockFrankWolfe(tol=1e-2, max_iter=passes)} for passes in (5, 10, 20, 40)),
     }
 
     def load(self, data: str | None, quick: bool) -> tuple[Data, Data]:
