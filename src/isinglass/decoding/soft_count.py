@@ -25,7 +25,6 @@ from isinglass.typing import Array, FloatArray, Mask
 STEPS, CLOSE = 100, 1e-14
 
 
-
 def solvable(logits: FloatArray, count: int) -> Mask:
     """Tell which rows have a threshold, if some of their logits may be infinite.
 
