@@ -36,8 +36,7 @@ def solvable(logits: FloatArray, count: int) -> Mask:
     if not 0 < count < logits.shape[1]:
         return np.zeros(len(logits), bool)
     top, low = logits[:, :count], logits[:, count:]
-    found: Mask = (top < np.inf).any(axis=1) & (low > -np.inf).any(axis=1)
-    return found & np.isfinite(logits).any(axis=1)
+    return np.asarray((top < np.inf).any(axis=1) & (low > -np.inf).any(axis=1))
 
 
 def soft_thresholds(logits: Array, count: int, temperature: float) -> Array:
