@@ -223,7 +223,8 @@ class _RelaxedThresholds:
         self.own, at = _logit(p, mask), _logit(self.tau, mask)
         for part in smooth:
             at[part.outputs] = part.thresholds[:, None]
-        self.logit = self.own - at
+        tie = self.own == at  # also of infinities
+        self.logit = np.where(tie, 0.0, self.own - np.where(tie, 0.0, at))
         self.q = np.where(mask, _sigmoid(self.logit / t), 0.0)
 
     def made(self) -> Relaxed:
@@ -252,7 +253,7 @@ class _RelaxedThresholds:
             by_rest, by_t[which] = soft_argmax_back(_spread(self.flat[rest]), split, inner, self.t)
             by_beliefs[rest] = np.where(self.flat[rest].real.sum(axis=1, keepdims=True) > 0, by_rest, 0.0)
         slope = by_q * self.q * (1 - self.q)
-        finite = np.isfinite(self.logit.real) & self.mask
+        finite = np.isfinite(self.logit.real) & np.isfinite(self.own.real) & self.mask
         by_t[finite] -= slope[finite] * self.logit[finite] / self.t**2
         by_p = np.where(finite, slope * _logit_slope(self.p, finite) / self.t, 0.0)
         by_tau = np.where(finite, -slope * _logit_slope(self.tau, finite) / self.t, 0.0)
