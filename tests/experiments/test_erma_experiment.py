@@ -14,7 +14,7 @@ from isinglass.experiments.erma.cells import Cell, losses_of
 from isinglass.experiments.erma.data import make_task, model_names
 from isinglass.models.tables import table_model
 
-OPTIONS = {"quick": True, "rows": ["50-100"], "examples": 12, "steps": 2, "n_jobs": 1}
+OPTIONS = {"quick": True, "rows": ["50-100"], "examples": 12, "further": 5, "steps": 2, "n_jobs": 1}
 
 
 def test_models_and_data_are_those_of_the_publication():
