@@ -11,7 +11,7 @@ from isinglass.losses import LOSSES
 
 DOCS = Path(__file__).parent.parent / "docs"
 PAGES = ("names", "queries", "looking", "explain", "jobs", "diagnose", "semantics", "fields", "gaussian", "map")
-PAGES += ("maxmargin", "risk", "pages", "index")
+PAGES += ("maxmargin", "risk", "pages", "index", "exact", "models", "sequences", "files", "keeping", "../README")
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -21,7 +21,8 @@ def test_the_blocks_of_a_page_run(page, tmp_path, monkeypatch, capsys):
     blocks = re.findall(r"^```python\n(.*?)^```", (DOCS / f"{page}.md").read_text(), re.MULTILINE | re.DOTALL)
     assert blocks
     for block in blocks:
-        exec(compile(block, page, "exec"), names)
+        if "load_conll2000()" not in block:  # minutes, and data
+            exec(compile(block, page, "exec"), names)
 
 
 def test_the_tutorial_prints_what_it_shows(tmp_path, monkeypatch, capsys):
