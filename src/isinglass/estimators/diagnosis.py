@@ -142,8 +142,9 @@ def diagnose(
     if not isinstance(estimator, CRF | SequenceEstimator):
         raise InputError("estimator", "a fitted ChainCRF, GraphCRF, GridCRF or MultiLabelCRF", type(estimator).__name__)
     estimator._require_fitted()
-    rows = _rows(X, Y, whole_number(examples, "examples", 2), generator(random_state))
-    data = _Data(X, Y, rows)
+    rng = generator(random_state)
+    rows = _rows(X, Y, whole_number(examples, "examples", 2), rng)
+    data = _Data(X, Y, rows, int(rng.integers(2**31)))
     base = _plain(estimator)
     causes: list[Cause] = []
     notes: list[str] = []
@@ -160,10 +161,11 @@ def diagnose(
 
 
 class _Data:
-    """Examples and how wrong an estimator is on some of them."""
+    """Examples and how wrong an estimator is on some of them; `seed` is for decoders that sample."""
 
-    def __init__(self, X: Any, Y: Any, rows: Array) -> None:
+    def __init__(self, X: Any, Y: Any, rows: Array, seed: int) -> None:
         self.X, self.Y = [_chosen(part, rows) for part in (X, Y)]
+        self.seed = seed
         self.halves = list(range(0, len(rows), 2)), list(range(1, len(rows), 2))
 
     def part(self, rows: Sequence[int]) -> tuple[Any, Any]:
@@ -256,10 +258,16 @@ def _decoding(base: Any, data: _Data, errors: FloatArray) -> Iterator[Cause]:
     for name, kind in decoding.DECODERS.items():
         if name != now and kind.facts.output == "states":
             try:
-                found = data.errors(_with(better, decoder=name), every)
+                found = data.errors(_with(better, decoder=_seeded(kind, data.seed)), every)
             except (IsinglassError, MemoryError):
                 continue
             yield _cause("decoding", f"decoder={name!r}", before, found)
+
+
+def _seeded(kind: type[decoding.Decoder], seed: int) -> decoding.Decoder:
+    """Return a decoder; one that samples always draws the same, so that a diagnosis can be repeated."""
+    options: dict[str, Any] = {"random_state": seed} if hasattr(kind, "random_state") else {}
+    return kind(**options)
 
 
 def _optimisation(base: Any, data: _Data, errors: FloatArray) -> Iterator[Cause]:
