@@ -26,8 +26,8 @@ def patches(n, seed):
     return np.stack([a, b], axis=-1), Y
 
 
-X, Y = patches(60, 0)
-X_test, Y_test = patches(40, 5)
+X, Y = patches(50, 0)
+X_test, Y_test = patches(30, 5)
 first = ig.GridCRF(bias=True).fit(X, Y)
 print(f"wrong labels: {1 - first.score(X_test, Y_test):.1%}")
 
