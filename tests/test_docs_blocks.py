@@ -13,14 +13,25 @@ PAGES = ("names", "queries", "looking", "explain", "jobs", "diagnose", "semantic
 PAGES += ("maxmargin", "risk")
 
 
+def run_blocks(path):
+    names: dict[str, object] = {}
+    blocks = re.findall(r"^```python\n(.*?)^```", path.read_text(), re.MULTILINE | re.DOTALL)
+    assert blocks
+    for block in blocks:
+        exec(compile(block, path.name, "exec"), names)
+
+
 @pytest.mark.parametrize("page", PAGES)
 def test_the_blocks_of_a_page_run(page, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    names: dict[str, object] = {}
-    blocks = re.findall(r"^```python\n(.*?)^```", (DOCS / f"{page}.md").read_text(), re.MULTILINE | re.DOTALL)
-    assert blocks
-    for block in blocks:
-        exec(compile(block, page, "exec"), names)
+    run_blocks(DOCS / f"{page}.md")
+
+
+@pytest.mark.filterwarnings("ignore::isinglass.ConvergenceWarning")  # one example stops training early, to be short
+def test_the_blocks_of_the_readme_run(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    run_blocks(DOCS.parent / "README.md")
+    assert "slider" in (tmp_path / "trace.html").read_text()
 
 
 @pytest.mark.parametrize("page", ["coming-from.md", "choosing.md", "glossary.md"])

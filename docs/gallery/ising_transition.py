@@ -90,8 +90,8 @@ right.set(xlabel="K", ylabel="energy / J", title="Energy for each spin")
 fig.legend(loc="outside lower center", ncols=4, frameon=False)
 
 # %%
-# Above the transition of the infinite lattice, 32 x 32 spins are nearly infinite. Just below it they are not: clusters
-# as large as the lattice give a magnetisation that would vanish on a larger one.
+# In the ordered phase, K above its critical value, 32 x 32 spins are as good as infinitely many. Just below that value
+# they are not: clusters as large as the lattice give a magnetisation that would vanish on a larger one.
 #
 # ## Bounds on log Z
 #
