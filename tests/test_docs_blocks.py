@@ -11,18 +11,28 @@ from isinglass.losses import LOSSES
 
 DOCS = Path(__file__).parent.parent / "docs"
 PAGES = ("names", "queries", "looking", "explain", "jobs", "diagnose", "semantics", "fields", "gaussian", "map")
-PAGES += ("maxmargin", "risk", "pages", "index", "exact", "models", "sequences", "files", "keeping", "../README")
+PAGES += ("maxmargin", "risk", "pages", "index", "exact", "models", "sequences", "files", "keeping")
+
+
+def run_blocks(path):
+    names: dict[str, object] = {}
+    blocks = re.findall(r"^```python\n(.*?)^```", path.read_text(), re.MULTILINE | re.DOTALL)
+    assert blocks
+    for block in blocks:
+        exec(compile(block, path.name, "exec"), names)
 
 
 @pytest.mark.parametrize("page", PAGES)
 def test_the_blocks_of_a_page_run(page, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    names: dict[str, object] = {}
-    blocks = re.findall(r"^```python\n(.*?)^```", (DOCS / f"{page}.md").read_text(), re.MULTILINE | re.DOTALL)
-    assert blocks
-    for block in blocks:
-        if "load_conll2000()" not in block:  # minutes, and data
-            exec(compile(block, page, "exec"), names)
+    run_blocks(DOCS / f"{page}.md")
+
+
+@pytest.mark.filterwarnings("ignore::isinglass.ConvergenceWarning")  # one example stops training early, to be short
+def test_the_blocks_of_the_readme_run(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    run_blocks(DOCS.parent / "README.md")
+    assert "slider" in (tmp_path / "trace.html").read_text()
 
 
 def test_the_tutorial_prints_what_it_shows(tmp_path, monkeypatch, capsys):

@@ -44,7 +44,7 @@ rows = {}
 for title, mrf in fitted.items():
     test = mrf.goodness_of_fit()
     rows[title] = {"G²": test.g2, "df": test.df, "p": test.p_g2, "AIC": mrf.aic(), "BIC": mrf.bic()}
-pd.DataFrame(rows).T.round(3)
+pd.DataFrame(rows).T.astype({"df": int}).round(3)
 
 # %%
 # G² compares a model with the table itself: a small p says that the model misses something. Independence is refuted,

@@ -15,13 +15,13 @@ from sklearn.decomposition import PCA
 import isinglass as ig
 
 # %%
-# The data set Scene has 1211 photographs for training, of which we take every second, and 598 for the test. Six labels
+# The data set Scene has 1211 photographs for training and 598 for the test, of which we take every second. Six labels
 # may hold for each. Its 294 features of colours are correlated, so we take 40 principal components. Where
 # `ISINGLASS_DATA` is not set, the example makes up data with labels that exclude each other.
 names = ["beach", "sunset", "foliage", "field", "mountain", "urban"]
 if os.environ.get("ISINGLASS_DATA"):
     X, Y, X_test, Y_test = ig.datasets.load_scene_labels()
-    X, Y = X[::2], Y[::2]
+    X, Y, X_test, Y_test = X[::2], Y[::2], X_test[::2], Y_test[::2]
 else:
     rng = np.random.default_rng(0)
     Y = np.eye(6, dtype=int)[rng.integers(0, 6, 900)] | (rng.random((900, 6)) < 0.02)
@@ -45,7 +45,7 @@ for title, crf in {"labels alone": alone, "all pairs": pairs}.items():
     for decoder in ("mpm", "map"):
         P = crf.set_params(decoder=decoder).predict(X_test)
         rows[title, decoder] = asdict(ig.metrics.multilabel_scores(Y_test, P))
-table = pd.DataFrame(rows).T.round(3)
+table = pd.DataFrame(rows).T.drop(columns="f1").astype(float).round(3)
 table
 
 # %%

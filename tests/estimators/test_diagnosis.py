@@ -141,3 +141,10 @@ def test_mistakes_are_named():
     with pytest.raises(ValueError, match="not fitted yet"):
         ig.diagnose(ig.GridCRF(), *images(0, n=4))
     assert "cautious-test" not in decoding.DECODERS
+
+
+def test_a_diagnosis_can_be_repeated():
+    """The same random_state gives the same numbers, also for decoders that sample."""
+    X, Y = images(0, n=8)
+    crf = ig.GridCRF(bias=True, max_iter=5).fit(X, Y)
+    assert str(ig.diagnose(crf, X, Y)) == str(ig.diagnose(crf, X, Y))

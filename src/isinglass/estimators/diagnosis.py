@@ -142,8 +142,9 @@ def diagnose(
     if not isinstance(estimator, CRF | SequenceEstimator):
         raise InputError("estimator", "a fitted ChainCRF, GraphCRF, GridCRF or MultiLabelCRF", type(estimator).__name__)
     estimator._require_fitted()
-    rows = _rows(X, Y, whole_number(examples, "examples", 2), generator(random_state))
-    data = _Data(X, Y, rows)
+    rng = generator(random_state)
+    rows = _rows(X, Y, whole_number(examples, "examples", 2), rng)
+    data = _Data(X, Y, rows, int(rng.integers(2**31)))
     base = _plain(estimator)
     causes: list[Cause] = []
     notes: list[str] = []
@@ -160,10 +161,11 @@ def diagnose(
 
 
 class _Data:
-    """Examples and how wrong an estimator is on some of them."""
+    """Examples and how wrong an estimator is on some of them; `seed` is for decoders that sample."""
 
-    def __init__(self, X: Any, Y: Any, rows: Array) -> None:
+    def __init__(self, X: Any, Y: Any, rows: Array, seed: int) -> None:
         self.X, self.Y = [_chosen(part, rows) for part in (X, Y)]
+        self.seed = seed
         self.halves = list(range(0, len(rows), 2)), list(range(1, len(rows), 2))
 
     def part(self, rows: Sequence[int]) -> tuple[Any, Any]:
@@ -254,24 +256,32 @@ def _decoding(base: Any, data: _Data, errors: FloatArray) -> Iterator[Cause]:
     """Predict with the other decoders; with exact inference, so that a decoder with one of its own is not preferred."""
     better, every = _reference(base, data)[0], range(len(errors))
     before = data.errors(better, every)
-    for decoder in _other_decoders(base, isinstance(better, CRF) and not isinstance(better.inference, Exact)):
+    large = isinstance(better, CRF) and not isinstance(better.inference, Exact)
+    for name, decoder in _other_decoders(base, large, data.seed):
         try:
             found = data.errors(_with(better, decoder=decoder), every)
         except (IsinglassError, MemoryError):
             continue
-        yield _cause("decoding", f"decoder={decoder!r}", before, found)
+        yield _cause("decoding", f"decoder={name}", before, found)
 
 
-def _other_decoders(base: Any, large: bool) -> Iterator[str | decoding.Decoder]:
-    """Yield decoders of states; for graphs too large for exact inference those that do without it."""
+def _other_decoders(base: Any, large: bool, seed: int) -> Iterator[tuple[str, decoding.Decoder]]:
+    """Yield names and decoders of states; for graphs too large for exact inference those that do without it."""
     now = decoding.make(base.decoder).name
     for name, kind in decoding.DECODERS.items():
         if name == now or kind.facts.output != "states":
             continue
         if not large or kind.facts.uses != "potentials":
-            yield name
+            yield repr(name), _seeded(kind, seed)
         elif name == "map":
-            yield decoding.MAP("trws")
+            sequential = decoding.MAP("trws")
+            yield repr(sequential), sequential
+
+
+def _seeded(kind: type[decoding.Decoder], seed: int) -> decoding.Decoder:
+    """Return a decoder; one that samples always draws the same, so that a diagnosis can be repeated."""
+    options: dict[str, Any] = {"random_state": seed} if hasattr(kind, "random_state") else {}
+    return kind(**options)
 
 
 def _optimisation(base: Any, data: _Data, errors: FloatArray) -> Iterator[Cause]:
