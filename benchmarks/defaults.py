@@ -57,7 +57,7 @@ def word_graphs() -> Data:
 
 
 @cache
-def snakes(train: int = 80) -> Data:
+def snakes(train: int = 40) -> Data:
     """Return snakes: images of cells as graphs, with edge features."""
     found = ig.datasets.load_snakes()
     X, Y = found.graphs("train")
@@ -75,13 +75,13 @@ def plain_snakes() -> Data:
 def digits() -> Data:
     """Return noisy digits."""
     X, Y, X_test, Y_test = ig.datasets.noisy_digits(noise=0.5, random_state=0)
-    return X, Y, X_test, Y_test
+    return X[:40], Y[:40], X_test, Y_test
 
 
 def _small(photographs: Any, train: int, test: int) -> Data:
-    """Return photographs of half their size: colours from 0 to 1."""
-    X, X_test = (part[:, ::2, ::2] / 255.0 for part in (photographs.X_train[:train], photographs.X_test[:test]))
-    Y, Y_test = (part[:, ::2, ::2] for part in (photographs.Y_train[:train], photographs.Y_test[:test]))
+    """Return photographs of a third of their size: colours from 0 to 1."""
+    X, X_test = (part[:, ::3, ::3] / 255.0 for part in (photographs.X_train[:train], photographs.X_test[:test]))
+    Y, Y_test = (part[:, ::3, ::3] for part in (photographs.Y_train[:train], photographs.Y_test[:test]))
     return X, Y, X_test, Y_test
 
 

@@ -87,7 +87,7 @@ class SkipChain(DataExperiment):
 def entity_chain(most: int, n_jobs: int, loss: str = "cl") -> ChainCRF:
     """Return a chain for attributes of words, which decides token by token."""
     options: JsonObject = {"l2": L2, "state_features": "all", "min_count": MIN_COUNT, "decoder": "mpm"}
-    return ChainCRF(loss, max_iter=most, n_jobs=n_jobs, **options)
+    return ChainCRF(loss, bias=False, boundary=False, max_iter=most, n_jobs=n_jobs, **options)
 
 
 def links(words: Sequence[str]) -> list[tuple[int, int]]:

@@ -36,9 +36,9 @@ class LogLinearSequence(SequenceEstimator):
         Which pairs of attribute and label have a weight: those that occur in the training data, or all.
     min_count : int, default=1
         Pairs ("seen") or attributes ("all") that occur less often have no weight.
-    boundary : bool, default=False
+    boundary : bool, default=True
         Whether the first and the last label of a sequence have parameters of their own.
-    bias : bool, default=False
+    bias : bool, default=True
         Append an attribute that is always there.
     warm_start : bool
         Begin a further `fit` with the parameters, attributes and classes of the last.
@@ -50,8 +50,8 @@ class LogLinearSequence(SequenceEstimator):
     l1: float = 0.0
     state_features: str = "seen"
     min_count: int = 1
-    boundary: bool = False
-    bias: bool = False
+    boundary: bool = True
+    bias: bool = True
     order: int = field(init=False)
     forbidden: Forbidden = None
     decoder: DecoderLike = "map"
