@@ -99,7 +99,7 @@ def _grids() -> Row:
 def _predict() -> Row:
     count, rng = 500 if small else 2000, np.random.default_rng(0)
     X, Y = rng.normal(size=(count, 28, 28, 3)), rng.integers(0, 2, (count, 28, 28))
-    crf = ig.GridCRF("bp", iterations=5, schedule="grid", max_iter=2)
+    crf = ig.GridCRF("bp", iterations=5, schedule="grid", bias=False, max_iter=2)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ig.ConvergenceWarning)
         crf.fit(X[:20], Y[:20])

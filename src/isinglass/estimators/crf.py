@@ -95,7 +95,7 @@ class CRF(JointPredictions):
     l1, edge_l1 : float
         Penalties of the absolute values, which make parameters zero (`edge_l1`: as `l1`, if not given). With one of
         them, ``optimizer="lbfgs"`` is OWL-QN; an `OwlQn` object gets them in place of its own.
-    bias : bool, default=False
+    bias : bool, default=True
         Append a constant feature.
     entropy : str or mapping, optional
         With ``inference="convex"``: the entropy weights. "A", "B", "C" or "bethe", see `EntropyWeights`; a mapping such
@@ -145,7 +145,7 @@ class CRF(JointPredictions):
     l1: float = 0.0
     edge_l1: float | None = None
     edges: Edges = field(init=False)
-    bias: bool = False
+    bias: bool = True
     edge_bias: bool = field(init=False)
     symmetric: bool | Sequence[int] = field(init=False)
     entropy: Entropy = None

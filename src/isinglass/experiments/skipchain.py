@@ -75,7 +75,7 @@ class SkipChain(DataExperiment):
         for i, row in enumerate(("chain, bp", "skip-chain, bp")):
             tell(progress, f"training {row}", (1 + i) / 3)
             began, skip = time.time(), row.startswith("skip")
-            crf = GraphCRF(_BP, loss="cl", gradient="envelope", l2=L2, n_states=len(numbers), max_iter=most,
+            crf = GraphCRF(_BP, loss="cl", gradient="envelope", l2=L2, bias=False, n_states=len(numbers), max_iter=most,
                            n_jobs=self.n_jobs)  # fmt: skip
             fit_quietly(crf, _graphs(chain, words, X, skip), codes)
             codes_test = crf.predict(_graphs(chain, held_out, X_test, skip))
