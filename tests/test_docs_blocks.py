@@ -10,7 +10,7 @@ from isinglass.losses import LOSSES
 
 DOCS = Path(__file__).parent.parent / "docs"
 PAGES = ("names", "queries", "looking", "explain", "jobs", "diagnose", "semantics", "fields", "gaussian", "map")
-PAGES += ("maxmargin", "risk")
+PAGES += ("maxmargin", "risk", "defaults")
 
 
 @pytest.mark.parametrize("page", PAGES)

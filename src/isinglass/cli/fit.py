@@ -33,7 +33,7 @@ _TEXT = """Learn an estimator, as a recipe says, and write it to a model file. T
   "w.lower" = [[-1], [0]]    # (default for forms: the word itself; for lower and short-shape its neighbours, too)
 
   [options]                  # parameters of the estimator; those of inference, loss and optimizer as names, or as
-  l2 = 1.0                   # tables: inference = {name = "bp", damping = 0.1}
+  l2 = 1.0                   # tables: inference = {name = "bp", damping = 0.1}; l2 = "auto" chooses it
 
 DATA is text with one token a line and blank lines between sequences (chain; plain or .gz), or an .npz file: X and Y
 (grid), or nodes, node_counts, edges, edge_counts, edge_features (if any) and Y (graph). A label -1 is "not observed".
@@ -111,6 +111,8 @@ def _report(crf: Any, model: str, seconds: float) -> None:
         ["ended", crf.message_],
         ["seconds", f"{seconds:.1f}"],
     ]
+    if crf.l2_path_:
+        rows.insert(2, ["l2", f"{crf.l2_:.3g}, the best of {len(crf.l2_path_)} on examples held out"])
     print_table(f"wrote {model}", ["", ""], rows)
 
 
