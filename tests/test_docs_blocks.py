@@ -11,7 +11,7 @@ from isinglass.losses import LOSSES
 
 DOCS = Path(__file__).parent.parent / "docs"
 PAGES = ("names", "queries", "looking", "explain", "jobs", "diagnose", "semantics", "fields", "gaussian", "map")
-PAGES += ("maxmargin", "risk", "pages", "index", "exact", "models", "sequences", "files", "keeping")
+PAGES += ("maxmargin", "risk", "pages", "index", "exact", "models", "sequences", "files", "keeping", "defaults")
 
 
 def run_blocks(path):

@@ -116,7 +116,7 @@ class SnakeTask(Task):
     def estimator(self, **options: Any) -> GraphCRF:
         """Return a grid with edge features, and ten iterations of belief propagation, one for each cell."""
         inference = BeliefPropagation(schedule="flooding", iterations=10)
-        return GraphCRF(inference, n_states=N_LABELS, **options)
+        return GraphCRF(inference, bias=False, n_states=N_LABELS, **options)
 
     def counted(self, truth: Array) -> Array:
         """Count the cells of snakes."""
@@ -142,7 +142,7 @@ class LabelTask(Task):
 
     def estimator(self, **options: Any) -> GraphCRF:
         """Return a complete graph of the labels, each and each pair of them with weights of its own."""
-        return GraphCRF("exact", iterations=None, n_states=2, **options)
+        return GraphCRF("exact", iterations=None, bias=False, n_states=2, **options)
 
     def predict(self, crf: Any, X: Any) -> Sequence[Array]:
         """Decode exactly."""
