@@ -36,6 +36,8 @@ from isinglass.learning.training.stages import (
 from isinglass.runtime.sklearn_base import BaseEstimator, NotFittedError
 from isinglass.typing import FloatArray
 
+SAMPLED = "gradients by sampling have no test of convergence: compare runs with other seeds, or raise max_iter"
+
 
 class Estimator(BaseEstimator):  # type: ignore[misc]
     """Base class of estimators.
@@ -163,7 +165,8 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
             trained = train_stages(stages, problems, before)
         self._set_result(trained.found)
         self._keep(stages[trained.stage], trained)
-        if (text := warning_of(trained.found, self._where(trained.stage), self._remedy)) is not None:
+        remedy = SAMPLED if problems[trained.stage].sampled else self._remedy
+        if (text := warning_of(trained.found, self._where(trained.stage), remedy)) is not None:
             warn_of_convergence(text, stacklevel=3)
         return self
 
