@@ -36,6 +36,8 @@ from isinglass.learning.training.stages import (
 from isinglass.runtime.sklearn_base import BaseEstimator, NotFittedError
 from isinglass.typing import FloatArray
 
+SAMPLED = "gradients by sampling have no test of convergence: compare runs with other seeds, or raise max_iter"
+
 
 class Estimator(BaseEstimator):  # type: ignore[misc]
     """Base class of estimators.
@@ -170,7 +172,8 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         self._set_result(trained.found, trained.problem.chosen.l2)
         self._keep(stages[trained.stage], trained)
         where = "the search for l2" if unfinished else self._where(trained.stage)
-        if (text := warning_of(trained.found, where, self._remedy)) is not None:
+        remedy = SAMPLED if problems[trained.stage].sampled else self._remedy
+        if (text := warning_of(trained.found, where, remedy)) is not None:
             warn_of_convergence(text, stacklevel=3)
         return self
 

@@ -42,6 +42,11 @@ class MarkovProblem(TrainingProblem):
     samples: Samples
 
     @property
+    def sampled(self) -> bool:
+        """Whether the method samples."""
+        return self.chosen.method.facts.sampled
+
+    @property
     def size(self) -> int:
         """The number of parameters."""
         return self.model.size

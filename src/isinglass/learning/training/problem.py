@@ -62,6 +62,11 @@ class TrainingProblem(ABC):
         return self.chosen.optimizer
 
     @property
+    def sampled(self) -> bool:
+        """Whether gradients are estimates by chains, so that training has no test of convergence."""
+        return False
+
+    @property
     @abstractmethod
     def size(self) -> int:
         """The number of parameters."""
@@ -190,6 +195,11 @@ class GraphProblem(TrainingProblem):
     validation: Data | None
     compiled: dict[int, Model] = field(default_factory=dict, init=False, repr=False)  # the last minibatch of each size
     keeping: Keeping = field(default_factory=Keeping, init=False, repr=False)  # of losses with a memory
+
+    @property
+    def sampled(self) -> bool:
+        """Whether the loss samples."""
+        return self.chosen.loss.facts.sampled
 
     @property
     def size(self) -> int:
