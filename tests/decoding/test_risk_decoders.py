@@ -192,10 +192,9 @@ def test_the_relaxed_even_split_has_no_jumps_where_ranks_change():
         r = ig.infer(ig.Potentials(graph, np.log(np.c_[1 - q, q])), "brute")
         return decoding.F1("even-split").relaxed(r, None, 0.2).shares
 
-    grid = np.linspace(0.05, 0.95, 1801)
-    values = np.array([shares(odds) for odds in grid])
-    assert np.abs(np.diff(values, axis=0)).max() < 5e-3
-    assert np.abs(np.diff(values, 2, axis=0)).max() < 5e-5
+    values = np.array([shares(odds) for odds in np.linspace(0.05, 0.95, 181)])
+    assert np.abs(np.diff(values, axis=0)).max() < 0.05
+    assert np.abs(np.diff(values, 2, axis=0)).max() < 1e-3
 
 
 @pytest.mark.parametrize("logs", [[900.0, 900.0, 900.0, 0.0], [-900.0] * 3 + [0.0], [900.0, 0.0, 0.3, -900.0]])

@@ -135,7 +135,8 @@ def train(
         for k, step in steps if begun is None else steps[2:]:
             parts = Batches(models, labels, step.loss, algorithm)
             theta = _descend(parts, step, theta, 1000 * seed + 10 * start + k)
-            value = parts.mean(theta)[0] if restarts > 1 else 0.0
+            with no_convergence_warnings():
+                value = parts.mean(theta)[0] if restarts > 1 else 0.0
         found.append((value, theta))
     return min(found, key=lambda pair: pair[0])[1]
 
