@@ -99,6 +99,13 @@ def test_cells_show_what_they_make(tmp_path):
     assert "not run" in page_of(script, None).markdown
 
 
+def test_cells_may_define_dataclasses(tmp_path):
+    """Annotations are what the script says, not strings, and classes find their module."""
+    text = '"""T\n\nS."""\nfrom dataclasses import dataclass\n@dataclass\nclass A:\n    x: int = 1\nA(2), A.__annotations__\n'
+    run = run_script(read_script(written(tmp_path, text)))
+    assert run.outputs[0][0].content == "(A(x=2), {'x': <class 'int'>})"
+
+
 def test_a_failure_ends_a_script_with_its_line(tmp_path):
     script = read_script(written(tmp_path, '"""T\n\nS."""\n# %%\nprint(1)\nx = 1 / 0\n# %%\nprint(2)\n'))
     run = run_script(script)

@@ -13,6 +13,7 @@ import linecache
 import sys
 import time
 import traceback
+import types
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -73,7 +74,9 @@ def run_script(script: Script) -> Run:
     mpl.rcdefaults()
     mpl.rcParams.update(STYLE)
     np.random.seed(0)
-    names: dict[str, Any] = {"__name__": f"gallery_{script.name}"}
+    module = types.ModuleType(f"gallery_{script.name}")
+    sys.modules[module.__name__] = module  # dataclasses and pickles look for it
+    names = vars(module)
     outputs: list[list[Output]] = [[] for _ in script.cells]
     thumbnails: list[bytes] = []
     failed, began = False, time.process_time()
@@ -102,10 +105,10 @@ def _execute(cell: Cell, filename: str, names: dict[str, Any]) -> Any:
     tree = ast.parse(source, filename)
     last = tree.body[-1] if tree.body else None
     if not isinstance(last, ast.Expr):
-        exec(compile(tree, filename, "exec"), names)
+        exec(compile(tree, filename, "exec", dont_inherit=True), names)
         return None
-    exec(compile(ast.Module(tree.body[:-1], []), filename, "exec"), names)
-    return eval(compile(ast.Expression(last.value), filename, "eval"), names)
+    exec(compile(ast.Module(tree.body[:-1], []), filename, "exec", dont_inherit=True), names)
+    return eval(compile(ast.Expression(last.value), filename, "eval", dont_inherit=True), names)
 
 
 @contextlib.contextmanager
