@@ -101,7 +101,8 @@ def test_cells_show_what_they_make(tmp_path):
 
 def test_cells_may_define_dataclasses(tmp_path):
     """Annotations are what the script says, not strings, and classes find their module."""
-    text = '"""T\n\nS."""\nfrom dataclasses import dataclass\n@dataclass\nclass A:\n    x: int = 1\nA(2), A.__annotations__\n'
+    code = "from dataclasses import dataclass\n@dataclass\nclass A:\n    x: int = 1\nA(2), A.__annotations__\n"
+    text = f'"""T\n\nS."""\n{code}'
     run = run_script(read_script(written(tmp_path, text)))
     assert run.outputs[0][0].content == "(A(x=2), {'x': <class 'int'>})"
 
