@@ -3,8 +3,8 @@
 Medians of repetitions that are taken in turns, on one core. Times are processor time, but for rows that run other
 processes (peers, importing, compiling), which have the clock on the wall. Compilation is counted only where it is the
 question. A word chooses the rows that have it in their group or name: "sweeps", "exact", "memory", "300". "scaling"
-(the speed-up with threads, on the wall) runs only if it is named. Figures called recorded were taken on one core of a
-Zen 4 machine; all others in this run.
+(the speed-up with threads, on the wall) and "defaults" (scores of estimators) run only if they are named. Figures
+called recorded were taken on one core of a Zen 4 machine; all others in this run.
 """
 
 from __future__ import annotations
@@ -16,7 +16,20 @@ import time
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import convergence, convex, exact, learning, peers, profile, sampling, scaling, startup, sweeps, tagging
+from benchmarks import (
+    convergence,
+    convex,
+    defaults,
+    exact,
+    learning,
+    peers,
+    profile,
+    sampling,
+    scaling,
+    startup,
+    sweeps,
+    tagging,
+)
 from benchmarks.timing import Rows
 
 GROUPS = {
@@ -31,6 +44,7 @@ GROUPS = {
     "startup": startup,
     "profile": profile,
     "scaling": scaling,
+    "defaults": defaults,
 }
 
 
@@ -48,8 +62,8 @@ def main() -> None:
     console, start = Console(), time.perf_counter()
     for name, group in GROUPS.items():
         rows = chosen(name, group.rows(), arguments.words)
-        if name == "scaling" and not arguments.words:
-            continue  # it takes all processors, for minutes: only by its word
+        if name in ("scaling", "defaults") and not arguments.words:
+            continue  # minutes of all processors, or of one: only by their words
         if arguments.list:
             for row in rows:
                 console.print(f"{name}: {row}", highlight=False)

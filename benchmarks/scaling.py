@@ -99,7 +99,7 @@ def _grids() -> Row:
 def _predict() -> Row:
     count, rng = 500 if small else 2000, np.random.default_rng(0)
     X, Y = rng.normal(size=(count, 28, 28, 3)), rng.integers(0, 2, (count, 28, 28))
-    crf = ig.GridCRF("bp", iterations=5, schedule="grid", max_iter=2)
+    crf = ig.GridCRF("bp", iterations=5, schedule="grid", bias=False, max_iter=2)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ig.ConvergenceWarning)
         crf.fit(X[:20], Y[:20])
@@ -128,7 +128,7 @@ def _chain() -> Row:
     times = {}
     for n in THREADS:
         stamps: list[float] = []
-        crf = ig.ChainCRF(l2=1.0, max_iter=iterations, tol=0, n_jobs=n)
+        crf = ig.ChainCRF(l2=1.0, bias=False, boundary=False, max_iter=iterations, tol=0, n_jobs=n)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ig.ConvergenceWarning)
             crf.set_params(callback=lambda _, to=stamps: to.append(time.perf_counter())).fit(X, Y)

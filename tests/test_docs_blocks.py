@@ -3,6 +3,7 @@
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import isinglass as ig
@@ -10,7 +11,7 @@ from isinglass.losses import LOSSES
 
 DOCS = Path(__file__).parent.parent / "docs"
 PAGES = ("names", "queries", "looking", "explain", "jobs", "diagnose", "semantics", "fields", "gaussian", "map")
-PAGES += ("maxmargin", "risk")
+PAGES += ("maxmargin", "risk", "pages", "index", "exact", "models", "sequences", "files", "keeping", "defaults")
 
 
 def run_blocks(path):
@@ -32,6 +33,37 @@ def test_the_blocks_of_the_readme_run(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     run_blocks(DOCS.parent / "README.md")
     assert "slider" in (tmp_path / "trace.html").read_text()
+
+
+def test_the_tutorial_prints_what_it_shows(tmp_path, monkeypatch, capsys):
+    """Each text block is what the code block before it prints, numbers within a tolerance; pictures are written."""
+    monkeypatch.chdir(tmp_path)
+    text = (DOCS / "tutorial.md").read_text()
+    names: dict[str, object] = {}
+    printed = []
+    shown = 0
+    for kind, block in re.findall(r"^```(python|text)\n(.*?)^```", text, re.MULTILINE | re.DOTALL):
+        if kind == "python":
+            exec(compile(block, "tutorial", "exec"), names)
+            printed.append(capsys.readouterr().out)
+        else:
+            assert _words(block) == _words(printed[-1])
+            np.testing.assert_allclose(_numbers(block), _numbers(printed[-1]), rtol=0.05, atol=0.012)
+            shown += 1
+    assert shown == sum(bool(one) for one in printed)
+    for picture in re.findall(r"!\[.*?\]\((.*?)\)", text):
+        assert (tmp_path / picture).stat().st_size > 1000
+
+
+NUMBER = re.compile(r"-?\d+(?:\.\d*)?(?:e[+-]?\d+)?")
+
+
+def _words(text):
+    return NUMBER.sub("#", text).split()
+
+
+def _numbers(text):
+    return [float(number) for number in NUMBER.findall(text)]
 
 
 @pytest.mark.parametrize("page", ["coming-from.md", "choosing.md", "glossary.md"])

@@ -107,6 +107,23 @@ def test_cells_may_define_dataclasses(tmp_path):
     assert run.outputs[0][0].content == "(A(x=2), {'x': <class 'int'>})"
 
 
+def test_a_figure_of_the_library_is_shown_once_and_dataclasses_work(tmp_path):
+    body = """
+from dataclasses import dataclass
+from typing import ClassVar
+import isinglass as ig
+@dataclass
+class Point:
+    name: ClassVar[str] = "p"
+    x: int = 0
+ig.viz.draw(ig.chain_graph(3, 2))
+"""
+    future = "from __future__ import annotations\n"  # annotations are then looked up in the module
+    script = read_script(written(tmp_path, f'"""T\n\nS."""\n# %%\n{future}{body}'))
+    run = run_script(script)
+    assert [[out.kind for out in shown] for shown in run.outputs] == [["svg"]]
+
+
 def test_a_failure_ends_a_script_with_its_line(tmp_path):
     script = read_script(written(tmp_path, '"""T\n\nS."""\n# %%\nprint(1)\nx = 1 / 0\n# %%\nprint(2)\n'))
     run = run_script(script)

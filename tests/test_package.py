@@ -43,7 +43,9 @@ def test_every_public_name_is_documented():
     listed = set(re.findall(r"^::: isinglass\.(\S+)$", reference, re.MULTILINE))
     names = [name for name in ig.__all__ if not inspect.ismodule(getattr(ig, name))]
     names += [
-        f"{part}.{name}" for part in ("viz", "features", "metrics", "models") for name in getattr(ig, part).__all__
+        f"{part}.{name}"
+        for part in ("viz", "pages", "features", "metrics", "models")
+        for name in getattr(ig, part).__all__
     ]
     names += [f"datasets.{name}" for name in ig.datasets.__all__ if not inspect.isclass(getattr(ig.datasets, name))]
     assert [name for name in names if name not in listed and name.rpartition(".")[2] not in listed] == []

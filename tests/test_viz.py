@@ -187,6 +187,14 @@ def test_bad_marginals(shape, state, argument):
         ig.viz.marginals(r, shape, state=state)
 
 
+def test_figures_bring_a_picture_for_notebooks():
+    figure = ig.viz.draw(ig.chain_graph(3, 2))
+    html = figure._repr_html_()
+    assert html.startswith("<img")
+    assert "data:image/png;base64,iVBOR" in html
+    assert f'width="{round(100 * figure.get_figwidth())}"' in html
+
+
 def test_missing_matplotlib(monkeypatch):
     genuine = builtins.__import__
 

@@ -2,6 +2,7 @@
 
 from . import datasets as datasets
 from . import decoding as decoding
+from . import errors as errors
 from . import estimators as estimators
 from . import features as features
 from . import gradients as gradients
@@ -12,6 +13,7 @@ from . import learning as learning
 from . import losses as losses
 from . import metrics as metrics
 from . import models as models
+from . import pages as pages
 from . import testing as testing
 from . import viz as viz
 from .errors import (

@@ -3,17 +3,19 @@
 import builtins
 import re
 
+from browser import WIDTH, visited
 from isinglass.experiments.demo import train_demo
 
 SMALL = ("--images", 1, "--iterations", 12, "--quiet")
 
 
 def test_demo(command, tmp_path):
+    """The numbers, the picture and the page, also in a browser."""
     code, out, err = command("demo", "--out", tmp_path / "new" / "folder", *SMALL)
     assert (code, err) == (0, "")
     picture, page = (tmp_path / "new" / "folder" / name for name in ("panel.png", "index.html"))
     assert picture.read_bytes().startswith(b"\x89PNG")
-    assert out.splitlines()[-2:] == [f"wrote {picture}", f"wrote {page}"]
+    assert out.splitlines()[-2:] == [f"wrote {page}", f"wrote {picture}"]
     names = ("noisy input", "independent pixels", "pseudolikelihood", "surrogate likelihood", "ucl-4")
     noisy, pixels, pseudo, surrogate, ucl = (float(re.search(rf"{name}.*?(\d+\.\d+)%", out)[1]) for name in names)
     assert ucl < 0.6 * pixels
@@ -25,6 +27,11 @@ def test_demo(command, tmp_path):
     assert all(name in text for name in names)
     assert "http://" not in text
     assert "https://" not in text
+    assert "isinglass demo --out" in text
+    script = (
+        "document.querySelectorAll('.strip button')[9].click(); return document.querySelector('dialog p').textContent;"
+    )
+    assert visited([(text, 360, WIDTH), (text, 900, script)], tmp_path) == [360, "input, 1 of 9"]
 
 
 def test_every_method_finds_ink():

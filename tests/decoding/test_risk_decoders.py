@@ -172,6 +172,41 @@ def test_relaxations_tend_to_the_decision(decoder):
     assert (np.diff(distances) <= 0).all()
 
 
+@pytest.mark.parametrize("temperature", [3.0, 0.3, 1e-2, 1e-6])
+def test_the_soft_number_of_positives_of_an_even_split_is_half(temperature):
+    p = product_model(np.random.default_rng(4), [2] * 9)
+    r = ig.infer(p, "brute")
+    shares = decoding.F1("even-split").relaxed(r, None, temperature).shares.reshape(-1, 2)
+    assert shares[:, 1].sum() == pytest.approx(4.0, abs=1e-9)
+    ones = np.asarray(r.variables)[:, 1]
+    assert (np.diff(shares[np.argsort(ones), 1]) >= 0).all()
+
+
+def test_the_relaxed_even_split_has_no_jumps_where_ranks_change():
+    """Move one belief past all others: shares and their slopes change continuously."""
+    rest = np.array([0.2, 0.45, 0.6, 0.9])
+    graph = ig.FactorGraph([2] * 5, [(i,) for i in range(5)])
+
+    def shares(odds):
+        q = np.append(rest, odds)
+        r = ig.infer(ig.Potentials(graph, np.log(np.c_[1 - q, q])), "brute")
+        return decoding.F1("even-split").relaxed(r, None, 0.2).shares
+
+    grid = np.linspace(0.05, 0.95, 1801)
+    values = np.array([shares(odds) for odds in grid])
+    assert np.abs(np.diff(values, axis=0)).max() < 5e-3
+    assert np.abs(np.diff(values, 2, axis=0)).max() < 5e-5
+
+
+@pytest.mark.parametrize("logs", [[900.0, 900.0, 900.0, 0.0], [-900.0] * 3 + [0.0], [900.0, 0.0, 0.3, -900.0]])
+def test_certain_outputs_of_an_even_split_stay_finite(logs):
+    p = ig.Potentials(ig.FactorGraph([2] * 4, [(i,) for i in range(4)]), [[0.0, log] for log in logs])
+    r = ig.infer(p, "brute")
+    found = decoding.F1("even-split").relaxed(r, None, 0.5)
+    slopes, by_t = found.back(np.arange(8.0))
+    assert all(np.isfinite(x).all() for x in (found.shares, slopes, by_t))
+
+
 def test_temperature_one_gives_the_beliefs_and_extremes_stay_finite():
     p = ig.Potentials(ig.FactorGraph([3, 2], [(0,), (1,)]), [[0.0, -np.inf, 1.0], [-900.0, 0.0]])
     r = ig.infer(p, "brute")

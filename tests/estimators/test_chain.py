@@ -18,7 +18,7 @@ from sklearn.preprocessing import FunctionTransformer
 
 import isinglass as ig
 from isinglass.errors import ConvergenceWarning, FileFormatError, ImpossibleEvidenceError, InputError
-from isinglass.estimators.sequence.features import Names, NameTable
+from isinglass.estimators.sequence.features import BIAS, Names, NameTable
 from isinglass.estimators.sequence.training import chain_choices, problem_of
 from isinglass.io import read_arrays, write_arrays
 from isinglass.learning.optimizers import Adam, Lbfgs
@@ -50,8 +50,10 @@ def crf(**options):
 def scores_of(fitted, x):
     """Node scores (length, labels) and transitions, from the named parameters."""
     weights = fitted.state_features_
-    nodes = [[sum(weights.get((a, y), 0.0) for a in token) for y in fitted.classes_] for token in x]
-    return np.array(nodes), fitted.parameters_["transition"]
+    nodes = np.array([[sum(weights.get((a, y), 0.0) for a in (*token, BIAS)) for y in fitted.classes_] for token in x])
+    for place, name in ((0, "start"), (-1, "end")):
+        nodes[place] += fitted.parameters_.get(name, 0.0)
+    return nodes, fitted.parameters_["transition"]
 
 
 def enumerated(nodes, table):
@@ -78,9 +80,10 @@ def test_all_forms_of_data_give_the_same_model():
         assert two.n_features_in_ == dense[0].shape[1]
 
 
-def test_marginals_and_likelihood_by_enumeration():
+@pytest.mark.parametrize("options", [{}, {"bias": False}, {"boundary": False}])
+def test_marginals_and_likelihood_by_enumeration(options):
     X, Y = sentences()
-    fitted = crf().fit(X, Y)
+    fitted = crf(**options).fit(X, Y)
     found, several = fitted.predict_marginals(X), fitted.predict_n_best(X, 4)
     likelihood = fitted.log_likelihood(X, Y)
     for i, x in enumerate(X):
@@ -112,14 +115,14 @@ def test_many_names_and_odd_ones():
     rng = np.random.default_rng(0)
     X = [[[f"w={rng.integers(3000)}", "line\nend", "\ud800", ""] for _ in range(300)] for _ in range(3)]
     Y = [["a", "b"] * 150] * 3
-    fitted = crf(tol=1e9).fit(X, Y)
+    fitted = crf(tol=1e9, bias=False).fit(X, Y)
     new = [[["w=1", "w=never", "w=2"], ["line\nend"]] * 300]
     for data in (X, new, [[token[:1] for token in x] for x in X]):
         assert sum(len(token) for x in data for token in x) > 0
         found = fitted.encode(data)
         expected = [i for x in data for token in x for name in token if (i := fitted.index_.names[name]) >= 0]
         assert found.X.indices.tolist() == expected
-    plain = crf(tol=1e9).fit([[token[:1] for token in x] for x in X], Y)
+    plain = crf(tol=1e9, bias=False).fit([[token[:1] for token in x] for x in X], Y)
     assert plain.encode([[["w=1", "w=no"]] * 900]).X.indices.tolist() == [plain.index_.names["w=1"]] * 900 * (
         plain.index_.names["w=1"] >= 0
     )
@@ -133,7 +136,7 @@ def test_encoded_data():
     assert fitted.predict(data) == fitted.predict(X)
     assert fitted.score(data, Y) == fitted.score(X, Y)
     with pytest.raises(InputError, match="as in fit"):
-        crf(bias=True).fit(X, Y).predict(data)
+        crf(bias=False).fit(X, Y).predict(data)
 
 
 def test_encoded_data_know_their_estimator(tmp_path):
@@ -155,7 +158,8 @@ def test_encoded_data_know_their_estimator(tmp_path):
     fitted.fit(*turned)
     with pytest.raises(InputError, match="encode them again"):
         fitted.predict(data)
-    assert ig.HMM().fit(X, Y).predict(data) == ig.HMM().fit(X, Y).predict(X)  # the same attributes
+    same = crf(bias=False).fit(X, Y).encode(X)
+    assert ig.HMM().fit(X, Y).predict(same) == ig.HMM().fit(X, Y).predict(X)  # the same attributes
     rows = arrays(X)
     assert crf().fit(rows, Y).predict(crf(l2=9.0).fit(rows, Y).encode(rows)) == crf().fit(rows, Y).predict(rows)
 
@@ -170,13 +174,15 @@ def test_unknown_attributes_are_ignored():
 
 def test_seen_and_all():
     X, Y = sentences()
-    seen, every = crf().fit(X, Y), crf(state_features="all").fit(X, Y)
+    seen, every = crf(bias=False).fit(X, Y), crf(state_features="all", bias=False).fit(X, Y)
     assert len(every.state_features_) > len(seen.state_features_)
     pairs = {(a, y) for x, labels in zip(X, Y, strict=True) for t, y in zip(x, labels, strict=True) for a in t}
     assert set(seen.state_features_) == pairs
-    few = crf(min_count=3).fit(X, Y)
+    few = crf(min_count=3, bias=False).fit(X, Y)
     assert set(few.state_features_) < pairs
-    assert {a for a, _ in crf(state_features="all", min_count=8).fit(X, Y).state_features_} < {a for a, _ in pairs}
+    assert {a for a, _ in crf(state_features="all", min_count=8, bias=False).fit(X, Y).state_features_} < {
+        a for a, _ in pairs
+    }
 
 
 def test_l1_selects_features():
@@ -554,7 +560,7 @@ def _tampered(path, arrays=None, **metadata):
         {"n_features_in": -1},
         {"n_features_in": 10**9},
         {"named": 1},
-        {"boundary": True},
+        {"boundary": False},
         {"parameters": {"l2": "x"}},
         {"parameters": {"no_such": 1}},
     ],

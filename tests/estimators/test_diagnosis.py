@@ -110,6 +110,17 @@ def test_a_good_model_is_left_alone():
     assert all(c.effect < 0.03 for c in diagnosis.causes), str(diagnosis)
 
 
+def test_large_graphs_are_diagnosed_without_exact_inference(recwarn):
+    """No search for elimination orders that cannot help; the most probable labels come from TRW-S."""
+    rng = np.random.default_rng(0)
+    Y = np.broadcast_to(np.arange(22) >= 11, (2, 22, 22)).astype(int)
+    X = Y[..., None] + rng.normal(size=(2, 22, 22, 1))
+    found = ig.diagnose(ig.GridCRF(bias=True, l2=0.1, iterations=2, max_iter=3).fit(X, Y), X, Y)
+    assert not [w for w in recwarn if issubclass(w.category, ig.SearchWarning)]
+    assert "MAP(algorithm='trws')" in str(found)
+    assert found.notes == []
+
+
 def test_sequences():
     rng = np.random.default_rng(0)
     Y = [rng.choice(["a", "b"], 8).tolist() for _ in range(40)]

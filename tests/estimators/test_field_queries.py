@@ -6,7 +6,7 @@ from field_helpers import exact_table, truth
 from numpy.testing import assert_allclose, assert_array_equal
 
 import isinglass as ig
-from isinglass.estimators.field.data import encode, is_table
+from isinglass.learning.markov.data import encode, is_table
 
 GRAPH = ig.FactorGraph([2, 3, 2], [(0, 1), (1, 2), (0, 2)])
 

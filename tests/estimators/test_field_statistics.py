@@ -182,6 +182,14 @@ def test_tables_have_no_errors_of_their_own_but_their_contrasts_have():
     assert "100 samples, 3 free parameters" in str(mrf.summary())
 
 
+def test_a_summary_as_a_frame():
+    pytest.importorskip("pandas")
+    summary = fitted(np.array(HAIR), [(0, 1), (2,)]).summary()
+    frame = summary.to_frame()
+    assert list(frame.columns) == ["estimate", "error", "z", "p"]
+    assert frame.loc["x0=1 x1=1", "error"] == summary["x0=1 x1=1"].error
+
+
 def test_criteria_by_hand():
     mrf = fitted(np.array([[43, 9], [44, 4]]), [(0,), (1,)])
     loglik = 87 * np.log(0.87) + 13 * np.log(0.13) + 52 * np.log(0.52) + 48 * np.log(0.48)

@@ -8,7 +8,7 @@ import zipfile
 
 import numpy as np
 import pytest
-from estimator_helpers import KINDS, grid, images
+from estimator_helpers import KINDS, graphs, grid, images
 from numpy.testing import assert_array_equal
 
 import isinglass as ig
@@ -71,6 +71,29 @@ def test_what_a_file_cannot_hold_is_refused(tmp_path):
         with pytest.raises(ig.InputError, match=message):
             copy.copy(crf).set_params(**{name: value}).save(tmp_path / "a.isg")
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("cls", [ig.GridCRF, ig.GraphCRF, ig.ChainCRF, ig.MEMM])
+def test_files_of_other_defaults_are_what_they_were(cls, tmp_path):
+    """Files name every option, so that those of versions without a bias by default have none."""
+    rng, path = np.random.default_rng(0), tmp_path / "a.isg"
+    X, Y = images() if cls is ig.GridCRF else graphs() if cls is ig.GraphCRF else sequences(rng)
+    former = {"bias": False, **({"boundary": False} if cls in (ig.ChainCRF, ig.MEMM) else {})}
+    crf = cls(l2=0.3, **former).fit(X, Y)
+    crf.save(path)
+    written = read_arrays(path).metadata["parameters"]
+    assert former.items() <= written.items()
+    assert set(written) == set(crf.get_params(deep=False)) - {"checkpoint"}
+    again = load(path)
+    assert former.items() <= again.get_params().items()
+    assert {name: a.shape for name, a in again.parameters_.items()} == {n: a.shape for n, a in crf.parameters_.items()}
+    assert again.score(X, Y) == crf.score(X, Y)
+    assert len(cls(l2=0.3).fit(X, Y).theta_) > len(again.theta_)
+
+
+def sequences(rng):
+    X = [rng.normal(size=(n, 2)) for n in (2, 3, 4)]
+    return X, [(x[:, 0] > 0).astype(int) for x in X[:-1]] + [np.array([0, 1, 0, 1])]
 
 
 def test_a_checkpoint_is_not_kept(tmp_path):

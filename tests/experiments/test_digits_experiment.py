@@ -152,7 +152,7 @@ def test_losses_of_a_convex_energy(data):
     few = Training(max_iter=2)
     found = dict(trained(["convex", "uquad + entropy", "uquad"], data, few))
     assert found["uquad"].theta.tobytes() == train("uquad", data.X, data.Y, few, found["convex"].theta).theta.tobytes()
-    crf = ig.GridCRF("convex", gradient="implicit", entropy="A", loss="uquad", l2=1e-3, n_states=2)
+    crf = ig.GridCRF("convex", gradient="implicit", entropy="A", loss="uquad", l2=1e-3, bias=False, n_states=2)
     crf.theta_, crf.n_states_, crf.n_features_in_ = found["uquad"].theta, 2, 2
     expected = crf.predict_marginals(data.X_test[:2])[..., 1]
     assert_allclose(ink(predict(found["uquad"], data.X_test[:2]), data.Y_test[:2]), expected, atol=1e-8)

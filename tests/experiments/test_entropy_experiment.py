@@ -51,7 +51,13 @@ def test_fitting_goes_on_from_the_fixed_entropy():
     found = entropy.train("r2", data, FEW)
     stages = [{"loss": "cl", "gradient": "envelope"}, "ucl", {"entropy": "fit"}]
     crf = ig.GridCRF(
-        ig.ConvexFreeEnergy(weights=weights_of("r2")), gradient="implicit", l2=1e-3, max_iter=2, tol=0.0, stages=stages
+        ig.ConvexFreeEnergy(weights=weights_of("r2")),
+        gradient="implicit",
+        l2=1e-3,
+        bias=False,
+        max_iter=2,
+        tol=0.0,
+        stages=stages,
     )
     with pytest.warns(ig.ConvergenceWarning, match="stage 2"):
         crf.fit(data.X, data.Y)

@@ -14,7 +14,7 @@ from isinglass.experiments.erma.cells import Cell, losses_of
 from isinglass.experiments.erma.data import make_task, model_names
 from isinglass.models.tables import table_model
 
-OPTIONS = {"quick": True, "rows": ["50-100"], "examples": 12, "steps": 2, "n_jobs": 1}
+OPTIONS = {"quick": True, "rows": ["50-100"], "examples": 12, "further": 5, "steps": 2, "n_jobs": 1}
 
 
 def test_models_and_data_are_those_of_the_publication():
@@ -46,11 +46,12 @@ def test_losses_of_an_exact_inference_on_a_tiny_model():
 
 
 def test_a_run_that_was_cut_goes_on_to_the_same_bits(tmp_path, monkeypatch):
-    for module, name, small in ((settings, "BASELINE", 2), (training, "BATCHES", 2), (training, "CONVERGENCE", 2)):
+    fewer = [(settings, "BASELINE", 2), (settings, "SHORT", 1), (training, "BATCHES", 2), (training, "CONVERGENCE", 2)]
+    for module, name, small in fewer:
         monkeypatch.setattr(module, name, small)
     first = make("erma", checkpoints=str(tmp_path), **OPTIONS).run()
     kept = sorted(tmp_path.iterdir())
-    assert len(kept) == 15
+    assert len(kept) == 20
     lost = [path for path in kept if "int-F" in path.name or "truth" in path.name]
     before = {path.name: path.read_bytes() for path in lost}
     for path in lost:

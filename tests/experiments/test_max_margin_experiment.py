@@ -1,6 +1,7 @@
 """Max-margin learning beside likelihoods: accuracies, blocks and labels, and quick runs on a few examples."""
 
 import os
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -31,6 +32,44 @@ def test_every_task_has_the_same_rivals():
         assert any(method.startswith("margin") for method in task.methods)
     with pytest.raises(ig.InputError, match="rows: expected some of letters/cl"):
         make("maxmargin", rows=["letters/hinge"]).run()
+
+
+class Constant:
+    """A classifier that says the same everywhere, and remembers what it was trained on."""
+
+    n_iter_, converged_, message_ = 1, True, ""
+    seen: ClassVar[list] = []
+
+    def __init__(self, says, l2, **options):
+        self.says, self.l2 = says, l2
+
+    def fit(self, X, Y):
+        self.seen.append((self.says, self.l2, list(X)))
+
+
+class ConstantTask(tasks.Task):
+    name, l2 = "constant", 8.0
+    methods: ClassVar[dict] = {"margin": {}}
+    choices: ClassVar[dict] = {"margin": ({"says": 0}, {"says": 1}, {"says": 2})}
+
+    def load(self, data, quick):
+        return (list(range(8)), [[2], [2], [2], [2], [2], [2], [1], [1]]), ([8, 9], [[0], [0]])
+
+    def estimator(self, **options):
+        return Constant(**options)
+
+    def predict(self, crf, X):
+        return [[crf.says] for _ in X]
+
+
+def test_what_is_held_out_chooses_and_not_the_test(monkeypatch):
+    monkeypatch.setattr(Constant, "seen", [])
+    task = ConstantTask()
+    found = experiment.MaxMargin()._trained("constant/margin", task, *task.load(None, False))
+    part, whole = list(range(6)), list(range(8))
+    assert Constant.seen == [(0, 6.0, part), (1, 6.0, part), (2, 6.0, part), (1, 8.0, whole)]
+    assert found["held_out"] == [0.0, 1.0, 0.0]
+    assert (found["accuracy"], found["test"]) == (0.0, 2)
 
 
 @pytest.mark.parametrize(

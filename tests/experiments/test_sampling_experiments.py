@@ -77,7 +77,7 @@ def test_the_race(monkeypatch):
     assert report.data["models"]["pairs"]["bp"]["error"] < 0.01
     assert report.data["models"]["pairs"]["gibbs"]["error"] < 0.1
     p = race.triples(20, 10, 0.3)
-    assert race.race(p, np.zeros(40), "wolff", 1.0) == {"seconds": None, "error": None}
+    assert race.race(p, np.zeros(40), "wolff", 1.0) == {"seconds": None, "error": None, "thin": 1}
 
 
 def test_the_models_of_the_race():

@@ -129,6 +129,26 @@ def test_a_blanket_in_a_directed_graph_has_parents_children_and_their_parents():
     assert ig.markov_blanket(ig.moralise(dag), 2) == (0, 1, 3, 4, 5)
 
 
+def test_directed_graphs_by_names():
+    dag = {"rain": [], "sprinkler": ["rain"], "wet": ["rain", "sprinkler"], "slippery": ["wet"]}
+    moral = ig.moralise(dag)
+    assert moral.names.variables == tuple(dag)
+    assert moral.scopes[:] == ig.moralise([(), (0,), (0, 1), (2,)]).scopes[:]
+    assert ig.markov_blanket(moral, "sprinkler") == (0, 2)
+    assert ig.d_separated(dag, ["rain", "sprinkler"], "slippery", given="wet")
+    assert not ig.d_separated(dag, "rain", "slippery")
+    assert ig.ancestral_graph(dag, "sprinkler") == ((), (0,), (), ())
+    assert ig.d_separated(nx.DiGraph([("a", "b"), ("b", "c")]), "a", "c", given="b")
+    with pytest.raises(ig.InputError, match="the cycle a -> b -> a"):
+        ig.moralise({"a": ["b"], "b": ["a"]})
+    with pytest.raises(ig.InputError, match="did you mean 'rain'"):
+        ig.moralise({"rain": [], "wet": ["rian"]})
+    with pytest.raises(ig.InputError, match=r"the parents in a list, got 'rain'; write \['rain'\]"):
+        ig.moralise({"rain": [], "wet": "rain"})
+    with pytest.raises(ig.InputError, match="did you mean 'wet'"):
+        ig.d_separated(dag, "rain", "wett")
+
+
 def test_a_large_chordal_graph_takes_linear_time():
     tree = ig.junction_tree(ig.chain_graph(20_000, 2))
     assert len(tree.cliques) == 19_999

@@ -67,11 +67,17 @@ def random_algorithm(rng, forest):
 
 
 def continued(p, algorithm, result):
-    """Go on from a result, to a tolerance that is much smaller; a minimum is found again, if rounding lets it."""
+    """Go on from a result, to tolerances that are much smaller; a minimum is found again, if rounding lets it.
+
+    Ties of max-product can make a fixed point unstable: a run that has come a hundred times closer to it than was asked
+    leaves it again by rounding (seeds 2007753 and 2014868). So each tolerance has its result.
+    """
     if isinstance(algorithm, ig.ConvexFreeEnergy):
         again = ig.infer(p, ig.ConvexFreeEnergy(tol=1e-12))
-        return again if again.info.converged else ig.infer(p, ig.ConvexFreeEnergy())
-    return ig.infer(p, algorithm, init=result, tol=1e-14, max_iter=3000)
+        return [again if again.info.converged else ig.infer(p, ig.ConvexFreeEnergy())]
+    closer = ig.infer(p, algorithm, init=result, tol=1e-10, max_iter=3000)
+    closest = ig.infer(p, algorithm, init=closer, tol=1e-14, max_iter=3000)
+    return [closest, closer] if closer.info.converged else [closest]
 
 
 def wrong(seed):
@@ -114,12 +120,12 @@ def fault(p, truth, algorithm, result):
         return None
     exact = p.graph.is_forest and algorithm.facts.exact == "forests"
     if exact:
-        target = truth.variables.flat
+        targets = [truth.variables.flat]
     elif p.graph.is_forest and isinstance(algorithm, ig.MaxProduct):
-        target = max_marginals(p)
+        targets = [max_marginals(p)]
     else:
-        target = continued(p, algorithm, result).variables.flat
-    off = np.abs(target - result.variables.flat).max(initial=0.0)
+        targets = [again.variables.flat for again in continued(p, algorithm, result)]
+    off = min(np.abs(target - result.variables.flat).max(initial=0.0) for target in targets)
     if info.bound == "exact":
         off = max(off, np.abs(truth.variables.flat - result.variables.flat).max(initial=0.0))
     return f"{algorithm} {info}: a belief is off by {off:.2g}" if not off <= OFF else None
@@ -129,6 +135,12 @@ def fault(p, truth, algorithm, result):
 def test_no_wrong_answer_is_flagged_as_right(first):
     found = {seed: wrong(seed) for seed in range(first, first + 100)}
     assert not {seed: fault for seed, fault in found.items() if fault}
+
+
+@pytest.mark.parametrize("seed", [2007753, 2014868])
+def test_fixed_points_of_max_product_with_ties(seed):
+    """They are found to 1e-10, and left again when a run goes on to 1e-14."""
+    assert wrong(seed) is None
 
 
 if __name__ == "__main__":

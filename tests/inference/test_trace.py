@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import isinglass as ig
-from browser import opened, width_of
+from browser import WIDTH, visited
 from isinglass.testing.strategies import random_potentials
 
 pd = pytest.importorskip("pandas")
@@ -74,7 +74,8 @@ def test_the_page_has_a_frame_for_each_step(potentials, tmp_path):
     t = ig.trace(potentials, "bp", iterations=3)
     page = t.to_html(tmp_path / "trace.html")
     assert (tmp_path / "trace.html").read_text() == page
-    assert page.count('<div class="frame') == 4
+    assert page.count('<div data-step="3"') == 2  # the drawing, and the beliefs in numbers
+    assert page.count("<svg xmlns=") == 4
     assert page.count("<polygon") == 4 * 7  # messages: two, two and three
     assert "http" not in page.replace("http://www.w3.org/2000/svg", "").replace("http-equiv", "")
     assert "iframe" in t._repr_html_()
@@ -85,9 +86,15 @@ def test_the_page_has_a_frame_for_each_step(potentials, tmp_path):
 
 def test_the_slider_works_in_a_browser(potentials, tmp_path):
     page = ig.trace(potentials, "bp", iterations=3).to_html()
-    script = "slider.value = 2; slider.dispatchEvent(new Event('input'));"
-    document = opened(page, tmp_path / "page.html", script)
-    shown = [i for i, part in enumerate(document.split('<div class="frame')[1:]) if part.startswith(' shown"')]
-    assert shown == [2]
-    assert "iteration 2 of 3" in document
-    assert width_of(opened(page, tmp_path / "page.html", width=360)) <= 500  # the least window of a headless browser
+    script = """
+        const slider = document.querySelector(".steps input");
+        slider.value = 2;
+        slider.dispatchEvent(new window.Event("input"));
+        const drawings = [...document.querySelectorAll("svg:not(.chart)")];
+        const mark = document.querySelector("circle.now").getAttribute("data-step");
+        const shown = drawings.map((one) => one.checkVisibility());
+        return [document.querySelector("output .now").textContent.split(" ·")[0], shown, mark];
+    """
+    used, narrow = visited([(page, 900, script), (page, 360, WIDTH)], tmp_path)
+    assert used == ["iteration 2 of 3", [False, False, True, False], "2"]
+    assert narrow == 360

@@ -19,7 +19,7 @@ def data(seed, hidden=0.0):
 
 
 def objective(X, Y, loss, weights=None, **options):
-    crf = ig.ChainCRF(loss=loss, l2=0.0, state_features="all", **options)
+    crf = ig.ChainCRF(loss=loss, l2=0.0, state_features="all", **{"bias": False, "boundary": False, **options})
     problem = crf._problem(crf._choices(), X, Y, weights, None)
     return problem.objective()
 

@@ -80,7 +80,14 @@ def test_bounds_are_on_their_sides_at_every_step():
 def fitted(optimizer, seed=0, **options):
     X, Y = data(seed)
     return ig.GraphCRF(
-        loss="margin", l2=L2, optimizer=optimizer, inference="exact", iterations=None, decoder="map", **options
+        loss="margin",
+        l2=L2,
+        bias=False,
+        optimizer=optimizer,
+        inference="exact",
+        iterations=None,
+        decoder="map",
+        **options,
     ).fit(X, Y)
 
 
@@ -157,7 +164,7 @@ def test_pegasos_agrees():
     X, Y = data(n=5)
     crf = ig.GraphCRF(
         loss=ig.losses.Margin(), l2=L2, optimizer=Pegasos(epochs=400, batch_size=1, burn_in=200, random_state=0),
-        inference="exact", iterations=None, decoder="map",
+        inference="exact", iterations=None, decoder="map", bias=False,
     )  # fmt: skip
     with pytest.warns(ig.ConvergenceWarning, match="ran 400 epochs"):
         crf.fit(X, Y)

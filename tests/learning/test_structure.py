@@ -190,3 +190,23 @@ def test_the_registry():
     )
     with pytest.warns(ig.ConvergenceWarning, match="raise max_iter"):
         ig.learn_structure(X, "neighbourhood", strength=0.0, tol=1e-12, max_iter=2)
+
+
+@pytest.mark.parametrize("method", ["chow-liu", "neighbourhood", "greedy"])
+def test_data_frames_and_labels(method):
+    """The graph has the names of columns and states, and is that of the numbers."""
+    pd = pytest.importorskip("pandas")
+    X = ig.sample(ig.models.Ising(ig.chain_graph(3, 2)).potentials(coupling=0.8), 500, random_state=0)
+    words = np.array(["no", "yes"])[X]
+    frame = pd.DataFrame({name: words[:, i] for i, name in enumerate("abc")})
+    found = ig.learn_structure(frame, method)
+    assert found.names.variables == ("a", "b", "c")
+    assert found.names.states[0] == ("no", "yes")
+    assert found.scopes[:] == ig.learn_structure(X, method).scopes[:] == ig.learn_structure(words, method).scopes[:]
+    mrf = ig.MRF(found, method="ipf").fit(frame)
+    assert mrf.conditional("b", given={"a": "yes"})[1] > 0.7
+    frame.loc[3, "b"] = None
+    with pytest.raises(ig.InputError, match="impute missing values"):
+        ig.learn_structure(frame, method)
+    with pytest.raises(ig.InputError, match="cards: expected None for a data frame"):
+        ig.learn_structure(frame, method, cards=[2, 2, 2])

@@ -111,3 +111,13 @@ def test_estimators_decode_with_a_solver():
     with pytest.warns(ig.ConvergenceWarning):
         crf = ig.GridCRF(loss=loss, l2=0.1, tol=1e-3, inference="exact", iterations=None, decoder="map").fit(X, Y)
     assert crf.score(X, Y) > 0.95
+
+
+def test_a_graph_that_is_too_large_for_exact_decoding_names_a_solver():
+    p = ig.models.Ising(ig.grid_graph(40, 40, 2)).potentials(coupling=0.5)
+    with pytest.raises(ig.MemoryLimitError, match=r'such as map_assignment\(p, "auto"\)'):
+        ig.map_assignment(p, ig.Exact(restarts=0))
+    problem = ig.losses.LossProblem(p, np.zeros(1600, int))
+    with pytest.raises(ig.MemoryLimitError, match=r'loss=ig.losses.Margin\(solver="trws"\)'):
+        ig.losses.Margin(solver=ig.Exact(restarts=0)).evaluate(problem, None)
+    assert ig.losses.Margin(solver="trws").evaluate(problem, None).value[0] >= 0

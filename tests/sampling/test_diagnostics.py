@@ -205,6 +205,7 @@ def test_many_factors_by_batches(monkeypatch):
     np.testing.assert_allclose(batched.details["rhat_factors"], ranked.details["rhat_factors"], atol=0.01)
     ratio = batched.details["stderr_factors"][32:] / ranked.details["stderr_factors"][32:]
     assert 0.8 < ratio.mean() < 1.2
+    assert (ranked.details["ranked_factors"], batched.details["ranked_factors"]) == (1.0, 0.0)
     assert batched.r_hat is not None
     assert np.isfinite(batched.r_hat)
 

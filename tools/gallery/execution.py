@@ -13,10 +13,10 @@ import linecache
 import sys
 import time
 import traceback
-import types
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from types import ModuleType
 from typing import Any
 
 from gallery.script import Cell, Script
@@ -74,8 +74,8 @@ def run_script(script: Script) -> Run:
     mpl.rcdefaults()
     mpl.rcParams.update(STYLE)
     np.random.seed(0)
-    module = types.ModuleType(f"gallery_{script.name}")
-    sys.modules[module.__name__] = module  # dataclasses and pickles look for it
+    module = ModuleType(f"gallery_{script.name}")
+    sys.modules[module.__name__] = module  # where dataclasses and pickles look for classes of the script
     names = vars(module)
     outputs: list[list[Output]] = [[] for _ in script.cells]
     thumbnails: list[bytes] = []
@@ -160,7 +160,7 @@ def _drawn(value: Any) -> bool:
     """Whether a value is a part of a figure, or a list with one (of `ax.set`), which nobody wants to see printed."""
     if isinstance(value, list | tuple) or type(value).__name__ == "ndarray":
         return any(_drawn(part) for part in value)
-    return type(value).__module__.startswith(("matplotlib.", "mpl_toolkits."))
+    return any(kind.__module__.startswith(("matplotlib.", "mpl_toolkits.")) for kind in type(value).__mro__)
 
 
 def _value(value: Any) -> Output:

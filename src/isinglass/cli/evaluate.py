@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import os
 import re
 from typing import TYPE_CHECKING
 
 from isinglass.cli.fit import opened
 from isinglass.cli.options import Commands, add_command, add_json
-from isinglass.cli.report import json_text, print_table, to_stdout
+from isinglass.cli.pages.folder import add_report, prepare_report, write_report
+from isinglass.cli.report import json_text, one_line, print_table, say, to_stdout
 from isinglass.errors import require
 
 if TYPE_CHECKING:
@@ -22,7 +24,8 @@ text the share of sequences without a mistake and, where labels are B-TYPE, I-TY
 spans, as the script conlleval counts them; for .npz data the share that is right among each label. A label -1 is not
 counted."""
 _EXAMPLES = """  isinglass evaluate chunk.isg test.txt
-  isinglass evaluate digits.isg test.npz --json"""
+  isinglass evaluate digits.isg test.npz --json
+  isinglass evaluate digits.isg test.npz --report page"""
 
 
 def add_parser(commands: Commands) -> None:
@@ -30,6 +33,7 @@ def add_parser(commands: Commands) -> None:
     parser = add_command(commands, "evaluate", run, _SUMMARY, _TEXT, _EXAMPLES)
     parser.add_argument("model", metavar="MODEL", help="a model that `isinglass fit` wrote")
     parser.add_argument("data", metavar="DATA", help="labelled examples: text, or .npz")
+    add_report(parser)
     add_json(parser, "the scores")
 
 
@@ -37,6 +41,7 @@ def run(arguments: argparse.Namespace) -> None:
     """Read, label, compare."""
     from isinglass.cli.examples import Sentences, read_examples
 
+    prepare_report(arguments.report)
     crf, recipe, width = opened(arguments.model)
     data = read_examples(arguments.data, recipe, labelled=True, width=width)
     assert data.Y is not None
@@ -49,6 +54,13 @@ def run(arguments: argparse.Namespace) -> None:
         to_stdout(json_text(scores))
     else:
         _print(scores)
+    if arguments.report is not None:
+        from isinglass.cli.pages.scores import score_sections
+
+        names = (os.path.basename(path) for path in (arguments.model, arguments.data))
+        title = "Predictions of {} on {}".format(*names)
+        path = write_report(arguments, title, score_sections(crf, data, truth, predicted))
+        (say if arguments.json else to_stdout)(f"wrote {one_line(path)}" + "\n" * (not arguments.json))
 
 
 def _shares(truth: list[Label], found: list[Label]) -> JsonObject:

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import argparse
+import os
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from isinglass.cli.options import Commands, add_command, add_quiet
-from isinglass.cli.report import check_writable, print_table, progress_on_stderr, say
+from isinglass.cli.pages.folder import add_report, prepare_report, write_report
+from isinglass.cli.report import check_writable, one_line, print_table, progress_on_stderr, say, to_stdout
 from isinglass.errors import InputError
+
+if TYPE_CHECKING:
+    from isinglass.cli.examples import Examples
 
 INTERRUPTED = 130
 _SUMMARY = "learn an estimator from examples"
@@ -33,7 +38,7 @@ _TEXT = """Learn an estimator, as a recipe says, and write it to a model file. T
   "w.lower" = [[-1], [0]]    # (default for forms: the word itself; for lower and short-shape its neighbours, too)
 
   [options]                  # parameters of the estimator; those of inference, loss and optimizer as names, or as
-  l2 = 1.0                   # tables: inference = {name = "bp", damping = 0.1}
+  l2 = 1.0                   # tables: inference = {name = "bp", damping = 0.1}; l2 = "auto" chooses it
 
 DATA is text with one token a line and blank lines between sequences (chain; plain or .gz), or an .npz file: X and Y
 (grid), or nodes, node_counts, edges, edge_counts, edge_features (if any) and Y (graph). A label -1 is "not observed".
@@ -41,7 +46,8 @@ DATA is text with one token a line and blank lines between sequences (chain; pla
 Ctrl-C ends training; the best parameters so far are written, and the exit code is 130. With --checkpoint, a run that
 was killed goes on where it was, to the same bits."""
 _EXAMPLES = """  isinglass fit chunk.toml train.txt --model chunk.isg
-  isinglass fit digits.toml train.npz --model digits.isg --checkpoint digits.run --jobs 2"""
+  isinglass fit digits.toml train.npz --model digits.isg --checkpoint digits.run --jobs 2
+  isinglass fit chunk.toml train.txt --model chunk.isg --report page"""
 
 
 def add_parser(commands: Commands) -> None:
@@ -55,6 +61,7 @@ def add_parser(commands: Commands) -> None:
         "--checkpoint", metavar="FILE", help="keep the state of the run; go on if there (default: none)"
     )
     parser.add_argument("--jobs", metavar="N", type=int, help="threads; results do not depend on them (default: 1)")
+    add_report(parser)
     add_quiet(parser)
     plain = parser.format_help
     parser.format_help = lambda: plain() + _all_options()  # type: ignore[method-assign]
@@ -78,6 +85,7 @@ def run(arguments: argparse.Namespace) -> int | None:
     check_writable(arguments.model, *read, arguments.checkpoint, option="--model")
     if arguments.checkpoint is not None:
         check_writable(arguments.checkpoint, *read, option="--checkpoint")
+    prepare_report(arguments.report)
     more = {name: value for name, value in (("n_jobs", arguments.jobs),) if value is not None}
     recipe = Recipe(**{**recipe.to_json(), "options": {**recipe.options, **more}})
     crf = recipe.make(checkpoint=arguments.checkpoint)
@@ -94,24 +102,39 @@ def run(arguments: argparse.Namespace) -> int | None:
         crf.fit(data.X, data.Y, validation=held_out)
     crf.set_params(callback=None, checkpoint=None)
     crf.save(arguments.model, notes={"recipe": recipe.to_json(), "columns": width})
+    facts = _facts(crf, time.perf_counter() - began)
     if not arguments.quiet:
-        _report(crf, arguments.model, time.perf_counter() - began)
+        print_table(f"wrote {arguments.model}", ["", ""], [[name, str(value)] for name, value in facts.items()])
+    if arguments.report is not None:
+        path = _page(crf, facts, data, arguments)
+        to_stdout("" if arguments.quiet else f"wrote {one_line(path)}\n")
     if crf.message_ == "interrupted":
         say(f"interrupted; the best parameters so far are in {arguments.model}")
         return INTERRUPTED
     return None
 
 
-def _report(crf: Any, model: str, seconds: float) -> None:
-    rows = [
-        ["estimator", type(crf).__name__],
-        ["parameters", f"{len(crf.theta_)}"],
-        ["iterations", f"{crf.n_iter_}"],
-        ["objective", f"{crf.objective_:.8g}"],
-        ["ended", crf.message_],
-        ["seconds", f"{seconds:.1f}"],
-    ]
-    print_table(f"wrote {model}", ["", ""], rows)
+def _facts(crf: Any, seconds: float) -> dict[str, object]:
+    chosen = f"{crf.l2_:.3g}, the best of {len(crf.l2_path_)} on examples held out" if crf.l2_path_ else None
+    return {
+        "estimator": type(crf).__name__,
+        "parameters": len(crf.theta_),
+        **({"l2": chosen} if chosen else {}),
+        "iterations": crf.n_iter_,
+        "objective": f"{crf.objective_:.8g}",
+        "ended": crf.message_,
+        "seconds": f"{seconds:.1f}",
+    }
+
+
+def _page(crf: Any, facts: dict[str, object], data: Examples, arguments: argparse.Namespace) -> str:
+    """Write the page; return where."""
+    from isinglass.cli.pages.training import training_sections
+    from isinglass.io.files import read_text
+
+    sections = training_sections(crf, facts, data, read_text(arguments.config))
+    title = f"{type(crf).__name__}, fitted to {os.path.basename(arguments.data)}"
+    return write_report(arguments, title, sections)
 
 
 def opened(path: str) -> tuple[Any, Any, int | None]:

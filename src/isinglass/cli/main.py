@@ -81,6 +81,7 @@ def main(argv: list[str] | None = None) -> int:
 def _run(argv: list[str] | None) -> int:
     try:
         arguments = build_parser().parse_args(argv)
+        arguments.argv = sys.argv[1:] if argv is None else argv
     except SystemExit as done:  # --help and --version
         return int(done.code or 0)
     with plain_warnings():

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from isinglass.cli.options import Commands, add_command, add_quiet
+from isinglass.cli.pages.folder import add_report, prepare_report, write_report
 from isinglass.cli.report import (
     check_writable,
     emit,
@@ -21,8 +21,8 @@ from isinglass.cli.report import (
 from isinglass.errors import InputError
 
 if TYPE_CHECKING:
-    from isinglass.experiments import Report
-    from isinglass.typing import Array, JsonObject
+    from isinglass.experiments import Experiment, Report
+    from isinglass.typing import JsonObject
 
 _SUMMARY = "run a published experiment again, beside the published values"
 _TEXT = """Run a published experiment again and print a table of our values beside the published ones. Experiments:
@@ -50,7 +50,8 @@ _TEXT = """Run a published experiment again and print a table of our values besi
 """
 _EXAMPLES = """  isinglass reproduce digits --quick
   isinglass reproduce digits --rows ucl-4,trw --noise 0.5 --draws 10 --json digits.json
-  isinglass reproduce digits --out pictures"""
+  isinglass reproduce digits --out pictures
+  isinglass reproduce chains --quick --report page"""
 _PASSED = ("draws", "noise", "rows", "n_jobs", "all_losses", "data", "checkpoints")
 
 
@@ -62,6 +63,7 @@ def add_parser(commands: Commands) -> None:
     parser.add_argument("--data", metavar="DIR", help="folder of the data, if it needs any (default: $ISINGLASS_DATA)")
     parser.add_argument("--json", metavar="FILE", help="write all measurements to a file (default: none)")
     parser.add_argument("--out", metavar="DIR", help="folder for pictures (default: none are drawn)")
+    add_report(parser)
     parser.add_argument("--draws", metavar="N", type=int, help="random draws of the data (default: 1)")
     parser.add_argument("--noise", metavar="A,B,...", help="noise levels, 0 to 1 (default: those published)")
     parser.add_argument("--rows", metavar="A,B,...", help="methods, such as pixels,trw,ucl-4 (default: all)")
@@ -80,6 +82,7 @@ def run(arguments: argparse.Namespace) -> None:
     experiment = make(arguments.name, **_options(arguments))
     if arguments.out is not None:
         os.makedirs(arguments.out, exist_ok=True)
+    prepare_report(arguments.report)
     require_stdout()
     if arguments.json is not None:
         check_writable(arguments.json)
@@ -90,6 +93,17 @@ def run(arguments: argparse.Namespace) -> None:
         emit(json_text(dict(report.data), indent=1), arguments.json)
     if arguments.out is not None:
         _draw(report, arguments.out)
+    if arguments.report is not None:
+        from isinglass.cli.pages.experiment import experiment_sections
+
+        path = write_report(arguments, report.title, experiment_sections(report), _lead(experiment))
+        to_stdout(f"wrote {one_line(path)}\n")
+
+
+def _lead(experiment: Experiment) -> str:
+    """Return what an experiment is about, as a sentence."""
+    size = " A small version, for a first look." if experiment.quick else ""
+    return f"{experiment.summary[0].upper()}{experiment.summary[1:]}.{size}"
 
 
 def _options(arguments: argparse.Namespace) -> JsonObject:
@@ -110,21 +124,14 @@ def _share(text: str) -> float:
         raise InputError("--noise", "numbers from 0 to 1, such as 0.1,0.5", repr(text)) from None
 
 
-def _states(images: Sequence[Array]) -> int | None:
-    """Return how many labels there are, where all pictures are maps of more than two."""
-    import numpy as np
-
-    most = max(int(np.max(one)) for one in images) + 1
-    return most if most > 2 and all(np.asarray(one).dtype.kind in "iu" for one in images) else None
-
-
 def _draw(report: Report, folder: str) -> None:
+    from isinglass.cli.pages.experiment import label_count
     from isinglass.viz import lines, panel
 
     for name, columns in report.pictures.items():
         path = os.path.join(folder, f"{name}.png")
         images = [pictures for _, pictures in columns]
-        panel(images, [title for title, _ in columns], states=_states(images)).savefig(path)
+        panel(images, [title for title, _ in columns], states=label_count(images)).savefig(path)
         to_stdout(f"wrote {one_line(path)}\n")
     for name, plot in report.plots.items():
         path = os.path.join(folder, f"{name}.png")

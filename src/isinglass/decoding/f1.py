@@ -7,12 +7,14 @@
 F is that of each example; F of a corpus, whose counts are added up first, is another measure (`isinglass.metrics`).
 Outputs that are not decided positive get their most believed other state. Ties go to the first output.
 
-The first and the last form are thresholds: with p_(k) the k-th largest probability, p_(0) = 1 and p_(n+1) = 0,
+The first and the last form are thresholds. The decision and its relaxation are
 
-    d_i = [p_i > tau],        tau = (p_(k) + p_(k+1)) / 2,        q_i  =  sigma( (logit p_i - logit tau) / t )
+    d_i = [p_i > tau],        q_i  =  sigma( (logit p_i - logit tau) / t ).
 
-is the decision and its relaxation; k is taken as constant, tau is not. The other states share 1 - q_i by the soft
-argmax of their beliefs.
+Of the even split, tau is such that the q_i sum to k, half the number of outputs (`soft_count`), which is smooth in the
+beliefs. Of the form "independent", and wherever that has no solution, tau = (p_(k) + p_(k+1)) / 2 with p_(k) the k-th
+largest probability, p_(0) = 1 and p_(n+1) = 0; k is taken as constant, so that the relaxation jumps where k does. The
+other states share 1 - q_i by the soft argmax of their beliefs.
 """
 
 from __future__ import annotations
@@ -28,6 +30,7 @@ from isinglass.decoding.decoder import Decoder, DecoderFacts, register
 from isinglass.decoding.f_measure import best_counts, best_joint, checked_beta
 from isinglass.decoding.outputs import beliefs_of, checked_outputs, outputs_by_component, potentials_of
 from isinglass.decoding.relaxation import Relaxed, checked_temperature, logarithms, soft_argmax, soft_argmax_back
+from isinglass.decoding.soft_count import soft_thresholds, solvable, threshold_slopes
 from isinglass.errors import InputError
 from isinglass.graph.factor_graph import FactorGraph
 from isinglass.graph.layout import first_states, state_blocks
@@ -47,6 +50,13 @@ class _Threshold(NamedTuple):
     above: int
     below: int
     tau: Array
+
+
+class _SoftCount(NamedTuple):
+    """The outputs (examples, n) of examples of one size, ranked, and the logits of their thresholds."""
+
+    outputs: IntArray
+    thresholds: Array
 
 
 @register
@@ -112,8 +122,11 @@ class F1(Decoder):
         mask = self._outputs(outputs, graph)
         p = _positives(flat, graph, mask, self.positive)
         ranked, counts = self._ranked(p.real, outputs_by_component(mask, graph))
-        found = [_threshold(p, mine, k) for mine, k in zip(ranked, counts.tolist(), strict=True) if len(mine)]
-        return _RelaxedThresholds(graph, flat, mask, self.positive, p, found, t).made()
+        smooth = _soft_counts(p, ranked, t) if self.form == "even-split" else []
+        done = {int(i) for one in smooth for i in one.outputs[:, 0]}
+        pairs = [(mine, k) for mine, k in zip(ranked, counts.tolist(), strict=True) if len(mine)]
+        found = [_threshold(p, mine, k) for mine, k in pairs if int(mine[0]) not in done]
+        return _RelaxedThresholds(graph, flat, mask, self.positive, p, found, smooth, t).made()
 
     def _form(self) -> str:
         if self.form not in FORMS:
@@ -159,6 +172,18 @@ def _threshold(p: Array, ranked: IntArray, k: int) -> _Threshold:
     return _Threshold(ranked, above, below, np.asarray((top + bottom) / 2))
 
 
+def _soft_counts(p: Array, ranked: list[IntArray], t: float) -> list[_SoftCount]:
+    """Return thresholds for half of the outputs, of all examples that have one; examples of one size together."""
+    found, sizes = [], np.array([len(mine) for mine in ranked], np.int64)
+    for n in np.unique(sizes).tolist():
+        outputs = np.stack([ranked[i] for i in np.flatnonzero(sizes == n)])
+        logits = _logit(p[outputs], np.ones(outputs.shape, bool))
+        good = solvable(logits.real, n // 2)
+        if good.any():
+            found.append(_SoftCount(outputs[good], soft_thresholds(logits[good], n // 2, t)))
+    return found
+
+
 def _positives(flat: Array, graph: FactorGraph, mask: Mask, positive: int) -> Array:
     """Return the belief of the positive state of each output; zero for others."""
     p = np.zeros(graph.n_variables, flat.dtype)
@@ -186,15 +211,20 @@ class _RelaxedThresholds:
     """The relaxation of thresholds, forward and back."""
 
     def __init__(
-        self, graph: FactorGraph, flat: Array, mask: Mask, positive: int, p: Array, found: list[_Threshold], t: float
-    ) -> None:
-        self.graph, self.flat, self.mask, self.positive, self.p, self.found, self.t = (
-            graph, flat, mask, positive, p, found, t,
+        self, graph: FactorGraph, flat: Array, mask: Mask, positive: int, p: Array, found: list[_Threshold],
+        smooth: list[_SoftCount], t: float,
+    ) -> None:  # fmt: skip
+        self.graph, self.flat, self.mask, self.positive, self.p, self.found, self.smooth, self.t = (
+            graph, flat, mask, positive, p, found, smooth, t,
         )  # fmt: skip
         self.tau = np.ones_like(p)
         for one in found:
             self.tau[one.outputs] = one.tau
-        self.logit = _logit(p, mask) - _logit(self.tau, mask)
+        self.own, at = _logit(p, mask), _logit(self.tau, mask)
+        for part in smooth:
+            at[part.outputs] = part.thresholds[:, None]
+        tie = self.own == at  # also of infinities
+        self.logit = np.where(tie, 0.0, self.own - np.where(tie, 0.0, at))
         self.q = np.where(mask, _sigmoid(self.logit / t), 0.0)
 
     def made(self) -> Relaxed:
@@ -223,7 +253,7 @@ class _RelaxedThresholds:
             by_rest, by_t[which] = soft_argmax_back(_spread(self.flat[rest]), split, inner, self.t)
             by_beliefs[rest] = np.where(self.flat[rest].real.sum(axis=1, keepdims=True) > 0, by_rest, 0.0)
         slope = by_q * self.q * (1 - self.q)
-        finite = np.isfinite(self.logit.real) & self.mask
+        finite = np.isfinite(self.logit.real) & np.isfinite(self.own.real) & self.mask
         by_t[finite] -= slope[finite] * self.logit[finite] / self.t**2
         by_p = np.where(finite, slope * _logit_slope(self.p, finite) / self.t, 0.0)
         by_tau = np.where(finite, -slope * _logit_slope(self.tau, finite) / self.t, 0.0)
@@ -232,6 +262,11 @@ class _RelaxedThresholds:
             for i in (one.above, one.below):
                 if i >= 0:
                     by_p[i] += total
+        for part in self.smooth:
+            weights, by_temperature = threshold_slopes(self.own[part.outputs], part.thresholds, self.t)
+            by_threshold = -np.where(finite, slope, 0.0)[part.outputs].sum(axis=1) / self.t
+            by_p[part.outputs] += by_threshold[:, None] * weights * _logit_slope(self.p, finite)[part.outputs]
+            by_t[part.outputs[:, 0]] += by_threshold * by_temperature
         for which, place, _, _ in self.others:
             by_beliefs[place] += by_p[which]
         return by_beliefs, by_t

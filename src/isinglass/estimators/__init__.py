@@ -15,6 +15,7 @@ from isinglass.estimators.sequence.crf import ChainCRF
 from isinglass.estimators.sequence.hmm import HMM
 from isinglass.estimators.sequence.memm import MEMM
 from isinglass.learning.training.history import Epoch
+from isinglass.learning.training.penalty_search import L2Trial
 
 __all__ = [
     "CRF",
@@ -31,6 +32,7 @@ __all__ = [
     "GaussianMRF",
     "GraphCRF",
     "GridCRF",
+    "L2Trial",
     "MultiLabelCRF",
     "VectorAutoregression",
     "diagnose",

@@ -87,12 +87,15 @@ class CRF(JointPredictions):
     stages : sequence of str or mapping, optional
         Train in stages, each from the parameters of the one before. A stage is a mapping of the parameters that it
         changes, such as ``{"loss": "cl", "max_iter": 3}``, or the name of a loss. Predictions are made as in the last.
-    l2, edge_l2 : float
-        Penalties of the squares of node and edge parameters (`edge_l2`: as `l2`, if not given).
+    l2 : float or "auto", default=1
+        Penalty of the squares of parameters. "auto": chosen on examples that are held out, in three folds; then all
+        examples are trained on. See `l2_path_`.
+    edge_l2 : float, optional
+        That of edge parameters; as `l2`, if not given.
     l1, edge_l1 : float
         Penalties of the absolute values, which make parameters zero (`edge_l1`: as `l1`, if not given). With one of
         them, ``optimizer="lbfgs"`` is OWL-QN; an `OwlQn` object gets them in place of its own.
-    bias : bool, default=False
+    bias : bool, default=True
         Append a constant feature.
     entropy : str or mapping, optional
         With ``inference="convex"``: the entropy weights. "A", "B", "C" or "bethe", see `EntropyWeights`; a mapping such
@@ -137,12 +140,12 @@ class CRF(JointPredictions):
     schedule: str = field(init=False)  # the places of parameters that some subclasses have
     optimizer: OptimizerLike = "lbfgs"
     stages: StagesLike = None
-    l2: float = 1.0
+    l2: float | str = 1.0
     edge_l2: float | None = None
     l1: float = 0.0
     edge_l1: float | None = None
     edges: Edges = field(init=False)
-    bias: bool = False
+    bias: bool = True
     edge_bias: bool = field(init=False)
     symmetric: bool | Sequence[int] = field(init=False)
     entropy: Entropy = None

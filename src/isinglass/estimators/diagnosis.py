@@ -245,8 +245,9 @@ def _reference(base: Any, data: _Data) -> tuple[Any, str]:
     if isinstance(base, SequenceEstimator) or base.own_parameters:
         return base, ""
     p = base._joint(base._examples(data.X))[1]
-    fits = not Exact(memory_limit=MEMORY).shortage(p)
-    algorithm = Exact(memory_limit=MEMORY) if fits else BeliefPropagation(damping=0.3, tol=1e-6, max_iter=3000)
+    exact = Exact(memory_limit=MEMORY, restarts=0)  # no long search for an order: another reference will do
+    fits = not exact.shortage(p)
+    algorithm = exact if fits else BeliefPropagation(damping=0.3, tol=1e-6, max_iter=3000)
     name = "inference='exact'" if fits else "inference='bp' until it converges"
     return _with(base, inference=algorithm, iterations=None, iterations_=None, entropy=None), name
 
@@ -254,14 +255,27 @@ def _reference(base: Any, data: _Data) -> tuple[Any, str]:
 def _decoding(base: Any, data: _Data, errors: FloatArray) -> Iterator[Cause]:
     """Predict with the other decoders; with exact inference, so that a decoder with one of its own is not preferred."""
     better, every = _reference(base, data)[0], range(len(errors))
-    now, before = decoding.make(base.decoder).name, data.errors(better, every)
+    before = data.errors(better, every)
+    large = isinstance(better, CRF) and not isinstance(better.inference, Exact)
+    for name, decoder in _other_decoders(base, large, data.seed):
+        try:
+            found = data.errors(_with(better, decoder=decoder), every)
+        except (IsinglassError, MemoryError):
+            continue
+        yield _cause("decoding", f"decoder={name}", before, found)
+
+
+def _other_decoders(base: Any, large: bool, seed: int) -> Iterator[tuple[str, decoding.Decoder]]:
+    """Yield names and decoders of states; for graphs too large for exact inference those that do without it."""
+    now = decoding.make(base.decoder).name
     for name, kind in decoding.DECODERS.items():
-        if name != now and kind.facts.output == "states":
-            try:
-                found = data.errors(_with(better, decoder=_seeded(kind, data.seed)), every)
-            except (IsinglassError, MemoryError):
-                continue
-            yield _cause("decoding", f"decoder={name!r}", before, found)
+        if name == now or kind.facts.output != "states":
+            continue
+        if not large or kind.facts.uses != "potentials":
+            yield repr(name), _seeded(kind, seed)
+        elif name == "map":
+            sequential = decoding.MAP("trws")
+            yield repr(sequential), sequential
 
 
 def _seeded(kind: type[decoding.Decoder], seed: int) -> decoding.Decoder:

@@ -22,6 +22,7 @@ from isinglass.learning.optimizers.base import OptimResult
 from isinglass.learning.training.choices import Choices
 from isinglass.learning.training.history import Epoch
 from isinglass.learning.training.loop import warning_of
+from isinglass.learning.training.penalty_search import L2Trial, train_with_search
 from isinglass.learning.training.problem import TrainingProblem
 from isinglass.learning.training.stages import (
     Trained,
@@ -31,10 +32,11 @@ from isinglass.learning.training.stages import (
     stages_of,
     start_line,
     start_loss,
-    train_stages,
 )
 from isinglass.runtime.sklearn_base import BaseEstimator, NotFittedError
 from isinglass.typing import FloatArray
+
+SAMPLED = "gradients by sampling have no test of convergence: compare runs with other seeds, or raise max_iter"
 
 
 class Estimator(BaseEstimator):  # type: ignore[misc]
@@ -59,7 +61,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
     checkpoint : str or os.PathLike, optional
         A file that training keeps its state in, after each iteration. If it is there, training goes on from it, bit for
         bit as if nothing had happened; a file of other data or choices is refused. Further stages have files of their
-        own: ``run.npz``, ``run.stage1.npz``, ...
+        own: ``run.npz``, ``run.stage1.npz``, ...; so has the search of ``l2="auto"``: ``run.l2.npz``.
     callback : callable, optional
         Called with the progress of each iteration; training ends if it returns True.
     verbose : bool
@@ -70,6 +72,10 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
     theta_ : array
         All parameters in one vector.
     history_ : list of Epoch
+    l2_ : float
+        The penalty of squares, given or chosen.
+    l2_path_ : list of L2Trial
+        With ``l2="auto"``: the values that were tried, in their order, with the losses of examples held out.
     n_iter_, converged_, objective_, message_
         Of the last stage of training: its iterations, whether a tolerance was reached, the objective, and why it ended.
     """
@@ -83,7 +89,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
     callback: Callback = None
     checkpoint: Checkpoint = None
     class_weight: ClassWeight = None
-    l2: float = 0.0
+    l2: float | str = 0.0
     max_iter: int = 200
     n_jobs: int | None = None
     optimizer: OptimizerLike = "lbfgs"
@@ -95,6 +101,8 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
 
     theta_: FloatArray
     history_: list[Epoch]
+    l2_: float
+    l2_path_: list[L2Trial]
     started_from_: str | None = None
 
     def _choices(self) -> Choices:
@@ -160,16 +168,18 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
             if self.verbose:
                 print(line, flush=True)
         with no_convergence_warnings():  # whether inference converged is in history_
-            trained = train_stages(stages, problems, before)
-        self._set_result(trained.found)
+            trained, self.l2_path_, unfinished = train_with_search(stages, problems, before, self.checkpoint)
+        self._set_result(trained.found, trained.problem.chosen.l2)
         self._keep(stages[trained.stage], trained)
-        if (text := warning_of(trained.found, self._where(trained.stage), self._remedy)) is not None:
+        where = "the search for l2" if unfinished else self._where(trained.stage)
+        remedy = SAMPLED if problems[trained.stage].sampled else self._remedy
+        if (text := warning_of(trained.found, where, remedy)) is not None:
             warn_of_convergence(text, stacklevel=3)
         return self
 
-    def _set_result(self, found: OptimResult) -> None:
+    def _set_result(self, found: OptimResult, l2: float) -> None:
         """Set what every training finds."""
-        self.theta_ = found.x
+        self.theta_, self.l2_ = found.x, l2
         self.n_iter_, self.converged_, self.objective_ = found.iterations, found.converged, found.value
         self.message_ = found.message
 

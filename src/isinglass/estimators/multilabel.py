@@ -70,7 +70,6 @@ class MultiLabelCRF(CRF):
     schema: ClassVar[str] = "multi-label-crf"
 
     graph: str | Sequence[tuple[int, int]] = "full"
-    bias: bool = True
 
     def fit(self, X: Any, Y: Any, sample_weight: Any = None, validation: Any = None) -> Self:
         """Learn the parameters.

@@ -168,7 +168,10 @@ def _problems(photographs: Photographs, side: int, most: int, jobs: int) -> list
     features = ImageFeatures(clusters=CLUSTERS)
     X, Y = features.fit_transform(photographs.X_train[small]), photographs.Y_train[small]
     scene = features.transform(photographs.X_test[:1, ::side, ::side])
-    make = partial(GridCRF, "convex", loss="uquad", gradient="implicit", l2=L2, n_states=len(SCENE_LABELS), n_jobs=jobs)
+    states = len(SCENE_LABELS)
+    make = partial(
+        GridCRF, "convex", loss="uquad", gradient="implicit", l2=L2, bias=False, n_states=states, n_jobs=jobs
+    )
     fixed, fit = (make(entropy=e, optimizer=Lbfgs(max_iter=most, memory=20)) for e in ("A", "fit"))
     with no_convergence_warnings():
         fixed.fit(X, Y)

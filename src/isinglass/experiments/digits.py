@@ -186,7 +186,7 @@ def _report(
         "training": asdict(plan.training),
         "rows": summaries,
     }
-    return Report(title, columns, rows, _notes(plan, cells), data, pictures)
+    return Report(title, columns, rows, _notes(plan, cells), data, pictures, varied="noise (%)")
 
 
 def _summary(row: str, noise: float, cells: list[JsonObject]) -> JsonObject:

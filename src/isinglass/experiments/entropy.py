@@ -129,6 +129,7 @@ def train(row: str, data: NoisyDigits, training: Training) -> dict[str, Fitted]:
         stages=[{"loss": "cl", "gradient": "envelope"}, "ucl"],
         optimizer=optimizer_of(training, data.Y.size, 1e-10),
         l2=training.l2,
+        bias=False,
         n_states=2,
     )
     found = {}

@@ -120,6 +120,7 @@ def errors(noise: float, draw: int, n_train: int, n_test: int) -> dict[str, tupl
     generator = np.random.default_rng([draw, round(noise * 2**20)])
     (X, Y), (X_test, Y_test) = words(n_train, noise, generator), words(n_test, noise, generator)
     options: JsonObject = {"l2": 0.01, "state_features": "all", "forbidden": FORBIDDEN, "max_iter": 500}
+    options |= {"bias": False, "boundary": False}
     models = (HMM(forbidden=FORBIDDEN), MEMM(**options), ChainCRF(**options))
     found = {}
     for name, model in zip(_MODELS, models, strict=True):

@@ -202,7 +202,13 @@ class Training:
         optimizer = Lbfgs(max_iter=most, tol=1e-6 * Y.size, ftol=1e-8, memory=20)
         file = None if self.checkpoints is None else os.path.join(self.checkpoints, f"{row.replace(' ', '')}.npz")
         make = partial(
-            GridCRF, optimizer=optimizer, l2=L2, n_states=int(Y.max()) + 1, n_jobs=self.n_jobs, checkpoint=file
+            GridCRF,
+            optimizer=optimizer,
+            l2=L2,
+            bias=False,
+            n_states=int(Y.max()) + 1,
+            n_jobs=self.n_jobs,
+            checkpoint=file,
         )
         loss, _, sweeps = row.partition("-")
         if row == "baseline":

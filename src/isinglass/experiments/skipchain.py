@@ -75,7 +75,7 @@ class SkipChain(DataExperiment):
         for i, row in enumerate(("chain, bp", "skip-chain, bp")):
             tell(progress, f"training {row}", (1 + i) / 3)
             began, skip = time.time(), row.startswith("skip")
-            crf = GraphCRF(_BP, loss="cl", gradient="envelope", l2=L2, n_states=len(numbers), max_iter=most,
+            crf = GraphCRF(_BP, loss="cl", gradient="envelope", l2=L2, bias=False, n_states=len(numbers), max_iter=most,
                            n_jobs=self.n_jobs)  # fmt: skip
             fit_quietly(crf, _graphs(chain, words, X, skip), codes)
             codes_test = crf.predict(_graphs(chain, held_out, X_test, skip))
@@ -87,7 +87,7 @@ class SkipChain(DataExperiment):
 def entity_chain(most: int, n_jobs: int, loss: str = "cl") -> ChainCRF:
     """Return a chain for attributes of words, which decides token by token."""
     options: JsonObject = {"l2": L2, "state_features": "all", "min_count": MIN_COUNT, "decoder": "mpm"}
-    return ChainCRF(loss, max_iter=most, n_jobs=n_jobs, **options)
+    return ChainCRF(loss, bias=False, boundary=False, max_iter=most, n_jobs=n_jobs, **options)
 
 
 def links(words: Sequence[str]) -> list[tuple[int, int]]:

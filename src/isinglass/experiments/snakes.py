@@ -73,7 +73,7 @@ def _with_edges(X: Sequence[tuple[Array, ...]], keep: bool) -> list[tuple[Array,
 
 def _trained(X: Sequence[tuple[Array, ...]], Y: Sequence[Array], max_iter: int, n_jobs: int) -> GraphCRF:
     inference = BeliefPropagation(schedule="flooding", iterations=CELLS)
-    crf = GraphCRF(inference, loss="pseudo", l2=L2, max_iter=max_iter, n_states=N_LABELS, n_jobs=n_jobs)
+    crf = GraphCRF(inference, loss="pseudo", l2=L2, bias=False, max_iter=max_iter, n_states=N_LABELS, n_jobs=n_jobs)
     return fit_quietly(crf, X, Y)
 
 

@@ -226,7 +226,7 @@ class Algorithm(ABC):
         exactly = self.iterations is not None  # iterations=T asks for T of them, converged or not
         if info.note or info.converged or exactly:
             return f"{info.algorithm}: {info.note}" if info.note else ""
-        error = "a standard error of" if self.facts.stochastic else "residual"
+        error = "standard errors of beliefs up to" if self.facts.stochastic else "residual"
         ended = f"{info.algorithm} stopped after {info.iterations} iterations with {error} {info.residual:.2g}"
         return f"{ended}; {self.remedy(info)}"
 

@@ -139,7 +139,10 @@ def map_assignment(
     >>> m.states.tolist(), m.score, m.optimal
     ([0, 1], 2.0, True)
     """
-    return n_best(potentials, 1, algorithm, evidence=evidence, progress=progress, n_jobs=n_jobs, **options)[0]
+    try:
+        return n_best(potentials, 1, algorithm, evidence=evidence, progress=progress, n_jobs=n_jobs, **options)[0]
+    except MemoryLimitError as error:
+        raise MemoryLimitError(f'{error}, such as map_assignment(p, "auto") or "trws"') from None
 
 
 def n_best(

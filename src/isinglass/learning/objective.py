@@ -158,7 +158,12 @@ class Objective:
         """Return the derivatives by parameters of inference; a loss that infers nothing does not depend on them."""
         missing = set(self.model.inference_parameters(theta)) - set(found.parameters)
         if missing and found.infos:
-            rules = [rule for rule in RULES.values() if rule.of_parameters and not rule.objection(self.algorithm, True)]
+            minimum = self.algorithm.facts.implicit == "backward"  # its equations know them, too
+            rules = [
+                rule
+                for rule in RULES.values()
+                if rule.of_parameters and (rule.of_iterations or minimum) and not rule.objection(self.algorithm, True)
+            ]
             able = " or ".join(repr(rule.name) for rule in rules)
             raise InputError("gradient", f"{able}, where {min(missing)!r} is learned", repr(self.rule.name))
         return self.model.inference_transpose(theta, found.parameters) if found.parameters else 0.0

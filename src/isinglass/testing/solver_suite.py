@@ -18,7 +18,7 @@ import warnings
 from abc import ABC, abstractmethod
 
 import numpy as np
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
@@ -30,11 +30,11 @@ from isinglass.inference.brute import Brute
 from isinglass.inference.map.search import ROUNDING, scale_of
 from isinglass.inference.map.solver import SOLVERS, Solver, SolverFacts, make
 from isinglass.potentials import Potentials, potentials_union
-from isinglass.testing.strategies import factor_graphs, potentials
+from isinglass.testing.strategies import factor_graphs, potentials, tried
 from isinglass.testing.suite import with_error
 from isinglass.typing import FloatArray
 
-checked = settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+checked = tried(40)
 
 
 def walk_solvers(suites: list[type[SolverSuite]]) -> set[str]:

@@ -6,12 +6,21 @@ the structure shrinks well. Hard zeros never forbid one assignment, the *witness
 
 from __future__ import annotations
 
+import os
+
 import numpy as np
+from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
 from isinglass.graph.factor_graph import FactorGraph
 from isinglass.potentials import Potentials
 from isinglass.typing import IntArray
+
+
+def tried(examples: int) -> settings:
+    """Return settings with so many examples of each property, or as many as ``ISINGLASS_EXAMPLES`` says."""
+    count = int(os.environ.get("ISINGLASS_EXAMPLES", examples))
+    return settings(max_examples=count, deadline=None, suppress_health_check=list(HealthCheck))
 
 
 @st.composite

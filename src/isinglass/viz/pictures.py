@@ -228,11 +228,13 @@ def marginals(result: Result, shape: Sequence[int], *, state: int = 1, title: st
 def figure_of(size: tuple[float, float]) -> Figure:
     """Return an empty figure of a size in inches; without Matplotlib, say how to get it."""
     try:
-        from matplotlib.figure import Figure
+        import matplotlib.figure  # noqa: F401
     except ImportError as error:
         advice = "pictures need Matplotlib, which is not installed: pip install 'isinglass[viz]'"
         raise MissingDependencyError(advice) from error
-    return Figure(figsize=size, dpi=_DPI, layout="constrained")
+    from isinglass.viz.figures import ShownFigure
+
+    return ShownFigure(figsize=size, dpi=_DPI, layout="constrained")
 
 
 def _stack(image: ArrayLike, argument: str) -> Array:
@@ -258,5 +260,5 @@ def _draw(ax: Axes, picture: Array, title: str, limits: tuple[float, float]) -> 
     ax.set_xticks([])
     ax.set_yticks([])
     for spine in ax.spines.values():
-        spine.set(color="0.6", linewidth=0.6)
+        spine.set(color="0.6", linewidth=0.6, visible=True)
     return drawn

@@ -18,13 +18,13 @@ import numpy as np
 from isinglass import decoding, losses
 from isinglass.errors import InputError, no_convergence_warnings
 from isinglass.estimators.estimator import Estimator
-from isinglass.estimators.field.data import Categories, decode, encode
 from isinglass.gradients import rule
 from isinglass.inference import Algorithm, infer
 from isinglass.inference.algorithm import threaded
 from isinglass.inference.message_passing.engine import share_pool
 from isinglass.learning.combinations import require_valid
 from isinglass.learning.markov import Copies, Samples
+from isinglass.learning.markov.data import Categories, decode, encode
 from isinglass.learning.markov.priors import Penalties
 from isinglass.learning.total import blocks
 from isinglass.learning.training.checks import example_weights, refuse_hidden, refuse_spins, renamed, variable_weights
@@ -34,6 +34,7 @@ from isinglass.losses.conditioned import ConditionedLikelihood
 from isinglass.models import ConditionedModel, Conditioning, Model
 from isinglass.potentials import Potentials
 from isinglass.runtime.array_pool import Pool
+from isinglass.segments import ranges, starts
 from isinglass.typing import Array, IntArray, Mask
 from isinglass.validation import array_of
 
@@ -93,7 +94,7 @@ def conditional_choices(mrf: Any, penalties: Penalties, algorithm: Algorithm) ->
         algorithm=algorithm,
         rule=rule(mrf.gradient),
         decoder=decoder,
-        edge_l2=penalties.l2,
+        edge_l2=None,
         l1=l1,
     )
     require_valid(made.loss, made.algorithm, made.rule)
@@ -110,6 +111,19 @@ class Patterns(Data):
     def sizes(self) -> IntArray:
         """How many variables of each sample are no inputs."""
         return self.n_free
+
+    def subset(self, chosen: IntArray) -> Patterns:
+        """Return some samples."""
+        where, weights = ranges(starts(self.n_free)[chosen], self.n_free[chosen]), self.weights
+        return Patterns(
+            self.part(chosen[:1], None),
+            self.labels[where],
+            None if weights is None else weights[where],
+            part=lambda rows, like: self.part(chosen[rows], like),
+            arrays=self.arrays,
+            numbers=self.examples[chosen],
+            n_free=self.n_free[chosen],
+        )
 
     def split(self) -> list[Data]:
         """Cut the samples into blocks, each with a model of its own."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
@@ -17,8 +16,6 @@ from isinglass.estimators.field.conditional import (
     conditional_problem,
     require_outputs,
 )
-from isinglass.estimators.field.data import Categories, decode, encode, is_table, read_table
-from isinglass.estimators.field.frames import frame_graph, is_frame
 from isinglass.estimators.field.problem import MarkovChoices, MarkovProblem, used_terms
 from isinglass.estimators.field.saved import graph_arrays, names_contents, saved_categories, saved_graph, saved_zeros
 from isinglass.estimators.field.statistics import Statistics
@@ -43,18 +40,20 @@ from isinglass.inference.algorithm import make as make_algorithm
 from isinglass.inference.algorithm import threaded
 from isinglass.learning.combinations import require_valid
 from isinglass.learning.markov import Copies, Method, Samples, TermCounts, make_method
+from isinglass.learning.markov.data import Categories, decode, encode, is_table, read_table
+from isinglass.learning.markov.frames import frame_graph, is_frame
 from isinglass.learning.markov.objective import with_zeros
 from isinglass.learning.markov.priors import Penalties, Prior, make_prior
 from isinglass.learning.markov.statistics.support import vanishing_cells
 from isinglass.learning.optimizers import Lbfgs, make_optimizer
 from isinglass.learning.training.checks import example_weights, positive_weights, refuse_spins, renamed
-from isinglass.learning.training.choices import Choices, GraphChoices, training_choices
+from isinglass.learning.training.choices import Choices, GraphChoices, is_automatic, l2_of, training_choices
 from isinglass.learning.training.stages import Trained
 from isinglass.losses import Likelihood
 from isinglass.models import Model, ModelFamily, table_model
 from isinglass.models.constant import forbidding
 from isinglass.typing import Array, FloatArray, IntArray, Mask
-from isinglass.validation import flag, number, whole_number
+from isinglass.validation import flag, whole_number
 
 
 @register
@@ -87,9 +86,10 @@ class MRF(Statistics):
         Methods with an update of their own ("closed-form", "ipf", "scaling", "em") have no use for one. Those that
         sample take `max_iter` steps of "sgd", or of another optimizer for minibatches; they have no test of
         convergence.
-    l2 : float, default=0
+    l2 : float or "auto", default=0
         Weight of the squared parameters against the *sum* over samples. Without it, what was never seen gets a
-        potential that only the tolerance of the optimizer keeps from minus infinity.
+        potential that only the tolerance of the optimizer keeps from minus infinity. "auto": chosen on samples that are
+        held out, in three folds; then all samples are trained on. See `l2_path_`.
     prior : "gaussian", "laplace", "group", "horseshoe", "dirichlet" or Prior, optional
         Another way to say what is likely before any sample was seen (`isinglass.learning.markov.priors`); instead of
         `l2`. "group" and "horseshoe" make whole tables of edges exactly zero. A Dirichlet prior stands for virtual
@@ -156,7 +156,7 @@ class MRF(Statistics):
     iterations: int | str | None = None
     gradient: GradientLike = "envelope"
     optimizer: OptimizerLike = "lbfgs"
-    l2: float = 0.0
+    l2: float | str = 0.0
     prior: str | Prior | None = None
     tied: bool = False
     tol: float = 1e-5
@@ -252,11 +252,17 @@ class MRF(Statistics):
         method = make_method(self.method)
         chosen = training_choices(self, method.loss, penalties.l1)
         optimizer = optimizer_for(self, method, chosen.optimizer, penalties)
+        if chosen.automatic and (method.facts.sampled or not method.facts.penalised):
+            expected = "a number" if method.facts.penalised else "0"
+            raise InputError(
+                "l2", f"{expected} for method={method.name!r}", f"{self.l2!r}", "use method='ml' or 'pseudo'"
+            )
         made = MarkovChoices(
             loss=chosen.loss,
             optimizer=optimizer,
             l2=penalties.l2,
             jobs=chosen.jobs,
+            automatic=chosen.automatic,
             method=method,
             algorithm=self._algorithm(),
             rule=rule(self.gradient),
@@ -268,11 +274,11 @@ class MRF(Statistics):
 
     def _penalties(self) -> Penalties:
         """Return the penalties of the prior, or of l2."""
-        l2 = number(self.l2, "l2", 0, math.inf)
+        l2 = l2_of(self)
         if self.prior is None:
             return Penalties(l2=l2)
-        if l2:
-            raise InputError("l2", "0 beside a prior", f"{l2:g}", "leave out one of them")
+        if l2 or is_automatic(self.l2):
+            raise InputError("l2", "0 beside a prior", f"{self.l2!r}", "leave out one of them")
         return make_prior(self.prior).penalties()
 
     def _problem(

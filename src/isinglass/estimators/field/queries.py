@@ -9,13 +9,13 @@ import numpy as np
 
 from isinglass.errors import InputError
 from isinglass.estimators.field.conditional import Predictions
-from isinglass.estimators.field.data import decode
-from isinglass.estimators.field.frames import framed, is_frame
 from isinglass.graph.factor_graph import FactorGraph
 from isinglass.graph.names import EvidenceLike, VariableLike, evidence_numbers, is_name, name_of, variable_numbers
 from isinglass.inference import Exact, infer, map_assignment
 from isinglass.inference import sample as draw
 from isinglass.learning.markov import Copies, Samples
+from isinglass.learning.markov.data import decode
+from isinglass.learning.markov.frames import framed, is_frame
 from isinglass.losses import Likelihood
 from isinglass.potentials import Potentials
 from isinglass.typing import FloatArray, IntArray

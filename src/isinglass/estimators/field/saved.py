@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from isinglass.errors import InputError
-from isinglass.estimators.field.data import Categories
 from isinglass.estimators.persistence import Saved
 from isinglass.graph.factor_graph import FactorGraph
 from isinglass.graph.names import Names
+from isinglass.learning.markov.data import Categories
 from isinglass.models import Model
 from isinglass.typing import Mask
 

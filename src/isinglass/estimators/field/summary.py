@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import NamedTuple, Self
+from typing import TYPE_CHECKING, NamedTuple, Self
+
+from isinglass.errors import MissingDependencyError
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 class Row(NamedTuple):
@@ -57,6 +62,14 @@ class Summary:
     def __getitem__(self, name: str) -> Row:
         """Return the row of a name."""
         return next(row for row in self.rows if row.name == name)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return the rows as a pandas DataFrame, with their names as the index."""
+        try:
+            import pandas as pd
+        except ImportError as error:
+            raise MissingDependencyError('to_frame needs pandas: pip install "isinglass[pandas]"') from error
+        return pd.DataFrame(list(self.rows), columns=list(Row._fields)).set_index("name")
 
     def __str__(self) -> str:
         width = max([9, *(len(row.name) for row in self.rows)])

@@ -44,8 +44,9 @@ class MEMM(LogLinearSequence):
     >>> memm.predict([[["w=a"], ["w=cat"], ["w=barks"]]])
     [['D', 'N', 'V']]
 
-    Later tokens say nothing about earlier labels:
+    Later tokens say nothing about earlier labels (but, with `boundary`, that a token is the last one):
 
+    >>> memm = MEMM(l2=0.1, boundary=False).fit(X, Y)
     >>> one, two = memm.predict_marginals([[["w=a"]], [["w=a"], ["w=barks"]]])
     >>> bool(abs(one[0] - two[0]).max() < 1e-12)
     True

@@ -56,6 +56,8 @@ class Report:
         The columns of picture panels, by the name of the panel.
     plots : mapping of str to Plot
         Curves, by the name of the picture.
+    varied : str
+        What the panels of pictures differ in, such as noise; their names end with it.
     """
 
     title: str
@@ -65,6 +67,7 @@ class Report:
     data: Mapping[str, object] = field(repr=False)
     pictures: Pictures = field(default_factory=dict, repr=False)
     plots: Mapping[str, Plot] = field(default_factory=dict, repr=False)
+    varied: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

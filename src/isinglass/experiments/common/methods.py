@@ -260,6 +260,7 @@ def _estimator(name: str, training: Training, n_pixels: int) -> GridCRF:
         entropy="fit" if name.endswith(ENTROPY) else None,
         optimizer=optimizer_of(training, n_pixels, ftol),
         l2=training.l2,
+        bias=False,
         n_states=2,
         warm_start=True,
     )

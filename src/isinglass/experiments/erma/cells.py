@@ -1,18 +1,19 @@
 """Cells: one training setting on one model, with its test losses; finished cells are kept in files.
 
-A cell depends on its own description alone, so that a run that was cut goes on to the same bits.
+A cell depends on its own description alone, so that a run that was cut goes on to the same bits. Mixtures begin with
+what frac-MSE-in does; its file, where it is there, saves that time.
 """
 
 from __future__ import annotations
 
 import os
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 import numpy as np
 
 from isinglass.errors import InputError
 from isinglass.experiments.erma.data import make_task
-from isinglass.experiments.erma.settings import TESTS, test_losses
+from isinglass.experiments.erma.settings import MATCHED, MSE_, TESTS, test_losses
 from isinglass.experiments.erma.training import train
 from isinglass.inference.message_passing.algorithms import BeliefPropagation
 from isinglass.io.arrays import read_arrays, write_arrays
@@ -20,8 +21,9 @@ from isinglass.models.tables import table_model
 from isinglass.typing import FloatArray
 
 TRUTH = "truth"
-SCHEMA, VERSION = "erma-cell", 1
+SCHEMA, VERSION = "erma-cell", 2
 OF_TRUTH = 100  # iterations of inference with the true parameters
+FEW, TOLERANCE = 20, 1e-6  # up to so many iterations all are run; of more, those until messages change by less
 
 
 @dataclass(frozen=True)
@@ -33,6 +35,7 @@ class Cell:
     iterations: int  # of inference
     perturbation: float = 0.0
     examples: int = 1000
+    further: int = 4000  # for tests alone
     steps: int = 60
     restarts: int = 5
     seed: int = 0
@@ -48,7 +51,7 @@ def losses_of(cell: Cell, folder: str | None) -> dict[str, FloatArray]:
     path = None if folder is None else os.path.join(folder, cell.file)
     if path is not None and os.path.exists(path):
         return _read(path, cell)
-    found = _measured(cell)
+    found = _measured(cell, folder)
     if path is not None:
         write_arrays(path, found, schema=SCHEMA, version=VERSION, metadata=asdict(cell))
     return {test: found[test] for test in TESTS}
@@ -59,7 +62,20 @@ def parameters_of(cell: Cell, folder: str | None) -> FloatArray:
     path = None if folder is None else os.path.join(folder, cell.file)
     if path is not None and os.path.exists(path):
         return read_arrays(path, schema=SCHEMA, version=VERSION).arrays["theta"]
-    return _measured(cell)["theta"]
+    return _measured(cell, folder)["theta"]
+
+
+def inference(iterations: int) -> BeliefPropagation:
+    """Return belief propagation of so many iterations, or, of many, until it converges.
+
+    Examples
+    --------
+    >>> inference(10).iterations, inference(100).max_iter
+    (10, 100)
+    """
+    if iterations <= FEW:
+        return BeliefPropagation(iterations=iterations)
+    return BeliefPropagation(tol=TOLERANCE, max_iter=iterations)
 
 
 def _read(path: str, cell: Cell) -> dict[str, FloatArray]:
@@ -72,15 +88,16 @@ def _read(path: str, cell: Cell) -> dict[str, FloatArray]:
     return {test: np.asarray(file.arrays[test], np.float64) for test in TESTS}
 
 
-def _measured(cell: Cell) -> dict[str, FloatArray]:
+def _measured(cell: Cell, folder: str | None) -> dict[str, FloatArray]:
     """Draw, train and test."""
-    task = make_task(cell.model, cell.seed, cell.perturbation, cell.examples)
+    task = make_task(cell.model, cell.seed, cell.perturbation, cell.examples, cell.further)
     if cell.training == TRUTH:
         plain, theta, iterations = table_model(task.truth.graph), task.truth.groups[0].ravel(), OF_TRUTH
     else:
         plain, iterations = table_model(task.graph), cell.iterations
-        algorithm = BeliefPropagation(iterations=cell.iterations)
-        theta = train(task, cell.training, algorithm, cell.steps, cell.restarts, cell.seed)
+        first = replace(cell, training=MATCHED[MSE_])
+        begun = parameters_of(first, folder) if cell.training.endswith("-hyb-in") else None
+        theta = train(task, cell.training, inference(iterations), cell.steps, cell.restarts, cell.seed, begun)
     inputs, labels = task.inputs(task.test), task.labels(task.test)
-    found = test_losses(plain, theta, inputs, labels, BeliefPropagation(iterations=iterations))
+    found = test_losses(plain, theta, inputs, labels, inference(iterations))
     return {**found, "theta": np.asarray(theta, np.float64)}

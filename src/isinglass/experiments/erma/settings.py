@@ -37,14 +37,16 @@ TRAININGS = (
 )  # fmt: skip
 CONVERGED = "APPR-LOGL-lbfgs"  # not of the publication: by L-BFGS, until it converges or for 100 iterations
 WEIGHTS = (0.0, 0.5, 1.0)  # of the loss of a setting, in mixtures
+SHORT = 4  # iterations of mixtures with the loss itself
 MATCHED = {MSE_: "frac-MSE-in", F_: "int-F-hyb-in", L1_: "int-L1-hyb-in", LOGL: LOGL}
 
 
 class Step(NamedTuple):
-    """A loss, and for how many iterations at most it is minimised."""
+    """A loss, for how many iterations at most it is minimised, and whether by meta-descent or by L-BFGS."""
 
     loss: Loss
     iterations: int
+    stochastic: bool = False
 
 
 def loss_of(test: str) -> Loss:
@@ -64,15 +66,17 @@ def steps_of(training: str, iterations: int) -> list[Step]:
     Examples
     --------
     >>> [(step.loss.name, step.iterations) for step in steps_of("int-F-hyb-in", 25)]
-    [('cl', 3), ('hybrid', 9), ('hybrid', 9), ('hybrid', 9)]
+    [('cl', 3), ('mse', 25), ('hybrid', 4), ('hybrid', 4)]
     """
     require(training in TRAININGS, "rows", f"some of {', '.join(TRAININGS)}", repr(training))
     test = next(test for test in TESTS if training.startswith(test))
-    found = [Step(loss_of(LOGL), START)] if training.endswith("-in") else []
+    found = [Step(loss_of(LOGL), START, True)] if training.endswith("-in") else []
+    if test == LOGL:
+        return [Step(loss_of(LOGL), BASELINE, True)]
     if "-hyb" not in training:
-        return [*found, Step(loss_of(test), BASELINE if test == LOGL else iterations)]
-    each = -(-iterations // len(WEIGHTS))
-    return [*found, *(Step(Hybrid(loss_of(test), loss_of(MSE_), w), each) for w in WEIGHTS)]
+        return [*found, Step(loss_of(test), iterations)]
+    mixed = [Step(Hybrid(loss_of(test), loss_of(MSE_), weight), SHORT, True) for weight in WEIGHTS[1:]]
+    return [*found, Step(loss_of(MSE_), iterations), *mixed]
 
 
 def test_losses(

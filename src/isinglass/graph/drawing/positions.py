@@ -19,13 +19,15 @@ import numpy as np
 from isinglass.errors import InputError
 from isinglass.graph.factor_graph import FactorGraph
 from isinglass.graph.grids import grid_shapes
-from isinglass.typing import FloatArray, IntArray
+from isinglass.typing import FloatArray, IntArray, Mask
 
 MOST_POINTS = 1000  # of a graph that is no grid
 SWEEPS = 60  # of stress majorisation
 CLOSEST = 0.75  # two points
 GAP = 1.2  # between connected parts
 BESIDE = 0.42  # how far a factor of one variable is from it
+STEEPEST = 0.45  # the sine of the steepest direction in which it lies
+UP = -np.pi / 2  # as an angle; y grows downwards
 
 Neighbours = list[list[int]]
 
@@ -33,13 +35,13 @@ Neighbours = list[list[int]]
 class Positions(NamedTuple):
     """Where a drawing has everything.
 
-    Coordinates (variables, 2) and (factors, 2), for each variable the direction (2,) that is farthest from what it is
-    joined to, and the height and width of each component, if all are grids.
+    Coordinates (variables, 2) and (factors, 2), for each variable whether there is more room above it than below it,
+    and the height and width of each component, if all are grids.
     """
 
     variables: FloatArray
     factors: FloatArray
-    free: FloatArray
+    above: Mask
     shapes: list[tuple[int, int]] | None
 
 
@@ -70,8 +72,10 @@ def _placed(graph: FactorGraph) -> Positions:
         places = _free(_skeleton(graph, joints))
     variables = places[: graph.n_variables]
     of_joints = dict(zip(joints, places[len(variables) :], strict=True))
-    free = _free_directions(graph, variables, of_joints)
-    return Positions(variables, _factor_places(graph, variables, of_joints, free), free, shapes)
+    angles = _link_angles(graph, variables, of_joints)
+    free = np.array([_widest(listed) for listed in angles]).reshape(-1, 2)
+    above = np.array([_clearance(listed, -UP) < _clearance(listed, UP) for listed in angles], bool)
+    return Positions(variables, _factor_places(graph, variables, of_joints, free), above, shapes)
 
 
 def _lattice(height: int, width: int) -> FloatArray:
@@ -238,12 +242,19 @@ def _factor_places(
     for group in graph.groups:
         if group.arity == 1:
             i = group.scopes[:, 0]
-            places[group.factors] = variables[i] + BESIDE * free[i]
+            places[group.factors] = variables[i] + BESIDE * _past_names(free[i])
     return places
 
 
-def _free_directions(graph: FactorGraph, variables: FloatArray, joints: dict[int, FloatArray]) -> FloatArray:
-    """Return for each variable the direction that is farthest from its neighbours."""
+def _past_names(directions: FloatArray) -> FloatArray:
+    """Return directions (n, 2) with those that point straight up or down turned aside, where names are."""
+    steep = np.abs(directions[:, 1:]) > STEEPEST
+    side = np.where(directions[:, :1] < -1e-9, -1.0, 1.0) * np.sqrt(1 - STEEPEST**2)
+    return np.where(steep, np.hstack([side, np.copysign(STEEPEST, directions[:, 1:])]), directions)
+
+
+def _link_angles(graph: FactorGraph, variables: FloatArray, joints: dict[int, FloatArray]) -> list[list[float]]:
+    """Return for each variable the directions of what it is joined to, as angles."""
     angles: list[list[float]] = [[] for _ in variables]
     for a, scope in enumerate(graph.scopes):
         for i in scope if len(scope) > 1 else ():
@@ -251,7 +262,13 @@ def _free_directions(graph: FactorGraph, variables: FloatArray, joints: dict[int
             for end in ends:
                 dx, dy = end - variables[i]
                 angles[i].append(float(np.arctan2(dy, dx)))
-    return np.array([_widest(listed) for listed in angles]).reshape(-1, 2)
+    return angles
+
+
+def _clearance(angles: list[float], direction: float) -> float:
+    """Return the angle between a direction and the nearest of others, in tenths of a radian, at most 1.2."""
+    apart = [abs((angle - direction + np.pi) % (2 * np.pi) - np.pi) for angle in angles]
+    return round(min([1.2, *apart]), 1)
 
 
 def _widest(angles: list[float]) -> tuple[float, float]:

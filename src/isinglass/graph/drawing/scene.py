@@ -115,9 +115,7 @@ def scene(
                 squares.append(places.factors[a])
     inside = beliefs is None and all(len(name) <= 3 for name in names)
     places_of_squares = np.array(squares).reshape(-1, 2)
-    taken = np.linalg.norm(places.variables[:, None] - places_of_squares[None], axis=-1).min(axis=1, initial=9.0) < 0.45
-    above = (places.free[:, 1] < -0.3) & ~taken if graph.n_variables <= MOST_NAMED else np.zeros_like(seen)
-    return Scene(places, names, inside, above, beliefs, seen, lines, places_of_squares, _states(graph))
+    return Scene(places, names, inside, places.above, beliefs, seen, lines, places_of_squares, _states(graph))
 
 
 def _lines(

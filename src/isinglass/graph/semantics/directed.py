@@ -7,14 +7,15 @@ joins the parents of each variable and drops the directions.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from isinglass.errors import InputError
+from isinglass.errors import InputError, UnknownNameError
 from isinglass.graph.factor_graph import FactorGraph
+from isinglass.graph.names import nearest
 from isinglass.graph.semantics.adjacency import Variables, adjacency, disjoint, reachable, variable_set
 from isinglass.validation import array_of, integers, items, variables_of, whole_number
 
@@ -22,34 +23,55 @@ if TYPE_CHECKING:
     import networkx as nx
 
 Parents = tuple[tuple[int, ...], ...]
+Dag: TypeAlias = "Sequence[Sequence[int]] | Mapping[str, Sequence[str]] | nx.DiGraph"
 
 
-def parents_of(dag: Sequence[Sequence[int]] | nx.DiGraph) -> Parents:
+def parents_of(dag: Dag) -> Parents:
     """Return the parents of each variable of a directed acyclic graph.
 
     Parameters
     ----------
-    dag : sequence of sequences of int, or networkx.DiGraph
-        The parents of each variable, by number; or a graph, whose nodes are numbered in the order that it lists them.
+    dag : sequence of sequences of int, mapping, or networkx.DiGraph
+        The parents of each variable, by number; a mapping from the name of each variable to the names of its parents;
+        or a graph. Variables are numbered in the order in which they are listed.
 
     Examples
     --------
     >>> parents_of([(), (0,), (0, 1)])
     ((), (0,), (0, 1))
+    >>> parents_of({"rain": [], "wet": ["rain"]})
+    ((), (0,))
     >>> parents_of([(1,), (0,)])
     Traceback (most recent call last):
     ...
     isinglass.errors.InputError: dag: expected a graph without directed cycles, got the cycle 0 -> 1 -> 0
     """
-    found = _listed(dag)
+    found, names = _listed(dag), dag_names(dag)
     if cycle := find_cycle(found):
-        got = "the cycle " + " -> ".join(map(str, cycle))
+        got = "the cycle " + " -> ".join(str(i) if names is None else names[i] for i in cycle)
         raise InputError("dag", "a graph without directed cycles", got)
     return found
 
 
-def _listed(dag: Sequence[Sequence[int]] | nx.DiGraph) -> Parents:
-    """Return the parents in both forms of input."""
+def dag_names(dag: Dag) -> list[str] | None:
+    """Return the names of the variables of a directed graph: keys of a mapping, or nodes that are strings."""
+    nodes = list(dag) if isinstance(dag, Mapping) else list(getattr(dag, "nodes", []))
+    return [str(node) for node in nodes] if nodes and all(isinstance(node, str) for node in nodes) else None
+
+
+def _listed(dag: Dag) -> Parents:
+    """Return the parents in all forms of input."""
+    if isinstance(dag, Mapping):
+        number = {name: i for i, name in enumerate(dag)}
+        for name, above in dag.items():
+            if isinstance(above, str):
+                raise InputError(f"dag[{name!r}]", "the parents in a list", repr(above), f"write [{above!r}]")
+            for parent in items(above, f"dag[{name!r}]", "the names of its parents"):
+                if parent not in number:
+                    raise UnknownNameError(
+                        f"dag[{name!r}]", "names of variables", repr(parent), nearest(parent, number)
+                    )
+        return tuple(tuple(number[parent] for parent in above) for above in dag.values())
     if not isinstance(dag, Sequence) and hasattr(dag, "is_directed"):
         if not dag.is_directed():
             raise InputError("dag", "a directed graph", type(dag).__name__, "an undirected one: ig.from_networkx")
@@ -104,7 +126,7 @@ def ancestors(parents: Parents, variables: Iterable[int]) -> set[int]:
     return reachable([frozenset(p) for p in parents], variables, frozenset())
 
 
-def ancestral_graph(dag: Sequence[Sequence[int]] | nx.DiGraph, variables: Variables) -> Parents:
+def ancestral_graph(dag: Dag, variables: Variables) -> Parents:
     """Return the parents of each variable in the graph of some variables and their ancestors.
 
     Variables keep their numbers; those that are left out have no parents and no children.
@@ -116,17 +138,17 @@ def ancestral_graph(dag: Sequence[Sequence[int]] | nx.DiGraph, variables: Variab
     ((), (), (0, 1), ())
     """
     parents = parents_of(dag)
-    kept = ancestors(parents, variable_set(variables, len(parents), "variables"))
+    kept = ancestors(parents, variable_set(variables, len(parents), "variables", moralise(dag)))
     return tuple(p if i in kept else () for i, p in enumerate(parents))
 
 
-def moralise(dag: Sequence[Sequence[int]] | nx.DiGraph, cards: ArrayLike = 2) -> FactorGraph:
+def moralise(dag: Dag, cards: ArrayLike = 2) -> FactorGraph:
     """Return the moral graph of a directed acyclic graph: one factor for each variable and its parents.
 
     Parameters
     ----------
-    dag : sequence of sequences of int, or networkx.DiGraph
-        The parents of each variable; or a graph, whose nodes are numbered in the order that it lists them.
+    dag : sequence of sequences of int, mapping, or networkx.DiGraph
+        The parents of each variable, by numbers or by names; or a graph. Nodes that are strings are names.
     cards : int or int array (variables,)
         The numbers of states.
 
@@ -149,18 +171,20 @@ def moralise(dag: Sequence[Sequence[int]] | nx.DiGraph, cards: ArrayLike = 2) ->
     card = integers(given, "cards", 1)
     if len(card) != len(parents):
         raise InputError("cards", f"one number, or one for each of {len(parents)} variables", f"{len(card)} numbers")
-    return FactorGraph(card, [(*p, i) for i, p in enumerate(parents)])
+    graph, names = FactorGraph(card, [(*p, i) for i, p in enumerate(parents)]), dag_names(dag)
+    return graph if names is None else graph.with_names(names)
 
 
-def d_separated(dag: Sequence[Sequence[int]] | nx.DiGraph, A: Variables, B: Variables, given: Variables = ()) -> bool:
+def d_separated(dag: Dag, A: Variables, B: Variables, given: Variables = ()) -> bool:
     """Tell whether A and B are d-separated by `given`: independent, given these, in every network on this graph.
 
     Parameters
     ----------
-    dag : sequence of sequences of int, or networkx.DiGraph
-        The parents of each variable; or a graph, whose nodes are numbered in the order that it lists them.
+    dag : sequence of sequences of int, mapping, or networkx.DiGraph
+        The parents of each variable, by numbers or by names; or a graph, whose nodes are numbered in the order that it
+        lists them.
     A, B, given : int, or sequence of int
-        Disjoint.
+        By numbers, or by names where there are some. Disjoint.
 
     Examples
     --------
@@ -170,9 +194,11 @@ def d_separated(dag: Sequence[Sequence[int]] | nx.DiGraph, A: Variables, B: Vari
     >>> collider = [(), (), (0, 1)]
     >>> ig.d_separated(collider, 0, 1), ig.d_separated(collider, 0, 1, given=2)
     (True, False)
+    >>> ig.d_separated({"rain": [], "sprinkler": [], "wet": ["rain", "sprinkler"]}, "rain", "sprinkler", given="wet")
+    False
     """
-    parents = parents_of(dag)
-    found = {name: variable_set(v, len(parents), name) for name, v in (("A", A), ("B", B), ("given", given))}
+    parents, whole = parents_of(dag), moralise(dag)
+    found = {name: variable_set(v, len(parents), name, whole) for name, v in (("A", A), ("B", B), ("given", given))}
     disjoint(found)
     moral = adjacency(moralise(ancestral_graph(parents, sorted(frozenset().union(*found.values())))))
     return found["B"].isdisjoint(reachable(moral, found["A"], found["given"]))

@@ -15,7 +15,6 @@ import contextlib
 import ctypes
 import math
 import signal
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from threading import Lock, current_thread, main_thread
@@ -32,8 +31,8 @@ from isinglass.inference.map.search import Search, scale_of
 from isinglass.inference.map.solver import Solver, SolverFacts, missing, register
 
 LARGEST = 1e16  # the most that the costs of an assignment may add up to
-SOON, AGAIN = 1e-3, 0.1  # seconds: the shortest limit, and the pause between two signals that the time is over
-TICK = 0.05  # seconds: a timer may fire so much early
+SOON, AGAIN = 1e-3, 0.1  # seconds: the shortest limit, and the longest pause between two signals that the time is over
+TICK = 0.01  # seconds: timers are rounded up to a multiple of less than that
 LONGEST = 1e8  # seconds: what counts as no limit
 
 _ALONE = Lock()  # toulbar2 has one state for the whole process
@@ -88,11 +87,11 @@ class Toulbar2(Solver):
         with _ALONE, _signals_restored():
             network = _network(pytoulbar2, self.vac)
             top = _fill(network, search, unit)
-            limit, began = max(search.left, SOON), time.process_time()
+            limit = max(search.left, SOON)
             _set_timer(network, limit)
             with _interrupted_like_the_timer():
                 solved = network.Solve()
-            complete, in_time = not network.Option.limited, time.process_time() - began < limit - TICK
+            complete, in_time = not network.Option.limited, _timer_is_running(limit)
             least = float(network.GetDDualBound())
         if solved is None and complete and in_time and search.score == -np.inf:
             raise ImpossibleEvidenceError(impossible(reduction.whole))
@@ -156,7 +155,17 @@ def _set_timer(network: Any, limit: float) -> None:
     """
     network.CFN.timer(max(1, math.ceil(min(limit, LONGEST))))  # has the signal's handler
     if hasattr(signal, "setitimer"):
-        signal.setitimer(signal.ITIMER_VIRTUAL, min(limit, LONGEST), AGAIN)
+        signal.setitimer(signal.ITIMER_VIRTUAL, min(limit, LONGEST), _pause(limit))
+
+
+def _timer_is_running(limit: float) -> bool:
+    """Tell whether the signal is still to come; where there are no timers, nothing can be told."""
+    return hasattr(signal, "setitimer") and signal.getitimer(signal.ITIMER_VIRTUAL)[0] > _pause(limit) + TICK
+
+
+def _pause(limit: float) -> float:
+    """Return the pause between two signals; the time to the first is longer."""
+    return min(AGAIN, limit / 4)
 
 
 @contextlib.contextmanager

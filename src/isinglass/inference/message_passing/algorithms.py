@@ -18,12 +18,12 @@ from isinglass.graph.message_graph import edges_of
 from isinglass.graph.schedules import grid_schedule, tree_schedule
 from isinglass.inference.algorithm import Algorithm, Cost, Facts, FixedPoint, Groups, Progress, Taping, register
 from isinglass.inference.assignment import Assignment
+from isinglass.inference.message_passing.checks.stability import noise_of_messages, spectral_radii
 from isinglass.inference.message_passing.decode import agrees, decode
 from isinglass.inference.message_passing.engine import Engine
 from isinglass.inference.message_passing.outcome import Outcome
 from isinglass.inference.message_passing.plan import Part, Plan, Schedule
 from isinglass.inference.message_passing.reverse import Cotangents, gradients, messages_back
-from isinglass.inference.message_passing.stability import noise_of_messages, spectral_radii
 from isinglass.inference.result import Bound, FactorBeliefs, Info, Result, VariableBeliefs
 from isinglass.potentials import Potentials
 from isinglass.typing import Array, FloatArray, Mask

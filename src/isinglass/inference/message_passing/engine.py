@@ -20,7 +20,7 @@ from isinglass.graph.message_graph import edges_of, entry_components, pairwise_c
 from isinglass.graph.schedules import grid_schedule
 from isinglass.inference.algorithm import Progress
 from isinglass.inference.evidence import impossible
-from isinglass.inference.message_passing.domain import imaginary_steps, log_z_range, without_unproved_zeros
+from isinglass.inference.message_passing.checks.domain import imaginary_steps, log_z_range, without_unproved_zeros
 from isinglass.inference.message_passing.log_model import (
     LinkModel,
     layout_of,
@@ -60,8 +60,6 @@ from isinglass.runtime.array_pool import Pool
 from isinglass.runtime.threads import team
 from isinglass.segments import component_sums
 from isinglass.typing import Array, IntArray, Mask
-
-LARGE = 1e5  # nats: their rounding is about 1e-11
 
 
 class Engine:
@@ -316,8 +314,7 @@ class Engine:
         outcome.component_log_z[fine] += self._log_z(run)[fine]
         if not run.is_linear or not np.isfinite(outcome.component_log_z.real[fine]).all():
             self._mark_runaways(fine, outcome)
-            if (rounded := fine & self._has_large(run)).any():
-                outcome.normalise(rounded, self.edges, self.first_belief)
+            outcome.normalise_large(fine, self.edges, self.beliefs_of(run, outcome))
 
     def beliefs_of(self, run: Run, outcome: Outcome) -> Beliefs:
         """Return where a run reads its beliefs out to."""
@@ -336,13 +333,6 @@ class Engine:
             outcome.component_log_z[off & ~np.isfinite(log_z)] = np.nan
         outcome.converged[off], outcome.residual[off] = False, np.maximum(outcome.residual[off], self.plan.tol)
         outcome.off_domain |= off
-
-    def _has_large(self, run: Run) -> Mask:
-        """Find components with logarithms so large that their rounding shows in the sums of beliefs."""
-        large = np.zeros(self.graph.n_components, bool)
-        for components, logs in ((self.edges.variable_component, run.log_zi), (self.edges.component, run.log_za)):
-            large[components[~(np.abs(logs.real) < LARGE)]] = True
-        return large
 
     def _log_z(self, run: Run) -> Array:
         """Turn the Z of the read-out into logarithms; add them up for each component, without the constants."""

@@ -8,10 +8,11 @@ import numpy as np
 
 from isinglass.inference.message_passing.run import Run
 from isinglass.inference.message_passing.tape import Tape
-from isinglass.kernels.layout import Edges
+from isinglass.kernels.layout import Beliefs, Edges
 from isinglass.typing import Array, FloatArray, IntArray, Mask
 
 EXACT = 1e-9  # the largest error, besides rounding, of a belief that is called exact
+LARGE = 1e5  # nats: their rounding is about 1e-11
 
 
 @dataclass(eq=False)
@@ -42,13 +43,17 @@ class Outcome:
         """Return the number of messages of each component."""
         return np.bincount(edges.component[edges.edge_link], minlength=len(self.residual))
 
-    def normalise(self, among: Mask, edges: Edges, first_belief: IntArray) -> None:
-        """Let beliefs sum to one where logarithms are so large that rounding took more than that from them."""
-        variables, links = np.flatnonzero(among[edges.variable_component]), np.flatnonzero(among[edges.component])
+    def normalise_large(self, among: Mask, edges: Edges, beliefs: Beliefs) -> None:
+        """Let beliefs sum to one where logarithms are so large that their rounding shows in the sum."""
+        large = np.zeros_like(among)
+        for components, logs in ((edges.variable_component, beliefs.z_variables), (edges.component, beliefs.z_links)):
+            large[components[~(np.abs(logs.real) < LARGE)]] = True
+        large &= among
+        variables, links = np.flatnonzero(large[edges.variable_component]), np.flatnonzero(large[edges.component])
         places = [(self.variables, edges.first_state[i], edges.cards[i]) for i in variables]
-        places += [(self.factors, first_belief[f], edges.size[f]) for f in links]
-        for beliefs, first, size in places:
-            belief = beliefs[first : first + size]
+        places += [(self.factors, beliefs.first_belief[f], edges.size[f]) for f in links]
+        for flat, first, size in places:
+            belief = flat[first : first + size]
             total = belief.sum()
             if total.real > 0:
                 belief /= total

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from isinglass.errors import InputError
+from isinglass.graph.factor_graph import FactorGraph
 from isinglass.graph.forests.appearance import appearance_probabilities
 from isinglass.graph.message_graph import edges_of
 from isinglass.inference.algorithm import Facts, Progress, Taping, register
 from isinglass.inference.message_passing.algorithms import BeliefPropagation, MessagePassing, is_exact
+from isinglass.inference.message_passing.learned import COUNTING, bounded, checked_names, unbounded, with_learned
 from isinglass.inference.message_passing.outcome import Outcome
 from isinglass.inference.message_passing.reweighting import WeightSearch, is_bound, search_weights
 from isinglass.inference.result import Bound, Result
 from isinglass.potentials import Potentials
-from isinglass.typing import FloatArray
+from isinglass.typing import Array, FloatArray
 from isinglass.validation import number, real_numbers, whole_number
 
 
@@ -148,6 +150,9 @@ class FractionalBeliefPropagation(MessagePassing):
     ----------
     counting_numbers : float or array (factors,)
         Positive; one for each factor of arity two or more (others are ignored). Ones give belief propagation.
+    learn : sequence of str
+        Some of "damping" and "counting_numbers" (one number for all factors): an estimator whose gradient is "unrolled"
+        then learns them with the model, beginning with what is given here.
 
     Examples
     --------
@@ -158,6 +163,7 @@ class FractionalBeliefPropagation(MessagePassing):
     """
 
     counting_numbers: ArrayLike = 1.0
+    learn: Sequence[str] = ()
 
     name: ClassVar[str] = "fbp"
     facts: ClassVar[Facts] = replace(
@@ -167,6 +173,32 @@ class FractionalBeliefPropagation(MessagePassing):
     def counting(self, potentials: Potentials) -> FloatArray:
         """Return the given counting numbers."""
         return _of_links(potentials, self.counting_numbers, "counting_numbers")
+
+    def parameters(self, graph: FactorGraph) -> Mapping[str, ArrayLike]:
+        """Return what is learned, as numbers without bounds."""
+        return {name: [unbounded(name, value)] for name, value in self._learned().items()}
+
+    def with_parameters(self, values: Mapping[str, Array]) -> FractionalBeliefPropagation:
+        """Return it with what was learned."""
+        changes: dict[str, Any] = {name: bounded(name, value) for name, value in values.items()}
+        return replace(self, **changes)
+
+    def _learned(self) -> dict[str, float]:
+        """Return what is learned, and its value now."""
+        names = checked_names(self.learn)
+        if COUNTING in names and np.size(self.counting_numbers) != 1:
+            got = f"shape {np.shape(self.counting_numbers)}"
+            raise InputError(COUNTING, "one number for all factors where it is learned", got)
+        return {name: float(np.reshape(getattr(self, name), ())) for name in names}
+
+    def _result(
+        self, stages: Sequence[Potentials], progress: Progress | None, tape: Taping, initial: Array | None
+    ) -> Result:
+        found, values = super()._result(stages, progress, tape, initial), self._learned()
+        back = found.reverse
+        if back is None or not values:
+            return found
+        return replace(found, reverse=lambda *bars: with_learned(back(*bars), values))
 
     def bound(self, potentials: Potentials, outcome: Outcome) -> Bound:
         """Promise nothing."""

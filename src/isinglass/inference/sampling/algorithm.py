@@ -143,7 +143,7 @@ class MonteCarlo(Algorithm):
             return "hard zeros may separate the assignments, so that chains do not reach them all; soften them"
         if np.any(info.details["missed_mode"]):
             return "the chains keep to a few assignments, but local searches find others; use 'tempering' or 'ais'"
-        if self.chains < CHAINS:
+        if info.details["chains"] < CHAINS:
             return f"{CHAINS} chains are needed for a verdict, better 8"
         return (
             f"R-hat is {info.r_hat:.3g} (needed: below {R_HAT}) and the effective sample size {info.ess:.0f} (needed: "
@@ -183,7 +183,9 @@ class MonteCarlo(Algorithm):
             kept[d] = chains.states[:, :used]
         sampler.advance(chains, self.sweeps - burn_in - count * thin, threads)
         draws = np.concatenate([before.draws, kept]) if len(before.draws) else kept
-        return Traces(draws, chains, before.sweeps + self.sweeps, before.burn_in + burn_in, thin)
+        names = sampler.graph.names
+        known = None if names is None else names.variables
+        return Traces(draws, chains, before.sweeps + self.sweeps, before.burn_in + burn_in, thin, known)
 
     def report(self, sampler: Sampler) -> Mapping[str, float | FloatArray]:
         """Return further diagnostics of a sampler, by name, after a run."""
@@ -211,6 +213,8 @@ class MonteCarlo(Algorithm):
             "ess_factors": found.of_factors.ess_bulk,
             "ess_tail": found.of_variables.ess_tail,
             "ess_tail_factors": found.of_factors.ess_tail,
+            "ranked_factors": float(found.ranked),
+            "chains": float(traces.draws.shape[2]),
             "ergodic": proved.astype(np.float64),
             "missed_mode": missed.astype(np.float64),
             **more,

@@ -43,12 +43,16 @@ class Owned(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Estimate:
-    """Beliefs of variables and factors (flat, as in results), and their diagnostics."""
+    """Beliefs of variables and factors (flat, as in results), and their diagnostics.
+
+    `ranked` tells whether those of factors come from ranks, as those of variables always do.
+    """
 
     variables: FloatArray
     factors: FloatArray
     of_variables: Diagnostics
     of_factors: Diagnostics
+    ranked: bool
 
 
 def estimate(sampler: Sampler, draws: States) -> Estimate:
@@ -63,7 +67,7 @@ def estimate(sampler: Sampler, draws: States) -> Estimate:
     for group in graph.groups:
         if group.arity == 0:  # a constant
             factors[:, first_beliefs(graph)[group.factors]] = np.array([1.0, 1.0, lanes, lanes, 0.0])[:, None]
-    return Estimate(variables[0], factors[0], Diagnostics(*variables[1:]), Diagnostics(*factors[1:]))
+    return Estimate(variables[0], factors[0], Diagnostics(*variables[1:]), Diagnostics(*factors[1:]), ranked)
 
 
 class TracePart(NamedTuple):

@@ -27,6 +27,8 @@ class Traces:
         The chains after the last sweep. ``infer(..., init=result)`` goes on from them.
     sweeps, burn_in, thin : int
         Sweeps of each chain, how many of them were left out at the beginning, and how far the kept ones are apart.
+    names : tuple of str, optional
+        The names of the variables, where the graph has some.
     """
 
     draws: States
@@ -34,6 +36,7 @@ class Traces:
     sweeps: int
     burn_in: int
     thin: int
+    names: tuple[str, ...] | None = None
 
     @property
     def states(self) -> IntArray:
@@ -41,12 +44,22 @@ class Traces:
         return np.ascontiguousarray(self.draws.transpose(2, 0, 1).astype(np.int64))
 
     def to_arviz(self) -> arviz.InferenceData:
-        """Return the draws as an ArviZ data set with the variable `states`, dimensions (chain, draw, variable)."""
+        """Return the draws for ArviZ, in the group `posterior`.
+
+        The variable `states` has the dimensions (chain, draw, variable); the last has the names of the model's
+        variables as coordinates, if there are any. ArviZ from version 1 on gives a `DataTree`, older versions an
+        `InferenceData`.
+        """
         try:
             import arviz
         except ImportError as error:
             raise MissingDependencyError("to_arviz needs ArviZ: pip install arviz") from error
-        return arviz.from_dict({"states": self.states}, dims={"states": ["variable"]})
+        groups: dict[str, dict[str, IntArray]] = {"posterior": {"states": self.states}}
+        coords = {"variable": np.array(self.names)} if self.names is not None else {}
+        about = {"coords": coords, "dims": {"states": ["variable"]}}
+        if hasattr(arviz, "InferenceData"):
+            return arviz.from_dict(**groups, **about)
+        return arviz.from_dict(groups, **about)
 
     def __repr__(self) -> str:
         draws, variables, chains = self.draws.shape

@@ -1,12 +1,7 @@
-"""The page of a trace: a drawing for each iteration, a slider, the residuals, and the beliefs in numbers.
-
-It is one file that loads nothing; a short script shows the iteration that the slider stands at. Light and dark follow
-the reader's system.
-"""
+"""The page of a trace: a drawing for each iteration, a slider, the residuals, and the beliefs in numbers."""
 
 from __future__ import annotations
 
-import json
 from html import escape
 from typing import TYPE_CHECKING
 
@@ -19,7 +14,11 @@ from isinglass.graph.drawing.svg import svg_of
 from isinglass.graph.layout import first_states
 from isinglass.graph.message_graph import edges_of
 from isinglass.graph.names import variable_keys
-from isinglass.typing import Array, FloatArray, IntArray
+from isinglass.pages import Lines, Note, Steps, Table
+from isinglass.pages import page_of as html_page
+from isinglass.pages.part import framed
+from isinglass.pages.steps import at_step
+from isinglass.typing import FloatArray, IntArray
 
 if TYPE_CHECKING:
     from isinglass.inference.tracing.trace import Trace
@@ -29,63 +28,8 @@ MOST_VARIABLES = 300
 MOST_ROWS = 24  # variables in the table
 CHANGED = "#e8820c"
 
-_PAGE = """<!DOCTYPE html>
-<html lang="en"><head><meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; \
-script-src 'unsafe-inline'">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{title}</title>
-<style>
-:root {{ color-scheme: light dark; --paper: #fff; --ink: #1d2530; --faint: #8a8f98; }}
-@media (prefers-color-scheme: dark) {{ :root {{ --paper: #16191e; --ink: #e6e9ee; --faint: #8a8f98; }} }}
-body {{ font: 15px/1.45 system-ui, sans-serif; color: var(--ink); background: var(--paper); max-width: 58rem;
-  margin: 1rem auto; padding: 0 1rem; }}
-h1 {{ font-size: 1.25rem; font-weight: 600; margin: .2rem 0 .6rem; }}
-.controls {{ display: flex; gap: .6rem; align-items: center; flex-wrap: wrap; }}
-.controls input {{ flex: 1 1 10rem; min-width: 8rem; }}
-button {{ font: inherit; padding: .15rem .7rem; }}
-.frame {{ display: none; overflow-x: auto; }} .frame.shown {{ display: block; }}
-.columns {{ display: flex; gap: 2rem; flex-wrap: wrap; align-items: flex-start; }}
-table {{ border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: .9rem; }}
-td, th {{ padding: .1rem .8rem .1rem 0; text-align: left; border-bottom: 1px solid rgba(128,128,128,.25); }}
-.note {{ color: var(--faint); font-size: .85rem; }}
-</style></head>
-<body>
-<h1>{title}</h1>
-<div class="controls"><button id="play" type="button">play</button>
-<input id="slider" type="range" min="0" max="{last}" value="0" aria-label="iteration">
-<span id="said"></span></div>
-<div id="frames">{frames}</div>
-<p class="note">Circles are beliefs, squares are factors. Arrows are messages into variables: orange where they changed
-in this iteration, the stronger the more. Hover over a circle for its numbers.</p>
-<div class="columns"><div>{curve}</div><div>{tables}</div></div>
-<script>
-const said = {said}, marks = {marks};
-const slider = document.getElementById("slider"), dot = document.getElementById("dot");
-const frames = document.querySelectorAll("#frames .frame"), tables = document.querySelectorAll(".numbers");
-let timer = null;
-function show(t) {{
-  slider.value = t;
-  frames.forEach((f, i) => f.classList.toggle("shown", i === t));
-  tables.forEach((f, i) => f.style.display = i === t ? "" : "none");
-  document.getElementById("said").textContent = said[t];
-  if (dot) {{ dot.setAttribute("cx", marks[t][0]); dot.setAttribute("cy", marks[t][1]); }}
-}}
-function stop() {{ clearInterval(timer); timer = null; document.getElementById("play").textContent = "play"; }}
-slider.addEventListener("input", () => {{ stop(); show(Number(slider.value)); }});
-document.getElementById("play").addEventListener("click", () => {{
-  if (timer) return stop();
-  document.getElementById("play").textContent = "pause";
-  if (Number(slider.value) === {last}) show(0);
-  timer = setInterval(() => {{
-    const t = Number(slider.value);
-    if (t >= {last}) stop(); else show(t + 1);
-  }}, 700);
-}});
-show(0);
-</script>
-</body></html>
-"""
+_NOTE = """Circles are beliefs, squares are factors. Arrows are messages into variables: orange where they changed in
+this iteration, the stronger the more. Hover over a circle or an arrow for its numbers."""
 
 
 def page_of(trace: Trace, ends: tuple[IntArray, IntArray]) -> str:
@@ -94,18 +38,16 @@ def page_of(trace: Trace, ends: tuple[IntArray, IntArray]) -> str:
     if graph.n_variables > MOST_VARIABLES:
         raise InputError("potentials", f"at most {MOST_VARIABLES} variables on a page", f"{graph.n_variables}")
     steps = range(trace.iterations + 1)
-    frames = [f'<div class="frame{" shown" if t == 0 else ""}">{_frame(trace, t, ends)}</div>' for t in steps]
-    curve, marks = _curve(trace.residuals)
-    said = [_said(trace, t) for t in steps]
-    return _PAGE.format(
-        title=escape(f"{trace.algorithm}: {trace.iterations} iterations, step by step"),
-        last=trace.iterations,
-        frames="\n".join(frames),
-        curve=curve,
-        tables="".join(_table(trace, t) for t in steps),
-        said=json.dumps(said),
-        marks=json.dumps(marks),
+    curve = {"residual": (range(1, trace.iterations + 1), trace.residuals.tolist())}
+    residuals = Lines(curve, "iteration", "residual", "How far it has come", log_y=True, steps="residual")
+    beliefs = framed("Beliefs", "".join(at_step(t, _table(trace, t).html()) for t in steps))
+    shown = Steps(
+        "iteration",
+        [_said(trace, t) for t in steps],
+        [_frame(trace, t, ends) for t in steps],
+        f'{Note(_NOTE).html()}<div class="figures">{residuals.html()}{beliefs}</div>',
     )
+    return html_page(f"{trace.algorithm}: {trace.iterations} iterations, step by step", [("", [shown])])
 
 
 def _said(trace: Trace, t: int) -> str:
@@ -158,39 +100,13 @@ def _arrow(start: FloatArray, end: FloatArray, gap: float, moved: float, tip: st
     return f'<g {look}><title>{escape(tip)}</title>{shaft}<polygon points="{points}" stroke="none"/></g>'
 
 
-def _curve(residuals: Array) -> tuple[str, list[tuple[float, float]]]:
-    """Return the residuals as a curve on a logarithmic scale, and where its mark is in each iteration."""
-    if not len(residuals):
-        return "", [(0.0, 0.0)]
-    floor = max(float(residuals.max()), 1e-300) * 1e-12
-    logs = np.log10(np.maximum(residuals, floor))
-    low, high = float(np.floor(logs.min())), float(np.ceil(logs.max())) + 1e-9
-    x = 44 + 246 * np.arange(1, len(logs) + 1) / max(len(logs), 1)
-    y = 16 + 124 * (high - logs) / max(high - low, 1.0)
-    line = " ".join(f"{a:.1f},{b:.1f}" for a, b in zip(x.tolist(), y.tolist(), strict=True))
-    ticks = "".join(
-        f'<text x="38" y="{16 + 124 * (high - v) / max(high - low, 1.0) + 4:.1f}" text-anchor="end">1e{v:.0f}</text>'
-        for v in sorted({low, round(high)})
-    )
-    drawn = (
-        '<svg width="310" height="172" viewBox="0 0 310 172" font-size="11" fill="currentColor">'
-        f'<text x="44" y="11">residual</text>{ticks}'
-        '<line x1="44" y1="140" x2="292" y2="140" stroke="currentColor" stroke-width=".6"/>'
-        f'<text x="290" y="156" text-anchor="end">iteration {len(logs)}</text>'
-        f'<polyline points="{line}" fill="none" stroke="#1f5fa8" stroke-width="1.8"/>'
-        f'<circle id="dot" r="4" fill="{CHANGED}" cx="44" cy="{y[0]:.1f}"/></svg>'
-    )
-    places = [(44.0, float(y[0])), *zip(x.tolist(), y.tolist(), strict=True)]
-    return drawn, [(round(a, 1), round(b, 1)) for a, b in places]
-
-
-def _table(trace: Trace, t: int) -> str:
+def _table(trace: Trace, t: int) -> Table:
     graph = trace.potentials.graph
     first, keys = first_states(graph), variable_keys(graph)
     rows = []
     for i, key in enumerate(keys[:MOST_ROWS]):
-        values = ", ".join(f"{b:.3f}" for b in trace.beliefs[t, first[i] : first[i + 1]].tolist())
-        name = f"{key[0]} {key[1]}" if isinstance(key, tuple) else str(key)
-        rows.append(f"<tr><td>{escape(name)}</td><td>{values}</td></tr>")
-    hidden = "" if t == 0 else ' style="display:none"'
-    return f'<table class="numbers"{hidden}><tr><th>variable</th><th>belief</th></tr>{"".join(rows)}</table>'
+        belief = trace.beliefs[t, first[i] : first[i + 1]].tolist()
+        states = ["" for _ in belief] if graph.names is None else graph.names.state_names(i, len(belief))
+        values = ", ".join(f"{state} {b:.3f}".strip() for state, b in zip(states, belief, strict=True))
+        rows.append([f"{key[0]} {key[1]}" if isinstance(key, tuple) else str(key), values])
+    return Table(["variable", "belief"], rows)

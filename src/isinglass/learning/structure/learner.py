@@ -11,10 +11,12 @@ from numpy.typing import ArrayLike
 
 from isinglass.errors import InputError
 from isinglass.graph.factor_graph import FactorGraph
+from isinglass.learning.markov.data import encode
+from isinglass.learning.markov.frames import frame_graph, is_frame
 from isinglass.learning.training.checks import example_weights, observed
 from isinglass.registry import Registry, choose, require_declared
 from isinglass.typing import FloatArray, IntArray
-from isinglass.validation import integers
+from isinglass.validation import array_of, integers
 
 
 class Observations(NamedTuple):
@@ -90,8 +92,9 @@ def learn_structure(
 
     Parameters
     ----------
-    X : int array (samples, variables)
-        States, counted from 0; complete.
+    X : array (samples, variables), or data frame
+        States, counted from 0, or labels such as strings; complete. The graph has the names of the columns of a frame,
+        and of their states.
     method : str or StructureLearner
         "chow-liu": the tree of maximum likelihood. "neighbourhood": the neighbours of each variable by a sparse
         regression on all others. "group-l1": all edges at once, by a sparse pseudolikelihood. "greedy": edges added one
@@ -115,7 +118,29 @@ def learn_structure(
     [(0, 1), (1, 2), (2, 3)]
     """
     learner = choose(STRUCTURES, StructureLearner, method, options, "chow-liu")  # type: ignore[type-abstract]
-    return learner.learn(observations(X, cards, sample_weight))
+    if not is_frame(X):
+        return learner.learn(observations(_numbered(X), cards, sample_weight))
+    named = frame_graph(X, [])
+    if cards is not None:
+        raise InputError("cards", "None for a data frame", f"{cards!r:.40}", "its categories are the states")
+    found = learner.learn(observations(encode(X, named)[0], named.cards, sample_weight))
+    return found.with_names(named.names)
+
+
+def _numbered(X: Any) -> Any:
+    """Return labels by their numbers in sorted order; states as they are.
+
+    Examples
+    --------
+    >>> _numbered(np.array([["no", "red"], ["yes", "blue"]])).tolist()
+    [[0, 1], [1, 0]]
+    """
+    values = X if isinstance(X, np.ndarray) else array_of(X, "X", "an array (samples, variables)")
+    if values.dtype.kind not in "OUST" or values.ndim != 2:
+        return X
+    sizes = [len({str(v) for v in column}) for column in values.T.tolist()]
+    largest = [max((v for v in column if isinstance(v, int)), default=0) + 1 for column in values.T.tolist()]
+    return encode(values, FactorGraph(np.maximum(np.maximum(sizes, largest), 1), []))[0]
 
 
 def observations(X: Any, cards: ArrayLike | None, sample_weight: Any) -> Observations:

@@ -6,7 +6,7 @@ import math
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields, replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -28,6 +28,7 @@ from isinglass.validation import flag, jobs_of, number, whole_number
 
 AUTOMATIC = "auto"
 RATE, DECAY = 0.3, 0.1  # of AdaGrad, where gradients are estimates and no optimizer is chosen
+START = 1.0  # the l2 that a search for it begins with
 MOST_ITERATIONS = 10  # of an inference by name that training goes back through, unless the user gives a number
 
 
@@ -44,27 +45,35 @@ class Penalty(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Choices:
-    """What the parameters of an estimator stand for, whatever is trained."""
+    """What the parameters of an estimator stand for, whatever is trained.
+
+    `automatic`: `l2` is to be chosen (`isinglass.learning.training.penalty_search`), and stands for a first value.
+    """
 
     loss: losses.Loss
     optimizer: Optimizer[Any]
     l2: float
     jobs: int
+    automatic: bool = False
+
+    def with_l2(self, l2: float) -> Self:
+        """Return the same choices with another penalty of squares."""
+        return replace(self, l2=l2, optimizer=with_penalty(self.optimizer, l2))
 
 
 @dataclass(frozen=True, kw_only=True)
 class GraphChoices(Choices):
     """What the parameters of a conditional random field stand for.
 
-    `l1` is None where the optimizer has its own, or none; `per_iteration` is how many iterations have parameters of
-    their own: one, where all share them. `limited`: inference is to end after `MOST_ITERATIONS`, unless the graph makes
-    it exact.
+    `l1` is None where the optimizer has its own, or none; `edge_l2` where it is `l2`. `per_iteration` is how many
+    iterations have parameters of their own: one, where all share them. `limited`: inference is to end after
+    `MOST_ITERATIONS`, unless the graph makes it exact.
     """
 
     algorithm: Algorithm
     rule: GradientRule
     decoder: decoding.Decoder
-    edge_l2: float
+    edge_l2: float | None
     l1: Penalty | None
     per_iteration: int = 1
     limited: bool = False
@@ -83,7 +92,12 @@ class GraphChoices(Choices):
         return replace(chosen, algorithm=with_limit(self.algorithm, MOST_ITERATIONS))
 
     def _penalties(self, model: Model) -> FloatArray:
-        return np.tile(Penalty(self.l2, self.edge_l2).of(model), self.per_iteration)
+        return np.tile(self.penalty.of(model), self.per_iteration)
+
+    @property
+    def penalty(self) -> Penalty:
+        """The penalties of squares."""
+        return Penalty(self.l2, self.l2 if self.edge_l2 is None else self.edge_l2)
 
     @property
     def iterations(self) -> int | None:
@@ -93,14 +107,14 @@ class GraphChoices(Choices):
 
 def choices_of(crf: Any) -> GraphChoices:
     """Check every parameter of a conditional random field, and that they go together."""
-    l2, l1 = _penalty(crf, "l2"), _penalty(crf, "l1")
+    l1 = _penalty(crf, "l1")
     decoder = decoding.make(crf.decoder)
     chosen = GraphChoices(
         **vars(training_choices(crf, losses.make(crf.loss).for_decoder(decoder), any(l1))),
         algorithm=algorithm_of(crf),
         rule=rule(crf.gradient),
         decoder=decoder,
-        edge_l2=l2.edge,
+        edge_l2=None if crf.edge_l2 is None else number(crf.edge_l2, "edge_l2", 0, math.inf),
         l1=l1 if any(l1) else None,
     )
     require_valid(chosen.loss, chosen.algorithm, chosen.rule)
@@ -111,7 +125,9 @@ def choices_of(crf: Any) -> GraphChoices:
         whole_number(crf.n_states, "n_states", 2)
     for name in ("bias", "edge_bias"):
         flag(getattr(crf, name, False), name)
-    chosen = replace(chosen, limited=_is_automatic(crf) and isinstance(crf.inference, str) and _goes_back(chosen))
+    chosen = replace(
+        chosen, limited=is_automatic(crf.iterations) and isinstance(crf.inference, str) and _goes_back(chosen)
+    )
     own = flag(crf.own_parameters, "own_parameters")
     return replace(chosen, per_iteration=_with_parameters(chosen)) if own else chosen
 
@@ -129,18 +145,34 @@ def training_choices(estimator: Any, loss: losses.Loss, sparse: object = False) 
     if optimizer.latent and not loss.facts.completes:
         able = " or ".join(repr(name) for name, cls in losses.LOSSES.items() if cls.facts.completes)
         raise InputError("loss", f"a hinge ({able}) for optimizer {optimizer.name!r}", repr(loss.name), "use 'lbfgs'")
+    automatic = is_automatic(estimator.l2)
+    if automatic and loss.facts.sampled:
+        expected = f"a number with loss {loss.name!r}, whose values are estimates"
+        raise InputError("l2", expected, repr(AUTOMATIC), "compare scores of fits with several numbers instead")
     return Choices(
-        loss=loss,
-        optimizer=optimizer,
-        l2=number(estimator.l2, "l2", 0, math.inf),
-        jobs=jobs_of(estimator.n_jobs),
+        loss=loss, optimizer=optimizer, l2=l2_of(estimator), jobs=jobs_of(estimator.n_jobs), automatic=automatic
     )
+
+
+def is_automatic(given: object) -> bool:
+    """Tell whether a parameter is left to the library."""
+    return isinstance(given, str) and given == AUTOMATIC
+
+
+def l2_of(estimator: Any) -> float:
+    """Return the penalty of squares; where it is left open, the one that was chosen, or that a search begins with."""
+    given = estimator.l2
+    if is_automatic(given):
+        return float(getattr(estimator, "l2_", START))
+    if isinstance(given, str):
+        raise InputError("l2", f"a number of at least 0, or {AUTOMATIC!r}", f"{given!r:.40}")
+    return number(given, "l2", 0, math.inf)
 
 
 def algorithm_of(crf: Any) -> Algorithm:
     """Return the inference that will be run."""
     options: dict[str, Any] = {}
-    if crf.iterations is not None and not _is_automatic(crf):
+    if crf.iterations is not None and not is_automatic(crf.iterations):
         options["iterations"] = _number_of_iterations(crf.iterations)
     if getattr(crf, "schedule", None) is not None:
         expected = f"one of {', '.join(map(repr, SCHEDULES))}"
@@ -166,17 +198,13 @@ def with_limit(algorithm: Algorithm, most: int | None) -> Algorithm:
 def predicting_of(crf: Any, most: int | None) -> Algorithm:
     """Return the inference of predictions; `most`: the iterations that were chosen in training, where it chose them."""
     algorithm = algorithm_of(crf)
-    return with_limit(algorithm, most) if _is_automatic(crf) and isinstance(crf.inference, str) else algorithm
+    return with_limit(algorithm, most) if is_automatic(crf.iterations) and isinstance(crf.inference, str) else algorithm
 
 
 def _number_of_iterations(given: Any) -> int:
     if isinstance(given, str):
         raise InputError("iterations", f"a whole number, None or {AUTOMATIC!r}", f"{given!r:.40}")
     return whole_number(given, "iterations", 1)
-
-
-def _is_automatic(crf: Any) -> bool:
-    return isinstance(crf.iterations, str) and crf.iterations == AUTOMATIC
 
 
 def _goes_back(chosen: GraphChoices) -> bool:

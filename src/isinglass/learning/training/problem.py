@@ -14,12 +14,13 @@ from typing import Any, Protocol, Self
 
 import numpy as np
 
+from isinglass.errors import InputError
 from isinglass.gradients.taping import FULL_BYTES
 from isinglass.inference.algorithm import Algorithm, threaded_in_parts
 from isinglass.learning.objective import Objective
 from isinglass.learning.optimizers import Optimizer
 from isinglass.learning.total import Total, blocks
-from isinglass.learning.training.choices import Choices, GraphChoices, Penalty
+from isinglass.learning.training.choices import Choices, GraphChoices
 from isinglass.learning.training.fingerprints import fingerprint
 from isinglass.learning.training.keeping import Keeping
 from isinglass.models import Model
@@ -61,6 +62,11 @@ class TrainingProblem(ABC):
         return self.chosen.optimizer
 
     @property
+    def sampled(self) -> bool:
+        """Whether gradients are estimates by chains, so that training has no test of convergence."""
+        return False
+
+    @property
     @abstractmethod
     def size(self) -> int:
         """The number of parameters."""
@@ -96,6 +102,22 @@ class TrainingProblem(ABC):
     def with_choices(self, chosen: Choices) -> Self:
         """Return other choices for the same data."""
         return replace(self, chosen=chosen)
+
+    def with_l2(self, l2: float) -> Self:
+        """Return another penalty of squares for the same data."""
+        return self.with_choices(self.chosen.with_l2(l2))
+
+    @property
+    def units(self) -> IntArray:
+        """How many examples, which folds may part, each example stands for."""
+        return np.ones(self.n_examples, np.int64)
+
+    def subset(self, rows: IntArray) -> Self:
+        """Return the problem of some examples, with the same parameters and no validation data; for ``l2="auto"``.
+
+        An example that stands for several (`units`) may be named several times.
+        """
+        raise InputError("l2", "a number for this estimator", "'auto'", "its problems have no `subset`")
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,8 +156,12 @@ class Data:
         """How many variables each example has."""
         return sizes_of(self.model)
 
+    def subset(self, chosen: IntArray) -> Data:
+        """Return some examples, to be cut into blocks."""
+        return self.rows(chosen)
+
     def rows(self, chosen: IntArray, like: Model | None = None) -> Data:
-        """Return some examples."""
+        """Return some examples, in one block."""
         where = ranges(starts(self.sizes)[chosen], self.sizes[chosen])
         weights = None if self.weights is None else self.weights[where]
         return Data(
@@ -169,6 +195,11 @@ class GraphProblem(TrainingProblem):
     validation: Data | None
     compiled: dict[int, Model] = field(default_factory=dict, init=False, repr=False)  # the last minibatch of each size
     keeping: Keeping = field(default_factory=Keeping, init=False, repr=False)  # of losses with a memory
+
+    @property
+    def sampled(self) -> bool:
+        """Whether the loss samples."""
+        return self.chosen.loss.facts.sampled
 
     @property
     def size(self) -> int:
@@ -205,6 +236,13 @@ class GraphProblem(TrainingProblem):
         if self.chosen.loss.facts.sampled:
             self.keeping.restore(evaluations, memory, self.n_examples)
 
+    def subset(self, rows: IntArray) -> Self:
+        """Return the problem of some examples."""
+        if not self.chosen.algorithm.splits:
+            expected = "a number where options of the inference are arrays over factors"
+            raise InputError("l2", expected, "'auto'", "give numbers to the inference")
+        return replace(self, data=self.data.subset(rows), validation=None)
+
     def tape(self) -> str | None:
         """Return the tape of an inference that training goes back through, "full" or "sqrt"; None: there is none."""
         algorithm, graph = self.chosen.algorithm, self.data.model.graph
@@ -223,8 +261,7 @@ class GraphProblem(TrainingProblem):
     def fingerprint(self, start: FloatArray) -> str:
         """Return a text that another problem, by data or choices, does not have; limits of the run may differ."""
         chosen, model = self.chosen, self.data.model
-        penalties = Penalty(chosen.l2, chosen.edge_l2)
-        made = chosen.algorithm, chosen.loss, chosen.rule, chosen.optimizer, penalties, chosen.per_iteration
+        made = chosen.algorithm, chosen.loss, chosen.rule, chosen.optimizer, chosen.penalty, chosen.per_iteration
         terms = [repr(term) for term in model.terms]
         held = None if self.validation is None else list(self.validation.contents())
         return fingerprint(made, terms, model.parameters, start, list(self.data.contents()), held)
@@ -232,7 +269,7 @@ class GraphProblem(TrainingProblem):
     def _total(self, data: Data, share: float) -> Total:
         chosen = self.chosen
         parts = data.split() if chosen.algorithm.splits else [data]
-        penalty = share * np.tile(Penalty(chosen.l2, chosen.edge_l2).of(data.model), chosen.per_iteration)
+        penalty = share * np.tile(chosen.penalty.of(data.model), chosen.per_iteration)
         algorithm = threaded_in_parts(chosen.algorithm, chosen.jobs, len(parts))
         examples = partial(self._examples, data)
         found = [self._objective(part, algorithm) for part in parts]

@@ -15,6 +15,7 @@ from abc import abstractmethod
 import numpy as np
 from numpy.typing import ArrayLike
 
+from isinglass.errors import MemoryLimitError
 from isinglass.graph.factor_graph import FactorGraph
 from isinglass.inference.algorithm import Algorithm
 from isinglass.inference.api import map_assignment
@@ -62,11 +63,15 @@ class HingeLoss(Loss):
         costs = self.costs(potentials.graph, problem)
         real = _real(potentials)
         infos: tuple[Info, ...] = ()
-        if problem.completion is None:
-            right, infos = self.completed(real, problem.labels)
-        else:
-            right = problem.completion
-        found = self.violation(real, checked_labels(problem.labels, potentials.graph), right, costs)
+        try:
+            if problem.completion is None:
+                right, infos = self.completed(real, problem.labels)
+            else:
+                right = problem.completion
+            found = self.violation(real, checked_labels(problem.labels, potentials.graph), right, costs)
+        except MemoryLimitError as error:
+            remedy = f'in training: loss=ig.losses.{type(self).__name__}(solver="trws")'
+            raise MemoryLimitError(f"{error}; {remedy}") from None
         value = found.compared(potentials, right, costs.weights)
         return Evaluation(value.value, value.groups, infos + value.infos)
 

@@ -29,6 +29,7 @@ from isinglass.errors import InputError
 from isinglass.graph.builders import complete_graph
 from isinglass.models.spins.ising import Ising
 from isinglass.potentials import Potentials
+from isinglass.runtime.blas import one_blas_thread
 from isinglass.typing import FloatArray, IntArray, Mask
 from isinglass.validation import array_of, positive, real_numbers, whole_number
 
@@ -184,7 +185,8 @@ def _most_likely(spins: FloatArray, l2: float) -> FloatArray:
         value = np.logaddexp(0.0, -margin).sum() + l2 * (flat**2).sum()
         return float(value), (slope + slope.T)[above] + 2 * l2 * flat
 
-    found = minimize(objective, np.zeros(len(above[0])), jac=True, method="L-BFGS-B", options={"maxiter": 1000})
+    with one_blas_thread():  # products are small, and threads would wait for each other
+        found = minimize(objective, np.zeros(len(above[0])), jac=True, method="L-BFGS-B", options={"maxiter": 1000})
     weights = np.zeros((n, n))
     weights[above] = found.x
     return np.asarray(weights + weights.T)

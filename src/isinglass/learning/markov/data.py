@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from isinglass.errors import InputError
-from isinglass.estimators.field.frames import frame_values, is_frame, is_missing
 from isinglass.graph.factor_graph import FactorGraph
+from isinglass.learning.markov.frames import frame_values, is_frame, is_missing
 from isinglass.learning.training.checks import observed
 from isinglass.typing import Array, FloatArray, IntArray
 from isinglass.validation import array_of, integers, real_numbers

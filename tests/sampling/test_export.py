@@ -1,0 +1,71 @@
+"""Draws for ArviZ, by both of its interfaces, and its diagnostics beside ours."""
+
+import sys
+from types import ModuleType
+
+import numpy as np
+import pytest
+
+import isinglass as ig
+from isinglass.inference.sampling.convergence.diagnostics import diagnose
+
+SAMPLERS = ["gibbs", "tree-gibbs", "swendsen-wang", "wolff", "metropolis", "tempering"]
+QUIET = pytest.mark.filterwarnings("ignore::FutureWarning")  # its first import of a day has one
+
+
+def sampled(name="gibbs", graph=None, **options):
+    p = ig.models.Ising(ig.grid_graph(4, 4, 2) if graph is None else graph).potentials(coupling=0.3, field=0.1)
+    with ig.errors.no_convergence_warnings():
+        return ig.infer(p, name, random_state=0, **{"sweeps": 40, "chains": 3, "thin": 3, "burn_in": 10} | options)
+
+
+@QUIET
+@pytest.mark.parametrize("name", SAMPLERS)
+def test_the_draws_of_every_sampler(name):
+    pytest.importorskip("arviz", reason="ArviZ is not installed", exc_type=ImportError)
+    r = sampled(name)
+    states = r.traces.to_arviz().posterior["states"]
+    assert states.dims == ("chain", "draw", "variable")
+    assert states.shape == (3, 10, 16)
+    np.testing.assert_array_equal(states.values, r.traces.states)
+
+
+@QUIET
+def test_names_are_coordinates():
+    pytest.importorskip("arviz", reason="ArviZ is not installed", exc_type=ImportError)
+    r = sampled(graph=ig.grid_graph(1, 3, 2).with_names(["left", "middle", "right"]))
+    states = r.traces.to_arviz().posterior["states"]
+    np.testing.assert_array_equal(states.sel(variable="middle").values, r.traces.states[:, :, 1])
+    with pytest.warns(ig.ConvergenceWarning, match="4 chains are needed"):
+        longer = ig.infer(r.potentials, "gibbs", sweeps=4000, init=r)
+    assert longer.traces.names == ("left", "middle", "right")
+
+
+@QUIET
+def test_the_diagnostics_of_arviz_are_ours():
+    """R-hat, effective sizes and standard errors of the same draws; ArviZ adds a last lag, of a per cent or less."""
+    arviz = pytest.importorskip("arviz", reason="ArviZ is not installed", exc_type=ImportError)
+    r = sampled(sweeps=2000, chains=4, thin=1)
+    data, ours = r.traces.to_arviz(), diagnose(r.traces.states.transpose(2, 0, 1).astype(float))
+    theirs = [arviz.rhat(data), *(arviz.ess(data, method=kind) for kind in ("bulk", "tail")), arviz.mcse(data)]
+    np.testing.assert_allclose(ours.r_hat, theirs[0]["states"].values, rtol=1e-9)
+    for one, its in zip((ours.ess_bulk, ours.ess_tail, ours.stderr), theirs[1:], strict=True):
+        np.testing.assert_allclose(one, its["states"].values, rtol=0.02)
+
+
+def test_the_interface_of_version_1(monkeypatch):
+    """From version 1 on `from_dict` takes groups by name, and there is no `InferenceData`."""
+    newer = ModuleType("arviz")
+    newer.from_dict = lambda data, *, coords, dims: (data, coords, dims)
+    monkeypatch.setitem(sys.modules, "arviz", newer)
+    traces = sampled().traces
+    data, coords, dims = traces.to_arviz()
+    assert list(data) == ["posterior"]
+    np.testing.assert_array_equal(data["posterior"]["states"], traces.states)
+    assert (coords, dims) == ({}, {"states": ["variable"]})
+
+
+def test_without_arviz(monkeypatch):
+    monkeypatch.setitem(sys.modules, "arviz", None)
+    with pytest.raises(ig.MissingDependencyError, match="pip install arviz"):
+        sampled().traces.to_arviz()
