@@ -40,7 +40,7 @@ t
 fig, ax = plt.subplots(figsize=(6, 3.2))
 for name in people:
     ax.plot(t.variable(name)[:, 1], "o-", label=name)
-ax.set(xlabel="iteration", ylabel="belief in the rumour", ylim=(0.45, 0.85))
+ax.set(xlabel="iteration", ylabel="belief in the rumour", ylim=(0.45, 0.9))
 ax.legend(frameon=False, ncols=5, loc="upper center")
 
 # %%

@@ -26,9 +26,9 @@ def patches(n, seed):
     return np.stack([a, b], axis=-1), Y
 
 
-X, Y = patches(50, 0)
+X, Y = patches(60, 0)
 X_test, Y_test = patches(30, 5)
-first = ig.GridCRF(bias=True).fit(X, Y)
+first = ig.GridCRF(bias=True, l2=3.0).fit(X, Y)
 print(f"wrong labels: {1 - first.score(X_test, Y_test):.1%}")
 
 # %%
@@ -48,7 +48,7 @@ def with_product(X):
     return np.concatenate([X, X[..., :1] * X[..., 1:]], axis=-1)
 
 
-second = ig.GridCRF(bias=True).fit(with_product(X), Y)
+second = ig.GridCRF(bias=True, l2=3.0).fit(with_product(X), Y)
 again = ig.diagnose(second, with_product(X_test), Y_test)
 print(again)
 

@@ -105,10 +105,10 @@ def _execute(cell: Cell, filename: str, names: dict[str, Any]) -> Any:
     tree = ast.parse(source, filename)
     last = tree.body[-1] if tree.body else None
     if not isinstance(last, ast.Expr):
-        exec(compile(tree, filename, "exec"), names)
+        exec(compile(tree, filename, "exec", dont_inherit=True), names)
         return None
-    exec(compile(ast.Module(tree.body[:-1], []), filename, "exec"), names)
-    return eval(compile(ast.Expression(last.value), filename, "eval"), names)
+    exec(compile(ast.Module(tree.body[:-1], []), filename, "exec", dont_inherit=True), names)
+    return eval(compile(ast.Expression(last.value), filename, "eval", dont_inherit=True), names)
 
 
 @contextlib.contextmanager

@@ -112,7 +112,9 @@ class Trace:
         return page
 
     def _repr_html_(self) -> str:
-        return f'<iframe srcdoc="{escape(self.to_html())}" width="100%" height="780" style="border:0"></iframe>'
+        fit = "this.height = this.contentDocument.body.scrollHeight + 32"  # as high as its content
+        page = escape(self.to_html())
+        return f'<iframe srcdoc="{page}" width="100%" height="780" style="border:0" onload="{fit}"></iframe>'
 
     def __repr__(self) -> str:
         last = f", residual {self.residuals[-1]:.3g}" if self.iterations else ""
