@@ -27,7 +27,7 @@ TIGHT = {"tol": 1e-7, "max_iter": 500}
 def sequences(n=24, seed=0):
     rng = np.random.default_rng(seed)
     X = [rng.normal(size=(rng.integers(2, 6), 3)) for _ in range(n)]
-    return X, [(np.cumsum(x @ [1, -1, 0.5] + rng.normal(size=len(x))) > 0).astype(int) for x in X]
+    return X, [(x @ [2, -2, 1] + rng.normal(size=len(x)) > 0).astype(int) for x in X]
 
 
 def label_sets(n=40, seed=0):
