@@ -56,3 +56,30 @@ def test_names_stay_where_cells_are_empty() -> None:
     assert ig.infer(mrf.potentials_, evidence={"b": "y"}).variable("a").tolist() == [0.0, 1.0]
     assert mrf.summary().rows[0].name == "a=yes"
     np.testing.assert_array_equal(mrf.score_samples(frame[["b", "a"]]), mrf.score_samples(frame))
+
+
+def test_summaries_read_well() -> None:
+    table = np.array([[20, 10], [5, 15]])
+    mrf = ig.MRF(ig.FactorGraph({"a": ["no", "yes"], "b": 2}, [("a", "b")]), method="ipf").fit(counts=table)
+    assert "G2 0.000, X2 0.000, 0 degrees of freedom" in str(mrf.summary())  # never -0.000
+    row = mrf.summary()["a=yes b=1"]
+    assert np.exp(row.estimate) == pytest.approx(20 * 15 / (10 * 5))
+    assert row.interval() == pytest.approx((row.estimate - 1.959964 * row.error, row.estimate + 1.959964 * row.error))
+    with pytest.raises(InputError, match="level: expected a number between 0 and 1, got 95"):
+        row.interval(95)
+    alone = ig.MRF(ig.FactorGraph({"a": ["no", "yes"], "b": 2}, [("a",), ("b",)]), method="ipf").fit(counts=table)
+    assert repr(alone.compare(mrf)).startswith("FitTest(g2=8.63")
+    with pytest.raises(InputError, match=r"no scope that holds \('a', 'b'\)"):
+        mrf.compare(alone)
+
+
+def test_a_test_of_fit_is_not_shown_for_more_cells_than_samples() -> None:
+    ising = ig.models.Ising(ig.grid_graph(8, 8, 2))
+    mrf = ig.MRF(ising, tied=True).fit(ig.sample(ising.potentials(coupling=0.2), 50, random_state=0))
+    assert "no test of fit (1.84e+19 degrees of freedom, more than samples), AIC" in str(mrf.summary())
+
+
+def test_statistics_of_incomplete_samples_say_what_is_left() -> None:
+    frame = pd.DataFrame({"a": ["no", None, "yes"] * 5, "b": ["x", "y", "y"] * 5})
+    with pytest.raises(InputError, match=r"leave them out; log_likelihood\(X\)"):
+        ig.MRF(edges=EDGES, method="em", tol=1e-2).fit(frame).aic()
