@@ -86,7 +86,6 @@ for found in ig.n_best(network, 3, evidence=seen):
 # %%
 # **What the graph says without numbers.** Smoking and tuberculosis are independent, but not once the X-ray is known:
 # it is a common consequence. The moral graph is what inference works on.
-number = network.number
-print("smoke and tub independent:", ig.d_separated(network.parents, number("smoke"), number("tub")))
-print("... given the X-ray:      ", ig.d_separated(network.parents, number("smoke"), number("tub"), number("xray")))
+print("smoke and tub independent:", ig.d_separated(network, "smoke", "tub"))
+print("... given the X-ray:      ", ig.d_separated(network, "smoke", "tub", given="xray"))
 ig.viz.draw(beliefs["... shadow in the X-ray"], title="smoker, short of breath, shadow in the X-ray")

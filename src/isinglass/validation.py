@@ -56,7 +56,8 @@ def read_only(array: Array) -> Array:
 def instance(value: object, kind: type, argument: str) -> None:
     """Check that `value` is of a kind."""
     if not isinstance(value, kind):
-        raise InputError(argument, f"a {kind.__name__}", type(value).__name__)
+        remedy = f"give its {argument}" if isinstance(getattr(value, argument, None), kind) else ""
+        raise InputError(argument, f"a {kind.__name__}", type(value).__name__, remedy)
 
 
 def items(value: object, argument: str, expected: str) -> list[Any]:

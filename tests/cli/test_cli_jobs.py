@@ -73,6 +73,19 @@ def test_standard_input_and_named_marginals(names, command, monkeypatch):
     assert set(lines[0]["marginals"][0]) == set(crf.classes_)
 
 
+def test_labelled_text_from_standard_input(names, command, monkeypatch, tmp_path):
+    class Stream:
+        buffer = io.BytesIO((names / "train.txt").read_bytes())
+
+    monkeypatch.setattr("sys.stdin", Stream)
+    outcome = command("evaluate", names / "m.isg", "-", "--json", "--report", tmp_path / "page")
+    assert outcome.code == 0, outcome.err
+    assert json.loads(outcome.out) == json.loads(
+        command("evaluate", names / "m.isg", names / "train.txt", "--json").out
+    )
+    assert "on standard input" in (tmp_path / "page" / "index.html").read_text()
+
+
 def test_images_as_json(tmp_path, command):
     rng = np.random.default_rng(0)
     Y = rng.integers(0, 2, (3, 3, 4))

@@ -85,9 +85,36 @@ def test_files_pickles_frames_and_searches(tmp_path):
     assert ig.MultiLabelCRF(l2=0.1).fit(X, hidden).score(X, Y) > 0.7
 
 
+def test_frames_of_features_and_names_of_labels(tmp_path):
+    pd = pytest.importorskip("pandas")
+    X, Y = label_sets(40)
+    features, labels = pd.DataFrame(X, columns=["red", "green", "blue"]), pd.DataFrame(Y, columns=list("abcd"))
+    crf = ig.MultiLabelCRF(graph=[("c", "d")], l2=0.1).fit(features, labels)
+    assert crf.edges_.tolist() == [[2, 3]]
+    assert {w.feature for w in crf.explain().features["a"]} == {"red", "green", "blue", "(bias)"}
+    crf.save(tmp_path / "m.isg")
+    kept = ig.MultiLabelCRF.load(tmp_path / "m.isg")
+    assert kept.feature_names_ == ["red", "green", "blue"]
+    assert (kept.predict(X) == kept.predict(features)).all()
+    with pytest.raises(ig.InputError, match=r"order of fit, got 'blue' in the place of 'red'"):
+        kept.predict(features[["blue", "green", "red"]])
+    with pytest.raises(ig.InputError, match="graph: expected names of labels, got 'sea'"):
+        ig.MultiLabelCRF(graph=[("a", "sea")]).fit(features, labels)
+    assert crf.set_params(graph="tree").fit(X, Y).feature_names_ is None
+
+
+def test_labels_that_are_nan_are_not_observed():
+    X, Y = label_sets(40)
+    hidden = np.random.default_rng(0).random(Y.shape) < 0.2
+    one = ig.MultiLabelCRF(l2=0.1).fit(X, np.where(hidden, -1, Y))
+    two = ig.MultiLabelCRF(l2=0.1).fit(X, np.where(hidden, np.nan, Y))
+    assert one.theta_.tolist() == two.theta_.tolist()
+
+
 @pytest.mark.parametrize(
     ("call", "words"),
     [
+        (lambda X, Y: ig.MultiLabelCRF().fit(X, [[0], [1, 2]] * 15), "Y: expected an array .*MultiLabelBinarizer"),
         (lambda X, Y: ig.MultiLabelCRF(graph="ring").fit(X, Y), "graph: expected 'full', 'tree', 'none' or pairs"),
         (lambda X, Y: ig.MultiLabelCRF(graph=[(0, 4)]).fit(X, Y), "pairs of different labels from 0 to 3"),
         (lambda X, Y: ig.MultiLabelCRF(graph=[(1, 1)]).fit(X, Y), "pairs of different labels"),

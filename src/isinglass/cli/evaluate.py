@@ -32,18 +32,19 @@ def add_parser(commands: Commands) -> None:
     """Add the command to the parser."""
     parser = add_command(commands, "evaluate", run, _SUMMARY, _TEXT, _EXAMPLES)
     parser.add_argument("model", metavar="MODEL", help="a model that `isinglass fit` wrote")
-    parser.add_argument("data", metavar="DATA", help="labelled examples: text, or .npz")
+    parser.add_argument("data", metavar="DATA", help='labelled examples: text, or .npz; "-": standard input')
     add_report(parser)
     add_json(parser, "the scores")
 
 
 def run(arguments: argparse.Namespace) -> None:
     """Read, label, compare."""
-    from isinglass.cli.examples import Sentences, read_examples
+    from isinglass.cli.examples import Sentences, read_examples, source_of
 
     prepare_report(arguments.report)
     crf, recipe, width = opened(arguments.model)
-    data = read_examples(arguments.data, recipe, labelled=True, width=width)
+    with source_of(arguments.data) as path:
+        data = read_examples(path, recipe, labelled=True, width=width)
     assert data.Y is not None
     truth, predicted = data.plain(data.Y), data.plain(crf.predict(data.X))
     scores = _shares(data.flat(truth), data.flat(predicted))
@@ -57,8 +58,8 @@ def run(arguments: argparse.Namespace) -> None:
     if arguments.report is not None:
         from isinglass.cli.pages.scores import score_sections
 
-        names = (os.path.basename(path) for path in (arguments.model, arguments.data))
-        title = "Predictions of {} on {}".format(*names)
+        model, source = (os.path.basename(path) for path in (arguments.model, arguments.data))
+        title = f"Predictions of {model} on {'standard input' if source == '-' else source}"
         path = write_report(arguments, title, score_sections(crf, data, truth, predicted))
         (say if arguments.json else to_stdout)(f"wrote {one_line(path)}" + "\n" * (not arguments.json))
 

@@ -9,8 +9,12 @@ graph, edge_counts (graphs,), edge_features (all edges, features) if there are a
 
 from __future__ import annotations
 
+import os
+import sys
+import tempfile
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from io import BytesIO
 
@@ -33,6 +37,19 @@ _WITH_NEIGHBOURS = ("lower", "short-shape")
 Label = str | int | None
 Labels = Sequence[Sequence[Label]] | Sequence[Array] | Array
 Marginals = Sequence[Array] | Array | None
+
+
+@contextmanager
+def source_of(path: str) -> Iterator[str]:
+    """Return the path of the data; what comes from standard input, "-", is put into a file for a while."""
+    if path != "-":
+        yield path
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        target = os.path.join(folder, "standard-input")
+        with open(target, "wb") as file:
+            file.write(sys.stdin.buffer.read())
+        yield target
 
 
 class Examples(ABC):

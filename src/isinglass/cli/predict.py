@@ -3,11 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
-import sys
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 from isinglass.cli.fit import opened
 from isinglass.cli.options import Commands, UsageError, add_command
@@ -39,7 +34,7 @@ def add_parser(commands: Commands) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     """Read, label, write."""
-    from isinglass.cli.examples import json_lines, read_examples
+    from isinglass.cli.examples import json_lines, read_examples, source_of
 
     check_writable(arguments.out, arguments.model, arguments.data)
     crf, recipe, width = opened(arguments.model)
@@ -47,7 +42,7 @@ def run(arguments: argparse.Namespace) -> None:
         raise UsageError(
             "predictions for .npz data are an .npz file: give --out FILE or --json (see: isinglass predict --help)"
         )
-    with _source(arguments.data) as path:
+    with source_of(arguments.data) as path:
         data = read_examples(path, recipe, labelled=False, width=width)
     marginals = crf.predict_marginals(data.X) if arguments.marginals else None
     found, classes = crf.predict(data.X), crf.classes_
@@ -56,16 +51,3 @@ def run(arguments: argparse.Namespace) -> None:
         emit("".join(map(json_text, lines)), arguments.out)
     else:
         emit(data.written(found, marginals, classes), arguments.out)
-
-
-@contextmanager
-def _source(path: str) -> Iterator[str]:
-    """Return the path of the data; what comes from standard input is put into a file for a while."""
-    if path != "-":
-        yield path
-        return
-    with tempfile.TemporaryDirectory() as folder:
-        target = os.path.join(folder, "standard-input")
-        with open(target, "wb") as file:
-            file.write(sys.stdin.buffer.read())
-        yield target

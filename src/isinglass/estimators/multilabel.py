@@ -16,19 +16,21 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from scipy import sparse
 
-from isinglass.errors import InputError
+from isinglass.errors import InputError, UnknownNameError
 from isinglass.estimators.crf import CRF
 from isinglass.estimators.explanation import Matrix, Weight
 from isinglass.estimators.persistence import Saved, register
 from isinglass.estimators.weights import BIAS
+from isinglass.graph.names import nearest
 from isinglass.learning.structure import learn_structure
 from isinglass.learning.training.checks import checked_labels
 from isinglass.models import Model, graph_model
 from isinglass.models.checks import matrix
 from isinglass.typing import Array, FloatArray, IntArray
-from isinglass.validation import integers
+from isinglass.validation import array_of, integers, items
 
 GRAPHS = ("full", "tree", "none")
+_COLUMNS = "one column for each label; sklearn's MultiLabelBinarizer makes them of lists"
 
 
 @register
@@ -40,7 +42,7 @@ class MultiLabelCRF(CRF):
     ----------
     graph : "full", "tree", "none" or sequence of pairs, default="full"
         Which labels interact: all pairs, a tree of those that depend on each other most in `Y` (Chow and Liu), none, or
-        the given pairs of label numbers. Belief propagation is exact on trees.
+        the given pairs of labels, by numbers or by the names of columns. Belief propagation is exact on trees.
     bias : bool, default=True
         A weight of each label by itself.
 
@@ -53,6 +55,8 @@ class MultiLabelCRF(CRF):
     intercept_ : array (labels,)
     label_names_ : list
         The columns of `Y`, if it was a data frame; else numbers.
+    feature_names_ : list of str or None
+        The columns of `X`, if it was a data frame. Later frames must have the same ones, in the same order.
     n_labels_
 
     Examples
@@ -76,16 +80,17 @@ class MultiLabelCRF(CRF):
 
         Parameters
         ----------
-        X : array (examples, features), dense or scipy.sparse
+        X : array (examples, features), dense or scipy.sparse, or data frame
         Y : int array (examples, labels) of 0 and 1, or data frame
-            -1 is "not observed".
+            -1, or NaN, is "not observed".
         sample_weight, validation
             As for `GraphCRF`.
         """
         names = list(Y.columns) if hasattr(Y, "columns") else None
         labels = _label_array(Y, _rows(X).shape[0])
-        edges = _edges(self.graph, labels)
         names = list(range(labels.shape[1])) if names is None else [str(name) for name in names]
+        edges = _edges(self.graph, labels, names)
+        self.feature_names_ = _columns(X)
         self.label_names_, self.n_labels_, self.edges_ = names, labels.shape[1], edges
         return self._train(X, labels, sample_weight, validation)
 
@@ -112,7 +117,11 @@ class MultiLabelCRF(CRF):
         return found
 
     def _examples(self, X: Any) -> list[Any]:
-        rows = _rows(X)
+        rows, columns = _rows(X), _columns(X)
+        if columns is not None and self.feature_names_ is not None and columns != self.feature_names_:
+            pairs = zip(columns, self.feature_names_, strict=False)
+            odd = next((f"{a!r} in the place of {b!r}" for a, b in pairs if a != b), f"{len(columns)} of them")
+            raise InputError("X", "columns in the order of fit", odd, "X[crf.feature_names_]")
         count, edges = self.n_labels_, self.edges_
         eye, features = sparse.eye_array(count, format="csr"), np.eye(len(edges))
         ones = np.ones((1, 1))
@@ -145,7 +154,8 @@ class MultiLabelCRF(CRF):
         return rows // int(self.n_labels_) - bool(self.bias)
 
     def _weights(self) -> Iterator[Weight]:
-        names = [*(f"x{k}" for k in range(self.n_features_in_)), *([BIAS] if self.bias else [])]
+        known = self.feature_names_ or [f"x{k}" for k in range(self.n_features_in_)]
+        names = [*known, *([BIAS] if self.bias else [])]
         for label, row in zip(self.label_names_, self._odds().tolist(), strict=True):
             for name, weight in zip(names, row, strict=True):
                 yield Weight("node", name, label, weight)
@@ -162,7 +172,7 @@ class MultiLabelCRF(CRF):
     def _contents(self) -> tuple[dict[str, Any], dict[str, Any]]:
         metadata, arrays = super()._contents()
         names = {"label_names": [str(name) for name in self.label_names_], "numbered": _are_numbers(self.label_names_)}
-        return {**metadata, **names}, {**arrays, "edges": self.edges_}
+        return {**metadata, **names, "feature_names": self.feature_names_}, {**arrays, "edges": self.edges_}
 
     def _restore(self, saved: Saved) -> None:
         names = saved.entry("label_names", list)
@@ -173,7 +183,11 @@ class MultiLabelCRF(CRF):
         self.edges_ = saved.array("edges", "i", (-1, 2))
         if ((self.edges_ < 0) | (self.edges_ >= self.n_labels_)).any():
             raise saved.error("pairs of labels", "others")
+        self.feature_names_ = saved.optional("feature_names", list)
         super()._restore(saved)
+        known = self.feature_names_
+        if known is not None and (len(known) != self.n_features_in_ or any(type(name) is not str for name in known)):
+            raise saved.error("a name for each feature", f"{known!a:.60}")
 
     def _node_rows(self) -> int:
         return (int(self.n_features_in_) + bool(self.bias)) * int(self.n_labels_)
@@ -181,6 +195,11 @@ class MultiLabelCRF(CRF):
 
 def _are_numbers(names: list[Any]) -> bool:
     return all(isinstance(name, int) for name in names)
+
+
+def _columns(X: Any) -> list[str] | None:
+    """Return the names of the columns of a data frame."""
+    return [str(name) for name in X.columns] if hasattr(X, "columns") else None
 
 
 def _rows(X: Any) -> Any:
@@ -192,18 +211,21 @@ def _rows(X: Any) -> Any:
 
 
 def _label_array(Y: Any, n: int) -> IntArray:
-    """Check labels: 0 and 1, and -1 where not observed."""
-    values = np.asarray(Y.to_numpy() if hasattr(Y, "to_numpy") else Y)
+    """Check labels: 0 and 1, and -1 or NaN where not observed."""
+    given = Y.to_numpy() if hasattr(Y, "to_numpy") else Y
+    expected, remedy = "an array (examples, labels) of 0 and 1", _COLUMNS
+    values = given if isinstance(given, np.ndarray) else array_of(given, "Y", expected, ragged=remedy)
     if values.ndim != 2 or not values.shape[1]:
-        remedy = "one column for each label; sklearn's MultiLabelBinarizer makes them of lists"
-        raise InputError("Y", "an array (examples, labels) of 0 and 1", f"shape {values.shape}", remedy)
-    labels = checked_labels(Y.to_numpy() if hasattr(Y, "to_numpy") else Y, (n, values.shape[1]), "Y")
+        raise InputError("Y", expected, f"shape {values.shape}", remedy)
+    if values.dtype.kind == "f" and np.isnan(values).any() and np.isin(values[~np.isnan(values)], (-1, 0, 1)).all():
+        values = np.where(np.isnan(values), -1, values).astype(np.int64)
+    labels = checked_labels(values, (n, values.shape[1]), "Y")
     if labels.max(initial=0) > 1:
         raise InputError("Y", "0 and 1 for each label", f"{labels.max()}", "one column for each label")
     return labels.reshape(n, -1)
 
 
-def _edges(graph: Any, labels: IntArray) -> IntArray:
+def _edges(graph: Any, labels: IntArray, names: list[Any]) -> IntArray:
     """Return the pairs of labels that interact."""
     count = labels.shape[1]
     if isinstance(graph, str):
@@ -216,6 +238,12 @@ def _edges(graph: Any, labels: IntArray) -> IntArray:
                 made = learn_structure(known, "chow-liu", cards=[2] * count)
                 pairs = [(scope[0], scope[1]) for scope in made.scopes if len(scope) == 2]
         return np.array(pairs, np.int64).reshape(-1, 2)
+    if not _are_numbers(names) and not isinstance(graph, np.ndarray):
+        listed = [items(pair, "graph", "pairs of labels") for pair in items(graph, "graph", "pairs of labels")]
+        lost = [label for pair in listed for label in pair if isinstance(label, str) and label not in names]
+        if lost:
+            raise UnknownNameError("graph", "names of labels", repr(lost[0]), nearest(lost[0], names))
+        graph = [[names.index(label) if isinstance(label, str) else label for label in pair] for pair in listed]
     found = integers(graph, "graph", 2) if np.size(graph) else np.zeros((0, 2), np.int64)
     if found.shape[1] != 2 or ((found < 0) | (found >= count)).any() or (found[:, 0] == found[:, 1]).any():
         raise InputError("graph", f"pairs of different labels from 0 to {count - 1}", f"{graph!r:.60}")

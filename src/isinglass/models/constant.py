@@ -62,5 +62,5 @@ def forbidding(model: Model, cells: IntArray) -> Model:
     table = np.zeros((1, *graph.cards.tolist()))
     table[(0, *cells.T)] = -np.inf
     everything = FactorGroup(np.arange(graph.n_variables)[None], table.shape[1:], np.array([graph.n_factors]))
-    wider = FactorGraph._build(graph.cards, [*graph.groups, everything])
+    wider = FactorGraph._build(graph.cards, [*graph.groups, everything], names=graph.names)
     return Model(wider, [*model._terms, [ConstantTerm("impossible", table)]])

@@ -118,6 +118,7 @@ def _add_variables(ax: Axes, drawn: Scene, unit: float) -> None:
         at = y if drawn.inside else y - RADIUS - 0.06 if above else y + RADIUS + 0.06
         place = "center" if drawn.inside else "bottom" if above else "top"
         text = ax.text(x, at, name, ha="center", va=place, fontsize=max(3.0, 0.16 * points), color="#111111", zorder=5)
+        text.set_parse_math(False)  # a dollar in a name is a dollar
         if not drawn.inside:  # a white edge, as lines may pass below
             text.set_path_effects([Stroke(linewidth=0.04 * points, foreground="white"), Normal()])
 
@@ -127,5 +128,7 @@ def _add_legend(figure: Figure, drawn: Scene) -> None:
 
     pairs = zip(drawn.states, colours(len(drawn.states)), strict=True)
     handles = [Patch(facecolor=colour, edgecolor="#6b7280", linewidth=0.5, label=name) for name, colour in pairs]
-    figure.legend(handles=handles, loc="outside lower center", ncols=len(handles), fontsize=7, frameon=False,
-                  handlelength=1.2, columnspacing=1.0)  # fmt: skip
+    legend = figure.legend(handles=handles, loc="outside lower center", ncols=len(handles), fontsize=7, frameon=False,
+                           handlelength=1.2, columnspacing=1.0)  # fmt: skip
+    for text in legend.get_texts():
+        text.set_parse_math(False)

@@ -83,6 +83,8 @@ def _draw_table(ax: Axes, title: str, values: FloatArray, rows: Sequence[str], c
     ax.set_title(title, fontsize=9)
     ax.set_xticks(range(len(columns)), [name[:14] for name in columns], rotation=45, ha="right", fontsize=7)
     ax.set_yticks(range(len(rows)), [name[:14] for name in rows], fontsize=7)
+    for label in (*ax.get_xticklabels(), *ax.get_yticklabels()):
+        label.set_parse_math(False)  # a dollar in a name is a dollar
     ax.tick_params(length=0)
     for spine in ax.spines.values():
         spine.set_visible(False)

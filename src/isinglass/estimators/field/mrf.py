@@ -41,7 +41,7 @@ from isinglass.inference.algorithm import threaded
 from isinglass.learning.combinations import require_valid
 from isinglass.learning.markov import Copies, Method, Samples, TermCounts, make_method
 from isinglass.learning.markov.data import Categories, decode, encode, is_table, read_table
-from isinglass.learning.markov.frames import frame_graph, is_frame
+from isinglass.learning.markov.frames import frame_graph, is_frame, refuse_weights
 from isinglass.learning.markov.objective import with_zeros
 from isinglass.learning.markov.priors import Penalties, Prior, make_prior
 from isinglass.learning.markov.statistics.support import vanishing_cells
@@ -114,6 +114,7 @@ class MRF(Statistics):
     edges : sequence of tuples of str, optional
         Instead of `graph`, for data frames: which columns interact, such as ``[("hair", "eyes"), ("eyes", "sex")]``.
         Every column is a variable, with a factor of its own; its states are its categories, or its different values.
+        Whole numbers are states and count from 0; where they are names (1 and 2, years), make them strings.
 
     Attributes
     ----------
@@ -201,7 +202,7 @@ class MRF(Statistics):
         """
         self._predicts = outputs is not None
         require_outputs(self, outputs)
-        self._structure = self._structure_for(X)
+        self._structure = self._structure_for(X, sample_weight)
         return self._train(X, sample_weight, counts, outputs)
 
     def score_samples(self, X: Any) -> FloatArray:
@@ -396,7 +397,7 @@ class MRF(Statistics):
         """Return the graph or model that was given, or that `fit` made of a data frame."""
         return self.graph if self.graph is not None else getattr(self, "_structure", None)
 
-    def _structure_for(self, X: Any) -> FactorGraph | None:
+    def _structure_for(self, X: Any, sample_weight: Any) -> FactorGraph | None:
         """Return the graph of a data frame and `edges`; None where a graph was given."""
         if self.edges is None:
             return None
@@ -404,6 +405,7 @@ class MRF(Statistics):
             raise InputError("edges", "nothing beside a graph", "both", "leave out one of them")
         if not is_frame(X):
             raise InputError("X", "a data frame, whose columns `edges` names", type(X).__name__, "or give a graph")
+        refuse_weights(X, sample_weight)
         return frame_graph(X, self.edges)
 
     def _algorithm(self) -> Algorithm:
@@ -420,8 +422,7 @@ class MRF(Statistics):
             raise InputError("X", "samples, or counts=", "nothing")
         states, categories = encode(X, model.graph)
         if np.asarray(X).dtype.kind in "iu" and not isinstance(X, np.ma.MaskedArray):  # else -1 is our own mark
-            with renamed("Y", "X"):
-                refuse_spins(states)
+            refuse_spins(states, "X")
         weights = np.ones(len(states)) if sample_weight is None else positive_weights(sample_weight, len(states))
         samples = Samples.of(states, weights)
         if not (samples.states >= 0).any():

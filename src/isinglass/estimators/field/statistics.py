@@ -57,6 +57,10 @@ class FitTest(NamedTuple):
     p_g2: float
     p_x2: float
 
+    def __repr__(self) -> str:
+        numbers = f"g2={self.g2:.6g}, x2={self.x2:.6g}, df={self.df}, p_g2={self.p_g2:.4g}, p_x2={self.p_x2:.4g}"
+        return f"FitTest({numbers})"
+
 
 class Statistics(Queries):
     """Fit, degrees of freedom and standard errors of a Markov random field."""
@@ -120,6 +124,8 @@ class Statistics(Queries):
 
     def goodness_of_fit(self) -> FitTest:
         """Test the model against the saturated one, with the samples of the last `fit`.
+
+        The p values need several samples for each cell of the table; with more cells than samples they mean nothing.
 
         Examples
         --------
@@ -289,7 +295,8 @@ class Statistics(Queries):
             weights = np.ones(len(states)) if sample_weight is None else example_weights(sample_weight, len(states))
             samples = Samples.of(states, weights)
         if not samples.whole.all():
-            raise InputError("X", "complete samples", "some with missing values", "impute them, or leave them out")
+            remedy = "leave them out; log_likelihood(X) sums over what is missing"
+            raise InputError("X", "complete samples", "some with missing values", remedy)
         return samples
 
     def _scored(self, X: Any, sample_weight: Any) -> tuple[Samples, FloatArray]:
@@ -325,7 +332,9 @@ def _require_nested(small: FactorGraph, large: FactorGraph) -> None:
     scopes = [frozenset(s) for s in large.scopes]
     outside = [s for s in small.scopes if not any(frozenset(s) <= other for other in scopes)]
     if outside:
-        raise InputError("larger", "a model that holds this one", f"no scope that holds {outside[0]}")
+        known = small.names
+        scope = outside[0] if known is None else tuple(known.variables[i] for i in outside[0])
+        raise InputError("larger", "a model that holds this one", f"no scope that holds {scope}")
 
 
 def _hierarchical_rank(graph: FactorGraph) -> int:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from statistics import NormalDist
 from typing import TYPE_CHECKING, NamedTuple, Self
 
-from isinglass.errors import MissingDependencyError
+from isinglass.errors import InputError, MissingDependencyError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -32,6 +33,22 @@ class Row(NamedTuple):
         """
         z = estimate / error if error > 0 else math.nan
         return cls(name, estimate, error, z, math.erfc(abs(z) / math.sqrt(2)))
+
+    def interval(self, level: float = 0.95) -> tuple[float, float]:
+        """Return a confidence interval (Wald's: the estimate, and normal quantiles times its error on either side).
+
+        The contrast of two variables is a log-odds ratio, so `numpy.exp` of the ends is an interval of the odds ratio.
+
+        Examples
+        --------
+        >>> low, high = Row.of("x0=1 x1=1", 1.0, 0.5).interval()
+        >>> round(low, 2), round(high, 2)
+        (0.02, 1.98)
+        """
+        if not 0 < level < 1:
+            raise InputError("level", "a number between 0 and 1", f"{level}")
+        half = NormalDist().inv_cdf((1 + level) / 2) * self.error
+        return self.estimate - half, self.estimate + half
 
 
 @dataclass(frozen=True)
@@ -71,13 +88,21 @@ class Summary:
             raise MissingDependencyError('to_frame needs pandas: pip install "isinglass[pandas]"') from error
         return pd.DataFrame(list(self.rows), columns=list(Row._fields)).set_index("name")
 
+    def _fit(self) -> str:
+        """Say how well the model fits; G2 and X2 tell nothing where most cells of the table must be empty."""
+        if self.degrees_of_freedom > self.samples:
+            return f"no test of fit ({self.degrees_of_freedom:.3g} degrees of freedom, more than samples)"
+        return (
+            f"G2 {abs(round(self.deviance, 3)):.3f}, X2 {abs(round(self.pearson, 3)):.3f}, "
+            f"{self.degrees_of_freedom} degrees of freedom"
+        )
+
     def __str__(self) -> str:
         width = max([9, *(len(row.name) for row in self.rows)])
         lines = [
             f"{self.samples:g} samples, {self.free_parameters} free parameters, "
             f"log-likelihood {self.log_likelihood:.3f}",
-            f"G2 {self.deviance:.3f}, X2 {self.pearson:.3f}, {self.degrees_of_freedom} degrees of freedom, "
-            f"AIC {self.aic:.2f}, BIC {self.bic:.2f}",
+            f"{self._fit()}, AIC {self.aic:.2f}, BIC {self.bic:.2f}",
             f"{'':{width}}  estimate  std. err.        z       p   ({self.kind})",
         ]
         for name, estimate, error, z, p in self.rows:

@@ -17,7 +17,7 @@ import numpy as np
 
 from isinglass.graph.drawing.positions import Positions, positions
 from isinglass.graph.factor_graph import FactorGraph
-from isinglass.graph.names import variable_keys
+from isinglass.graph.names import Names, variable_keys
 from isinglass.typing import Array, FloatArray, Mask
 
 LIGHT, DARK = "#e3e9f1", "#1f5fa8"
@@ -51,6 +51,7 @@ class Scene(NamedTuple):
     lines: list[Line]
     squares: FloatArray
     states: list[str]  # of a legend; none, where variables differ
+    known: Names | None  # of the graph
 
     @property
     def box(self) -> tuple[float, float, float, float]:
@@ -115,7 +116,9 @@ def scene(
                 squares.append(places.factors[a])
     inside = beliefs is None and all(len(name) <= 3 for name in names)
     places_of_squares = np.array(squares).reshape(-1, 2)
-    return Scene(places, names, inside, places.above, beliefs, seen, lines, places_of_squares, _states(graph))
+    return Scene(
+        places, names, inside, places.above, beliefs, seen, lines, places_of_squares, _states(graph), graph.names
+    )
 
 
 def _lines(

@@ -70,7 +70,8 @@ def _variable(scene: Scene, i: int) -> str:
 def _tip(scene: Scene, i: int, name: str) -> str:
     if scene.beliefs is None:
         return name or str(i)
-    states = scene.states or [str(k) for k in range(len(scene.beliefs[i]))]
+    card = len(scene.beliefs[i])
+    states = range(card) if scene.known is None else scene.known.state_names(i, card)
     shares = ", ".join(f"{s}: {p:.3f}" for s, p in zip(states, np.real(scene.beliefs[i]).tolist(), strict=True))
     return f"{name or i}: {shares}"
 

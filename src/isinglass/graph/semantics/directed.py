@@ -8,7 +8,7 @@ joins the parents of each variable and drops the directions.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -23,7 +23,22 @@ if TYPE_CHECKING:
     import networkx as nx
 
 Parents = tuple[tuple[int, ...], ...]
-Dag: TypeAlias = "Sequence[Sequence[int]] | Mapping[str, Sequence[str]] | nx.DiGraph"
+
+
+@runtime_checkable
+class Network(Protocol):
+    """What has parents and names, such as a Bayesian network."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the variables."""
+
+    @property
+    def parents(self) -> Parents:
+        """The parents of each variable."""
+
+
+Dag: TypeAlias = "Sequence[Sequence[int]] | Mapping[str, Sequence[str]] | nx.DiGraph | Network"
 
 
 def parents_of(dag: Dag) -> Parents:
@@ -55,12 +70,16 @@ def parents_of(dag: Dag) -> Parents:
 
 def dag_names(dag: Dag) -> list[str] | None:
     """Return the names of the variables of a directed graph: keys of a mapping, or nodes that are strings."""
+    if isinstance(dag, Network):
+        return list(dag.names)
     nodes = list(dag) if isinstance(dag, Mapping) else list(getattr(dag, "nodes", []))
     return [str(node) for node in nodes] if nodes and all(isinstance(node, str) for node in nodes) else None
 
 
 def _listed(dag: Dag) -> Parents:
     """Return the parents in all forms of input."""
+    if isinstance(dag, Network):
+        return dag.parents
     if isinstance(dag, Mapping):
         number = {name: i for i, name in enumerate(dag)}
         for name, above in dag.items():
@@ -180,9 +199,9 @@ def d_separated(dag: Dag, A: Variables, B: Variables, given: Variables = ()) -> 
 
     Parameters
     ----------
-    dag : sequence of sequences of int, mapping, or networkx.DiGraph
+    dag : sequence of sequences of int, mapping, networkx.DiGraph, or BayesianNetwork
         The parents of each variable, by numbers or by names; or a graph, whose nodes are numbered in the order that it
-        lists them.
+        lists them; or a network, as `read_bif` returns it.
     A, B, given : int, or sequence of int
         By numbers, or by names where there are some. Disjoint.
 

@@ -18,6 +18,7 @@ from isinglass.errors import MissingDependencyError
 from isinglass.graph.factor_graph import FactorGraph
 from isinglass.graph.semantics.adjacency import adjacency
 from isinglass.graph.semantics.chordal import Clique, cardinality_order, chordal_cliques, fill_in
+from isinglass.validation import instance
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -40,6 +41,8 @@ class JunctionTree:
         variables in a graph without any.
     fill_in : tuple of pairs of int
         The pairs of variables that were joined to make the graph chordal.
+    names : tuple of str or None
+        The names of the variables, where the graph has some; `print` shows them.
 
     Examples
     --------
@@ -49,6 +52,10 @@ class JunctionTree:
     JunctionTree: 2 cliques, width 2, 1 pair filled in
     0: 0 1 2
     1: 1 2 3  -- 0 over (1, 2)
+    >>> print(ig.junction_tree(ig.FactorGraph({"rain": 2, "wet": 2, "slip": 2}, [("rain", "wet"), ("wet", "slip")])))
+    JunctionTree: 2 cliques, width 1
+    0: rain, wet
+    1: wet, slip  -- 0 over (wet)
     """
 
     cliques: tuple[Clique, ...]
@@ -56,6 +63,7 @@ class JunctionTree:
     separators: tuple[Clique, ...]
     factor_clique: tuple[int, ...]
     fill_in: tuple[tuple[int, int], ...]
+    names: tuple[str, ...] | None = None
 
     @property
     def width(self) -> int:
@@ -88,9 +96,11 @@ class JunctionTree:
 
     def __str__(self) -> str:
         up = {b: (a, s) for (a, b), s in zip(self.edges, self.separators, strict=True)}
-        lines = [f"{i}: {' '.join(map(str, c))}" for i, c in enumerate(self.cliques)]
+        names = self.names
+        between, shown = (" ", str) if names is None else (", ", lambda i: names[i])
+        lines = [f"{i}: {between.join(map(shown, c))}" for i, c in enumerate(self.cliques)]
         for b, (a, s) in up.items():
-            lines[b] += f"  -- {a} over ({', '.join(map(str, s))})"
+            lines[b] += f"  -- {a} over ({', '.join(map(shown, s))})"
         return "\n".join([repr(self), *lines])
 
 
@@ -103,6 +113,7 @@ def junction_tree(graph: FactorGraph) -> JunctionTree:
     >>> ig.junction_tree(ig.chain_graph(4, 2)).separators
     ((1,), (2,))
     """
+    instance(graph, FactorGraph, "graph")
     return graph.cached("junction_tree", lambda: _make(graph))
 
 
@@ -116,7 +127,8 @@ def _make(graph: FactorGraph) -> JunctionTree:
     # cliques come out in elimination order; reversed, each meets all earlier ones inside one of them
     nodes = chordal_cliques(frozen, cardinality_order(frozen))[::-1]
     edges, separators = _joined(nodes)
-    return JunctionTree(tuple(nodes), edges, separators, _owners(graph, nodes), tuple(filled))
+    names = None if graph.names is None else graph.names.variables
+    return JunctionTree(tuple(nodes), edges, separators, _owners(graph, nodes), tuple(filled), names)
 
 
 def _joined(nodes: Sequence[Clique]) -> tuple[tuple[tuple[int, int], ...], tuple[Clique, ...]]:

@@ -8,13 +8,13 @@ chains can reach every possible assignment (`isinglass.inference.sampling.conver
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
 
-from isinglass.errors import InputError
+from isinglass.errors import InputError, warn_of_convergence
 from isinglass.graph.factor_graph import FactorGraph
 from isinglass.graph.layout import belief_entries, first_states
 from isinglass.inference.algorithm import Algorithm, Cost, Facts, Progress, Taping
@@ -23,7 +23,7 @@ from isinglass.inference.sampling.chains import Chains, States, state_type
 from isinglass.inference.sampling.convergence.diagnostics import Diagnostics
 from isinglass.inference.sampling.convergence.ergodicity import ergodic_components
 from isinglass.inference.sampling.convergence.modes import missed_modes
-from isinglass.inference.sampling.estimate import Estimate, estimate
+from isinglass.inference.sampling.estimate import AT_ONCE, Estimate, estimate, split_r_hat
 from isinglass.inference.sampling.sampler import Sampler
 from isinglass.inference.sampling.traces import Traces
 from isinglass.potentials import Potentials
@@ -34,6 +34,8 @@ R_HAT, ESS, CHAINS = 1.01, 400, 4
 NUMBERS = 2**20  # of all traces, beyond which draws are kept less often
 DRAWS = 400  # of a chain, that are kept in any case
 THIN = 10  # sweeps between samples
+FEWEST, APART = 20, 1.2  # samples of each chain, and R-hat, from which on `sample` warns
+SEPARATED = "hard zeros may separate the assignments, so that chains do not reach them all; soften them"
 
 
 def sampler_facts(summary: str) -> Facts:
@@ -114,7 +116,7 @@ class MonteCarlo(Algorithm):
         )
 
     def sample(self, potentials: Potentials, n: int, rng: np.random.Generator) -> IntArray:
-        """Draw `n` assignments: of each chain, one after every `thin` sweeps, in turn."""
+        """Draw `n` assignments: of each chain, one after every `thin` sweeps, in turn; warn if they cannot be right."""
         self.checked()
         sampler, threads = self.sampler(potentials), jobs_of(self.threads, "threads")
         used = min(n, self.chains)
@@ -125,7 +127,32 @@ class MonteCarlo(Algorithm):
         for _ in range(-(-n // used)):
             sampler.advance(chains, THIN if self.thin is None else self.thin, threads)
             found.append(chains.assignments[:used])
+        complaint = self._against(potentials, found)
+        if complaint:
+            warn_of_convergence(f"{self.name}: {complaint}", stacklevel=3)
         return np.concatenate(found)[:n]
+
+    def _against(self, potentials: Potentials, draws: Sequence[IntArray]) -> str:
+        """Say what was found against draws of `sample`, each (chains, variables); nothing, if nothing was.
+
+        They are few, so only what is plainly wrong counts: chains that disagree by R-hat of some variable's states, and
+        hard zeros that may separate assignments.
+        """
+        if not self.proved(potentials).all():
+            return SEPARATED
+        chains, n = draws[0].shape
+        if chains < CHAINS or len(draws) < FEWEST:
+            return ""
+        step, worst = max(1, AT_ONCE // (chains * len(draws))), 1.0
+        for first in range(0, n, step):
+            trace = np.stack([draw[:, first : first + step].T for draw in draws], axis=2).astype(np.float64)
+            worst = max(worst, float(split_r_hat(trace).max(initial=1.0)))
+        if worst <= APART:
+            return ""
+        return (
+            f"the chains disagree, so the samples are not those of the model yet: R-hat is {worst:.3g} for some "
+            f"variable; raise burn_in and thin, or use a sampler that mixes better; infer reports on all beliefs"
+        )
 
     def checked(self) -> None:
         """Check the options."""
@@ -140,7 +167,7 @@ class MonteCarlo(Algorithm):
     def remedy(self, info: Info) -> str:
         """Say what the diagnostics found."""
         if not np.all(info.details["ergodic"]):
-            return "hard zeros may separate the assignments, so that chains do not reach them all; soften them"
+            return SEPARATED
         if np.any(info.details["missed_mode"]):
             return "the chains keep to a few assignments, but local searches find others; use 'tempering' or 'ais'"
         if info.details["chains"] < CHAINS:

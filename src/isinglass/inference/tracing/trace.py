@@ -175,6 +175,10 @@ def trace(
     """
     clamped = checked(potentials, evidence)
     count = whole_number(iterations, "iterations")
+    for name in ("tol", "max_iter"):
+        if name in options:
+            remedy = f"iterations={options[name]!r:.12}" if name == "max_iter" else "raise iterations instead"
+            raise InputError(name, "no limit beside iterations, which a trace runs exactly", f"{options[name]}", remedy)
     chosen = make(algorithm, options)
     countable = "iterations" in {f.name for f in fields(chosen)}  # type: ignore[arg-type]
     if not countable or not chosen.facts.iterative or chosen.facts.stochastic:

@@ -139,9 +139,14 @@ def _of_labels(values: Array, graph: FactorGraph, known: Categories | None) -> t
 
 
 def _labels(present: Sequence[Any], i: int, card: int, named: Sequence[str] | None) -> list[Any] | None:
-    """Return the labels of a variable, its named states if there are such; None where they are whole numbers."""
-    if named is not None and all(isinstance(v, str) for v in present):
-        return list(named)
+    """Return the labels of a variable, its named states if there are such; None where they are whole numbers.
+
+    Values that are no strings are told by how they are written: those of a column of categories 1 and 2, say.
+    """
+    if named is not None:
+        written = {str(v): v for v in present}
+        if all(isinstance(v, str) for v in present) or written.keys() <= set(named):
+            return [written.get(name, name) for name in named]
     if all(isinstance(v, int | np.integer) and not isinstance(v, bool) for v in present):
         return None
     if not all(isinstance(v, str | bool | np.bool_ | int) for v in present):

@@ -58,15 +58,49 @@ def column_states(frame: Any, name: str) -> int | list[Any]:
     column = frame[name]
     kind = str(column.dtype).lower()
     if kind.startswith("category"):  # pandas
-        return [str(label) for label in column.cat.categories]
+        return [_written(label) for label in column.cat.categories.tolist()]
     if kind.startswith(("categorical", "enum")):  # Polars
         return [str(label) for label in column.cat.get_categories().to_list()]
     present = {value for value in column.to_list() if not is_missing(value)}
     if not present:
         raise InputError("X", "columns with at least one value", f"none in {name!r}", "drop it")
     if all(isinstance(v, int | float) and not isinstance(v, bool) and v == int(v) for v in present):
-        return max(int(v) for v in present) + 1
+        return _numbered({int(v) for v in present}, name)
     return sorted(present, key=lambda v: (type(v).__name__, v))
+
+
+def _written(label: Any) -> str:
+    """Return a category as text; pandas writes whole numbers as floats where values are missing."""
+    return str(int(label)) if isinstance(label, float) and label.is_integer() else str(label)
+
+
+def _numbered(present: set[int], name: str) -> int:
+    """Return how many states a column of whole numbers has; they count from 0, and -1 is a missing value.
+
+    Numbers without a zero, such as 1 and 2, or years, are rather names of states: taken for states they would bring
+    further ones along, which no sample shows.
+    """
+    if 0 in present and min(present) >= -1:
+        return max(present) + 1
+    few = sorted(present)
+    got = ", ".join(map(str, few[:4])) + (", ..." if len(few) > 4 else "")
+    remedy = f"if they are names, X.astype({{{name!r}: str}}); if numbers of states, count from 0"
+    raise InputError("X", f"states from 0 on in {name!r} (-1: missing), or strings", f"{got}", remedy)
+
+
+def refuse_weights(frame: Any, sample_weight: Any) -> None:
+    """Refuse a frame one of whose columns is the weights: it would be a variable of the model, too."""
+    if sample_weight is None:
+        return
+    name = getattr(sample_weight, "name", None)
+    columns = columns_of(frame)
+    if not (isinstance(name, str) and name in columns):
+        given = np.asarray(sample_weight)
+        same = (c for c in columns if np.array_equal(given, np.asarray(frame[c].to_list(), object)))
+        name = next(same, None) if given.ndim == 1 and len(set(given.tolist())) > 1 else None
+    if name is not None:
+        got = f"the column {name!r}, which is sample_weight"
+        raise InputError("X", "columns that are all variables", got, f"X.drop(columns={name!r})")
 
 
 def frame_values(frame: Any, names: Names | None) -> Array:

@@ -84,10 +84,11 @@ def observed(values: Any, argument: str) -> Any:
     return np.ma.filled(values.astype(np.int64), -1)
 
 
-def refuse_spins(labels: IntArray) -> None:
+def refuse_spins(labels: IntArray, argument: str = "Y") -> None:
     """Refuse labels {-1, +1}, in which -1 would be taken for "not observed"."""
     if len(labels) and set(np.unique(labels).tolist()) == {-1, 1}:
-        raise InputError("Y", "labels 0, 1, ...; -1 means not observed", "labels -1 and 1 only", "use (Y + 1) // 2")
+        remedy = f"use ({argument} + 1) // 2"
+        raise InputError(argument, "labels 0, 1, ...; -1 means not observed", "labels -1 and 1 only", remedy)
 
 
 def refuse_hidden(labels: IntArray, optimizer: Optimizer[Any]) -> None:
