@@ -21,7 +21,7 @@ from isinglass.io.files import PathLike
 from isinglass.learning.optimizers.base import OptimResult
 from isinglass.learning.training.choices import Choices
 from isinglass.learning.training.history import Epoch
-from isinglass.learning.training.loop import warning_of
+from isinglass.learning.training.loop import doubt_of, warning_of
 from isinglass.learning.training.penalty_search import L2Trial, train_with_search
 from isinglass.learning.training.problem import TrainingProblem
 from isinglass.learning.training.stages import (
@@ -173,8 +173,9 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         self._keep(stages[trained.stage], trained)
         where = "the search for l2" if unfinished else self._where(trained.stage)
         remedy = SAMPLED if problems[trained.stage].sampled else self._remedy
-        if (text := warning_of(trained.found, where, remedy)) is not None:
-            warn_of_convergence(text, stacklevel=3)
+        for text in (warning_of(trained.found, where, remedy), doubt_of(trained.found, trained.problem.chosen.loss)):
+            if text is not None:
+                warn_of_convergence(text, stacklevel=3)
         return self
 
     def _set_result(self, found: OptimResult, l2: float) -> None:

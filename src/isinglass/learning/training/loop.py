@@ -22,9 +22,11 @@ from isinglass.learning.optimizers.base import OptimResult, Progress, along
 from isinglass.learning.optimizers.state import State
 from isinglass.learning.training.history import Epoch, history_of, history_rows
 from isinglass.learning.training.problem import TrainingObjective, TrainingProblem
+from isinglass.losses import Loss
 from isinglass.typing import Array, FloatArray, IntArray
 from isinglass.validation import whole_number
 
+ROUNDING = 1e-6  # of an objective
 _KEPT = 256  # compiled minibatches
 _MEMORY = "memory."
 _PAUSE = 1.0  # seconds between two checkpoints of minibatches, of which a run may have many thousands
@@ -67,6 +69,20 @@ def warning_of(found: OptimResult, where: str = "training", remedy: str = "raise
     text = f"{where} stopped after {found.iterations} iterations: {found.message}"
     at_limit = found.message.startswith(("reached", "ran"))  # an optimizer that is stuck says itself what helps
     return f"{text}; {remedy}" if at_limit else text
+
+
+def doubt_of(found: OptimResult, loss: Loss) -> str | None:
+    """Return what to say of a likelihood above one, which log Z of exact inference never gives; None otherwise.
+
+    An approximate log Z may be less than the score of one assignment; training can then make it so without end.
+    """
+    if loss.facts.uses != "log_z" or found.value >= -ROUNDING:
+        return None
+    return (
+        f"the objective is {found.value:.4g}, a likelihood above one: log Z of this inference is too small, and the "
+        "objective may have no minimum. Use inference='trw' with gradient='envelope', whose log Z is an upper bound, "
+        "exact inference, or a loss of beliefs, such as 'ucl'"
+    )
 
 
 class Parts:
