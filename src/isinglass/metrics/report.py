@@ -351,7 +351,7 @@ def _span_lines(found: dict[str | None, SpanScores]) -> list[str]:
 
 
 def _confusion_lines(found: Report) -> list[str]:
-    names = [str(label)[:12] for label in found.classes]
+    names = [name if len(name) <= 14 else name[:13] + "…" for name in map(str, found.classes)]
     width = max(len("true / predicted"), *(len(name) for name in names)) if names else 0
     columns = [max(len(name), len(str(int(found.confusion[:, k].max())))) for k, name in enumerate(names)]
     head = "  ".join(f"{name:>{w}s}" for name, w in zip(names, columns, strict=True))
