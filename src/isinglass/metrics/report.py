@@ -261,7 +261,8 @@ def _classes(truth: list[list[Any]], guess: list[list[Any]], given: Sequence[Any
         listed = list(given.tolist() if isinstance(given, np.ndarray) else given)
         unknown = sorted(map(repr, occurring - set(listed)))
         if unknown:
-            raise InputError("classes", "all labels that occur", f"none for {unknown[0]}")
+            remedy = "classes are the labels themselves, as those of an estimator's classes_"
+            raise InputError("classes", "all labels that occur", f"none for {unknown[0]}", remedy)
         return listed
     try:
         return sorted(occurring)
