@@ -93,3 +93,8 @@ def test_a_category_that_was_never_seen_is_told_where_it_counts() -> None:
     assert by_fitting.goodness_of_fit().df == 1
     whole = frame.assign(a=frame["a"].cat.remove_unused_categories())
     assert ig.MRF(edges=[("a",), ("b",)]).fit(whole).goodness_of_fit().df == 1
+
+
+def test_columns_of_the_same_name_are_refused() -> None:
+    with pytest.raises(InputError, match="X: expected columns with different names, got 'b' twice"):
+        ig.MRF(edges=EDGES).fit(pd.DataFrame([["x", "p", "q"], ["y", "q", "p"]], columns=["a", "b", "b"]))
