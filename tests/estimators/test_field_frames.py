@@ -88,8 +88,11 @@ def test_statistics_of_incomplete_samples_say_what_is_left() -> None:
 def test_a_category_that_was_never_seen_is_told_where_it_counts() -> None:
     frame = pd.DataFrame({"a": pd.Categorical(["x", "y", "x", "y"] * 5, ["x", "y", "z"]), "b": list("ppqqp") * 4})
     by_hill, by_fitting = (ig.MRF(edges=[("a",), ("b",)], method=method).fit(frame) for method in ("ml", "ipf"))
-    with pytest.warns(ConvergenceWarning, match="no sample shows a=z, .*method='ipf'"):
-        by_hill.goodness_of_fit()
+    calls = (by_hill.goodness_of_fit, by_hill.summary, by_hill.degrees_of_freedom, lambda: by_hill.compare(by_hill))
+    for call in calls:
+        with pytest.warns(ConvergenceWarning, match="no sample shows a=z, .*method='ipf'") as found:
+            call()
+        assert found[0].filename == __file__
     assert by_fitting.goodness_of_fit().df == 1
     whole = frame.assign(a=frame["a"].cat.remove_unused_categories())
     assert ig.MRF(edges=[("a",), ("b",)]).fit(whole).goodness_of_fit().df == 1

@@ -110,11 +110,15 @@ class Statistics(Queries):
         Cells of probability zero, structural zeros and those that the samples leave without support, do not count.
         Methods that climb ("ml") do not find the latter, but warn where an entry of a table was never seen.
         """
+        return self._freedom()
+
+    def _freedom(self) -> int:
+        """Return the degrees of freedom; a warning names the line that called the caller."""
         self._require_fitted()
         if empty := self._never_seen():
             text = f"no sample shows {empty}, so that the maximum of the likelihood lies at infinity; degrees of "
             text += "freedom and standard errors are those without hard zeros; method='ipf' finds these"
-            warn_of_convergence(text, stacklevel=2)
+            warn_of_convergence(text, stacklevel=3)
         return self._cells() - 1 - self.free_parameters()
 
     def aic(self, X: Any = None, sample_weight: Any = None) -> float:
@@ -142,7 +146,7 @@ class Statistics(Queries):
         >>> round(test.g2, 3), test.df, round(test.p_g2, 3)
         (1.825, 1, 0.177)
         """
-        return _test(self.deviance(), self.pearson(), self.degrees_of_freedom())
+        return _test(self.deviance(), self.pearson(), self._freedom())
 
     def compare(self, larger: Statistics) -> FitTest:
         """Test this model against a larger one of the same variables, fitted to the same samples.
@@ -160,7 +164,7 @@ class Statistics(Queries):
         if not same or not np.allclose(samples.weights, other.weights):
             raise InputError("larger", "a model that was fitted to the same samples", "other samples")
         x2 = float(samples.weights.sum()) * _chi_squared(mine, larger.potentials_)
-        df = self.degrees_of_freedom() - larger.degrees_of_freedom()
+        df = self._freedom() - larger._freedom()
         return _test(self.deviance() - larger.deviance(), x2, df)
 
     def posterior(self) -> HyperDirichlet | BayesianFitting:
@@ -230,7 +234,7 @@ class Statistics(Queries):
             log_likelihood=float((samples.weights * scores).sum()),
             deviance=self.deviance(),
             pearson=self.pearson(),
-            degrees_of_freedom=self.degrees_of_freedom(),
+            degrees_of_freedom=self._freedom(),
             free_parameters=self.free_parameters(),
             aic=self.aic(),
             bic=self.bic(),
