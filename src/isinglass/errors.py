@@ -90,6 +90,24 @@ class MemoryLimitError(IsinglassError, MemoryError):
     """The work would need more memory than it may take; nothing was started."""
 
 
+@contextmanager
+def memory_remedy(text: str) -> Iterator[None]:
+    """Append what to do, in the caller's words, to the message of a `MemoryLimitError`.
+
+    Examples
+    --------
+    >>> with memory_remedy("use less"):
+    ...     raise MemoryLimitError("it needs 2 GB")
+    Traceback (most recent call last):
+    ...
+    isinglass.errors.MemoryLimitError: it needs 2 GB; use less
+    """
+    try:
+        yield
+    except MemoryLimitError as error:
+        raise MemoryLimitError(f"{error}; {text}") from None
+
+
 class ImpossibleEvidenceError(IsinglassError, ValueError):
     """Every assignment that agrees with the evidence has probability zero."""
 

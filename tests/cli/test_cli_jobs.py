@@ -154,3 +154,10 @@ def test_labels_that_are_no_spans_have_no_scheme(tmp_path, command):
         outcome = command("fit", tmp_path / "r.toml", tmp_path / "train.txt", "--model", tmp_path / "m.isg")
         assert words in outcome.err
     assert to_bioes(["B-X"]) == ["S-X"]
+
+
+def test_info_says_which_labels_it_leaves_out(tmp_path, command):
+    (tmp_path / "r.toml").write_text('estimator = "chain"\n[columns]\nw = 0\n[windows]\nw = [[0]]\n')
+    (tmp_path / "t.txt").write_text("".join(f"w{k} L{k:02d}\n" for k in range(14)))
+    assert command("fit", tmp_path / "r.toml", tmp_path / "t.txt", "--model", tmp_path / "m.isg").code == 0
+    assert "Strongest weights (of the first 12 of 14 labels)" in command("info", tmp_path / "m.isg").out

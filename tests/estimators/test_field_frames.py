@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 import isinglass as ig
-from isinglass.errors import InputError
+from isinglass.errors import ConvergenceWarning, InputError
 
 EDGES = [("a", "b")]
 
@@ -83,3 +83,21 @@ def test_statistics_of_incomplete_samples_say_what_is_left() -> None:
     frame = pd.DataFrame({"a": ["no", None, "yes"] * 5, "b": ["x", "y", "y"] * 5})
     with pytest.raises(InputError, match=r"leave them out; log_likelihood\(X\)"):
         ig.MRF(edges=EDGES, method="em", tol=1e-2).fit(frame).aic()
+
+
+def test_a_category_that_was_never_seen_is_told_where_it_counts() -> None:
+    frame = pd.DataFrame({"a": pd.Categorical(["x", "y", "x", "y"] * 5, ["x", "y", "z"]), "b": list("ppqqp") * 4})
+    by_hill, by_fitting = (ig.MRF(edges=[("a",), ("b",)], method=method).fit(frame) for method in ("ml", "ipf"))
+    calls = (by_hill.goodness_of_fit, by_hill.summary, by_hill.degrees_of_freedom, lambda: by_hill.compare(by_hill))
+    for call in calls:
+        with pytest.warns(ConvergenceWarning, match="no sample shows a=z, .*method='ipf'") as found:
+            call()
+        assert found[0].filename == __file__
+    assert by_fitting.goodness_of_fit().df == 1
+    whole = frame.assign(a=frame["a"].cat.remove_unused_categories())
+    assert ig.MRF(edges=[("a",), ("b",)]).fit(whole).goodness_of_fit().df == 1
+
+
+def test_columns_of_the_same_name_are_refused() -> None:
+    with pytest.raises(InputError, match="X: expected columns with different names, got 'b' twice"):
+        ig.MRF(edges=EDGES).fit(pd.DataFrame([["x", "p", "q"], ["y", "q", "p"]], columns=["a", "b", "b"]))

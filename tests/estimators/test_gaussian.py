@@ -348,3 +348,17 @@ def test_odd_input_is_answered_rightly_or_named():
         with pytest.raises(ig.InputError) as told:
             call()
         assert told.value.argument == name
+
+
+def test_frames_with_columns_in_another_order_are_refused(tmp_path):
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame(np.random.default_rng(0).normal([0, 5, 10], 1, (50, 3)), columns=list("abc"))
+    mrf = ig.GaussianMRF().fit(frame)
+    mrf.save(tmp_path / "g.isg")
+    for one in (mrf, ig.GaussianMRF.load(tmp_path / "g.isg")):
+        assert one.score(frame) == one.score(frame.to_numpy())
+        with pytest.raises(ig.InputError, match="X: expected columns in the order of fit, got 'c' in the place of 'a'"):
+            one.score(frame[["c", "b", "a"]])
+        with pytest.raises(ig.InputError, match="columns in the order of fit"):
+            one.impute(frame[["c", "b", "a"]])
+    assert ig.GaussianMRF().fit(frame.to_numpy()).feature_names_in_ is None

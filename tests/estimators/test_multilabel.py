@@ -94,13 +94,13 @@ def test_frames_of_features_and_names_of_labels(tmp_path):
     assert {w.feature for w in crf.explain().features["a"]} == {"red", "green", "blue", "(bias)"}
     crf.save(tmp_path / "m.isg")
     kept = ig.MultiLabelCRF.load(tmp_path / "m.isg")
-    assert kept.feature_names_ == ["red", "green", "blue"]
+    assert kept.feature_names_in_ == ["red", "green", "blue"]
     assert (kept.predict(X) == kept.predict(features)).all()
     with pytest.raises(ig.InputError, match=r"order of fit, got 'blue' in the place of 'red'"):
         kept.predict(features[["blue", "green", "red"]])
     with pytest.raises(ig.InputError, match="graph: expected names of labels, got 'sea'"):
         ig.MultiLabelCRF(graph=[("a", "sea")]).fit(features, labels)
-    assert crf.set_params(graph="tree").fit(X, Y).feature_names_ is None
+    assert crf.set_params(graph="tree").fit(X, Y).feature_names_in_ is None
 
 
 def test_labels_that_are_nan_are_not_observed():

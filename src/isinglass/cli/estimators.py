@@ -82,4 +82,6 @@ def print_estimator(facts: JsonObject) -> None:
     print_table(facts["model"], ["", ""], rows, left=2)
     if facts.get("weights"):
         table = [[w["label"], w["kind"], w["feature"], f"{w['weight']:+.4f}"] for w in facts["weights"]]
-        print_table("Strongest weights", ["label", "kind", "feature or neighbour", "weight"], table, left=3)
+        few = labels is not None and len(labels) > MOST_LABELS
+        title = "Strongest weights" + f" (of the first {MOST_LABELS} of {len(labels)} labels)" * few
+        print_table(title, ["label", "kind", "feature or neighbour", "weight"], table, left=3)

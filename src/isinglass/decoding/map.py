@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 
 from isinglass.decoding.decoder import Decoder, DecoderFacts, register
 from isinglass.decoding.outputs import checked_outputs
+from isinglass.errors import memory_remedy
 from isinglass.inference.algorithm import Algorithm
 from isinglass.inference.api import map_assignment
 from isinglass.inference.map.solver import Solver
@@ -53,5 +54,6 @@ class MAP(Decoder):
     def __call__(self, given: Result | Potentials, outputs: ArrayLike | None = None) -> IntArray:
         """Return a most probable assignment of the potentials, or of those that a result was inferred on."""
         potentials = given.potentials if isinstance(given, Result) else given
-        states = map_assignment(potentials, self.algorithm).states
+        with memory_remedy("as a decoder, ig.decoding.MAP('trws') or another solver does not need as much"):
+            states = map_assignment(potentials, self.algorithm).states
         return states if outputs is None else np.where(checked_outputs(outputs, potentials.graph), states, -1)

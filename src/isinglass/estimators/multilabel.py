@@ -17,6 +17,7 @@ import numpy as np
 from scipy import sparse
 
 from isinglass.errors import InputError, UnknownNameError
+from isinglass.estimators.columns import columns_of, require_columns
 from isinglass.estimators.crf import CRF
 from isinglass.estimators.explanation import Matrix, Weight
 from isinglass.estimators.persistence import Saved, register
@@ -55,7 +56,7 @@ class MultiLabelCRF(CRF):
     intercept_ : array (labels,)
     label_names_ : list
         The columns of `Y`, if it was a data frame; else numbers.
-    feature_names_ : list of str or None
+    feature_names_in_ : list of str or None
         The columns of `X`, if it was a data frame. Later frames must have the same ones, in the same order.
     n_labels_
 
@@ -90,7 +91,7 @@ class MultiLabelCRF(CRF):
         labels = _label_array(Y, _rows(X).shape[0])
         names = list(range(labels.shape[1])) if names is None else [str(name) for name in names]
         edges = _edges(self.graph, labels, names)
-        self.feature_names_ = _columns(X)
+        self.feature_names_in_ = columns_of(X)
         self.label_names_, self.n_labels_, self.edges_ = names, labels.shape[1], edges
         return self._train(X, labels, sample_weight, validation)
 
@@ -117,11 +118,8 @@ class MultiLabelCRF(CRF):
         return found
 
     def _examples(self, X: Any) -> list[Any]:
-        rows, columns = _rows(X), _columns(X)
-        if columns is not None and self.feature_names_ is not None and columns != self.feature_names_:
-            pairs = zip(columns, self.feature_names_, strict=False)
-            odd = next((f"{a!r} in the place of {b!r}" for a, b in pairs if a != b), f"{len(columns)} of them")
-            raise InputError("X", "columns in the order of fit", odd, "X[crf.feature_names_]")
+        rows = _rows(X)
+        require_columns(X, self.feature_names_in_)
         count, edges = self.n_labels_, self.edges_
         eye, features = sparse.eye_array(count, format="csr"), np.eye(len(edges))
         ones = np.ones((1, 1))
@@ -154,7 +152,7 @@ class MultiLabelCRF(CRF):
         return rows // int(self.n_labels_) - bool(self.bias)
 
     def _weights(self) -> Iterator[Weight]:
-        known = self.feature_names_ or [f"x{k}" for k in range(self.n_features_in_)]
+        known = self.feature_names_in_ or [f"x{k}" for k in range(self.n_features_in_)]
         names = [*known, *([BIAS] if self.bias else [])]
         for label, row in zip(self.label_names_, self._odds().tolist(), strict=True):
             for name, weight in zip(names, row, strict=True):
@@ -172,7 +170,7 @@ class MultiLabelCRF(CRF):
     def _contents(self) -> tuple[dict[str, Any], dict[str, Any]]:
         metadata, arrays = super()._contents()
         names = {"label_names": [str(name) for name in self.label_names_], "numbered": _are_numbers(self.label_names_)}
-        return {**metadata, **names, "feature_names": self.feature_names_}, {**arrays, "edges": self.edges_}
+        return {**metadata, **names, "feature_names": self.feature_names_in_}, {**arrays, "edges": self.edges_}
 
     def _restore(self, saved: Saved) -> None:
         names = saved.entry("label_names", list)
@@ -183,9 +181,9 @@ class MultiLabelCRF(CRF):
         self.edges_ = saved.array("edges", "i", (-1, 2))
         if ((self.edges_ < 0) | (self.edges_ >= self.n_labels_)).any():
             raise saved.error("pairs of labels", "others")
-        self.feature_names_ = saved.optional("feature_names", list)
+        self.feature_names_in_ = saved.optional("feature_names", list)
         super()._restore(saved)
-        known = self.feature_names_
+        known = self.feature_names_in_
         if known is not None and (len(known) != self.n_features_in_ or any(type(name) is not str for name in known)):
             raise saved.error("a name for each feature", f"{known!a:.60}")
 
@@ -195,11 +193,6 @@ class MultiLabelCRF(CRF):
 
 def _are_numbers(names: list[Any]) -> bool:
     return all(isinstance(name, int) for name in names)
-
-
-def _columns(X: Any) -> list[str] | None:
-    """Return the names of the columns of a data frame."""
-    return [str(name) for name in X.columns] if hasattr(X, "columns") else None
 
 
 def _rows(X: Any) -> Any:

@@ -261,7 +261,8 @@ def _classes(truth: list[list[Any]], guess: list[list[Any]], given: Sequence[Any
         listed = list(given.tolist() if isinstance(given, np.ndarray) else given)
         unknown = sorted(map(repr, occurring - set(listed)))
         if unknown:
-            raise InputError("classes", "all labels that occur", f"none for {unknown[0]}")
+            remedy = "classes are the labels themselves, as those of an estimator's classes_"
+            raise InputError("classes", "all labels that occur", f"none for {unknown[0]}", remedy)
         return listed
     try:
         return sorted(occurring)
@@ -351,7 +352,7 @@ def _span_lines(found: dict[str | None, SpanScores]) -> list[str]:
 
 
 def _confusion_lines(found: Report) -> list[str]:
-    names = [str(label)[:12] for label in found.classes]
+    names = [name if len(name) <= 14 else name[:13] + "…" for name in map(str, found.classes)]
     width = max(len("true / predicted"), *(len(name) for name in names)) if names else 0
     columns = [max(len(name), len(str(int(found.confusion[:, k].max())))) for k, name in enumerate(names)]
     head = "  ".join(f"{name:>{w}s}" for name, w in zip(names, columns, strict=True))

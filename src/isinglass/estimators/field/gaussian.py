@@ -21,6 +21,7 @@ from numpy.typing import ArrayLike
 from scipy.sparse import csc_array, csr_array
 
 from isinglass.errors import InputError
+from isinglass.estimators.columns import columns_of, require_columns
 from isinglass.estimators.estimator import Estimator
 from isinglass.estimators.persistence import Saved, register
 from isinglass.graph.factor_graph import FactorGraph
@@ -75,6 +76,8 @@ class GaussianMRF(Estimator):
     mean_ : array (variables,)
     edges_ : int array (edges, 2)
         Of the graph; parents and children for "directed".
+    feature_names_in_ : list of str or None
+        The columns of `X`, if it was a data frame. Later frames must have the same ones, in the same order.
 
     Examples
     --------
@@ -111,7 +114,7 @@ class GaussianMRF(Estimator):
 
         Parameters
         ----------
-        X : array (samples, variables)
+        X : array (samples, variables), or data frame
             Complete samples of real numbers.
         y : None
             Ignored; for scikit-learn.
@@ -131,7 +134,7 @@ class GaussianMRF(Estimator):
         self._check()
         moments = self._read(X, sample_weight, covariance, n_samples, mean)
         edges, found, centre = self._fitted(moments)
-        self.edges_, self.history_ = edges, []
+        self.edges_, self.history_, self.feature_names_in_ = edges, [], columns_of(X)
         self._moments_: Moments | None = moments
         self._set(GaussianField(found.precision, mean=centre))
         self.n_iter_, self.converged_ = found.iterations, found.converged
@@ -147,6 +150,7 @@ class GaussianMRF(Estimator):
     def score_samples(self, X: Any) -> FloatArray:
         """Return the log-density of each sample."""
         self._require_fitted()
+        require_columns(X, self.feature_names_in_)
         return self.field_.log_density(X)
 
     def log_likelihood(self, X: Any = None, sample_weight: Any = None) -> float:
@@ -187,6 +191,7 @@ class GaussianMRF(Estimator):
     def impute(self, X: Any) -> FloatArray:
         """Return samples with each NaN replaced by its expectation, given the rest of the sample."""
         self._require_fitted()
+        require_columns(X, self.feature_names_in_)
         return self.field_.impute(X)
 
     def deviance(self) -> float:
@@ -282,7 +287,8 @@ class GaussianMRF(Estimator):
         upper = _upper(self.precision_).tocoo()
         arrays: dict[str, ArrayLike] = {"edges": self.edges_, "rows": upper.row.astype(np.int64)}
         arrays["columns"] = upper.col.astype(np.int64)
-        return {"variables": len(self.mean_), "given": self.graph is not None}, arrays
+        facts = {"variables": len(self.mean_), "given": self.graph is not None}
+        return {**facts, "feature_names": self.feature_names_in_}, arrays
 
     @classmethod
     def _from_arrays(cls, saved: Saved) -> dict[str, Any]:
@@ -307,6 +313,9 @@ class GaussianMRF(Estimator):
             raise saved.error("a positive definite precision matrix", f"{error!s:.100}") from None
         self.edges_, self._moments_ = saved.array("edges", "i", (-1, 2)), None
         self._set(field)
+        known = self.feature_names_in_ = saved.optional("feature_names", list)
+        fits = known is None or (len(known) == n and all(type(name) is str for name in known))
+        saved.require(fits, "a name for each variable", f"{known!a:.60}")
 
 
 def _pairs(edges: Sequence[Sequence[int]]) -> IntArray:

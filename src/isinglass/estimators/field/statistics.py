@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from isinglass.errors import InputError
+from isinglass.errors import InputError, warn_of_convergence
 from isinglass.estimators.field.queries import Queries
 from isinglass.estimators.field.summary import Row, Summary
 from isinglass.graph.factor_graph import FactorGraph
@@ -67,6 +67,7 @@ class Statistics(Queries):
 
     method: Any
     prior: Any
+    tied: bool
     zeros_: tuple[Mask, ...] | None
     impossible_: IntArray | None
     _samples_: Samples | None
@@ -107,8 +108,17 @@ class Statistics(Queries):
         """Return the residual degrees of freedom: possible cells, less one, less free parameters.
 
         Cells of probability zero, structural zeros and those that the samples leave without support, do not count.
+        Methods that climb ("ml") do not find the latter, but warn where an entry of a table was never seen.
         """
+        return self._freedom()
+
+    def _freedom(self) -> int:
+        """Return the degrees of freedom; a warning names the line that called the caller."""
         self._require_fitted()
+        if empty := self._never_seen():
+            text = f"no sample shows {empty}, so that the maximum of the likelihood lies at infinity; degrees of "
+            text += "freedom and standard errors are those without hard zeros; method='ipf' finds these"
+            warn_of_convergence(text, stacklevel=3)
         return self._cells() - 1 - self.free_parameters()
 
     def aic(self, X: Any = None, sample_weight: Any = None) -> float:
@@ -136,7 +146,7 @@ class Statistics(Queries):
         >>> round(test.g2, 3), test.df, round(test.p_g2, 3)
         (1.825, 1, 0.177)
         """
-        return _test(self.deviance(), self.pearson(), self.degrees_of_freedom())
+        return _test(self.deviance(), self.pearson(), self._freedom())
 
     def compare(self, larger: Statistics) -> FitTest:
         """Test this model against a larger one of the same variables, fitted to the same samples.
@@ -154,7 +164,7 @@ class Statistics(Queries):
         if not same or not np.allclose(samples.weights, other.weights):
             raise InputError("larger", "a model that was fitted to the same samples", "other samples")
         x2 = float(samples.weights.sum()) * _chi_squared(mine, larger.potentials_)
-        df = self.degrees_of_freedom() - larger.degrees_of_freedom()
+        df = self._freedom() - larger._freedom()
         return _test(self.deviance() - larger.deviance(), x2, df)
 
     def posterior(self) -> HyperDirichlet | BayesianFitting:
@@ -224,7 +234,7 @@ class Statistics(Queries):
             log_likelihood=float((samples.weights * scores).sum()),
             deviance=self.deviance(),
             pearson=self.pearson(),
-            degrees_of_freedom=self.degrees_of_freedom(),
+            degrees_of_freedom=self._freedom(),
             free_parameters=self.free_parameters(),
             aic=self.aic(),
             bic=self.bic(),
@@ -274,6 +284,19 @@ class Statistics(Queries):
     def _information(self) -> tuple[FloatArray, Information]:
         matrix = covariance(self.model_, self.theta_, self.zeros_)
         return matrix, Information.of(matrix)
+
+    def _never_seen(self) -> str:
+        """Name an entry of a table that no sample shows and that has no hard zero; nothing, if there is none."""
+        known, graph = self._samples_, self._model().graph
+        plain = self.zeros_ is None and self.impossible_ is None and self.prior is None and not self.l2
+        if not plain or known is None or not known.whole.all() or not self.model_.is_table_model or self.tied:
+            return ""
+        data = Observations(known.states, known.weights, graph.cards)
+        for scope in sorted(graph.scopes, key=len):
+            empty = np.argwhere(data.counts(scope) == 0)
+            if len(empty):
+                return self._configuration(scope, empty[0].tolist())
+        return ""
 
     def _cells(self) -> int:
         """Count the joint states that are possible."""

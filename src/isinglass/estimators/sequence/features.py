@@ -238,7 +238,8 @@ def _is_named(sequences: list[Any]) -> bool:
         if issparse(one) or isinstance(one, np.ndarray):
             return False
         expected = "a sequence: an array, or a list of dicts or of lists of strings"
-        require(isinstance(one, list | tuple), f"X[{i}]", expected, type(one).__name__)
+        alone = "one sequence alone is [x]" if isinstance(one, dict | str) else ""
+        require(isinstance(one, list | tuple), f"X[{i}]", expected, type(one).__name__, alone)
         if len(one):
             remedy = "a token is a list of strings, a sequence a list of tokens"
             require(not isinstance(one[0], str), f"X[{i}]", "a list of tokens", "a list of strings", remedy)
@@ -296,7 +297,8 @@ def _pairs(keys: list[Any], given: list[Any]) -> tuple[list[str], FloatArray]:
     odd = [kind for kind in kinds if not issubclass(kind, (str, *_NUMBERS))]
     if odd:
         remedy = "a value is text, a number, True or False"
-        raise InputError("X", "dicts with plain values", f"one of type {odd[0].__name__}", remedy)
+        key = next(k for k, v in zip(keys, given, strict=True) if type(v) is odd[0])
+        raise InputError("X", "dicts with plain values", f"{odd[0].__name__} for {key!r:.40}", remedy)
     if any(issubclass(kind, str) for kind in kinds):
         keys = [f"{k}={v}" if isinstance(v, str) else k for k, v in zip(keys, given, strict=True)]
         given = [1.0 if isinstance(v, str) else v for v in given]

@@ -29,6 +29,9 @@ def columns_of(frame: Any) -> list[str]:
     wrong = [name for name in found if not isinstance(name, str)]
     if wrong:
         raise InputError("X", "columns whose names are strings", repr(wrong[0]), "rename them, or give X.to_numpy()")
+    twice = [name for name in found if found.count(name) > 1]
+    if twice:
+        raise InputError("X", "columns with different names", f"{twice[0]!r} twice", "rename or drop one of them")
     return [str(name) for name in found]
 
 

@@ -23,7 +23,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from isinglass.errors import require
+from isinglass.errors import memory_remedy, require
 from isinglass.inference.algorithm import Algorithm
 from isinglass.inference.api import map_assignment
 from isinglass.inference.map.augmented import with_costs
@@ -49,7 +49,8 @@ class _MarginHinge(HingeLoss):
             larger = with_counters(potentials, labels)
         else:
             larger = potentials if self.cost is None else with_costs(potentials, costs.states)
-        best = map_assignment(larger, self.solver)
+        with memory_remedy("as a loss, ig.losses.Margin(solver='trws') or Margin(relaxed=True) does not need as much"):
+            best = map_assignment(larger, self.solver)
         info, states = info_of(best, self.solver), best.states[: graph.n_variables]
         plain = component_costs(graph, costs.states, states)
         paid = f1_costs(graph, labels, states) if self.by_counts else plain
