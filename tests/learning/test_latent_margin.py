@@ -55,7 +55,7 @@ def optimum(X, Y, constraint, n_states=2):
 
 def fitted(X, Y, optimizer, loss="margin", **options):
     crf = ig.GraphCRF(
-        loss=loss, l2=L2, optimizer=optimizer, inference="exact", iterations=None, decoder="map", **options
+        loss=loss, l2=L2, optimizer=optimizer, inference="exact", iterations=None, decoder="map", bias=False, **options
     )  # fmt: skip
     return crf.fit(X, Y)
 

@@ -216,7 +216,9 @@ def test_rules_and_losses_that_cannot_learn_it():
     with pytest.raises(ig.InputError, match="gradient: expected 'unrolled', where 'log_temperature' is learned"):
         objective(np.zeros(objective.size))
     objective.algorithm = ig.Brute()
-    with pytest.raises(ig.InputError, match="inference: expected 'convex', where 'log_temperature' is learned"):
+    with pytest.raises(
+        ig.InputError, match="inference: expected 'convex' or 'fbp', where 'log_temperature' is learned"
+    ):
         objective(np.zeros(objective.size))
     pseudo = objective_of(ig.losses.Pseudolikelihood(), Tempered())
     assert pseudo(np.ones(pseudo.size))[1][-1] == 2 * 0.1  # no inference: nothing but the penalty

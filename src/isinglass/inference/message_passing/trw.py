@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -163,7 +163,7 @@ class FractionalBeliefPropagation(MessagePassing):
     """
 
     counting_numbers: ArrayLike = 1.0
-    learn: Sequence[str] = ()
+    learn: Sequence[str] = field(default=(), metadata={"fingerprint": False})  # the parameters tell
 
     name: ClassVar[str] = "fbp"
     facts: ClassVar[Facts] = replace(
