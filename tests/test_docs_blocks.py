@@ -11,7 +11,19 @@ from isinglass.losses import LOSSES
 
 DOCS = Path(__file__).parent.parent / "docs"
 PAGES = ("names", "queries", "looking", "explain", "jobs", "diagnose", "semantics", "fields", "gaussian", "map")
-PAGES += ("maxmargin", "risk", "pages", "index", "exact", "models", "sequences", "files", "keeping", "defaults")
+PAGES += (
+    "maxmargin",
+    "risk",
+    "pages",
+    "index",
+    "exact",
+    "models",
+    "sequences",
+    "files",
+    "keeping",
+    "defaults",
+    "choosing",
+)
 
 
 def run_blocks(path):
