@@ -96,6 +96,20 @@ def test_heat_and_pictures_refuse_what_they_cannot_draw():
         page_of("t", [("h", ["text", Heat(np.zeros((2, 2)), ["a"], ["b"])])])
 
 
+@pytest.mark.parametrize(
+    ("part", "words"),
+    [
+        (Facts(3), "values: expected a mapping"),
+        (Lines("t"), "curves: expected a mapping"),
+        (Bars(["a"], ["x"]), "values: expected numbers, or None"),
+        (Heat([[1, 2], [3]], ["a", "b"], ["c", "d"]), "values: expected an array of numbers"),
+    ],
+)
+def test_figures_of_what_is_no_number_are_refused(part, words):
+    with pytest.raises(InputError, match=words):
+        part.html()
+
+
 def test_everything_is_escaped():
     rows = [(EVIL, np.zeros((1, 2, 2), int))]
     parts = [

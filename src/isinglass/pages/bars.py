@@ -14,7 +14,7 @@ from typing import ClassVar
 
 from isinglass.errors import require
 from isinglass.pages.axes import Axis, tick_text
-from isinglass.pages.part import Part, framed, number_text
+from isinglass.pages.part import Part, framed, is_number, number_text
 
 WIDTH, STEP = 480, 26
 TOP, BOTTOM = 4, 24
@@ -58,6 +58,8 @@ class Bars(Part):
         """Return the figure."""
         count = len(self.names)
         require(len(self.values) == count, "values", f"one for each of {count} names", f"{len(self.values)}")
+        others = [value for value in self.values if value is not None and not is_number(value)]
+        require(not others, "values", "numbers, or None", f"{others[:1]}")
         texts = [number_text(value) for value in self.values] if self.texts is None else list(self.texts)
         require(len(texts) == count, "texts", f"one for each of {count} names", f"{len(texts)}")
         known = [value for value in self.values if value is not None and math.isfinite(value)]

@@ -12,6 +12,7 @@ import numpy as np
 from isinglass.errors import InputError
 from isinglass.pages.part import Part, framed, number_text
 from isinglass.typing import Array
+from isinglass.validation import real_numbers
 
 WIDTH = 480  # at most
 LARGEST = 52.0  # side of a cell
@@ -52,7 +53,7 @@ class Heat(Part):
 
     def html(self) -> str:
         """Return the figure."""
-        values = np.asarray(self.values, np.float64)
+        values = real_numbers(self.values, "values", "an array of numbers (rows, columns)")
         if values.shape != (len(self.rows), len(self.columns)) or not values.size:
             got = f"shape {values.shape}"
             raise InputError("values", f"an array ({len(self.rows)}, {len(self.columns)}) with some cells", got)

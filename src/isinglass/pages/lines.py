@@ -58,6 +58,9 @@ class Lines(Part):
 
     def html(self) -> str:
         """Return the figure, with a legend if there are several curves."""
+        require(
+            isinstance(self.curves, Mapping), "curves", "a mapping from names to curves", type(self.curves).__name__
+        )
         runs = {str(name): self._visible(str(name), *curve) for name, curve in self.curves.items()}
         points = [point for run in runs.values() for part in run for point in part]
         if not points:

@@ -10,6 +10,8 @@ from typing import ClassVar
 
 import numpy as np
 
+from isinglass.errors import require
+
 
 class Part(ABC):
     """A part of a section.
@@ -109,6 +111,9 @@ class Facts(Part):
 
     def html(self) -> str:
         """Return a box for each value."""
+        require(
+            isinstance(self.values, Mapping), "values", "a mapping from names to values", type(self.values).__name__
+        )
         boxes = [
             f"<div><dt>{escape(str(name))}</dt><dd>{escape(number_text(value))}</dd></div>"
             for name, value in self.values.items()
