@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from isinglass.typing import Array, FloatArray, IntArray
 
@@ -45,6 +45,25 @@ def sum_at(places: IntArray, values: Array, length: int) -> Array:
     if values.dtype.kind == "c":
         total = total + 1j * np.bincount(where, values.imag.ravel(), length)
     return total
+
+
+def distinct_rows(rows: NDArray[np.generic]) -> tuple[IntArray, IntArray]:
+    """Return the first place of each different row, these in lexicographic order, and the number of every row's own.
+
+    `numpy.unique` along an axis compares records; there, Ctrl-C turns into a TypeError.
+
+    Examples
+    --------
+    >>> first, number = distinct_rows(np.array([[2, 1], [0, 5], [2, 1]]))
+    >>> first.tolist(), number.tolist()
+    ([1, 0], [1, 0, 1])
+    """
+    order = np.lexsort(rows.T[::-1])
+    new = np.ones(len(rows), bool)
+    new[1:] = (rows[order[1:]] != rows[order[:-1]]).any(axis=1)
+    number = np.empty(len(rows), np.int64)
+    number[order] = np.cumsum(new) - 1
+    return order[new], number
 
 
 class Largest:

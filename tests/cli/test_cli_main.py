@@ -279,3 +279,21 @@ def test_an_error_on_the_way_out_of_ctrl_c(monkeypatch, capsys):
     monkeypatch.setattr("isinglass.cli.main._run", interrupted)
     assert main(["info"]) == 130
     assert capsys.readouterr().err == "isinglass: interrupted\n"
+
+
+def test_a_library_that_takes_ctrl_c_for_an_error_of_its_own(monkeypatch, capsys):
+    def interrupted(argv):
+        try:
+            raise KeyboardInterrupt
+        except KeyboardInterrupt as signal:
+            raise TypeError("cannot compare") from signal
+
+    monkeypatch.setattr("isinglass.cli.main._run", interrupted)
+    assert main(["info"]) == 130
+    assert capsys.readouterr().err == "isinglass: interrupted\n"
+
+
+def test_other_errors_show_their_traceback(monkeypatch):
+    monkeypatch.setattr("isinglass.cli.main._run", lambda argv: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        main(["info"])

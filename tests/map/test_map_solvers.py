@@ -161,6 +161,7 @@ def test_toulbar2_leaves_no_timer_and_no_handler():
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timers here")
 def test_toulbar2_hears_ctrl_c():
+    pytest.importorskip("pytoulbar2")
     hard = grid(30, 5, 0)
     signals = f"for k in 1 2 3 4 5 6 7 8; do sleep 2; kill -INT {os.getpid()}; done"
     sender = subprocess.Popen(["sh", "-c", signals])

@@ -72,10 +72,17 @@ def main(argv: list[str] | None = None) -> int:
         return _fail("interrupted", INTERRUPTED)
     except (IsinglassError, OSError, MemoryError) as error:
         return _fail(error_text(error), MISTAKE)
-    except RuntimeError as error:
-        if isinstance(error.__context__, KeyboardInterrupt):  # a library failed to clean up after Ctrl-C
+    except Exception as error:
+        if _after_interrupt(error):
             return _fail("interrupted", INTERRUPTED)
         raise
+
+
+def _after_interrupt(error: BaseException | None) -> bool:
+    """Tell whether an error came of Ctrl-C: a library failed to clean up, or took it for an error of its own."""
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__cause__ or error.__context__
+    return error is not None
 
 
 def _run(argv: list[str] | None) -> int:

@@ -19,7 +19,7 @@ import numpy as np
 
 from isinglass.graph.factor_graph import FactorGraph
 from isinglass.potentials import Potentials
-from isinglass.segments import sum_at
+from isinglass.segments import distinct_rows, sum_at
 from isinglass.typing import Array, FloatArray, IntArray, Mask
 
 _CHUNK = 2**20  # table entries that are looked up at a time
@@ -105,7 +105,8 @@ def _members(
     of_factor = np.full(graph.n_factors, -1)
     of_factor[factor[part[slots] >= 0]] = part[slots[part[slots] >= 0]]  # hidden variables of one factor are connected
     beside = asked[slots] & (of_factor[factor] >= 0)
-    i, near = np.unique(np.stack([slots[beside], of_factor[factor[beside]]], axis=1), axis=0).reshape(-1, 2).T
+    pairs = np.stack([slots[beside], of_factor[factor[beside]]], axis=1)
+    i, near = pairs[distinct_rows(pairs)[0]].T
     hidden = np.flatnonzero(part >= 0)
     hidden = hidden[np.argsort(part[hidden], kind="stable")]
     count = np.bincount(part[hidden], minlength=int(part.max(initial=0)) + 1)

@@ -21,6 +21,7 @@ from scipy.sparse import csc_array, csr_array, issparse
 
 from isinglass.errors import InputError
 from isinglass.inference.gaussian.factor import SparseFactor
+from isinglass.segments import distinct_rows
 from isinglass.typing import FloatArray, IntArray
 from isinglass.validation import RandomState, array_of, generator, real_numbers, variables_of, whole_number
 
@@ -167,8 +168,10 @@ class GaussianField:
         """Return samples with each NaN replaced by its expectation, given the rest of the sample."""
         values = samples_of(X, self.n_variables, missing=True).copy()
         unknown = np.isnan(values)
-        for pattern in np.unique(unknown[unknown.any(axis=1)], axis=0):
-            rows = np.flatnonzero((unknown == pattern).all(axis=1))
+        some = np.flatnonzero(unknown.any(axis=1))
+        first, number = distinct_rows(unknown[some])
+        for k, pattern in enumerate(unknown[some[first]]):
+            rows = some[number == k]
             out, seen = np.flatnonzero(pattern), np.flatnonzero(~pattern)
             far = (values[np.ix_(rows, seen)] - self.mean[seen]).T
             step = SparseFactor(self.precision[out][:, out]).solve(self.precision[out][:, seen] @ far)

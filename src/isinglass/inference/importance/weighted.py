@@ -37,6 +37,7 @@ from isinglass.inference.sampling.gibbs import GibbsSampler
 from isinglass.inference.sampling.starts import dispersed_states
 from isinglass.inference.streams import streams
 from isinglass.potentials import Potentials
+from isinglass.segments import distinct_rows
 from isinglass.typing import Array, FloatArray, Mask
 from isinglass.validation import bytes_text
 
@@ -80,9 +81,8 @@ class LogZ:
         Equal components draw equal random numbers, so that their errors are equal, too: these are added up, those of
         different components are independent.
         """
-        pairs = np.stack([self.value, self.stderr], axis=1)
-        _, first, count = np.unique(pairs, axis=0, return_index=True, return_counts=True)
-        return float(np.sqrt(((count * self.stderr[first]) ** 2).sum()))
+        first, number = distinct_rows(np.stack([self.value, self.stderr], axis=1))
+        return float(np.sqrt(((np.bincount(number) * self.stderr[first]) ** 2).sum()))
 
 
 class Weighted(Algorithm):

@@ -16,7 +16,7 @@ from isinglass.graph.incidences import Incidences, Indices, Unsigned, incidences
 from isinglass.graph.layout import first_states
 from isinglass.graph.message_graph import edges_of
 from isinglass.potentials import Potentials
-from isinglass.segments import ranges, starts
+from isinglass.segments import distinct_rows, ranges, starts
 from isinglass.typing import FloatArray, IntArray, Mask
 
 MOST_LINKS = 64  # of a variable, for a table of its odds
@@ -105,7 +105,8 @@ def equal_links(model: BinaryModel) -> EqualLinks | None:
     if count.max(initial=0) > MOST_LINKS or not np.array_equal(model.slope, np.repeat(own, count)):
         return None
     pairs = np.stack([model.bias, own], axis=1)
-    distinct, row = np.unique(pairs, axis=0, return_inverse=True) if _few(pairs) else (pairs, np.arange(len(pairs)))
+    first, row = distinct_rows(pairs) if _few(pairs) else (np.arange(len(pairs)),) * 2
+    distinct = pairs[first]
     log_odds = np.empty((len(distinct), int(count.max(initial=0)) + 1))
     log_odds[:, 0] = distinct[:, 0]
     for n in range(1, log_odds.shape[1]):

@@ -17,6 +17,7 @@ from isinglass.inference.message_passing.moves.planes import beyond, collect, sp
 from isinglass.inference.message_passing.shares import block_count, cut
 from isinglass.kernels.backend import GridKernels
 from isinglass.runtime.threads import ThreadMap
+from isinglass.segments import distinct_rows
 from isinglass.typing import FloatArray, IntArray, Mask
 
 
@@ -108,9 +109,10 @@ def part_of(graph: FactorGraph, lattice: Lattice, wanted: Mask) -> Lattice:
 def _find(graph: FactorGraph) -> tuple[Lattice, ...]:
     kinds = _kinds(graph)
     found = []
-    for card, height, width in np.unique(kinds[kinds[:, 0] > 0], axis=0).tolist():
-        members = np.flatnonzero((kinds == (card, height, width)).all(axis=1))
-        found.append(_make(graph, card, height, width, members))
+    first, kind = distinct_rows(kinds)
+    for number, (card, height, width) in enumerate(kinds[first].tolist()):
+        if card:
+            found.append(_make(graph, card, height, width, np.flatnonzero(kind == number)))
     return tuple(found)
 
 
