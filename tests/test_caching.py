@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -88,8 +89,8 @@ def test_evictions_do_not_disturb_each_other(hasty: None) -> None:
 
 
 def test_a_pool_hands_no_array_to_two_threads(hasty: None, monkeypatch: Any) -> None:
-    monkeypatch.setattr(pool, "LIMIT", 10 * 80)
-    shared = Pool()
+    monkeypatch.setattr(pool, "common_limit", lambda: 0)
+    shared = Pool(3 * 80)
 
     class Owner:
         pass
@@ -104,5 +105,23 @@ def test_a_pool_hands_no_array_to_two_threads(hasty: None, monkeypatch: Any) -> 
             del owner
 
     in_threads(8, work)
-    assert shared.bytes <= 10 * 80
+    assert shared.bytes <= 3 * 80
     assert shared.bytes == sum(array.nbytes for some in shared.free.values() for array in some)
+
+
+def test_pools_share_what_they_keep_beyond_their_limits(monkeypatch: Any) -> None:
+    monkeypatch.setattr(pool, "common_limit", lambda: 3 * 80)
+    first, second = Pool(80), Pool(80)
+    for _ in range(3):
+        first.give(np.zeros(10))
+    for _ in range(4):
+        second.give(np.zeros(10))
+    assert (first.bytes, second.bytes) == (3 * 80, 2 * 80)
+    del first
+    gc.collect()
+    second.give(np.zeros(10))
+    assert second.bytes == 3 * 80
+    latest = Pool(80, latest=True)
+    latest.give(np.zeros(9))
+    latest.give(np.zeros(10))
+    assert latest.bytes == 80

@@ -1,19 +1,29 @@
 """A pool of arrays for messages: fresh memory costs more than an iteration, because the system maps it page by page.
 
-A graph keeps the arrays that its last runs returned, at most LIMIT bytes of them. Threads may share it, and so may
-graphs: a pool of many graphs keeps the latest arrays.
+A graph keeps the arrays that its last runs returned: LIMIT bytes of them, and more as long as all pools together keep
+no more than an eighth of the memory beyond that. Threads may share a pool, and so may graphs: a pool of many graphs
+keeps the latest arrays.
 """
 
 from __future__ import annotations
 
 import weakref
+from functools import cache
 from threading import RLock
+from typing import ClassVar
 
 import numpy as np
 
+from isinglass.runtime.memory import available_memory
 from isinglass.typing import Array, DType
 
 LIMIT = 2**28
+
+
+@cache
+def common_limit() -> int:
+    """Return how many bytes all pools together may keep beyond their own limits: an eighth of the memory."""
+    return available_memory() // 8
 
 
 class Pool:
@@ -22,15 +32,19 @@ class Pool:
     Parameters
     ----------
     limit : int
-        The most bytes that are kept.
+        The bytes that are kept in any case; more, if the other pools leave room.
     latest : bool
-        Whether, beyond the limit, the arrays that came first make room; else the new one is let go.
+        Whether, beyond the limit, the arrays that came first make room; else the new one is let go if there is no
+        common room, either.
     """
+
+    everywhere: ClassVar[weakref.WeakSet[Pool]] = weakref.WeakSet()
 
     def __init__(self, limit: int = LIMIT, latest: bool = False) -> None:
         self.limit, self.latest = limit, latest
         self.free: dict[tuple[tuple[int, ...], str], list[Array]] = {}
         self.lock = RLock()  # the garbage collector may give something back while this thread takes something
+        self.everywhere.add(self)
 
     @property
     def bytes(self) -> int:
@@ -54,5 +68,12 @@ class Pool:
         with self.lock:
             while self.latest and self.free and self.bytes + array.nbytes > self.limit:
                 self.free.pop(next(iter(self.free)))
-            if self.bytes + array.nbytes <= self.limit:
+            if self._has_room(array.nbytes):
                 self.free.setdefault((array.shape, array.dtype.str), []).append(array)
+
+    def _has_room(self, size: int) -> bool:
+        beyond = self.bytes + size - self.limit
+        if beyond <= 0 or self.latest:
+            return beyond <= 0
+        others = sum(max(pool.bytes - pool.limit, 0) for pool in list(self.everywhere) if pool is not self)
+        return beyond + others <= common_limit()
