@@ -286,14 +286,15 @@ def test_the_penalty_may_be_chosen(chunks, command):
     assert "l2, chosen" in command("info", chunks / "a.isg").out
 
 
-def test_killed_and_taken_up_again_gives_the_same_file(chunks):
+def test_killed_and_taken_up_again_gives_the_same_file(chunks, command):
     rows = sentences(600, seed=3)
     (chunks / "train.txt").write_text(text(rows))
     (chunks / "chunk.toml").write_text('estimator = "chain"\n[options]\nl2 = 1e-4\ntol = 1e-9\nmax_iter = 150\n')
-    start = [sys.executable, "-m", "isinglass", "fit", str(chunks / "chunk.toml"), str(chunks / "train.txt"), "--quiet"]
+    start = ["fit", str(chunks / "chunk.toml"), str(chunks / "train.txt"), "--quiet"]
     whole, again, state = chunks / "whole.isg", chunks / "again.isg", chunks / "run"
-    subprocess.run([*start, "--model", str(whole)], check=True, env=os.environ)
-    run = subprocess.Popen([*start, "--model", str(again), "--checkpoint", str(state)], env=os.environ)
+    assert command(*start, "--model", whole).code == 0
+    resumed = [*start, "--model", str(again), "--checkpoint", str(state)]
+    run = subprocess.Popen([sys.executable, "-m", "isinglass", *resumed], env=os.environ)
     while not state.exists():
         time.sleep(0.005)
         assert run.poll() is None
@@ -301,7 +302,7 @@ def test_killed_and_taken_up_again_gives_the_same_file(chunks):
     run.send_signal(signal.SIGKILL)
     assert run.wait() == -signal.SIGKILL
     assert not again.exists()
-    subprocess.run([*start, "--model", str(again), "--checkpoint", str(state)], check=True, env=os.environ)
+    assert command(*resumed).code == 0
     assert again.read_bytes() == whole.read_bytes()
 
 

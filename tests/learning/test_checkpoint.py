@@ -1,6 +1,7 @@
 """States in files: resumed bit for bit, also after SIGKILL; damaged files are refused."""
 
 import contextlib
+import io
 import os
 import signal
 import subprocess
@@ -139,8 +140,13 @@ def command(folder, name, file, mode):
     return [sys.executable, str(script), str(folder / file), name, mode]
 
 
-def output(*arguments):
-    return subprocess.run(command(*arguments), capture_output=True, text=True, check=True).stdout
+def output(monkeypatch, *arguments):
+    """Run the script here, and return what it prints."""
+    monkeypatch.setattr(sys, "argv", command(*arguments)[1:])
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        exec(Path(sys.argv[0]).read_text(), {})
+    return printed.getvalue()
 
 
 def signalled(folder, name, number):
@@ -156,11 +162,11 @@ def signalled(folder, name, number):
 
 
 @pytest.mark.parametrize("name", ["lbfgs", "adam"])
-def test_survives_sigkill(name, tmp_path):
-    whole = output(tmp_path, name, "whole.npz", "fast")
+def test_survives_sigkill(name, tmp_path, monkeypatch):
+    whole = output(monkeypatch, tmp_path, name, "whole.npz", "fast")
     assert signalled(tmp_path, name, signal.SIGKILL) == (-signal.SIGKILL, "")
     assert 3 <= resume(tmp_path / "run.npz").state.iteration < int(whole.split()[0])
-    assert output(tmp_path, name, "run.npz", "resume") == whole
+    assert output(monkeypatch, tmp_path, name, "run.npz", "resume") == whole
 
 
 @pytest.mark.parametrize("name", ["lbfgs", "adam"])

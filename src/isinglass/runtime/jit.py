@@ -62,8 +62,12 @@ def inner(function: Function) -> Function:
 
 
 def cold(function: Function) -> Function:
-    """Compile a function that others call, but seldom."""
-    return _jit(function, _nrt=False, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+    """Compile a function that others call, but seldom.
+
+    It stays a function, but it is optimised as `inner` loops are: with the loop that calls it. Numba optimises what a
+    loop calls once more, at every level of calls; what is optimised by itself only takes time.
+    """
+    return _jit(function, "light", _nrt=False, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 
 
 def kernels() -> tuple[Any, ...]:

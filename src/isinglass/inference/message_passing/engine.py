@@ -182,7 +182,7 @@ class Engine:
             edges=edges,
             semiring=semiring,
             units=units(dtype, semiring),
-            states=_states(self.graph) if plain else (),
+            states=_states(self.graph, int(edges.start[-1])) if plain else (),
             span=span,
             models=[model.values(semiring, raising, self.spread if whole else team(1)) for model in self.models],
             damping=0.0 if settled else self.plan.damping,
@@ -371,13 +371,15 @@ class Engine:
         return logs
 
 
-MOST_CONSTANT_STATES = 5  # loops are compiled for a fixed number of states up to this one
+CONSTANT_STATES = range(2, 6)  # numbers of states for which loops are compiled: two always, more for large graphs
+LARGE = 2**14  # entries of messages; with fewer, what such loops gain is a tenth of a millisecond, and they take seconds
 
 
-def _states(graph: FactorGraph) -> tuple[int, ...]:
+def _states(graph: FactorGraph, entries: int) -> tuple[int, ...]:
     """Return a tuple whose length is the number of states of every variable, a constant to compiled loops; else ()."""
     card = layout_of(graph).card
-    return (0,) * card if card <= MOST_CONSTANT_STATES else ()
+    served = card in CONSTANT_STATES and (card == CONSTANT_STATES[0] or entries >= LARGE)
+    return (0,) * card if served else ()
 
 
 def entries_of(edges: Edges, wanted: Mask) -> slice | Mask:
