@@ -134,7 +134,7 @@ def starts(p, rng):
 
 
 @pytest.mark.filterwarnings("ignore::isinglass.errors.ConvergenceWarning")
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(40))
 def test_what_is_called_converged_is_the_minimum(seed):
     rng = np.random.default_rng([12, seed])
     p, evidence, weights = attacked(rng)

@@ -15,7 +15,7 @@ import isinglass as ig
 from isinglass.inference import ALGORITHMS
 from isinglass.inference.sampling.algorithm import MonteCarlo
 
-THREADS, ROUNDS = 8, 2
+THREADS, ROUNDS = 8, 4
 
 
 @pytest.fixture(autouse=True)
