@@ -30,7 +30,7 @@ from isinglass.potentials import Potentials
 from isinglass.typing import FloatArray, JsonObject
 
 ERROR, SEEDS, FIRST = 0.01, 3, 50
-LIMIT, QUICK_LIMIT = 4.0, 0.5  # seconds of a run
+LIMIT, QUICK_LIMIT = 2.0, 0.5  # seconds of a run
 CLOSE = 1.1  # a run this close to the limit, in times of its seconds, is the last one
 DRAWS = 40  # of each chain, for the diagnostics
 SAMPLERS = ("gibbs", "tree-gibbs", "swendsen-wang", "wolff", "metropolis", "tempering")
@@ -130,7 +130,7 @@ class SamplingRace(Experiment):
     Parameters
     ----------
     quick : bool
-        Every fourth model, and half a second at most instead of 4.
+        Every fourth model, and half a second at most instead of 2.
     n_jobs : int
         Not used: what is timed runs alone, on one thread.
     """
