@@ -77,7 +77,13 @@ def test_the_race(monkeypatch):
     assert report.data["models"]["pairs"]["bp"]["error"] < 0.01
     assert report.data["models"]["pairs"]["gibbs"]["error"] < 0.1
     p = race.triples(20, 10, 0.3)
-    assert race.race(p, np.zeros(40), "wolff", 1.0) == {"seconds": None, "error": None, "thin": 1}
+    assert race.race(p, np.zeros(40), "wolff", 1.0) == {"seconds": None, "error": None, "sweeps": 0}
+    with ig.errors.no_convergence_warnings():
+        late = race.race(p, np.zeros(40), "gibbs", 0.1)  # a truth that it cannot reach
+    assert late["seconds"] is None
+    assert late["sweeps"] > 100
+    assert race._cell(late, 0.1).startswith("> 0.1 (")
+    assert race._cell({"seconds": None, "error": 0.2}, 0.1) == "(0.2)"
 
 
 def test_the_models_of_the_race():

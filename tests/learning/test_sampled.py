@@ -83,15 +83,16 @@ def test_the_error_falls_with_more_steps():
 
 
 @pytest.mark.slow
-def test_the_error_falls_as_one_over_the_root_of_the_work():
+@pytest.mark.parametrize("kind", ["pcd", "sml"])
+def test_the_error_falls_as_one_over_the_root_of_the_work(kind):
     truth = ig.MRF(FAMILY, tol=1e-9).fit(data()).theta_
     work = np.array([100, 1000, 10000])
     errors = []
     for steps in work:
-        found = [fitted(StochasticLikelihood(random_state=seed), steps=int(steps)).theta_ for seed in range(6)]
+        found = [fitted(make_method(kind, random_state=seed), steps=int(steps)).theta_ for seed in range(6)]
         errors.append(np.sqrt(np.mean((np.array(found) - truth) ** 2)))
     slope = np.polyfit(np.log(work), np.log(errors), 1)[0]
-    assert abs(slope + 0.5) < 0.1
+    assert abs(slope + 0.5) < 0.1, errors
 
 
 def sweep(potentials):

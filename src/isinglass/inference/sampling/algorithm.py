@@ -19,11 +19,12 @@ from isinglass.graph.factor_graph import FactorGraph
 from isinglass.graph.layout import belief_entries, first_states
 from isinglass.inference.algorithm import Algorithm, Cost, Facts, Progress, Taping
 from isinglass.inference.result import FactorBeliefs, Info, Result, VariableBeliefs
-from isinglass.inference.sampling.chains import Chains, States, state_type
+from isinglass.inference.sampling.chains import Chains, state_type
 from isinglass.inference.sampling.convergence.diagnostics import Diagnostics
 from isinglass.inference.sampling.convergence.ergodicity import ergodic_components
 from isinglass.inference.sampling.convergence.modes import missed_modes
 from isinglass.inference.sampling.estimate import AT_ONCE, Estimate, estimate, split_r_hat
+from isinglass.inference.sampling.means import Recorder, RunningMeans, batches_of, rows_of
 from isinglass.inference.sampling.sampler import Sampler
 from isinglass.inference.sampling.traces import Traces
 from isinglass.potentials import Potentials
@@ -57,7 +58,7 @@ class MonteCarlo(Algorithm):
         Sweeps at the beginning that do not count; by default a quarter of `sweeps`.
     thin : int, optional
         Keep a draw after every so many sweeps. By default `infer` keeps as many as its diagnostics can work on in
-        reasonable time, at least 400 of each chain, and `sample` one of 10.
+        reasonable time, at least 400 of each chain, and `sample` one of 10. Beliefs are means over all sweeps.
     random_state : int, Generator or None
         None: fresh entropy.
     threads : int, optional
@@ -87,8 +88,11 @@ class MonteCarlo(Algorithm):
         graph = potentials.graph
         draws = self._draws(graph, max(0, self.sweeps - self._burn_in()))[0]
         needed = float(draws * graph.n_variables * self.chains * np.dtype(state_type(graph)).itemsize)
+        entries = int(first_states(graph)[-1]) + belief_entries(graph)
+        sums = 8.0 * entries * self.chains * (3 + batches_of(self.chains, entries))
         steps = self.chains * float(np.diff(graph.flat_scopes.first_slot).sum() + graph.n_variables)
-        return Cost(needed, steps, f"{bytes_text(needed)} of draws, {steps:.3g} steps a sweep")
+        held = f"{bytes_text(needed)} of draws and {bytes_text(sums)} of sums"
+        return Cost(needed + sums, steps, f"{held}, {steps:.3g} steps a sweep")
 
     def run(
         self, potentials: Potentials, progress: Progress | None = None, tape: Taping = False, init: Result | None = None
@@ -103,7 +107,8 @@ class MonteCarlo(Algorithm):
         sampler = self.sampler(potentials)
         before = _earlier(init, potentials, sampler.replicas)
         traces = self._continued(sampler, before, progress)
-        found = estimate(sampler, traces.draws)
+        assert traces.means is not None
+        found = estimate(sampler, traces.draws, traces.means)
         info = self._info(potentials, traces, found, self.report(sampler))
         graph = potentials.graph
         return Result(
@@ -190,29 +195,32 @@ class MonteCarlo(Algorithm):
         return sweeps // thin, thin
 
     def _continued(self, sampler: Sampler, before: Traces | None, progress: Progress | None) -> Traces:
-        """Run the chains, from the start or from where they were; keep draws."""
+        """Run the chains, from the start or from where they were; keep draws, and sum up all sweeps."""
         potentials = sampler.potentials
         if before is None:
             chains = Chains.start(potentials, self.chains * sampler.replicas, self.random_state)
-            before, burn_in = Traces(_no_draws(chains, sampler.replicas), chains, 0, 0, 0), self._burn_in()
+            before, burn_in = _untraced(chains, sampler.replicas), self._burn_in()
         else:
             chains, burn_in = before.chains.copy(), self.burn_in or 0
         same = replace(self, thin=before.thin) if before.thin and self.thin is None else self
-        count, thin = same._draws(sampler.graph, self.sweeps - burn_in)
-        threads = jobs_of(self.threads, "threads")
+        sweeps = self.sweeps - burn_in
+        count, thin = same._draws(sampler.graph, sweeps)
+        threads, used = jobs_of(self.threads, "threads"), chains.n // sampler.replicas
+        rows = rows_of(potentials)
+        means = before.means.lengthened(sweeps) if before.means else RunningMeans.start(rows.number, used, sweeps)
         sampler.advance(chains, burn_in, threads)
-        used = chains.n // sampler.replicas
-        kept = np.empty((count, len(chains.states), used), chains.states.dtype)
-        for d in range(count):
+        recorder = Recorder(sampler, rows, means, threads)
+        kept, done = np.empty((count, len(chains.states), used), chains.states.dtype), 0
+        for block in recorder.run(chains, sweeps):
+            some = block[(thin - 1 - done) % thin :: thin]
+            kept[done // thin : done // thin + len(some)] = some
+            done += len(block)
             if progress is not None:
-                progress(self.name, d / count)
-            sampler.advance(chains, thin, threads)
-            kept[d] = chains.states[:, :used]
-        sampler.advance(chains, self.sweeps - burn_in - count * thin, threads)
+                progress(self.name, done / sweeps)
         draws = np.concatenate([before.draws, kept]) if len(before.draws) else kept
         names = sampler.graph.names
         known = None if names is None else names.variables
-        return Traces(draws, chains, before.sweeps + self.sweeps, before.burn_in + burn_in, thin, known)
+        return Traces(draws, chains, before.sweeps + self.sweeps, before.burn_in + burn_in, thin, means, known)
 
     def report(self, sampler: Sampler) -> Mapping[str, float | FloatArray]:
         """Return further diagnostics of a sampler, by name, after a run."""
@@ -257,8 +265,9 @@ def passed(found: Diagnostics) -> Mask:
     return np.asarray(sizes & (found.r_hat < R_HAT))
 
 
-def _no_draws(chains: Chains, replicas: int) -> States:
-    return np.zeros((0, len(chains.states), chains.n // replicas), chains.states.dtype)
+def _untraced(chains: Chains, replicas: int) -> Traces:
+    """Return the traces of chains that begin here."""
+    return Traces(np.zeros((0, len(chains.states), chains.n // replicas), chains.states.dtype), chains, 0, 0, 0)
 
 
 def _earlier(init: Result | None, potentials: Potentials, replicas: int) -> Traces | None:
@@ -277,7 +286,7 @@ def _earlier(init: Result | None, potentials: Potentials, replicas: int) -> Trac
     chains = traces.chains.copy()
     for i, state in potentials.evidence.items():
         chains.states[i] = state
-    return Traces(_no_draws(chains, replicas), chains, 0, 0, 0)
+    return _untraced(chains, replicas)
 
 
 def _same(one: Potentials, two: Potentials) -> bool:

@@ -1,13 +1,13 @@
-"""Beliefs from draws: averages of conditional probabilities, with diagnostics.
+"""Beliefs and their diagnostics.
 
-The belief of a variable is the average over draws and chains of p(x_i | rest), which has a smaller variance than the
-frequency of a state (Rao and Blackwell; Gelfand and Smith 1990). A factor a has one of its variables, i, as its owner;
-its belief is the average of p(x_i | rest) at the configurations that agree with the draw of its other variables.
+Beliefs and their standard errors are running means over all sweeps (`isinglass.inference.sampling.means`). R-hat and
+effective sizes are those of the draws that were kept, one of every `thin` sweeps. A mean over all sweeps is at least as
+good as that over some of them, so that these effective sizes are on the safe side.
 
-Traces are computed from the draws, some variables at a time, so that they need not be in memory at once. If there are
-very many factors, their traces are not ranked (which takes most of the time): their effective sizes and standard errors
-then come from the means of `BATCHES` batches of each chain, and their R-hat is the split one of the values themselves
-(Gelman et al. 2013).
+Traces of conditional probabilities are computed from the draws, some variables at a time, so that they need not be in
+memory at once. If there are very many factors, their traces are not ranked (which takes most of the time): their
+effective sizes then come from the means of `BATCHES` batches of each chain, and their R-hat is the split one of the
+values themselves (Gelman et al. 2013).
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from isinglass.graph.incidences import Unsigned
 from isinglass.graph.layout import belief_entries, first_beliefs, first_states
 from isinglass.inference.sampling.chains import States
 from isinglass.inference.sampling.convergence.diagnostics import LEAST_DRAWS, Diagnostics, diagnose
+from isinglass.inference.sampling.means import RunningMeans, rows_of
 from isinglass.inference.sampling.sampler import Sampler
 from isinglass.segments import ranges, starts
 from isinglass.typing import FloatArray, IntArray
@@ -55,19 +56,28 @@ class Estimate:
     ranked: bool
 
 
-def estimate(sampler: Sampler, draws: States) -> Estimate:
-    """Estimate the beliefs from draws (draws, variables, chains) of a sampler."""
-    graph = sampler.graph
+def estimate(sampler: Sampler, draws: States, found: RunningMeans) -> Estimate:
+    """Return the beliefs from running means, with diagnostics from draws (draws, variables, chains) of a sampler."""
+    graph, rows = sampler.graph, rows_of(sampler.potentials)
     lanes = draws.shape[0] * draws.shape[2]
     ranked = belief_entries(graph) * lanes <= RANKED
-    variables, factors = (np.empty((5, n)) for n in (int(first_states(graph)[-1]), belief_entries(graph)))
+    states = int(first_states(graph)[-1])
+    variables, factors = np.empty((3, states)), np.empty((3, belief_entries(graph)))
     for part in trace_parts(sampler, draws):
         variables[:, part.states] = _variable_summary(part.of_variables, graph.cards[part.variables])
         factors[:, part.entries] = _summary(part.of_factors, ranked)
     for group in graph.groups:
         if group.arity == 0:  # a constant
-            factors[:, first_beliefs(graph)[group.factors]] = np.array([1.0, 1.0, lanes, lanes, 0.0])[:, None]
-    return Estimate(variables[0], factors[0], Diagnostics(*variables[1:]), Diagnostics(*factors[1:]), ranked)
+            factors[:, first_beliefs(graph)[group.factors]] = np.array([1.0, lanes, lanes])[:, None]
+    means, errors = found.means, found.errors
+    means[rows.certain], errors[rows.certain] = 1.0, 0.0
+    return Estimate(
+        means[:states],
+        means[rows.of_factors],
+        Diagnostics(variables[0], variables[1], variables[2], errors[:states]),
+        Diagnostics(factors[0], factors[1], factors[2], errors[rows.of_factors]),
+        ranked,
+    )
 
 
 class TracePart(NamedTuple):
@@ -99,18 +109,16 @@ def _variable_summary(trace: FloatArray, cards: IntArray) -> FloatArray:
     two = last[cards == 2]
     chosen = np.ones(len(trace), bool)
     chosen[two - 1] = False
-    out = np.empty((5, len(trace)))
+    out = np.empty((3, len(trace)))
     out[:, chosen] = _summary(trace[chosen], True)
-    out[1:, two - 1] = out[1:, two]
-    out[0, two - 1] = trace[two - 1].mean(axis=(1, 2))
+    out[:, two - 1] = out[:, two]
     return out
 
 
 def _summary(trace: FloatArray, ranked: bool) -> FloatArray:
-    """Return the means and the diagnostics of a trace, (5, quantities)."""
+    """Return R-hat and the effective sizes of a trace, (3, quantities)."""
     found = diagnose(trace) if ranked else by_batches(trace)
-    means = trace.mean(axis=(1, 2))
-    return np.stack([means, found.r_hat, found.ess_bulk, found.ess_tail, found.stderr])
+    return np.stack([found.r_hat, found.ess_bulk, found.ess_tail])
 
 
 def by_batches(trace: FloatArray) -> Diagnostics:

@@ -18,7 +18,7 @@ import numpy as np
 from isinglass.errors import ImpossibleEvidenceError
 from isinglass.graph.incidences import Unsigned, colours_of
 from isinglass.inference.evidence import impossible
-from isinglass.inference.sampling.chains import Chains
+from isinglass.inference.sampling.chains import Chains, States
 from isinglass.inference.sampling.sampler import Counted, Sampler
 from isinglass.inference.sampling.sites import BinaryLayout, EqualLinks, binary_components, binary_layout, equal_links
 from isinglass.potentials import Potentials
@@ -80,6 +80,18 @@ class GibbsSampler(Sampler):
                         raise ImpossibleEvidenceError(impossible(self.potentials))
             chains.drawn += self.numbers
 
+    def record(self, chains: Chains, out: States, threads: int = 1) -> None:
+        """Make a sweep for each row of `out`, in one call of a compiled loop if possible: the bits are the same."""
+        parts = [part for part in (self.binary, self.others) if part is not None]
+        if len(parts) != 1 or self.scan == "random" or threads > chains.n:
+            super().record(chains, out, threads)
+            return
+        sweeps, bounds = np.uint64(len(out)), [chains.n * part // threads for part in range(threads + 1)]
+        work = [(chains, sweeps, np.uint64(low), np.uint64(high), out) for low, high in pairwise(bounds)]
+        if not all(ThreadMap(threads)(parts[0].recorded, work)):
+            raise ImpossibleEvidenceError(impossible(self.potentials))
+        chains.drawn += sweeps * self.numbers
+
     def by_colour(self, variables: IntArray) -> tuple[IntArray, Unsigned]:
         """Return variables by colour, and where each colour begins."""
         colours = colours_of(self.graph)[variables]
@@ -117,14 +129,23 @@ class _BinaryPart:
         last: np.uint64,
         bounds: Unsigned | None = None,
     ) -> bool:
+        listed = self.bounds if bounds is None else bounds
+        if last - first == np.uint64(1) and self._pays(sweeps):
+            return self._by_table(chains, sweeps, first, listed)
+        return self._by_odds(chains, sweeps, first, last, listed, chains.states[None, :0])
+
+    def recorded(self, chains: Chains, sweeps: np.uint64, first: np.uint64, last: np.uint64, out: States) -> bool:
+        """Make sweeps, and write the states after each."""
+        return self._by_odds(chains, sweeps, first, last, self.bounds, out)
+
+    def _by_odds(
+        self, chains: Chains, sweeps: np.uint64, first: np.uint64, last: np.uint64, bounds: Unsigned, out: States
+    ) -> bool:
         from isinglass.kernels.numba.sampling.binary import LANES, binary_sweeps
 
-        if last - first == np.uint64(1) and self._pays(sweeps):
-            return self._by_table(chains, sweeps, first, self.bounds if bounds is None else bounds)
         buffers = np.empty(LANES), np.empty(LANES, np.uint64), np.empty(LANES, chains.states.dtype)
         streams = self.counted.streams(chains)
-        listed = self.bounds if bounds is None else bounds
-        binary_sweeps(listed, self.model, streams, chains.states, sweeps, first, last, *buffers)
+        binary_sweeps(bounds, self.model, streams, chains.states, out, sweeps, first, last, *buffers)
         return True
 
     def _pays(self, sweeps: np.uint64) -> bool:
@@ -170,10 +191,19 @@ class _OtherPart:
         from isinglass.kernels.numba.sampling.gibbs import sweeps_at_random, sweeps_in_order
 
         sampler, streams = self.sampler, self.counted.streams(chains)
-        rest = (sampler.near, sampler.model, streams, chains.states[None], sweeps, first, last, np.empty(self.row))
+        rest = (sampler.near, sampler.model, streams, chains.states[None])
+        some = (sweeps, first, last, np.empty(self.row))
         if sampler.scan == "random":
-            return bool(sweeps_at_random(self.order, self.ends, *rest))
-        return bool(sweeps_in_order(self.order, *rest))
+            return bool(sweeps_at_random(self.order, self.ends, *rest, *some))
+        return bool(sweeps_in_order(self.order, *rest, chains.states[None, :0], *some))
+
+    def recorded(self, chains: Chains, sweeps: np.uint64, first: np.uint64, last: np.uint64, out: States) -> bool:
+        """Make sweeps in order, and write the states after each."""
+        from isinglass.kernels.numba.sampling.gibbs import sweeps_in_order
+
+        sampler, streams = self.sampler, self.counted.streams(chains)
+        rest = (sampler.near, sampler.model, streams, chains.states[None], out)
+        return bool(sweeps_in_order(self.order, *rest, sweeps, first, last, np.empty(self.row)))
 
     def piece(self, chains: Chains, begin: int, end: int) -> bool:
         """Draw some variables of one colour, in all chains."""
@@ -182,5 +212,6 @@ class _OtherPart:
         sampler, counted, part = self.sampler, self.counted, slice(begin, end)
         streams = counted._replace(component=counted.component[part], place=counted.place[part]).streams(chains)
         once = np.uint64(1), np.uint64(0), np.uint64(chains.n)
-        rest = (sampler.near, sampler.model, streams, chains.states[None], *once, np.empty(self.row))
+        states = chains.states[None]
+        rest = (sampler.near, sampler.model, streams, states, states[:, :0], *once, np.empty(self.row))
         return bool(sweeps_in_order(self.order[part], *rest))

@@ -88,6 +88,12 @@ class Sampler(ABC):
             chains.drawn += np.uint64(now) * self.numbers
             sweeps -= now
 
+    def record(self, chains: Chains, out: States, threads: int = 1) -> None:
+        """Make a sweep for each row of `out` (sweeps, variables, chains), and write the states after it."""
+        for row in out:
+            self.advance(chains, 1, threads)
+            row[:] = chains.states[:, : row.shape[1]]
+
     def conditionals(self, states: States, variables: IntArray | None = None) -> FloatArray:
         """Return p(x_i | rest) of all variables, or of listed ones, shape (their states, chains)."""
         return self.traces(states[None], variables)[:, :, 0]

@@ -9,6 +9,7 @@ import numpy as np
 
 from isinglass.errors import MissingDependencyError
 from isinglass.inference.sampling.chains import Chains, States
+from isinglass.inference.sampling.means import RunningMeans
 from isinglass.typing import IntArray
 
 if TYPE_CHECKING:
@@ -27,6 +28,8 @@ class Traces:
         The chains after the last sweep. ``infer(..., init=result)`` goes on from them.
     sweeps, burn_in, thin : int
         Sweeps of each chain, how many of them were left out at the beginning, and how far the kept ones are apart.
+    means : RunningMeans, optional
+        Sums of conditional probabilities over all sweeps that were not left out.
     names : tuple of str, optional
         The names of the variables, where the graph has some.
     """
@@ -36,6 +39,7 @@ class Traces:
     sweeps: int
     burn_in: int
     thin: int
+    means: RunningMeans | None = None
     names: tuple[str, ...] | None = None
 
     @property

@@ -17,6 +17,7 @@ from __future__ import annotations
 import numpy as np
 
 from isinglass.kernels.numba.sampling.exponential import LARGEST, exponential
+from isinglass.kernels.numba.sampling.gibbs import write_states
 from isinglass.kernels.numba.sampling.random import STEP, uniform_of
 from isinglass.runtime.jit import compiled, inner
 
@@ -65,8 +66,11 @@ def draw(lanes, h, z, new):
 
 
 @compiled
-def binary_sweeps(bounds, model, streams, states, sweeps, first_chain, last_chain, h, z, new):
-    """Advance the chains from `first_chain` to `last_chain`; colour k has the variables bounds[k]:bounds[k + 1]."""
+def binary_sweeps(bounds, model, streams, states, record, sweeps, first_chain, last_chain, h, z, new):
+    """Advance the chains from `first_chain` to `last_chain`; colour k has the variables bounds[k]:bounds[k + 1].
+
+    The states after each sweep are written to `record` (sweeps, variables, chains), unless it has no variables.
+    """
     one = np.uint64(1)
     width = min(last_chain - first_chain, np.uint64(LANES))
     variables = np.uint64(LANES) // max(width, one)
@@ -85,3 +89,5 @@ def binary_sweeps(bounds, model, streams, states, sweeps, first_chain, last_chai
                         i, lane = model.variable[v], (v - begin) * w
                         for d in range(w):
                             states[i, c + d] = new[lane + d]
+        if record.shape[1] > 0:
+            write_states(states, first_chain, last_chain, record[s])

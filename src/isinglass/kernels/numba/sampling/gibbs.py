@@ -54,9 +54,20 @@ def chosen(card, p, share):
     return last
 
 
+@inner
+def write_states(states, first_chain, last_chain, record):
+    """Write the states (variables, chains) of some chains."""
+    for i in range(np.uint64(record.shape[0])):
+        for c in range(first_chain, last_chain):
+            record[i, c] = states[i, c]
+
+
 @compiled
-def sweeps_in_order(variables, sites, model, streams, states, sweeps, first_chain, last_chain, p):
-    """Draw the listed variables one after the other, some times over; return whether all had a possible state."""
+def sweeps_in_order(variables, sites, model, streams, states, record, sweeps, first_chain, last_chain, p):
+    """Draw the listed variables one after the other, some times over; return whether all had a possible state.
+
+    The states after each sweep are written to `record` (sweeps, variables, chains), unless it has no variables.
+    """
     for s in range(sweeps):
         for v in range(np.uint64(len(variables))):
             i, of = variables[v], streams.component[v]
@@ -66,6 +77,8 @@ def sweeps_in_order(variables, sites, model, streams, states, sweeps, first_chai
                 if total == 0:
                     return False
                 states[0, i, c] = chosen(sites.cards[i], p, total * uniform(streams.keys[of, c], number))
+        if record.shape[1] > 0:
+            write_states(states[0], first_chain, last_chain, record[s])
     return True
 
 
