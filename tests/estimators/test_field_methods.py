@@ -91,6 +91,19 @@ def test_the_exact_distribution_gives_the_parameters_back(method):
     assert difference(mrf.potentials_, p) < 1e-8
 
 
+@pytest.mark.parametrize("structural", [False, True])
+def test_scaling_keeps_cells_that_were_not_seen_but_can_be(structural):
+    """Only entries of the model's own tables become hard zeros, not all empty cells, where some cell is forbidden."""
+    table = np.array([[4.0, 0.0, 2.0], [1.0, 3.0, 0.0], [0.0, 0.0, 0.0]])
+    if structural:
+        table[0, 1] = np.nan
+    graph = ig.FactorGraph([3, 3], [(0,), (1,)])
+    scaling, ipf = (ig.MRF(graph, method=m, tol=1e-9, max_iter=5000).fit(counts=table) for m in ("scaling", "ipf"))
+    assert_allclose(exact_table(scaling.potentials_), exact_table(ipf.potentials_), atol=1e-8)
+    assert exact_table(scaling.potentials_)[1, 2] > 0.02
+    assert scaling.deviance() == pytest.approx(ipf.deviance(), abs=1e-6)
+
+
 @pytest.mark.parametrize("kind", ["gis", "iis"])
 @pytest.mark.parametrize("shift", [0.0, 2.0])
 def test_scaling_of_any_features_finds_the_maximum(kind, shift):

@@ -415,7 +415,7 @@ class MRF(Statistics):
 
     def _encoded(self, X: Any) -> IntArray:
         """Return samples as states, by the labels that `fit` saw."""
-        return encode(X, self.model_.graph, self.categories_)[0]
+        return encode(X, self.model_.graph, self.categories_, fitted=True)[0]
 
     def _samples(self, model: Model, X: Any, sample_weight: Any) -> tuple[Samples, Categories | None]:
         if X is None:

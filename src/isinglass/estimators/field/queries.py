@@ -19,7 +19,7 @@ from isinglass.learning.markov.frames import framed, is_frame
 from isinglass.losses import Likelihood
 from isinglass.potentials import Potentials
 from isinglass.typing import FloatArray, IntArray
-from isinglass.validation import RandomState, distinct_rows, generator
+from isinglass.validation import RandomState, distinct_rows, generator, items
 
 AT_ONCE = 200_000  # states of variables in one inference
 HOW = ("marginal", "joint", "sample")
@@ -147,7 +147,7 @@ class Queries(Predictions):
             return given
         found = {}
         for key, state in given.items():
-            labels = self.categories_[key] if isinstance(key, int) and 0 <= key < len(self.categories_) else None
+            labels = self.categories_[key] if _is_number(key) and 0 <= key < len(self.categories_) else None
             found[key] = labels.index(state) if labels is not None and state in labels else state
         return found
 
@@ -162,6 +162,12 @@ class Queries(Predictions):
 
 def _numbers(graph: FactorGraph, variables: Any, argument: str) -> list[int]:
     """Return the numbers of one variable or several."""
-    one = is_name(variables) or isinstance(variables, int | np.integer)
-    found: list[int] = variable_numbers(graph, [variables] if one else list(variables), argument).tolist()
+    one = is_name(variables) or _is_number(variables)
+    listed = [variables] if one else items(variables, argument, "a variable, or a list of variables")
+    found: list[int] = variable_numbers(graph, listed, argument).tolist()
     return found
+
+
+def _is_number(variable: object) -> bool:
+    """Tell whether a variable is given by its number."""
+    return isinstance(variable, int | np.integer) and not isinstance(variable, bool)

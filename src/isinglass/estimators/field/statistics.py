@@ -29,7 +29,7 @@ from isinglass.learning.markov.likelihood.tables import maximal_factors
 from isinglass.learning.markov.priors import make_prior
 from isinglass.learning.markov.priors.bayesian_fitting import BayesianFitting
 from isinglass.learning.markov.priors.hyper_dirichlet import HyperDirichlet
-from isinglass.learning.markov.statistics.information import Information, contrasts, covariance, sandwich
+from isinglass.learning.markov.statistics.information import Information, contrasts, covariance, rounded, sandwich
 from isinglass.learning.structure.learner import Observations
 from isinglass.learning.training.checks import example_weights
 from isinglass.models import Model
@@ -95,7 +95,8 @@ class Statistics(Queries):
         """Return Pearson's X2; see `deviance` for the parameters."""
         samples, scores = self._scored(X, sample_weight)
         total = samples.weights.sum()
-        return float((samples.weights**2 / (total * np.exp(scores))).sum() - total)
+        with np.errstate(divide="ignore", over="ignore"):  # samples that the model forbids, or almost: infinite
+            return float((samples.weights**2 / (total * np.exp(scores))).sum() - total)
 
     def free_parameters(self) -> int:
         """Return how many parameters can be estimated: the rank of the Fisher information."""
@@ -157,6 +158,9 @@ class Statistics(Queries):
             A model that holds this one: each scope of this graph lies in a scope of the larger one.
         """
         self._require_fitted()
+        if not isinstance(larger, Statistics):
+            raise InputError("larger", "a fitted MRF", type(larger).__name__)
+        larger._require_fitted()
         _require_nested(self._model().graph, larger._model().graph)
         mine, samples = self.potentials_, self._data(None, None)
         other = larger._data(None, None)
@@ -165,7 +169,11 @@ class Statistics(Queries):
             raise InputError("larger", "a model that was fitted to the same samples", "other samples")
         x2 = float(samples.weights.sum()) * _chi_squared(mine, larger.potentials_)
         df = self._freedom() - larger._freedom()
-        return _test(self.deviance() - larger.deviance(), x2, df)
+        g2 = self.deviance() - larger.deviance()
+        if df < 0 or (df == 0 and g2 < -1e-3):
+            got = f"one with {-df} fewer free parameters" if df else "one that fits worse with as many free parameters"
+            raise InputError("larger", "a model that holds this one", got)
+        return _test(g2, x2, df)
 
     def posterior(self) -> HyperDirichlet | BayesianFitting:
         """Return the posterior of a model of tables with a Dirichlet prior, given the samples of the last `fit`.
@@ -288,15 +296,25 @@ class Statistics(Queries):
     def _never_seen(self) -> str:
         """Name an entry of a table that no sample shows and that has no hard zero; nothing, if there is none."""
         known, graph = self._samples_, self._model().graph
-        plain = self.zeros_ is None and self.impossible_ is None and self.prior is None and not self.l2
+        plain = self.zeros_ is None and self.prior is None and not self.l2
+        plain = plain and (self.impossible_ is None or not make_method(self.method).facts.extended)
         if not plain or known is None or not known.whole.all() or not self.model_.is_table_model or self.tied:
             return ""
         data = Observations(known.states, known.weights, graph.cards)
         for scope in sorted(graph.scopes, key=len):
-            empty = np.argwhere(data.counts(scope) == 0)
+            empty = np.argwhere((data.counts(scope) == 0) & self._possible(scope))
             if len(empty):
                 return self._configuration(scope, empty[0].tolist())
         return ""
+
+    def _possible(self, scope: Sequence[int]) -> Mask:
+        """Tell which states of a scope some joint state has that is no structural zero."""
+        cards = self.model_.graph.cards
+        shape = cards[list(scope)].tolist()
+        if self.impossible_ is None:
+            return np.ones(shape, np.bool_)
+        lost = Observations(self.impossible_, np.ones(len(self.impossible_)), cards).counts(scope)
+        return np.asarray(lost < math.prod(cards.tolist()) // math.prod(shape))
 
     def _cells(self) -> int:
         """Count the joint states that are possible."""
@@ -304,7 +322,7 @@ class Statistics(Queries):
         if all((tables == 0).all() for tables in support):
             return math.prod(self.model_.graph.cards.tolist())
         flat = Potentials._build(self.potentials_.graph, support, self.potentials_.table_ids, {})
-        return round(math.exp(infer(flat, Exact()).log_z))
+        return rounded(float(infer(flat, Exact()).log_z))
 
     def _data(self, X: Any, sample_weight: Any) -> Samples:
         """Return complete samples: given ones, or those of the last fit."""
@@ -330,7 +348,7 @@ class Statistics(Queries):
 def _test(g2: float, x2: float, df: int) -> FitTest:
     from scipy.stats import chi2
 
-    if df <= 0:
+    if not 0 < df < 2**1000:  # nothing to test, or more degrees of freedom than a float can say
         return FitTest(g2, x2, df, math.nan, math.nan)
     return FitTest(g2, x2, df, float(chi2.sf(g2, df)), float(chi2.sf(x2, df)))
 

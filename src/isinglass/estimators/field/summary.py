@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from statistics import NormalDist
 from typing import TYPE_CHECKING, NamedTuple, Self
 
-from isinglass.errors import InputError, MissingDependencyError
+from isinglass.errors import InputError, MissingDependencyError, UnknownNameError
+from isinglass.graph.names import nearest
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -78,7 +79,11 @@ class Summary:
 
     def __getitem__(self, name: str) -> Row:
         """Return the row of a name."""
-        return next(row for row in self.rows if row.name == name)
+        known = {row.name: row for row in self.rows}
+        if name not in known:
+            expected = f"the name of a row: {', '.join(map(repr, list(known)[:8]))}"
+            raise UnknownNameError("name", expected, f"{name!r:.60}", nearest(str(name), known))
+        return known[name]
 
     def to_frame(self) -> pd.DataFrame:
         """Return the rows as a pandas DataFrame, with their names as the index."""
@@ -91,7 +96,7 @@ class Summary:
     def _fit(self) -> str:
         """Say how well the model fits; G2 and X2 tell nothing where most cells of the table must be empty."""
         if self.degrees_of_freedom > self.samples:
-            return f"no test of fit ({self.degrees_of_freedom:.3g} degrees of freedom, more than samples)"
+            return f"no test of fit ({_short(self.degrees_of_freedom)} degrees of freedom, more than samples)"
         return (
             f"G2 {abs(round(self.deviance, 3)):.3f}, X2 {abs(round(self.pearson, 3)):.3f}, "
             f"{self.degrees_of_freedom} degrees of freedom"
@@ -111,3 +116,15 @@ class Summary:
             )
             lines.append(f"{name:{width}} {shown}")
         return "\n".join(lines)
+
+
+def _short(number: int) -> str:
+    """Write a number that may be larger than any float.
+
+    Examples
+    --------
+    >>> _short(2**40), _short(2**2000)
+    ('1.1e+12', 'about 10^602')
+    """
+    digits = len(str(number)) if number < 10**4000 else round(math.log10(number))
+    return f"{number:.3g}" if digits < 300 else f"about 10^{digits - 1}"

@@ -6,6 +6,7 @@ NaN (or masked) is impossible by design, a structural zero.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -67,7 +68,9 @@ def read_table(counts: Any, graph: FactorGraph) -> Table:
     return Table(cells, table[tuple(cells.T)], np.argwhere(np.isnan(table)))
 
 
-def encode(X: Any, graph: FactorGraph, known: Categories | None = None) -> tuple[IntArray, Categories | None]:
+def encode(
+    X: Any, graph: FactorGraph, known: Categories | None = None, fitted: bool = False
+) -> tuple[IntArray, Categories | None]:
     """Return samples as states, -1 where a value is missing, and the labels of states where they are no numbers.
 
     Parameters
@@ -78,17 +81,54 @@ def encode(X: Any, graph: FactorGraph, known: Categories | None = None) -> tuple
     graph : FactorGraph
     known : Categories, optional
         The labels that were learned; others are refused.
+    fitted : bool
+        Whether labels were learned before: where none are known, states are numbers, or have names in the graph.
     """
-    values = X = frame_values(X, graph.names) if is_frame(X) else X
-    if not isinstance(X, np.ma.MaskedArray):
-        values = array_of(X, "X", "an array (samples, variables)")
-    if values.dtype.kind in "OUST" and values.ndim == 2:
-        return _of_labels(np.asarray(values, object), graph, known)
+    values = label_array(frame_values(X, graph.names) if is_frame(X) else X)
+    if values.dtype.kind == "O" and values.ndim == 2:
+        return _of_labels(values, graph, known, fitted)
     if known is not None and any(labels is not None for labels in known):
         raise InputError("X", "labels, as in fit", f"dtype {values.dtype}")
     if values.dtype.kind == "f":
         values = _of_floats(np.ma.filled(values, np.nan) if isinstance(values, np.ma.MaskedArray) else values)
     return _states(values, graph), None
+
+
+def label_array(X: Any) -> Array:
+    """Return samples as an array; labels as objects, None where they are masked.
+
+    NumPy would write the NaN of a list of strings as "nan", a label like others.
+
+    Examples
+    --------
+    >>> label_array([["a", float("nan")], ["b", -1]]).tolist()
+    [['a', nan], ['b', -1]]
+    """
+    if isinstance(X, np.ma.MaskedArray):
+        if X.dtype.kind not in "OUST":
+            return X
+        labels = np.array(X.data, object)
+        labels[np.ma.getmaskarray(X)] = None
+        return labels
+    values = array_of(X, "X", "an array (samples, variables)")
+    if values.dtype.kind not in "UST":
+        return values
+    if not isinstance(X, np.ndarray):
+        return np.asarray(X, object)
+    for column in values.T.tolist() if values.ndim == 2 else ():
+        marks = {"nan", "-1"} & set(column)
+        if marks and not all(_is_number(label) for label in column):
+            remedy = "NumPy writes NaN and -1 so among strings: make the array with dtype=object"
+            raise InputError("X", "missing values that are no strings", repr(min(marks)), remedy)
+    return values.astype(object)
+
+
+def _is_number(label: str) -> bool:
+    """Tell whether a label is written as a finite number."""
+    try:
+        return math.isfinite(float(label))
+    except ValueError:
+        return False
 
 
 def decode(states: IntArray, categories: Categories | None) -> Array:
@@ -118,24 +158,48 @@ def _of_floats(values: Array) -> IntArray:
     return whole.astype(np.int64)
 
 
-def _of_labels(values: Array, graph: FactorGraph, known: Categories | None) -> tuple[IntArray, Categories | None]:
+def _of_labels(
+    values: Array, graph: FactorGraph, known: Categories | None, fitted: bool
+) -> tuple[IntArray, Categories | None]:
     """Number the labels of each variable, in sorted order; a column of whole numbers is kept."""
     if values.shape[1] != graph.n_variables:
         _states(np.zeros(values.shape, np.int64), graph)
     states = np.full(values.shape, -1, np.int64)
     categories: Categories = []
     for i in range(values.shape[1]):
-        column = [int(v) if isinstance(v, float) and v.is_integer() else v for v in values[:, i].tolist()]
-        present = [v for v in column if not is_missing(v)]
         named = None if graph.names is None else graph.names.states[i]
-        labels = _labels(present, i, int(graph.cards[i]), named) if known is None else known[i]
+        learned = None if known is None else known[i]
+        minus = any(mark in (labels or ()) for mark in (-1, "-1") for labels in (named, learned))
+        column = [_plain(v, minus) for v in values[:, i].tolist()]
+        present = [v for v in column if v is not None]
+        new = known is None and (named is not None or not fitted)
+        labels = _labels(present, i, int(graph.cards[i]), named) if new else learned
         categories.append(labels)
         number = None if labels is None else {label: k for k, label in enumerate(labels)}
         for n, value in enumerate(column):
-            if not is_missing(value):
-                states[n, i] = value if number is None else _number_of(value, number, n, i)
+            if value is not None:
+                states[n, i] = _state(value, n, i) if number is None else _number_of(value, number, n, i)
     plain = all(labels is None for labels in categories)
     return _states(states, graph), None if plain else categories
+
+
+def _plain(value: Any, minus: bool) -> Any:
+    """Return a label, as an integer where it is a whole number, and None where it is missing.
+
+    `minus` says whether -1 is the label of a state.
+    """
+    if is_missing(value):
+        return None
+    whole = int(value) if isinstance(value, float) and value.is_integer() else value
+    return None if not minus and not isinstance(whole, str) and whole == -1 else whole
+
+
+def _state(value: Any, n: int, i: int) -> int:
+    """Return a state that is a number, as in fit."""
+    if isinstance(value, bool | np.bool_) or not isinstance(value, int | np.integer):
+        expected = f"the number of a state of variable {i}, as in fit"
+        raise InputError("X", expected, f"{value!r:.40} in sample {n}")
+    return int(value)
 
 
 def _labels(present: Sequence[Any], i: int, card: int, named: Sequence[str] | None) -> list[Any] | None:

@@ -67,7 +67,7 @@ def column_states(frame: Any, name: str) -> int | list[Any]:
     present = {value for value in column.to_list() if not is_missing(value)}
     if not present:
         raise InputError("X", "columns with at least one value", f"none in {name!r}", "drop it")
-    if all(isinstance(v, int | float) and not isinstance(v, bool) and v == int(v) for v in present):
+    if all(isinstance(v, int | float) and not isinstance(v, bool) and v % 1 == 0 for v in present):
         return _numbered({int(v) for v in present}, name)
     return sorted(present, key=lambda v: (type(v).__name__, v))
 

@@ -37,6 +37,8 @@ class MethodFacts:
         Whether it needs inference.
     missing : bool
         Whether samples may have missing values.
+    constants : bool
+        Whether a model may have constant tables, such as those of structural zeros.
     tables : bool
         Whether it needs a table of its own for each factor: no features, and none that are tied.
     penalised : bool
@@ -58,6 +60,7 @@ class MethodFacts:
     convex: bool = False
     log_z: bool = True
     missing: bool = False
+    constants: bool = True
     tables: bool = False
     penalised: bool = True
     virtual: bool = True
@@ -109,6 +112,9 @@ class Method(ABC):
         if facts.tables and not task.model.is_table_model:
             expected = f"a graph, with a table for each factor, for method={name!r}"
             raise InputError("graph", expected, "tied tables or features", "use method='ml' or 'scaling'")
+        if not facts.constants and any(t.any() for t in task.model.potentials(np.zeros(task.model.size)).groups):
+            expected = f"a model without constant tables, for method={name!r}"
+            raise InputError("graph", expected, "impossible configurations", "use method='ipf'")
 
 
 METHODS: Registry[type[Method]] = Registry("method")

@@ -11,12 +11,12 @@ from numpy.typing import ArrayLike
 
 from isinglass.errors import InputError
 from isinglass.graph.factor_graph import FactorGraph
-from isinglass.learning.markov.data import encode
+from isinglass.learning.markov.data import encode, label_array
 from isinglass.learning.markov.frames import frame_graph, is_frame
 from isinglass.learning.training.checks import example_weights, observed
 from isinglass.registry import Registry, choose, require_declared
 from isinglass.typing import FloatArray, IntArray
-from isinglass.validation import array_of, integers
+from isinglass.validation import integers
 
 
 class Observations(NamedTuple):
@@ -135,8 +135,8 @@ def _numbered(X: Any) -> Any:
     >>> _numbered(np.array([["no", "red"], ["yes", "blue"]])).tolist()
     [[0, 1], [1, 0]]
     """
-    values = X if isinstance(X, np.ndarray) else array_of(X, "X", "an array (samples, variables)")
-    if values.dtype.kind not in "OUST" or values.ndim != 2:
+    values = label_array(X)
+    if values.dtype.kind != "O" or values.ndim != 2:
         return X
     sizes = [len({str(v) for v in column}) for column in values.T.tolist()]
     largest = [max((v for v in column if isinstance(v, int)), default=0) + 1 for column in values.T.tolist()]

@@ -75,6 +75,7 @@ class ClosedForm(Method):
         "prod_C p_C / prod_S p_S",
         consistent=True,
         convex=True,
+        constants=False,
         tables=True,
         penalised=False,
         update=True,
@@ -87,9 +88,6 @@ class ClosedForm(Method):
         if (reason := _objection(task.model.graph)) is not None:
             expected = "a chordal graph with a factor for each maximal clique, for method='closed-form'"
             raise InputError("graph", expected, reason, "use method='ipf'")
-        if any(table.any() for table in task.model.potentials(np.zeros(task.model.size)).groups):
-            expected = "a model without constant tables, for method='closed-form'"
-            raise InputError("graph", expected, "impossible configurations", "use method='ipf'")
 
     def objective(self, task: Task) -> ClosedFormObjective:
         """Return the likelihood, with its maximum."""

@@ -173,6 +173,7 @@ class Camel(Method):
         "max Bethe entropy subject to E_b[f] = E~[f]",
         consistent=False,
         log_z=False,
+        constants=False,
         penalised=False,
         update=True,
         note="features of any kind; for inference by belief propagation; not concave on graphs with loops, see report_",

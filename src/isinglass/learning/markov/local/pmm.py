@@ -129,6 +129,7 @@ class PseudoMoments(Method):
         "phi_a = rho_a log(p_a / prod p_i), phi_i = log p_i",
         consistent=False,
         log_z=False,
+        constants=False,
         tables=True,
         penalised=False,
         update=True,

@@ -80,6 +80,7 @@ class MaximumPseudolikelihood(Method):
         convex=True,
         log_z=False,
         missing=True,
+        virtual=False,
         note="needs no inference; values whose terms would be long sums are left out, with a warning",
     )
 

@@ -141,3 +141,15 @@ def _finite(potentials: Potentials) -> Potentials:
 def _states_of(shape: tuple[int, ...]) -> list[tuple[int, ...]]:
     """Return all states but the reference, of a canonical table."""
     return [tuple(k + 1 for k in x) for x in np.ndindex(*(k - 1 for k in shape))]
+
+
+def rounded(log_count: float) -> int:
+    """Return the whole number with a logarithm; one beyond the floats has their precision.
+
+    Examples
+    --------
+    >>> rounded(math.log(12)), len(str(rounded(2000.5 * math.log(10))))
+    (12, 2001)
+    """
+    bits = max(0, int(log_count / math.log(2)) - 900)
+    return round(math.exp(log_count - bits * math.log(2))) << bits
