@@ -26,6 +26,7 @@ from isinglass.inference.message_passing.plan import Part, Plan, Schedule
 from isinglass.inference.message_passing.reverse import Cotangents, gradients, messages_back
 from isinglass.inference.result import Bound, FactorBeliefs, Info, Result, VariableBeliefs
 from isinglass.potentials import Potentials
+from isinglass.runtime.deferring import deferred
 from isinglass.typing import Array, FloatArray, Mask
 from isinglass.validation import bytes_text, flag, jobs_of, number, whole_number
 
@@ -168,9 +169,9 @@ class MessagePassing(Algorithm):
         outcome = engine.run("sqrt" if tape == "sqrt" else "full" if tape else None, progress)
         return Result(
             potentials,
-            outcome.component_log_z,
+            deferred(lambda: outcome.component_log_z),
             VariableBeliefs(potentials.graph, outcome.variables),
-            FactorBeliefs(potentials.graph, outcome.factors),
+            FactorBeliefs(potentials.graph, lambda: outcome.factors),
             self._with_stability(self._info(potentials, outcome), engine, outcome),
             messages_of=lambda: engine.messages(outcome),
             reverse=(lambda *bars: gradients(engine, outcome, Cotangents(*bars))) if tape else None,

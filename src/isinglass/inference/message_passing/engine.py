@@ -34,7 +34,7 @@ from isinglass.inference.message_passing.moves.grid_sweep import GridSweep
 from isinglass.inference.message_passing.moves.move import Move
 from isinglass.inference.message_passing.moves.sequence import LargestResidual, LinkSequence
 from isinglass.inference.message_passing.outcome import Outcome
-from isinglass.inference.message_passing.passes import read_out
+from isinglass.inference.message_passing.passes import read_out_links, read_out_variables
 from isinglass.inference.message_passing.plan import Part, Plan, Schedule
 from isinglass.inference.message_passing.run import Run, Step, scratch_of
 from isinglass.inference.message_passing.shares import component_groups, fill, logarithms, shares_of
@@ -60,6 +60,8 @@ from isinglass.runtime.array_pool import Pool
 from isinglass.runtime.threads import team
 from isinglass.segments import component_sums
 from isinglass.typing import Array, IntArray, Mask
+
+CLEAR = 1e-280  # products above this are far from an underflow
 
 
 class Engine:
@@ -98,9 +100,9 @@ class Engine:
         if any((model.constant.real == -np.inf).any() for model in self.models):
             raise ImpossibleEvidenceError(impossible(self.potentials))
         outcome = Outcome(
-            component_log_z=self.models[-1].constant.copy(),
+            log_z_so_far=self.models[-1].constant.copy(),
             variables=np.zeros(self.edges.first_state[-1], dtype),
-            factors=np.zeros(belief_entries(self.graph), dtype),
+            factors_so_far=np.empty(0, dtype),
             converged=np.zeros(n, bool),
             iterations=np.zeros(n, np.int64),
             residual=np.zeros(n),
@@ -306,31 +308,66 @@ class Engine:
             step.move.effects(run, step, status._replace(active=near))
 
     def _read_out(self, run: Run, flagged: Mask, outcome: Outcome) -> None:
+        """Read the beliefs out; those of links later, where no component can be flagged for them."""
         active = run.wanted & ~flagged
         if not active.any():
             return
-        read_out(run, run.models[-1], self.beliefs_of(run, outcome), active, flagged)
+        plain = run.is_linear and not self.plan.powers and self.potentials.dtype.kind == "f"
+        if plain:
+            read_out_variables(run, run.models[-1], self.beliefs_of(run, outcome), active)
+            if active.all() and self._cannot_underflow(run, outcome):
+                outcome.later.append(lambda found: self._read_links(run, active, flagged, found))
+                return
+        self._read_links(run, active, flagged, outcome, not plain)
         fine = active & ~flagged
-        outcome.component_log_z[fine] += self._log_z(run)[fine]
-        if not run.is_linear or not np.isfinite(outcome.component_log_z.real[fine]).all():
+        if not run.is_linear or not np.isfinite(outcome.log_z_so_far.real[fine]).all():
             self._mark_runaways(fine, outcome)
             outcome.normalise_large(fine, self.edges, self.beliefs_of(run, outcome))
 
+    def _read_links(
+        self, run: Run, active: Mask, flagged: Mask, outcome: Outcome, with_variables: bool = False
+    ) -> None:
+        """Read the beliefs of links out, those of variables too unless that has been done, and log Z."""
+        self._make_room(outcome)
+        values, beliefs = run.models[-1], self.beliefs_of(run, outcome)
+        read_out_links(run, values, beliefs, active, flagged)
+        if with_variables:
+            read_out_variables(run, values, beliefs, active)
+        fine = active & ~flagged
+        outcome.log_z_so_far[fine] += self._log_z(run)[fine]
+
+    def _make_room(self, outcome: Outcome) -> None:
+        """Allocate the beliefs of factors, unless there is room for them."""
+        with outcome.lock:
+            if not len(outcome.factors_so_far):
+                outcome.factors_so_far = np.zeros(belief_entries(self.graph), self.potentials.dtype)
+
+    def _cannot_underflow(self, run: Run, outcome: Outcome) -> bool:
+        """Tell whether no product of the beliefs of links can be too small: a lower bound of all of them is not.
+
+        What a variable sends is at least phi prod m over all its messages, that is b_i Z_i, as no message exceeds one.
+        """
+        arity = int(np.diff(self.edges.first_slot).max(initial=0))
+        top = 1.0 if self.initial is None else max(1.0, float(run.m.max(initial=1.0)))
+        least = float(outcome.variables.min(initial=1.0)) * float(run.log_zi.min(initial=1.0)) / top
+        smallest_entry = SAFE / run.models[-1].limit
+        return smallest_entry * least**arity > CLEAR and bool(np.isfinite(outcome.log_z_so_far).all())
+
     def beliefs_of(self, run: Run, outcome: Outcome) -> Beliefs:
         """Return where a run reads its beliefs out to."""
-        return Beliefs(outcome.variables, outcome.factors, self.first_belief, run.log_zi, run.log_za)
+        return Beliefs(outcome.variables, outcome.factors_so_far, self.first_belief, run.log_zi, run.log_za)
 
     def _mark_runaways(self, among: Mask, outcome: Outcome) -> None:
         """Find components whose log Z no beliefs could give: they diverged, or every assignment is impossible.
 
         Hard zeros in loops can let logarithms of messages grow without bound, until they are infinite or NaN.
         """
-        log_z = outcome.component_log_z.real
+        log_z = outcome.log_z_so_far.real
         low, high = (-np.inf, np.inf) if self.plan.maximise else log_z_range(self.potentials, self.plan.counting)
         off = among & ~(np.isfinite(log_z) & (log_z >= low) & (log_z <= high))
         if not np.isfinite(log_z[off]).all():
             support_of(self.potentials)  # raises if every assignment is proved to be impossible
-            outcome.component_log_z[off & ~np.isfinite(log_z)] = np.nan
+            outcome.log_z_so_far[off & ~np.isfinite(log_z)] = np.nan
         outcome.converged[off], outcome.residual[off] = False, np.maximum(outcome.residual[off], self.plan.tol)
         outcome.off_domain |= off
 
@@ -338,8 +375,8 @@ class Engine:
         """Turn the Z of the read-out into logarithms; add them up for each component, without the constants."""
         edges, layout, n = self.edges, layout_of(self.graph), self.graph.n_components
         with np.errstate(divide="ignore", invalid="ignore"):
-            for zs in (run.log_zi, run.log_za) if run.is_linear else ():
-                logarithms(run.spread, zs)
+            if run.is_linear:
+                run.log_zi, run.log_za = (logarithms(run.spread, zs) for zs in (run.log_zi, run.log_za))
             if self.plan.powers and len(edges.size):
                 scale = np.log(run.scratch.scale) if run.is_linear else run.scratch.scale
                 run.log_za += np.add.reduceat(scale[edges.slot_edge], edges.first_slot[:-1])
@@ -359,7 +396,11 @@ class Engine:
             observed, seen = observed_entries(self.edges, self.potentials.evidence)
             outcome.variables[observed] = 0
             outcome.variables[seen] = 1
-        share_unary_beliefs(self.graph, outcome.variables, outcome.factors, self.spread)
+        outcome.later.append(self._share_unary)
+
+    def _share_unary(self, outcome: Outcome) -> None:
+        self._make_room(outcome)
+        share_unary_beliefs(self.graph, outcome.variables, outcome.factors_so_far, self.spread)
 
     def messages(self, outcome: Outcome) -> Array:
         """Return the logarithms of the messages that the runs ended with."""
