@@ -208,6 +208,9 @@ class Gradients:
         return self.by_counting()
 
 
+defer(Gradients, "initial_messages")
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Result(Queries):
     """Beliefs and log Z.

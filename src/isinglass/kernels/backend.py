@@ -128,6 +128,8 @@ class GridKernels(NamedTuple):
     add_tables: Loop
     effects: Loop
     largest: Loop
+    read_out: Loop
+    read_out_back: Loop
 
 
 _CHOSEN: ContextVar[MessagePassingKernels | None] = ContextVar("message_passing_kernels", default=None)

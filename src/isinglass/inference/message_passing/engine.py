@@ -57,6 +57,7 @@ from isinglass.kernels.layout import (
 )
 from isinglass.potentials import Potentials
 from isinglass.runtime.array_pool import Pool
+from isinglass.runtime.deferring import deferred
 from isinglass.runtime.threads import team
 from isinglass.segments import component_sums
 from isinglass.typing import Array, IntArray, Mask
@@ -165,8 +166,8 @@ class Engine:
                 flagged = np.zeros(len(wanted), bool)
                 if run.is_linear:
                     flagged |= self.low & wanted
-                self._iterate(run, part, flagged, outcome, memory, progress)
-                self._read_out(run, flagged, outcome)
+                move = self._iterate(run, part, flagged, outcome, memory, progress)
+                self._read_out(run, move, flagged, outcome)
                 run.wanted = wanted & ~flagged
                 runs.append((run, memory))
                 wanted = wanted & flagged
@@ -192,10 +193,10 @@ class Engine:
             tol=self.plan.tol if self.plan.iterations is None else -1.0,
             scratch=scratch_of(edges, dtype, self.plan.powers),
             wanted=wanted.copy(),
-            m=self._start(semiring),
+            m=deferred(lambda: self._start(semiring)),
             n=pool.take((int(edges.start[-1]),), dtype),
             log_zi=np.zeros(len(edges.cards), dtype),
-            log_za=np.zeros(len(edges.component), dtype),
+            log_za=np.empty(0, dtype),
             pool=pool,
             partner=self._partner() if is_linear(semiring) else None,
             steps=imaginary_steps(self.potentials),
@@ -251,15 +252,15 @@ class Engine:
         outcome: Outcome,
         tape: Tape | None,
         progress: Progress | None,
-    ) -> None:
-        """Iterate until every component has converged, underflowed or used up its iterations."""
+    ) -> Move:
+        """Iterate until every component has converged, underflowed or used up its iterations; return the last move."""
         plan = self.plan
         limit = plan.max_iter if plan.iterations is None else plan.iterations
         active = run.wanted & ~flagged
         residual = np.zeros(len(active))
         move = self._move(run, part.schedule)
         if progress is None and self._all_at_once(run, move, Status(active, flagged, residual), outcome, tape):
-            return
+            return move
         for t in range(limit):
             if self.abandoned or not active.any():
                 break
@@ -284,6 +285,7 @@ class Engine:
             if progress is not None:
                 progress(f"iteration {t + 1}, residual {residual.max(initial=0.0):.1e}", (t + 1) / limit)
         move.finish(run)
+        return move
 
     def _all_at_once(self, run: Run, move: Move, status: Status, outcome: Outcome, tape: Tape | None) -> bool:
         """Do a given number of iterations in one call, where the move can. Returns whether it did."""
@@ -307,14 +309,14 @@ class Engine:
         if near.any():
             step.move.effects(run, step, status._replace(active=near))
 
-    def _read_out(self, run: Run, flagged: Mask, outcome: Outcome) -> None:
+    def _read_out(self, run: Run, move: Move, flagged: Mask, outcome: Outcome) -> None:
         """Read the beliefs out; those of links later, where no component can be flagged for them."""
         active = run.wanted & ~flagged
         if not active.any():
             return
         plain = run.is_linear and not self.plan.powers and self.potentials.dtype.kind == "f"
         if plain:
-            read_out_variables(run, run.models[-1], self.beliefs_of(run, outcome), active)
+            move.read_out(run, self.beliefs_of(run, outcome), active)
             if active.all() and self._cannot_underflow(run, outcome):
                 outcome.later.append(lambda found: self._read_links(run, active, flagged, found))
                 return
@@ -329,6 +331,7 @@ class Engine:
     ) -> None:
         """Read the beliefs of links out, those of variables too unless that has been done, and log Z."""
         self._make_room(outcome)
+        run.log_za = np.zeros(len(self.edges.component), self.potentials.dtype)
         values, beliefs = run.models[-1], self.beliefs_of(run, outcome)
         read_out_links(run, values, beliefs, active, flagged)
         if with_variables:

@@ -104,10 +104,10 @@ def _pass(run: Run, status: Status, call: Call, *phases: Phase) -> None:
     if not run.shares:
         call(run, status, 0)
         return
-    apart = [_own(status) if share.inner else status for share in run.shares]
+    m, apart = run.m, [_own(status) if share.inner else status for share in run.shares]
 
     def work(number: int, phase: Phase) -> None:
-        mine = replace(run, span=_only(phase, run.shares[number].span), scratch=_own_rows(run.scratch))
+        mine = replace(run, m=m, span=_only(phase, run.shares[number].span), scratch=_own_rows(run.scratch))
         call(mine, apart[number], number)
 
     for phase in phases:

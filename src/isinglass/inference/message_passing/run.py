@@ -15,6 +15,7 @@ from isinglass.inference.message_passing.table_places import TablePlaces
 from isinglass.kernels.backend import MessagePassingKernels
 from isinglass.kernels.layout import Bars, Edges, Scratch, Semiring, Span, Status, Values, is_linear
 from isinglass.runtime.array_pool import Pool
+from isinglass.runtime.deferring import defer
 from isinglass.runtime.threads import ThreadMap
 from isinglass.typing import Array, DType, FloatArray, IntArray, Mask
 
@@ -53,6 +54,11 @@ class Run:
     spare: Array | None = None  # a second array for messages, where no tape keeps them
 
     @property
+    def dtype(self) -> DType:
+        """Of messages; to look at `m` itself would compute them, where they are deferred."""
+        return self.units.dtype
+
+    @property
     def is_linear(self) -> bool:
         """Whether messages are linear numbers; else they are logarithms."""
         return is_linear(self.semiring)
@@ -69,7 +75,7 @@ class Run:
     def make_room(self, taped: bool) -> Array:
         """Return an array for new messages; a tape keeps the old ones."""
         if taped:
-            return self.pool.take(self.m.shape, self.m.dtype)
+            return self.pool.take(self.n.shape, self.dtype)
         return np.empty_like(self.m) if self.spare is None else self.spare
 
     def step(self, step: Step, taped: bool) -> Step:
@@ -79,6 +85,9 @@ class Run:
             if step.stack is not None:
                 self.pool.give_back_with(step, step.stack)
         return step
+
+
+defer(Run, "m")
 
 
 def scratch_of(edges: Edges, dtype: DType, powers: bool) -> Scratch:
@@ -145,3 +154,6 @@ class Derivatives:
         at = min(t, len(self.phi) - 1)
         phi, psi, places = self.phi[at], self.psi[at], self.places[at]
         return Bars(self.m, self.n, phi, psi, places.table, places.edge_table, self.counting, self.damping)
+
+
+defer(Derivatives, "m")

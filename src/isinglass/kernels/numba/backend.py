@@ -40,6 +40,7 @@ class NumbaMessagePassing:
     def grids(self) -> GridKernels:
         """The loops of `grids`."""
         from isinglass.kernels.numba.grids import flooding as planes
+        from isinglass.kernels.numba.grids.read_out import read_out_planes, read_out_planes_back
         from isinglass.kernels.numba.grids.sizes import largest_in_planes
         from isinglass.kernels.numba.messages.changes import effects_in_planes
 
@@ -56,6 +57,8 @@ class NumbaMessagePassing:
             add_tables=planes.add_tables,
             effects=effects_in_planes,
             largest=largest_in_planes,
+            read_out=read_out_planes,
+            read_out_back=read_out_planes_back,
         )
 
     def flood(self, run: MessageRun, values: Values, new: Array, status: Status) -> None:
