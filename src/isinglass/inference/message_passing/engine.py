@@ -56,12 +56,13 @@ from isinglass.kernels.layout import (
     units,
 )
 from isinglass.potentials import Potentials
-from isinglass.runtime.array_pool import Pool
+from isinglass.runtime.array_pool import LIMIT, Pool
 from isinglass.runtime.deferring import deferred
 from isinglass.runtime.threads import team
 from isinglass.segments import component_sums
 from isinglass.typing import Array, IntArray, Mask
 
+SETS = 6  # of messages that a graph keeps: those of an iteration with its gradient
 CLEAR = 1e-280  # products above this are far from an underflow
 
 
@@ -432,8 +433,8 @@ def entries_of(edges: Edges, wanted: Mask) -> slice | Mask:
 
 
 def pool_of(graph: FactorGraph) -> Pool:
-    """Return the pool of a graph."""
-    return graph.cached("pool", Pool)
+    """Return the pool of a graph: with room for some sets of its messages, however large it is."""
+    return graph.cached("pool", lambda: Pool(max(LIMIT, SETS * 8 * int(edges_of(graph).start[-1]))))
 
 
 def share_pool(graph: FactorGraph, pool: Pool) -> None:

@@ -151,7 +151,7 @@ class Grids:
             weights_bar = mine.each if own else mine.shared[piece.block]
             strip, message, scale = self.scratch()
             self.kernels.flood_back(
-                model.phi, source, stack, iterations, bars.m, bars.spare, mine.phi, weights, weights_bar,
+                model.phi, source, stack, iterations, bars.m, bars.spare, bars.settled, mine.phi, weights, weights_bar,
                 self.lattice.height, self.pitch, self.rows, piece.top, piece.bottom, active, strip, message,
                 np.empty_like(strip), scale, piece.first, piece.last, own,
             )  # fmt: skip
@@ -159,6 +159,7 @@ class Grids:
         pieces = self.pieces(run, iterations, at)
         for odd in range(min(2, len(self.blocks))):
             run.spread(reverse, [(piece,) for piece in pieces if piece.block % 2 == odd])
+        bars.settled = True
         if iterations % 2:
             bars.m, bars.spare = bars.spare, bars.m
 
@@ -278,6 +279,7 @@ class GridBars:
     m: FloatArray
     spare: FloatArray
     models: list[PlaneModel]
+    settled: bool = False  # whether an iteration has been reversed
     source: FloatArray | None = None
     used: Mask | None = None  # the places in planes that hold derivatives by messages
 

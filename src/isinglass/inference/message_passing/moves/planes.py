@@ -10,6 +10,7 @@ that takes longer by itself is done iteration by iteration.
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import NamedTuple, Protocol
@@ -21,6 +22,7 @@ from isinglass.inference.message_passing.moves.move import Move
 from isinglass.inference.message_passing.run import Run, Step
 from isinglass.kernels.backend import GridKernels
 from isinglass.kernels.layout import Beliefs, PlaneSteps, Status
+from isinglass.runtime.array_pool import Loan
 from isinglass.runtime.deferring import deferred
 from isinglass.runtime.threads import ThreadMap
 from isinglass.typing import Array, FloatArray, IntArray, Mask
@@ -190,7 +192,7 @@ class PlaneMove(Move):
     kernels: GridKernels
     general: Move
     inbox: FloatArray | None = field(default=None, init=False)
-    final: FloatArray | None = field(default=None, init=False)  # the last messages, where a tape keeps them
+    final: FloatArray | None = field(default=None, init=False)  # the last messages, between `finish` and the read-out
     spare: FloatArray | None = field(default=None, init=False)
     borrowed: list[FloatArray] = field(default_factory=list, init=False)  # from the pool, where no tape keeps them
 
@@ -241,7 +243,7 @@ class PlaneMove(Move):
         if self.n_models > 1 or iterations == 0 or iterations * work_of(self.planes) > PIECE:
             return None
         start = self.into_planes(run, taped)
-        stack = self.take(run, (iterations if taped else 2, *start.shape), taped)
+        stack = self.take(run, (iterations if taped else min(2, iterations), *start.shape), taped)
         if not self.iterate(run, 0, start, stack, iterations, status):
             self.inbox = None
             return None
@@ -249,23 +251,25 @@ class PlaneMove(Move):
         return run.step(Step(self, 0, status.active, start, stack=stack, iterations=iterations), taped)
 
     def finish(self, run: Run) -> None:
-        """Move the messages back to the edges; when they are needed there, where a tape keeps those in planes."""
-        last, self.final = self.inbox, None
-        if last is not None and self.borrowed:
-            run.m = self.messages(run, last)
-        elif last is not None:
-            self.final, later = last, partial(on_edges, self.kernels, run.spread, last, self.planes.of_edges)
-            run.m = deferred(later)
+        """Leave the messages in planes, until they are needed on edges; what else was borrowed goes back."""
+        last, self.final = self.inbox, self.inbox
         self.inbox = self.spare = None
+        kept = [room for room in self.borrowed if last is not None and np.shares_memory(room, last)]
         while self.borrowed:
-            run.pool.give(self.borrowed.pop())
+            room = self.borrowed.pop()
+            if not any(room is one for one in kept):
+                run.pool.give(room)
+        if last is not None:
+            loans = [run.pool.lend(room) for room in kept]  # none: a tape keeps them
+            run.m = deferred(partial(on_edges, self.kernels, run.spread, last, self.planes.of_edges, loans))
 
     def read_out(self, run: Run, beliefs: Beliefs, active: Mask) -> None:
         """Read the beliefs of variables out, in planes if the messages are still there."""
-        if self.final is None or not self.planes.in_order or not active.all() or run.shares:
+        final, self.final = self.final, None
+        if final is None or not self.planes.in_order or not active.all() or run.shares:
             super().read_out(run, beliefs, active)
             return
-        grid, messages, phi = self.planes, self.final.reshape(-1), self.last_potentials.reshape(-1)
+        grid, messages, phi = self.planes, final.reshape(-1), self.last_potentials.reshape(-1)
 
         def read(first: int, last: int) -> None:
             self.kernels.read_out(
@@ -292,9 +296,13 @@ class PlaneMove(Move):
 
 
 def on_edges(
-    kernels: GridKernels, spread: ThreadMap, planes: FloatArray, of_edges: tuple[IntArray, int, int]
+    kernels: GridKernels,
+    spread: ThreadMap,
+    planes: FloatArray,
+    of_edges: tuple[IntArray, int, int],
+    loans: Sequence[Loan] = (),
 ) -> FloatArray:
-    """Return the messages in planes as those of edges."""
+    """Return the messages in planes as those of edges; `loans` hold the planes until then."""
     place, card, _ = of_edges
     m = np.empty(len(place) * card)
     collect(kernels, spread, planes, m, of_edges)

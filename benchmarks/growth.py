@@ -1,0 +1,98 @@
+"""Seconds against size: square grids of binary variables, and chains of five states.
+
+Tasks are whole calls, as a user makes them: inference by one sweep of a grid, the loss ucl and its gradient through it,
+and `GridCRF.fit` of one image by two iterations of L-BFGS; on chains exact inference by one pass up and down, the same
+with the gradient of log Z, and `ChainCRF.fit` of one sequence. What depends on a graph only is laid out before, but for
+the fits, which count everything.
+
+    log seconds  =  a + e log size,      by least squares over the sizes whose messages do not fit in a cache,
+
+so that e = 1 is linear. Times are of the processor, the least of some runs. The largest grid needs 6 GB.
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+
+import isinglass as ig
+from benchmarks.problems import full, grid_model
+from benchmarks.timing import Row, Rows, seconds, timed
+
+SIDES = (64, 128, 256, 512, 1024, 2048)
+LENGTHS = (1_000, 10_000, 100_000, 250_000, 500_000, 1_000_000)
+BEYOND = 3  # sizes that do not fit in a cache, the largest ones
+TITLE = "Growth: seconds against size"
+COLUMNS = ("what", *(f"size {i + 1}" for i in range(len(SIDES))), "exponent beyond the cache")
+Task = Callable[[], object]
+
+
+def rows() -> Rows:
+    """Name the rows."""
+    named: Rows = {}
+    for name, make in {"one sweep": _sweep, "gradient": _gradient, "GridCRF.fit": _fit_grid}.items():
+        named[f"grids, {name}"] = partial(_row, f"grids, {name}", SIDES, make, lambda side: f"{side}²")
+    for name, make in {"inference": _chain, "gradient": _chain_gradient, "ChainCRF.fit": _fit_chain}.items():
+        named[f"chains, {name}"] = partial(_row, f"chains, {name}", LENGTHS, make, lambda length: f"{length:,}")
+    return named
+
+
+def _sweep(side: int) -> Task:
+    p = grid_model(side, shared=True, general=False)
+    return lambda: ig.infer(p, "bp", iterations=1, schedule="grid").variables
+
+
+def _gradient(side: int) -> Task:
+    p, rule = grid_model(side, shared=True, general=False), ig.gradients.rule("unrolled")
+    labels = np.random.default_rng(side).integers(0, 2, side**2)
+    bp, loss = ig.BeliefPropagation(iterations=1, schedule="grid"), ig.losses.UnivariateLikelihood()
+    return lambda: rule.evaluate(p, bp, lambda result: loss(result, labels))
+
+
+def _fit_grid(side: int) -> Task:
+    rng = np.random.default_rng(side)
+    X, Y = rng.normal(size=(1, side, side, 2)), rng.integers(0, 2, (1, side, side))
+    return lambda: ig.GridCRF("bp", iterations=1, schedule="grid", max_iter=2).fit(X, Y)
+
+
+def _chain(length: int) -> Task:
+    p = full(ig.chain_graph(length, 5), np.random.default_rng(0), 5)
+    return lambda: ig.infer(p, "bp").log_z
+
+
+def _chain_gradient(length: int) -> Task:
+    p = full(ig.chain_graph(length, 5), np.random.default_rng(0), 5)
+    return lambda: ig.infer(p, "bp", tape=True).backward(log_z=1.0).groups
+
+
+def _fit_chain(length: int) -> Task:
+    rng = np.random.default_rng(0)
+    X, Y = [rng.normal(size=(length, 4))], [rng.integers(0, 5, length)]
+    return lambda: ig.ChainCRF(max_iter=2).fit(X, Y)
+
+
+def _row(name: str, sizes: tuple[int, ...], make: Callable[[int], Task], text: Callable[[int], str]) -> Row:
+    taken = [least_seconds(make(size)) for size in sizes]
+    measure = [size**2 if sizes is SIDES else size for size in sizes]
+    cells = [f"{text(size)}: {seconds(least)}" for size, least in zip(sizes, taken, strict=True)]
+    return [name, *cells, f"{exponent(measure[-BEYOND:], taken[-BEYOND:]):.2f}"]
+
+
+def least_seconds(task: Task, most: int = 7, budget: float = 8.0) -> float:
+    """Return the least time of several runs, at least three, after one that is not counted."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        task()
+        start, times = time.perf_counter(), list[float]()
+        while len(times) < 3 or (len(times) < most and time.perf_counter() < start + budget):
+            times.append(timed(task))
+    return min(times)
+
+
+def exponent(sizes: list[int], taken: list[float]) -> float:
+    """Return e of seconds ~ size^e."""
+    return float(np.polyfit(np.log(sizes), np.log(taken), 1)[0])
