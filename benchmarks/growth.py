@@ -7,12 +7,13 @@ the fits, which count everything.
 
     log seconds  =  a + e log size,      by least squares over the sizes whose messages do not fit in a cache,
 
-so that e = 1 is linear. Times are of the processor, the least of some runs. The largest grid needs 6 GB.
+so that e = 1 is linear. Times are of the processor, the least of some runs. Each row is a process of its own, whose C
+library keeps memory that was freed (MALLOC_MMAP_MAX_=0, MALLOC_TRIM_THRESHOLD_): fresh pages, which the system maps and
+clears, are what the system makes of them, and not linear. The largest grid needs 9 GB.
 """
 
 from __future__ import annotations
 
-import time
 import warnings
 from collections.abc import Callable
 from functools import partial
@@ -21,13 +22,14 @@ import numpy as np
 
 import isinglass as ig
 from benchmarks.problems import full, grid_model
-from benchmarks.timing import Row, Rows, seconds, timed
+from benchmarks.timing import Row, Rows, python, seconds, timed
 
 SIDES = (64, 128, 256, 512, 1024, 2048)
 LENGTHS = (1_000, 10_000, 100_000, 250_000, 500_000, 1_000_000)
 BEYOND = 3  # sizes that do not fit in a cache, the largest ones
 TITLE = "Growth: seconds against size"
 COLUMNS = ("what", *(f"size {i + 1}" for i in range(len(SIDES))), "exponent beyond the cache")
+KEEP_MEMORY = {"MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": str(2**40)}
 Task = Callable[[], object]
 
 
@@ -76,21 +78,27 @@ def _fit_chain(length: int) -> Task:
 
 
 def _row(name: str, sizes: tuple[int, ...], make: Callable[[int], Task], text: Callable[[int], str]) -> Row:
-    taken = [least_seconds(make(size)) for size in sizes]
+    code = f"from benchmarks import growth; print(*growth.least_times({make.__name__!r}, {sizes}))"
+    taken = [float(word) for word in python(code, environment=KEEP_MEMORY).split()]
     measure = [size**2 if sizes is SIDES else size for size in sizes]
     cells = [f"{text(size)}: {seconds(least)}" for size, least in zip(sizes, taken, strict=True)]
     return [name, *cells, f"{exponent(measure[-BEYOND:], taken[-BEYOND:]):.2f}"]
 
 
-def least_seconds(task: Task, most: int = 7, budget: float = 8.0) -> float:
-    """Return the least time of several runs, at least three, after one that is not counted."""
+def least_times(make: str, sizes: tuple[int, ...], budget: float = 4.0) -> list[float]:
+    """Return the least time of some runs for each size: of at least two, unless one takes longer than the budget."""
+    found = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        task()
-        start, times = time.perf_counter(), list[float]()
-        while len(times) < 3 or (len(times) < most and time.perf_counter() < start + budget):
-            times.append(timed(task))
-    return min(times)
+        globals()[make](sizes[0])()  # compiles the loops
+        for size in sizes:
+            task, times = globals()[make](size), list[float]()
+            if "fit" not in make:
+                task()  # lays out the graph
+            while not times or (len(times) < 9 and sum(times) < budget):
+                times.append(timed(task))
+            found.append(min(times))
+    return found
 
 
 def exponent(sizes: list[int], taken: list[float]) -> float:

@@ -108,7 +108,10 @@ def test_eight_sites_at_a_time(height, width):
     """Binary grids with shared tables against those with a table for each link, whose loops are others."""
     rng = np.random.default_rng(height)
     graph, tables = ig.grid_graph(height, width, 2), rng.normal(size=(2, 2, 2))
-    fields, across = rng.normal(size=(height * width, 2)), np.repeat([0, 1], [height * (width - 1), (height - 1) * width])
+    fields, across = (
+        rng.normal(size=(height * width, 2)),
+        np.repeat([0, 1], [height * (width - 1), (height - 1) * width]),
+    )
     shared = ig.Potentials.from_groups(graph, [fields, tables], table_ids=[np.arange(height * width), across])
     own = ig.Potentials.from_groups(graph, [fields, tables[across]])
     bars = rng.normal(size=fields.size)

@@ -36,7 +36,7 @@ from isinglass.inference.message_passing.moves.sequence import LargestResidual, 
 from isinglass.inference.message_passing.outcome import Outcome
 from isinglass.inference.message_passing.passes import read_out_links, read_out_variables
 from isinglass.inference.message_passing.plan import Part, Plan, Schedule
-from isinglass.inference.message_passing.run import Run, Step, scratch_of
+from isinglass.inference.message_passing.run import Run, Step, scratch_of, widths_of
 from isinglass.inference.message_passing.shares import component_groups, fill, logarithms, shares_of
 from isinglass.inference.message_passing.tape import MarkedTape, Tape
 from isinglass.inference.support import support_of
@@ -192,7 +192,7 @@ class Engine:
             damping=0.0 if settled else self.plan.damping,
             settled=settled,
             tol=self.plan.tol if self.plan.iterations is None else -1.0,
-            scratch=scratch_of(edges, dtype, self.plan.powers),
+            scratch=scratch_of(self.graph, dtype, self.plan.powers),
             wanted=wanted.copy(),
             m=deferred(lambda: self._start(semiring)),
             n=pool.take((int(edges.start[-1]),), dtype),
@@ -351,11 +351,12 @@ class Engine:
 
         What a variable sends is at least phi prod m over all its messages, that is b_i Z_i, as no message exceeds one.
         """
-        arity = int(np.diff(self.edges.first_slot).max(initial=0))
         top = 1.0 if self.initial is None else max(1.0, float(run.m.max(initial=1.0)))
         least = float(outcome.variables.min(initial=1.0)) * float(run.log_zi.min(initial=1.0)) / top
         smallest_entry = SAFE / run.models[-1].limit
-        return smallest_entry * least**arity > CLEAR and bool(np.isfinite(outcome.log_z_so_far).all())
+        return smallest_entry * least ** widths_of(self.graph).slots > CLEAR and bool(
+            np.isfinite(outcome.log_z_so_far).all()
+        )
 
     def beliefs_of(self, run: Run, outcome: Outcome) -> Beliefs:
         """Return where a run reads its beliefs out to."""

@@ -6,10 +6,12 @@ A `Step` is one iteration (or several at once) that a move did, with the message
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from isinglass.graph.factor_graph import FactorGraph
+from isinglass.graph.message_graph import edges_of
 from isinglass.inference.message_passing.shares import Share
 from isinglass.inference.message_passing.table_places import TablePlaces
 from isinglass.kernels.backend import MessagePassingKernels
@@ -90,10 +92,34 @@ class Run:
 defer(Run, "m")
 
 
-def scratch_of(edges: Edges, dtype: DType, powers: bool) -> Scratch:
+class Widths(NamedTuple):
+    """The most states and edges of a variable, and the most slots of a link."""
+
+    card: int
+    degree: int
+    slots: int
+
+
+def widths_of(graph: FactorGraph) -> Widths:
+    """Return the widths of a graph; at least one.
+
+    Examples
+    --------
+    >>> import isinglass as ig
+    >>> widths_of(ig.FactorGraph([2, 3], [(0, 1), (0,)]))
+    Widths(card=3, degree=1, slots=2)
+    """
+    return graph.cached("widths", lambda: _widths(edges_of(graph)))
+
+
+def _widths(edges: Edges) -> Widths:
+    degree, slots = (int(np.diff(first).max(initial=1)) for first in (edges.first_edge, edges.first_slot))
+    return Widths(int(edges.cards.max(initial=1)), degree, slots)
+
+
+def scratch_of(graph: FactorGraph, dtype: DType, powers: bool) -> Scratch:
     """Return working memory; `powers`: with room for powers of messages."""
-    card = int(edges.cards.max(initial=1))
-    slots, degree = (int(np.diff(first).max(initial=1)) for first in (edges.first_slot, edges.first_edge))
+    edges, (card, degree, slots) = edges_of(graph), widths_of(graph)
 
     def room(length: int) -> Array:
         return np.empty(length, dtype)
