@@ -3,8 +3,8 @@
 Medians of repetitions that are taken in turns, on one core. Times are processor time, but for rows that run other
 processes (peers, importing, compiling), which have the clock on the wall. Compilation is counted only where it is the
 question. A word chooses the rows that have it in their group or name: "sweeps", "exact", "memory", "300". "scaling"
-(the speed-up with threads, on the wall) and "defaults" (scores of estimators) run only if they are named. Figures
-called recorded were taken on one core of a Zen 4 machine; all others in this run.
+(the speed-up with threads, on the wall), "growth" (seconds against size) and "defaults" (scores of estimators) run only
+if they are named. Figures called recorded were taken on one core of a Zen 4 machine; all others in this run.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from benchmarks import (
     convex,
     defaults,
     exact,
+    growth,
     learning,
     peers,
     profile,
@@ -44,6 +45,7 @@ GROUPS = {
     "startup": startup,
     "profile": profile,
     "scaling": scaling,
+    "growth": growth,
     "defaults": defaults,
 }
 
@@ -62,7 +64,7 @@ def main() -> None:
     console, start = Console(), time.perf_counter()
     for name, group in GROUPS.items():
         rows = chosen(name, group.rows(), arguments.words)
-        if name in ("scaling", "defaults") and not arguments.words:
+        if name in ("scaling", "growth", "defaults") and not arguments.words:
             continue  # minutes of all processors, or of one: only by their words
         if arguments.list:
             for row in rows:

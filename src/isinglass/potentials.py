@@ -207,7 +207,7 @@ class Potentials:
     @property
     def dtype(self) -> DType:
         """float64, or complex128 for derivatives by a complex step."""
-        return np.result_type(np.float64, *(g.dtype for g in self.groups))
+        return self.groups[0].dtype if self.groups else np.dtype(np.float64)  # all groups have one
 
     @property
     def log_tables(self) -> Sequence[Array]:

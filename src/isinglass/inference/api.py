@@ -19,6 +19,7 @@ from isinglass.inference.map import solver as map_solver
 from isinglass.inference.map.solver import SOLVERS, Solver
 from isinglass.inference.result import Result
 from isinglass.potentials import Potentials
+from isinglass.runtime.deferring import twin
 from isinglass.typing import IntArray
 from isinglass.validation import RandomState, generator, whole_number
 
@@ -95,7 +96,7 @@ def infer(
     info = replace(result.info, seconds=time.perf_counter() - start)
     if complaint := chosen.complaint(info):
         warn_of_convergence(complaint, stacklevel=2)
-    return replace(result, info=info, algorithm=chosen)
+    return twin(result, info=info, algorithm=chosen)
 
 
 def map_assignment(

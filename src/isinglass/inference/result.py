@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from html import escape
 from typing import TYPE_CHECKING, Any, Literal
@@ -22,6 +22,7 @@ from isinglass.inference.cotangents import cotangents
 from isinglass.inference.frames import beliefs_frame
 from isinglass.inference.queries import Queries
 from isinglass.potentials import Potentials
+from isinglass.runtime.deferring import defer, twin
 from isinglass.runtime.memory import memory_limit_bytes, require_memory
 from isinglass.typing import Array, IntArray
 from isinglass.validation import bytes_text, read_only, whole_number
@@ -145,11 +146,20 @@ class FactorBeliefs(View[Array]):
         self._graph, self._given, self._place = graph, flat, graph.place
 
     @cached_property
+    def flat(self) -> Array:
+        """All beliefs, group by group, concatenated."""
+        self._given = read_only(self._given() if callable(self._given) else self._given)
+        return self._given
+
+    @cached_property
     def groups(self) -> tuple[Array, ...]:
         """The beliefs, group by group."""
-        frozen = read_only(self._given() if callable(self._given) else self._given)
         groups = iter_groups(self._graph)
-        return tuple(frozen[part].reshape(len(group), *group.shape) for group, part in groups)
+        return tuple(self.flat[part].reshape(len(group), *group.shape) for group, part in groups)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Pickle the beliefs themselves."""
+        return {"_graph": self._graph, "_given": self.flat, "_place": self._place}
 
     def __len__(self) -> int:
         return len(self._place[0])
@@ -198,6 +208,9 @@ class Gradients:
         return self.by_counting()
 
 
+defer(Gradients, "initial_messages")
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Result(Queries):
     """Beliefs and log Z.
@@ -207,7 +220,8 @@ class Result(Queries):
     potentials : Potentials
         The input of the inference, evidence included.
     component_log_z : array (components,)
-        log Z of each component (example) of the graph, in nats.
+        log Z of each component (example) of the graph, in nats. It can be given as `deferred`, to be computed when it
+        is first asked for.
     variables : sequence of arrays (states,)
         The belief of each variable; one-hot if it is observed.
     factors : sequence of arrays
@@ -309,8 +323,13 @@ class Result(Queries):
 
     def without_tape(self) -> Result:
         """Return it without what `backward` needs; it keeps the messages, to start another inference from them."""
-        constant = _Constant(self.messages) if self.messages_of is not None else None
-        return replace(self, messages_of=constant, reverse=None)
+        if self.messages_of is None:
+            return twin(self, reverse=None)
+        computed = {
+            "component_log_z": self.component_log_z,
+            "factors": FactorBeliefs(self.potentials.graph, self.factors.flat),
+        }
+        return twin(self, messages_of=_Constant(self.messages), reverse=None, **computed)
 
     def _repr_html_(self) -> str:
         p, keys = self.potentials, variable_keys(self.potentials.graph)
@@ -323,12 +342,15 @@ class Result(Queries):
         return card(repr(self), drawn, table(["variable", "belief"], rows))
 
     def __getstate__(self) -> dict[str, Any]:
-        """Pickle the messages themselves; the tape is dropped."""
-        return {**self.__dict__, **self.without_tape().__dict__}
+        """Pickle the messages and log Z themselves; the tape is dropped."""
+        return {**self.without_tape().__dict__, "component_log_z": self.component_log_z}
 
     def __repr__(self) -> str:
         error = "" if self.info.stderr is None else f" (standard error {self.info.stderr:.2g})"
         return f"Result: log_z = {self.log_z:.10g}{error}, {self.info}"
+
+
+defer(Result, "component_log_z")
 
 
 @dataclass(frozen=True)

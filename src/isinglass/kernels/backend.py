@@ -78,13 +78,19 @@ class MessagePassingKernels(Protocol):
     def update_by_residual(self, run: MessageRun, values: Values, queue: Queue, status: Status) -> tuple[int, int]:
         """Update the links of largest change in ``run.m``; return the number of updates and of entries in the log."""
 
-    def read_out(self, run: MessageRun, values: Values, beliefs: Beliefs, active: Mask, flagged: Mask) -> None:
-        """Write the beliefs that the messages ``run.m`` give, and their normalisers."""
+    def read_out_variables(self, run: MessageRun, values: Values, beliefs: Beliefs, active: Mask) -> None:
+        """Write the beliefs of variables that the messages ``run.m`` give, and their normalisers.
+
+        Where counting numbers differ from one, it comes after `read_out_links`.
+        """
+
+    def read_out_links(self, run: MessageRun, values: Values, beliefs: Beliefs, active: Mask, flagged: Mask) -> None:
+        """Write the beliefs of links that they give, and their normalisers; flag components that underflow."""
 
     def read_out_back(
         self, run: MessageRun, values: Values, beliefs: Beliefs, given: BeliefBars, bars: Bars, active: Mask
     ) -> None:
-        """Reverse `read_out`; the normalisers are logarithms here."""
+        """Reverse both; the normalisers are logarithms here."""
 
     def effects(self, run: MessageRun, old: Array, new: Array, status: Status) -> None:
         """Set residuals to the largest change of a probability that the change from `old` to `new` can cause."""
@@ -122,6 +128,8 @@ class GridKernels(NamedTuple):
     add_tables: Loop
     effects: Loop
     largest: Loop
+    read_out: Loop
+    read_out_back: Loop
 
 
 _CHOSEN: ContextVar[MessagePassingKernels | None] = ContextVar("message_passing_kernels", default=None)

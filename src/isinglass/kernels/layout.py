@@ -157,6 +157,17 @@ class Queue(NamedTuple):
     limit: float  # links whose change is at most this are not updated
 
 
+class PlaneSteps(NamedTuple):
+    """Where the numbers of regular grids lie in flat planes: how far it is from one to the next."""
+
+    direction: int  # of messages: left, right, up, down
+    state: int
+    grid: int  # of messages
+    potentials: int  # from the potentials of a grid to those of the next
+    row: int
+    site: int  # where the first site of the first grid is
+
+
 class SweepWork(NamedTuple):
     """Working memory for one grid; planes are (states, rows, columns), turned ones (states, columns, rows)."""
 

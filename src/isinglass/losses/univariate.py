@@ -56,6 +56,10 @@ def _summed(
     total, bars = np.zeros(graph.n_components, flat.dtype), np.zeros_like(flat)
     for variables, entries in state_blocks(graph):
         rows = counts[variables]
+        if len(rows) == graph.n_variables and rows.all():  # one number of states, all observed: nothing to choose
+            values, slopes = rule(flat.reshape(entries.shape), y)
+            _require_possible(values, variables, y, algorithm)
+            return sum_at(graph.variable_component, w * values, graph.n_components), (w[:, None] * slopes).ravel()
         i, places = variables[rows], entries[rows]
         values, slopes = rule(flat[places], y[i])
         _require_possible(values, i, y, algorithm)

@@ -26,6 +26,13 @@ def common_limit() -> int:
     return available_memory() // 8
 
 
+class Loan:
+    """Holds an array of a pool."""
+
+    def __init__(self, array: Array) -> None:
+        self.array = array
+
+
 class Pool:
     """Free arrays by shape and dtype.
 
@@ -62,6 +69,12 @@ class Pool:
     def give_back_with(self, owner: object, array: Array) -> None:
         """Return the array to the pool when its owner, by then its only user, is deleted."""
         weakref.finalize(owner, self.give, array).atexit = False
+
+    def lend(self, array: Array) -> Loan:
+        """Return a holder of an array, which goes back to the pool when nobody has the holder any more."""
+        loan = Loan(array)
+        self.give_back_with(loan, array)
+        return loan
 
     def give(self, array: Array) -> None:
         """Return an array that nobody uses any more to the pool."""

@@ -26,6 +26,7 @@ from isinglass.inference.message_passing.plan import Part, Plan, Schedule
 from isinglass.inference.message_passing.reverse import Cotangents, gradients, messages_back
 from isinglass.inference.result import Bound, FactorBeliefs, Info, Result, VariableBeliefs
 from isinglass.potentials import Potentials
+from isinglass.runtime.deferring import deferred
 from isinglass.typing import Array, FloatArray, Mask
 from isinglass.validation import bytes_text, flag, jobs_of, number, whole_number
 
@@ -107,8 +108,7 @@ class MessagePassing(Algorithm):
         >>> ig.BeliefPropagation(iterations=3).tape_bytes(ig.grid_graph(2, 2, 2))  # 3 times 8 messages of 16 bytes
         array([384.])
         """
-        edges = edges_of(graph)
-        entries = np.bincount(edges.component[edges.edge_link], np.diff(edges.start), graph.n_components)
+        entries = graph.cached("message entries", lambda: _message_entries(graph))
         most = self.max_iter if self.iterations is None else self.iterations
         once = graph.forest_components & (self.iterations is None and self.damping == 0)
         return np.asarray(item * entries * np.where(once, 1, most), np.float64)
@@ -168,9 +168,9 @@ class MessagePassing(Algorithm):
         outcome = engine.run("sqrt" if tape == "sqrt" else "full" if tape else None, progress)
         return Result(
             potentials,
-            outcome.component_log_z,
+            deferred(lambda: outcome.component_log_z),
             VariableBeliefs(potentials.graph, outcome.variables),
-            FactorBeliefs(potentials.graph, outcome.factors),
+            FactorBeliefs(potentials.graph, lambda: outcome.factors),
             self._with_stability(self._info(potentials, outcome), engine, outcome),
             messages_of=lambda: engine.messages(outcome),
             reverse=(lambda *bars: gradients(engine, outcome, Cotangents(*bars))) if tape else None,
@@ -300,6 +300,13 @@ class _Flooding(FixedPoint):
     def back(self, state_bar: Array) -> tuple[Array, Groups]:
         """Reverse the iteration."""
         return messages_back(self.engine, self.outcome, state_bar)
+
+
+def _message_entries(graph: FactorGraph) -> FloatArray:
+    """Return the number of entries of all messages of each component."""
+    edges = edges_of(graph)
+    counts = np.bincount(edges.component[edges.edge_link], np.diff(edges.start), graph.n_components)
+    return np.asarray(counts, np.float64)
 
 
 @register

@@ -34,9 +34,9 @@ from isinglass.inference.message_passing.moves.grid_sweep import GridSweep
 from isinglass.inference.message_passing.moves.move import Move
 from isinglass.inference.message_passing.moves.sequence import LargestResidual, LinkSequence
 from isinglass.inference.message_passing.outcome import Outcome
-from isinglass.inference.message_passing.passes import read_out
+from isinglass.inference.message_passing.passes import read_out_links, read_out_variables
 from isinglass.inference.message_passing.plan import Part, Plan, Schedule
-from isinglass.inference.message_passing.run import Run, Step, scratch_of
+from isinglass.inference.message_passing.run import Run, Step, scratch_of, widths_of
 from isinglass.inference.message_passing.shares import component_groups, fill, logarithms, shares_of
 from isinglass.inference.message_passing.tape import MarkedTape, Tape
 from isinglass.inference.support import support_of
@@ -56,10 +56,14 @@ from isinglass.kernels.layout import (
     units,
 )
 from isinglass.potentials import Potentials
-from isinglass.runtime.array_pool import Pool
+from isinglass.runtime.array_pool import LIMIT, Pool
+from isinglass.runtime.deferring import deferred
 from isinglass.runtime.threads import team
 from isinglass.segments import component_sums
 from isinglass.typing import Array, IntArray, Mask
+
+SETS = 6  # of messages that a graph keeps: those of an iteration with its gradient
+CLEAR = 1e-280  # products above this are far from an underflow
 
 
 class Engine:
@@ -98,9 +102,9 @@ class Engine:
         if any((model.constant.real == -np.inf).any() for model in self.models):
             raise ImpossibleEvidenceError(impossible(self.potentials))
         outcome = Outcome(
-            component_log_z=self.models[-1].constant.copy(),
+            log_z_so_far=self.models[-1].constant.copy(),
             variables=np.zeros(self.edges.first_state[-1], dtype),
-            factors=np.zeros(belief_entries(self.graph), dtype),
+            factors_so_far=np.empty(0, dtype),
             converged=np.zeros(n, bool),
             iterations=np.zeros(n, np.int64),
             residual=np.zeros(n),
@@ -163,8 +167,8 @@ class Engine:
                 flagged = np.zeros(len(wanted), bool)
                 if run.is_linear:
                     flagged |= self.low & wanted
-                self._iterate(run, part, flagged, outcome, memory, progress)
-                self._read_out(run, flagged, outcome)
+                move = self._iterate(run, part, flagged, outcome, memory, progress)
+                self._read_out(run, move, flagged, outcome)
                 run.wanted = wanted & ~flagged
                 runs.append((run, memory))
                 wanted = wanted & flagged
@@ -188,12 +192,12 @@ class Engine:
             damping=0.0 if settled else self.plan.damping,
             settled=settled,
             tol=self.plan.tol if self.plan.iterations is None else -1.0,
-            scratch=scratch_of(edges, dtype, self.plan.powers),
+            scratch=scratch_of(self.graph, dtype, self.plan.powers),
             wanted=wanted.copy(),
-            m=self._start(semiring),
+            m=deferred(lambda: self._start(semiring)),
             n=pool.take((int(edges.start[-1]),), dtype),
             log_zi=np.zeros(len(edges.cards), dtype),
-            log_za=np.zeros(len(edges.component), dtype),
+            log_za=np.empty(0, dtype),
             pool=pool,
             partner=self._partner() if is_linear(semiring) else None,
             steps=imaginary_steps(self.potentials),
@@ -249,15 +253,15 @@ class Engine:
         outcome: Outcome,
         tape: Tape | None,
         progress: Progress | None,
-    ) -> None:
-        """Iterate until every component has converged, underflowed or used up its iterations."""
+    ) -> Move:
+        """Iterate until every component has converged, underflowed or used up its iterations; return the last move."""
         plan = self.plan
         limit = plan.max_iter if plan.iterations is None else plan.iterations
         active = run.wanted & ~flagged
         residual = np.zeros(len(active))
         move = self._move(run, part.schedule)
         if progress is None and self._all_at_once(run, move, Status(active, flagged, residual), outcome, tape):
-            return
+            return move
         for t in range(limit):
             if self.abandoned or not active.any():
                 break
@@ -282,6 +286,7 @@ class Engine:
             if progress is not None:
                 progress(f"iteration {t + 1}, residual {residual.max(initial=0.0):.1e}", (t + 1) / limit)
         move.finish(run)
+        return move
 
     def _all_at_once(self, run: Run, move: Move, status: Status, outcome: Outcome, tape: Tape | None) -> bool:
         """Do a given number of iterations in one call, where the move can. Returns whether it did."""
@@ -305,32 +310,69 @@ class Engine:
         if near.any():
             step.move.effects(run, step, status._replace(active=near))
 
-    def _read_out(self, run: Run, flagged: Mask, outcome: Outcome) -> None:
+    def _read_out(self, run: Run, move: Move, flagged: Mask, outcome: Outcome) -> None:
+        """Read the beliefs out; those of links later, where no component can be flagged for them."""
         active = run.wanted & ~flagged
         if not active.any():
             return
-        read_out(run, run.models[-1], self.beliefs_of(run, outcome), active, flagged)
+        plain = run.is_linear and not self.plan.powers and self.potentials.dtype.kind == "f"
+        if plain:
+            move.read_out(run, self.beliefs_of(run, outcome), active)
+            if active.all() and self._cannot_underflow(run, outcome):
+                outcome.later.append(lambda found: self._read_links(run, active, flagged, found))
+                return
+        self._read_links(run, active, flagged, outcome, not plain)
         fine = active & ~flagged
-        outcome.component_log_z[fine] += self._log_z(run)[fine]
-        if not run.is_linear or not np.isfinite(outcome.component_log_z.real[fine]).all():
+        if not run.is_linear or not np.isfinite(outcome.log_z_so_far.real[fine]).all():
             self._mark_runaways(fine, outcome)
             outcome.normalise_large(fine, self.edges, self.beliefs_of(run, outcome))
 
+    def _read_links(
+        self, run: Run, active: Mask, flagged: Mask, outcome: Outcome, with_variables: bool = False
+    ) -> None:
+        """Read the beliefs of links out, those of variables too unless that has been done, and log Z."""
+        self._make_room(outcome)
+        run.log_za = np.zeros(len(self.edges.component), self.potentials.dtype)
+        values, beliefs = run.models[-1], self.beliefs_of(run, outcome)
+        read_out_links(run, values, beliefs, active, flagged)
+        if with_variables:
+            read_out_variables(run, values, beliefs, active)
+        fine = active & ~flagged
+        outcome.log_z_so_far[fine] += self._log_z(run)[fine]
+
+    def _make_room(self, outcome: Outcome) -> None:
+        """Allocate the beliefs of factors, unless there is room for them."""
+        with outcome.lock:
+            if not len(outcome.factors_so_far):
+                outcome.factors_so_far = np.zeros(belief_entries(self.graph), self.potentials.dtype)
+
+    def _cannot_underflow(self, run: Run, outcome: Outcome) -> bool:
+        """Tell whether no product of the beliefs of links can be too small: a lower bound of all of them is not.
+
+        What a variable sends is at least phi prod m over all its messages, that is b_i Z_i, as no message exceeds one.
+        """
+        top = 1.0 if self.initial is None else max(1.0, float(run.m.max(initial=1.0)))
+        least = float(outcome.variables.min(initial=1.0)) * float(run.log_zi.min(initial=1.0)) / top
+        smallest_entry = SAFE / run.models[-1].limit
+        return smallest_entry * least ** widths_of(self.graph).slots > CLEAR and bool(
+            np.isfinite(outcome.log_z_so_far).all()
+        )
+
     def beliefs_of(self, run: Run, outcome: Outcome) -> Beliefs:
         """Return where a run reads its beliefs out to."""
-        return Beliefs(outcome.variables, outcome.factors, self.first_belief, run.log_zi, run.log_za)
+        return Beliefs(outcome.variables, outcome.factors_so_far, self.first_belief, run.log_zi, run.log_za)
 
     def _mark_runaways(self, among: Mask, outcome: Outcome) -> None:
         """Find components whose log Z no beliefs could give: they diverged, or every assignment is impossible.
 
         Hard zeros in loops can let logarithms of messages grow without bound, until they are infinite or NaN.
         """
-        log_z = outcome.component_log_z.real
+        log_z = outcome.log_z_so_far.real
         low, high = (-np.inf, np.inf) if self.plan.maximise else log_z_range(self.potentials, self.plan.counting)
         off = among & ~(np.isfinite(log_z) & (log_z >= low) & (log_z <= high))
         if not np.isfinite(log_z[off]).all():
             support_of(self.potentials)  # raises if every assignment is proved to be impossible
-            outcome.component_log_z[off & ~np.isfinite(log_z)] = np.nan
+            outcome.log_z_so_far[off & ~np.isfinite(log_z)] = np.nan
         outcome.converged[off], outcome.residual[off] = False, np.maximum(outcome.residual[off], self.plan.tol)
         outcome.off_domain |= off
 
@@ -338,8 +380,8 @@ class Engine:
         """Turn the Z of the read-out into logarithms; add them up for each component, without the constants."""
         edges, layout, n = self.edges, layout_of(self.graph), self.graph.n_components
         with np.errstate(divide="ignore", invalid="ignore"):
-            for zs in (run.log_zi, run.log_za) if run.is_linear else ():
-                logarithms(run.spread, zs)
+            if run.is_linear:
+                run.log_zi, run.log_za = (logarithms(run.spread, zs) for zs in (run.log_zi, run.log_za))
             if self.plan.powers and len(edges.size):
                 scale = np.log(run.scratch.scale) if run.is_linear else run.scratch.scale
                 run.log_za += np.add.reduceat(scale[edges.slot_edge], edges.first_slot[:-1])
@@ -359,7 +401,11 @@ class Engine:
             observed, seen = observed_entries(self.edges, self.potentials.evidence)
             outcome.variables[observed] = 0
             outcome.variables[seen] = 1
-        share_unary_beliefs(self.graph, outcome.variables, outcome.factors, self.spread)
+        outcome.later.append(self._share_unary)
+
+    def _share_unary(self, outcome: Outcome) -> None:
+        self._make_room(outcome)
+        share_unary_beliefs(self.graph, outcome.variables, outcome.factors_so_far, self.spread)
 
     def messages(self, outcome: Outcome) -> Array:
         """Return the logarithms of the messages that the runs ended with."""
@@ -372,7 +418,9 @@ class Engine:
 
 
 CONSTANT_STATES = range(2, 6)  # numbers of states for which loops are compiled: two always, more for large graphs
-LARGE = 2**14  # entries of messages; with fewer, what such loops gain is a tenth of a millisecond, and they take seconds
+LARGE = (
+    2**14
+)  # entries of messages; with fewer, what such loops gain is a tenth of a millisecond, and they take seconds
 
 
 def _states(graph: FactorGraph, entries: int) -> tuple[int, ...]:
@@ -390,8 +438,8 @@ def entries_of(edges: Edges, wanted: Mask) -> slice | Mask:
 
 
 def pool_of(graph: FactorGraph) -> Pool:
-    """Return the pool of a graph."""
-    return graph.cached("pool", Pool)
+    """Return the pool of a graph: with room for some sets of its messages, however large it is."""
+    return graph.cached("pool", lambda: Pool(max(LIMIT, SETS * 8 * int(edges_of(graph).start[-1]))))
 
 
 def share_pool(graph: FactorGraph, pool: Pool) -> None:

@@ -1,8 +1,14 @@
-"""What the engine returns."""
+"""What the engine returns.
+
+The beliefs of factors and log Z take a pass over the links, which many losses never look at. Where it is certain that
+nothing underflows in it, this pass is made when they are first asked for.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from threading import RLock
 
 import numpy as np
 
@@ -17,16 +23,45 @@ LARGE = 1e5  # nats: their rounding is about 1e-11
 
 @dataclass(eq=False)
 class Outcome:
-    """The result of the engine; beliefs are flat, those of links are stored by groups of factors."""
+    """The result of the engine; beliefs are flat, those of links are stored by groups of factors.
 
-    component_log_z: Array
+    Attributes
+    ----------
+    log_z_so_far, factors_so_far : array
+        Complete when nothing is in `later`.
+    later : list of functions of the outcome
+        What is left to do for them. None refers to the outcome itself: it is freed as soon as nobody uses it.
+    """
+
+    log_z_so_far: Array
     variables: Array
-    factors: Array
+    factors_so_far: Array
     converged: Mask
     iterations: IntArray
     residual: FloatArray
     runs: list[tuple[Run, Tape | None]]
     off_domain: Mask  # whether no beliefs could give such a log Z: the messages diverged
+    later: list[Callable[[Outcome], None]] = field(default_factory=list)
+    lock: RLock = field(default_factory=RLock)
+
+    @property
+    def component_log_z(self) -> Array:
+        """Log Z of each component."""
+        self.complete()
+        return self.log_z_so_far
+
+    @property
+    def factors(self) -> Array:
+        """The beliefs of all factors."""
+        self.complete()
+        return self.factors_so_far
+
+    def complete(self) -> None:
+        """Do what was left for later."""
+        with self.lock:
+            while self.later:
+                self.later[0](self)
+                self.later.pop(0)
 
     def exact_on_forests(self, edges: Edges) -> Mask:
         """Tell which components have the true messages, if they are forests with counting numbers of one.
@@ -51,7 +86,7 @@ class Outcome:
         large &= among
         variables, links = np.flatnonzero(large[edges.variable_component]), np.flatnonzero(large[edges.component])
         places = [(self.variables, edges.first_state[i], edges.cards[i]) for i in variables]
-        places += [(self.factors, beliefs.first_belief[f], edges.size[f]) for f in links]
+        places += [(beliefs.factors, beliefs.first_belief[f], edges.size[f]) for f in links]
         for flat, first, size in places:
             belief = flat[first : first + size]
             total = belief.sum()

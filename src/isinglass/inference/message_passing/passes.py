@@ -63,18 +63,27 @@ def flood_back(run: Run, values: Values, bars: Bars, moved: Mask, flagged: Mask)
         bars.damping[:] += one
 
 
-def read_out(run: Run, values: Values, beliefs: Beliefs, active: Mask, flagged: Mask) -> None:
-    """Write the beliefs and their normalisers."""
+def read_out_variables(run: Run, values: Values, beliefs: Beliefs, active: Mask) -> None:
+    """Write the beliefs of variables and their normalisers."""
+
+    def read(mine: Run, found: Status, number: int) -> None:
+        run.kernels.read_out_variables(mine, values, beliefs, active)
+
+    _pass(run, unwatched(active), read, "variables")
+
+
+def read_out_links(run: Run, values: Values, beliefs: Beliefs, active: Mask, flagged: Mask) -> None:
+    """Write the beliefs of links and their normalisers."""
     status = Status(active, flagged, np.zeros(len(active)))
 
     def read(mine: Run, found: Status, number: int) -> None:
-        run.kernels.read_out(mine, values, beliefs, active, found.flagged)
+        run.kernels.read_out_links(mine, values, beliefs, active, found.flagged)
 
     _pass(run, status, read, "variables", "links")
 
 
 def read_out_back(run: Run, values: Values, beliefs: Beliefs, given: BeliefBars, bars: Bars, active: Mask) -> None:
-    """Reverse `read_out`; with derivatives by counting numbers, on one thread."""
+    """Reverse the read-out; with derivatives by counting numbers, on one thread."""
     if len(bars.counting):
         run.kernels.read_out_back(run, values, beliefs, given, bars, active)
         return
@@ -95,10 +104,10 @@ def _pass(run: Run, status: Status, call: Call, *phases: Phase) -> None:
     if not run.shares:
         call(run, status, 0)
         return
-    apart = [_own(status) if share.inner else status for share in run.shares]
+    m, apart = run.m, [_own(status) if share.inner else status for share in run.shares]
 
     def work(number: int, phase: Phase) -> None:
-        mine = replace(run, span=_only(phase, run.shares[number].span), scratch=_own_rows(run.scratch))
+        mine = replace(run, m=m, span=_only(phase, run.shares[number].span), scratch=_own_rows(run.scratch))
         call(mine, apart[number], number)
 
     for phase in phases:

@@ -33,6 +33,7 @@ from isinglass.inference.message_passing.tape import Tape
 from isinglass.inference.result import Gradients
 from isinglass.kernels.layout import BeliefBars
 from isinglass.potentials import LogTables
+from isinglass.runtime.deferring import deferred, twin
 from isinglass.segments import Largest
 from isinglass.typing import Array, Mask
 
@@ -75,13 +76,13 @@ def _derivatives(engine: Engine, outcome: Outcome, bars: Cotangents, counting: b
         variables = bars.variables.copy()
         move_unary_bars(engine.graph, bars.factors, variables)
         bars = Cotangents(bars.log_z, variables, bars.factors)
-    initial = np.zeros(size, dtype)
+    initial = np.zeros(size if len(outcome.runs) > 1 else 0, dtype)
     for run, tape in outcome.runs:
         assert tape is not None
-        total.m = np.zeros(size, dtype)
+        total.m = deferred(lambda: np.zeros(size, dtype))
         _reverse(engine, run, tape, outcome, bars, total)
         if len(outcome.runs) == 1:
-            return total, total.m
+            return total, deferred(lambda: total.m)
         entries = entries_of(edges, run.wanted)
         initial[entries] += total.m[entries]
     return total, initial
@@ -121,6 +122,12 @@ def _reverse(engine: Engine, run: Run, tape: Tape, outcome: Outcome, bars: Cotan
     """Reverse the read-out and the iterations of one run."""
     last = len(engine.models) - 1
     by_links = bool(bars.log_z.any() or len(total.counting) or not is_nothing(bars.factors))
+    unrolled = bool(engine.plan.iterations) and run.wanted.all() and not by_links
+    if unrolled and tape.last_move.read_out_back(run, outcome.variables, bars.variables, total):
+        _steps_back(run, tape, total, run.wanted)
+        return
+    if by_links:
+        outcome.complete()
     factors_bar = np.require(bars.factors if by_links else np.zeros(0, bars.variables.dtype), requirements="CW")
     given = BeliefBars(bars.log_z, bars.variables, factors_bar, by_links)
     read_out_back(run, run.models[last], engine.beliefs_of(run, outcome), given, total.bars(last), run.wanted)
@@ -176,19 +183,18 @@ def _fixed_point_back(
 
 
 def _steps_back(run: Run, tape: Tape, total: Derivatives, among: Mask) -> None:
-    """Reverse the iterations of some components of a run; its messages are restored afterwards."""
-    final = run.m
+    """Reverse the iterations of some components of a run, on a copy of it."""
+    run, final = twin(run), run
     previous: Move | None = None
     for step in tape.backwards(run):
         if previous is not None and step.move is not previous and not (step.move.floods and previous.floods):
             previous.finish_back(run, total)
-        if step.move.in_place and run.m is final:
-            run.m = final.copy()
+        if step.move.in_place and run.m is final.m:
+            run.m = final.m.copy()
         step.move.backward(run, step, step.active & among, total)
         previous = step.move
     if previous is not None:
         previous.finish_back(run, total)
-    run.m = final
 
 
 def _by_tables(engine: Engine, total: Derivatives, z_bar: Array) -> tuple[Array, ...]:

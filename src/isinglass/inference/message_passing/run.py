@@ -6,15 +6,18 @@ A `Step` is one iteration (or several at once) that a move did, with the message
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from isinglass.graph.factor_graph import FactorGraph
+from isinglass.graph.message_graph import edges_of
 from isinglass.inference.message_passing.shares import Share
 from isinglass.inference.message_passing.table_places import TablePlaces
 from isinglass.kernels.backend import MessagePassingKernels
 from isinglass.kernels.layout import Bars, Edges, Scratch, Semiring, Span, Status, Values, is_linear
 from isinglass.runtime.array_pool import Pool
+from isinglass.runtime.deferring import defer
 from isinglass.runtime.threads import ThreadMap
 from isinglass.typing import Array, DType, FloatArray, IntArray, Mask
 
@@ -53,6 +56,11 @@ class Run:
     spare: Array | None = None  # a second array for messages, where no tape keeps them
 
     @property
+    def dtype(self) -> DType:
+        """Of messages; to look at `m` itself would compute them, where they are deferred."""
+        return self.units.dtype
+
+    @property
     def is_linear(self) -> bool:
         """Whether messages are linear numbers; else they are logarithms."""
         return is_linear(self.semiring)
@@ -69,7 +77,7 @@ class Run:
     def make_room(self, taped: bool) -> Array:
         """Return an array for new messages; a tape keeps the old ones."""
         if taped:
-            return self.pool.take(self.m.shape, self.m.dtype)
+            return self.pool.take(self.n.shape, self.dtype)
         return np.empty_like(self.m) if self.spare is None else self.spare
 
     def step(self, step: Step, taped: bool) -> Step:
@@ -81,10 +89,37 @@ class Run:
         return step
 
 
-def scratch_of(edges: Edges, dtype: DType, powers: bool) -> Scratch:
+defer(Run, "m")
+
+
+class Widths(NamedTuple):
+    """The most states and edges of a variable, and the most slots of a link."""
+
+    card: int
+    degree: int
+    slots: int
+
+
+def widths_of(graph: FactorGraph) -> Widths:
+    """Return the widths of a graph; at least one.
+
+    Examples
+    --------
+    >>> import isinglass as ig
+    >>> widths_of(ig.FactorGraph([2, 3], [(0, 1), (0,)]))
+    Widths(card=3, degree=1, slots=2)
+    """
+    return graph.cached("widths", lambda: _widths(edges_of(graph)))
+
+
+def _widths(edges: Edges) -> Widths:
+    degree, slots = (int(np.diff(first).max(initial=1)) for first in (edges.first_edge, edges.first_slot))
+    return Widths(int(edges.cards.max(initial=1)), degree, slots)
+
+
+def scratch_of(graph: FactorGraph, dtype: DType, powers: bool) -> Scratch:
     """Return working memory; `powers`: with room for powers of messages."""
-    card = int(edges.cards.max(initial=1))
-    slots, degree = (int(np.diff(first).max(initial=1)) for first in (edges.first_slot, edges.first_edge))
+    edges, (card, degree, slots) = edges_of(graph), widths_of(graph)
 
     def room(length: int) -> Array:
         return np.empty(length, dtype)
@@ -145,3 +180,6 @@ class Derivatives:
         at = min(t, len(self.phi) - 1)
         phi, psi, places = self.phi[at], self.psi[at], self.places[at]
         return Bars(self.m, self.n, phi, psi, places.table, places.edge_table, self.counting, self.damping)
+
+
+defer(Derivatives, "m")

@@ -140,9 +140,11 @@ def copy(spread: ThreadMap, out: Array, values: Array | float) -> None:
     _along(spread, out, values, lambda one, two: np.copyto(one, two))
 
 
-def logarithms(spread: ThreadMap, values: Array) -> None:
-    """Turn the numbers of a flat array into logarithms."""
-    in_ranges(spread, len(values), lambda first, last: np.log(values[first:last], out=values[first:last]))
+def logarithms(spread: ThreadMap, values: Array) -> Array:
+    """Return the logarithms of a flat array."""
+    out = np.empty_like(values)
+    in_ranges(spread, len(values), lambda first, last: np.log(values[first:last], out=out[first:last]))
+    return out
 
 
 def copied(spread: ThreadMap, values: Array) -> Array:

@@ -20,6 +20,7 @@ from isinglass.inference.message_passing.outcome import Outcome
 from isinglass.inference.message_passing.reweighting import WeightSearch, is_bound, search_weights
 from isinglass.inference.result import Bound, Result
 from isinglass.potentials import Potentials
+from isinglass.runtime.deferring import twin
 from isinglass.typing import Array, FloatArray
 from isinglass.validation import number, real_numbers, whole_number
 
@@ -198,7 +199,7 @@ class FractionalBeliefPropagation(MessagePassing):
         back = found.reverse
         if back is None or not values:
             return found
-        return replace(found, reverse=lambda *bars: with_learned(back(*bars), values))
+        return twin(found, reverse=lambda *bars: with_learned(back(*bars), values))
 
     def bound(self, potentials: Potentials, outcome: Outcome) -> Bound:
         """Promise nothing."""

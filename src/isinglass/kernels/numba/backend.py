@@ -40,6 +40,7 @@ class NumbaMessagePassing:
     def grids(self) -> GridKernels:
         """The loops of `grids`."""
         from isinglass.kernels.numba.grids import flooding as planes
+        from isinglass.kernels.numba.grids.read_out import read_out_planes, read_out_planes_back
         from isinglass.kernels.numba.grids.sizes import largest_in_planes
         from isinglass.kernels.numba.messages.changes import effects_in_planes
 
@@ -56,6 +57,8 @@ class NumbaMessagePassing:
             add_tables=planes.add_tables,
             effects=effects_in_planes,
             largest=largest_in_planes,
+            read_out=read_out_planes,
+            read_out_back=read_out_planes_back,
         )
 
     def flood(self, run: MessageRun, values: Values, new: Array, status: Status) -> None:
@@ -110,13 +113,22 @@ class NumbaMessagePassing:
         )  # fmt: skip
         return updates, logged
 
-    def read_out(self, run: MessageRun, values: Values, beliefs: Beliefs, active: Mask, flagged: Mask) -> None:
-        """Write the beliefs and their normalisers."""
-        from isinglass.kernels.numba.messages.passes import read_out
+    def read_out_variables(self, run: MessageRun, values: Values, beliefs: Beliefs, active: Mask) -> None:
+        """Write the beliefs of variables and their normalisers."""
+        from isinglass.kernels.numba.messages.read_out import read_out_variables
 
-        read_out(
-            run.edges, run.span, values, run.m, run.n, *beliefs, active, flagged, run.scratch, run.states, run.units,
-            run.semiring,
+        read_out_variables(
+            run.edges, run.span, values, run.m, beliefs.variables, beliefs.z_variables, active, run.scratch,
+            run.states, run.semiring,
+        )  # fmt: skip
+
+    def read_out_links(self, run: MessageRun, values: Values, beliefs: Beliefs, active: Mask, flagged: Mask) -> None:
+        """Write the beliefs of links and their normalisers."""
+        from isinglass.kernels.numba.messages.read_out import read_out_links
+
+        read_out_links(
+            run.edges, run.span, values, run.m, run.n, beliefs.factors, beliefs.first_belief, beliefs.z_links, active,
+            flagged, run.scratch, run.states, run.units, run.semiring,
         )  # fmt: skip
 
     def read_out_back(

@@ -40,6 +40,10 @@ class Flooding(Move):
         """Measure the derivatives where they are."""
         return run.back.sizes(run, bars, largest)
 
+    def read_out_back(self, run: Run, beliefs: Array, beliefs_bar: Array, bars: Derivatives) -> bool:
+        """Carry derivatives by beliefs to messages in planes, if those of all variables are there."""
+        return run.back.read_out_back(run, beliefs, beliefs_bar, bars)
+
     def finish_back(self, run: Run, bars: Derivatives) -> None:
         """Leave the derivatives in bars.m."""
         run.back.finish(run, bars)
@@ -90,7 +94,7 @@ def measure(run: Run, old: Array, new: Array, status: Status) -> None:
     Those stand for derivatives, which change relative to their size.
     """
     passes.effects(run, old, new, status)
-    if run.m.dtype.kind == "c":
+    if run.dtype.kind == "c":
         moved, size = np.zeros(len(status.active)), np.zeros(len(status.active))
         run.kernels.imaginary_effects(run, old, new, status.active, moved, size)
         moved[moved <= NOISE * run.steps] = 0  # nothing but rounding

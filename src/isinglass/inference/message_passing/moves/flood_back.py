@@ -22,7 +22,7 @@ from isinglass.inference.message_passing import passes
 from isinglass.inference.message_passing.log_model import links_with
 from isinglass.inference.message_passing.moves.grid_flood import GridBars, Grids
 from isinglass.inference.message_passing.moves.lattices import lattices_of, part_of
-from isinglass.inference.message_passing.moves.planes import grids_at_once, work_of
+from isinglass.inference.message_passing.moves.planes import BeliefDerivatives, grids_at_once, work_of
 from isinglass.inference.message_passing.run import Derivatives, Run, Step
 from isinglass.segments import Largest
 from isinglass.typing import Array, FloatArray, IntArray, Mask
@@ -52,7 +52,7 @@ class FloodBack:
         """Return the components that go back in planes."""
         if self.laid_out is None:
             self.laid_out = []
-            kernels = run.kernels.grids if run.m.dtype.kind == "f" else None
+            kernels = run.kernels.grids if run.dtype.kind == "f" else None
             for lattice in () if kernels is None else lattices_of(self.graph):
                 mine = self.positive(run)[lattice.members]
                 if kernels is not None and mine.any():
@@ -78,6 +78,17 @@ class FloodBack:
                 grids.backward(run, step, active, self.bars[number])
         pairwise = np.zeros_like(moved) if run.kernels.pairs is None else self.pairwise()
         self._on_edges(run, step, rest, pairwise, bars)
+
+    def read_out_back(self, run: Run, beliefs: Array, beliefs_bar: Array, bars: Derivatives) -> bool:
+        """Carry derivatives by beliefs to messages in planes, if those of all variables are there."""
+        if not run.is_plain or len(bars.counting) or run.shares or len(self.grids(run)) != 1:
+            return False
+        (grids,) = self.grids(run)
+        if len(grids.lattice.members) < len(run.wanted) or not grids.lattice.in_order:
+            return False
+        given = BeliefDerivatives(beliefs, beliefs_bar, bars.phi[-1])
+        self.bars[0] = GridBars.of_beliefs(grids, given, run)
+        return True
 
     def _on_edges(self, run: Run, step: Step, moved: Mask, pairwise: Mask, bars: Derivatives) -> None:
         """Reverse a step by pairs where that is possible, else by links."""

@@ -15,7 +15,9 @@ from isinglass.inference.message_passing.moves.flood import Flooding, FloodPairs
 from isinglass.inference.message_passing.moves.lattices import Lattice, lattice_of
 from isinglass.inference.message_passing.moves.planes import (
     EDGES,
+    BeliefDerivatives,
     PlaneMove,
+    beliefs_back,
     grid_kernels,
     grid_pieces,
     largest_of_grids,
@@ -25,6 +27,7 @@ from isinglass.inference.message_passing.moves.planes import (
 from isinglass.inference.message_passing.run import Derivatives, Run, Step
 from isinglass.kernels.backend import GridKernels
 from isinglass.kernels.layout import Span, Status, Values
+from isinglass.runtime.deferring import deferred
 from isinglass.runtime.threads import ThreadMap
 from isinglass.typing import FloatArray, IntArray, Mask
 
@@ -148,7 +151,7 @@ class Grids:
             weights_bar = mine.each if own else mine.shared[piece.block]
             strip, message, scale = self.scratch()
             self.kernels.flood_back(
-                model.phi, source, stack, iterations, bars.m, bars.spare, mine.phi, weights, weights_bar,
+                model.phi, source, stack, iterations, bars.m, bars.spare, bars.settled, mine.phi, weights, weights_bar,
                 self.lattice.height, self.pitch, self.rows, piece.top, piece.bottom, active, strip, message,
                 np.empty_like(strip), scale, piece.first, piece.last, own,
             )  # fmt: skip
@@ -156,6 +159,7 @@ class Grids:
         pieces = self.pieces(run, iterations, at)
         for odd in range(min(2, len(self.blocks))):
             run.spread(reverse, [(piece,) for piece in pieces if piece.block % 2 == odd])
+        bars.settled = True
         if iterations % 2:
             bars.m, bars.spare = bars.spare, bars.m
 
@@ -185,6 +189,11 @@ class GridFlood(PlaneMove, Flooding):
     def n_models(self) -> int:
         """How many models there are."""
         return len(self.grids.models)
+
+    @property
+    def last_potentials(self) -> FloatArray:
+        """The potentials of the last model."""
+        return self.grids.models[-1].phi
 
     def iterate(self, run: Run, t: int, old: FloatArray, stack: FloatArray, iterations: int, status: Status) -> bool:
         """Do iterations; return whether no product came near to an underflow."""
@@ -270,20 +279,30 @@ class GridBars:
     m: FloatArray
     spare: FloatArray
     models: list[PlaneModel]
+    settled: bool = False  # whether an iteration has been reversed
     source: FloatArray | None = None
     used: Mask | None = None  # the places in planes that hold derivatives by messages
 
     @classmethod
     def of(cls, grids: Grids, bars: Derivatives, run: Run) -> GridBars:
         """Move the derivatives by messages into planes."""
-        lattice, pool = grids.lattice, run.pool
-        planes, spare = (pool.take(lattice.shape, bars.m.dtype) for _ in range(2))
-        shares.fill(run.spread, planes, 0)
-        lattice.spread(grids.kernels, run.spread, bars.m, planes)
-        mine = cls(grids, planes, spare, [model.zeros(len(lattice.row_blocks)) for model in grids.models])
-        pool.give_back_with(mine, planes)
-        pool.give_back_with(mine, spare)
+        mine = cls._with_room(grids, run)
+        shares.fill(run.spread, mine.m, 0)
+        grids.lattice.spread(grids.kernels, run.spread, bars.m, mine.m)
         return mine
+
+    @classmethod
+    def of_beliefs(cls, grids: Grids, given: BeliefDerivatives, run: Run) -> GridBars:
+        """Return the derivatives by messages, given those by the beliefs that were read out from them."""
+        mine = cls._with_room(grids, run)
+        grids.lattice.clear_borders(mine.m)
+        beliefs_back(grids.kernels, run.spread, grids.lattice, len(grids.lattice.members), given, mine.m)
+        return mine
+
+    @classmethod
+    def _with_room(cls, grids: Grids, run: Run) -> GridBars:
+        planes, spare = (run.pool.take(grids.lattice.shape, run.dtype) for _ in range(2))
+        return cls(grids, planes, spare, [model.zeros(len(grids.lattice.row_blocks)) for model in grids.models])
 
     def planes_of(self, m: FloatArray, run: Run) -> FloatArray:
         """Return the messages of edges in planes, which the next call overwrites."""
@@ -305,7 +324,7 @@ class GridBars:
     def give(self, run: Run, bars: Derivatives) -> None:
         """Move them to edges, and add those by potentials and by tables."""
         lattice, kernels = self.grids.lattice, self.grids.kernels
-        lattice.collect(kernels, run.spread, self.m, bars.m)
+        self._give_messages(run, bars)
         for mine, phi, psi, places in zip(self.models, bars.phi, bars.psi, bars.places, strict=True):
             found = np.moveaxis(lattice.inside(mine.phi), 0, -1)
             if isinstance(lattice.entries, slice):
@@ -314,6 +333,15 @@ class GridBars:
                 phi[lattice.entries] += found.ravel()
             table = places.table[lattice.links].reshape(len(lattice.members), -1)
             _add_tables(mine, lattice, table, psi, kernels, run.spread)
+
+    def _give_messages(self, run: Run, bars: Derivatives) -> None:
+        """Move those by messages to edges: when they are asked for, if there are no others."""
+        lattice, kernels, spread, planes = self.grids.lattice, self.grids.kernels, run.spread, run.pool.lend(self.m)
+        run.pool.give(self.spare)
+        if len(lattice.members) < len(run.wanted):
+            lattice.collect(kernels, spread, planes.array, bars.m)
+        else:
+            bars.m = deferred(lambda: lattice.collected(kernels, spread, planes.array))
 
 
 def _add_tables(

@@ -12,11 +12,14 @@ import numpy as np
 from isinglass.graph.factor_graph import FactorGraph
 from isinglass.inference.message_passing import shares
 from isinglass.inference.message_passing.moves.planes import (
+    BeliefDerivatives,
     PlaneMove,
+    beliefs_back,
     collect,
     grid_kernels,
     grid_pieces,
     largest_of_grids,
+    on_edges,
     spread_out,
     used_places,
     work_of,
@@ -32,8 +35,9 @@ from isinglass.inference.message_passing.moves.sheets import (
 )
 from isinglass.inference.message_passing.run import Derivatives, Run, Step, unwatched
 from isinglass.kernels.layout import Status, SweepWork
+from isinglass.runtime.deferring import deferred
 from isinglass.segments import Largest, sum_at
-from isinglass.typing import FloatArray, IntArray, Mask
+from isinglass.typing import Array, FloatArray, IntArray, Mask
 
 T = TypeVar("T")
 
@@ -67,6 +71,11 @@ class GridSweep(PlaneMove):
     def n_models(self) -> int:
         """How many models there are."""
         return len(self.models)
+
+    @property
+    def last_potentials(self) -> FloatArray:
+        """The potentials of the last model."""
+        return self.models[-1].phi
 
     def iterate(self, run: Run, t: int, old: FloatArray, stack: FloatArray, iterations: int, status: Status) -> bool:
         """Do iterations; return whether no product came near to an underflow."""
@@ -202,6 +211,15 @@ class GridSweep(PlaneMove):
             again = self.general.forward(run, step.t + t, unwatched(moved), True)
             self.general.backward(run, again, moved, bars)
 
+    def read_out_back(self, run: Run, beliefs: Array, beliefs_bar: Array, bars: Derivatives) -> bool:
+        """Carry derivatives by beliefs to the messages in planes."""
+        if run.shares:
+            return False
+        self.bars = _Bars.zeros(self, np.empty(self.sheets.shape))
+        given = BeliefDerivatives(beliefs, beliefs_bar, bars.phi[-1])
+        beliefs_back(self.kernels, run.spread, self.sheets, self.sheets.grids, given, self.bars.m)
+        return True
+
     def finish_back(self, run: Run, bars: Derivatives) -> None:
         """Move the derivatives back to edges, variables and tables."""
         if self.bars is not None:
@@ -254,9 +272,14 @@ class _Bars:
 
     @classmethod
     def of(cls, move: GridSweep, run: Run, bars: Derivatives) -> _Bars:
-        """Move the derivatives by messages into planes; those by shared tables are apart for each chunk."""
+        """Move the derivatives by messages into planes."""
         planes = np.zeros(move.sheets.shape)
         spread_out(move.kernels, run.spread, bars.m, planes, move.sheets.of_edges)
+        return cls.zeros(move, planes)
+
+    @classmethod
+    def zeros(cls, move: GridSweep, planes: FloatArray) -> _Bars:
+        """Return derivatives by messages with zeros for the others; those by shared tables are apart for each chunk."""
         nothing, chunks = np.zeros((0, 0, 0, 0)), 1 if move.models[0].own else move.sheets.chunks
 
         def each(tables: FloatArray) -> FloatArray:
@@ -270,7 +293,8 @@ class _Bars:
 
     def give(self, move: GridSweep, run: Run, bars: Derivatives) -> None:
         """Move them to edges, and add those by potentials and tables."""
-        collect(move.kernels, run.spread, self.m, bars.m, move.sheets.of_edges)
+        planes, kernels, spread, of_edges = self.m, move.kernels, run.spread, move.sheets.of_edges
+        bars.m = deferred(lambda: on_edges(kernels, spread, planes, of_edges))
         for t, mine in enumerate(self.models):
             phi = np.moveaxis(mine.phi, 1, -1)
             shares.add(run.spread, bars.phi[t].reshape(phi.shape), phi)

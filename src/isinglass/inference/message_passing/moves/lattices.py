@@ -16,6 +16,7 @@ from isinglass.inference.message_passing.log_model import Places, as_places
 from isinglass.inference.message_passing.moves.planes import beyond, collect, spread_out, work_of
 from isinglass.inference.message_passing.shares import block_count, cut
 from isinglass.kernels.backend import GridKernels
+from isinglass.kernels.layout import PlaneSteps
 from isinglass.runtime.threads import ThreadMap
 from isinglass.segments import distinct_rows
 from isinglass.typing import FloatArray, IntArray, Mask
@@ -39,6 +40,24 @@ class Lattice(NamedTuple):
     def sites(self) -> int:
         """Of a plane."""
         return len(self.members) * (self.height + 2) * (self.width + 2)
+
+    @property
+    def steps(self) -> PlaneSteps:
+        """Where the numbers of a site lie."""
+        pitch = self.width + 2
+        plane = (self.height + 2) * pitch
+        return PlaneSteps(self.card * self.sites, self.sites, plane, plane, pitch, pitch + 1)
+
+    @property
+    def in_order(self) -> bool:
+        """Whether the variables of the graph are the sites, grid after grid and row by row."""
+        return isinstance(self.entries, slice) and self.entries.start == 0
+
+    def clear_borders(self, planes: FloatArray) -> None:
+        """Write zeros to the borders of messages."""
+        sites = planes.reshape(4, self.card, -1, self.height + 2, self.width + 2)
+        sites[..., [0, -1], :] = 0
+        sites[..., [0, -1]] = 0
 
     @property
     def shape(self) -> tuple[int, int, int]:
@@ -78,6 +97,12 @@ class Lattice(NamedTuple):
         collect(kernels, threads, planes, part, self.of_edges)
         if not isinstance(self.messages, slice):  # else it is a view
             m[self.messages] = part
+
+    def collected(self, kernels: GridKernels, threads: ThreadMap, planes: FloatArray) -> FloatArray:
+        """Return the messages in planes, where the graph has no others."""
+        m = np.empty(len(self.edge_place) * self.card)
+        self.collect(kernels, threads, planes, m)
+        return m
 
 
 def lattices_of(graph: FactorGraph) -> tuple[Lattice, ...]:

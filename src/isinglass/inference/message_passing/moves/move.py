@@ -12,8 +12,9 @@ from typing import ClassVar
 
 import numpy as np
 
+from isinglass.inference.message_passing.passes import read_out_variables
 from isinglass.inference.message_passing.run import Derivatives, Run, Step, unwatched
-from isinglass.kernels.layout import Status
+from isinglass.kernels.layout import Beliefs, Status
 from isinglass.segments import Largest
 from isinglass.typing import Array, FloatArray, IntArray, Mask
 
@@ -60,6 +61,17 @@ class Move(ABC):
 
     def finish(self, run: Run) -> None:  # noqa: B027
         """Leave the messages in run.m; most moves always have them there."""
+
+    def read_out(self, run: Run, beliefs: Beliefs, active: Mask) -> None:
+        """Read the beliefs of variables out, after `finish`."""
+        read_out_variables(run, run.models[-1], beliefs, active)
+
+    def read_out_back(self, run: Run, beliefs: Array, beliefs_bar: Array, bars: Derivatives) -> bool:
+        """Carry derivatives by the beliefs of all variables to the last messages, where this move keeps those.
+
+        Returns whether it did: by default not, and `bars.m` is written by the general loop.
+        """
+        return False
 
     def repeat_back(self, run: Run, step: Step, moved: Mask, bars: Derivatives, times: int) -> None:
         """Reverse a step several times, always at the messages of `run`, which are at rest."""

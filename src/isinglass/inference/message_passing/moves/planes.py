@@ -10,8 +10,10 @@ that takes longer by itself is done iteration by iteration.
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from functools import partial
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -19,13 +21,23 @@ from isinglass.inference.message_passing import shares
 from isinglass.inference.message_passing.moves.move import Move
 from isinglass.inference.message_passing.run import Run, Step
 from isinglass.kernels.backend import GridKernels
-from isinglass.kernels.layout import Status
+from isinglass.kernels.layout import Beliefs, PlaneSteps, Status
+from isinglass.runtime.array_pool import Loan
+from isinglass.runtime.deferring import deferred
 from isinglass.runtime.threads import ThreadMap
-from isinglass.typing import FloatArray, IntArray, Mask
+from isinglass.typing import Array, FloatArray, IntArray, Mask
 
 PIECE = 2**27  # entries of tables that are multiplied between two moments at which Ctrl-C is heard
 TOPS = 1024  # entries of planes that are looked at together
 EDGES = 2**15  # whose messages are moved at a time, at least, where threads share the work
+
+
+class BeliefDerivatives(NamedTuple):
+    """The beliefs of variables, derivatives by them, and those by potentials, to which some are added; all flat."""
+
+    beliefs: Array
+    bars: Array
+    phi: Array
 
 
 class Planes(Protocol):
@@ -50,6 +62,14 @@ class Planes(Protocol):
     @property
     def of_edges(self) -> tuple[IntArray, int, int]:
         """Where the message of each edge begins, its number of states, and the distance between two of them."""
+
+    @property
+    def steps(self) -> PlaneSteps:
+        """Where the numbers of a site lie."""
+
+    @property
+    def in_order(self) -> bool:
+        """Whether the variables of the graph are the sites, grid after grid and row by row."""
 
     def reached(self, planes: FloatArray, side: int) -> FloatArray:
         """Return the sites that have a neighbour on a side (left, right, up, down)."""
@@ -106,6 +126,20 @@ def collect(
     shares.in_ranges(spread, len(place), some, EDGES)
 
 
+def beliefs_back(
+    kernels: GridKernels, spread: ThreadMap, grid: Planes, grids: int, given: BeliefDerivatives, planes: FloatArray
+) -> None:
+    """Write the derivatives by the logs of messages, and add those by potentials, given those by beliefs."""
+
+    def back(first: int, last: int) -> None:
+        kernels.read_out_back(
+            given.beliefs, given.bars, given.phi, planes.reshape(-1), grid.steps, grid.card, grid.height, grid.width,
+            first, last,
+        )  # fmt: skip
+
+    spread(back, grid_pieces(spread, 0, grids, work_of(grid)))
+
+
 def used_places(size: int, of_edges: tuple[IntArray, int, int]) -> Mask:
     """Tell which entries of planes hold messages of edges."""
     place, card, apart = of_edges
@@ -147,7 +181,7 @@ def largest_of_grids(
 def grid_kernels(run: Run) -> GridKernels | None:
     """Return the loops for grids, if a run has what they expect: plain real messages without hard zeros."""
     kernels = run.kernels.grids
-    served = kernels is not None and run.is_plain and run.m.dtype.kind == "f" and run.back.positive(run).all()
+    served = kernels is not None and run.is_plain and run.dtype.kind == "f" and run.back.positive(run).all()
     return kernels if served else None
 
 
@@ -158,6 +192,7 @@ class PlaneMove(Move):
     kernels: GridKernels
     general: Move
     inbox: FloatArray | None = field(default=None, init=False)
+    final: FloatArray | None = field(default=None, init=False)  # the last messages, between `finish` and the read-out
     spare: FloatArray | None = field(default=None, init=False)
     borrowed: list[FloatArray] = field(default_factory=list, init=False)  # from the pool, where no tape keeps them
 
@@ -170,6 +205,11 @@ class PlaneMove(Move):
     @abstractmethod
     def n_models(self) -> int:
         """How many models there are: one for all iterations, or one for each."""
+
+    @property
+    @abstractmethod
+    def last_potentials(self) -> FloatArray:
+        """The potentials of the last model, in planes."""
 
     @abstractmethod
     def iterate(self, run: Run, t: int, old: FloatArray, stack: FloatArray, iterations: int, status: Status) -> bool:
@@ -203,7 +243,7 @@ class PlaneMove(Move):
         if self.n_models > 1 or iterations == 0 or iterations * work_of(self.planes) > PIECE:
             return None
         start = self.into_planes(run, taped)
-        stack = self.take(run, (iterations if taped else 2, *start.shape), taped)
+        stack = self.take(run, (iterations if taped else min(2, iterations), *start.shape), taped)
         if not self.iterate(run, 0, start, stack, iterations, status):
             self.inbox = None
             return None
@@ -211,16 +251,37 @@ class PlaneMove(Move):
         return run.step(Step(self, 0, status.active, start, stack=stack, iterations=iterations), taped)
 
     def finish(self, run: Run) -> None:
-        """Move the messages back to the edges."""
-        if self.inbox is not None:
-            run.m = self.messages(run, self.inbox)
+        """Leave the messages in planes, until they are needed on edges; what else was borrowed goes back."""
+        last, self.final = self.inbox, self.inbox
         self.inbox = self.spare = None
+        kept = [room for room in self.borrowed if last is not None and np.shares_memory(room, last)]
         while self.borrowed:
-            run.pool.give(self.borrowed.pop())
+            room = self.borrowed.pop()
+            if not any(room is one for one in kept):
+                run.pool.give(room)
+        if last is not None:
+            loans = [run.pool.lend(room) for room in kept]  # none: a tape keeps them
+            run.m = deferred(partial(on_edges, self.kernels, run.spread, last, self.planes.of_edges, loans))
+
+    def read_out(self, run: Run, beliefs: Beliefs, active: Mask) -> None:
+        """Read the beliefs of variables out, in planes if the messages are still there."""
+        final, self.final = self.final, None
+        if final is None or not self.planes.in_order or not active.all() or run.shares:
+            super().read_out(run, beliefs, active)
+            return
+        grid, messages, phi = self.planes, final.reshape(-1), self.last_potentials.reshape(-1)
+
+        def read(first: int, last: int) -> None:
+            self.kernels.read_out(
+                phi, messages, grid.steps, grid.card, grid.height, grid.width, first, last, beliefs.variables,
+                beliefs.z_variables,
+            )  # fmt: skip
+
+        run.spread(read, grid_pieces(run.spread, 0, len(active), work_of(grid)))
 
     def take(self, run: Run, shape: tuple[int, ...], taped: bool) -> FloatArray:
         """Return room for planes; without a tape it goes back to the pool when the run has ended."""
-        room = run.pool.take(shape, run.m.dtype)
+        room = run.pool.take(shape, run.dtype)
         if not taped:
             self.borrowed.append(room)
         return room
@@ -231,7 +292,18 @@ class PlaneMove(Move):
 
     def messages(self, run: Run, planes: FloatArray) -> FloatArray:
         """Return the messages in planes as those of edges."""
-        place, card, _ = self.planes.of_edges
-        m = np.empty(len(place) * card)
-        collect(self.kernels, run.spread, planes, m, self.planes.of_edges)
-        return m
+        return on_edges(self.kernels, run.spread, planes, self.planes.of_edges)
+
+
+def on_edges(
+    kernels: GridKernels,
+    spread: ThreadMap,
+    planes: FloatArray,
+    of_edges: tuple[IntArray, int, int],
+    loans: Sequence[Loan] = (),
+) -> FloatArray:
+    """Return the messages in planes as those of edges; `loans` hold the planes until then."""
+    place, card, _ = of_edges
+    m = np.empty(len(place) * card)
+    collect(kernels, spread, planes, m, of_edges)
+    return m

@@ -11,7 +11,7 @@ from isinglass.graph.grids import grid_shape
 from isinglass.graph.message_graph import edges_of
 from isinglass.inference.message_passing.moves.planes import beyond, work_of
 from isinglass.inference.message_passing.shares import block_count, copy
-from isinglass.kernels.layout import SweepWork, Values
+from isinglass.kernels.layout import PlaneSteps, SweepWork, Values
 from isinglass.runtime.threads import ThreadMap
 from isinglass.typing import Array, FloatArray, IntArray
 
@@ -36,6 +36,17 @@ class Sheets(NamedTuple):
     def of_edges(self) -> tuple[IntArray, int, int]:
         """What the loops `spread` and `collect` need to know."""
         return self.edge_place, self.card, self.height * self.width
+
+    @property
+    def steps(self) -> PlaneSteps:
+        """Where the numbers of a site lie."""
+        sites = self.height * self.width
+        return PlaneSteps(self.card * sites, sites, 4 * self.card * sites, self.card * sites, self.width, 0)
+
+    @property
+    def in_order(self) -> bool:
+        """Whether the variables of the graph are the sites, grid after grid and row by row: always."""
+        return True
 
     @property
     def column_chunk(self) -> int:

@@ -128,3 +128,84 @@ def largest_of(s):
 def smallest_of(s):
     """Return the smallest number."""
     return smaller(smaller(smaller(s[0], s[1]), smaller(s[2], s[3])), smaller(smaller(s[4], s[5]), smaller(s[6], s[7])))
+
+
+@inner
+def plus_eight(u, v):
+    """Return u + v."""
+    return (
+        u[0] + v[0], u[1] + v[1], u[2] + v[2], u[3] + v[3],
+        u[4] + v[4], u[5] + v[5], u[6] + v[6], u[7] + v[7],
+    )  # fmt: skip
+
+
+@inner
+def minus_eight(u, v):
+    """Return u - v."""
+    return (
+        u[0] - v[0], u[1] - v[1], u[2] - v[2], u[3] - v[3],
+        u[4] - v[4], u[5] - v[5], u[6] - v[6], u[7] - v[7],
+    )  # fmt: skip
+
+
+@inner
+def over_eight(u, v):
+    """Return u / v."""
+    return (
+        u[0] / v[0], u[1] / v[1], u[2] / v[2], u[3] / v[3],
+        u[4] / v[4], u[5] / v[5], u[6] / v[6], u[7] / v[7],
+    )  # fmt: skip
+
+
+@inner
+def negative_eight(u):
+    """Return -u."""
+    return (
+        -u[0], -u[1], -u[2], -u[3],
+        -u[4], -u[5], -u[6], -u[7],
+    )  # fmt: skip
+
+
+@inner
+def reciprocals(u):
+    """Return 1 / u."""
+    return (
+        1 / u[0], 1 / u[1], 1 / u[2], 1 / u[3],
+        1 / u[4], 1 / u[5], 1 / u[6], 1 / u[7],
+    )  # fmt: skip
+
+
+@inner
+def take_products(s, u, v):
+    """Return s - u v."""
+    return (
+        s[0] - u[0] * v[0], s[1] - u[1] * v[1], s[2] - u[2] * v[2], s[3] - u[3] * v[3],
+        s[4] - u[4] * v[4], s[5] - u[5] * v[5], s[6] - u[6] * v[6], s[7] - u[7] * v[7],
+    )  # fmt: skip
+
+
+@inner
+def mixed_eight(a, u, b, v):
+    """Return a u + b v, for numbers a and b."""
+    return (
+        a * u[0] + b * v[0], a * u[1] + b * v[1], a * u[2] + b * v[2], a * u[3] + b * v[3],
+        a * u[4] + b * v[4], a * u[5] + b * v[5], a * u[6] + b * v[6], a * u[7] + b * v[7],
+    )  # fmt: skip
+
+
+@inner
+def differences(a, u, b, v):
+    """Return a u - b v, for numbers a and b."""
+    return (
+        a * u[0] - b * v[0], a * u[1] - b * v[1], a * u[2] - b * v[2], a * u[3] - b * v[3],
+        a * u[4] - b * v[4], a * u[5] - b * v[5], a * u[6] - b * v[6], a * u[7] - b * v[7],
+    )  # fmt: skip
+
+
+@inner
+def crossed(s, u, t, v):
+    """Return s u - t v."""
+    return (
+        s[0] * u[0] - t[0] * v[0], s[1] * u[1] - t[1] * v[1], s[2] * u[2] - t[2] * v[2], s[3] * u[3] - t[3] * v[3],
+        s[4] * u[4] - t[4] * v[4], s[5] * u[5] - t[5] * v[5], s[6] * u[6] - t[6] * v[6], s[7] * u[7] - t[7] * v[7],
+    )  # fmt: skip

@@ -8,6 +8,8 @@ ones of what they send. A strip is some whole rows. Each loop writes one run and
 ``weights[axis, x, y]`` are the tables of the links to the right (axis 0) or downwards (axis 1), states of the left or
 upper site first: one for each grid, or (`own`) planes that hold the table of each site's own link.
 
+Binary grids with one table for each axis have loops of their own (`binary`), with the same messages.
+
 The arithmetic is that of `pairs`, in the same sequence (edges of a site: left, right, up, down): the same bits.
 Inputs are positive; where a product comes near to an underflow, a component is *suspect* and left to the other loops.
 """
@@ -34,6 +36,15 @@ from isinglass.kernels.numba.arithmetic.runs import (
     slopes_of,
     store,
     subtract,
+)
+from isinglass.kernels.numba.grids.binary import (
+    LANES,
+    begin_sums,
+    end_sums,
+    flood_binary,
+    mirror,
+    reverse_binary,
+    settle,
 )
 from isinglass.runtime.jit import compiled, inner
 
@@ -174,6 +185,11 @@ def flood_grid(phi, source, stack, iterations, weights, height, pitch, rows, top
             new = stack[t % len(stack)]
             close(new, c * plane + pitch, c * plane + height * pitch, pitch, top == 1, bottom > height)
             residual[c] = 0
+            if serves(phi, pitch, own):
+                suspect[c] |= flood_rows(phi, inbox, new, weights, c, height, pitch, top, bottom) < limit
+                if watched and t == iterations - 1:
+                    residual[c] = change_of_rows(inbox, new, c, height, pitch, rows, top, bottom, run)
+                continue
             for row in range(top, bottom, rows):
                 count = min(rows, bottom - row)
                 start = c * plane + row * pitch
@@ -181,6 +197,59 @@ def flood_grid(phi, source, stack, iterations, weights, height, pitch, rows, top
                     phi, inbox, new, weights, start, count, row, height, pitch, suspect, c,
                     watched and t == iterations - 1, strip, message, run, limit, own,
                 ))  # fmt: skip
+
+
+@inner
+def serves(phi, pitch, own):
+    """Tell whether the loops of `binary` serve: two states, shared tables, and no row is too short for them."""
+    return len(phi) == 2 and len(own) == 0 and pitch >= LANES
+
+
+@inner
+def flood_rows(phi, inbox, new, weights, c, height, pitch, top, bottom):
+    """Send all messages of some rows of a binary grid. Returns the smallest product of a belief."""
+    plane = (height + 2) * pitch
+    start, stop = c * plane + top * pitch, c * plane + bottom * pitch
+    least = flood_binary(phi, inbox, new, weights, c, start, stop, pitch)
+    for k in range(2):
+        for first in range(start, stop, pitch):
+            for s in (first, first + pitch - 1):
+                new[RIGHT, k, s - 1] = 1
+                new[LEFT, k, s + 1] = 1
+                new[DOWN, k, s - pitch] = 1
+                new[UP, k, s + pitch] = 1
+            new[RIGHT, k, first] = 1
+            new[LEFT, k, first + pitch - 1] = 1
+        if top == 1:
+            new[DOWN, k, start - pitch : start] = 1
+        if bottom > height:
+            new[UP, k, stop : stop + pitch] = 1
+    return least
+
+
+@inner
+def change_of_rows(inbox, new, c, height, pitch, rows, top, bottom, run):
+    """Return the largest change of a message that some rows of a grid have sent."""
+    most = 0.0
+    for row in range(top, bottom, rows):
+        start, size = (c * (height + 2) + row) * pitch, min(rows, bottom - row) * pitch
+        change = run[1, :size]
+        change[:] = 0
+        for direction in range(4):
+            to = start + step(direction, pitch)
+            for k in range(new.shape[1]):
+                side = direction ^ 1
+                raise_to_distance(change, new[side, k, to : to + size], inbox[side, k, to : to + size])
+        most = max(most, largest(change))
+    return most
+
+
+@inner
+def raise_to_distance(change, one, two):
+    """Raise `change` to the distance of two runs."""
+    for x in range(len(change)):
+        moved = abs(one[ix(x)] - two[ix(x)])
+        change[ix(x)] = moved if moved > change[ix(x)] else change[ix(x)]
 
 
 @inner
@@ -221,15 +290,17 @@ def flood_strip(phi, inbox, new, weights, start, count, top, height, pitch, susp
 
 
 @compiled
-def flood_grid_back(phi, source, stack, iterations, one, two, phi_bar, weights, weights_bar, height, pitch, rows, top,
-                    bottom, active, strip, message, back, run, first, last, own):  # fmt: skip
+def flood_grid_back(phi, source, stack, iterations, one, two, settled, phi_bar, weights, weights_bar, height, pitch,
+                    rows, top, bottom, active, strip, message, back, run, first, last, own):  # fmt: skip
     """Reverse iterations that began with `source`: from derivatives by the logs of the last messages.
 
     They come in `one`, and go to `two` and back, iteration by iteration. The equations are those of
     `pairs.flood_pairs_back`. A `stack` of `source` alone stands for iterations at a fixed point. Only what the rows
-    ``top:bottom`` sent is reversed; for several iterations, these must be all.
+    ``top:bottom`` sent is reversed; for several iterations, these must be all. `settled`: the derivatives are those of
+    an iteration that was reversed before.
     """
     plane = (height + 2) * pitch
+    binary = serves(phi, pitch, own)
     for c in range(first, last):
         for done in range(iterations):
             t = iterations - 1 - done
@@ -238,12 +309,24 @@ def flood_grid_back(phi, source, stack, iterations, one, two, phi_bar, weights, 
             if not active[c]:
                 copy_rows(new_bar, bar, c, height, pitch, top, bottom)
                 continue
+            if binary:
+                begin_sums(strip)
+            if binary and done == 0 and not settled:
+                settle(phi, inbox, bar, weights, c, c * plane + top * pitch, c * plane + bottom * pitch, pitch)
             for row in range(top, bottom, rows):
                 start = c * plane + row * pitch
                 stop = start + min(rows, bottom - row) * pitch
+                if binary:
+                    reverse_binary(phi, inbox, bar, new_bar, phi_bar, weights, c, start, stop, pitch, back, strip,
+                                   message)  # fmt: skip
+                    continue
                 reverse_strip(phi, inbox, bar, new_bar, phi_bar, weights, weights_bar, c, start, stop, pitch, strip,
                               message, back, run, own)  # fmt: skip
             silence(new_bar, c, height, pitch, top, bottom)
+            if binary:
+                end_sums(strip, weights, weights_bar, c)
+        if binary and active[c]:
+            mirror(two if iterations % 2 else one, phi_bar, c * plane + top * pitch, c * plane + bottom * pitch)
 
 
 @inner
