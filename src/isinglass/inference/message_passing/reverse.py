@@ -128,7 +128,7 @@ def _reverse(engine: Engine, run: Run, tape: Tape, outcome: Outcome, bars: Cotan
         return
     if by_links:
         outcome.complete()
-    factors_bar = np.require(bars.factors if by_links else np.zeros(0, bars.variables.dtype), requirements="CW")
+    factors_bar = np.require(bars.factors if by_links else np.zeros(0, bars.variables.dtype), requirements=["C", "W"])
     given = BeliefBars(bars.log_z, bars.variables, factors_bar, by_links)
     read_out_back(run, run.models[last], engine.beliefs_of(run, outcome), given, total.bars(last), run.wanted)
     converged = run.wanted & outcome.converged
