@@ -1,6 +1,7 @@
 """The code blocks of some pages run as they stand, one after the other."""
 
 import re
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -37,6 +38,7 @@ def run_blocks(path):
 @pytest.mark.parametrize("page", PAGES)
 def test_the_blocks_of_a_page_run(page, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(ig.datasets, "noisy_digits", partial(ig.datasets.noisy_digits, n_train_per_digit=4))
     run_blocks(DOCS / f"{page}.md")
 
 

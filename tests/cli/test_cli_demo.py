@@ -36,7 +36,7 @@ def test_demo(command, tmp_path):
 
 def test_every_method_finds_ink():
     """Without a penalty that fits, the pictures of the pseudolikelihood would be blank."""
-    demo = train_demo(2, 12)
+    demo = train_demo(1, 12)
     shares = {title: float((images > 0.5).mean()) for title, images in demo.columns}
     assert set(shares) == {"truth", "input", "pixels", "pseudo", "trw", "ucl-4"}
     assert min(shares["pseudo"], shares["trw"], shares["ucl-4"]) > 0.3 * shares["truth"]

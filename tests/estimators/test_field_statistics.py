@@ -109,13 +109,14 @@ def test_deviances_and_errors_are_those_of_poisson_regression(name):
     ("name", "scopes", "lost"),
     [
         ("Titanic", pairs(4), 4),  # no children in the crew: their pair of states has no mass
-        ("Rochdale", list(itertools.combinations(range(8), 3)), None),
+        ("Rochdale", list(itertools.combinations(range(7), 3)), None),  # the margin without the last variable
         ("DanishWelfare", [(0, 1, 2, 3)], 8),  # the saturated model has an empty cell wherever the table has
     ],
 )
 def test_a_maximum_at_infinity(name, scopes, lost):
     """Fitted counts agree; cells without support count neither as cells nor for parameters."""
     table = load(name)
+    table = table.sum(axis=tuple(range(1 + max(map(max, scopes)), table.ndim)))
     mrf, (matrix, _) = fitted(table, scopes, tol=1e-8), design(table.shape, scopes)
     reference = poisson(table, matrix)
     counts = table.sum() * exact_table(mrf.potentials_)

@@ -135,8 +135,8 @@ def unequal_modes():
 @pytest.mark.parametrize("trap", [ferromagnet, two_modes, unequal_modes])
 def test_traps_are_seen(trap):
     p = trap()
-    believed = [ig.infer(p, "gibbs", sweeps=200, random_state=seed).info.converged for seed in range(100)]
-    assert sum(believed) <= 2
+    believed = [ig.infer(p, "gibbs", sweeps=200, random_state=seed).info.converged for seed in range(50)]
+    assert sum(believed) <= 1
 
 
 @pytest.mark.filterwarnings("ignore::isinglass.errors.ConvergenceWarning")
