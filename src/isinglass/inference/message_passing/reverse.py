@@ -121,7 +121,7 @@ def _reverse(engine: Engine, run: Run, tape: Tape, outcome: Outcome, bars: Cotan
     """Reverse the read-out and the iterations of one run."""
     last = len(engine.models) - 1
     by_links = bool(bars.log_z.any() or len(total.counting) or not is_nothing(bars.factors))
-    factors_bar = np.require(bars.factors if by_links else np.zeros(0, bars.variables.dtype), requirements="CW")
+    factors_bar = np.require(bars.factors if by_links else np.zeros(0, bars.variables.dtype), requirements=["C", "W"])
     given = BeliefBars(bars.log_z, bars.variables, factors_bar, by_links)
     read_out_back(run, run.models[last], engine.beliefs_of(run, outcome), given, total.bars(last), run.wanted)
     converged = run.wanted & outcome.converged
