@@ -23,6 +23,7 @@ PAGES += (
     "keeping",
     "defaults",
     "choosing",
+    "growth",
 )
 
 

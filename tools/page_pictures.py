@@ -14,7 +14,7 @@ from pathlib import Path
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 
-PAGES = ("tutorial.md", "choosing.md")
+PAGES = ("tutorial.md", "choosing.md", "growth.md")
 _BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 

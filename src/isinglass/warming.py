@@ -256,7 +256,9 @@ def _sampled(potentials: Potentials, algorithm: Algorithm) -> None:
 
 def _taped(potentials: Potentials, algorithm: Algorithm) -> None:
     infer(potentials, algorithm)
-    infer(potentials, algorithm, tape=True).backward(log_z=1.0)
+    taped = infer(potentials, algorithm, tape=True)
+    taped.backward(log_z=1.0)
+    taped.backward(variables=taped.variables.flat)  # on grids by other loops
 
 
 def _exact(potentials: Potentials) -> None:
