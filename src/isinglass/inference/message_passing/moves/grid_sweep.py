@@ -31,7 +31,7 @@ from isinglass.inference.message_passing.moves.sheets import (
     with_own_lines,
 )
 from isinglass.inference.message_passing.run import Derivatives, Run, Step, unwatched
-from isinglass.kernels.layout import Status, SweepWork
+from isinglass.kernels.layout import WIDE, Status, SweepWork
 from isinglass.segments import Largest, sum_at
 from isinglass.typing import FloatArray, IntArray, Mask
 
@@ -56,7 +56,7 @@ class GridSweep(PlaneMove):
         sheets, kernels = sheets_of(graph), grid_kernels(run)
         if sheets is None or kernels is None:
             return None
-        return cls(kernels, general, sheets, [sweep_model(sheets, values, run.spread) for values in run.models])
+        return cls(kernels, general, sheets, [sweep_model(sheets, values, run) for values in run.models])
 
     @property
     def planes(self) -> Sheets:
@@ -68,28 +68,28 @@ class GridSweep(PlaneMove):
         """How many models there are."""
         return len(self.models)
 
-    def iterate(self, run: Run, t: int, old: FloatArray, stack: FloatArray, iterations: int, status: Status) -> bool:
-        """Do iterations; return whether no product came near to an underflow."""
+    def iterate(self, run: Run, t: int, old: FloatArray, stack: FloatArray, iterations: int, status: Status) -> Mask:
+        """Do iterations; return in which grids a product came near to an underflow."""
         if self.sheets.is_large:
             return self._iterate_in_stages(run, t, old, stack, iterations, status)
         model, suspect = self._model(t), np.zeros(len(status.active), bool)
-        limit = run.values(t).limit
 
         def sweep(first: int, last: int) -> None:
             with self.room() as room:
                 self.kernels.sweep(
                     model.phi, model.turned, old, stack, iterations, self._again(t), model.across, model.along,
-                    status.active, suspect, status.residual, status.watched, room, limit, first, last, model.own,
+                    status.active, suspect, status.residual, status.watched, room, model.limits, first, last,
+                    model.own,
                 )  # fmt: skip
 
         run.spread(sweep, self._pieces(run, iterations))
-        return not suspect.any()
+        return suspect
 
     def _iterate_in_stages(
         self, run: Run, t: int, old: FloatArray, stack: FloatArray, iterations: int, status: Status
-    ) -> bool:
+    ) -> Mask:
         """Do the same on large grids, one after the other: threads share the lines of each stage."""
-        model, limit = self._model(t), run.values(t).limit
+        model, suspect = self._model(t), np.zeros(len(status.active), bool)
         for c in range(run.span.first_component, run.span.last_component):
             if not status.active[c]:
                 shares.copy(run.spread, stack[(iterations - 1) % len(stack), c], old[c])
@@ -97,11 +97,12 @@ class GridSweep(PlaneMove):
             for done in range(iterations):
                 before, after = old if done == 0 else stack[(done - 1) % len(stack)], stack[done % len(stack)]
                 again, watched = done > 0 or self._again(t), status.watched and done == iterations - 1
-                residual, suspect = self._stages(run, model, before, after, c, again, watched, limit)
-                if suspect:
-                    return False
-                status.residual[c] = residual
-        return True
+                status.residual[c], suspect[c] = self._stages(run, model, before, after, c, again, watched)
+                if suspect[c]:
+                    break
+            if suspect[c] and not run.is_narrow:
+                break
+        return suspect
 
     def _stages(
         self,
@@ -112,7 +113,6 @@ class GridSweep(PlaneMove):
         c: int,
         again: bool,
         watched: bool,
-        limit: float,
     ) -> tuple[float, bool]:
         """Do an iteration on a large grid; return the largest change, and whether it is suspect."""
         with self.room() as room:
@@ -120,7 +120,7 @@ class GridSweep(PlaneMove):
             def stage(number: int, begin: int, end: int, chunk: int) -> tuple[float, bool]:
                 return self.kernels.sweep_stage(
                     number, model.phi, model.turned, before, after, model.across, model.along, c, again, watched,
-                    begin, end, with_own_lines(room), limit, model.own,
+                    begin, end, with_own_lines(room), model.limits[c], model.own,
                 )  # fmt: skip
 
             found = self._in_stages(run, stage)
@@ -149,7 +149,7 @@ class GridSweep(PlaneMove):
         try:
             room = self.rooms.pop()
         except IndexError:
-            room = sweep_room(self.sheets)
+            room = sweep_room(self.sheets, self.models[0].phi.dtype)
         yield room
         self.rooms.append(room)
 
@@ -254,16 +254,17 @@ class _Bars:
 
     @classmethod
     def of(cls, move: GridSweep, run: Run, bars: Derivatives) -> _Bars:
-        """Move the derivatives by messages into planes; those by shared tables are apart for each chunk."""
-        planes = np.zeros(move.sheets.shape)
+        """Move the derivatives by messages into planes; those by shared tables, float64, are apart for each chunk."""
+        planes = np.zeros(move.sheets.shape, run.dtype)
         spread_out(move.kernels, run.spread, bars.m, planes, move.sheets.of_edges)
         nothing, chunks = np.zeros((0, 0, 0, 0)), 1 if move.models[0].own else move.sheets.chunks
 
         def each(tables: FloatArray) -> FloatArray:
-            return np.zeros((chunks, move.sheets.grids, *tables.shape[1:]))
+            dtype = run.dtype if move.models[0].own else WIDE
+            return np.zeros((chunks, move.sheets.grids, *tables.shape[1:]), dtype)
 
         zeros = [
-            SweepModel(np.zeros_like(one.phi), nothing, each(one.across), each(one.along), one.own)
+            one._replace(phi=np.zeros_like(one.phi), turned=nothing, across=each(one.across), along=each(one.along))
             for one in move.models
         ]
         return cls(planes, zeros)

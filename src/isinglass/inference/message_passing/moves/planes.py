@@ -3,6 +3,9 @@
 They move into planes when the first iteration begins and back to edges when the last has ended. Where a product comes
 near to an underflow, the iteration is done by a move for other graphs, and so are those after it.
 
+Planes of float32 (see `narrow`) are rounded potentials, tables, messages and derivatives by messages; what is on edges
+is float64. There, a component in which a product comes near to an underflow is flagged: it is run again with float64.
+
 A call of a loop does all iterations of some grids, as many as take a fraction of a second: then Ctrl-C is heard. A grid
 that takes longer by itself is done iteration by iteration.
 """
@@ -19,9 +22,9 @@ from isinglass.inference.message_passing import shares
 from isinglass.inference.message_passing.moves.move import Move
 from isinglass.inference.message_passing.run import Run, Step
 from isinglass.kernels.backend import GridKernels
-from isinglass.kernels.layout import Status
+from isinglass.kernels.layout import SAFE_NARROW, Status
 from isinglass.runtime.threads import ThreadMap
-from isinglass.typing import FloatArray, IntArray, Mask
+from isinglass.typing import Array, FloatArray, IntArray, Mask
 
 PIECE = 2**27  # entries of tables that are multiplied between two moments at which Ctrl-C is heard
 TOPS = 1024  # entries of planes that are looked at together
@@ -147,8 +150,14 @@ def largest_of_grids(
 def grid_kernels(run: Run) -> GridKernels | None:
     """Return the loops for grids, if a run has what they expect: plain real messages without hard zeros."""
     kernels = run.kernels.grids
-    served = kernels is not None and run.is_plain and run.m.dtype.kind == "f" and run.back.positive(run).all()
+    positive = run.is_narrow or run.back.positive(run).all()  # a narrow run does not work on the others
+    served = kernels is not None and run.is_plain and run.m.dtype.kind == "f" and positive
     return kernels if served else None
+
+
+def narrow_limits(smallest: Array) -> Array:
+    """Return below which number a product is suspect in each grid, by the smallest entry of its tables, of float32."""
+    return (SAFE_NARROW / np.maximum(smallest, SAFE_NARROW)).astype(smallest.dtype)
 
 
 @dataclass(eq=False)
@@ -172,8 +181,18 @@ class PlaneMove(Move):
         """How many models there are: one for all iterations, or one for each."""
 
     @abstractmethod
-    def iterate(self, run: Run, t: int, old: FloatArray, stack: FloatArray, iterations: int, status: Status) -> bool:
-        """Do iterations from t on, to the planes of a stack in turn. Returns whether no product nearly underflowed."""
+    def iterate(self, run: Run, t: int, old: FloatArray, stack: FloatArray, iterations: int, status: Status) -> Mask:
+        """Do iterations from t on, to the planes of a stack in turn.
+
+        Returns in which grids a product nearly underflowed: what it wrote of these is of no use.
+        """
+
+    def is_done(self, run: Run, suspect: Mask, status: Status) -> bool:
+        """Tell whether iterations count; float32 flags the grids of which they do not."""
+        if run.is_narrow:
+            np.logical_or(status.flagged, suspect, out=status.flagged)
+            return True
+        return not suspect.any()
 
     def into_planes(self, run: Run, taped: bool) -> FloatArray:
         """Return the messages in planes; take them there before the first iteration."""
@@ -192,7 +211,7 @@ class PlaneMove(Move):
         """Do iteration t."""
         old = self.into_planes(run, taped)
         new = self.take(run, old.shape, taped) if taped or self.spare is None else self.spare
-        if not self.iterate(run, t, old, new[None], 1, status):
+        if not self.is_done(run, self.iterate(run, t, old, new[None], 1, status), status):
             self.finish(run)
             return self.general.forward(run, t, status, taped)
         self.inbox, self.spare = new, None if taped else old
@@ -204,7 +223,7 @@ class PlaneMove(Move):
             return None
         start = self.into_planes(run, taped)
         stack = self.take(run, (iterations if taped else 2, *start.shape), taped)
-        if not self.iterate(run, 0, start, stack, iterations, status):
+        if not self.is_done(run, self.iterate(run, 0, start, stack, iterations, status), status):
             self.inbox = None
             return None
         self.inbox = stack[(iterations - 1) % len(stack)]
@@ -220,7 +239,7 @@ class PlaneMove(Move):
 
     def take(self, run: Run, shape: tuple[int, ...], taped: bool) -> FloatArray:
         """Return room for planes; without a tape it goes back to the pool when the run has ended."""
-        room = run.pool.take(shape, run.m.dtype)
+        room = run.pool.take(shape, run.dtype)
         if not taped:
             self.borrowed.append(room)
         return room

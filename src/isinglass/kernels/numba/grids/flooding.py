@@ -161,8 +161,9 @@ def flood_grid(phi, source, stack, iterations, weights, height, pitch, rows, top
                watched, strip, message, run, limit, first, last, own):  # fmt: skip
     """Some iterations of flooding, grid after grid, from `source` to the planes of `stack` in turn.
 
-    The residual is that of the last iteration, if it is `watched`. Strips have `rows` rows. Only the rows
-    ``top:bottom`` send (the first is 1); for several iterations, these must be all.
+    The residual is that of the last iteration, if it is `watched`. A grid in which a product is below its `limit` is
+    suspect. Strips have `rows` rows. Only the rows ``top:bottom`` send (the first is 1); for several iterations, these
+    must be all.
     """
     plane, end = (height + 2) * pitch, (iterations - 1) % len(stack)
     for c in range(first, last):
@@ -179,7 +180,7 @@ def flood_grid(phi, source, stack, iterations, weights, height, pitch, rows, top
                 start = c * plane + row * pitch
                 residual[c] = max(residual[c], flood_strip(
                     phi, inbox, new, weights, start, count, row, height, pitch, suspect, c,
-                    watched and t == iterations - 1, strip, message, run, limit, own,
+                    watched and t == iterations - 1, strip, message, run, limit[ix(c)], own,
                 ))  # fmt: skip
 
 
