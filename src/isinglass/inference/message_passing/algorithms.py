@@ -21,7 +21,7 @@ from isinglass.inference.assignment import Assignment
 from isinglass.inference.message_passing.checks.stability import noise_of_messages, spectral_radii
 from isinglass.inference.message_passing.decode import agrees, decode
 from isinglass.inference.message_passing.engine import Engine
-from isinglass.inference.message_passing.narrow import LEAST_TOL, dtype_of, narrow_share, narrowed
+from isinglass.inference.message_passing.narrow import dtype_of, least_tol, narrow_share, narrowed
 from isinglass.inference.message_passing.outcome import Outcome
 from isinglass.inference.message_passing.plan import Part, Plan, Schedule
 from isinglass.inference.message_passing.reverse import Cotangents, gradients, messages_back
@@ -314,9 +314,10 @@ class BeliefPropagation(MessagePassing):
     dtype : {"float64", "float32"}
         Of messages and of the tape. "float32" takes half of the memory and about half of the time, with beliefs and
         gradients of about five digits: for undamped flooding and grid sweeps of real potentials on regular grids of
-        one size; all else is refused. `tol` is raised to 1e-5, which is about what it can reach. Potentials, beliefs,
-        log Z and derivatives are float64 all the same. Components with hard zeros (evidence, too) or with products
-        below 1e-25 are run with float64; ``info.details`` has "float32", the share of the others, and "tol".
+        one size; all else is refused. A `tol` that it cannot reach is raised, to 1.4e-6 for two states. Potentials,
+        beliefs, log Z and derivatives are float64 all the same. Components with hard zeros (evidence, too) or with
+        products below 1e-25 are run with float64. ``info.details`` has "float32", the share of the other components,
+        and "tol", the tolerance.
 
     Examples
     --------
@@ -326,8 +327,8 @@ class BeliefPropagation(MessagePassing):
     >>> r.info.converged, round(r.log_z, 4)
     (True, 8.1728)
     >>> r = ig.infer(p, "bp", dtype="float32")
-    >>> r.info.converged, round(r.log_z, 4), r.info.details["tol"]
-    (True, 8.1728, 1e-05)
+    >>> r.info.converged, round(r.log_z, 4), r.info.details["float32"], round(r.info.details["tol"], 7)
+    (True, 8.1728, 1.0, 1.4e-06)
     """
 
     dtype: str = "float64"
@@ -364,7 +365,9 @@ class BeliefPropagation(MessagePassing):
         info = super()._info(potentials, outcome)
         if dtype_of(self.dtype) == WIDE:
             return info
-        return replace(info, details={"float32": narrow_share(outcome), "tol": max(self.tol, LEAST_TOL)})
+        return replace(
+            info, details={"float32": narrow_share(outcome), "tol": max(self.tol, least_tol(potentials.graph))}
+        )
 
 
 def is_exact(potentials: Potentials, outcome: Outcome) -> bool:
