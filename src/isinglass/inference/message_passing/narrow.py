@@ -7,7 +7,7 @@ it to second order only.
 
 Range. A product of table entries and messages below 1e-25 (float64: 1e-290) counts as an underflow. A component with
 such a product, or with hard zeros, is run again from its start with float64, and, if it must, with logarithms: what it
-gives then is, bit by bit, what ``dtype="float64"`` gives, whatever lies beside it in a batch.
+gives then is, bit by bit, what ``dtype="float64"`` gives with the same tolerance, whatever lies beside it in a batch.
 
 Tolerance. With u = 2^-24, rounding alone moves the logarithm of a message of k states by an oscillation of at most
 2 (k + 4) u: a product of four numbers, a sum of k products, the tables themselves. Two iterations at a fixed point
