@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 # The data is found through ISINGLASS_DATA; tests that need it skip, visibly, where it is not set.
 
-.PHONY: demo test portable bits bench lint docs slow clean
+.PHONY: demo test suite portable bits bench lint docs slow clean
 
 $(VENV)/.installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
@@ -14,8 +14,11 @@ $(VENV)/.installed: pyproject.toml constraints.txt
 demo: $(VENV)/.installed
 	$(BIN)/isinglass demo --out demo-output
 
-test: lint
-	$(BIN)/python -m pytest -n 2 --dist loadfile -q
+test: lint suite
+
+# Files in the order of their names: many small ones come last, so that both processes end at about the same time.
+suite: $(VENV)/.installed
+	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -q
 
 # The whole suite as other processors would run it (see tools/portable.py); `make bits` only what compares bits.
 portable: $(VENV)/.installed

@@ -6,7 +6,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 import isinglass as ig
-from isinglass.errors import ConvergenceWarning, InputError, UnknownNameError
+from isinglass.errors import ConvergenceWarning, ImpossibleEvidenceError, InputError, UnknownNameError
 from isinglass.estimators.field.summary import Summary
 from isinglass.learning.markov.statistics.information import rounded
 
@@ -109,3 +109,15 @@ def test_more_cells_than_floats():
     test = mrf.goodness_of_fit()
     assert test.df > 3**1097
     assert np.isnan(test.p_g2)
+
+
+def test_impossible_samples_have_no_probability_and_are_named():
+    mrf = ig.MRF(PAIR, method="ipf").fit(counts=np.where(np.arange(3) == 1, 0.0, COUNTS))
+    X = np.array([[0, -1], [-1, 1], [0, 1], [1, 0], [-1, 1]])
+    scores = mrf.score_samples(X)
+    assert np.isneginf(scores).tolist() == [False, True, True, False, True]
+    assert_allclose(np.exp(scores[[0, 3]]), [5 / 14, 4 / 14], atol=1e-12)
+    for ask in (mrf.predict_proba, mrf.impute, lambda X: mrf.impute(X, "joint"), lambda X: mrf.impute(X, "sample")):
+        with pytest.raises(ImpossibleEvidenceError, match=r"sample 1 has probability zero: what it shows, \[-1, 1\]"):
+            ask(X)
+        ask(X[[0, 3]])

@@ -104,19 +104,21 @@ def test_scaling_keeps_cells_that_were_not_seen_but_can_be(structural):
     assert scaling.deviance() == pytest.approx(ipf.deviance(), abs=1e-6)
 
 
-@pytest.mark.parametrize("kind", ["gis", "iis"])
 @pytest.mark.parametrize("shift", [0.0, 2.0])
-def test_scaling_of_any_features_finds_the_maximum(kind, shift):
+def test_scaling_of_any_features_finds_the_maximum(shift):
     graph = ig.grid_graph(2, 2, 2)
     X = ig.sample(ig.models.Ising(graph).potentials(coupling=0.4, field=0.2), 300, random_state=0)
     model = ising(graph, shift)
     ml = ig.MRF(model, optimizer=Lbfgs(tol=1e-9, ftol=0)).fit(X)
-    mrf = ig.MRF(model, method=IterativeScaling(kind), tol=1e-7, max_iter=3000).fit(X)
-    assert mrf.converged_
-    assert_allclose(mrf.theta_, ml.theta_, atol=1e-6)
-    assert (np.diff([epoch.value for epoch in mrf.history_]) <= 1e-9).all()
-    if kind == "iis":  # an exact solution of each coordinate's equation takes fewer steps
-        assert mrf.n_iter_ < ig.MRF(model, method="scaling", tol=1e-7, max_iter=3000).fit(X).n_iter_
+    steps = {}
+    for kind in ("gis", "iis"):
+        mrf = ig.MRF(model, method=IterativeScaling(kind), tol=1e-7, max_iter=3000).fit(X)
+        assert mrf.converged_
+        assert_allclose(mrf.theta_, ml.theta_, atol=1e-6)
+        assert (np.diff([epoch.value for epoch in mrf.history_]) <= 1e-9).all()
+        steps[kind] = mrf.n_iter_
+    assert steps["iis"] < steps["gis"]  # an exact solution of each coordinate's equation takes fewer steps
+    assert IterativeScaling().kind == "gis"
 
 
 @pytest.mark.parametrize("tied", [False, True])

@@ -12,6 +12,7 @@ from isinglass.graph.forests.appearance import appearance_probabilities
 from isinglass.graph.grids import grid_shape
 from isinglass.graph.message_graph import edges_of
 from isinglass.graph.schedules import grid_schedule, tree_schedule
+from isinglass.inference.message_passing import engine
 from isinglass.testing import random_potentials
 
 
@@ -39,8 +40,9 @@ def test_bethe_reference_value_with_five_states():
 
 @pytest.mark.parametrize("card", [2, 3, 5])
 @pytest.mark.parametrize("zeros", [0.0, 0.3])
-def test_written_out_loops_give_the_bits_of_the_general_ones(card, zeros):
+def test_written_out_loops_give_the_bits_of_the_general_ones(card, zeros, monkeypatch):
     """Beside a graph of another cardinality, or with a factor of arity three, the general loops run."""
+    monkeypatch.setattr(engine, "LARGE", 0)  # let small graphs count as large
     rng = np.random.default_rng(card)
     p = random_potentials(ig.grid_graph(4, 5, card), rng, 1.0, zeros)
     beside = [
@@ -54,6 +56,31 @@ def test_written_out_loops_give_the_bits_of_the_general_ones(card, zeros):
             together = quiet(ig.potentials_union([p, other]), algorithm)
             assert together.component_log_z[0] == alone.log_z
             assert_array_equal(together.variables.flat[: 20 * card], alone.variables.flat)
+
+
+@pytest.mark.parametrize("schedule", ["flooding", "sequential"])
+def test_loops_for_a_constant_number_of_states_have_the_bits_of_the_others(schedule, monkeypatch):
+    rng = np.random.default_rng(4)
+    scopes = [(i, (i + 1) % 6) for i in range(6)] + [(0,), (3,)] + ([(1, 3, 5)] if schedule == "sequential" else [])
+    p = random_potentials(ig.FactorGraph([3] * 6, scopes), rng)
+    bars = rng.normal(size=18)
+
+    def found():
+        r = quiet(p, ig.BeliefPropagation(iterations=4, schedule=schedule), tape=True)
+        return [r.component_log_z, r.variables.flat, *r.backward(log_z=1.0, variables=bars).groups]
+
+    general = found()
+    monkeypatch.setattr(engine, "LARGE", 0)
+    for one, two in zip(found(), general, strict=True):
+        assert_array_equal(one, two)
+
+
+def test_for_which_numbers_of_states_loops_are_compiled():
+    graphs = {card: ig.chain_graph(3, card) for card in range(1, 7)}
+    assert {card for card, graph in graphs.items() if engine._states(graph, 100)} == {2}
+    assert {card for card, graph in graphs.items() if engine._states(graph, engine.LARGE)} == {2, 3, 4, 5}
+    assert engine._states(ig.FactorGraph([2, 3], [(0, 1)]), engine.LARGE) == ()
+    assert all(len(engine._states(graph, engine.LARGE)) in (0, card) for card, graph in graphs.items())
 
 
 def test_a_hard_component_changes_no_bit_of_the_others():

@@ -71,6 +71,9 @@ def test_a_whole_table_has_the_own_states_slowest(tmp_path):
         (HEAD + "probability (x | y) { (c) 1, 0; } probability (y) { table 1, 0; }", "a row for all states"),
         (HEAD + "probability (x | y) { (e) 1, 0; } probability (y) { table 1, 0; }", "a state of 'y', got 'e'"),
         (HEAD + "probability (x | y) { (c, d) 1, 0; } probability (y) { table 1, 0; }", "each of the 1 parents"),
+        (HEAD + "probability (x | y) { (c) 1, 0; (c) 0, 1; default 1, 0; }", "'x' that are given once, got the same"),
+        (HEAD + "probability (x | y) { (c) 1, 0; table 1, 0, 1, 0; }", "'x' that are given once"),
+        (HEAD + "probability (x) { table 1, 0; table 0, 1; }", "'x' that are given once"),
         (HEAD + "probability (x | y) { default 1, 0; } probability (y | x) { default 1, 0; }", "the cycle x -> y -> x"),
     ],
 )
@@ -115,6 +118,7 @@ def test_a_pgmpy_network():
         ({"a": ["b"], "b": ["a"]}, {}, "a -> b -> a"),
         ({"a": []}, {}, "none for 'a'"),
         ({"a": []}, {"a": [0.5, 0.6]}, "sum to one"),
+        ({"rain": []}, {"rain": [0.5, 0.5], "rian": [0.3, 0.7]}, "got 'rian'; did you mean 'rain'"),
         ({"a": [], "b": ["a"]}, {"a": [0.5, 0.5], "b": [0.5, 0.5]}, "shape"),
         ([[]], [[1.5, -0.5]], "probabilities"),
         ([[]], None, "got none"),

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from isinglass.errors import InputError
-from isinglass.graph.names import Names, evidence_numbers, variable_number
+from isinglass.graph.names import Names, evidence_numbers, nearest, variable_number
 from isinglass.graph.semantics.directed import Parents, find_cycle, moralise
 from isinglass.potentials import Potentials
 from isinglass.typing import FloatArray
@@ -178,6 +178,8 @@ def _in_order(tables: Mapping[str, ArrayLike], names: Sequence[str]) -> list[Arr
     for name in names:
         if name not in by_name:
             raise InputError("tables", "one table for each variable", f"none for {name!r}")
+    if further := [name for name in by_name if name not in names]:
+        raise InputError("tables", "names of variables", repr(further[0]), nearest(further[0], names))
     return [by_name[name] for name in names]
 
 

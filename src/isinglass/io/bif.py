@@ -143,14 +143,22 @@ class _Parser:
         self.expect("{")
         while (word := self.take()) != "}":
             if word == "table":
+                self.once(table.whole is not None or bool(table.rows), names[0])
                 table.whole = self.numbers()
             elif word == "default":
+                self.once(table.default is not None, names[0])
                 table.default = self.numbers()
             elif word == "(":
                 key = tuple(self.until(")"))
+                self.once(key in table.rows or table.whole is not None, names[0])
                 table.rows[key] = self.numbers()
             else:
                 self.statement()
+
+    def once(self, known: bool, name: str) -> None:
+        """Refuse probabilities that the file has given before."""
+        if known:
+            self.fail(f"probabilities of {name!r} that are given once", self.at - 1, "the same again")
 
     def assembled(self) -> BayesianNetwork:
         """Put the network together."""

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from isinglass.errors import InputError
+from isinglass.errors import ImpossibleEvidenceError, InputError
 from isinglass.estimators.field.conditional import (
     ConditionalProblem,
     conditional_choices,
@@ -99,7 +99,8 @@ class MRF(Statistics):
         and one coupling for all.
     tol, max_iter
         Of an optimizer that is given by name; and of a method's own update, where `tol` bounds the norm of the
-        difference between the expectations of samples and model.
+        difference between the expectations of samples and model. "lbfgs" stops, too, where the objective hardly falls
+        any more; for more digits ask ``Lbfgs(tol=1e-9, ftol=0)``.
     loss : str or Loss, optional
         With ``fit(X, outputs=mask)``: how well outputs are predicted from inputs. Any loss of conditional random
         fields; by default "cl", the conditional likelihood. Losses of beliefs and decisions need
@@ -222,8 +223,20 @@ class MRF(Statistics):
         elif loss.fully_observed(clamped, copies.labels):
             scores = self.potentials_.log_score(states)
         else:
-            scores = infer(loss.clamp(clamped, copies.labels), algorithm).component_log_z
+            scores = self._clamped_scores(states, algorithm)
         return np.asarray(scores.reshape(-1, n).sum(axis=1) - log_z, np.float64)
+
+    def _clamped_scores(self, states: IntArray, algorithm: Algorithm) -> FloatArray:
+        """Return log Z of each component of each sample, given what it shows; minus infinity, if it is impossible."""
+        copies = Copies(self.model_, Samples(states, np.ones(len(states))))
+        clamped = Likelihood().clamp(copies.potentials(self.potentials_), copies.labels)
+        try:
+            return np.asarray(infer(clamped, algorithm).component_log_z, np.float64)
+        except ImpossibleEvidenceError:
+            if len(states) == 1:
+                return np.full(self.model_.graph.n_components, -np.inf)
+        halves = np.array_split(states, 2)
+        return np.concatenate([self._clamped_scores(half, algorithm) for half in halves])
 
     def log_likelihood(self, X: Any, sample_weight: Any = None) -> float:
         """Return the log-likelihood of samples, summed; with approximate inference, a surrogate of it."""

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
-from isinglass.errors import InputError
+from isinglass.errors import ImpossibleEvidenceError, InputError
 from isinglass.estimators.field.conditional import Predictions
 from isinglass.graph.factor_graph import FactorGraph
 from isinglass.graph.names import EvidenceLike, VariableLike, evidence_numbers, is_name, name_of, variable_numbers
@@ -50,9 +51,11 @@ class Queries(Predictions):
                [0.625, 0.375]])
         """
         self._require_fitted()
-        rows, where = distinct_rows(self._encoded(X))
+        states = self._encoded(X)
+        rows, where = distinct_rows(states)
         cards = self.model_.graph.cards
-        found = [infer(clamped, self._algorithm()).variables.flat for clamped in self._clamped(rows)]
+        with self._naming(states):
+            found = [infer(clamped, self._algorithm()).variables.flat for clamped in self._clamped(rows)]
         flat = np.concatenate(found).reshape(len(rows), int(cards.sum()))[where]
         return [np.asarray(part, np.float64) for part in np.split(flat, np.cumsum(cards)[:-1], axis=1)]
 
@@ -90,10 +93,12 @@ class Queries(Predictions):
             return self._decoded(np.where(states < 0, best, states), X)
         if how == "sample":
             rng = generator(random_state)
-            drawn = [draw(one, 1, Exact(), random_state=rng)[0] for one in self._clamped(states)]
+            with self._naming(states):
+                drawn = [draw(one, 1, Exact(), random_state=rng)[0] for one in self._clamped(states)]
             return self._decoded(np.concatenate(drawn).reshape(states.shape), X)
         rows, where = distinct_rows(states)
-        found = [map_assignment(clamped, "exact").states for clamped in self._clamped(rows)]
+        with self._naming(states):
+            found = [map_assignment(clamped, "exact").states for clamped in self._clamped(rows)]
         return self._decoded(np.concatenate(found).reshape(rows.shape)[where], X)
 
     def _decoded(self, states: IntArray, like: Any) -> Any:
@@ -150,6 +155,21 @@ class Queries(Predictions):
             labels = self.categories_[key] if _is_number(key) and 0 <= key < len(self.categories_) else None
             found[key] = labels.index(state) if labels is not None and state in labels else state
         return found
+
+    @contextmanager
+    def _naming(self, states: IntArray) -> Iterator[None]:
+        """Say which sample is impossible, where evidence is."""
+        try:
+            yield
+        except ImpossibleEvidenceError:
+            lost = np.flatnonzero(np.isneginf(self._score_states(states)))
+            if not len(lost):
+                raise
+            text = f"sample {lost[0]} has probability zero: what it shows, {states[lost[0]].tolist()!r:.60}, meets a "
+            raise ImpossibleEvidenceError(f"{text}hard zero; score_samples is -inf for such samples") from None
+
+    def _score_states(self, states: IntArray) -> FloatArray:
+        raise NotImplementedError
 
     def _clamped(self, states: IntArray) -> Iterator[Potentials]:
         """Return the potentials of samples, with what each shows as evidence, some samples at a time."""

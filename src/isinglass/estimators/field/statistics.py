@@ -75,9 +75,6 @@ class Statistics(Queries):
     def _model(self) -> Model:
         raise NotImplementedError
 
-    def _score_states(self, states: IntArray) -> FloatArray:
-        raise NotImplementedError
-
     def deviance(self, X: Any = None, sample_weight: Any = None) -> float:
         """Return G2: twice the log-likelihood of the saturated model less that of this one.
 

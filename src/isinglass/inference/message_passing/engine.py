@@ -419,9 +419,7 @@ class Engine:
 
 
 CONSTANT_STATES = range(2, 6)  # numbers of states for which loops are compiled: two always, more for large graphs
-LARGE = (
-    2**14
-)  # entries of messages; with fewer, what such loops gain is a tenth of a millisecond, and they take seconds
+LARGE = 2**14  # entries of messages; with fewer, such loops gain a tenth of a millisecond, and take seconds to compile
 
 
 def _states(graph: FactorGraph, entries: int) -> tuple[int, ...]:

@@ -114,7 +114,7 @@ class Method(ABC):
             raise InputError("graph", expected, "tied tables or features", "use method='ml' or 'scaling'")
         if not facts.constants and any(t.any() for t in task.model.potentials(np.zeros(task.model.size)).groups):
             expected = f"a model without constant tables, for method={name!r}"
-            raise InputError("graph", expected, "impossible configurations", "use method='ipf'")
+            raise InputError("graph", expected, "constants, or impossible configurations", "use method='ipf'")
 
 
 METHODS: Registry[type[Method]] = Registry("method")

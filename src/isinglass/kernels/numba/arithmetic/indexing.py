@@ -15,10 +15,7 @@ from isinglass.runtime.jit import inner
 
 
 def _unsigned(_typing: Any, place: Any) -> Any:
-    """Return an index that is known not to be negative.
-
-    Loops are full of them: as calls they took a tenth longer to compile.
-    """
+    """Return an index that is known not to be negative; loops are full of them, and calls take time to compile."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return context.cast(builder, arguments[0], signature.args[0], types.uint64)

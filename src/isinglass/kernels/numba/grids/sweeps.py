@@ -39,7 +39,7 @@ from isinglass.kernels.numba.arithmetic.runs import (
     product_from_left,
     reciprocals_of_sums,
 )
-from isinglass.runtime.jit import cold, compiled, inner
+from isinglass.runtime.jit import cold, compiled, inner, relay
 
 LEFT, RIGHT, UP, DOWN = 0, 1, 2, 3
 DOWNWARDS, UPWARDS = False, True  # along rows: to the right, to the left
@@ -189,7 +189,7 @@ def pass_lines(out, moving, base, one, two, weights, c, reverse, begin, end, wor
     return suspect
 
 
-@cold
+@relay
 def columns_down(phi, old, across, c, again, watched, begin, end, work, limit, own):
     """Write U1 and D1, and both turned, for some columns.
 
@@ -212,7 +212,7 @@ def columns_down(phi, old, across, c, again, watched, begin, end, work, limit, o
     return residual, suspect
 
 
-@cold
+@relay
 def rows_both(turned_phi, old, new, along, c, watched, begin, end, work, limit, own):
     """Write L1 and R1, for some rows. Returns the same."""
     up, down, left, right, other = work.turned[0], work.turned[1], work.turned[2], work.turned[3], work.turned[4]
@@ -236,7 +236,7 @@ def rows_both(turned_phi, old, new, along, c, watched, begin, end, work, limit, 
     return residual, suspect
 
 
-@cold
+@relay
 def columns_up(phi, new, across, c, watched, begin, end, work, limit, own):
     """Write U2 and D2, for some columns. Returns the same."""
     residual, height = 0.0, phi.shape[1]
@@ -268,7 +268,7 @@ def sweep_stage(stage, phi, turned_phi, source, out, across, along, c, again, wa
     return columns_up(phi[c], new, across, c, watched, begin, end, work, limit, own)
 
 
-@cold
+@relay
 def sweep_one(phi, turned_phi, old, new, across, along, c, again, watched, work, limit, own):
     """One iteration on one grid. Returns the largest change of a message, if watched, and whether it is suspect."""
     height, width = phi.shape[1], phi.shape[2]

@@ -23,7 +23,7 @@ from isinglass.kernels.layout import SAFE
 from isinglass.kernels.numba.arithmetic.indexing import card_of, first_of, ix
 from isinglass.kernels.numba.arithmetic.powers import is_strange, raise_run
 from isinglass.kernels.numba.arithmetic.semiring import is_zero, plus, power, product, quotient, underflows
-from isinglass.runtime.jit import cold, inner
+from isinglass.runtime.jit import cold, inner, relay
 
 RAISED = 64  # variables whose messages are raised to powers at a time
 
@@ -124,7 +124,7 @@ def divide_row(values, first, card, total, ring):
             values[ix(first + k)] -= total
 
 
-@cold
+@relay
 def sending_underflows(i, edges, values, powered, n, base):
     """Tell whether a product at variable i underflows: of its messages, or of a pairwise table and n_ia."""
     low = products_underflow(i, edges, values.phi, powered)
@@ -133,7 +133,7 @@ def sending_underflows(i, edges, values, powered, n, base):
     return low
 
 
-@cold
+@relay
 def products_underflow(i, edges, phi, powered):
     """Tell whether the product of what is not zero at variable i underflows.
 
@@ -152,7 +152,7 @@ def products_underflow(i, edges, phi, powered):
     return low
 
 
-@cold
+@relay
 def table_underflows(e, edges, values, n, sender, card):
     """Tell whether the product of an entry of a pairwise table and the message on its edge e, at `sender`, underflows.
 
@@ -190,7 +190,7 @@ def to_one_link(e, i, first_edge, start, first_state, cards, phi, m, counting, e
     return suspect
 
 
-@cold
+@relay
 def one_underflows(e, i, edges, values, m, n):
     """Tell whether a product underflows in `to_one_link`, or of a pairwise table and its result."""
     low = table_underflows(e, edges, values, n, edges.start[e], edges.cards[i])
@@ -303,7 +303,7 @@ def others(first, last, slot_edge, start, value, n, prefix, digits, states, unit
     return whole
 
 
-@cold
+@relay
 def entry_underflows(first, last, slot_edge, start, value, n, digits):
     """Tell whether the product of what is not zero among a table entry and the messages to it underflows."""
     run = value.real
