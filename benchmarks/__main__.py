@@ -21,6 +21,7 @@ from benchmarks import (
     convex,
     defaults,
     exact,
+    float32,
     growth,
     learning,
     peers,
@@ -36,6 +37,7 @@ from benchmarks.timing import Rows
 GROUPS = {
     "exact": exact,
     "sweeps": sweeps,
+    "float32": float32,
     "learning": learning,
     "convergence": convergence,
     "convex": convex,

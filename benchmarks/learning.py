@@ -34,9 +34,14 @@ def _threads(iterations: int = 50) -> Row:
     return ["90 grids, two threads", seconds(times["2"]), "-", "1 / 1.5", "-", note]
 
 
-def value_and_gradient(p: ig.Potentials, labels: np.ndarray, tape: bool = True) -> tuple[float, object]:
+FLOODING = ig.BeliefPropagation(iterations=5, schedule="flooding")
+
+
+def value_and_gradient(
+    p: ig.Potentials, labels: np.ndarray, tape: bool = True, algorithm: ig.BeliefPropagation = FLOODING
+) -> tuple[float, object]:
     """Return -sum_i log b_i(y_i) and, on tape, its derivatives by the log tables."""
-    result = ig.infer(p, ig.BeliefPropagation(iterations=5, schedule="flooding"), tape=tape)
+    result = ig.infer(p, algorithm, tape=tape)
     beliefs, every = np.asarray(result.variables), np.arange(len(labels))
     chosen = beliefs[every, labels]
     if not tape:

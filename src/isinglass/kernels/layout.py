@@ -15,6 +15,8 @@ import numpy as np
 from isinglass.typing import Array, FloatArray, IntArray, Mask
 
 SAFE = 1e-290  # the smallest linear value that is trusted; below it a product counts as an underflow
+SAFE_NARROW = 1e-25  # the same of float32: one over it, times a derivative, is still far from an overflow
+WIDE, NARROW = np.dtype(np.float64), np.dtype(np.float32)
 
 Semiring = tuple[()] | tuple[int] | tuple[int, int]
 """In which arithmetic messages are computed. The length of the tuple is part of its type, so that each semiring gets
@@ -169,7 +171,10 @@ class PlaneSteps(NamedTuple):
 
 
 class SweepWork(NamedTuple):
-    """Working memory for one grid; planes are (states, rows, columns), turned ones (states, columns, rows)."""
+    """Working memory for one grid; planes are (states, rows, columns), turned ones (states, columns, rows).
+
+    Float64, or float32, as the messages are.
+    """
 
     base: FloatArray  # phi L R
     up: FloatArray  # U1

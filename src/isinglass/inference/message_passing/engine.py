@@ -3,7 +3,8 @@
 One engine serves belief propagation, tree-reweighting and fractional belief propagation (counting numbers), the sum
 and the max semiring, and every schedule. Each component of the graph (example of a batch) converges, stops and
 underflows independently of the others. A run uses linear values; components in which a product underflowed are run
-again with logarithms. The tape holds the messages that were overwritten, for the backward pass.
+again with logarithms (where float32 was asked for, with float64 before that). The tape holds the messages that were
+overwritten, for the backward pass.
 """
 
 from __future__ import annotations
@@ -42,10 +43,7 @@ from isinglass.inference.message_passing.tape import MarkedTape, Tape
 from isinglass.inference.support import support_of
 from isinglass.kernels.backend import MessagePassingKernels, message_passing_kernels
 from isinglass.kernels.layout import (
-    LOG_MAX,
-    LOG_SUM,
     SAFE,
-    SUM,
     Beliefs,
     Edges,
     Semiring,
@@ -60,7 +58,7 @@ from isinglass.runtime.array_pool import LIMIT, Pool
 from isinglass.runtime.deferring import deferred
 from isinglass.runtime.threads import team
 from isinglass.segments import component_sums
-from isinglass.typing import Array, IntArray, Mask
+from isinglass.typing import Array, DType, IntArray, Mask
 
 SETS = 6  # of messages that a graph keeps: those of an iteration with its gradient
 CLEAR = 1e-280  # products above this are far from an underflow
@@ -155,18 +153,20 @@ class Engine:
         outcome: Outcome,
         progress: Progress | None,
     ) -> list[tuple[Run, Tape | None]]:
-        """Run the components of a span: first with linear values, then those that underflowed with logarithms."""
+        """Run the components of a span, those that underflowed again in the next arithmetic of the plan."""
         inside = np.zeros(len(part.wanted), bool)
         inside[span.first_component : span.last_component] = True
         wanted = part.wanted & inside
         runs: list[tuple[Run, Tape | None]] = []
-        for semiring in (LOG_MAX,) if self.plan.maximise else (SUM, LOG_SUM):
+        for semiring, dtype in self.plan.arithmetics:
             if wanted.any():
-                run = self._prepared(semiring, wanted, span, part.settled)
+                run = self._prepared(semiring, dtype, wanted, span, part.settled)
                 memory = None if tape is None else Tape() if tape == "full" else MarkedTape()
                 flagged = np.zeros(len(wanted), bool)
                 if run.is_linear:
                     flagged |= self.low & wanted
+                if run.is_narrow:
+                    flagged |= wanted & ~run.back.positive(run)
                 move = self._iterate(run, part, flagged, outcome, memory, progress)
                 self._read_out(run, move, flagged, outcome)
                 run.wanted = wanted & ~flagged
@@ -174,7 +174,7 @@ class Engine:
                 wanted = wanted & flagged
         return runs
 
-    def _prepared(self, semiring: Semiring, wanted: Mask, span: Span, settled: bool) -> Run:
+    def _prepared(self, semiring: Semiring, in_planes: DType, wanted: Mask, span: Span, settled: bool) -> Run:
         edges, dtype = self.edges, self.potentials.dtype
         pool, raising = pool_of(self.graph), np.zeros(0)
         plain = is_linear(semiring) and dtype.kind == "f"
@@ -204,6 +204,7 @@ class Engine:
             back=FloodBack(self.graph, self.initial),
             spread=self.spread if whole else team(1),
             shares=shares if whole and self.spread.threads > 1 and len(shares) > 1 else [],
+            in_planes=in_planes,
             uniform=self.initial is None,
         )
         pool.give_back_with(run, run.n)

@@ -20,7 +20,7 @@ from isinglass.graph.factor_graph import FactorGraph
 from isinglass.graph.message_graph import edges_of
 from isinglass.kernels.layout import Edges, Span
 from isinglass.runtime.threads import ThreadMap
-from isinglass.typing import Array, IntArray
+from isinglass.typing import Array, DType, IntArray
 
 BLOCK = 2**18  # entries of tables that a block of a large component has at least: a fraction of a millisecond
 LARGE = 4  # a component with work for fewer blocks is small
@@ -137,7 +137,7 @@ def fill(spread: ThreadMap, out: Array, value: float) -> None:
 
 def copy(spread: ThreadMap, out: Array, values: Array | float) -> None:
     """Copy values into an array of any strides."""
-    _along(spread, out, values, lambda one, two: np.copyto(one, two))
+    _along(spread, out, values, lambda one, two: np.copyto(one, two))  # rounds float64 to float32, if it must
 
 
 def logarithms(spread: ThreadMap, values: Array) -> Array:
@@ -147,9 +147,9 @@ def logarithms(spread: ThreadMap, values: Array) -> Array:
     return out
 
 
-def copied(spread: ThreadMap, values: Array) -> Array:
-    """Return a copy of a flat array."""
-    out = np.empty_like(values)
+def copied(spread: ThreadMap, values: Array, dtype: DType | None = None) -> Array:
+    """Return a copy of a flat array, of the same dtype or another."""
+    out = np.empty_like(values, dtype)
     copy(spread, out, values)
     return out
 

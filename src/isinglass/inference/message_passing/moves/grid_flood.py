@@ -13,6 +13,7 @@ from isinglass.graph.factor_graph import FactorGraph
 from isinglass.inference.message_passing import shares
 from isinglass.inference.message_passing.moves.flood import Flooding, FloodPairs
 from isinglass.inference.message_passing.moves.lattices import Lattice, lattice_of
+from isinglass.inference.message_passing.moves.plane_model import PlaneModel, plane_model
 from isinglass.inference.message_passing.moves.planes import (
     EDGES,
     BeliefDerivatives,
@@ -26,30 +27,12 @@ from isinglass.inference.message_passing.moves.planes import (
 )
 from isinglass.inference.message_passing.run import Derivatives, Run, Step
 from isinglass.kernels.backend import GridKernels
-from isinglass.kernels.layout import Span, Status, Values
+from isinglass.kernels.layout import Span, Status
 from isinglass.runtime.deferring import deferred
 from isinglass.runtime.threads import ThreadMap
 from isinglass.typing import FloatArray, IntArray, Mask
 
 STRIP = 256  # sites that are updated at a time: their messages stay in the fastest cache
-
-
-class PlaneModel(NamedTuple):
-    """The potentials and tables of one model, in planes."""
-
-    phi: FloatArray  # (states, sites)
-    each: FloatArray  # (2, states, states, sites) the table of each link; empty if no grid needs them
-    shared: FloatArray  # (2, states, states, grids) the table of the first link of each axis; empty likewise
-    alike: Mask  # (grids,) whether all links of an axis share it
-
-    def tables(self, grid: int) -> tuple[FloatArray, tuple[int, ...]]:
-        """Return the tables that the loops use for a grid, and how they tell which ones these are."""
-        return (self.shared, ()) if self.alike[grid] else (self.each, (0,))
-
-    def zeros(self, blocks: int) -> PlaneModel:
-        """Return zeros of the same shapes, for derivatives; those by shared tables apart for each block."""
-        shared = np.zeros((blocks, *self.shared.shape))
-        return PlaneModel(np.zeros(self.phi.shape), np.zeros(self.each.shape), shared, self.alike)
 
 
 class Piece(NamedTuple):
@@ -74,7 +57,7 @@ class Grids:
     @classmethod
     def of(cls, lattice: Lattice, run: Run, kernels: GridKernels) -> Grids:
         """Lay the potentials and tables of a run out in planes."""
-        return cls(lattice, [_plane_model(lattice, values, kernels, run.spread) for values in run.models], kernels)
+        return cls(lattice, [plane_model(lattice, values, kernels, run) for values in run.models], kernels)
 
     def model_of(self, t: int) -> int:
         """Return the number of the model of iteration t."""
@@ -92,9 +75,9 @@ class Grids:
 
     def scratch(self) -> tuple[FloatArray, ...]:
         """Return working memory for a strip."""
-        card, size = self.lattice.card, self.rows * self.pitch
-        size += (40 - size) % 512  # runs that lie 4096 bytes apart get in each other's way
-        return np.empty((4, card, size)), np.empty((card, size)), np.empty((2, size))
+        card, size, dtype = self.lattice.card, self.rows * self.pitch, self.models[0].phi.dtype
+        size += (320 // dtype.itemsize - size) % (4096 // dtype.itemsize)  # 4096 bytes apart, runs hinder each other
+        return np.empty((4, card, size), dtype), np.empty((card, size), dtype), np.empty((2, size), dtype)
 
     @cached_property
     def blocks(self) -> list[tuple[int, int]]:
@@ -195,37 +178,40 @@ class GridFlood(PlaneMove, Flooding):
         """The potentials of the last model."""
         return self.grids.models[-1].phi
 
-    def iterate(self, run: Run, t: int, old: FloatArray, stack: FloatArray, iterations: int, status: Status) -> bool:
-        """Do iterations; return whether no product came near to an underflow."""
+    def iterate(self, run: Run, t: int, old: FloatArray, stack: FloatArray, iterations: int, status: Status) -> Mask:
+        """Do iterations; return in which grids a product came near to an underflow."""
         if len(self.grids.blocks) == 1:
             return self._flood(run, t, old, stack, iterations, status)
+        suspect = np.zeros(len(status.active), bool)
         for done in range(iterations):
             last = status._replace(watched=status.watched and done == iterations - 1)
-            if not self._flood(run, t, old, stack[done % len(stack)][None], 1, last):
-                return False
+            suspect |= self._flood(run, t, old, stack[done % len(stack)][None], 1, last)
+            if suspect.any() and not run.is_narrow:
+                break
             old = stack[done % len(stack)]
-        return True
+        return suspect
 
-    def _flood(self, run: Run, t: int, old: FloatArray, stack: FloatArray, iterations: int, status: Status) -> bool:
+    def _flood(self, run: Run, t: int, old: FloatArray, stack: FloatArray, iterations: int, status: Status) -> Mask:
         """Let pieces do iterations; each has its own residuals, since several may belong to one grid."""
         grids = self.grids
-        at, limit = grids.model_of(t), run.values(t).limit
+        at = grids.model_of(t)
         model, pieces = grids.models[at], grids.pieces(run, iterations, at)
 
-        def flood(piece: Piece) -> tuple[FloatArray, bool]:
+        def flood(piece: Piece) -> tuple[FloatArray, Mask]:
             weights, own = model.tables(piece.first)
             suspect = np.zeros(len(status.active), bool)
             residual = np.zeros(len(status.active)) if len(pieces) > 1 else status.residual
             self.kernels.flood(
                 model.phi, old, stack, iterations, weights, grids.lattice.height, grids.pitch, grids.rows, piece.top,
-                piece.bottom, status.active, suspect, residual, status.watched, *grids.scratch(), limit, piece.first,
-                piece.last, own,
+                piece.bottom, status.active, suspect, residual, status.watched, *grids.scratch(), model.limits,
+                piece.first, piece.last, own,
             )  # fmt: skip
-            return residual[piece.first : piece.last], bool(suspect.any())
+            return residual[piece.first : piece.last], suspect
 
         found = run.spread(flood, [(piece,) for piece in pieces])
         _keep_largest(status, pieces, [residual for residual, _ in found])
-        return not any(suspect for _, suspect in found)
+        suspect: Mask = np.logical_or.reduce([one for _, one in found])
+        return suspect
 
     def planes_of(self, step: Step) -> tuple[FloatArray, FloatArray]:
         """Return the planes before a step, and those after each of its iterations."""
@@ -301,13 +287,13 @@ class GridBars:
 
     @classmethod
     def _with_room(cls, grids: Grids, run: Run) -> GridBars:
-        planes, spare = (run.pool.take(grids.lattice.shape, run.dtype) for _ in range(2))
+        planes, spare = (run.pool.take(grids.lattice.shape, run.in_planes) for _ in range(2))
         return cls(grids, planes, spare, [model.zeros(len(grids.lattice.row_blocks)) for model in grids.models])
 
     def planes_of(self, m: FloatArray, run: Run) -> FloatArray:
         """Return the messages of edges in planes, which the next call overwrites."""
         if self.source is None:
-            self.source = run.pool.take(self.grids.lattice.shape, m.dtype)
+            self.source = run.pool.take(self.grids.lattice.shape, run.in_planes)
             shares.fill(run.spread, self.source, 1)
             run.pool.give_back_with(self, self.source)
         self.grids.lattice.spread(self.grids.kernels, run.spread, m, self.source)
@@ -378,33 +364,3 @@ def _add_each(
 
     distinct = bool((table[1:] > table[:-1]).all())
     shares.in_ranges(spread, len(table), some, EDGES if distinct else max(1, len(table)))
-
-
-def _plane_model(lattice: Lattice, values: Values, kernels: GridKernels, spread: ThreadMap) -> PlaneModel:
-    """Lay potentials and tables out in planes."""
-    card, height, width = lattice.card, lattice.height, lattice.width
-    phi = _ones((card, lattice.sites), spread)
-    given = values.phi[lattice.entries].reshape(-1, height, width, card)
-    shares.copy(spread, lattice.inside(phi), np.moveaxis(given, -1, 0))
-    table = values.table[lattice.links].reshape(len(lattice.members), -1)
-    cut = lattice.first_link(1)
-    alike: Mask = (table[:, :cut] == table[:, :1]).all(axis=1) & (table[:, cut:] == table[:, cut : cut + 1]).all(axis=1)
-    shared = each = np.empty((2, card, card, 0))
-    if alike.any():
-        places = table[:, [0, cut]].T[..., None] + np.arange(card * card)
-        shared = np.ascontiguousarray(np.moveaxis(values.psi[places].reshape(2, -1, card, card), 1, -1))
-    if not alike.all():
-        each, flat = _ones((2, card, card, lattice.sites), spread), table.ravel()
-
-        def some(first: int, last: int) -> None:
-            part = slice(first, last)
-            kernels.spread_tables(values.psi, each, flat[part], lattice.link_axis[part], lattice.link_site[part])
-
-        shares.in_ranges(spread, len(flat), some, EDGES)
-    return PlaneModel(phi, each, shared, alike)
-
-
-def _ones(shape: tuple[int, ...], spread: ThreadMap) -> FloatArray:
-    ones = np.empty(shape)
-    shares.fill(spread, ones, 1)
-    return ones

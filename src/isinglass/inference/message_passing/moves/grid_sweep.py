@@ -34,7 +34,7 @@ from isinglass.inference.message_passing.moves.sheets import (
     with_own_lines,
 )
 from isinglass.inference.message_passing.run import Derivatives, Run, Step, unwatched
-from isinglass.kernels.layout import Status, SweepWork
+from isinglass.kernels.layout import WIDE, Status, SweepWork
 from isinglass.runtime.deferring import deferred
 from isinglass.segments import Largest, sum_at
 from isinglass.typing import Array, FloatArray, IntArray, Mask
@@ -60,7 +60,7 @@ class GridSweep(PlaneMove):
         sheets, kernels = sheets_of(graph), grid_kernels(run)
         if sheets is None or kernels is None:
             return None
-        return cls(kernels, general, sheets, [sweep_model(sheets, values, run.spread) for values in run.models])
+        return cls(kernels, general, sheets, [sweep_model(sheets, values, run) for values in run.models])
 
     @property
     def planes(self) -> Sheets:
@@ -77,28 +77,28 @@ class GridSweep(PlaneMove):
         """The potentials of the last model."""
         return self.models[-1].phi
 
-    def iterate(self, run: Run, t: int, old: FloatArray, stack: FloatArray, iterations: int, status: Status) -> bool:
-        """Do iterations; return whether no product came near to an underflow."""
+    def iterate(self, run: Run, t: int, old: FloatArray, stack: FloatArray, iterations: int, status: Status) -> Mask:
+        """Do iterations; return in which grids a product came near to an underflow."""
         if self.sheets.is_large:
             return self._iterate_in_stages(run, t, old, stack, iterations, status)
         model, suspect = self._model(t), np.zeros(len(status.active), bool)
-        limit = run.values(t).limit
 
         def sweep(first: int, last: int) -> None:
             with self.room() as room:
                 self.kernels.sweep(
                     model.phi, model.turned, old, stack, iterations, self._again(t), model.across, model.along,
-                    status.active, suspect, status.residual, status.watched, room, limit, first, last, model.own,
+                    status.active, suspect, status.residual, status.watched, room, model.limits, first, last,
+                    model.own,
                 )  # fmt: skip
 
         run.spread(sweep, self._pieces(run, iterations))
-        return not suspect.any()
+        return suspect
 
     def _iterate_in_stages(
         self, run: Run, t: int, old: FloatArray, stack: FloatArray, iterations: int, status: Status
-    ) -> bool:
+    ) -> Mask:
         """Do the same on large grids, one after the other: threads share the lines of each stage."""
-        model, limit = self._model(t), run.values(t).limit
+        model, suspect = self._model(t), np.zeros(len(status.active), bool)
         for c in range(run.span.first_component, run.span.last_component):
             if not status.active[c]:
                 shares.copy(run.spread, stack[(iterations - 1) % len(stack), c], old[c])
@@ -106,11 +106,12 @@ class GridSweep(PlaneMove):
             for done in range(iterations):
                 before, after = old if done == 0 else stack[(done - 1) % len(stack)], stack[done % len(stack)]
                 again, watched = done > 0 or self._again(t), status.watched and done == iterations - 1
-                residual, suspect = self._stages(run, model, before, after, c, again, watched, limit)
-                if suspect:
-                    return False
-                status.residual[c] = residual
-        return True
+                status.residual[c], suspect[c] = self._stages(run, model, before, after, c, again, watched)
+                if suspect[c]:
+                    break
+            if suspect[c] and not run.is_narrow:
+                break
+        return suspect
 
     def _stages(
         self,
@@ -121,7 +122,6 @@ class GridSweep(PlaneMove):
         c: int,
         again: bool,
         watched: bool,
-        limit: float,
     ) -> tuple[float, bool]:
         """Do an iteration on a large grid; return the largest change, and whether it is suspect."""
         with self.room() as room:
@@ -129,7 +129,7 @@ class GridSweep(PlaneMove):
             def stage(number: int, begin: int, end: int, chunk: int) -> tuple[float, bool]:
                 return self.kernels.sweep_stage(
                     number, model.phi, model.turned, before, after, model.across, model.along, c, again, watched,
-                    begin, end, with_own_lines(room), limit, model.own,
+                    begin, end, with_own_lines(room), model.limits[c], model.own,
                 )  # fmt: skip
 
             found = self._in_stages(run, stage)
@@ -158,7 +158,7 @@ class GridSweep(PlaneMove):
         try:
             room = self.rooms.pop()
         except IndexError:
-            room = sweep_room(self.sheets)
+            room = sweep_room(self.sheets, self.models[0].phi.dtype)
         yield room
         self.rooms.append(room)
 
@@ -213,7 +213,7 @@ class GridSweep(PlaneMove):
 
     def read_out_back(self, run: Run, beliefs: Array, beliefs_bar: Array, bars: Derivatives) -> bool:
         """Carry derivatives by beliefs to the messages in planes."""
-        if run.shares:
+        if run.shares or run.is_narrow:
             return False
         self.bars = _Bars.zeros(self, np.empty(self.sheets.shape))
         given = BeliefDerivatives(beliefs, beliefs_bar, bars.phi[-1])
@@ -273,7 +273,7 @@ class _Bars:
     @classmethod
     def of(cls, move: GridSweep, run: Run, bars: Derivatives) -> _Bars:
         """Move the derivatives by messages into planes."""
-        planes = np.zeros(move.sheets.shape)
+        planes = np.zeros(move.sheets.shape, run.in_planes)
         spread_out(move.kernels, run.spread, bars.m, planes, move.sheets.of_edges)
         return cls.zeros(move, planes)
 
@@ -283,10 +283,11 @@ class _Bars:
         nothing, chunks = np.zeros((0, 0, 0, 0)), 1 if move.models[0].own else move.sheets.chunks
 
         def each(tables: FloatArray) -> FloatArray:
-            return np.zeros((chunks, move.sheets.grids, *tables.shape[1:]))
+            dtype = planes.dtype if move.models[0].own else WIDE
+            return np.zeros((chunks, move.sheets.grids, *tables.shape[1:]), dtype)
 
         zeros = [
-            SweepModel(np.zeros_like(one.phi), nothing, each(one.across), each(one.along), one.own)
+            one._replace(phi=np.zeros_like(one.phi), turned=nothing, across=each(one.across), along=each(one.along))
             for one in move.models
         ]
         return cls(planes, zeros)

@@ -3,6 +3,9 @@
 They move into planes when the first iteration begins and back to edges when the last has ended. Where a product comes
 near to an underflow, the iteration is done by a move for other graphs, and so are those after it.
 
+Planes of float32 (see `narrow`) are rounded potentials, tables, messages and derivatives by messages; what is on edges
+is float64. There, a component in which a product comes near to an underflow is flagged: it is run again with float64.
+
 A call of a loop does all iterations of some grids, as many as take a fraction of a second: then Ctrl-C is heard. A grid
 that takes longer by itself is done iteration by iteration.
 """
@@ -21,7 +24,7 @@ from isinglass.inference.message_passing import shares
 from isinglass.inference.message_passing.moves.move import Move
 from isinglass.inference.message_passing.run import Run, Step
 from isinglass.kernels.backend import GridKernels
-from isinglass.kernels.layout import Beliefs, PlaneSteps, Status
+from isinglass.kernels.layout import SAFE_NARROW, Beliefs, PlaneSteps, Status
 from isinglass.runtime.array_pool import Loan
 from isinglass.runtime.deferring import deferred
 from isinglass.runtime.threads import ThreadMap
@@ -181,8 +184,14 @@ def largest_of_grids(
 def grid_kernels(run: Run) -> GridKernels | None:
     """Return the loops for grids, if a run has what they expect: plain real messages without hard zeros."""
     kernels = run.kernels.grids
-    served = kernels is not None and run.is_plain and run.dtype.kind == "f" and run.back.positive(run).all()
+    positive = run.is_narrow or run.back.positive(run).all()  # a narrow run does not work on the others
+    served = kernels is not None and run.is_plain and run.dtype.kind == "f" and positive
     return kernels if served else None
+
+
+def narrow_limits(smallest: Array) -> Array:
+    """Return below which number a product is suspect in each grid, by the smallest entry of its tables, of float32."""
+    return (SAFE_NARROW / np.maximum(smallest, SAFE_NARROW)).astype(smallest.dtype)
 
 
 @dataclass(eq=False)
@@ -212,8 +221,18 @@ class PlaneMove(Move):
         """The potentials of the last model, in planes."""
 
     @abstractmethod
-    def iterate(self, run: Run, t: int, old: FloatArray, stack: FloatArray, iterations: int, status: Status) -> bool:
-        """Do iterations from t on, to the planes of a stack in turn. Returns whether no product nearly underflowed."""
+    def iterate(self, run: Run, t: int, old: FloatArray, stack: FloatArray, iterations: int, status: Status) -> Mask:
+        """Do iterations from t on, to the planes of a stack in turn.
+
+        Returns in which grids a product nearly underflowed: what it wrote of these is of no use.
+        """
+
+    def is_done(self, run: Run, suspect: Mask, status: Status) -> bool:
+        """Tell whether iterations count; float32 flags the grids of which they do not."""
+        if run.is_narrow:
+            np.logical_or(status.flagged, suspect, out=status.flagged)
+            return True
+        return not suspect.any()
 
     def into_planes(self, run: Run, taped: bool) -> FloatArray:
         """Return the messages in planes; take them there before the first iteration."""
@@ -232,7 +251,7 @@ class PlaneMove(Move):
         """Do iteration t."""
         old = self.into_planes(run, taped)
         new = self.take(run, old.shape, taped) if taped or self.spare is None else self.spare
-        if not self.iterate(run, t, old, new[None], 1, status):
+        if not self.is_done(run, self.iterate(run, t, old, new[None], 1, status), status):
             self.finish(run)
             return self.general.forward(run, t, status, taped)
         self.inbox, self.spare = new, None if taped else old
@@ -244,7 +263,7 @@ class PlaneMove(Move):
             return None
         start = self.into_planes(run, taped)
         stack = self.take(run, (iterations if taped else min(2, iterations), *start.shape), taped)
-        if not self.iterate(run, 0, start, stack, iterations, status):
+        if not self.is_done(run, self.iterate(run, 0, start, stack, iterations, status), status):
             self.inbox = None
             return None
         self.inbox = stack[(iterations - 1) % len(stack)]
@@ -266,7 +285,7 @@ class PlaneMove(Move):
     def read_out(self, run: Run, beliefs: Beliefs, active: Mask) -> None:
         """Read the beliefs of variables out, in planes if the messages are still there."""
         final, self.final = self.final, None
-        if final is None or not self.planes.in_order or not active.all() or run.shares:
+        if final is None or run.is_narrow or not self.planes.in_order or not active.all() or run.shares:
             super().read_out(run, beliefs, active)
             return
         grid, messages, phi = self.planes, final.reshape(-1), self.last_potentials.reshape(-1)
@@ -281,7 +300,7 @@ class PlaneMove(Move):
 
     def take(self, run: Run, shape: tuple[int, ...], taped: bool) -> FloatArray:
         """Return room for planes; without a tape it goes back to the pool when the run has ended."""
-        room = run.pool.take(shape, run.dtype)
+        room = run.pool.take(shape, run.in_planes)
         if not taped:
             self.borrowed.append(room)
         return room

@@ -9,11 +9,11 @@ import numpy as np
 from isinglass.graph.factor_graph import FactorGraph
 from isinglass.graph.grids import grid_shape
 from isinglass.graph.message_graph import edges_of
-from isinglass.inference.message_passing.moves.planes import beyond, work_of
+from isinglass.inference.message_passing.moves.planes import beyond, narrow_limits, work_of
+from isinglass.inference.message_passing.run import Run
 from isinglass.inference.message_passing.shares import block_count, copy
 from isinglass.kernels.layout import PlaneSteps, SweepWork, Values
-from isinglass.runtime.threads import ThreadMap
-from isinglass.typing import Array, FloatArray, IntArray
+from isinglass.typing import Array, DType, FloatArray, IntArray
 
 LINE = 64  # columns or rows of a chunk, at least
 
@@ -113,10 +113,11 @@ class SweepModel(NamedTuple):
     across: FloatArray  # (grids, states, states, height - 1, width), or (1, states, states, 1, 1) if they are shared
     along: FloatArray  # (grids, states, states, width - 1, height), or the same
     own: tuple[int, ...]
+    limits: FloatArray  # (grids,) a product below is suspect
 
 
-def sweep_model(sheets: Sheets, values: Values, spread: ThreadMap) -> SweepModel:
-    """Lay potentials and tables out in planes."""
+def sweep_model(sheets: Sheets, values: Values, run: Run) -> SweepModel:
+    """Lay potentials and tables out in planes of float64 or float32."""
     card, psi = sheets.card, values.psi
     phi = np.moveaxis(values.phi.reshape(sheets.grids, sheets.height, sheets.width, card), -1, 1)
     along, across = (links[:1, :1, :1] if _is_one(links) else links for links in sheets.links(values.table))
@@ -126,16 +127,20 @@ def sweep_model(sheets: Sheets, values: Values, spread: ThreadMap) -> SweepModel
     else:
         entries = list(sheets.links(_rows(values, card * card)))
     tables = [np.moveaxis(e.reshape(*e.shape[:3], card, card), (-2, -1), (1, 2)) for e in entries]
-    beside, below = (_in_order(one, spread) for one in tables)
+    beside, below = (_in_order(one, run) for one in tables)
+    limits = np.full(sheets.grids, values.limit)
+    if run.is_narrow:
+        smallest = np.minimum(*(one.reshape(len(one), -1).min(axis=1) for one in (beside, below)))
+        limits = np.resize(narrow_limits(smallest), sheets.grids)
     return SweepModel(
-        _in_order(phi, spread), _in_order(phi.swapaxes(2, 3), spread), below, beside, () if shared else (0,)
+        _in_order(phi, run), _in_order(phi.swapaxes(2, 3), run), below, beside, () if shared else (0,), limits
     )
 
 
-def _in_order(values: Array, spread: ThreadMap) -> FloatArray:
+def _in_order(values: Array, run: Run) -> FloatArray:
     """Return a contiguous copy."""
-    out = np.empty(values.shape)
-    copy(spread, out, values)
+    out = np.empty(values.shape, run.in_planes)
+    copy(run.spread, out, values)
     return out
 
 
@@ -153,34 +158,34 @@ def _rows(values: Values, size: int) -> Array:
     return rows
 
 
-def sweep_room(sheets: Sheets) -> SweepWork:
+def sweep_room(sheets: Sheets, dtype: DType) -> SweepWork:
     """Return working memory for a grid."""
     card, height, width = sheets.shape[2:]
 
     def plane() -> FloatArray:
-        return np.empty((card, height, width))
+        return np.empty((card, height, width), dtype)
 
     return SweepWork(
         base=plane(),
         up=plane(),
         down=plane(),
-        turned=np.empty((5, card, width, height)),
-        **_lines(sheets),
+        turned=np.empty((5, card, width, height), dtype),
+        **_lines(sheets, dtype),
         base_bar=plane(),
         up_bar=plane(),
         down_bar=plane(),
-        turned_bar=np.empty((3, card, width, height)),
+        turned_bar=np.empty((3, card, width, height), dtype),
     )
 
 
 def with_own_lines(room: SweepWork) -> SweepWork:
     """Return the same planes, with other memory for lines: for one of several threads that share a grid."""
     card, height, width = room.base.shape
-    return room._replace(**_lines(Sheets(1, card, height, width, np.zeros(0, np.int64))))
+    return room._replace(**_lines(Sheets(1, card, height, width, np.zeros(0, np.int64)), room.base.dtype))
 
 
-def _lines(sheets: Sheets) -> dict[str, FloatArray]:
+def _lines(sheets: Sheets, dtype: DType) -> dict[str, FloatArray]:
     """Return working memory for a line."""
     card, line = sheets.card, max(sheets.height, sheets.width)
     shapes = {"sent": (card, line), "message": (card, line), "back": (card, line), "run": (2, line)}
-    return {name: np.empty(shape) for name, shape in shapes.items()}
+    return {name: np.empty(shape, dtype) for name, shape in shapes.items()}

@@ -172,8 +172,9 @@ def flood_grid(phi, source, stack, iterations, weights, height, pitch, rows, top
                watched, strip, message, run, limit, first, last, own):  # fmt: skip
     """Some iterations of flooding, grid after grid, from `source` to the planes of `stack` in turn.
 
-    The residual is that of the last iteration, if it is `watched`. Strips have `rows` rows. Only the rows
-    ``top:bottom`` send (the first is 1); for several iterations, these must be all.
+    The residual is that of the last iteration, if it is `watched`. A grid in which a product is below its `limit` is
+    suspect. Strips have `rows` rows. Only the rows ``top:bottom`` send (the first is 1); for several iterations, these
+    must be all.
     """
     plane, end = (height + 2) * pitch, (iterations - 1) % len(stack)
     for c in range(first, last):
@@ -186,7 +187,7 @@ def flood_grid(phi, source, stack, iterations, weights, height, pitch, rows, top
             close(new, c * plane + pitch, c * plane + height * pitch, pitch, top == 1, bottom > height)
             residual[c] = 0
             if serves(phi, pitch, own):
-                suspect[c] |= flood_rows(phi, inbox, new, weights, c, height, pitch, top, bottom) < limit
+                suspect[c] |= flood_rows(phi, inbox, new, weights, c, height, pitch, top, bottom) < limit[ix(c)]
                 if watched and t == iterations - 1:
                     residual[c] = change_of_rows(inbox, new, c, height, pitch, rows, top, bottom, run)
                 continue
@@ -195,14 +196,14 @@ def flood_grid(phi, source, stack, iterations, weights, height, pitch, rows, top
                 start = c * plane + row * pitch
                 residual[c] = max(residual[c], flood_strip(
                     phi, inbox, new, weights, start, count, row, height, pitch, suspect, c,
-                    watched and t == iterations - 1, strip, message, run, limit, own,
+                    watched and t == iterations - 1, strip, message, run, limit[ix(c)], own,
                 ))  # fmt: skip
 
 
 @inner
 def serves(phi, pitch, own):
-    """Tell whether the loops of `binary` serve: two states, shared tables, and no row is too short for them."""
-    return len(phi) == 2 and len(own) == 0 and pitch >= LANES
+    """Tell whether the loops of `binary` serve: two states, float64, shared tables, and no row too short for them."""
+    return len(phi) == 2 and phi.itemsize == 8 and len(own) == 0 and pitch >= LANES
 
 
 @inner

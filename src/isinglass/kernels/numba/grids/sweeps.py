@@ -284,7 +284,7 @@ def sweep_grids(phi, turned_phi, source, stack, iterations, again, across, along
     """Some iterations on the grids ``first:last``, one after the other, from `source` to the planes of `stack` in turn.
 
     `again` tells that the first of them follows one with the same potentials. The residual is that of the last
-    iteration, if it is `watched`.
+    iteration, if it is `watched`. A grid in which a product is below its `limit` is suspect.
     """
     end = (iterations - 1) % len(stack)
     for c in range(first, last):
@@ -295,6 +295,7 @@ def sweep_grids(phi, turned_phi, source, stack, iterations, again, across, along
         for t in range(iterations):
             old = source[c] if t == 0 else stack[(t - 1) % len(stack), c]
             moved, low = sweep_one(phi[c], turned_phi[c], old, stack[t % len(stack), c], across, along, c,
-                                   again or t > 0, watched and t == iterations - 1, work, limit, own)  # fmt: skip
+                                   again or t > 0, watched and t == iterations - 1, work, limit[ix(c)],
+                                   own)  # fmt: skip
             residual[c] = moved
             suspect[c] |= low

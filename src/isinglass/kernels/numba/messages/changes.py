@@ -115,7 +115,8 @@ def widest_of_pairs(old, new, d, start, stop, ratios):
     low, high = old[d, 0, start:stop], old[d, 1, start:stop]
     new_low, new_high = new[d, 0, start:stop], new[d, 1, start:stop]
     for x in range(len(low)):
-        one, two = new_low[ix(x)] * high[ix(x)], new_high[ix(x)] * low[ix(x)]
+        one = np.float64(new_low[ix(x)]) * np.float64(high[ix(x)])  # of float32 exact, and in range
+        two = np.float64(new_high[ix(x)]) * np.float64(low[ix(x)])
         most, least = one if one > two else two, two if one > two else one
         ratios[ix(x)] = most / least
     widest = 1.0
@@ -131,11 +132,11 @@ def widest_of_sites(old, new, d, start, stop, high, low):
         before, after = old[d, k, start:stop], new[d, k, start:stop]
         if k == 0:
             for x in range(len(before)):
-                high[ix(x)] = after[ix(x)] / before[ix(x)]
+                high[ix(x)] = np.float64(after[ix(x)]) / np.float64(before[ix(x)])
                 low[ix(x)] = high[ix(x)]
         else:
             for x in range(len(before)):
-                ratio = after[ix(x)] / before[ix(x)]
+                ratio = np.float64(after[ix(x)]) / np.float64(before[ix(x)])
                 high[ix(x)] = ratio if ratio > high[ix(x)] else high[ix(x)]
                 low[ix(x)] = ratio if ratio < low[ix(x)] else low[ix(x)]
     widest = 1.0

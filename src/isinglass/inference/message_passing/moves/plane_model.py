@@ -1,0 +1,77 @@
+"""Potentials and tables of regular grids in planes, for flooding; see `isinglass.kernels.numba.grids.flooding`."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from isinglass.inference.message_passing import shares
+from isinglass.inference.message_passing.moves.lattices import Lattice
+from isinglass.inference.message_passing.moves.planes import EDGES, narrow_limits
+from isinglass.inference.message_passing.run import Run
+from isinglass.kernels.backend import GridKernels
+from isinglass.kernels.layout import Values
+from isinglass.typing import FloatArray, Mask
+
+
+class PlaneModel(NamedTuple):
+    """The potentials and tables of one model, in planes of float64 or float32."""
+
+    phi: FloatArray  # (states, sites)
+    each: FloatArray  # (2, states, states, sites) the table of each link; empty if no grid needs them
+    shared: FloatArray  # (2, states, states, grids) the table of the first link of each axis; empty likewise
+    alike: Mask  # (grids,) whether all links of an axis share it
+    limits: FloatArray  # (grids,) a product below is suspect
+
+    def tables(self, grid: int) -> tuple[FloatArray, tuple[int, ...]]:
+        """Return the tables that the loops use for a grid, and how they tell which ones these are."""
+        return (self.shared, ()) if self.alike[grid] else (self.each, (0,))
+
+    def zeros(self, blocks: int) -> PlaneModel:
+        """Return zeros of the same shapes, for derivatives; those by shared tables, float64, apart for each block."""
+        shared = np.zeros((blocks, *self.shared.shape))
+        return self._replace(phi=np.zeros_like(self.phi), each=np.zeros_like(self.each), shared=shared)
+
+
+def plane_model(lattice: Lattice, values: Values, kernels: GridKernels, run: Run) -> PlaneModel:
+    """Lay potentials and tables out in planes."""
+    card, height, width, spread = lattice.card, lattice.height, lattice.width, run.spread
+    phi = _ones((card, lattice.sites), run)
+    given = values.phi[lattice.entries].reshape(-1, height, width, card)
+    shares.copy(spread, lattice.inside(phi), np.moveaxis(given, -1, 0))
+    table = values.table[lattice.links].reshape(len(lattice.members), -1)
+    cut = lattice.first_link(1)
+    alike: Mask = (table[:, :cut] == table[:, :1]).all(axis=1) & (table[:, cut:] == table[:, cut : cut + 1]).all(axis=1)
+    shared = each = np.empty((2, card, card, 0), run.in_planes)
+    if alike.any():
+        places = table[:, [0, cut]].T[..., None] + np.arange(card * card)
+        tables = np.moveaxis(values.psi[places].reshape(2, -1, card, card), 1, -1)
+        shared = np.ascontiguousarray(tables, run.in_planes)
+    if not alike.all():
+        each, flat = _ones((2, card, card, lattice.sites), run), table.ravel()
+
+        def some(first: int, last: int) -> None:
+            part = slice(first, last)
+            kernels.spread_tables(values.psi, each, flat[part], lattice.link_axis[part], lattice.link_site[part])
+
+        shares.in_ranges(spread, len(flat), some, EDGES)
+    model = PlaneModel(phi, each, shared, alike, np.full(len(alike), values.limit))
+    return model._replace(limits=narrow_limits(_smallest(model))) if run.is_narrow else model
+
+
+def _smallest(model: PlaneModel) -> FloatArray:
+    """Return the smallest entry of the tables of each grid."""
+    n, alike = len(model.alike), model.alike
+    found = np.ones(n, model.phi.dtype)
+    if alike.any():
+        found = model.shared.min(axis=(0, 1, 2))
+    if not alike.all():
+        found = np.where(alike, found, model.each.reshape(-1, n, model.each.shape[-1] // n).min(axis=(0, 2)))
+    return found
+
+
+def _ones(shape: tuple[int, ...], run: Run) -> FloatArray:
+    ones, spread = np.empty(shape, run.in_planes), run.spread
+    shares.fill(spread, ones, 1)
+    return ones
