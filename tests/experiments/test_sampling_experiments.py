@@ -83,7 +83,7 @@ def test_the_race(monkeypatch):
     assert late["seconds"] is None
     assert late["sweeps"] > 100
     assert race._cell(late, 0.1).startswith("> 0.1 (")
-    assert race._cell({"seconds": None, "error": 0.2}, 0.1) == "(0.2)"
+    assert race._cell({"seconds": None, "error": 0.2}, 0.1) == "(0.200)"
 
 
 def test_the_models_of_the_race():

@@ -173,4 +173,4 @@ def _cell(result: JsonObject, limit: float) -> str:
         return f"{result['seconds']:.2g}"
     if result["error"] is None:
         return "-"
-    return f"{f'> {limit:g} ' if 'sweeps' in result else ''}({result['error']:.2g})"
+    return f"{f'> {limit:g} ' if 'sweeps' in result else ''}({result['error']:.3f})"
