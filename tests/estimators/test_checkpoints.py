@@ -250,3 +250,4 @@ def test_fingerprints_are_those_of_older_versions():
             entry = registry[name]
             assert fingerprint(entry() if isinstance(entry, type) else entry)[:8] == mark, name
     assert fingerprint(ig.MEMM.loss)[:8] == "684d1452"
+    assert fingerprint(ig.BeliefPropagation(dtype="float32")) != fingerprint(ig.BeliefPropagation())

@@ -338,7 +338,7 @@ class BeliefPropagation(MessagePassing):
     (True, 8.1728, 1.0, 1.4e-06)
     """
 
-    dtype: str = "float64"
+    dtype: str = field(default="float64", metadata={"fingerprint": "unless default"})
 
     powers: ClassVar[bool] = False
     name: ClassVar[str] = "bp"
