@@ -321,10 +321,10 @@ class BeliefPropagation(MessagePassing):
     dtype : {"float64", "float32"}
         Of messages and of the tape. "float32" takes half of the memory and, in grid sweeps of large grids, about half
         of the time, with beliefs and gradients of about five digits: for undamped flooding and grid sweeps of real
-        potentials on regular grids of one size; all else is refused. A `tol` that it cannot reach is raised, to 1.4e-6 for two states. Potentials,
-        beliefs, log Z and derivatives are float64 all the same. Components with hard zeros (evidence, too) or with
-        products below 1e-25 are run with float64. ``info.details`` has "float32", the share of the other components,
-        and "tol", the tolerance.
+        potentials on regular grids of one size; all else is refused. A `tol` that it cannot reach is raised, to 1.4e-6
+        for two states. Potentials, beliefs, log Z and derivatives are float64 all the same. Components with hard zeros
+        (evidence, too) or with products below 1e-25 are run with float64. ``info.details`` has "float32", the share of
+        the other components, and "tol", the tolerance.
 
     Examples
     --------

@@ -33,7 +33,7 @@ from isinglass.kernels.numba.junction_tree.strided import (
     reduce_rows,
     scatter,
 )
-from isinglass.runtime.jit import cold, compiled, relay
+from isinglass.runtime.jit import cold, compiled
 from isinglass.typing import IntArray
 
 SAFE = 1e-290
@@ -48,7 +48,7 @@ class Scratch(NamedTuple):
     sums: np.ndarray  # the separator belief of a child
 
 
-@relay
+@cold
 def is_safe(b, first_input, low):
     """Tell whether no product of non-zero entries of the inputs can underflow."""
     bound = 1.0
@@ -57,7 +57,7 @@ def is_safe(b, first_input, low):
     return bound >= SAFE
 
 
-@relay
+@cold
 def first_axis_of(strides, s, d):
     """Return the first axis that an input has; each has that of the bucket's variable, the last."""
     for axis in range(d - 1):

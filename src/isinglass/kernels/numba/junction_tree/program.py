@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from isinglass.runtime.jit import compiled, relay
+from isinglass.runtime.jit import cold, compiled
 from isinglass.typing import IntArray
 
 
@@ -40,7 +40,7 @@ class Program(NamedTuple):
     component: IntArray  # (buckets,)
 
 
-@relay
+@cold
 def mention(first, last, variables, axis_of, mentioned):
     """Mark the axes of some variables."""
     for i in range(first, last):
@@ -99,7 +99,7 @@ def write_program(tree, is_large, axis_of, mentioned, cards, local_cards, local_
             axis_of[tree.axis[a + axis]] = -1
 
 
-@relay
+@cold
 def _factor_strides(tree, f, axis_of, strides, s):
     """Write the strides of a factor's table; clamped variables have no axis."""
     for slot in range(tree.first_slot[f], tree.first_slot[f + 1]):
@@ -108,7 +108,7 @@ def _factor_strides(tree, f, axis_of, strides, s):
             strides[s + axis] = tree.slot_stride[slot]
 
 
-@relay
+@cold
 def _message_strides(tree, c, axis_of, strides, s):
     """Write the strides of a child's message, C order without the child's own variable."""
     step = 1
