@@ -135,3 +135,21 @@ def test_derivatives_by_last_messages_that_do_not_sum_to_zero():
     ]
     for one, two in zip(*found, strict=True):
         np.testing.assert_allclose(one, two, rtol=1e-7, atol=1e-9)
+
+
+@pytest.mark.parametrize("step", ["_read_links", "_log_z"])
+def test_ctrl_c_while_it_is_read_out_later_changes_nothing(step, monkeypatch):
+    p, algorithm = models()["loop"], ig.BeliefPropagation(iterations=4, schedule="flooding")
+    wanted, r = ig.infer(p, algorithm), ig.infer(p, algorithm)
+    original = getattr(Engine, step)
+
+    def interrupted(*arguments):
+        original(*arguments)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Engine, step, interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            r.factors.flat  # noqa: B018
+    assert r.log_z == wanted.log_z
+    assert_array_equal(r.factors.flat, wanted.factors.flat)

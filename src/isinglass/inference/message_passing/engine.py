@@ -9,7 +9,7 @@ overwritten, for the backward pass.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Literal
 
 import numpy as np
@@ -320,7 +320,7 @@ class Engine:
         if plain:
             move.read_out(run, self.beliefs_of(run, outcome), active)
             if active.all() and self._cannot_underflow(run, outcome):
-                outcome.later.append(lambda found: self._read_links(run, active, flagged, found))
+                outcome.later.append(self._links_later(run, active, flagged, outcome.log_z_so_far))
                 return
         self._read_links(run, active, flagged, outcome, not plain)
         fine = active & ~flagged
@@ -340,6 +340,16 @@ class Engine:
             read_out_variables(run, values, beliefs, active)
         fine = active & ~flagged
         outcome.log_z_so_far[fine] += self._log_z(run)[fine]
+
+    def _links_later(self, run: Run, active: Mask, flagged: Mask, constant: Array) -> Callable[[Outcome], None]:
+        """Return what reads the links out; Ctrl-C may end it anywhere, so that it always begins at the beginning."""
+        linear = run.log_zi
+
+        def read(outcome: Outcome) -> None:
+            run.log_zi, outcome.log_z_so_far = linear, constant.copy()
+            self._read_links(run, active, flagged, outcome)
+
+        return read
 
     def _make_room(self, outcome: Outcome) -> None:
         """Allocate the beliefs of factors, unless there is room for them."""
