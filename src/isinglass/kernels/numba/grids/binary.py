@@ -45,8 +45,16 @@ LANES = 8
 
 
 @inner
-def sent(own, left, right, up, down):
-    """Return what eight sites send to the left, right, up and down, in one state."""
+def entries(weights, axis, c):
+    """Return the entries of the table of an axis in grid c."""
+    return weights[axis, 0, 0, c], weights[axis, 0, 1, c], weights[axis, 1, 0, c], weights[axis, 1, 1, c]
+
+
+@inner
+def sent(phi, inbox, k, at):
+    """Return what eight sites send to the left, right, up and down, in state k."""
+    own, left, right = eight(phi[k], at), eight(inbox[LEFT, k], at), eight(inbox[RIGHT, k], at)
+    up, down = eight(inbox[UP, k], at), eight(inbox[DOWN, k], at)
     across, first = times_eight(down, up), times_eight(own, left)
     both = times_eight(first, right)
     return (
@@ -69,19 +77,15 @@ def put_message(zero, one, at, n0, n1, a, b, c, d):
 @unrolled
 def flood_binary(phi, inbox, new, weights, c, start, stop, pitch):
     """Send all messages of the sites from `start` to before `stop`. Returns the smallest product of a belief."""
-    h00, h01, h10, h11 = weights[0, 0, 0, c], weights[0, 0, 1, c], weights[0, 1, 0, c], weights[0, 1, 1, c]
-    v00, v01, v10, v11 = weights[1, 0, 0, c], weights[1, 0, 1, c], weights[1, 1, 0, c], weights[1, 1, 1, c]
-    l0, l1, r0, r1 = inbox[LEFT, 0], inbox[LEFT, 1], inbox[RIGHT, 0], inbox[RIGHT, 1]
-    u0, u1, d0, d1 = inbox[UP, 0], inbox[UP, 1], inbox[DOWN, 0], inbox[DOWN, 1]
+    h00, h01, h10, h11 = entries(weights, 0, c)
+    v00, v01, v10, v11 = entries(weights, 1, c)
     least, at = ONES, start
     while at < stop:
         at = min(at, stop - LANES)
-        up, down = eight(u0, at), eight(d0, at)
-        left0, right0, up0, down0 = sent(eight(phi[0], at), eight(l0, at), eight(r0, at), up, down)
-        least = smaller_eight(times_eight(down0, down), least)
-        up, down = eight(u1, at), eight(d1, at)
-        left1, right1, up1, down1 = sent(eight(phi[1], at), eight(l1, at), eight(r1, at), up, down)
-        least = smaller_eight(times_eight(down1, down), least)
+        left0, right0, up0, down0 = sent(phi, inbox, 0, at)
+        left1, right1, up1, down1 = sent(phi, inbox, 1, at)
+        least = smaller_eight(times_eight(down0, eight(inbox[DOWN, 0], at)), least)
+        least = smaller_eight(times_eight(down1, eight(inbox[DOWN, 1], at)), least)
         put_message(new[RIGHT, 0], new[RIGHT, 1], at - 1, left0, left1, h00, h01, h10, h11)
         put_message(new[LEFT, 0], new[LEFT, 1], at + 1, right0, right1, h00, h10, h01, h11)
         put_message(new[DOWN, 0], new[DOWN, 1], at - pitch, up0, up1, v00, v01, v10, v11)
@@ -102,15 +106,13 @@ def settled(zero, one, at, n0, n1, a, b, c, d):
 @unrolled
 def settle(phi, inbox, bar, weights, c, start, stop, pitch):
     """Let the derivatives by both states of every message that some sites sent differ in their sign only."""
-    h00, h01, h10, h11 = weights[0, 0, 0, c], weights[0, 0, 1, c], weights[0, 1, 0, c], weights[0, 1, 1, c]
-    v00, v01, v10, v11 = weights[1, 0, 0, c], weights[1, 0, 1, c], weights[1, 1, 0, c], weights[1, 1, 1, c]
-    l0, l1, r0, r1 = inbox[LEFT, 0], inbox[LEFT, 1], inbox[RIGHT, 0], inbox[RIGHT, 1]
-    u0, u1, d0, d1 = inbox[UP, 0], inbox[UP, 1], inbox[DOWN, 0], inbox[DOWN, 1]
+    h00, h01, h10, h11 = entries(weights, 0, c)
+    v00, v01, v10, v11 = entries(weights, 1, c)
     at = start
     while at < stop:
         at = min(at, stop - LANES)
-        left0, right0, up0, down0 = sent(eight(phi[0], at), eight(l0, at), eight(r0, at), eight(u0, at), eight(d0, at))
-        left1, right1, up1, down1 = sent(eight(phi[1], at), eight(l1, at), eight(r1, at), eight(u1, at), eight(d1, at))
+        left0, right0, up0, down0 = sent(phi, inbox, 0, at)
+        left1, right1, up1, down1 = sent(phi, inbox, 1, at)
         settled(bar[RIGHT, 0], bar[RIGHT, 1], at - 1, left0, left1, h00, h01, h10, h11)
         settled(bar[LEFT, 0], bar[LEFT, 1], at + 1, right0, right1, h00, h10, h01, h11)
         settled(bar[DOWN, 0], bar[DOWN, 1], at - pitch, up0, up1, v00, v01, v10, v11)
@@ -127,10 +129,8 @@ def slopes(h, n0, n1, a, b, c, d):
 @inner
 def gather_back(phi, inbox, bar, weights, c, start, size, pitch, back, sums, masks):
     """Write t for what the sites of a strip sent in each direction, and add up the derivatives by tables, by lanes."""
-    h00, h01, h10, h11 = weights[0, 0, 0, c], weights[0, 0, 1, c], weights[0, 1, 0, c], weights[0, 1, 1, c]
-    v00, v01, v10, v11 = weights[1, 0, 0, c], weights[1, 0, 1, c], weights[1, 1, 0, c], weights[1, 1, 1, c]
-    l0, l1, r0, r1 = inbox[LEFT, 0], inbox[LEFT, 1], inbox[RIGHT, 0], inbox[RIGHT, 1]
-    u0, u1, d0, d1 = inbox[UP, 0], inbox[UP, 1], inbox[DOWN, 0], inbox[DOWN, 1]
+    h00, h01, h10, h11 = entries(weights, 0, c)
+    v00, v01, v10, v11 = entries(weights, 1, c)
     s00, s01, s10, s11 = eight(sums[0, 0], 0), eight(sums[0, 1], 0), eight(sums[1, 0], 0), eight(sums[1, 1], 0)
     t00, t01, t10, t11 = eight(sums[2, 0], 0), eight(sums[2, 1], 0), eight(sums[3, 0], 0), eight(sums[3, 1], 0)
     j = 0
@@ -138,8 +138,8 @@ def gather_back(phi, inbox, bar, weights, c, start, size, pitch, back, sums, mas
         mask = eight(masks[0 if j + LANES <= size else 1], 0)
         j = min(j, size - LANES)
         at = start + j
-        left0, right0, up0, down0 = sent(eight(phi[0], at), eight(l0, at), eight(r0, at), eight(u0, at), eight(d0, at))
-        left1, right1, up1, down1 = sent(eight(phi[1], at), eight(l1, at), eight(r1, at), eight(u1, at), eight(d1, at))
+        left0, right0, up0, down0 = sent(phi, inbox, 0, at)
+        left1, right1, up1, down1 = sent(phi, inbox, 1, at)
 
         p, q = slopes(eight(bar[RIGHT, 0], at - 1), left0, left1, h00, h01, h10, h11)
         put_eight(back[LEFT, 0], j, times_eight(differences(h00, p, h10, q), left0))
