@@ -1,19 +1,20 @@
 """Cells: one training setting on one model, with its test losses; finished cells are kept in files.
 
 A cell depends on its own description alone, so that a run that was cut goes on to the same bits. Mixtures begin with
-what frac-MSE-in does; its file, where it is there, saves that time.
+what frac-MSE or frac-MSE-in does from each start; its file, where it is there, saves that time.
 """
 
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 
 import numpy as np
 
 from isinglass.errors import InputError
 from isinglass.experiments.erma.data import make_task
-from isinglass.experiments.erma.settings import MATCHED, MSE_, TESTS, test_losses
+from isinglass.experiments.erma.settings import TESTS, first_of, test_losses
 from isinglass.experiments.erma.training import train
 from isinglass.inference.message_passing.algorithms import BeliefPropagation
 from isinglass.io.arrays import read_arrays, write_arrays
@@ -59,10 +60,14 @@ def losses_of(cell: Cell, folder: str | None) -> dict[str, FloatArray]:
 
 def parameters_of(cell: Cell, folder: str | None) -> FloatArray:
     """Return the parameters that a cell found."""
+    return _trained(cell, folder)["theta"]
+
+
+def _trained(cell: Cell, folder: str | None) -> Mapping[str, FloatArray]:
     path = None if folder is None else os.path.join(folder, cell.file)
     if path is not None and os.path.exists(path):
-        return read_arrays(path, schema=SCHEMA, version=VERSION).arrays["theta"]
-    return _measured(cell, folder)["theta"]
+        return read_arrays(path, schema=SCHEMA, version=VERSION).arrays
+    return _measured(cell, folder)
 
 
 def inference(iterations: int) -> BeliefPropagation:
@@ -91,13 +96,21 @@ def _read(path: str, cell: Cell) -> dict[str, FloatArray]:
 def _measured(cell: Cell, folder: str | None) -> dict[str, FloatArray]:
     """Draw, train and test."""
     task = make_task(cell.model, cell.seed, cell.perturbation, cell.examples, cell.further)
+    kept: dict[str, FloatArray] = {}
     if cell.training == TRUTH:
         plain, theta, iterations = table_model(task.truth.graph), task.truth.groups[0].ravel(), OF_TRUTH
     else:
         plain, iterations = table_model(task.graph), cell.iterations
-        first = replace(cell, training=MATCHED[MSE_])
-        begun = parameters_of(first, folder) if cell.training.endswith("-hyb-in") else None
-        theta = train(task, cell.training, inference(iterations), cell.steps, cell.restarts, cell.seed, begun)
+        first = first_of(cell.training)
+        begun = None if first is None else _starts_of(replace(cell, training=first), folder)
+        theta, starts = train(task, cell.training, inference(iterations), cell.steps, cell.restarts, cell.seed, begun)
+        kept = {"starts": starts} if len(starts) > 1 else kept
     inputs, labels = task.inputs(task.test), task.labels(task.test)
     found = test_losses(plain, theta, inputs, labels, inference(iterations))
-    return {**found, "theta": np.asarray(theta, np.float64)}
+    return {**found, "theta": np.asarray(theta, np.float64), **kept}
+
+
+def _starts_of(cell: Cell, folder: str | None) -> FloatArray:
+    """Return the parameters that a cell found from each start."""
+    found = _trained(cell, folder)
+    return found["starts"] if "starts" in found else found["theta"][None]

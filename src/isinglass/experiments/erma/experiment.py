@@ -29,7 +29,16 @@ from isinglass.experiments.common.statistics import holm, sign_test
 from isinglass.experiments.erma.cells import OF_TRUTH, TRUTH, Cell, inference, losses_of, parameters_of
 from isinglass.experiments.erma.data import make_task, model_names
 from isinglass.experiments.erma.published import TABLE_3, TABLE_4, TABLE_5, TABLE_6, TRUE
-from isinglass.experiments.erma.settings import BASELINE, CONVERGED, LOGL, MATCHED, TESTS, TRAININGS, test_losses
+from isinglass.experiments.erma.settings import (
+    BASELINE,
+    CONVERGED,
+    LOGL,
+    MATCHED,
+    TESTS,
+    TRAININGS,
+    first_of,
+    test_losses,
+)
 from isinglass.models.tables import table_model
 from isinglass.typing import FloatArray, JsonObject
 
@@ -141,12 +150,17 @@ class Erma(Experiment):
         return Report(title, columns, rows, _notes(found, full), data, plots=_figure(found, self.checkpoints))
 
 
-def _turn(cell: Cell, first: int) -> int:
-    """Return when a cell is to be trained: what all is compared with comes first."""
-    main = cell.training in (TRUTH, *MATCHED.values())
-    if not cell.perturbation and cell.iterations in (first, 10, CUT, OF_TRUTH) and main:
-        return 1 if cell.iterations in (10, CUT) else 0
-    return 2 if cell.iterations == first and not cell.perturbation else 3 if cell.perturbation else 4
+def _turn(cell: Cell, first: int) -> tuple[int, bool]:
+    """Return when a cell is to be trained: what all is compared with comes first; mixtures after what they begin with.
+
+    Table 3 comes first, then the last column of table 5, table 4, and the other columns of table 5.
+    """
+    later = first_of(cell.training) is not None
+    if cell.perturbation:
+        return 3, later
+    if cell.iterations in (first, OF_TRUTH):
+        return (0 if cell.training in (TRUTH, *MATCHED.values()) else 2), later
+    return (1 if cell.iterations == 10 else 4), later
 
 
 def _without_large_changes(cells: list[Cell]) -> list[Cell]:

@@ -79,6 +79,17 @@ def steps_of(training: str, iterations: int) -> list[Step]:
     return [*found, Step(loss_of(MSE_), iterations), *mixed]
 
 
+def first_of(training: str) -> str | None:
+    """Return the setting that a mixture begins with, all of it.
+
+    Examples
+    --------
+    >>> first_of("int-F-hyb"), first_of("int-L1-hyb-in"), first_of("int-F-in")
+    ('frac-MSE', 'frac-MSE-in', None)
+    """
+    return MSE_ + training.partition("-hyb")[2] if "-hyb" in training else None
+
+
 def test_losses(
     plain: Model, theta: FloatArray, inputs: IntArray, labels: IntArray, algorithm: Algorithm
 ) -> dict[str, FloatArray]:

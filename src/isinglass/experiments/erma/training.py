@@ -28,7 +28,7 @@ from isinglass.inference import Algorithm, Result, infer
 from isinglass.inference.message_passing.engine import share_pool
 from isinglass.learning.objective import Objective
 from isinglass.learning.optimizers import Lbfgs, Smd
-from isinglass.losses import Evaluation, Loss
+from isinglass.losses import Evaluation, Hybrid, Loss
 from isinglass.losses.loss import ResultLoss, Stages
 from isinglass.models.conditioning import ConditionedModel
 from isinglass.models.model import Model
@@ -119,26 +119,35 @@ def train(
     restarts: int,
     seed: int,
     begun: FloatArray | None = None,
-) -> FloatArray:
-    """Return the parameters that a training setting finds; of several starts, those of least training objective.
+) -> tuple[FloatArray, FloatArray]:
+    """Return the parameters that a training setting finds, and those that it finds from each start.
 
-    Settings that begin with a few iterations of APPR-LOGL have one start. What frac-MSE-in found can be given to
-    mixtures, as `begun`: it is what they do first.
+    The former are, of several starts, those of least training objective. Settings that begin with a few iterations of
+    APPR-LOGL have one start. Mixtures do first what frac-MSE or frac-MSE-in does; what that found from each start can
+    be given to them, as `begun`.
     """
     plain = table_model(task.graph)
     models, labels = batches_of(plain, task)
     if training == CONVERGED:
-        return _converged(Batches(models, labels, steps_of(LOGL, 1)[0].loss, algorithm), _start(plain.size, seed, 0))
-    steps, found = list(enumerate(steps_of(training, iterations))), []
+        parts = Batches(models, labels, steps_of(LOGL, 1)[0].loss, algorithm)
+        theta = _converged(parts, _start(plain.size, seed, 0))
+        return theta, theta[None]
+    steps, found, values = list(enumerate(steps_of(training, iterations))), list[FloatArray](), list[float]()
+    left = steps if begun is None else [(k, step) for k, step in steps if isinstance(step.loss, Hybrid)]
     for start in range(1 if training.endswith("-in") else restarts):
-        theta, value = _start(plain.size, seed, start) if begun is None else begun, np.inf
-        for k, step in steps if begun is None else steps[2:]:
-            parts = Batches(models, labels, step.loss, algorithm)
-            theta = _descend(parts, step, theta, 1000 * seed + 10 * start + k)
-            with no_convergence_warnings():
-                value = parts.mean(theta)[0] if restarts > 1 else 0.0
-        found.append((value, theta))
-    return min(found, key=lambda pair: pair[0])[1]
+        theta = _start(plain.size, seed, start) if begun is None else begun[start]
+        for k, step in left:
+            theta = _descend(Batches(models, labels, step.loss, algorithm), step, theta, 1000 * seed + 10 * start + k)
+        found.append(theta)
+        values.append(_value(Batches(models, labels, steps[-1][1].loss, algorithm), theta) if restarts > 1 else 0.0)
+    return found[int(np.argmin(values))], np.array(found)
+
+
+def _value(parts: Batches, theta: FloatArray) -> float:
+    """Return the training objective; infinity where it is not finite."""
+    with no_convergence_warnings():
+        value = parts.mean(theta)[0]
+    return value if np.isfinite(value) else np.inf
 
 
 def _start(size: int, seed: int, start: int) -> FloatArray:
