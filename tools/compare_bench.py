@@ -35,7 +35,8 @@ def work() -> None:
         group, name = json.loads(line)
         module = importlib.import_module(f"benchmarks.{group}")
         for kept in vars(module).values():
-            getattr(kept, "cache_clear", int)()  # a fit that a row of this process made before
+            if getattr(kept, "__module__", "") == module.__name__:  # a fit that a row of this process made before
+                getattr(kept, "cache_clear", int)()
         row = module.rows()[name]()
         print(json.dumps({k: float(m[1]) * UNITS[m[2]] for k, cell in enumerate(row) if (m := TIME.match(cell))}))
         sys.stdout.flush()

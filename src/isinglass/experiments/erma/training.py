@@ -15,16 +15,17 @@ itself, never. Start and gain were chosen by the training objective of APPR-LOGL
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from isinglass.errors import no_convergence_warnings
+from isinglass.errors import InputError, no_convergence_warnings
 from isinglass.experiments.erma.data import Task
 from isinglass.experiments.erma.settings import CONVERGED, LOGL, Step, steps_of
 from isinglass.gradients import GradientRule, rule
 from isinglass.gradients.rule import belief_sums, one_stage
 from isinglass.inference import Algorithm, Result, infer
+from isinglass.inference.message_passing.algorithms import BeliefPropagation
 from isinglass.inference.message_passing.engine import share_pool
 from isinglass.learning.objective import Objective
 from isinglass.learning.optimizers import Lbfgs, Smd
@@ -34,7 +35,7 @@ from isinglass.models.conditioning import ConditionedModel
 from isinglass.models.model import Model
 from isinglass.models.tables import table_model
 from isinglass.runtime.array_pool import Pool
-from isinglass.typing import FloatArray, IntArray
+from isinglass.typing import Array, FloatArray, IntArray
 
 BATCHES = 10
 GAIN, MU, LAM = 0.3, 0.02, 0.9  # of meta-descent
@@ -65,6 +66,19 @@ class Moments(GradientRule):
         return "it differentiates losses of log Z alone" if uses_beliefs else None
 
 
+class _Objective(Objective):
+    """The loss of a batch. Where its derivative at a fixed point does not converge, all iterations are reversed."""
+
+    def parts(self, theta: FloatArray) -> tuple[Array, FloatArray]:
+        """Return the loss of each example, and the gradient of their sum."""
+        try:
+            return super().parts(theta)
+        except InputError:  # if it is about something else, it comes again
+            if self.algorithm.iterations is not None:
+                raise
+            return replace(self, algorithm=BeliefPropagation(iterations=self.algorithm.max_iter)).parts(theta)
+
+
 @dataclass(eq=False)
 class Batches:
     """The mean loss of an example, batch by batch, with gradients and products of its Hessian."""
@@ -72,13 +86,13 @@ class Batches:
     models: Sequence[ConditionedModel]
     labels: Sequence[IntArray]
     loss: Loss
-    algorithm: Algorithm
+    algorithm: BeliefPropagation
     objectives: list[Objective] = field(default_factory=list, init=False)
 
     def __post_init__(self) -> None:
         back = Moments() if self.loss.facts.uses == "log_z" else rule("unrolled")
         for model, y in zip(self.models, self.labels, strict=True):
-            self.objectives.append(Objective(model, y, self.loss, self.algorithm, back))
+            self.objectives.append(_Objective(model, y, self.loss, self.algorithm, back))
 
     def __call__(self, rows: IntArray, theta: FloatArray) -> tuple[float, FloatArray]:
         """Return the sum of the mean losses of some batches."""
@@ -114,7 +128,7 @@ def batches_of(plain: Model, task: Task) -> tuple[list[ConditionedModel], list[I
 def train(
     task: Task,
     training: str,
-    algorithm: Algorithm,
+    algorithm: BeliefPropagation,
     iterations: int,
     restarts: int,
     seed: int,
