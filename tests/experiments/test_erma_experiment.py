@@ -46,7 +46,7 @@ def test_losses_of_an_exact_inference_on_a_tiny_model():
 
 
 def test_a_run_that_was_cut_goes_on_to_the_same_bits(tmp_path, monkeypatch):
-    fewer = [(settings, "BASELINE", 2), (settings, "SHORT", 1), (training, "BATCHES", 2), (training, "CONVERGENCE", 2)]
+    fewer = [(settings, "BASELINE", 2), (settings, "SHORT", 1), (training, "BATCHES", 2), (settings, "CONVERGENCE", 2)]
     for module, name, small in fewer:
         monkeypatch.setattr(module, name, small)
     first = make("erma", checkpoints=str(tmp_path), **OPTIONS).run()
@@ -62,6 +62,28 @@ def test_a_run_that_was_cut_goes_on_to_the_same_bits(tmp_path, monkeypatch):
     assert {row[0] for row in first.rows} == {"3", "4", "5", "6"}
     with pytest.raises(ig.InputError, match="checkpoints: expected a folder of this experiment"):
         make("erma", checkpoints=str(tmp_path), **OPTIONS | {"examples": 11}).run()
+
+
+def test_the_penalty_is_part_of_value_gradient_and_products_of_the_hessian():
+    task = make_task("50-100", 1, 0.0, 20)
+    plain = table_model(task.graph)
+    models, labels = training.batches_of(plain, task)
+    theta, v = np.random.default_rng(0).normal(size=(2, plain.size))
+    rows, loss, way = np.arange(3), settings.loss_of("frac-MSE"), ig.BeliefPropagation(iterations=3)
+    with_it, without = (training.Batches(models, labels, loss, way, penalty) for penalty in (0.1, 0.0))
+    assert_allclose(with_it(rows, theta)[0] - without(rows, theta)[0], 0.3 * theta @ theta)
+    assert_allclose(with_it(rows, theta)[1] - without(rows, theta)[1], 0.6 * theta, atol=1e-12)
+    more = with_it.hessian_product(rows, theta, v) - without.hessian_product(rows, theta, v)
+    assert_allclose(more, 0.6 * v, atol=1e-12)
+    assert_allclose(with_it.mean(theta)[0] - without.mean(theta)[0], 0.1 * theta @ theta)
+
+
+def test_losses_of_decisions_have_a_prior_and_the_published_baseline_has_none():
+    steps = {name: settings.steps_of(name, 25) for name in (*settings.TRAININGS, settings.CONVERGED)}
+    assert [step.penalty for step in steps["APPR-LOGL"]] == [0.0]
+    assert [step.penalty > 0 for step in steps["int-F-hyb-in"]] == [False, True, True, True]
+    assert steps[settings.CONVERGED][0].gain is None
+    assert [step.gain is None for step in steps["int-L1-in"]] == [False, True]
 
 
 def test_published_values_have_their_places():

@@ -22,7 +22,8 @@ from isinglass.potentials import Potentials
 from isinglass.runtime.threads import ThreadMap
 from isinglass.typing import Array, FloatArray, IntArray
 
-AT_ONCE = 4 * BLOCK  # variables in a block of predictions: enough for Python to be in the way of no other thread
+AT_ONCE = 4 * BLOCK  # variables in a block of predictions, whose messages fit in a cache
+MOST_AT_ONCE = 16 * BLOCK  # where threads share blocks: the larger, the less Python is in the way of other threads
 
 
 class Prediction(NamedTuple):
@@ -64,7 +65,9 @@ def read_in_blocks(
     read : callable
         From a result to an array with an entry for each variable, which depends on its example alone.
     """
-    found, examples = blocks(sizes, BLOCK if algorithm.facts.blockwise else AT_ONCE), np.arange(len(sizes))
+    share = int(sizes.sum()) // jobs + int(sizes.max(initial=0))  # about as many blocks as threads
+    at_once = min(max(share, AT_ONCE), MOST_AT_ONCE) if jobs > 1 else AT_ONCE
+    found, examples = blocks(sizes, BLOCK if algorithm.facts.blockwise else at_once), np.arange(len(sizes))
     if len(found) == 1 or not algorithm.splits or algorithm.facts.stochastic:
         return read(predicted(part(examples, None), theta, algorithm, part, jobs))
     chosen, first = threaded_in_parts(algorithm, jobs, len(found)), part(examples[found[0]], None)

@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, replace
 import numpy as np
 
 from isinglass.errors import InputError
-from isinglass.experiments.erma.data import make_task
+from isinglass.experiments.erma.data import Task, make_task
 from isinglass.experiments.erma.settings import TESTS, first_of, test_losses
 from isinglass.experiments.erma.training import train
 from isinglass.inference.message_passing.algorithms import BeliefPropagation
@@ -22,7 +22,7 @@ from isinglass.models.tables import table_model
 from isinglass.typing import FloatArray
 
 TRUTH = "truth"
-SCHEMA, VERSION = "erma-cell", 2
+SCHEMA, VERSION = "erma-cell", 3
 OF_TRUTH = 100  # iterations of inference with the true parameters
 FEW, TOLERANCE = 20, 1e-6  # up to so many iterations all are run; of more, those until messages change by less
 
@@ -36,7 +36,7 @@ class Cell:
     iterations: int  # of inference
     perturbation: float = 0.0
     examples: int = 1000
-    further: int = 4000  # for tests alone
+    further: int = 0  # for tests alone
     steps: int = 60
     restarts: int = 5
     seed: int = 0
@@ -48,14 +48,20 @@ class Cell:
 
 
 def losses_of(cell: Cell, folder: str | None) -> dict[str, FloatArray]:
-    """Return the loss of each test example in all settings: from its file, or by training."""
+    """Return the loss of each test example in all settings: from its file, or by training.
+
+    What a file has of fewer or other further test examples is tested again, not trained again.
+    """
     path = None if folder is None else os.path.join(folder, cell.file)
     if path is not None and os.path.exists(path):
         return _read(path, cell)
-    found = _measured(cell, folder)
+    return _keep(path, cell, _measured(cell, folder))
+
+
+def _keep(path: str | None, cell: Cell, found: Mapping[str, FloatArray]) -> dict[str, FloatArray]:
     if path is not None:
         write_arrays(path, found, schema=SCHEMA, version=VERSION, metadata=asdict(cell))
-    return {test: found[test] for test in TESTS}
+    return {test: np.asarray(found[test], np.float64) for test in TESTS}
 
 
 def parameters_of(cell: Cell, folder: str | None) -> FloatArray:
@@ -85,12 +91,15 @@ def inference(iterations: int) -> BeliefPropagation:
 
 def _read(path: str, cell: Cell) -> dict[str, FloatArray]:
     file = read_arrays(path, schema=SCHEMA, version=VERSION)
-    if file.metadata != asdict(cell):
+    if {**file.metadata, "further": cell.further} != asdict(cell):
         got = f"{os.path.basename(path)!r} of another run"
         raise InputError(
             "checkpoints", "a folder of this experiment, with the same options", got, "name another folder"
         )
-    return {test: np.asarray(file.arrays[test], np.float64) for test in TESTS}
+    if file.metadata["further"] != cell.further and cell.further:
+        task = make_task(cell.model, cell.seed, cell.perturbation, cell.examples, cell.further)
+        return _keep(path, cell, {**file.arrays, **_tested(cell, task, file.arrays["theta"])})
+    return {test: np.asarray(file.arrays[test][: cell.examples + cell.further], np.float64) for test in TESTS}
 
 
 def _measured(cell: Cell, folder: str | None) -> dict[str, FloatArray]:
@@ -98,16 +107,21 @@ def _measured(cell: Cell, folder: str | None) -> dict[str, FloatArray]:
     task = make_task(cell.model, cell.seed, cell.perturbation, cell.examples, cell.further)
     kept: dict[str, FloatArray] = {}
     if cell.training == TRUTH:
-        plain, theta, iterations = table_model(task.truth.graph), task.truth.groups[0].ravel(), OF_TRUTH
+        theta: FloatArray = np.asarray(task.truth.groups[0], np.float64).ravel()
     else:
-        plain, iterations = table_model(task.graph), cell.iterations
         first = first_of(cell.training)
         begun = None if first is None else _starts_of(replace(cell, training=first), folder)
-        theta, starts = train(task, cell.training, inference(iterations), cell.steps, cell.restarts, cell.seed, begun)
+        way = inference(cell.iterations)
+        theta, starts = train(task, cell.training, way, cell.steps, cell.restarts, cell.seed, begun)
         kept = {"starts": starts} if len(starts) > 1 else kept
+    return {**_tested(cell, task, theta), "theta": theta, **kept}
+
+
+def _tested(cell: Cell, task: Task, theta: FloatArray) -> dict[str, FloatArray]:
+    """Return the loss of each test example in all settings."""
+    graph, iterations = (task.truth.graph, OF_TRUTH) if cell.training == TRUTH else (task.graph, cell.iterations)
     inputs, labels = task.inputs(task.test), task.labels(task.test)
-    found = test_losses(plain, theta, inputs, labels, inference(iterations))
-    return {**found, "theta": np.asarray(theta, np.float64), **kept}
+    return test_losses(table_model(graph), theta, inputs, labels, inference(iterations))
 
 
 def _starts_of(cell: Cell, folder: str | None) -> FloatArray:

@@ -42,6 +42,7 @@ from isinglass.experiments.erma.settings import (
 from isinglass.models.tables import table_model
 from isinglass.typing import FloatArray, JsonObject
 
+QUICK_FURTHER = 3900
 QUICK_MODELS = ("50-100", "50-200", "100-461")
 TIE = 5e-5
 CUT = 2  # iterations of inference, not in the publication: far from convergence, which 10 are not
@@ -64,7 +65,8 @@ class Erma(Experiment):
     examples : int
         For training, and as many for tests.
     further : int
-        Further examples for tests, for narrower intervals of each model.
+        Further test examples of the settings that are compared model by model, for narrower intervals; at most a tenth
+        of the default if quick.
     steps : int
         Iterations of L-BFGS; APPR-LOGL has 25 of meta-descent, as published, and mixtures have few.
     checkpoints : str, optional
@@ -82,7 +84,7 @@ class Erma(Experiment):
     draws: int = 1
     checkpoints: str | None = None
     examples: int = 1000
-    further: int = 4000
+    further: int = 39_000
     steps: int = 60
 
     name: ClassVar[str] = "erma"
@@ -109,13 +111,12 @@ class Erma(Experiment):
             "",
             0,
             examples=self.examples,
-            further=self.further,
             steps=self.steps,
             restarts=1 if self.quick else 5,
             seed=self.draws - 1,
         )
         columns, changed = ((30, 10, CUT), (0.2,)) if self.quick else ((100, 10, CUT, 20, 30), (0.1, 0.2, 0.3, 0.4))
-        found = []
+        found, further = [], min(self.further, QUICK_FURTHER) if self.quick else self.further
         for model in models:
             one = replace(plain, model=model)
             found.append(replace(one, training=TRUTH, iterations=OF_TRUTH))
@@ -125,10 +126,21 @@ class Erma(Experiment):
             for p in changed:
                 at = 10 if self.quick else columns[0]
                 found += [replace(one, training=row, iterations=at, perturbation=p) for row in MATCHED.values()]
-        return sorted(_without_large_changes(found) if self.quick else found, key=lambda cell: _turn(cell, columns[0]))
+        compared = (TRUTH, *MATCHED.values(), CONVERGED)
+        found = [
+            replace(cell, further=further)
+            if cell.training in compared and cell.iterations in (OF_TRUTH, *columns[:3]) and not cell.perturbation
+            else cell
+            for cell in (_without_large_changes(found) if self.quick else found)
+        ]
+        return sorted(found, key=lambda cell: _turn(cell, columns[0]))
 
-    def _report(self, full: Losses) -> Report:
-        found = {cell: {test: x[: self.examples] for test, x in losses.items()} for cell, losses in full.items()}
+    def _report(self, measured: Losses) -> Report:
+        found = {
+            replace(cell, further=0): {test: x[: self.examples] for test, x in losses.items()}
+            for cell, losses in measured.items()
+        }
+        full = {cell: losses for cell, losses in measured.items() if cell.further}
         first = max(cell.iterations for cell in found if cell.training != TRUTH)
         tables = {
             "3": _table_3(found, first),
@@ -143,24 +155,27 @@ class Erma(Experiment):
             "true": _truths(found),
             "published_true": TRUE,
             "tables": tables,
-            "models": _by_model(found) + (_by_model(full) if self.further else []),
+            "models": _by_model(found) + _by_model(full),
             "cells": [asdict(cell) for cell in found],
         }
         title = "Losses above those of the true model, means over models"
         return Report(title, columns, rows, _notes(found, full), data, plots=_figure(found, self.checkpoints))
 
 
-def _turn(cell: Cell, first: int) -> tuple[int, bool]:
+def _turn(cell: Cell, first: int) -> tuple[int, bool, int]:
     """Return when a cell is to be trained: what all is compared with comes first; mixtures after what they begin with.
 
-    Table 3 comes first, then the last column of table 5, table 4, and the other columns of table 5.
+    Table 3 comes first, then the last column of table 5, table 4, and the other columns of table 5. Of each, large
+    models come first, so that processes end at about the same time.
     """
-    later = first_of(cell.training) is not None
+    later, pairs = first_of(cell.training) is not None, int(cell.model.split("-")[1])
     if cell.perturbation:
-        return 3, later
-    if cell.iterations in (first, OF_TRUTH):
-        return (0 if cell.training in (TRUTH, *MATCHED.values()) else 2), later
-    return (1 if cell.iterations == 10 else 4), later
+        turn = 3
+    elif cell.iterations in (first, OF_TRUTH):
+        turn = 0 if cell.training in (TRUTH, *MATCHED.values()) else 2
+    else:
+        turn = 1 if cell.iterations == 10 else 4
+    return turn, later, -pairs
 
 
 def _without_large_changes(cells: list[Cell]) -> list[Cell]:
@@ -284,7 +299,7 @@ def _notes(found: Losses, full: Losses) -> list[str]:
         f"APPR-LOGL, {one.steps} of L-BFGS for the mean squared error; starts: {one.restarts}",
         f"loss of the true model (published): {shown}",
         *_intervals(found, one.examples),
-        *(_intervals(full, one.examples + one.further) if one.further else []),
+        *(_intervals(full, one.examples + max(cell.further for cell in full)) if full else []),
         f"tables 3 and 6 are with {first} iterations of inference (published: 100)",
         "wins: models that are better, equal, worse than APPR-LOGL, ours / published; p: permutation test, two-sided",
     ]

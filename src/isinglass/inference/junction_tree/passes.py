@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from isinglass.kernels.numba.junction_tree.program import Program
 
 HUGE = 4  # chunks that a single bucket of small messages may take before a thread does it
-WORTH_THREADS = 2**17  # entries of a bucket, some tenths of a millisecond
+WORTH_THREADS = 2**17  # entries of a range of pieces, some tenths of a millisecond: less is not worth a thread
 LEVEL = 2.0**-8, 2.0**4  # the peaks of large messages that need no normalisation
 
 
@@ -183,8 +183,8 @@ class _Direction:
     def shared(self, b: int, threads: ThreadMap, loop: Callable[[int, int, int], None]) -> None:
         """Share the pieces of a large bucket out: in ranges, with not too much to do between two calls from Python."""
         pieces, work = int(self.passes.layout.schedule.pieces[b]), self.passes.layout.tree.work[b]
-        ranges = 2 * threads.threads if threads.threads > 1 and work >= WORTH_THREADS else 1
-        ranges = min(pieces, max(ranges, int(work // CHUNK)))
+        ranges = min(2 * threads.threads, int(work // WORTH_THREADS)) if threads.threads > 1 else 1
+        ranges = min(pieces, max(ranges, int(work // CHUNK), 1))
         threads(loop, [(b, pieces * i // ranges, pieces * (i + 1) // ranges) for i in range(ranges)])
 
     def bounds(self, b: int) -> IntArray:

@@ -187,8 +187,21 @@ def _effective_tables(
         ids, place = potentials.table_ids[g], places[g]
         divisor = counting[place.links] if per_link[g] else None
         tops = _scale(potentials.groups[g], ids, divisor, block, psi, graph.groups[g].shape, spread)
-        taken[place.factors] = tops[ids]
+        _take(taken, place.factors, tops, ids, spread)
     return psi, table, edge_table, blocks
+
+
+def _take(taken: Array, factors: Places, tops: FloatArray, ids: IntArray, spread: ThreadMap) -> None:
+    """Write the largest entry of the table of each factor."""
+
+    def some(first: int, last: int) -> None:
+        part = slice(first, last)
+        if isinstance(factors, slice):
+            taken[factors][part] = tops[ids[part]]
+        else:
+            taken[factors[part]] = tops[ids[part]]
+
+    in_ranges(spread, len(ids), some)
 
 
 def _scale(

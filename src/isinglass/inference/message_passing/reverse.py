@@ -95,7 +95,7 @@ def _nothing_yet(engine: Engine, counting: bool) -> Derivatives:
     total = Derivatives(
         np.empty(0, dtype),
         pool.take((int(engine.edges.start[-1]),), dtype),
-        [np.zeros_like(model.phi) for model in engine.models],
+        [np.zeros(model.phi.shape, model.phi.dtype) for model in engine.models],
         [np.zeros(of.size, dtype) for of in places],
         places,
         np.zeros(len(engine.edges.size) if counting else 0, dtype),

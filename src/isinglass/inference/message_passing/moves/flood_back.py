@@ -133,9 +133,9 @@ class FloodBack:
 
     def finish(self, run: Run, bars: Derivatives) -> None:
         """Leave all derivatives in `bars`."""
-        for mine in self.bars.values():
+        given, self.bars = self.bars, {}  # their memory goes back once, whatever interrupts it
+        for mine in given.values():
             mine.give(run, bars)
-        self.bars = {}
 
     def positive(self, run: Run) -> Mask:
         """Tell which components have no hard zeros, in potentials, tables and the messages that they start with."""

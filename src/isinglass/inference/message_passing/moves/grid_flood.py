@@ -288,7 +288,7 @@ class GridBars:
     @classmethod
     def _with_room(cls, grids: Grids, run: Run) -> GridBars:
         planes, spare = (run.pool.take(grids.lattice.shape, run.in_planes) for _ in range(2))
-        return cls(grids, planes, spare, [model.zeros(len(grids.lattice.row_blocks)) for model in grids.models])
+        return cls(grids, planes, spare, [model.zeros(len(grids.lattice.row_blocks), run) for model in grids.models])
 
     def planes_of(self, m: FloatArray, run: Run) -> FloatArray:
         """Return the messages of edges in planes, which the next call overwrites."""
@@ -319,6 +319,8 @@ class GridBars:
                 phi[lattice.entries] += found.ravel()
             table = places.table[lattice.links].reshape(len(lattice.members), -1)
             _add_tables(mine, lattice, table, psi, kernels, run.spread)
+            run.pool.give(mine.phi)
+            run.pool.give(mine.each)
 
     def _give_messages(self, run: Run, bars: Derivatives) -> None:
         """Move those by messages to edges: when they are asked for, if there are no others."""
@@ -338,7 +340,7 @@ def _add_tables(
     if not alike.any():
         _add_each(mine, psi, table.ravel(), lattice.link_axis, lattice.link_site, kernels, spread)
         return
-    firsts = table[alike][:, [lattice.first_link(axis) for axis in range(2)]]
+    firsts = table[:, [lattice.first_link(axis) for axis in range(2)]][alike]
     found = mine.shared.sum(axis=0)[..., alike].reshape(2, card * card, -1)
     np.add.at(psi, firsts[..., None] + np.arange(card * card), np.moveaxis(found, -1, 0))
     if not alike.all():

@@ -28,10 +28,15 @@ class PlaneModel(NamedTuple):
         """Return the tables that the loops use for a grid, and how they tell which ones these are."""
         return (self.shared, ()) if self.alike[grid] else (self.each, (0,))
 
-    def zeros(self, blocks: int) -> PlaneModel:
-        """Return zeros of the same shapes, for derivatives; those by shared tables, float64, apart for each block."""
-        shared = np.zeros((blocks, *self.shared.shape))
-        return self._replace(phi=np.zeros_like(self.phi), each=np.zeros_like(self.each), shared=shared)
+    def zeros(self, blocks: int, run: Run) -> PlaneModel:
+        """Return zeros of the same shapes, for derivatives; those by shared tables, float64, apart for each block.
+
+        Potentials and the tables of links are lent by the pool of the run.
+        """
+        phi, each = (run.pool.take(of.shape, of.dtype) for of in (self.phi, self.each))
+        for one in (phi, each):
+            shares.fill(run.spread, one, 0)
+        return self._replace(phi=phi, each=each, shared=np.zeros((blocks, *self.shared.shape)))
 
 
 def plane_model(lattice: Lattice, values: Values, kernels: GridKernels, run: Run) -> PlaneModel:
