@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 import isinglass as ig
 from isinglass.experiments.common.experiment import make
 from isinglass.experiments.common.statistics import sign_test
-from isinglass.experiments.erma import published, settings, training
+from isinglass.experiments.erma import experiment, published, settings, training
 from isinglass.experiments.erma.cells import Cell, losses_of
 from isinglass.experiments.erma.data import make_task, model_names
 from isinglass.models.tables import table_model
@@ -60,6 +60,11 @@ def test_a_run_that_was_cut_goes_on_to_the_same_bits(tmp_path, monkeypatch):
     assert json.dumps(first.data) == json.dumps(again.data)
     assert {path.name: path.read_bytes() for path in lost} == before
     assert {row[0] for row in first.rows} == {"3", "4", "5", "6"}
+    for path in tmp_path.glob("*_APPR-LOGL_t2_*"):
+        path.unlink()
+    part = make("erma", checkpoints=str(tmp_path), finished=True, **OPTIONS).run()
+    assert {row[3] for row in part.rows} == {row[3] for row in first.rows} - {"2 it."}
+    assert len(list(tmp_path.iterdir())) == 19  # nothing was trained
     with pytest.raises(ig.InputError, match="checkpoints: expected a folder of this experiment"):
         make("erma", checkpoints=str(tmp_path), **OPTIONS | {"examples": 11}).run()
 
@@ -95,6 +100,26 @@ def test_published_values_have_their_places():
     assert {training for _, training in published.TABLE_3} == set(settings.TRAININGS)
 
 
+def test_rivals_of_the_matched_setting_are_named():
+    rng, losses = np.random.default_rng(0), {}
+    for training_, less in [
+        ("frac-MSE-in", 0.0),
+        ("int-F-hyb-in", 0.01),
+        ("int-L1-hyb-in", 2e-4),
+        ("APPR-LOGL", -0.01),
+    ]:
+        values = 0.1 - less + 1e-5 * rng.normal(size=200)
+        losses[Cell("50-100", training_, 100)] = dict.fromkeys(settings.TESTS, values)
+    rows = {(row["test"], row["training"]): row for row in experiment._against_matched(losses, 100)}
+    assert len(rows) == 9
+    assert rows["frac-MSE", "int-F-hyb-in"]["difference"] == pytest.approx(-0.01, abs=1e-4)
+    assert rows["frac-MSE", "int-F-hyb-in"]["p"] < 0.05
+    text = experiment._rivals(losses, 100)
+    assert "int-F-hyb-in for frac-MSE by 0.0100" in text
+    assert "int-L1-hyb-in for" not in text  # better, but by less than the margin
+    assert "APPR-LOGL" not in text
+
+
 def test_signs_are_permuted():
     rng = np.random.default_rng(0)
     assert sign_test(rng.normal(size=400) + 0.3) < 0.01
@@ -102,7 +127,9 @@ def test_signs_are_permuted():
     assert sign_test(np.zeros(5)) == 1.0
 
 
-def test_wrong_options_are_refused():
+def test_wrong_options_are_refused(tmp_path):
+    with pytest.raises(ig.InputError, match="checkpoints: expected a folder with finished cells"):
+        make("erma", finished=True, checkpoints=str(tmp_path)).run()
     with pytest.raises(ig.InputError, match="rows: expected some of 50-100"):
         make("erma", rows=["60-100"]).run()
     with pytest.raises(ig.InputError, match="rows: expected some of APPR-LOGL"):

@@ -52,7 +52,7 @@ _EXAMPLES = """  isinglass reproduce digits --quick
   isinglass reproduce digits --rows ucl-4,trw --noise 0.5 --draws 10 --json digits.json
   isinglass reproduce digits --out pictures
   isinglass reproduce chains --quick --report page"""
-_PASSED = ("draws", "noise", "rows", "n_jobs", "all_losses", "data", "checkpoints")
+_PASSED = ("draws", "noise", "rows", "n_jobs", "all_losses", "data", "checkpoints", "finished")
 
 
 def add_parser(commands: Commands) -> None:
@@ -72,6 +72,8 @@ def add_parser(commands: Commands) -> None:
     parser.add_argument("--n-jobs", metavar="N", type=int, help=text)
     text = "folder for the state of long training, from which a further run goes on (default: none)"
     parser.add_argument("--checkpoints", metavar="DIR", help=text)
+    text = "report what --checkpoints has, and train nothing more; experiment erma (default: no)"
+    parser.add_argument("--finished", action="store_true", help=text)
     add_quiet(parser)
 
 

@@ -19,11 +19,13 @@ from isinglass.experiments.erma.training import train
 from isinglass.inference.message_passing.algorithms import BeliefPropagation
 from isinglass.io.arrays import read_arrays, write_arrays
 from isinglass.models.tables import table_model
+from isinglass.runtime.caching import Cache
 from isinglass.typing import FloatArray
 
 TRUTH = "truth"
 SCHEMA, VERSION = "erma-cell", 3
 OF_TRUTH = 100  # iterations of inference with the true parameters
+_TASKS = Cache(2)  # cells of one model follow each other, and many test examples take long to draw
 FEW, TOLERANCE = 20, 1e-6  # up to so many iterations all are run; of more, those until messages change by less
 
 
@@ -45,6 +47,11 @@ class Cell:
     def file(self) -> str:
         """The name of its file."""
         return f"{self.model}_{self.training}_t{self.iterations}_p{round(100 * self.perturbation)}_s{self.seed}.npz"
+
+
+def is_kept(cell: Cell, folder: str | None) -> bool:
+    """Say whether a folder has the file of a cell."""
+    return folder is not None and os.path.exists(os.path.join(folder, cell.file))
 
 
 def losses_of(cell: Cell, folder: str | None) -> dict[str, FloatArray]:
@@ -97,14 +104,19 @@ def _read(path: str, cell: Cell) -> dict[str, FloatArray]:
             "checkpoints", "a folder of this experiment, with the same options", got, "name another folder"
         )
     if file.metadata["further"] != cell.further and cell.further:
-        task = make_task(cell.model, cell.seed, cell.perturbation, cell.examples, cell.further)
+        task = _task_of(cell)
         return _keep(path, cell, {**file.arrays, **_tested(cell, task, file.arrays["theta"])})
     return {test: np.asarray(file.arrays[test][: cell.examples + cell.further], np.float64) for test in TESTS}
 
 
+def _task_of(cell: Cell) -> Task:
+    options = cell.model, cell.seed, cell.perturbation, cell.examples, cell.further
+    return _TASKS.get(options, lambda: make_task(*options))
+
+
 def _measured(cell: Cell, folder: str | None) -> dict[str, FloatArray]:
     """Draw, train and test."""
-    task = make_task(cell.model, cell.seed, cell.perturbation, cell.examples, cell.further)
+    task = _task_of(cell)
     kept: dict[str, FloatArray] = {}
     if cell.training == TRUTH:
         theta: FloatArray = np.asarray(task.truth.groups[0], np.float64).ravel()

@@ -15,6 +15,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from isinglass.errors import require
 from isinglass.experiments.common.experiment import (
     Experiment,
     Plot,
@@ -26,7 +27,7 @@ from isinglass.experiments.common.experiment import (
     tell,
 )
 from isinglass.experiments.common.statistics import holm, sign_test
-from isinglass.experiments.erma.cells import OF_TRUTH, TRUTH, Cell, inference, losses_of, parameters_of
+from isinglass.experiments.erma.cells import OF_TRUTH, TRUTH, Cell, inference, is_kept, losses_of, parameters_of
 from isinglass.experiments.erma.data import make_task, model_names
 from isinglass.experiments.erma.published import TABLE_3, TABLE_4, TABLE_5, TABLE_6, TRUE
 from isinglass.experiments.erma.settings import (
@@ -45,6 +46,7 @@ from isinglass.typing import FloatArray, JsonObject
 QUICK_FURTHER = 3900
 QUICK_MODELS = ("50-100", "50-200", "100-461")
 TIE = 5e-5
+MARGIN = 5e-4
 CUT = 2  # iterations of inference, not in the publication: far from convergence, which 10 are not
 Losses = dict[Cell, dict[str, FloatArray]]
 
@@ -71,6 +73,9 @@ class Erma(Experiment):
         Iterations of L-BFGS; APPR-LOGL has 25 of meta-descent, as published, and mixtures have few.
     checkpoints : str, optional
         A folder that keeps the cells that are finished; another run with the same options goes on from them.
+    finished : bool
+        Whether to report the cells that `checkpoints` has, and train no others. A table then has those models whose
+        cells and baselines are there; its last column says how many.
     n_jobs : int
         Processes that share the cells; results do not depend on it.
 
@@ -86,13 +91,14 @@ class Erma(Experiment):
     examples: int = 1000
     further: int = 39_000
     steps: int = 60
+    finished: bool = False
 
     name: ClassVar[str] = "erma"
     summary: ClassVar[str] = "risk of the whole system (Stoyanov et al. 2011, tables 3 to 6)"
 
     def run(self, progress: Progress | None = None) -> Report:
         """Train and test all cells that are not there yet, and put the tables together."""
-        cells = self.cells()
+        cells = self._finished_cells() if self.finished else self.cells()
         if self.checkpoints is not None:
             os.makedirs(self.checkpoints, exist_ok=True)
         found: Losses = {}
@@ -135,6 +141,15 @@ class Erma(Experiment):
         ]
         return sorted(found, key=lambda cell: _turn(cell, columns[0]))
 
+    def _finished_cells(self) -> list[Cell]:
+        """Return the cells that are kept, if those that they are compared with are kept, too."""
+        kept = [cell for cell in self.cells() if is_kept(cell, self.checkpoints)]
+        there = {replace(cell, further=0) for cell in kept}
+        found = [cell for cell in kept if {_truth_of(cell), _baseline_of(cell)} <= there]
+        expected = "a folder with finished cells of the true model and of APPR-LOGL"
+        require(found, "checkpoints", expected, repr(self.checkpoints), "run without `finished` first")
+        return [cell for cell in kept if cell in found or cell.training == TRUTH]
+
     def _report(self, measured: Losses) -> Report:
         found = {
             replace(cell, further=0): {test: x[: self.examples] for test, x in losses.items()}
@@ -156,6 +171,7 @@ class Erma(Experiment):
             "published_true": TRUE,
             "tables": tables,
             "models": _by_model(found) + _by_model(full),
+            "against_matched": _against_matched(found, first),
             "cells": [asdict(cell) for cell in found],
         }
         title = "Losses above those of the true model, means over models"
@@ -183,8 +199,12 @@ def _without_large_changes(cells: list[Cell]) -> list[Cell]:
     return [cell for cell in cells if not cell.perturbation or cell.model.startswith("50-")]
 
 
-def _truth(cell: Cell, found: Losses) -> dict[str, FloatArray]:
-    return found[replace(cell, training=TRUTH, iterations=OF_TRUTH, perturbation=0.0)]
+def _truth_of(cell: Cell) -> Cell:
+    return replace(cell, training=TRUTH, iterations=OF_TRUTH, perturbation=0.0, further=0)
+
+
+def _baseline_of(cell: Cell) -> Cell:
+    return replace(cell, training=LOGL, further=0)
 
 
 def _row(
@@ -194,8 +214,8 @@ def _row(
     mine = [
         cell for cell in found if cell.training == training and all(getattr(cell, k) == v for k, v in where.items())
     ]
-    deltas = [float((found[cell][test] - _truth(cell, found)[test]).mean()) for cell in mine]
-    gains = [found[cell][test] - found[replace(cell, training=LOGL)][test] for cell in mine]
+    deltas = [float((found[cell][test] - found[_truth_of(cell)][test]).mean()) for cell in mine]
+    gains = [found[cell][test] - found[_baseline_of(cell)][test] for cell in mine]
     means = [float(gain.mean()) for gain in gains]
     counts = [sum(m < -TIE for m in means), sum(abs(m) <= TIE for m in means), sum(m > TIE for m in means)]
     return {
@@ -258,6 +278,29 @@ def _table_6(found: Losses, iterations: int) -> list[JsonObject]:
     return table
 
 
+def _against_matched(found: Losses, iterations: int) -> list[JsonObject]:
+    """Compare the matched setting of each loss with the other settings of table 6, over all models that have both.
+
+    The p-values of a loss are corrected for their number (Holm).
+    """
+    table = []
+    for test in TRUE:
+        rows = []
+        for training in (row for row in MATCHED.values() if row != MATCHED[test]):
+            mine = [c for c in found if (c.training, c.iterations, c.perturbation) == (training, iterations, 0.0)]
+            pairs = [(cell, replace(cell, training=MATCHED[test])) for cell in mine]
+            gains = [found[other][test] - found[matched][test] for other, matched in pairs if matched in found]
+            if gains:
+                every = np.concatenate(gains)
+                rows.append(
+                    {"test": test, "training": training, "difference": float(every.mean()), "p": sign_test(every)}
+                )
+        for row, p in zip(rows, holm([row["p"] for row in rows]).tolist(), strict=True):
+            row["p"] = p
+        table += rows
+    return table
+
+
 def _by_model(found: Losses) -> list[JsonObject]:
     """Compare matched settings with both baselines, model by model, with 95 % intervals of the mean difference."""
     rows = []
@@ -300,9 +343,18 @@ def _notes(found: Losses, full: Losses) -> list[str]:
         f"loss of the true model (published): {shown}",
         *_intervals(found, one.examples),
         *(_intervals(full, one.examples + max(cell.further for cell in full)) if full else []),
+        _rivals(found, first),
         f"tables 3 and 6 are with {first} iterations of inference (published: 100)",
         "wins: models that are better, equal, worse than APPR-LOGL, ours / published; p: permutation test, two-sided",
     ]
+
+
+def _rivals(found: Losses, iterations: int) -> str:
+    """Say which settings are better than the matched one, in table 6."""
+    better = [row for row in _against_matched(found, iterations) if row["difference"] < -MARGIN and row["p"] < 0.05]
+    texts = [f"{row['training']} for {row['test']} by {-row['difference']:.5f}" for row in better]
+    what = f"settings that are better than the matched one by more than {MARGIN} (p < .05 after Holm's correction)"
+    return f"{what}: {'; '.join(texts) or 'none'}"
 
 
 def _intervals(found: Losses, tests: int) -> list[str]:
