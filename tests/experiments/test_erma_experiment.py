@@ -34,7 +34,7 @@ def test_losses_of_an_exact_inference_on_a_tiny_model():
     plain = table_model(graph)
     theta = np.random.default_rng(0).normal(size=plain.size)
     inputs = np.array([[0, -1, -1, -1, 1]])
-    found = settings.test_losses(plain, theta, inputs, np.array([1, -1, 0]), ig.BeliefPropagation())
+    found = settings.losses_by_setting(plain, theta, inputs, np.array([1, -1, 0]), ig.BeliefPropagation())
     p = plain.potentials(theta)
     r = ig.infer(p, "brute", evidence={0: 0, 4: 1})
     one, two = r.variable(1)[1], r.variable(3)[1]
@@ -43,6 +43,11 @@ def test_losses_of_an_exact_inference_on_a_tiny_model():
     assert_allclose(found["int-F"], [0.0 if one > two else 1.0])
     both = ig.infer(p, "brute", evidence={0: 0, 4: 1, 1: 1, 3: 0})
     assert_allclose(found["APPR-LOGL"], [r.log_z - both.log_z], atol=1e-8)
+    twice = settings.losses_by_setting(
+        plain, theta, np.tile(inputs, (2, 1)), np.tile([1, -1, 0], 2), ig.BeliefPropagation(), 1
+    )
+    assert {test: len(values) for test, values in twice.items()} == dict.fromkeys(settings.TESTS, 2) | {"APPR-LOGL": 1}
+    assert_allclose(twice["APPR-LOGL"], found["APPR-LOGL"])
 
 
 def test_a_run_that_was_cut_goes_on_to_the_same_bits(tmp_path, monkeypatch):

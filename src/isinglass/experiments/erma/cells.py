@@ -14,7 +14,7 @@ import numpy as np
 
 from isinglass.errors import InputError
 from isinglass.experiments.erma.data import Task, make_task
-from isinglass.experiments.erma.settings import TESTS, first_of, test_losses
+from isinglass.experiments.erma.settings import TESTS, first_of, losses_by_setting
 from isinglass.experiments.erma.training import train
 from isinglass.inference.message_passing.algorithms import BeliefPropagation
 from isinglass.io.arrays import read_arrays, write_arrays
@@ -133,7 +133,7 @@ def _tested(cell: Cell, task: Task, theta: FloatArray) -> dict[str, FloatArray]:
     """Return the loss of each test example in all settings."""
     graph, iterations = (task.truth.graph, OF_TRUTH) if cell.training == TRUTH else (task.graph, cell.iterations)
     inputs, labels = task.inputs(task.test), task.labels(task.test)
-    return test_losses(table_model(graph), theta, inputs, labels, inference(iterations))
+    return losses_by_setting(table_model(graph), theta, inputs, labels, inference(iterations), cell.examples)
 
 
 def _starts_of(cell: Cell, folder: str | None) -> FloatArray:

@@ -38,7 +38,7 @@ from isinglass.experiments.erma.settings import (
     TESTS,
     TRAININGS,
     first_of,
-    test_losses,
+    losses_by_setting,
 )
 from isinglass.models.tables import table_model
 from isinglass.typing import FloatArray, JsonObject
@@ -283,22 +283,22 @@ def _against_matched(found: Losses, iterations: int) -> list[JsonObject]:
 
     The p-values of a loss are corrected for their number (Holm).
     """
-    table = []
+    rows: list[JsonObject] = []
     for test in TRUE:
-        rows = []
-        for training in (row for row in MATCHED.values() if row != MATCHED[test]):
-            mine = [c for c in found if (c.training, c.iterations, c.perturbation) == (training, iterations, 0.0)]
-            pairs = [(cell, replace(cell, training=MATCHED[test])) for cell in mine]
-            gains = [found[other][test] - found[matched][test] for other, matched in pairs if matched in found]
-            if gains:
-                every = np.concatenate(gains)
-                rows.append(
-                    {"test": test, "training": training, "difference": float(every.mean()), "p": sign_test(every)}
-                )
-        for row, p in zip(rows, holm([row["p"] for row in rows]).tolist(), strict=True):
-            row["p"] = p
-        table += rows
-    return table
+        others = [training for training in MATCHED.values() if training != MATCHED[test]]
+        gains = {training: _gains(found, test, training, MATCHED[test], iterations) for training in others}
+        gains = {training: gain for training, gain in gains.items() if len(gain)}
+        ps = holm([sign_test(gain) for gain in gains.values()]).tolist()
+        for (training, gain), p in zip(gains.items(), ps, strict=True):
+            rows.append({"test": test, "training": training, "difference": float(gain.mean()), "p": p})
+    return rows
+
+
+def _gains(found: Losses, test: str, training: str, baseline: str, iterations: int) -> FloatArray:
+    """Return the differences of all examples of all models that have both settings."""
+    mine = [c for c in found if (c.training, c.iterations, c.perturbation) == (training, iterations, 0.0)]
+    pairs = [(cell, replace(cell, training=baseline)) for cell in mine]
+    return np.concatenate([np.zeros(0), *(found[one][test] - found[two][test] for one, two in pairs if two in found)])
 
 
 def _by_model(found: Losses) -> list[JsonObject]:
@@ -383,7 +383,7 @@ def _figure(found: Losses, folder: str | None) -> dict[str, Plot]:
         places = np.linspace(-0.5, 1.5, 9)
         plain, test = table_model(task.graph), task.test[:300]
         inputs, labels, way = task.inputs(test), task.labels(test), inference(cell.iterations)
-        each = [test_losses(plain, (1 - a) * true + a * end, inputs, labels, way) for a in places]
+        each = [losses_by_setting(plain, (1 - a) * true + a * end, inputs, labels, way) for a in places]
         lines = {t: (places.tolist(), [float(losses[t].mean()) for losses in each]) for t in TESTS if t != LOGL}
         plots[f"erma-{cell.training}"] = Plot("alpha: true parameters at 0, trained ones at 1", "test loss", lines)
         logl = {LOGL: (places.tolist(), [float(losses[LOGL].mean()) for losses in each])}
