@@ -24,6 +24,7 @@ from isinglass.inference.message_passing.moves.planes import (
     largest_of_grids,
     used_places,
     work_of,
+    write_borders,
 )
 from isinglass.inference.message_passing.run import Derivatives, Run, Step
 from isinglass.kernels.backend import GridKernels
@@ -281,14 +282,14 @@ class GridBars:
     def of_beliefs(cls, grids: Grids, given: BeliefDerivatives, run: Run) -> GridBars:
         """Return the derivatives by messages, given those by the beliefs that were read out from them."""
         mine = cls._with_room(grids, run)
-        grids.lattice.clear_borders(mine.m)
+        write_borders(run.spread, grids.lattice, mine.m, 0, inside=False)
         beliefs_back(grids.kernels, run.spread, grids.lattice, len(grids.lattice.members), given, mine.m)
         return mine
 
     @classmethod
     def _with_room(cls, grids: Grids, run: Run) -> GridBars:
         planes, spare = (run.pool.take(grids.lattice.shape, run.in_planes) for _ in range(2))
-        return cls(grids, planes, spare, [model.zeros(len(grids.lattice.row_blocks)) for model in grids.models])
+        return cls(grids, planes, spare, [model.zeros(len(grids.lattice.row_blocks), run) for model in grids.models])
 
     def planes_of(self, m: FloatArray, run: Run) -> FloatArray:
         """Return the messages of edges in planes, which the next call overwrites."""
@@ -317,6 +318,7 @@ class GridBars:
                 shares.add(run.spread, phi[lattice.entries].reshape(found.shape), found)
             else:
                 phi[lattice.entries] += found.ravel()
+            run.pool.give(mine.phi)
             table = places.table[lattice.links].reshape(len(lattice.members), -1)
             _add_tables(mine, lattice, table, psi, kernels, run.spread)
 
@@ -338,7 +340,7 @@ def _add_tables(
     if not alike.any():
         _add_each(mine, psi, table.ravel(), lattice.link_axis, lattice.link_site, kernels, spread)
         return
-    firsts = table[alike][:, [lattice.first_link(axis) for axis in range(2)]]
+    firsts = table[:, [lattice.first_link(axis) for axis in range(2)]][alike]
     found = mine.shared.sum(axis=0)[..., alike].reshape(2, card * card, -1)
     np.add.at(psi, firsts[..., None] + np.arange(card * card), np.moveaxis(found, -1, 0))
     if not alike.all():

@@ -213,7 +213,7 @@ class GridSweep(PlaneMove):
 
     def read_out_back(self, run: Run, beliefs: Array, beliefs_bar: Array, bars: Derivatives) -> bool:
         """Carry derivatives by beliefs to the messages in planes."""
-        if run.shares or run.is_narrow:
+        if run.is_narrow:
             return False
         self.bars = _Bars.zeros(self, np.empty(self.sheets.shape))
         given = BeliefDerivatives(beliefs, beliefs_bar, bars.phi[-1])

@@ -9,7 +9,7 @@ import numpy as np
 from isinglass.graph.factor_graph import FactorGraph
 from isinglass.graph.grids import grid_shape
 from isinglass.graph.message_graph import edges_of
-from isinglass.inference.message_passing.moves.planes import beyond, narrow_limits, work_of
+from isinglass.inference.message_passing.moves.planes import narrow_limits, work_of
 from isinglass.inference.message_passing.run import Run
 from isinglass.inference.message_passing.shares import block_count, copy
 from isinglass.kernels.layout import PlaneSteps, SweepWork, Values
@@ -72,9 +72,14 @@ class Sheets(NamedTuple):
         """How many chunks of columns or of rows there are at most."""
         return max(-(-self.width // self.column_chunk), -(-self.height // self.row_chunk))
 
-    def reached(self, planes: FloatArray, side: int) -> FloatArray:
-        """Return the sites that have a neighbour on a side (left, right, up, down)."""
-        return beyond(planes[:, side], side)
+    @property
+    def border(self) -> int:
+        """How many rows and columns there are around a grid that are not sites: none."""
+        return 0
+
+    def by_grids(self, planes: FloatArray) -> FloatArray:
+        """Return the messages as (grids, directions, states, rows, columns): as they are."""
+        return planes
 
     def links(self, values: Array) -> tuple[Array, Array]:
         """Cut what there is of each link into horizontal ones, columns first, and vertical ones."""
