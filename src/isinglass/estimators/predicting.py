@@ -1,7 +1,8 @@
 """Inference on new examples: on all at once, or block by block.
 
 Blocks need less memory, and small ones stay in the caches; threads share them out, and blocks of equal examples share
-their structure. An example has the same beliefs, to the last bit, in any block.
+their structure. An example has the same beliefs, to the last bit, in any block. For several threads, blocks are larger:
+the interpreter, which runs on one of them at a time, has some work for each block, however large it is.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ from isinglass.potentials import Potentials
 from isinglass.runtime.threads import ThreadMap
 from isinglass.typing import Array, FloatArray, IntArray
 
-AT_ONCE = 4 * BLOCK  # variables in a block of predictions: enough for Python to be in the way of no other thread
+AT_ONCE = 4 * BLOCK  # variables in a block of predictions
+LARGER = 4  # threads for each of which blocks are larger by as much again, up to four times
 
 
 class Prediction(NamedTuple):
@@ -64,7 +66,7 @@ def read_in_blocks(
     read : callable
         From a result to an array with an entry for each variable, which depends on its example alone.
     """
-    found, examples = blocks(sizes, BLOCK if algorithm.facts.blockwise else AT_ONCE), np.arange(len(sizes))
+    found, examples = blocks(sizes, _block_size(sizes, algorithm, jobs)), np.arange(len(sizes))
     if len(found) == 1 or not algorithm.splits or algorithm.facts.stochastic:
         return read(predicted(part(examples, None), theta, algorithm, part, jobs))
     chosen, first = threaded_in_parts(algorithm, jobs, len(found)), part(examples[found[0]], None)
@@ -74,6 +76,18 @@ def read_in_blocks(
         return read(_inferred(mine, theta, chosen))
 
     return np.concatenate(ThreadMap(jobs).with_blas(one, [(block,) for block in found]))
+
+
+def _block_size(sizes: IntArray, algorithm: Algorithm, jobs: int) -> int:
+    """Return how many variables a block may have: for threads, such that each has as many blocks as the others."""
+    if algorithm.facts.blockwise:
+        return BLOCK
+    total = int(sizes.sum())
+    if jobs == 1 or total <= AT_ONCE:
+        return AT_ONCE
+    most = AT_ONCE * min(4, max(1, jobs // LARGER))
+    rounds = -(-total // (jobs * most))
+    return max(BLOCK, -(-total // (jobs * rounds)) + int(sizes.max()) - 1)  # a block has whole examples
 
 
 def predicted(

@@ -52,6 +52,7 @@ class GridSweep(PlaneMove):
     bars: _Bars | None = field(default=None, init=False)
     used: Mask | None = field(default=None, init=False)  # the places in planes that hold messages
     collected: FloatArray | None = field(default=None, init=False)  # that were last moved to the edges
+    room_on_edges: FloatArray | None = field(default=None, init=False)  # for messages
     rooms: list[SweepWork] = field(default_factory=list, init=False)  # that nobody uses now
 
     @classmethod
@@ -229,8 +230,11 @@ class GridSweep(PlaneMove):
     def effects(self, run: Run, step: Step, status: Status) -> None:
         """Measure one undamped flooding, as for other sequences, so that a residual does not depend on the batch."""
         assert self.inbox is not None
-        collect(self.kernels, run.spread, self.inbox, run.m, self.planes.of_edges)  # the old messages are not needed
-        self.collected = self.inbox
+        if self.room_on_edges is None:
+            self.room_on_edges = run.pool.take(run.n.shape, run.dtype)
+            run.pool.give_back_with(run, self.room_on_edges)
+        collect(self.kernels, run.spread, self.inbox, self.room_on_edges, self.planes.of_edges)
+        run.m, self.collected = self.room_on_edges, self.inbox
         self.general.effects(run, step, status)
 
     def finish(self, run: Run) -> None:
