@@ -20,7 +20,7 @@ from isinglass.learning.total import BLOCK, blocks
 from isinglass.learning.training.problem import sizes_of
 from isinglass.models import Model
 from isinglass.potentials import Potentials
-from isinglass.runtime.threads import ThreadMap
+from isinglass.runtime.threads import team
 from isinglass.typing import Array, FloatArray, IntArray
 
 AT_ONCE = 4 * BLOCK  # variables in a block of predictions
@@ -75,7 +75,7 @@ def read_in_blocks(
         mine = first if block is found[0] else part(examples[block], first)
         return read(_inferred(mine, theta, chosen))
 
-    return np.concatenate(ThreadMap(jobs).with_blas(one, [(block,) for block in found]))
+    return np.concatenate(team(jobs, waits=False).with_blas(one, [(block,) for block in found]))
 
 
 def _block_size(sizes: IntArray, algorithm: Algorithm, jobs: int) -> int:
@@ -106,7 +106,7 @@ def predicted(
         return _inferred(model, theta, threaded_in_parts(algorithm, jobs, 1))
     examples = np.arange(model.graph.n_components)
     parts = [(part(examples[block], None), theta, algorithm) for block in found]
-    results = ThreadMap(min(jobs, len(parts))).with_blas(_inferred, parts)
+    results = team(jobs, waits=False).with_blas(_inferred, parts)
     return _joined(model.potentials(theta[-1]), results)
 
 

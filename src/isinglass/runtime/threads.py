@@ -65,7 +65,7 @@ class ThreadMap:
 
 
 @cache
-def team(threads: int) -> ThreadMap:
+def team(threads: int, waits: bool = True) -> ThreadMap:
     """Return a map whose threads are started once and shared by all who ask for as many; calls may be nested.
 
     Examples
@@ -73,7 +73,7 @@ def team(threads: int) -> ThreadMap:
     >>> team(2) is team(2), team(1)(abs, [(-1,)])
     (True, [1])
     """
-    return ThreadMap(threads, waits=True)
+    return ThreadMap(threads, waits)
 
 
 class _Helpers:

@@ -13,6 +13,7 @@ from isinglass.inference.message_passing.moves.planes import narrow_limits, work
 from isinglass.inference.message_passing.run import Run
 from isinglass.inference.message_passing.shares import block_count, copy
 from isinglass.kernels.layout import PlaneSteps, SweepWork, Values
+from isinglass.runtime.array_pool import Pool
 from isinglass.typing import Array, DType, FloatArray, IntArray
 
 LINE = 64  # columns or rows of a chunk, at least
@@ -163,23 +164,27 @@ def _rows(values: Values, size: int) -> Array:
     return rows
 
 
-def sweep_room(sheets: Sheets, dtype: DType) -> SweepWork:
-    """Return working memory for a grid."""
+def sweep_room(sheets: Sheets, dtype: DType, pool: Pool, owner: object) -> SweepWork:
+    """Return working memory for a grid; that of a large one goes back to the pool with its owner."""
     card, height, width = sheets.shape[2:]
 
-    def plane() -> FloatArray:
-        return np.empty((card, height, width), dtype)
+    def room(*shape: int) -> FloatArray:
+        if not sheets.is_large:
+            return np.empty(shape, dtype)
+        found = pool.take(shape, dtype)
+        pool.give_back_with(owner, found)
+        return found
 
     return SweepWork(
-        base=plane(),
-        up=plane(),
-        down=plane(),
-        turned=np.empty((5, card, width, height), dtype),
+        base=room(card, height, width),
+        up=room(card, height, width),
+        down=room(card, height, width),
+        turned=room(5, card, width, height),
         **_lines(sheets, dtype),
-        base_bar=plane(),
-        up_bar=plane(),
-        down_bar=plane(),
-        turned_bar=np.empty((3, card, width, height), dtype),
+        base_bar=room(card, height, width),
+        up_bar=room(card, height, width),
+        down_bar=room(card, height, width),
+        turned_bar=room(3, card, width, height),
     )
 
 
