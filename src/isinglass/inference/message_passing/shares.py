@@ -138,15 +138,17 @@ def pieces_at_most(spread: ThreadMap) -> int:
 
 def in_ranges(spread: ThreadMap, length: int, function: Callable[[int, int], object], least: int = RANGE) -> None:
     """Call a function with the bounds of ranges; what it does must not depend on how they are cut."""
-    count = min(pieces_at_most(spread), length // least)
-    if count < 2:
+    if spread.threads == 1 or length < 2 * least:
         function(0, length)
     else:
-        spread(function, cut(length, count))
+        spread(function, cut(length, min(pieces_at_most(spread), length // least)))
 
 
 def fill(spread: ThreadMap, out: Array, value: float) -> None:
     """Fill a contiguous array."""
+    if spread.threads == 1:
+        out.fill(value)
+        return
     flat = out.reshape(-1)
     in_ranges(spread, flat.size, lambda first, last: flat[first:last].fill(value))
 
@@ -160,6 +162,8 @@ def zeros(spread: ThreadMap, shape: tuple[int, ...], dtype: DType) -> Array:
 
 def smallest(spread: ThreadMap, values: Array, initial: float) -> float:
     """Return the smallest real part of a flat array, at most `initial`; NaN, if there is one."""
+    if spread.threads == 1:
+        return float(values.real.min(initial=initial))
     found: list[float] = []
     in_ranges(spread, len(values), lambda a, b: found.append(float(values.real[a:b].min(initial=initial))))
     return float(np.min(found))
@@ -167,7 +171,7 @@ def smallest(spread: ThreadMap, values: Array, initial: float) -> float:
 
 def component_sums(spread: ThreadMap, component: IntArray, starts: IntArray | None, values: Array, n: int) -> Array:
     """Do what `segments.component_sums` does, to the last bit: each component is added up by one thread."""
-    if starts is None or not len(starts):
+    if spread.threads == 1 or starts is None or not len(starts):
         return segments.component_sums(component, starts, values, n)
     total, ends = np.zeros(n, values.dtype), np.append(starts, len(values))
 
@@ -205,8 +209,7 @@ def add(spread: ThreadMap, out: Array, values: Array) -> None:
 
 def _along(spread: ThreadMap, out: Array, values: Array | float, function: Callable[[Array, Array], object]) -> None:
     """Call a function with parts of two arrays, cut along the longest axis but the last (or along the only one)."""
-    count = min(pieces_at_most(spread), out.size // RANGE)
-    if count < 2:
+    if spread.threads == 1 or out.size < 2 * RANGE:
         function(out, np.asarray(values))
         return
     given = np.broadcast_to(values, out.shape)
@@ -216,4 +219,4 @@ def _along(spread: ThreadMap, out: Array, values: Array | float, function: Calla
         where = (slice(None),) * axis + (slice(first, last),)
         function(out[where], given[where])
 
-    spread(part, cut(out.shape[axis], count))
+    spread(part, cut(out.shape[axis], min(pieces_at_most(spread), out.size // RANGE)))
