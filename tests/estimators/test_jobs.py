@@ -1,6 +1,7 @@
 """Threads: the same bits for any number of them."""
 
 import inspect
+import warnings
 from itertools import pairwise
 
 import numpy as np
@@ -213,3 +214,28 @@ def test_minus_one_is_all_processors(name, monkeypatch):
     for wrong in (0, -2, 1.5, "all", True):
         with pytest.raises(ig.InputError, match=r"n_jobs: expected .*or -1 for all processors"):
             make(n_jobs=wrong).fit(X, Y)
+
+
+@pytest.mark.parametrize("jobs", [1, 2, 3, 16])
+@pytest.mark.parametrize("n", [1, 5, 41, 300])
+def test_each_thread_has_as_many_blocks_of_predictions(jobs, n):
+    sizes = np.full(n, 784)
+    most = predicting._block_size(sizes, ig.BeliefPropagation(), jobs)
+    found = blocks(sizes, most)
+    assert most <= 4 * predicting.AT_ONCE + 784
+    assert len(found) == 1 or jobs == 1 or len(found) <= jobs * -(-n * 784 // (jobs * predicting.AT_ONCE))
+    if jobs == 16 and n == 300:
+        assert len(found) > 16 / 2  # none is idle for long
+
+
+def test_predictions_have_the_same_bits_in_any_blocks(monkeypatch):
+    rng = np.random.default_rng(0)
+    X, Y = rng.normal(size=(30, 5, 6, 2)), rng.integers(0, 2, (30, 5, 6))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ig.ConvergenceWarning)
+        crf = ig.GridCRF(iterations=3, max_iter=2).fit(X, Y)
+    whole = crf.predict_marginals(X)
+    monkeypatch.setattr(predicting, "AT_ONCE", 100)
+    monkeypatch.setattr(predicting, "BLOCK", 30)
+    for jobs in (1, 2, 3, 16):
+        assert np.array_equal(crf.set_params(n_jobs=jobs).predict_marginals(X), whole)

@@ -146,3 +146,11 @@ def test_describing_itself():
     assert str(ig.grid_graph(10, 10, 2)) == "FactorGraph: 100 variables (2 states), 280 factors (arity 1-2)"
     assert str(ig.FactorGraph([], [])) == "FactorGraph: 0 variables, 0 factors, forest"
     assert "3 components" in str(ig.chain_graph(2, 2).repeat(3))
+
+
+@pytest.mark.parametrize("n", [1, 3])
+def test_copies_are_forests_where_the_original_is(n):
+    mixed = ig.disjoint_union([ig.chain_graph(4, 2), ig.grid_graph(2, 2, 2), ig.chain_graph(1, 3)])
+    copies = mixed.repeat(n)
+    rebuilt = ig.FactorGraph._build(*copies._parts())  # which does not know that it has copies
+    assert copies.forest_components.tolist() == rebuilt.forest_components.tolist() == [True, False, True] * n

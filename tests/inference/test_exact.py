@@ -429,3 +429,21 @@ def test_a_given_order():
     )
     with pytest.raises(ig.InputError, match="order"):
         ig.infer(p, ig.Exact(order=range(19)))
+
+
+def test_the_memory_of_a_graph_is_used_again_when_nobody_needs_it():
+    rng, graph = np.random.default_rng(0), ig.grid_graph(4, 4, 2)
+    unary, edges = graph.groups
+    models = [
+        ig.Potentials.from_groups(graph, [rng.normal(size=(len(unary), 2)), rng.normal(size=(len(edges), 2, 2))])
+        for _ in range(3)
+    ]
+    results = [ig.infer(p, "exact") for p in models]
+    (kept,) = [array for some in graph.cached("exact pool", dict).free.values() for array in some]
+    for p, result in zip(models, results, strict=True):
+        kept.fill(np.nan)  # no result looks at it
+        again = ig.infer(p, "exact")
+        np.testing.assert_array_equal(again.variables.flat, result.variables.flat)
+        np.testing.assert_allclose(result.variables.flat, ig.infer(p, "brute").variables.flat, rtol=1e-9)
+    (same,) = [array for some in graph.cached("exact pool", dict).free.values() for array in some]
+    assert same is kept

@@ -7,10 +7,12 @@ import pytest
 from numpy.testing import assert_array_equal
 
 import isinglass as ig
+from isinglass import segments
 from isinglass.inference.message_passing import shares
 from isinglass.inference.message_passing.moves import planes, sheets
 from isinglass.inference.message_passing.moves.lattices import lattice_of
 from isinglass.inference.message_passing.moves.sheets import sheets_of
+from isinglass.runtime.threads import team
 
 THREADS = [2, 3, 16]
 
@@ -153,3 +155,40 @@ def test_the_values_are_those_without_blocks(monkeypatch):
         whole = everything(fresh, ig.BeliefPropagation, 1, iterations=4, schedule=schedule)
         for one, two in zip(whole, found, strict=True):
             np.testing.assert_allclose(one, two, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("threads", [1, *THREADS])
+def test_sums_and_minima_do_not_depend_on_the_ranges(threads):
+    rng, spread = np.random.default_rng(0), team(threads)
+    component = np.sort(rng.integers(0, 40, 5000)) * 2  # some components have no values
+    values = rng.normal(size=5000) * 10.0 ** rng.integers(-9, 9, 5000)
+    starts = np.flatnonzero(np.diff(component, prepend=-1))
+    found = shares.component_sums(spread, component, starts, values, 81)
+    assert_array_equal(found, segments.component_sums(component, starts, values, 81))
+    assert shares.smallest(spread, values, 0.0) == values.min()
+    assert shares.smallest(spread, values[:0], 0.5) == 0.5
+    values[4321] = np.nan
+    assert np.isnan(shares.smallest(spread, values, 0.0))
+
+
+@pytest.mark.parametrize("threads", [1, *THREADS])
+@pytest.mark.parametrize("grids", [1, 2, 100])
+def test_rows_are_cut_where_there_are_few_grids(threads, grids):
+    grid = sheets_of(ig.grid_graph(23, 21, 2))
+    pieces = planes.row_pieces(team(threads), grid, grids)
+    done = np.zeros((grids, 23), int)
+    for first, last, top, bottom in pieces:
+        done[first:last, top:bottom] += 1
+    assert (done == 1).all()
+    assert len(pieces) >= (threads if threads > 1 else 1)
+
+
+def test_messages_begin_uniform_and_ones_where_nothing_arrives():
+    graph = ig.grid_graph(3, 4, 2).repeat(2)
+    for grid in (sheets_of(graph), lattice_of(graph)):
+        inbox = np.full(grid.shape, 0.5)
+        planes.write_borders(team(2), grid, inbox, 1, inside=True)
+        wanted = np.ones_like(inbox)
+        place, card, apart = grid.of_edges
+        wanted.reshape(-1)[place[:, None] + apart * np.arange(card)] = 0.5
+        assert_array_equal(inbox, wanted)

@@ -1,16 +1,22 @@
 """Work on threads: answers and errors in the order of the arguments, whoever was faster."""
 
+import gc
+import subprocess
+import sys
 import threading
+import time
+import weakref
 
 import pytest
 
+from isinglass.runtime import threads
 from isinglass.runtime.threads import ThreadMap
 
 
-@pytest.mark.parametrize("threads", [1, 2, 5])
+@pytest.mark.parametrize("n", [1, 2, 5])
 @pytest.mark.parametrize("count", [0, 1, 2, 50])
-def test_answers_come_in_order(threads, count):
-    spread = ThreadMap(threads)
+def test_answers_come_in_order(n, count):
+    spread = ThreadMap(n)
     for _ in range(20):
         assert spread(lambda i: i * i, [(i,) for i in range(count)]) == [i * i for i in range(count)]
 
@@ -25,16 +31,16 @@ def test_the_caller_and_a_helper_work_side_by_side():
     assert len({threading.get_ident(), *ThreadMap(2)(meet, [(), ()])}) == 2
 
 
-@pytest.mark.parametrize("threads", [1, 2, 4])
-def test_the_first_error_is_raised(threads):
-    met = threading.Barrier(min(threads, 2), timeout=60)
+@pytest.mark.parametrize("n", [1, 2, 4])
+def test_the_first_error_is_raised(n):
+    met = threading.Barrier(min(n, 2), timeout=60)
 
     def work(i):
         if i in (3, 4):  # with threads, both fail, the later one first
-            if threads > 1:
+            if n > 1:
                 met.wait()
             if i == 3:
-                late.wait(60 if threads > 1 else 0)
+                late.wait(60 if n > 1 else 0)
             else:
                 late.set()
             raise ValueError(i)
@@ -42,7 +48,7 @@ def test_the_first_error_is_raised(threads):
 
     late = threading.Event()
     with pytest.raises(ValueError, match="3"):
-        ThreadMap(threads)(work, [(i,) for i in range(9)])
+        ThreadMap(n)(work, [(i,) for i in range(9)])
 
 
 def test_nothing_is_begun_after_an_error():
@@ -76,3 +82,72 @@ def test_a_busy_pool_is_not_waited_for():
         return sum(spread(lambda j: 10 * i + j, [(j,) for j in range(3)]))  # one helper, and it is here
 
     assert spread(outer, [(0,), (1,), (2,)]) == [3, 33, 63]
+
+
+@pytest.mark.parametrize("waits", [True, False])
+def test_after_an_interrupt_calls_under_way_are_waited_for_if_asked(waits, monkeypatch):
+    main, begun, go_on, ended = threading.get_ident(), threading.Event(), threading.Event(), []
+
+    def work():
+        if threading.get_ident() == main:
+            begun.wait(60)
+            return
+        begun.set()
+        go_on.wait(60)
+        ended.append(True)
+
+    looks = []
+
+    def interrupted(self):  # Ctrl-C comes while the caller waits; the other thread goes on a little later
+        if not looks:
+            looks.append(None)
+            threading.Timer(0.2, go_on.set).start()
+            raise KeyboardInterrupt
+        plain(self)
+
+    plain = threads._Work.wait
+    monkeypatch.setattr(threads._Work, "wait", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        ThreadMap(2, waits)(work, [(), ()])
+    assert bool(ended) == waits
+    go_on.set()
+
+
+def test_threads_are_kept_and_end_with_their_owner():
+    spread, names = ThreadMap(3), set()
+    for _ in range(10):
+        both = threading.Barrier(3, timeout=60)
+        names.update(spread(lambda both=both: (both.wait(), threading.current_thread())[1], [()] * 3))
+    assert len(names) == 3  # the caller, and two that were started once
+    helpers = names - {threading.current_thread()}
+    del spread
+    gc.collect()
+    for thread in helpers:
+        thread.join(60)
+        assert not thread.is_alive()
+
+
+def test_nothing_is_held_after_the_work():
+    class Large:
+        pass
+
+    spread, one = ThreadMap(2), Large()
+    gone = weakref.ref(one)
+    both = threading.Barrier(2, timeout=60)
+    spread(lambda _, both=both: both.wait(), [(one,), (one,)])
+    del one
+    deadline = time.monotonic() + 60
+    while gone() is not None and time.monotonic() < deadline:  # the helper may still be on its way back
+        time.sleep(0.01)
+    assert gone() is None
+
+
+def test_a_program_ends_with_threads_under_way():
+    script = (
+        "import threading, time\nfrom isinglass.runtime.threads import ThreadMap\nmain = threading.get_ident()\n"
+        "def work(i):\n    if threading.get_ident() == main: time.sleep(0.2); raise SystemExit\n    time.sleep(0.5)\n"
+        "    print('ended', flush=True)\n"
+        "ThreadMap(2)(work, [(0,), (1,)])\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "ended\n", "")

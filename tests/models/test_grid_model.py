@@ -8,7 +8,7 @@ from scipy import sparse
 
 import isinglass as ig
 from isinglass.inference.message_passing.moves.lattices import lattice_of
-from isinglass.models import grid_model
+from isinglass.models import grid_model, grids
 
 
 def edge_counts(height, width):
@@ -197,3 +197,23 @@ def test_pixels_by_themselves():
         grid_model(X, 3, edges="none", edge_features=np.zeros((2, 17, 1)))
     with pytest.raises(ig.InputError, match="'none'"):
         grid_model(X, 3, edges="some")
+
+
+def test_the_structure_of_equal_batches_is_kept_but_not_their_features():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(2, 5, 3, 4, 2))
+    one, two = (grid_model(x, 2) for x in X)
+    assert one.graph is two.graph
+    assert all(a is b for a, b in zip(one.table_ids, two.table_ids, strict=True))
+    theta = rng.normal(size=one.size)
+    for model, x in zip((one, two), X, strict=True):
+        expected = x.reshape(-1, 2) @ theta[:4].reshape(2, 2)
+        np.testing.assert_allclose(model.potentials(theta).groups[0], expected, rtol=1e-12)
+    others = [grid_model(X[0], 3), grid_model(X[0][:4], 2), grid_model(X[0], 2, edges="shared")]
+    others += [grid_model(X[0].reshape(5, 4, 3, 2), 2), grid_model(X[0], 2, bias=True)]
+    assert not {id(other.graph) for other in others} & {id(one.graph)}
+
+
+def test_large_structures_are_not_kept(monkeypatch):
+    monkeypatch.setattr(grids, "_KEPT_SIZE", 11)
+    assert grid_model(np.zeros((1, 3, 4, 1)), 2).graph is not grid_model(np.zeros((1, 3, 4, 1)), 2).graph

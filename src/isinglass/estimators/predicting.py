@@ -1,7 +1,8 @@
 """Inference on new examples: on all at once, or block by block.
 
 Blocks need less memory, and small ones stay in the caches; threads share them out, and blocks of equal examples share
-their structure. An example has the same beliefs, to the last bit, in any block.
+their structure. An example has the same beliefs, to the last bit, in any block. For several threads, blocks are larger:
+the interpreter, which runs on one of them at a time, has some work for each block, however large it is.
 """
 
 from __future__ import annotations
@@ -19,11 +20,11 @@ from isinglass.learning.total import BLOCK, blocks
 from isinglass.learning.training.problem import sizes_of
 from isinglass.models import Model
 from isinglass.potentials import Potentials
-from isinglass.runtime.threads import ThreadMap
+from isinglass.runtime.threads import team
 from isinglass.typing import Array, FloatArray, IntArray
 
-AT_ONCE = 4 * BLOCK  # variables in a block of predictions, whose messages fit in a cache
-MOST_AT_ONCE = 16 * BLOCK  # where threads share blocks: the larger, the less Python is in the way of other threads
+AT_ONCE = 4 * BLOCK  # variables in a block of predictions
+LARGER = 4  # threads for each of which blocks are larger by as much again, up to four times
 
 
 class Prediction(NamedTuple):
@@ -65,9 +66,7 @@ def read_in_blocks(
     read : callable
         From a result to an array with an entry for each variable, which depends on its example alone.
     """
-    share = int(sizes.sum()) // jobs + int(sizes.max(initial=0))  # about as many blocks as threads
-    at_once = min(max(share, AT_ONCE), MOST_AT_ONCE) if jobs > 1 else AT_ONCE
-    found, examples = blocks(sizes, BLOCK if algorithm.facts.blockwise else at_once), np.arange(len(sizes))
+    found, examples = blocks(sizes, _block_size(sizes, algorithm, jobs)), np.arange(len(sizes))
     if len(found) == 1 or not algorithm.splits or algorithm.facts.stochastic:
         return read(predicted(part(examples, None), theta, algorithm, part, jobs))
     chosen, first = threaded_in_parts(algorithm, jobs, len(found)), part(examples[found[0]], None)
@@ -76,7 +75,19 @@ def read_in_blocks(
         mine = first if block is found[0] else part(examples[block], first)
         return read(_inferred(mine, theta, chosen))
 
-    return np.concatenate(ThreadMap(jobs).with_blas(one, [(block,) for block in found]))
+    return np.concatenate(team(jobs, waits=False).with_blas(one, [(block,) for block in found]))
+
+
+def _block_size(sizes: IntArray, algorithm: Algorithm, jobs: int) -> int:
+    """Return how many variables a block may have: for threads, such that each has as many blocks as the others."""
+    if algorithm.facts.blockwise:
+        return BLOCK
+    total = int(sizes.sum())
+    if jobs == 1 or total <= AT_ONCE:
+        return AT_ONCE
+    most = AT_ONCE * min(4, max(1, jobs // LARGER))
+    rounds = -(-total // (jobs * most))
+    return max(BLOCK, -(-total // (jobs * rounds)) + int(sizes.max()) - 1)  # a block has whole examples
 
 
 def predicted(
@@ -95,7 +106,7 @@ def predicted(
         return _inferred(model, theta, threaded_in_parts(algorithm, jobs, 1))
     examples = np.arange(model.graph.n_components)
     parts = [(part(examples[block], None), theta, algorithm) for block in found]
-    results = ThreadMap(min(jobs, len(parts))).with_blas(_inferred, parts)
+    results = team(jobs, waits=False).with_blas(_inferred, parts)
     return _joined(model.potentials(theta[-1]), results)
 
 

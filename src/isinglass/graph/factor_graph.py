@@ -28,6 +28,7 @@ from isinglass.validation import distinct_rows, integers, items, read_only, whol
 T = TypeVar("T")
 
 CACHED = 32  # derived structures that a graph keeps
+_COPIES = "copies"  # for which a graph that `repeat` made keeps its original, and the number of copies
 
 
 @dataclass(frozen=True, eq=False)
@@ -263,7 +264,14 @@ class FactorGraph:
     @property
     def forest_components(self) -> Mask:
         """For each component (example), whether it is a forest."""
-        return self.cached("forest_components", lambda: forest_components(self))
+        return self.cached("forest_components", self._forest_components)
+
+    def _forest_components(self) -> Mask:
+        copied: tuple[FactorGraph, int] | None = self.cached(_COPIES, lambda: None)
+        if copied is None:
+            return forest_components(self)
+        one, n = copied
+        return read_only(np.tile(one.forest_components, n))
 
     @property
     def connected_components(self) -> IntArray:
@@ -288,7 +296,7 @@ class FactorGraph:
             FactorGroup(shifted(g.scopes, self.n_variables), g.shape, shifted(g.factors, self.n_factors))
             for g in self.groups
         ]
-        return FactorGraph._build(
+        copies = FactorGraph._build(
             np.tile(self.cards, n),
             groups,
             shifted(self.variable_component, self.n_components),
@@ -296,6 +304,8 @@ class FactorGraph:
             n * self.n_components,
             None if self.names is None else self.names.repeat(n),
         )
+        copies.cached(_COPIES, lambda: (self, n))
+        return copies
 
     def _repr_html_(self) -> str:
         from isinglass.graph.drawing.html import card, drawing  # which import this module

@@ -23,6 +23,7 @@ from isinglass.models.checks import dense, examples_of, stacked, states
 from isinglass.models.model import Model
 from isinglass.models.products import Matrix
 from isinglass.models.terms import EdgeTerm, NodeTerm, SharedTerm, Term
+from isinglass.runtime.caching import Cache
 from isinglass.typing import FloatArray, IntArray
 from isinglass.validation import flag
 
@@ -30,6 +31,8 @@ Sides = list[tuple[int, int]]
 """Height and width of each image."""
 
 _STRUCTURE = "sides of grids"
+_KEPT_SIZE = 2**17  # pixels of a batch whose structure is kept from call to call: it takes longer than to predict it
+_KEPT = Cache(2)
 
 
 def grid_model(
@@ -75,19 +78,31 @@ def grid_model(
     >>> model.potentials(np.zeros(12)).groups[1].shape
     (2, 2, 2)
     """
-    k, images = states(n_states), _images(X)
-    sides: Sides = [image.shape[:2] for image in images]
-    nodes = stacked([image.reshape(-1, image.shape[2]) for image in images], "X", flag(bias, "bias"))
+    k, (sides, pixels) = states(n_states), _images(X)
+    nodes = stacked(pixels, "X", flag(bias, "bias"))
     found = None if edge_features is None else _edge_features(edge_features, sides, flag(edge_bias, "edge_bias"))
     if found is None and flag(edge_bias, "edge_bias"):
         raise InputError("edge_bias", "False where there are no edge features", "True", "tables are shared anyway")
     node, same = NodeTerm._build("node", nodes, (k,)), (sides, k, edges)
     if like is not None and found is None and like.graph.cached(_STRUCTURE, lambda: None) == same:
         return like.with_terms(0, [node])
+    if found is None and len(nodes) <= _KEPT_SIZE and len(set(sides)) == 1:
+        key = (sides[0], len(sides), k, edges, nodes.shape[1])
+        return _KEPT.get(key, lambda: _blank(sides, k, edges, nodes.shape[1])).with_terms(0, [node])
+    return _model(sides, k, edges, node, found)
+
+
+def _model(sides: Sides, k: int, edges: str, node: Term, features: Matrix | None) -> Model:
     graph = _graph(sides, k)
-    if found is None:
-        graph.cached(_STRUCTURE, lambda: same)
-    return Model(graph, [[node], _edge_terms(edges, found, _directions(sides), k)])
+    if features is None:
+        graph.cached(_STRUCTURE, lambda: (sides, k, edges))
+    return Model(graph, [[node], _edge_terms(edges, features, _directions(sides), k)])
+
+
+def _blank(sides: Sides, k: int, edges: str, features: int) -> Model:
+    """Return the model of images without features: the structure that further batches share."""
+    pixels = sum(height * width for height, width in sides)
+    return _model(sides, k, edges, NodeTerm._build("node", np.broadcast_to(0.0, (pixels, features)), (k,)), None)
 
 
 def _graph(sides: Sides, k: int) -> FactorGraph:
@@ -127,15 +142,24 @@ def _edge_terms(edges: str, features: Matrix | None, direction: IntArray, k: int
     return terms
 
 
-def _images(X: ArrayLike | Sequence[ArrayLike]) -> list[FloatArray]:
-    """Check images, of one size in an array or of any sizes in a sequence."""
+def _images(X: ArrayLike | Sequence[ArrayLike]) -> tuple[Sides, list[FloatArray]]:
+    """Check images, of one size in an array or of any sizes in a sequence; return their sides, and rows of pixels."""
     axes = "height, width, features"
     require(not sparse.issparse(X), "X", f"a dense array (images, {axes})", "a sparse one")
+    if isinstance(X, np.ndarray) and X.dtype != object:
+        whole = dense(X, "X", f"images, {axes}")
+        require(len(whole), "X", "at least one image", "none")
+        return [_side(whole[0], 0)] * len(whole), [whole.reshape(-1, whole.shape[-1])]
     found = _listed(X, "X", axes)
     require(found, "X", "at least one image", "none")
-    for i, image in enumerate(found):
-        require(0 not in image.shape[:2], f"X[{i}]", "an image of at least one pixel", f"shape {image.shape}")
-    return found
+    sides = [_side(image, i) for i, image in enumerate(found)]
+    return sides, [image.reshape(-1, image.shape[-1]) for image in found]
+
+
+def _side(image: FloatArray, i: int) -> tuple[int, int]:
+    height, width, _ = image.shape
+    require(height and width, f"X[{i}]", "an image of at least one pixel", f"shape {image.shape}")
+    return height, width
 
 
 def _listed(values: ArrayLike | Sequence[ArrayLike], argument: str, axes: str) -> list[FloatArray]:

@@ -214,8 +214,9 @@ class Model:
         checked = _check_terms(self.graph, listed)
         if _names(checked) != (self.parameters, self.kinds):
             raise InputError("terms", f"terms of the parameters {self.parameters}", f"{_names(checked)[0]}")
-        ids, group = self._compile(self.graph.groups[g], checked[g])
-        ids = self.table_ids[g] if np.array_equal(ids, self.table_ids[g]) else ids  # the same array is known below
+        ids, group = self._compiled_like(g, checked[g]) or self._compile(self.graph.groups[g], checked[g])
+        if ids is not self.table_ids[g] and np.array_equal(ids, self.table_ids[g]):
+            ids = self.table_ids[g]  # the same array is known below
         model = Model.__new__(Model)
         model.__dict__.update(self.__dict__)
         model._terms, model._evidence = checked, None
@@ -298,6 +299,14 @@ class Model:
         ]
         return table_ids, _Group((n_tables, *cards), parts)
 
+    def _compiled_like(self, g: int, terms: Sequence[Term]) -> tuple[IntArray, _Group] | None:
+        """Return what `_compile` would, if the tables of the terms are where those of the group's own are."""
+        group, known = self._groups[g], self._terms[g]
+        if [_places(term) for term in terms] != [_places(term) for term in known]:
+            return None
+        parts = [part._replace(term=term) for part, term in zip(group.parts, terms, strict=True)]
+        return self.table_ids[g], group._replace(parts=parts)
+
     def _tables(self, group: _Group, weights: Array) -> Array:
         """Add up the terms of a group."""
         if len(group.parts) == 1 and is_whole(group.parts[0].placed, group.shape[0]):
@@ -359,6 +368,11 @@ def _same(array: Array, shape: tuple[int, ...], term: Term, method: str) -> Arra
     if array.shape != shape:
         raise InputError(f"{method} of {term!r}", f"shape {shape}", f"shape {array.shape}")
     return array
+
+
+def _places(term: Term) -> tuple[str, tuple[int, ...], int | None]:
+    """Return what says where a term's tables are in its group."""
+    return term.name, term.tables_shape, None if term.table_ids is None else id(term.table_ids)
 
 
 def _ids_of(term: Term, n_factors: int) -> IntArray:

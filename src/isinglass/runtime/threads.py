@@ -2,16 +2,22 @@
 
 Which thread gets which piece depends on timing. So each piece writes to its own memory, and sums are taken in the order
 of the pieces.
+
+Loops are shared out hundreds of times in a second, so that it must cost little. Threads wait at one queue for work;
+nobody waits for those that come when nothing is left to do.
 """
 
 from __future__ import annotations
 
+import atexit
+import weakref
 from collections import deque
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
-from contextvars import copy_context
+from contextvars import Context, copy_context
 from functools import cache
-from typing import Generic, TypeVar
+from queue import SimpleQueue
+from threading import Lock, Thread
+from typing import Any, ClassVar, Generic, TypeVar
 
 from isinglass.runtime.blas import one_blas_thread
 
@@ -32,35 +38,34 @@ class ThreadMap:
 
     def __init__(self, threads: int, waits: bool = False) -> None:
         self.threads, self.waits = threads, waits
-        self.pool = ThreadPoolExecutor(threads - 1) if threads > 1 else None
+        self.helpers = _Helpers(threads - 1) if threads > 1 else None
 
     def __call__(self, function: Callable[..., T], arguments: Sequence[tuple[object, ...]]) -> list[T]:
         """Return what the function returns for each tuple."""
-        if self.pool is None or len(arguments) < 2:
+        if self.helpers is None or len(arguments) < 2:
             return [function(*one) for one in arguments]
         work = _Work(function, arguments)
-        others = range(min(self.threads, len(arguments)) - 1)
-        helpers = [self.pool.submit(copy_context().run, work.take) for _ in others]
         try:
+            self.helpers.call(work, len(arguments) - 1)
             work.take()
-            wait([helper for helper in helpers if not helper.cancel()])  # one that did not start is not waited for
+            work.wait()
         except BaseException:
             work.left.clear()
             if self.waits:
-                wait([helper for helper in helpers if not helper.cancel()])
+                work.wait()
             raise
         return work.found()
 
     def with_blas(self, function: Callable[..., T], arguments: Sequence[tuple[object, ...]]) -> list[T]:
         """Do the same for a function that calls BLAS or LAPACK, which are limited to one thread meanwhile."""
-        if self.pool is None:
+        if self.helpers is None:
             return self(function, arguments)
         with one_blas_thread():
             return self(function, arguments)
 
 
 @cache
-def team(threads: int) -> ThreadMap:
+def team(threads: int, waits: bool = True) -> ThreadMap:
     """Return a map whose threads are started once and shared by all who ask for as many; calls may be nested.
 
     Examples
@@ -68,17 +73,87 @@ def team(threads: int) -> ThreadMap:
     >>> team(2) is team(2), team(1)(abs, [(-1,)])
     (True, [1])
     """
-    return ThreadMap(threads, waits=True)
+    return ThreadMap(threads, waits)
+
+
+class _Helpers:
+    """Threads that take part in whatever work they are called for; they end with this object, or with the program."""
+
+    everywhere: ClassVar[weakref.WeakSet[_Helpers]] = weakref.WeakSet()
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self.calls: SimpleQueue[tuple[Context, _Work[Any]] | None] = SimpleQueue()
+        self.threads: list[Thread] = []
+        self.lock = Lock()
+        self.everywhere.add(self)
+        weakref.finalize(self, _dismiss, self.calls, self.threads).atexit = False
+
+    def call(self, work: _Work[Any], wanted: int) -> None:
+        """Ask some of them to take part, each in a copy of the caller's context."""
+        wanted = min(wanted, self.most)
+        if len(self.threads) < wanted:
+            self._start(wanted)
+        for _ in range(wanted):
+            self.calls.put((copy_context(), work))
+
+    def _start(self, wanted: int) -> None:
+        with self.lock:
+            while len(self.threads) < wanted:
+                thread = Thread(target=_serve, args=(self.calls,), daemon=True)
+                thread.start()
+                self.threads.append(thread)
+
+
+def _serve(calls: SimpleQueue[tuple[Context, _Work[Any]] | None]) -> None:
+    """Take part in work until there is a None."""
+    while (call := calls.get()) is not None:
+        context, work = call
+        context.run(work.help)
+        del call, context, work  # what they hold is not needed while this thread waits
+
+
+def _dismiss(calls: SimpleQueue[tuple[Context, _Work[Any]] | None], threads: list[Thread]) -> None:
+    for _ in threads:
+        calls.put(None)
+
+
+@atexit.register
+def _end_all() -> None:
+    """Wait for the threads: what they do must not outlive the interpreter."""
+    for helpers in list(_Helpers.everywhere):
+        _dismiss(helpers.calls, helpers.threads)
+        for thread in helpers.threads:
+            thread.join()
 
 
 class _Work(Generic[T]):
-    """A queue of calls, and their results."""
+    """A queue of calls, and their results.
+
+    A thread enters before it takes a call. When no call is left, those that have entered and not left yet are under
+    way; who enters later finds nothing to do.
+    """
 
     def __init__(self, function: Callable[..., T], arguments: Sequence[tuple[object, ...]]) -> None:
         self.function = function
         self.left = deque(enumerate(arguments))
         self.answers: dict[int, T] = {}
         self.errors: dict[int, BaseException] = {}
+        self.entered: list[None] = []
+        self.gone: list[None] = []
+        self.signals: SimpleQueue[None] = SimpleQueue()  # one after each that has left
+
+    def help(self) -> None:
+        """Make calls in another thread than the caller's."""
+        self.entered.append(None)
+        self.take()
+        self.gone.append(None)
+        self.signals.put(None)
+
+    def wait(self) -> None:
+        """Wait until no call is under way; none must be left. After Ctrl-C it may be called again."""
+        while len(self.gone) < len(self.entered):
+            self.signals.get()
 
     def take(self) -> None:
         """Make calls until none is left; after an error, none is started."""

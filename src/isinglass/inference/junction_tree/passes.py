@@ -7,10 +7,10 @@ one by one, in pieces (`kernels.numba.junction_tree.large`). `schedule` says wha
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from threading import get_ident
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -20,15 +20,33 @@ from isinglass.inference.junction_tree.arrangement import Arrangement, arranged
 from isinglass.inference.junction_tree.schedule import CHUNK, Schedule, make_schedule
 from isinglass.runtime.interrupts import interruptible
 from isinglass.runtime.threads import ThreadMap
-from isinglass.typing import Array, FloatArray, IntArray, Mask
+from isinglass.typing import Array, DType, FloatArray, IntArray, Mask
 
 if TYPE_CHECKING:
     from isinglass.kernels.numba.junction_tree.buckets import Scratch
     from isinglass.kernels.numba.junction_tree.program import Program
 
 HUGE = 4  # chunks that a single bucket of small messages may take before a thread does it
-WORTH_THREADS = 2**17  # entries of a range of pieces, some tenths of a millisecond: less is not worth a thread
+WORTH_THREADS = 2**17  # entries of a bucket, some tenths of a millisecond
 LEVEL = 2.0**-8, 2.0**4  # the peaks of large messages that need no normalisation
+
+
+class LargeBucket(NamedTuple):
+    """What the loops for a bucket with large messages need to know of it, and the sizes of their scratch."""
+
+    bounds: IntArray  # (pieces + 1,) the first tile of each piece
+    missing_axis: int
+    run_axis: int
+    axes: int
+    inputs: int  # that are large messages
+    run: int
+    block: int  # the states of its own variable, times the run
+    sums: int  # entries of the large messages within a tile
+
+    def scratch(self, dtype: DType) -> tuple[Array, IntArray, Mask, IntArray]:
+        """Return working memory for one call: block, offsets, flags, counter."""
+        offsets, flags = np.empty((self.inputs, self.run), np.int64), np.empty(self.inputs, bool)
+        return np.empty(self.block, dtype), offsets, flags, np.empty(self.axes, np.int64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,6 +63,25 @@ class Layout:
     schedule: Schedule
     widest: IntArray
     message_entries: int
+    known: dict[int, LargeBucket] = field(default_factory=dict)
+
+    def large_bucket(self, b: int) -> LargeBucket:
+        """Describe a large bucket; once, as this takes longer than to share a small one out."""
+        if b not in self.known:
+            self.known[b] = self._large_bucket(b)
+        return self.known[b]
+
+    def _large_bucket(self, b: int) -> LargeBucket:
+        program, pieces = self.program, int(self.schedule.pieces[b])
+        missing, run_axis = int(self.arrangement.missing_axis[b]), int(self.arrangement.run_axis[b])
+        cards = program.cards[program.first_axis[b] : program.first_axis[b + 1]]
+        run, tiles = int(cards[run_axis:-1].prod()), int(cards[:missing].prod())
+        inputs = range(int(program.first_large[b]), int(program.first_input[b + 1]))
+        in_tile = [program.strides[program.first_stride[i] :][missing:run_axis] > 0 for i in inputs]
+        entries = sum(int(cards[missing:run_axis][has].prod()) for has in in_tile)
+        block = run * int(cards[-1])
+        bounds = np.arange(pieces + 1) * tiles // pieces
+        return LargeBucket(bounds, missing, run_axis, len(cards), len(inputs), run, block, entries * block)
 
     def with_messages(self, first_message: IntArray, entries: int) -> Layout:
         """Return the layout with other places for the messages."""
@@ -103,8 +140,10 @@ class _Report:
         self.work, self.total, self.done = layout.tree.work, max(float(layout.tree.work.sum()), 1.0), 0.0
 
     def __call__(self, buckets: IntArray) -> None:
+        if self.progress is None:
+            return
         self.done += float(self.work[buckets].sum())
-        if self.progress is not None and get_ident() == self.caller and self.done < self.total:
+        if get_ident() == self.caller and self.done < self.total:
             self.progress(self.stage, self.done / self.total)
 
     def end(self) -> None:
@@ -183,37 +222,9 @@ class _Direction:
     def shared(self, b: int, threads: ThreadMap, loop: Callable[[int, int, int], None]) -> None:
         """Share the pieces of a large bucket out: in ranges, with not too much to do between two calls from Python."""
         pieces, work = int(self.passes.layout.schedule.pieces[b]), self.passes.layout.tree.work[b]
-        ranges = min(2 * threads.threads, int(work // WORTH_THREADS)) if threads.threads > 1 else 1
-        ranges = min(pieces, max(ranges, int(work // CHUNK), 1))
+        ranges = 2 * threads.threads if threads.threads > 1 and work >= WORTH_THREADS else 1
+        ranges = min(pieces, max(ranges, int(work // CHUNK)))
         threads(loop, [(b, pieces * i // ranges, pieces * (i + 1) // ranges) for i in range(ranges)])
-
-    def bounds(self, b: int) -> IntArray:
-        """Cut the tiles of a large bucket into pieces."""
-        program, pieces = self.passes.layout.program, int(self.passes.layout.schedule.pieces[b])
-        first = program.first_axis[b]
-        tiles = program.cards[first : first + self.passes.layout.arrangement.missing_axis[b]].prod()
-        cuts: IntArray = np.arange(pieces + 1) * tiles // pieces
-        return cuts
-
-    def views(self, b: int) -> tuple[int, int, tuple[Array, ...]]:
-        """Return card and run of a large bucket, and scratch of one call: block, offsets, flags, counter."""
-        program, run_axis = self.passes.layout.program, self.passes.layout.arrangement.run_axis[b]
-        a, last = program.first_axis[b], program.first_axis[b + 1] - 1
-        row, run = int(program.cards[last]), int(program.cards[a + run_axis : last].prod())
-        inputs = len(self.large_inputs(b))
-        block = np.empty(row * run, self.passes.values.dtype)
-        scratch = np.empty((inputs, run), np.int64), np.empty(inputs, bool), np.empty(last - a + 1, np.int64)
-        return row, run, (block, *scratch)
-
-    def large_inputs(self, b: int) -> range:
-        """Return the inputs that are large messages."""
-        program = self.passes.layout.program
-        return range(int(program.first_large[b]), int(program.first_input[b + 1]))
-
-    def axes(self, b: int) -> tuple[int, int]:
-        """Return the first missing axis and the first axis of the run."""
-        arrangement = self.passes.layout.arrangement
-        return int(arrangement.missing_axis[b]), int(arrangement.run_axis[b])
 
     def message(self, b: int) -> int:
         """Return where the message of a bucket starts in the values."""
@@ -254,21 +265,21 @@ class _Up(_Direction):
         if self.logs is None and bound < SAFE:
             self.flagged[component] = True
             return
-        local, bounds = self.local_table(b, scratch), self.bounds(b)
-        ends = np.empty((len(bounds) - 1, 2))
-        self.shared(b, threads, partial(self.pieces, bounds, local, ends))
+        local, bucket = self.local_table(b, scratch), passes.layout.large_bucket(b)
+        ends = np.empty((len(bucket.bounds) - 1, 2))
+        self.shared(b, threads, partial(self.pieces, bucket, local, ends))
         peak, least = float(ends[:, 0].max()), float(ends[:, 1].min())
         passes.peak[b] = self.normalised(b, peak, threads)
         scale = passes.peak[b] if self.logs is None and peak > 0 else 1.0
         passes.low[program.input_of[b]] = min(1.0, least / scale)
 
-    def pieces(self, bounds: IntArray, local: Array, ends: FloatArray, b: int, first: int, last: int) -> None:
+    def pieces(self, bucket: LargeBucket, local: Array, ends: FloatArray, b: int, first: int, last: int) -> None:
         from isinglass.kernels.numba.junction_tree.large import up_pieces
 
-        _, run, (block, offsets, contiguous, counter) = self.views(b)
+        passes, (block, *scratch) = self.passes, bucket.scratch(self.passes.values.dtype)
         up_pieces(
-            self.passes.layout.program, b, *self.axes(b), bounds, first, last, self.passes.values, self.message(b),
-            self.start, self.logs, local, block, *np.empty((2, run)), offsets, contiguous, counter, ends,
+            passes.layout.program, b, bucket.missing_axis, bucket.run_axis, bucket.bounds, first, last, passes.values,
+            self.message(b), self.start, self.logs, local, block, *np.empty((2, bucket.run)), *scratch, ends,
         )  # fmt: skip
 
     def normalised(self, b: int, peak: float, threads: ThreadMap) -> float:
@@ -314,9 +325,9 @@ class _Down(_Direction):
         passes, program = self.passes, self.passes.layout.program
         if not self.wanted[program.component[b]]:
             return
-        local, bounds = self.local_table(b, scratch), self.bounds(b)
-        marginals = np.empty((len(bounds) - 1, len(local)), local.dtype)
-        self.shared(b, threads, partial(self.pieces, bounds, local, marginals))
+        local, bucket = self.local_table(b, scratch), passes.layout.large_bucket(b)
+        marginals = np.empty((len(bucket.bounds) - 1, len(local)), local.dtype)
+        self.shared(b, threads, partial(self.pieces, bucket, local, marginals))
         for other in marginals[1:]:
             marginals[0] += other
         hand_down(
@@ -324,24 +335,16 @@ class _Down(_Direction):
             scratch.counter, scratch.sums,
         )  # fmt: skip
 
-    def pieces(self, bounds: IntArray, local: Array, marginals: Array, b: int, first: int, last: int) -> None:
+    def pieces(self, bucket: LargeBucket, local: Array, marginals: Array, b: int, first: int, last: int) -> None:
         from isinglass.kernels.numba.junction_tree.large import down_pieces
 
-        missing_axis, run_axis = self.axes(b)
-        program = self.passes.layout.program
-        row, run, (block, offsets, contiguous, counter) = self.views(b)
-        axes, a = slice(missing_axis, run_axis), program.first_axis[b]
-        inputs = [program.strides[program.first_stride[i] :][axes] for i in self.large_inputs(b)]
-        entries = sum(int(program.cards[a:][axes][strides > 0].prod()) for strides in inputs)
-        sums = np.empty(entries * row * run, local.dtype)
-        places, first_place = (
-            np.zeros((len(inputs), run_axis - missing_axis), np.int64),
-            np.zeros(len(inputs) + 1, np.int64),
-        )
+        passes, (block, *scratch) = self.passes, bucket.scratch(self.passes.values.dtype)
+        sums, first_place = np.empty(bucket.sums, local.dtype), np.zeros(bucket.inputs + 1, np.int64)
+        places = np.zeros((bucket.inputs, bucket.run_axis - bucket.missing_axis), np.int64)
         down_pieces(
-            program, b, missing_axis, run_axis, bounds, first, last, self.passes.values, self.message(b), self.start,
-            self.passes.peak, self.logs, local, marginals, block, sums, places, first_place, offsets, contiguous,
-            counter,
+            passes.layout.program, b, bucket.missing_axis, bucket.run_axis, bucket.bounds, first, last, passes.values,
+            self.message(b), self.start, passes.peak, self.logs, local, marginals, block, sums, places, first_place,
+            *scratch,
         )  # fmt: skip
 
 

@@ -23,7 +23,8 @@ from isinglass.inference.evidence import base_states, impossible
 from isinglass.inference.junction_tree.orders import Wishes, affordable
 from isinglass.inference.junction_tree.passes import Passes
 from isinglass.potentials import Potentials
-from isinglass.runtime.threads import ThreadMap
+from isinglass.runtime.array_pool import Pool
+from isinglass.runtime.threads import team
 from isinglass.segments import component_sums
 from isinglass.typing import Array, FloatArray, IntArray, Mask
 
@@ -78,11 +79,13 @@ def upward(
     layout = affordable(potentials, wishes, progress)
     tree, program, tables = layout.tree, layout.program, _scaled_tables(potentials)
     n_tables = len(tables.log_values)
-    values = np.empty(2 * n_tables + layout.message_entries, potentials.dtype)
+    pool = potentials.graph.cached("exact pool", Pool)
+    values = pool.take((2 * n_tables + layout.message_entries,), potentials.dtype)
     _exp(tables.log_values, values[:n_tables])
     values[n_tables : 2 * n_tables] = tables.log_values
     start_of, low = _inputs(program, tables)
-    passes = Passes(layout, values, 2 * n_tables, start_of, np.zeros(tree.n_buckets), low, ThreadMap(wishes.threads))
+    passes = Passes(layout, values, 2 * n_tables, start_of, np.zeros(tree.n_buckets), low, team(wishes.threads))
+    pool.give_back_with(passes, values)
     n_components = potentials.graph.n_components
     semiring_of = np.full(n_components, LOG_MAX if maximise else SUM, np.int64)
     flagged = np.zeros(n_components, bool) if maximise else _steep(potentials)

@@ -21,6 +21,7 @@ from isinglass.inference.assignment import Assignment
 from isinglass.inference.message_passing.checks.stability import noise_of_messages, spectral_radii
 from isinglass.inference.message_passing.decode import agrees, decode
 from isinglass.inference.message_passing.engine import Engine
+from isinglass.inference.message_passing.log_model import ones_of
 from isinglass.inference.message_passing.narrow import dtype_of, least_tol, narrow_share, narrowed
 from isinglass.inference.message_passing.outcome import Outcome
 from isinglass.inference.message_passing.plan import Part, Plan, Schedule
@@ -117,7 +118,7 @@ class MessagePassing(Algorithm):
 
     def counting(self, potentials: Potentials) -> FloatArray:
         """Return the counting number of each link."""
-        return np.ones(len(edges_of(potentials.graph).size))
+        return ones_of(potentials.graph)
 
     def bound(self, potentials: Potentials, outcome: Outcome) -> Bound:
         """Return what log Z is guaranteed to be."""
@@ -226,9 +227,9 @@ class MessagePassing(Algorithm):
 
     def _parts(self, graph: FactorGraph, counting: FloatArray) -> list[Part]:
         """Choose the schedule; "auto" chooses for each component separately."""
-        everything, links = np.ones(graph.n_components, bool), np.arange(len(counting))
-        trees = graph.forest_components.copy()
-        trees[edges_of(graph).component[counting != 1]] = False
+        everything, trees = np.ones(graph.n_components, bool), graph.forest_components.copy()
+        if counting is not ones_of(graph):
+            trees[edges_of(graph).component[counting != 1]] = False
         one_is_enough = self.iterations is None
         tree = Part(trees, lambda t: tree_schedule(graph), settled=one_is_enough)
         if self.schedule == "auto":
@@ -242,8 +243,8 @@ class MessagePassing(Algorithm):
         choices: dict[str, Schedule] = {
             "flooding": "flooding",
             "grid": "grid",
-            "sequential": lambda t: links,
-            "random": self._random_sequence(len(links)),
+            "sequential": lambda t: np.arange(len(counting)),
+            "random": self._random_sequence(len(counting)),
             "residual": "residual",
         }
         if self.schedule not in choices:

@@ -38,7 +38,14 @@ from isinglass.inference.message_passing.outcome import Outcome
 from isinglass.inference.message_passing.passes import read_out_links, read_out_variables
 from isinglass.inference.message_passing.plan import Part, Plan, Schedule
 from isinglass.inference.message_passing.run import Run, Step, scratch_of, widths_of
-from isinglass.inference.message_passing.shares import component_groups, fill, logarithms, shares_of
+from isinglass.inference.message_passing.shares import (
+    component_groups,
+    component_sums,
+    fill,
+    logarithms,
+    shares_of,
+    smallest,
+)
 from isinglass.inference.message_passing.tape import MarkedTape, Tape
 from isinglass.inference.support import support_of
 from isinglass.kernels.backend import MessagePassingKernels, message_passing_kernels
@@ -57,7 +64,6 @@ from isinglass.potentials import Potentials
 from isinglass.runtime.array_pool import LIMIT, Pool
 from isinglass.runtime.deferring import deferred
 from isinglass.runtime.threads import team
-from isinglass.segments import component_sums
 from isinglass.typing import Array, DType, IntArray, Mask
 
 SETS = 6  # of messages that a graph keeps: those of an iteration with its gradient
@@ -363,7 +369,7 @@ class Engine:
         What a variable sends is at least phi prod m over all its messages, that is b_i Z_i, as no message exceeds one.
         """
         top = 1.0 if self.initial is None else max(1.0, float(run.m.max(initial=1.0)))
-        least = float(outcome.variables.min(initial=1.0)) * float(run.log_zi.min(initial=1.0)) / top
+        least = smallest(run.spread, outcome.variables, 1.0) * smallest(run.spread, run.log_zi, 1.0) / top
         smallest_entry = SAFE / run.models[-1].limit
         return smallest_entry * least ** widths_of(self.graph).slots > CLEAR and bool(
             np.isfinite(outcome.log_z_so_far).all()
@@ -402,8 +408,8 @@ class Engine:
                 of_variable = 1.0 - np.bincount(edges.slot_variable, self.plan.counting[link], len(edges.cards))
             of_variables = np.where(of_variable == 0, 0, of_variable * run.log_zi)
             of_links = self.plan.counting * run.log_za
-            one = component_sums(edges.variable_component, layout.variable_starts, of_variables, n)
-            two = component_sums(edges.component, layout.link_starts, of_links, n)
+            one = component_sums(run.spread, edges.variable_component, layout.variable_starts, of_variables, n)
+            two = component_sums(run.spread, edges.component, layout.link_starts, of_links, n)
             return np.asarray(one + two)
 
     def _finish(self, outcome: Outcome) -> None:

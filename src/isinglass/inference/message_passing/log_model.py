@@ -14,11 +14,11 @@ import numpy as np
 from isinglass.graph.factor_graph import FactorGraph, iter_groups
 from isinglass.graph.layout import first_states
 from isinglass.graph.message_graph import edges_of
-from isinglass.inference.message_passing.shares import add, copy, in_ranges
+from isinglass.inference.message_passing.shares import add, component_sums, copy, in_ranges, smallest, zeros
 from isinglass.kernels.layout import SAFE, Edges, Semiring, Values, is_linear
 from isinglass.potentials import Potentials
 from isinglass.runtime.threads import ThreadMap, team
-from isinglass.segments import component_sums, starts, sum_at, sum_rows
+from isinglass.segments import starts, sum_at, sum_rows
 from isinglass.typing import Array, FloatArray, IntArray, Mask
 from isinglass.validation import Evidence
 
@@ -64,12 +64,11 @@ class LinkModel:
         Tables stay shared where that leaves them equal, unless every link gets its own by `own_tables`.
         """
         graph, edges = potentials.graph, edges_of(potentials.graph)
-        taken = np.zeros(graph.n_factors, potentials.dtype)  # summed in factor order, whatever the groups are
+        taken = zeros(spread, (graph.n_factors,), potentials.dtype)  # summed in factor order, whatever the groups are
         phi, constant = _variable_potentials(potentials, edges, taken, spread)
         psi, table, edge_table, blocks = _effective_tables(potentials, edges, counting, taken, own_tables, spread)
-        constant = constant + component_sums(
-            graph.factor_component, layout_of(graph).factor_starts, taken, len(constant)
-        )
+        factor_starts = layout_of(graph).factor_starts
+        constant = constant + component_sums(spread, graph.factor_component, factor_starts, taken, len(constant))
         low = np.zeros(graph.n_components, bool)
         if (tiny := _too_small(phi, spread)) is not None:
             low[np.repeat(edges.variable_component, edges.cards)[tiny]] = True
@@ -82,10 +81,10 @@ class LinkModel:
         phi, psi, limit = self.phi, self.psi, 0.0
         if is_linear(semiring):
             phi, psi = _exponentials(phi, spread), _exponentials(psi, spread)
-            smallest = _smallest(psi, 1.0, spread)
-            if smallest == 0:
-                smallest = psi.real[psi.real > 0].min(initial=1.0)
-            limit = SAFE / max(float(smallest), SAFE)
+            least = smallest(spread, psi, 1.0)
+            if least == 0:
+                least = float(psi.real[psi.real > 0].min(initial=1.0))
+            limit = SAFE / max(least, SAFE)
         return Values(phi, psi, self.table, self.edge_table, self.counting, raising, limit)
 
     def gradients(self, potentials: Potentials, phi_bar: Array, psi_bar: Array, z_bar: Array) -> tuple[Array, ...]:
@@ -141,10 +140,10 @@ def _variable_potentials(potentials: Potentials, edges: Edges, taken: Array, spr
     """Add the factors of arity one and the evidence; take out each variable's largest entry."""
     graph = potentials.graph
     layout = layout_of(graph)
-    phi = np.zeros(edges.first_state[-1], potentials.dtype)
+    phi = zeros(spread, (int(edges.first_state[-1]),), potentials.dtype)
     for g, (group, tables, ids) in enumerate(zip(graph.groups, potentials.groups, potentials.table_ids, strict=True)):
         if group.arity == 1:
-            add_at(phi, layout.unary[g], _rows_of(tables, ids).ravel(), spread)
+            add_at(phi, layout.unary[g], _rows_of(tables, ids, spread).ravel(), spread)
         elif group.arity == 0:
             taken[group.factors] = tables[ids]
     if potentials.evidence:
@@ -164,7 +163,7 @@ def _variable_potentials(potentials: Potentials, edges: Edges, taken: Array, spr
     else:
         tops = np.maximum.reduceat(phi.real, edges.first_state[:-1])
         phi -= np.repeat(np.where(tops > -np.inf, tops, 0.0), edges.cards)
-    sums = component_sums(edges.variable_component, layout.variable_starts, tops, graph.n_components)
+    sums = component_sums(spread, edges.variable_component, layout.variable_starts, tops, graph.n_components)
     return phi, sums.astype(potentials.dtype)
 
 
@@ -179,7 +178,8 @@ def _effective_tables(
     """Scale tables to a largest entry of zero and divide by the counting number; keep them shared if all are one."""
     graph = potentials.graph
     places = layout_of(graph).links
-    per_link = {g: own_tables or bool((counting[place.links] != 1).any()) for g, place in places.items()}
+    ones = counting is ones_of(graph)
+    per_link = {g: own_tables or not (ones or (counting[p.links] == 1).all()) for g, p in places.items()}
     table, edge_table, blocks, size = _where(potentials, per_link)
     psi = np.empty(size, potentials.dtype)
     for block in blocks:
@@ -187,21 +187,8 @@ def _effective_tables(
         ids, place = potentials.table_ids[g], places[g]
         divisor = counting[place.links] if per_link[g] else None
         tops = _scale(potentials.groups[g], ids, divisor, block, psi, graph.groups[g].shape, spread)
-        _take(taken, place.factors, tops, ids, spread)
+        _put(taken, place.factors, tops, ids, spread)
     return psi, table, edge_table, blocks
-
-
-def _take(taken: Array, factors: Places, tops: FloatArray, ids: IntArray, spread: ThreadMap) -> None:
-    """Write the largest entry of the table of each factor."""
-
-    def some(first: int, last: int) -> None:
-        part = slice(first, last)
-        if isinstance(factors, slice):
-            taken[factors][part] = tops[ids[part]]
-        else:
-            taken[factors[part]] = tops[ids[part]]
-
-    in_ranges(spread, len(ids), some)
 
 
 def _scale(
@@ -284,16 +271,37 @@ def _find(potentials: Potentials, per_link: dict[int, bool], given: tuple[IntArr
 
 def _too_small(logs: Array, spread: ThreadMap) -> Mask | None:
     """Tell which entries are too small for a linear value, though not zero; None if none is."""
-    if not _smallest(logs, 0.0, spread) < np.log(SAFE):
+    if not smallest(spread, logs, 0.0) < np.log(SAFE):
         return None
     tiny: Mask = (logs.real < np.log(SAFE)) & (logs.real > -np.inf)
     return tiny
 
 
-def _rows_of(tables: Array, ids: IntArray) -> Array:
+def _put(out: Array, places: Places, tops: FloatArray, ids: IntArray, spread: ThreadMap) -> None:
+    """Write the number of each factor's table to its place; no two factors have the same."""
+
+    def put(first: int, last: int) -> None:
+        if isinstance(places, slice):
+            out[places][first:last] = tops[ids[first:last]]
+        else:
+            out[places[first:last]] = tops[ids[first:last]]
+
+    in_ranges(spread, len(ids), put)
+
+
+def _rows_of(tables: Array, ids: IntArray, spread: ThreadMap) -> Array:
     """Return the table of each factor."""
-    in_order = len(ids) == len(tables) and (not len(ids) or (ids[-1] == len(ids) - 1 and (ids[1:] > ids[:-1]).all()))
+    in_order = len(ids) == len(tables) and (not len(ids) or (ids[-1] == len(ids) - 1 and _rises(ids, spread)))
     return tables if in_order else tables[ids]
+
+
+def _rises(ids: IntArray, spread: ThreadMap) -> bool:
+    """Tell whether each number is larger than the one before it."""
+    if spread.threads == 1:
+        return bool((ids[1:] > ids[:-1]).all())
+    found: list[bool] = []
+    in_ranges(spread, len(ids) - 1, lambda a, b: found.append(bool((ids[a + 1 : b + 1] > ids[a:b]).all())))
+    return all(found)
 
 
 def _largest(rows: Array) -> FloatArray:
@@ -305,13 +313,6 @@ def _largest(rows: Array) -> FloatArray:
 def _shift(tops: FloatArray) -> FloatArray:
     """Return what is taken from rows with these largest entries."""
     return np.where(tops > -np.inf, tops, 0.0)[:, None]
-
-
-def _smallest(values: Array, initial: float, spread: ThreadMap) -> float:
-    """Return the smallest real part, at most `initial`."""
-    found: list[float] = []
-    in_ranges(spread, len(values), lambda a, b: found.append(float(values.real[a:b].min(initial=initial))))
-    return min(found)
 
 
 def _exponentials(logs: Array, spread: ThreadMap) -> Array:
@@ -348,6 +349,11 @@ class Layout(NamedTuple):
     link_starts: IntArray | None
     unary: dict[int, UnaryPlaces]
     links: dict[int, Links]
+
+
+def ones_of(graph: FactorGraph) -> FloatArray:
+    """Return counting numbers of one, always the same array: who gets it need not look."""
+    return graph.cached("ones", lambda: np.ones(len(edges_of(graph).size)))
 
 
 def layout_of(graph: FactorGraph) -> Layout:

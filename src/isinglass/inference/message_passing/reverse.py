@@ -28,6 +28,7 @@ from isinglass.inference.message_passing.moves.move import Move
 from isinglass.inference.message_passing.outcome import Outcome
 from isinglass.inference.message_passing.passes import read_out_back
 from isinglass.inference.message_passing.run import Derivatives, Run
+from isinglass.inference.message_passing.shares import zeros
 from isinglass.inference.message_passing.table_places import table_places
 from isinglass.inference.message_passing.tape import Tape
 from isinglass.inference.result import Gradients
@@ -95,7 +96,7 @@ def _nothing_yet(engine: Engine, counting: bool) -> Derivatives:
     total = Derivatives(
         np.empty(0, dtype),
         pool.take((int(engine.edges.start[-1]),), dtype),
-        [np.zeros(model.phi.shape, model.phi.dtype) for model in engine.models],
+        [zeros(engine.spread, model.phi.shape, dtype) for model in engine.models],
         [np.zeros(of.size, dtype) for of in places],
         places,
         np.zeros(len(engine.edges.size) if counting else 0, dtype),

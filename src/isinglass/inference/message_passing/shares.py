@@ -5,7 +5,8 @@ number of threads gives the same bits. A small component is worked on by one thr
 rows of a grid, or ranges of variables and of links. Where several blocks add to one number, each has a copy of its own,
 and the copies are added up in their order.
 
-What is computed entry by entry, or is a maximum, has the same bits however it is cut: ranges of flat arrays.
+What is computed entry by entry, or is a maximum, has the same bits however it is cut: ranges of flat arrays, a few for
+each thread, since the interpreter starts only one at a time.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from isinglass import segments
 from isinglass.graph.factor_graph import FactorGraph
 from isinglass.graph.message_graph import edges_of
 from isinglass.kernels.layout import Edges, Span
@@ -26,6 +28,7 @@ BLOCK = 2**18  # entries of tables that a block of a large component has at leas
 LARGE = 4  # a component with work for fewer blocks is small
 BLOCKS = 64  # of a component, or pieces of a batch, at most
 RANGE = 2**16  # entries of a range, or of tables in a piece of a batch, at least
+FEW = 2  # pieces for each thread, of work that can be cut anywhere
 GROUPS = 24  # of components that add up derivatives by tables together, where there is little work
 
 
@@ -121,18 +124,63 @@ def cut(length: int, count: int) -> list[tuple[int, int]]:
     return list(pairwise(length * i // count for i in range(count + 1)))
 
 
+def pieces_at_most(spread: ThreadMap) -> int:
+    """Return into how many pieces work is cut that gives the same bits however it is cut.
+
+    Examples
+    --------
+    >>> from isinglass.runtime.threads import team
+    >>> pieces_at_most(team(1)), pieces_at_most(team(2))
+    (1, 4)
+    """
+    return min(BLOCKS, FEW * spread.threads) if spread.threads > 1 else 1
+
+
 def in_ranges(spread: ThreadMap, length: int, function: Callable[[int, int], object], least: int = RANGE) -> None:
     """Call a function with the bounds of ranges; what it does must not depend on how they are cut."""
     if spread.threads == 1 or length < 2 * least:
         function(0, length)
     else:
-        spread(function, cut(length, min(BLOCKS, length // least)))
+        spread(function, cut(length, min(pieces_at_most(spread), length // least)))
 
 
 def fill(spread: ThreadMap, out: Array, value: float) -> None:
     """Fill a contiguous array."""
+    if spread.threads == 1:
+        out.fill(value)
+        return
     flat = out.reshape(-1)
     in_ranges(spread, flat.size, lambda first, last: flat[first:last].fill(value))
+
+
+def zeros(spread: ThreadMap, shape: tuple[int, ...], dtype: DType) -> Array:
+    """Return zeros, to which each thread writes a part: then they take the memory from the system together."""
+    out = np.empty(shape, dtype)
+    fill(spread, out, 0)
+    return out
+
+
+def smallest(spread: ThreadMap, values: Array, initial: float) -> float:
+    """Return the smallest real part of a flat array, at most `initial`; NaN, if there is one."""
+    if spread.threads == 1:
+        return float(values.real.min(initial=initial))
+    found: list[float] = []
+    in_ranges(spread, len(values), lambda a, b: found.append(float(values.real[a:b].min(initial=initial))))
+    return float(np.min(found))
+
+
+def component_sums(spread: ThreadMap, component: IntArray, starts: IntArray | None, values: Array, n: int) -> Array:
+    """Do what `segments.component_sums` does, to the last bit: each component is added up by one thread."""
+    if spread.threads == 1 or starts is None or not len(starts):
+        return segments.component_sums(component, starts, values, n)
+    total, ends = np.zeros(n, values.dtype), np.append(starts, len(values))
+
+    def add_up(first: int, last: int) -> None:
+        begin = starts[first]
+        total[component[starts[first:last]]] = np.add.reduceat(values[begin : ends[last]], starts[first:last] - begin)
+
+    in_ranges(spread, len(starts), add_up, 1 + RANGE * len(starts) // len(values))
+    return total
 
 
 def copy(spread: ThreadMap, out: Array, values: Array | float) -> None:
@@ -171,4 +219,4 @@ def _along(spread: ThreadMap, out: Array, values: Array | float, function: Calla
         where = (slice(None),) * axis + (slice(first, last),)
         function(out[where], given[where])
 
-    spread(part, cut(out.shape[axis], min(BLOCKS, out.size // RANGE)))
+    spread(part, cut(out.shape[axis], min(pieces_at_most(spread), out.size // RANGE)))

@@ -25,6 +25,7 @@ from isinglass.typing import FloatArray
 T = TypeVar("T")
 
 _PIECE = 2**15
+_WORTH_THREAD = 2**16  # entries: some tens of microseconds
 _ALONE = ThreadMap(1)
 _LENT = ContextVar("_LENT", default=_ALONE)
 
@@ -83,7 +84,7 @@ def _added(kernel: Callable[..., object], arguments: tuple[object, ...], rest: i
     from isinglass.kernels.numba.arithmetic.vectors import LEAF
 
     sums = np.empty((rest // _PIECE, _PIECE // LEAF))
-    _shared(lambda first, last: kernel(first, last, *arguments, sums), len(sums))
+    _shared(lambda first, last: kernel(first, last, *arguments, sums), len(sums), rest)
     return float(np.sum([*sums[:, 0], *([np.sum(products)] if len(products) else [])]))
 
 
@@ -136,7 +137,7 @@ def entrywise(function: Callable[..., object], *vectors: FloatArray, out: FloatA
     n = len(vectors[0])
     result = np.empty(n) if out is None else out
     if n > _PIECE:
-        _shared(partial(_entries, function, (*vectors, result)), n)
+        _shared(partial(_entries, function, (*vectors, result)), n, n)
     else:
         with np.errstate(over="ignore", invalid="ignore"):
             function(*vectors, result)
@@ -154,10 +155,11 @@ def finite(x: FloatArray) -> bool:
     """Whether every entry is a finite number."""
     if len(x) <= _PIECE:
         return bool(np.isfinite(x).all())
-    return all(_shared(lambda first, last: np.isfinite(x[first:last]).all(), len(x)))
+    return all(_shared(lambda first, last: np.isfinite(x[first:last]).all(), len(x), len(x)))
 
 
-def _shared(work: Callable[[int, int], T], count: int) -> list[T]:
-    """Do the work from 0 to `count`, a part on each thread."""
+def _shared(work: Callable[[int, int], T], count: int, entries: int) -> list[T]:
+    """Do the work from 0 to `count`, a part on each thread; a part has enough entries for a thread to be woken."""
     spread = _LENT.get()
-    return spread(work, list(pairwise(count * i // spread.threads for i in range(spread.threads + 1))))
+    parts = min(spread.threads, max(1, entries // _WORTH_THREAD))
+    return spread(work, list(pairwise(count * i // parts for i in range(parts + 1))))

@@ -24,6 +24,7 @@ from isinglass.inference.message_passing.moves.grid_flood import GridBars, Grids
 from isinglass.inference.message_passing.moves.lattices import lattices_of, part_of
 from isinglass.inference.message_passing.moves.planes import BeliefDerivatives, grids_at_once, work_of
 from isinglass.inference.message_passing.run import Derivatives, Run, Step
+from isinglass.inference.message_passing.shares import smallest
 from isinglass.segments import Largest
 from isinglass.typing import Array, FloatArray, IntArray, Mask
 
@@ -81,7 +82,7 @@ class FloodBack:
 
     def read_out_back(self, run: Run, beliefs: Array, beliefs_bar: Array, bars: Derivatives) -> bool:
         """Carry derivatives by beliefs to messages in planes, if those of all variables are there."""
-        if not run.is_plain or run.is_narrow or len(bars.counting) or run.shares or len(self.grids(run)) != 1:
+        if not run.is_plain or run.is_narrow or len(bars.counting) or len(self.grids(run)) != 1:
             return False
         (grids,) = self.grids(run)
         if len(grids.lattice.members) < len(run.wanted) or not grids.lattice.in_order:
@@ -133,9 +134,9 @@ class FloodBack:
 
     def finish(self, run: Run, bars: Derivatives) -> None:
         """Leave all derivatives in `bars`."""
-        given, self.bars = self.bars, {}  # their memory goes back once, whatever interrupts it
-        for mine in given.values():
+        for mine in self.bars.values():
             mine.give(run, bars)
+        self.bars = {}
 
     def positive(self, run: Run) -> Mask:
         """Tell which components have no hard zeros, in potentials, tables and the messages that they start with."""
@@ -149,8 +150,8 @@ class FloodBack:
         if self.start is not None and not (self.start.real > -np.inf).all():
             positive[entry_components(edges)[self.start.real == -np.inf]] = False
         for values in run.models:
-            if not values.phi.all():
+            if not smallest(run.spread, values.phi, 1.0) > 0:
                 positive[np.repeat(edges.variable_component, edges.cards)[values.phi == 0]] = False
-            if not values.psi.all():
+            if not smallest(run.spread, values.psi, 1.0) > 0:
                 positive[edges.component[links_with(values.psi == 0, values.table, edges.size)]] = False
         return positive

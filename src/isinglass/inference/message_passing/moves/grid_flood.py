@@ -24,6 +24,7 @@ from isinglass.inference.message_passing.moves.planes import (
     largest_of_grids,
     used_places,
     work_of,
+    write_borders,
 )
 from isinglass.inference.message_passing.run import Derivatives, Run, Step
 from isinglass.kernels.backend import GridKernels
@@ -281,7 +282,7 @@ class GridBars:
     def of_beliefs(cls, grids: Grids, given: BeliefDerivatives, run: Run) -> GridBars:
         """Return the derivatives by messages, given those by the beliefs that were read out from them."""
         mine = cls._with_room(grids, run)
-        grids.lattice.clear_borders(mine.m)
+        write_borders(run.spread, grids.lattice, mine.m, 0, inside=False)
         beliefs_back(grids.kernels, run.spread, grids.lattice, len(grids.lattice.members), given, mine.m)
         return mine
 
@@ -317,10 +318,9 @@ class GridBars:
                 shares.add(run.spread, phi[lattice.entries].reshape(found.shape), found)
             else:
                 phi[lattice.entries] += found.ravel()
+            run.pool.give(mine.phi)
             table = places.table[lattice.links].reshape(len(lattice.members), -1)
             _add_tables(mine, lattice, table, psi, kernels, run.spread)
-            run.pool.give(mine.phi)
-            run.pool.give(mine.each)
 
     def _give_messages(self, run: Run, bars: Derivatives) -> None:
         """Move those by messages to edges: when they are asked for, if there are no others."""

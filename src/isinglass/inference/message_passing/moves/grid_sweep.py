@@ -52,6 +52,7 @@ class GridSweep(PlaneMove):
     bars: _Bars | None = field(default=None, init=False)
     used: Mask | None = field(default=None, init=False)  # the places in planes that hold messages
     collected: FloatArray | None = field(default=None, init=False)  # that were last moved to the edges
+    room_on_edges: FloatArray | None = field(default=None, init=False)  # for messages
     rooms: list[SweepWork] = field(default_factory=list, init=False)  # that nobody uses now
 
     @classmethod
@@ -84,7 +85,7 @@ class GridSweep(PlaneMove):
         model, suspect = self._model(t), np.zeros(len(status.active), bool)
 
         def sweep(first: int, last: int) -> None:
-            with self.room() as room:
+            with self.room(run) as room:
                 self.kernels.sweep(
                     model.phi, model.turned, old, stack, iterations, self._again(t), model.across, model.along,
                     status.active, suspect, status.residual, status.watched, room, model.limits, first, last,
@@ -124,7 +125,7 @@ class GridSweep(PlaneMove):
         watched: bool,
     ) -> tuple[float, bool]:
         """Do an iteration on a large grid; return the largest change, and whether it is suspect."""
-        with self.room() as room:
+        with self.room(run) as room:
 
             def stage(number: int, begin: int, end: int, chunk: int) -> tuple[float, bool]:
                 return self.kernels.sweep_stage(
@@ -153,12 +154,12 @@ class GridSweep(PlaneMove):
         return grid_pieces(run.spread, span.first_component, span.last_component, work)
 
     @contextmanager
-    def room(self) -> Iterator[SweepWork]:
+    def room(self, run: Run) -> Iterator[SweepWork]:
         """Lend working memory for a grid, to one user at a time."""
         try:
             room = self.rooms.pop()
         except IndexError:
-            room = sweep_room(self.sheets, self.models[0].phi.dtype)
+            room = sweep_room(self.sheets, self.models[0].phi.dtype, run.pool, self)
         yield room
         self.rooms.append(room)
 
@@ -180,7 +181,7 @@ class GridSweep(PlaneMove):
             return
 
         def sweep_back(first: int, last: int) -> None:
-            with self.room() as room:
+            with self.room(run) as room:
                 self.kernels.sweep_back(
                     model.phi, model.turned, step.before, stack, step.iterations, self._again(step.t), planes,
                     mine.phi, model.across, mine.across, model.along, mine.along, moved, room, first, last, model.own,
@@ -194,7 +195,7 @@ class GridSweep(PlaneMove):
         """Reverse an iteration on a large grid."""
         assert self.bars is not None
         planes = self.bars.m
-        with self.room() as room:
+        with self.room(run) as room:
 
             def stage(number: int, begin: int, end: int, chunk: int) -> None:
                 self.kernels.sweep_stage_back(
@@ -213,9 +214,9 @@ class GridSweep(PlaneMove):
 
     def read_out_back(self, run: Run, beliefs: Array, beliefs_bar: Array, bars: Derivatives) -> bool:
         """Carry derivatives by beliefs to the messages in planes."""
-        if run.shares or run.is_narrow:
+        if run.is_narrow:
             return False
-        self.bars = _Bars.zeros(self, np.empty(self.sheets.shape))
+        self.bars = _Bars.zeros(self, run, run.pool.take(self.sheets.shape, WIDE))
         given = BeliefDerivatives(beliefs, beliefs_bar, bars.phi[-1])
         beliefs_back(self.kernels, run.spread, self.sheets, self.sheets.grids, given, self.bars.m)
         return True
@@ -229,8 +230,11 @@ class GridSweep(PlaneMove):
     def effects(self, run: Run, step: Step, status: Status) -> None:
         """Measure one undamped flooding, as for other sequences, so that a residual does not depend on the batch."""
         assert self.inbox is not None
-        collect(self.kernels, run.spread, self.inbox, run.m, self.planes.of_edges)  # the old messages are not needed
-        self.collected = self.inbox
+        if self.room_on_edges is None:
+            self.room_on_edges = run.pool.take(run.n.shape, run.dtype)
+            run.pool.give_back_with(run, self.room_on_edges)
+        collect(self.kernels, run.spread, self.inbox, self.room_on_edges, self.planes.of_edges)
+        run.m, self.collected = self.room_on_edges, self.inbox
         self.general.effects(run, step, status)
 
     def finish(self, run: Run) -> None:
@@ -273,12 +277,13 @@ class _Bars:
     @classmethod
     def of(cls, move: GridSweep, run: Run, bars: Derivatives) -> _Bars:
         """Move the derivatives by messages into planes."""
-        planes = np.zeros(move.sheets.shape, run.in_planes)
+        planes = run.pool.take(move.sheets.shape, run.in_planes)
+        shares.fill(run.spread, planes, 0)
         spread_out(move.kernels, run.spread, bars.m, planes, move.sheets.of_edges)
-        return cls.zeros(move, planes)
+        return cls.zeros(move, run, planes)
 
     @classmethod
-    def zeros(cls, move: GridSweep, planes: FloatArray) -> _Bars:
+    def zeros(cls, move: GridSweep, run: Run, planes: FloatArray) -> _Bars:
         """Return derivatives by messages with zeros for the others; those by shared tables are apart for each chunk."""
         nothing, chunks = np.zeros((0, 0, 0, 0)), 1 if move.models[0].own else move.sheets.chunks
 
@@ -286,19 +291,25 @@ class _Bars:
             dtype = planes.dtype if move.models[0].own else WIDE
             return np.zeros((chunks, move.sheets.grids, *tables.shape[1:]), dtype)
 
+        def room(phi: FloatArray) -> FloatArray:
+            found = run.pool.take(phi.shape, phi.dtype)
+            shares.fill(run.spread, found, 0)
+            return found
+
         zeros = [
-            one._replace(phi=np.zeros_like(one.phi), turned=nothing, across=each(one.across), along=each(one.along))
+            one._replace(phi=room(one.phi), turned=nothing, across=each(one.across), along=each(one.along))
             for one in move.models
         ]
         return cls(planes, zeros)
 
     def give(self, move: GridSweep, run: Run, bars: Derivatives) -> None:
         """Move them to edges, and add those by potentials and tables."""
-        planes, kernels, spread, of_edges = self.m, move.kernels, run.spread, move.sheets.of_edges
-        bars.m = deferred(lambda: on_edges(kernels, spread, planes, of_edges))
+        planes, kernels, spread, of_edges = run.pool.lend(self.m), move.kernels, run.spread, move.sheets.of_edges
+        bars.m = deferred(lambda: on_edges(kernels, spread, planes.array, of_edges))
         for t, mine in enumerate(self.models):
             phi = np.moveaxis(mine.phi, 1, -1)
             shares.add(run.spread, bars.phi[t].reshape(phi.shape), phi)
+            run.pool.give(mine.phi)
             self._give_tables(move.sheets, mine, bars.psi[t], bars.places[t].table)
 
     def _give_tables(self, sheets: Sheets, mine: SweepModel, psi: FloatArray, table: IntArray) -> None:

@@ -13,7 +13,7 @@ from isinglass.graph.factor_graph import FactorGraph
 from isinglass.graph.grids import component_shapes, grid_shape
 from isinglass.graph.message_graph import edges_of
 from isinglass.inference.message_passing.log_model import Places, as_places
-from isinglass.inference.message_passing.moves.planes import beyond, collect, spread_out, work_of
+from isinglass.inference.message_passing.moves.planes import collect, spread_out, work_of
 from isinglass.inference.message_passing.shares import block_count, cut
 from isinglass.kernels.backend import GridKernels
 from isinglass.kernels.layout import PlaneSteps
@@ -53,11 +53,14 @@ class Lattice(NamedTuple):
         """Whether the variables of the graph are the sites, grid after grid and row by row."""
         return isinstance(self.entries, slice) and self.entries.start == 0
 
-    def clear_borders(self, planes: FloatArray) -> None:
-        """Write zeros to the borders of messages."""
-        sites = planes.reshape(4, self.card, -1, self.height + 2, self.width + 2)
-        sites[..., [0, -1], :] = 0
-        sites[..., [0, -1]] = 0
+    @property
+    def border(self) -> int:
+        """How many rows and columns there are around a grid that are not sites."""
+        return 1
+
+    def by_grids(self, planes: FloatArray) -> FloatArray:
+        """Return the messages as (grids, directions, states, rows, columns), with the border."""
+        return np.moveaxis(planes.reshape(4, self.card, -1, self.height + 2, self.width + 2), 2, 0)
 
     @property
     def shape(self) -> tuple[int, int, int]:
@@ -67,10 +70,6 @@ class Lattice(NamedTuple):
     def inside(self, plane: FloatArray) -> FloatArray:
         """Return the sites of planes that are not on a border, (states, grids, height, width)."""
         return plane.reshape(self.card, -1, self.height + 2, self.width + 2)[:, :, 1:-1, 1:-1]
-
-    def reached(self, planes: FloatArray, side: int) -> FloatArray:
-        """Return the sites that have a neighbour on a side (left, right, up, down)."""
-        return beyond(self.inside(planes[side]), side)
 
     @property
     def row_blocks(self) -> list[tuple[int, int]]:

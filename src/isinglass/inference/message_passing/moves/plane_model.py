@@ -12,7 +12,8 @@ from isinglass.inference.message_passing.moves.planes import EDGES, narrow_limit
 from isinglass.inference.message_passing.run import Run
 from isinglass.kernels.backend import GridKernels
 from isinglass.kernels.layout import Values
-from isinglass.typing import FloatArray, Mask
+from isinglass.runtime.threads import ThreadMap
+from isinglass.typing import FloatArray, IntArray, Mask
 
 
 class PlaneModel(NamedTuple):
@@ -29,14 +30,11 @@ class PlaneModel(NamedTuple):
         return (self.shared, ()) if self.alike[grid] else (self.each, (0,))
 
     def zeros(self, blocks: int, run: Run) -> PlaneModel:
-        """Return zeros of the same shapes, for derivatives; those by shared tables, float64, apart for each block.
-
-        Potentials and the tables of links are lent by the pool of the run.
-        """
-        phi, each = (run.pool.take(of.shape, of.dtype) for of in (self.phi, self.each))
-        for one in (phi, each):
-            shares.fill(run.spread, one, 0)
-        return self._replace(phi=phi, each=each, shared=np.zeros((blocks, *self.shared.shape)))
+        """Return zeros of the same shapes, for derivatives; those by shared tables, float64, apart for each block."""
+        shared, phi = np.zeros((blocks, *self.shared.shape)), run.pool.take(self.phi.shape, self.phi.dtype)
+        shares.fill(run.spread, phi, 0)
+        each = shares.zeros(run.spread, self.each.shape, self.each.dtype)
+        return self._replace(phi=phi, each=each, shared=shared)
 
 
 def plane_model(lattice: Lattice, values: Values, kernels: GridKernels, run: Run) -> PlaneModel:
@@ -46,8 +44,7 @@ def plane_model(lattice: Lattice, values: Values, kernels: GridKernels, run: Run
     given = values.phi[lattice.entries].reshape(-1, height, width, card)
     shares.copy(spread, lattice.inside(phi), np.moveaxis(given, -1, 0))
     table = values.table[lattice.links].reshape(len(lattice.members), -1)
-    cut = lattice.first_link(1)
-    alike: Mask = (table[:, :cut] == table[:, :1]).all(axis=1) & (table[:, cut:] == table[:, cut : cut + 1]).all(axis=1)
+    cut, alike = lattice.first_link(1), _alike(table, lattice.first_link(1), spread)
     shared = each = np.empty((2, card, card, 0), run.in_planes)
     if alike.any():
         places = table[:, [0, cut]].T[..., None] + np.arange(card * card)
@@ -63,6 +60,19 @@ def plane_model(lattice: Lattice, values: Values, kernels: GridKernels, run: Run
         shares.in_ranges(spread, len(flat), some, EDGES)
     model = PlaneModel(phi, each, shared, alike, np.full(len(alike), values.limit))
     return model._replace(limits=narrow_limits(_smallest(model))) if run.is_narrow else model
+
+
+def _alike(table: IntArray, cut: int, spread: ThreadMap) -> Mask:
+    """Tell in which grids all links of an axis (to `cut`, and from there on) have the same table."""
+    alike = np.empty(len(table), bool)
+
+    def compare(first: int, last: int) -> None:
+        rows = table[first:last]
+        across = (rows[:, :cut] == rows[:, :1]).all(axis=1)
+        alike[first:last] = across & (rows[:, cut:] == rows[:, cut : cut + 1]).all(axis=1)
+
+    shares.in_ranges(spread, len(table), compare, 1 + shares.RANGE // table.shape[1])
+    return alike
 
 
 def _smallest(model: PlaneModel) -> FloatArray:

@@ -74,14 +74,32 @@ class Planes(Protocol):
     def in_order(self) -> bool:
         """Whether the variables of the graph are the sites, grid after grid and row by row."""
 
-    def reached(self, planes: FloatArray, side: int) -> FloatArray:
-        """Return the sites that have a neighbour on a side (left, right, up, down)."""
+    @property
+    def border(self) -> int:
+        """How many rows and columns there are around a grid that are not sites."""
+
+    def by_grids(self, planes: FloatArray) -> FloatArray:
+        """Return the messages as (grids, directions, states, rows, columns), with the border."""
 
 
-def beyond(sites: FloatArray, side: int) -> FloatArray:
-    """Return the sites (..., rows, columns) that have a neighbour on a side (left, right, up, down)."""
-    cut = slice(1, None) if side % 2 == 0 else slice(None, -1)
-    return sites[..., cut] if side < 2 else sites[..., cut, :]
+def rim(sites: FloatArray, side: int) -> FloatArray:
+    """Return the sites (..., rows, columns) that have no neighbour on a side (left, right, up, down)."""
+    end = -(side % 2)
+    return sites[..., end] if side < 2 else sites[..., end, :]
+
+
+def write_borders(spread: ThreadMap, grid: Planes, planes: FloatArray, value: float, inside: bool) -> None:
+    """Write a value around grids; and, `inside`, to sites where no message arrives, as they have no neighbour there."""
+    rooms, border = grid.by_grids(planes), grid.border
+    sites = rooms[..., border : border + grid.height, border : border + grid.width]
+
+    def write(first: int, last: int) -> None:
+        for side in range(4 * border):
+            rim(rooms[first:last], side)[...] = value
+        for side in range(4 * inside):
+            rim(sites[first:last, side], side)[...] = value
+
+    shares.in_ranges(spread, len(rooms), write, 1 + shares.RANGE // work_of(grid))
 
 
 def work_of(grid: Planes) -> int:
@@ -101,8 +119,20 @@ def grid_pieces(spread: ThreadMap, first: int, last: int, work: int) -> list[tup
     """
     most = grids_at_once(work)
     if spread.threads > 1:
-        most = min(most, max(-(-(last - first) // shares.BLOCKS), 1 + shares.RANGE // max(1, work)))
+        most = min(most, max(-(-(last - first) // shares.pieces_at_most(spread)), 1 + shares.RANGE // max(1, work)))
     return [(at, min(at + most, last)) for at in range(first, last, most)]
+
+
+def row_pieces(spread: ThreadMap, grid: Planes, grids: int) -> list[tuple[int, int, int, int]]:
+    """Cut grids into pieces ``first, last, top, bottom``: some grids, or, of large ones, some rows of one.
+
+    What is done to a site must not depend on the others.
+    """
+    work = work_of(grid)
+    rows = shares.cut(grid.height, min(shares.pieces_at_most(spread), work // shares.RANGE))
+    if len(rows) == 1 or grids >= len(rows):
+        return [(first, last, 0, grid.height) for first, last in grid_pieces(spread, 0, grids, work)]
+    return [(c, c + 1, top, bottom) for c in range(grids) for top, bottom in rows]
 
 
 def spread_out(
@@ -134,13 +164,13 @@ def beliefs_back(
 ) -> None:
     """Write the derivatives by the logs of messages, and add those by potentials, given those by beliefs."""
 
-    def back(first: int, last: int) -> None:
+    def back(*piece: int) -> None:
         kernels.read_out_back(
             given.beliefs, given.bars, given.phi, planes.reshape(-1), grid.steps, grid.card, grid.height, grid.width,
-            first, last,
+            *piece,
         )  # fmt: skip
 
-    spread(back, grid_pieces(spread, 0, grids, work_of(grid)))
+    spread(back, row_pieces(spread, grid, grids))
 
 
 def used_places(size: int, of_edges: tuple[IntArray, int, int]) -> Mask:
@@ -238,10 +268,9 @@ class PlaneMove(Move):
         """Return the messages in planes; take them there before the first iteration."""
         if self.inbox is None:
             self.inbox = self.take(run, self.planes.shape, taped)
-            shares.fill(run.spread, self.inbox, 1)
+            shares.fill(run.spread, self.inbox, 1 / self.planes.card if run.uniform else 1)
             if run.uniform:
-                for side in range(4):
-                    shares.copy(run.spread, self.planes.reached(self.inbox, side), 1 / self.planes.card)
+                write_borders(run.spread, self.planes, self.inbox, 1, inside=True)
             else:
                 spread_out(self.kernels, run.spread, run.m, self.inbox, self.planes.of_edges)
             run.uniform = False
@@ -285,18 +314,18 @@ class PlaneMove(Move):
     def read_out(self, run: Run, beliefs: Beliefs, active: Mask) -> None:
         """Read the beliefs of variables out, in planes if the messages are still there."""
         final, self.final = self.final, None
-        if final is None or run.is_narrow or not self.planes.in_order or not active.all() or run.shares:
+        if final is None or run.is_narrow or not self.planes.in_order or not active.all():
             super().read_out(run, beliefs, active)
             return
         grid, messages, phi = self.planes, final.reshape(-1), self.last_potentials.reshape(-1)
 
-        def read(first: int, last: int) -> None:
+        def read(*piece: int) -> None:
             self.kernels.read_out(
-                phi, messages, grid.steps, grid.card, grid.height, grid.width, first, last, beliefs.variables,
+                phi, messages, grid.steps, grid.card, grid.height, grid.width, *piece, beliefs.variables,
                 beliefs.z_variables,
             )  # fmt: skip
 
-        run.spread(read, grid_pieces(run.spread, 0, len(active), work_of(grid)))
+        run.spread(read, row_pieces(run.spread, grid, len(active)))
 
     def take(self, run: Run, shape: tuple[int, ...], taped: bool) -> FloatArray:
         """Return room for planes; without a tape it goes back to the pool when the run has ended."""

@@ -9,10 +9,11 @@ import numpy as np
 from isinglass.graph.factor_graph import FactorGraph
 from isinglass.graph.grids import grid_shape
 from isinglass.graph.message_graph import edges_of
-from isinglass.inference.message_passing.moves.planes import beyond, narrow_limits, work_of
+from isinglass.inference.message_passing.moves.planes import narrow_limits, work_of
 from isinglass.inference.message_passing.run import Run
 from isinglass.inference.message_passing.shares import block_count, copy
 from isinglass.kernels.layout import PlaneSteps, SweepWork, Values
+from isinglass.runtime.array_pool import Pool
 from isinglass.typing import Array, DType, FloatArray, IntArray
 
 LINE = 64  # columns or rows of a chunk, at least
@@ -72,9 +73,14 @@ class Sheets(NamedTuple):
         """How many chunks of columns or of rows there are at most."""
         return max(-(-self.width // self.column_chunk), -(-self.height // self.row_chunk))
 
-    def reached(self, planes: FloatArray, side: int) -> FloatArray:
-        """Return the sites that have a neighbour on a side (left, right, up, down)."""
-        return beyond(planes[:, side], side)
+    @property
+    def border(self) -> int:
+        """How many rows and columns there are around a grid that are not sites: none."""
+        return 0
+
+    def by_grids(self, planes: FloatArray) -> FloatArray:
+        """Return the messages as (grids, directions, states, rows, columns): as they are."""
+        return planes
 
     def links(self, values: Array) -> tuple[Array, Array]:
         """Cut what there is of each link into horizontal ones, columns first, and vertical ones."""
@@ -158,23 +164,27 @@ def _rows(values: Values, size: int) -> Array:
     return rows
 
 
-def sweep_room(sheets: Sheets, dtype: DType) -> SweepWork:
-    """Return working memory for a grid."""
+def sweep_room(sheets: Sheets, dtype: DType, pool: Pool, owner: object) -> SweepWork:
+    """Return working memory for a grid; that of a large one goes back to the pool with its owner."""
     card, height, width = sheets.shape[2:]
 
-    def plane() -> FloatArray:
-        return np.empty((card, height, width), dtype)
+    def room(*shape: int) -> FloatArray:
+        if not sheets.is_large:
+            return np.empty(shape, dtype)
+        found = pool.take(shape, dtype)
+        pool.give_back_with(owner, found)
+        return found
 
     return SweepWork(
-        base=plane(),
-        up=plane(),
-        down=plane(),
-        turned=np.empty((5, card, width, height), dtype),
+        base=room(card, height, width),
+        up=room(card, height, width),
+        down=room(card, height, width),
+        turned=room(5, card, width, height),
         **_lines(sheets, dtype),
-        base_bar=plane(),
-        up_bar=plane(),
-        down_bar=plane(),
-        turned_bar=np.empty((3, card, width, height), dtype),
+        base_bar=room(card, height, width),
+        up_bar=room(card, height, width),
+        down_bar=room(card, height, width),
+        turned_bar=room(3, card, width, height),
     )
 
 

@@ -13,11 +13,11 @@ from isinglass.runtime.jit import compiled
 
 
 @compiled
-def read_out_planes(phi, inbox, steps, card, height, width, first, last, variables, z):
-    """Write the normalised beliefs of the sites of some grids, row by row, and their sums before that."""
+def read_out_planes(phi, inbox, steps, card, height, width, first, last, top, bottom, variables, z):
+    """Write the normalised beliefs of the rows ``top:bottom`` of some grids, and their sums before that."""
     right, up, down = steps.direction, 2 * steps.direction, 3 * steps.direction
     for c in range(first, last):
-        for row in range(height):
+        for row in range(top, bottom):
             at = c * steps.grid + row * steps.row + steps.site
             own = c * steps.potentials + row * steps.row + steps.site
             i = (c * height + row) * width
@@ -36,14 +36,14 @@ def read_out_planes(phi, inbox, steps, card, height, width, first, last, variabl
 
 
 @compiled
-def read_out_planes_back(variables, variables_bar, phi_bar, bars, steps, card, height, width, first, last):
-    """Write the derivatives by the logs of the messages to the sites of some grids, given those by their beliefs.
+def read_out_planes_back(variables, variables_bar, phi_bar, bars, steps, card, height, width, first, last, top, bottom):
+    """Write the derivatives by the logs of messages to the rows ``top:bottom`` of some grids, given those by beliefs.
 
     They are added to the derivatives by potentials, too, which lie as the beliefs do. Borders are left alone.
     """
     right, up, down = steps.direction, 2 * steps.direction, 3 * steps.direction
     for c in range(first, last):
-        for row in range(height):
+        for row in range(top, bottom):
             at = c * steps.grid + row * steps.row + steps.site
             i = (c * height + row) * width
             above, below = 1.0 if row > 0 else 0.0, 1.0 if row < height - 1 else 0.0
