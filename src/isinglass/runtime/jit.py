@@ -18,17 +18,20 @@ source, the sources of the loops it calls and this file are unchanged (Numba by 
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import re
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cache, partial
 from glob import escape
 from pathlib import Path
 from typing import Any, Literal
 
 from isinglass.errors import CacheWarning, MissingDependencyError
+from isinglass.runtime import parts
 
 Function = Callable[..., Any]
 Passes = Literal["full", "joined", "light"]
@@ -94,7 +97,8 @@ def _jit(function: Function, passes: Passes = "full", **options: bool) -> Functi
         ) from error
     njit: Any = numba.njit
     kernel = njit(error_model="numpy", nogil=True, **options)(function)
-    kernel.compile = partial(_compile, kernel.compile, passes)
+    part = function.__qualname__ if options.get("no_cpython_wrapper") else None
+    kernel.compile = partial(_compile, kernel.compile, passes, part)
     if _has_cache(kernel):
         file = kernel._cache._cache_file
         file._source_stamp = (file._source_stamp, _stamp(function.__module__))
@@ -106,23 +110,41 @@ def _jit(function: Function, passes: Passes = "full", **options: bool) -> Functi
     return kernel  # type: ignore[no-any-return]
 
 
-def _compile(compile_plainly: Function, passes: Passes, signature: Any) -> Any:
-    """Compile with the passes of LLVM that a loop wants; those that it calls are compiled meanwhile, with their own."""
+def _compile(compile_plainly: Function, passes: Passes, part: str | None, signature: Any) -> Any:
+    """Compile with the passes of LLVM that a loop wants; those that it calls are compiled meanwhile, with their own.
+
+    Constants among the arguments are not compiled for one by one: where a loop is inlined they are known all the same.
+    """
     import numba
+    from numba.core import types
     from numba.core.compiler_lock import global_compiler_lock
     from numba.core.registry import cpu_target
 
     config: Any = numba.config
-    with global_compiler_lock:  # no other thread compiles meanwhile
+    with global_compiler_lock, _no_collection():  # no other thread compiles meanwhile
         codegen: Any = cpu_target.target_context.codegen()
         full = type(codegen)._module_pass_manager
-        before = codegen._module_pass_manager, config.SLP_VECTORIZE
+        before = codegen._module_pass_manager, codegen.create_library, config.SLP_VECTORIZE
         try:
             codegen._module_pass_manager = partial(_light_passes if passes == "light" else full, codegen)
+            codegen.create_library = parts.library_of(codegen, part)
             config.SLP_VECTORIZE = int(passes == "joined")
-            return compile_plainly(signature)
+            return compile_plainly(tuple(map(types.unliteral, signature)))
         finally:
-            codegen._module_pass_manager, config.SLP_VECTORIZE = before
+            codegen._module_pass_manager, codegen.create_library, config.SLP_VECTORIZE = before
+
+
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    """Let Python not look for garbage meanwhile: Numba makes objects by the million, and nearly all of them stay."""
+    if not gc.isenabled():
+        yield
+        return
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
 
 
 def _light_passes(codegen: Any, **_: Any) -> Any:
@@ -166,11 +188,11 @@ def _save(file: Any, key: Any, data: Any) -> None:
 
 @cache
 def _stamp(module: str) -> bytes:
-    """Hash the source of a module, of the modules with loops that it imports, and of this one."""
+    """Hash the source of a module, of the modules with loops that it imports, and of those that compile."""
     source = _source(module)
     used = re.findall(rb"^from (isinglass\.kernels[\w.]*) import", source, re.MULTILINE)
-    parts = [source, _source(__name__), *(_stamp(name.decode()) for name in used)]
-    return hashlib.sha256(b"".join(hashlib.sha256(part).digest() for part in parts)).digest()
+    read = [source, *map(_source, (__name__, parts.__name__)), *(_stamp(name.decode()) for name in used)]
+    return hashlib.sha256(b"".join(hashlib.sha256(text).digest() for text in read)).digest()
 
 
 def _source(module: str) -> bytes:
