@@ -7,8 +7,9 @@ from typing import NamedTuple
 
 from isinglass.datasets import noisy_digits
 from isinglass.experiments.common.experiment import Progress, tell
-from isinglass.experiments.common.methods import Training, error, ink, predict, start_of
+from isinglass.experiments.common.methods import Training, error, ink, predict, start_of, train
 from isinglass.experiments.common.selection import Selected, select
+from isinglass.runtime.helper import helping
 from isinglass.runtime.interrupts import ending_all
 from isinglass.typing import Array
 from isinglass.validation import whole_number
@@ -51,6 +52,7 @@ class Demo:
 
 
 @ending_all()
+@helping(f"{__name__}:compile_from_the_end")
 def train_demo(images: int = 3, iterations: int = 20, progress: Progress | None = None) -> Demo:
     """Train four methods on few noisy digits, and test them on others.
 
@@ -82,3 +84,11 @@ def train_demo(images: int = 3, iterations: int = 20, progress: Progress | None 
         f"Few images and iterations, to be quick; 'isinglass reproduce digits' takes 90 of each and trains to the end"
     )
     return Demo(title, note, rows, columns)
+
+
+def compile_from_the_end() -> None:
+    """Compile what the methods need, the last one first; see `isinglass.runtime.helper`."""
+    data = noisy_digits(NOISE, 1, 1)
+    X, Y, training = data.X[:2], data.Y[:2], Training(max_iter=1)
+    for name in reversed(NAMES):
+        predict(train(name, X, Y, training), X)

@@ -24,7 +24,7 @@ import re
 import sys
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import cache, partial
 from glob import escape
 from pathlib import Path
@@ -32,6 +32,8 @@ from typing import Any, Literal
 
 from isinglass.errors import CacheWarning, MissingDependencyError
 from isinglass.runtime import parts
+from isinglass.runtime.helper import call_for_help
+from isinglass.runtime.turns import turn
 
 Function = Callable[..., Any]
 Passes = Literal["full", "joined", "light"]
@@ -97,8 +99,7 @@ def _jit(function: Function, passes: Passes = "full", **options: bool) -> Functi
         ) from error
     njit: Any = numba.njit
     kernel = njit(error_model="numpy", nogil=True, **options)(function)
-    part = function.__qualname__ if options.get("no_cpython_wrapper") else None
-    kernel.compile = partial(_compile, kernel.compile, passes, part)
+    kernel.compile = partial(_compile, kernel.compile, kernel, passes)
     if _has_cache(kernel):
         file = kernel._cache._cache_file
         file._source_stamp = (file._source_stamp, _stamp(function.__module__))
@@ -110,7 +111,7 @@ def _jit(function: Function, passes: Passes = "full", **options: bool) -> Functi
     return kernel  # type: ignore[no-any-return]
 
 
-def _compile(compile_plainly: Function, passes: Passes, part: str | None, signature: Any) -> Any:
+def _compile(compile_plainly: Function, kernel: Any, passes: Passes, signature: Any) -> Any:
     """Compile with the passes of LLVM that a loop wants; those that it calls are compiled meanwhile, with their own.
 
     Constants among the arguments are not compiled for one by one: where a loop is inlined they are known all the same.
@@ -121,7 +122,9 @@ def _compile(compile_plainly: Function, passes: Passes, part: str | None, signat
     from numba.core.registry import cpu_target
 
     config: Any = numba.config
-    with global_compiler_lock, _no_collection():  # no other thread compiles meanwhile
+    part = kernel.__qualname__ if kernel.targetoptions.get("no_cpython_wrapper") else None
+    signature = tuple(map(types.unliteral, signature))
+    with global_compiler_lock, _undisturbed(kernel, signature):  # no other thread compiles meanwhile
         codegen: Any = cpu_target.target_context.codegen()
         full = type(codegen)._module_pass_manager
         before = codegen._module_pass_manager, codegen.create_library, config.SLP_VECTORIZE
@@ -129,20 +132,25 @@ def _compile(compile_plainly: Function, passes: Passes, part: str | None, signat
             codegen._module_pass_manager = partial(_light_passes if passes == "light" else full, codegen)
             codegen.create_library = parts.library_of(codegen, part)
             config.SLP_VECTORIZE = int(passes == "joined")
-            return compile_plainly(tuple(map(types.unliteral, signature)))
+            return compile_plainly(signature)
         finally:
             codegen._module_pass_manager, codegen.create_library, config.SLP_VECTORIZE = before
 
 
 @contextmanager
-def _no_collection() -> Iterator[None]:
-    """Let Python not look for garbage meanwhile: Numba makes objects by the million, and nearly all of them stay."""
-    if not gc.isenabled():
+def _undisturbed(kernel: Any, signature: Any) -> Iterator[None]:
+    """Wait for processes that compile the same loop into the same cache; collect no garbage, as Numba makes hardly any.
+
+    Only for the loop that Python calls: those that it calls in turn are its parts.
+    """
+    folder = kernel.stats.cache_path
+    if not gc.isenabled():  # this is a part, or the user has no collection at all
         yield
         return
     gc.disable()
     try:
-        yield
+        with nullcontext() if folder is None else turn(folder, f"{kernel.__qualname__}{signature}"):
+            yield
     finally:
         gc.enable()
 
@@ -210,9 +218,13 @@ def _announce_first_compilation() -> None:
 
         def on_start(self, happened: Any) -> None:
             kernel = happened.data["dispatcher"]
-            if not self.told and kernel in _KERNELS:
+            if kernel not in _KERNELS:
+                return
+            if not self.told:
                 self.told = True
                 _say_where(kernel)
+            if kernel.stats.cache_path is not None:
+                call_for_help()
 
         def on_end(self, happened: Any) -> None:
             pass
