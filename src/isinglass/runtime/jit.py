@@ -39,6 +39,7 @@ Function = Callable[..., Any]
 Passes = Literal["full", "joined", "light"]
 
 _KERNELS: list[Any] = []
+_rehearsals: list[list[tuple[Any, Any]]] = []
 
 
 def compiled(function: Function) -> Function:
@@ -90,6 +91,32 @@ def cache_folders() -> list[Path]:
     return sorted({Path(k.stats.cache_path) for k in _KERNELS if k.stats.cache_path is not None})
 
 
+@contextmanager
+def rehearsal() -> Iterator[list[tuple[Any, Any]]]:
+    """Let no loop run; list those that are called, each with the types of its arguments.
+
+    What they should have written is arbitrary then, and they return None.
+    """
+    noted: list[tuple[Any, Any]] = []
+    _rehearsals.append(noted)
+    for kernel in _KERNELS:
+        kernel._compile_for_args = partial(_note, kernel)
+    try:
+        yield noted
+    finally:
+        _rehearsals.remove(noted)
+        for kernel in _KERNELS:
+            del kernel._compile_for_args
+
+
+def _note(kernel: Any, *arguments: Any) -> Function:
+    """Note a call; return what is done in its place."""
+    call = kernel, tuple(map(kernel.typeof_pyval, arguments))
+    if call not in _rehearsals[-1]:
+        _rehearsals[-1].append(call)
+    return lambda *_: None
+
+
 def _jit(function: Function, passes: Passes = "full", **options: bool) -> Function:
     try:
         import numba
@@ -108,6 +135,8 @@ def _jit(function: Function, passes: Passes = "full", **options: bool) -> Functi
     if not _KERNELS:
         _announce_first_compilation()
     _KERNELS.append(kernel)
+    if _rehearsals:
+        kernel._compile_for_args = partial(_note, kernel)
     return kernel  # type: ignore[no-any-return]
 
 
@@ -124,7 +153,8 @@ def _compile(compile_plainly: Function, kernel: Any, passes: Passes, signature: 
 
     config: Any = numba.config
     part = kernel.__qualname__ if kernel.targetoptions.get("no_cpython_wrapper") else None
-    signature = tuple(t if isinstance(t, types.BooleanLiteral) else types.unliteral(t) for t in signature)
+    unliteral: Any = types.unliteral
+    signature = tuple(t if isinstance(t, types.BooleanLiteral) else unliteral(t) for t in signature)
     with global_compiler_lock, _undisturbed(kernel, signature):  # no other thread compiles meanwhile
         codegen: Any = cpu_target.target_context.codegen()
         full = type(codegen)._module_pass_manager
