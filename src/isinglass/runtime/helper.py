@@ -94,27 +94,35 @@ class Helper:
 
     @staticmethod
     def _care(process: subprocess.Popen[bytes], data: bytes) -> None:
-        """Send the arguments; wait for the end, so that none of the process remains."""
+        """Send the arguments; wait for the end, so that nothing of the process remains."""
         assert process.stdin is not None
         with suppress(OSError, ValueError):  # it has ended, or was ended
             process.stdin.write(data)
             process.stdin.flush()
-        process.wait()
+        _wait_for(process)
 
     def stop(self) -> None:
         """End the process, and wait for its end."""
         process, self.process = self.process, None
         if process is not None:
             process.kill()  # whatever it writes, it writes whole or not at all
-            process.wait()
+            _wait_for(process)
             atexit.unregister(self.stop)
+
+
+def _wait_for(process: subprocess.Popen[bytes]) -> None:
+    """Wait for the end of a process, and close the pipe to it."""
+    assert process.stdin is not None
+    process.wait()
+    with suppress(OSError, ValueError):  # it did not read all, or the pipe is closed
+        process.stdin.close()
 
 
 def _possible() -> bool:
     """Tell whether a helper may be started: from a plain Python, with a processor to spare."""
     plain = Path(sys.executable or "").stem.startswith("python") and not getattr(sys, "frozen", False)
     alone = multiprocessing.parent_process() is None  # those who share work among processes keep processors busy
-    return os.environ.get(SWITCH) != "0" and plain and alone and _processors() > 1
+    return os.environ.get(SWITCH) != "0" and plain and alone and processors() > 1
 
 
 def _end_with_caller() -> None:
@@ -122,6 +130,6 @@ def _end_with_caller() -> None:
     os._exit(0)
 
 
-def _processors() -> int:
+def processors() -> int:
     """Return how many processors this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
