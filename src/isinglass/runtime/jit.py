@@ -141,20 +141,13 @@ def _jit(function: Function, passes: Passes = "full", **options: bool) -> Functi
 
 
 def _compile(compile_plainly: Function, kernel: Any, passes: Passes, signature: Any) -> Any:
-    """Compile with the passes of LLVM that a loop wants; those that it calls are compiled meanwhile, with their own.
-
-    It is not compiled for each number that is given as a constant: where a loop is inlined they are known all the same.
-    For True and False it is, as these choose between ways through a loop.
-    """
+    """Compile with the passes of LLVM that a loop wants; those that it calls are compiled meanwhile, with their own."""
     import numba
-    from numba.core import types
     from numba.core.compiler_lock import global_compiler_lock
     from numba.core.registry import cpu_target
 
     config: Any = numba.config
     part = kernel.__qualname__ if kernel.targetoptions.get("no_cpython_wrapper") else None
-    unliteral: Any = types.unliteral
-    signature = tuple(t if isinstance(t, types.BooleanLiteral) else unliteral(t) for t in signature)
     with global_compiler_lock, _undisturbed(kernel, signature):  # no other thread compiles meanwhile
         codegen: Any = cpu_target.target_context.codegen()
         full = type(codegen)._module_pass_manager

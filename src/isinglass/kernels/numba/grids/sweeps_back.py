@@ -28,11 +28,10 @@ from isinglass.runtime.jit import cold, compiled, inner, relay
 
 
 @inner
-def receive_back(weights, weights_bar, c, line, begin, first, chunk, reverse, sent, slope, out, run, own):
+def receive_back(weights, weights_bar, c, line, begin, chunk, reverse, sent, slope, out, run, own):
     """Write t = n sum_y psi slope(y) for the messages of a line, and add to the derivatives by psi.
 
-    Those by shared tables are kept apart for each `chunk` of places, from chunk number `first`: then their bits do not
-    depend on `begin`.
+    Those by shared tables are kept apart for each `chunk` of places: then their bits do not depend on `begin`.
     """
     card, size = len(slope), len(run)
     end = begin + size
@@ -42,7 +41,7 @@ def receive_back(weights, weights_bar, c, line, begin, first, chunk, reverse, se
         for y in range(card):
             one, two = (y, x) if reverse else (x, y)
             if len(own) == 0:
-                place = first
+                place = begin // chunk
                 for start in range(0, size, chunk):
                     stop = min(start + chunk, size)
                     total = dot(part(slope, (y,), start, stop), part(sent, (x,), start, stop))
@@ -60,7 +59,6 @@ def reverse_lines(out_bar, moving_bar, base_bar, moving, base, one, two, weights
     """Reverse `pass_lines`: from derivatives by the logs of `out` to those of `moving` and of the base."""
     card, lines, size = base.shape[0], base.shape[1], end - begin
     scale, mean = part(work.run, (0,), 0, size), part(work.run, (1,), 0, size)
-    first = begin // chunk
     for done in range(lines - 2, -1, -1):
         line = lines - 1 - done if reverse else done
         to = line - 1 if reverse else line + 1
@@ -72,8 +70,8 @@ def reverse_lines(out_bar, moving_bar, base_bar, moving, base, one, two, weights
         multiply(mean, mean, scale)
         for k in range(card):
             slopes_of(part(work.message, (k,), 0, size), part(out_bar, (k, to), begin, end), mean)
-        receive_back(weights, weights_bar, c, min(line, to), begin, first, chunk, reverse, work.sent, work.message,
-                     work.back, mean, own)  # fmt: skip
+        receive_back(weights, weights_bar, c, min(line, to), begin, chunk, reverse, work.sent, work.message, work.back,
+                     mean, own)  # fmt: skip
         for k in range(card):
             sent, back = part(work.sent, (k,), 0, size), part(work.back, (k,), 0, size)
             add_product(part(base_bar, (k, line), begin, end), sent, back)
