@@ -1,8 +1,13 @@
 """Tests that compare bits are marked as such: `pytest -m bits` runs them, under several kernels in `make portable`."""
 
 import inspect
+import os
 
 import pytest
+
+from isinglass.runtime.helper import SWITCH
+
+os.environ.setdefault(SWITCH, "0")  # tests run in as many processes as there are processors
 
 collect_ignore = ["browser.py", "conftest.py", "cli/conftest.py"]  # no doctests there, and two modules of one name
 EXACT = ("array_equal", "tobytes", ".view(np.int64)")

@@ -178,6 +178,46 @@ def test_warmup_command(warm):
     assert f"cache: {warm[0]}" in done.stdout
 
 
+PARTS = """
+from isinglass.runtime.jit import cold, compiled, inner
+
+@inner
+def part(x, k):
+    return x * k
+
+@cold
+def sign(x):
+    return -x
+
+@compiled
+def one(x):
+    return part(x, x) + x
+
+@compiled
+def two(x):
+    return sign(part(x, x))
+"""
+
+
+def test_parts_have_no_machine_code_and_come_from_the_cache(tmp_path):
+    (tmp_path / "loops.py").write_text(PARTS)
+    where = {"NUMBA_CACHE_DIR": str(tmp_path / "chosen")}
+    tell = "; print(len(loops.part.overloads), sum(loops.part.stats.cache_misses.values()))"
+    one = python("import loops; assert loops.one(3) == 12" + tell, tmp_path, **where)
+    assert one.stdout == "1 1\n"
+    two = python("import loops; assert loops.two(3) == -9" + tell, tmp_path, **where)
+    assert two.stdout == "1 0\n"  # what another process has compiled becomes a part here, too
+    code = "import loops; loops.one(3); (c,) = loops.part.overloads.values()\n"
+    code += "print(type(c.library).__name__, c.library.get_pointer_to_function('any'))"
+    assert python(code, tmp_path, NUMBA_CACHE_DIR=str(tmp_path / "other")).stdout == "PartLibrary 0\n"
+
+
+def test_garbage_is_collected_again_after_compiling(tmp_path):
+    (tmp_path / "loops.py").write_text(PARTS)
+    code = "import gc, loops; loops.two(3); assert gc.isenabled(); gc.disable(); loops.one(3); print(gc.isenabled())"
+    assert python(code, tmp_path).stdout == "False\n"
+
+
 class CacheFile:
     """What `compilation._save` needs of Numba's cache files; keeps what was done, in order."""
 

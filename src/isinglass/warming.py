@@ -53,6 +53,7 @@ from isinglass.models.chain.attributes import StateFeatures
 from isinglass.models.chain.model import SequenceModel, Sequences
 from isinglass.models.products import times
 from isinglass.potentials import Potentials
+from isinglass.runtime.helper import helping
 
 Step = tuple[str, Callable[[], object]]
 
@@ -65,7 +66,8 @@ class Warmth:
     ----------
     seconds : float
     compiled, loaded : int
-        Specialised loops that were compiled now, and those found in the cache.
+        Specialised loops that this process compiled, and those that it found in the cache: where there are two
+        processors, another process has put some of them there meanwhile.
     folders : tuple of Path
         Where the cache lies; empty where no folder can be written.
     """
@@ -99,13 +101,20 @@ def warmup(progress: Progress | None = None) -> Warmth:
 
     start, before = time.perf_counter(), _counts()
     steps = list(_steps())
-    with no_convergence_warnings():
+    with no_convergence_warnings(), helping(f"{__name__}:run_from_the_end"):
         for i, (name, run) in enumerate(steps):
             if progress is not None:
                 progress(name, i / len(steps))
             run()
     compiled, loaded = (after - b for after, b in zip(_counts(), before, strict=True))
     return Warmth(time.perf_counter() - start, compiled, loaded, tuple(cache_folders()))
+
+
+def run_from_the_end() -> None:
+    """Do the steps of `warmup`, the last one first; see `isinglass.runtime.helper`."""
+    with no_convergence_warnings():
+        for _, run in reversed(list(_steps())):
+            run()
 
 
 def _counts() -> tuple[int, int]:

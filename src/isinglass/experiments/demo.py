@@ -7,14 +7,16 @@ from typing import NamedTuple
 
 from isinglass.datasets import noisy_digits
 from isinglass.experiments.common.experiment import Progress, tell
-from isinglass.experiments.common.methods import Training, error, ink, predict, start_of
+from isinglass.experiments.common.methods import Training, error, ink, predict, start_of, train
 from isinglass.experiments.common.selection import Selected, select
+from isinglass.runtime.helper import helping, processors
 from isinglass.runtime.interrupts import ending_all
 from isinglass.typing import Array
 from isinglass.validation import whole_number
 
 NOISE = 0.5
 TEST_IMAGES = 5  # of each digit
+THREADS = 2  # the images are few
 NAMES = {
     "pixels": "independent pixels",
     "pseudo": "pseudolikelihood",
@@ -51,6 +53,7 @@ class Demo:
 
 
 @ending_all()
+@helping(f"{__name__}:compile_from_the_end")
 def train_demo(images: int = 3, iterations: int = 20, progress: Progress | None = None) -> Demo:
     """Train four methods on few noisy digits, and test them on others.
 
@@ -65,12 +68,12 @@ def train_demo(images: int = 3, iterations: int = 20, progress: Progress | None 
     """
     count = whole_number(images, "images", 1)
     training = Training(max_iter=whole_number(iterations, "iterations", 1), tol=1e-4, most=60)
-    data = noisy_digits(NOISE, count, TEST_IMAGES)
+    data, threads = noisy_digits(NOISE, count, TEST_IMAGES), min(THREADS, processors())
     columns: list[tuple[str, Array]] = [("truth", data.Y_test[:9]), ("input", data.X_test[:9, :, :, 1])]
     rows = [DemoRow("noisy input", float((data.X_test[..., 1] != data.Y_test).mean()), None, 0.0)]
     found: dict[str, Selected] = {}
     for i, name in enumerate(NAMES):  # what one starts from comes before it
-        found[name] = select(name, data.X, data.Y, training, found.get(start_of(name) or ""))
+        found[name] = select(name, data.X, data.Y, training, found.get(start_of(name) or ""), threads)
         result = predict(found[name].whole, data.X_test)
         rows.append(DemoRow(NAMES[name], error(result, data.Y_test), found[name].l2, found[name].seconds))
         columns.append((name, ink(result, data.Y_test)[:9]))
@@ -82,3 +85,11 @@ def train_demo(images: int = 3, iterations: int = 20, progress: Progress | None 
         f"Few images and iterations, to be quick; 'isinglass reproduce digits' takes 90 of each and trains to the end"
     )
     return Demo(title, note, rows, columns)
+
+
+def compile_from_the_end() -> None:
+    """Compile what the methods need, the last one first; see `isinglass.runtime.helper`."""
+    data = noisy_digits(NOISE, 1, 1)
+    X, Y, training = data.X[:2], data.Y[:2], Training(max_iter=1)
+    for name in reversed(NAMES):
+        predict(train(name, X, Y, training), X)

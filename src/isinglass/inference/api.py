@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import time
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import fields, replace
 from typing import Any
 
@@ -17,6 +18,7 @@ from isinglass.inference.assignment import Assignment
 from isinglass.inference.evidence import checked
 from isinglass.inference.map import solver as map_solver
 from isinglass.inference.map.solver import SOLVERS, Solver
+from isinglass.inference.rehearsal import rehearsing
 from isinglass.inference.result import Result
 from isinglass.potentials import Potentials
 from isinglass.runtime.deferring import twin
@@ -92,7 +94,8 @@ def infer(
     known = {f.name for f in fields(chosen)}  # type: ignore[arg-type]
     chosen = _threaded(make(chosen, {k: v for k, v in stopping.items() if k in known}), n_jobs, options)
     start = time.perf_counter()
-    result = chosen.run_stages(stages, progress, tape, init)
+    with rehearsing(chosen, stages) if tape else nullcontext():
+        result = chosen.run_stages(stages, progress, tape, init)
     info = replace(result.info, seconds=time.perf_counter() - start)
     if complaint := chosen.complaint(info):
         warn_of_convergence(complaint, stacklevel=2)

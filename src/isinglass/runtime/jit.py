@@ -18,22 +18,28 @@ source, the sources of the loops it calls and this file are unchanged (Numba by 
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import re
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from functools import cache, partial
 from glob import escape
 from pathlib import Path
 from typing import Any, Literal
 
 from isinglass.errors import CacheWarning, MissingDependencyError
+from isinglass.runtime import parts
+from isinglass.runtime.helper import call_for_help
+from isinglass.runtime.turns import turn
 
 Function = Callable[..., Any]
 Passes = Literal["full", "joined", "light"]
 
 _KERNELS: list[Any] = []
+_rehearsals: list[list[tuple[Any, Any]]] = []
 
 
 def compiled(function: Function) -> Function:
@@ -85,6 +91,32 @@ def cache_folders() -> list[Path]:
     return sorted({Path(k.stats.cache_path) for k in _KERNELS if k.stats.cache_path is not None})
 
 
+@contextmanager
+def rehearsal() -> Iterator[list[tuple[Any, Any]]]:
+    """Let no loop run; list those that are called, each with the types of its arguments.
+
+    What they should have written is arbitrary then, and they return None.
+    """
+    noted: list[tuple[Any, Any]] = []
+    _rehearsals.append(noted)
+    for kernel in _KERNELS:
+        kernel._compile_for_args = partial(_note, kernel)
+    try:
+        yield noted
+    finally:
+        _rehearsals.remove(noted)
+        for kernel in _KERNELS:
+            del kernel._compile_for_args
+
+
+def _note(kernel: Any, *arguments: Any) -> Function:
+    """Note a call; return what is done in its place."""
+    call = kernel, tuple(map(kernel.typeof_pyval, arguments))
+    if call not in _rehearsals[-1]:
+        _rehearsals[-1].append(call)
+    return lambda *_: None
+
+
 def _jit(function: Function, passes: Passes = "full", **options: bool) -> Function:
     try:
         import numba
@@ -94,7 +126,7 @@ def _jit(function: Function, passes: Passes = "full", **options: bool) -> Functi
         ) from error
     njit: Any = numba.njit
     kernel = njit(error_model="numpy", nogil=True, **options)(function)
-    kernel.compile = partial(_compile, kernel.compile, passes)
+    kernel.compile = partial(_compile, kernel.compile, kernel, passes)
     if _has_cache(kernel):
         file = kernel._cache._cache_file
         file._source_stamp = (file._source_stamp, _stamp(function.__module__))
@@ -103,26 +135,48 @@ def _jit(function: Function, passes: Passes = "full", **options: bool) -> Functi
     if not _KERNELS:
         _announce_first_compilation()
     _KERNELS.append(kernel)
+    if _rehearsals:
+        kernel._compile_for_args = partial(_note, kernel)
     return kernel  # type: ignore[no-any-return]
 
 
-def _compile(compile_plainly: Function, passes: Passes, signature: Any) -> Any:
+def _compile(compile_plainly: Function, kernel: Any, passes: Passes, signature: Any) -> Any:
     """Compile with the passes of LLVM that a loop wants; those that it calls are compiled meanwhile, with their own."""
     import numba
     from numba.core.compiler_lock import global_compiler_lock
     from numba.core.registry import cpu_target
 
     config: Any = numba.config
-    with global_compiler_lock:  # no other thread compiles meanwhile
+    part = kernel.__qualname__ if kernel.targetoptions.get("no_cpython_wrapper") else None
+    with global_compiler_lock, _undisturbed(kernel, signature):  # no other thread compiles meanwhile
         codegen: Any = cpu_target.target_context.codegen()
         full = type(codegen)._module_pass_manager
-        before = codegen._module_pass_manager, config.SLP_VECTORIZE
+        before = codegen._module_pass_manager, codegen.create_library, config.SLP_VECTORIZE
         try:
             codegen._module_pass_manager = partial(_light_passes if passes == "light" else full, codegen)
+            codegen.create_library = parts.library_of(codegen, part)
             config.SLP_VECTORIZE = int(passes == "joined")
             return compile_plainly(signature)
         finally:
-            codegen._module_pass_manager, config.SLP_VECTORIZE = before
+            codegen._module_pass_manager, codegen.create_library, config.SLP_VECTORIZE = before
+
+
+@contextmanager
+def _undisturbed(kernel: Any, signature: Any) -> Iterator[None]:
+    """Wait for processes that compile the same loop into the same cache; collect no garbage, as Numba makes hardly any.
+
+    Only for the loop that Python calls: those that it calls in turn are its parts.
+    """
+    folder = kernel.stats.cache_path
+    if not gc.isenabled():  # this is a part, or the user has no collection at all
+        yield
+        return
+    gc.disable()
+    try:
+        with nullcontext() if folder is None else turn(folder, f"{kernel.__qualname__}{signature}"):
+            yield
+    finally:
+        gc.enable()
 
 
 def _light_passes(codegen: Any, **_: Any) -> Any:
@@ -166,11 +220,11 @@ def _save(file: Any, key: Any, data: Any) -> None:
 
 @cache
 def _stamp(module: str) -> bytes:
-    """Hash the source of a module, of the modules with loops that it imports, and of this one."""
+    """Hash the source of a module, of the modules with loops that it imports, and of those that compile."""
     source = _source(module)
     used = re.findall(rb"^from (isinglass\.kernels[\w.]*) import", source, re.MULTILINE)
-    parts = [source, _source(__name__), *(_stamp(name.decode()) for name in used)]
-    return hashlib.sha256(b"".join(hashlib.sha256(part).digest() for part in parts)).digest()
+    read = [source, *map(_source, (__name__, parts.__name__)), *(_stamp(name.decode()) for name in used)]
+    return hashlib.sha256(b"".join(hashlib.sha256(text).digest() for text in read)).digest()
 
 
 def _source(module: str) -> bytes:
@@ -188,9 +242,13 @@ def _announce_first_compilation() -> None:
 
         def on_start(self, happened: Any) -> None:
             kernel = happened.data["dispatcher"]
-            if not self.told and kernel in _KERNELS:
+            if kernel not in _KERNELS:
+                return
+            if not self.told:
                 self.told = True
                 _say_where(kernel)
+            if kernel.stats.cache_path is not None:
+                call_for_help()
 
         def on_end(self, happened: Any) -> None:
             pass

@@ -181,7 +181,14 @@ def is_convex(name: str) -> bool:
     return name == "convex" or name.removesuffix(ENTROPY) in LOSSES
 
 
-def train(name: str, X: FloatArray, Y: Array, training: Training, start: FloatArray | None = None) -> Fitted:
+def train(
+    name: str,
+    X: FloatArray,
+    Y: Array,
+    training: Training,
+    start: FloatArray | None = None,
+    n_jobs: int | None = None,
+) -> Fitted:
     """Train a method.
 
     Parameters
@@ -192,12 +199,14 @@ def train(name: str, X: FloatArray, Y: Array, training: Training, start: FloatAr
     training : Training
     start : array, optional
         Parameters of nodes and edges to start from; by default zeros.
+    n_jobs : int, optional
+        Threads; results have the same bits for any number.
     """
     began = time.perf_counter()
     inference = inference_of(name, training)
     if name == "pixels":
         return Fitted(pixel_table(X, Y), inference, time.perf_counter() - began, 0, 0.0, True)
-    crf = _estimator(name, training, Y.size)
+    crf = _estimator(name, training, Y.size).set_params(n_jobs=n_jobs)
     if start is not None:
         crf.theta_, crf.parameters_ = start, grid_model(X[:1], 2).split(start)
     with no_convergence_warnings():  # told in the report

@@ -42,7 +42,14 @@ class Selected(NamedTuple):
     seconds: float
 
 
-def select(name: str, X: FloatArray, Y: Array, training: Training, start: Selected | None = None) -> Selected:
+def select(
+    name: str,
+    X: FloatArray,
+    Y: Array,
+    training: Training,
+    start: Selected | None = None,
+    n_jobs: int | None = None,
+) -> Selected:
     """Choose the l2 of a method, and train it.
 
     Parameters
@@ -54,18 +61,20 @@ def select(name: str, X: FloatArray, Y: Array, training: Training, start: Select
         Its `l2` is one of its `grid`, in the end.
     start : Selected, optional
         What the method starts from.
+    n_jobs : int, optional
+        Threads; results have the same bits for any number.
     """
     began, n = time.perf_counter(), len(X) - max(1, len(X) // HELD)
     parts, errors = {}, {}
     theta = None if start is None else start.part.theta
     for l2 in training.grid[:1] if name == "pixels" else training.grid:
         less = replace(training, l2=l2 * n / len(X), max_iter=min(training.max_iter, MOST))
-        parts[l2] = train(name, X[:n], Y[:n], less, theta)
+        parts[l2] = train(name, X[:n], Y[:n], less, theta, n_jobs)
         errors[l2] = error(predict(parts[l2], X[n:]), Y[n:])
         if start is None:
             theta = parts[l2].theta  # the objective is convex: the way does not matter
     best = min(errors, key=lambda l2: errors[l2])
-    whole = train(name, X, Y, replace(training, l2=best), None if start is None else start.whole.theta)
+    whole = train(name, X, Y, replace(training, l2=best), None if start is None else start.whole.theta, n_jobs)
     seconds = time.perf_counter() - began
     if name == "pixels":
         return Selected(None, parts[best], whole, {}, seconds)

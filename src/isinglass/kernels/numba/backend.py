@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
+from typing import Any
 
 from isinglass.kernels.backend import GridKernels, MessageRun
 from isinglass.kernels.layout import Bars, BeliefBars, Beliefs, Queue, Status, Values
@@ -45,8 +46,8 @@ class NumbaMessagePassing:
         from isinglass.kernels.numba.messages.changes import effects_in_planes
 
         return GridKernels(
-            flood=planes.flood_grid,
-            flood_back=planes.flood_grid_back,
+            flood=_flood,
+            flood_back=_flood_back,
             sweep=_sweep,
             sweep_back=_sweep_back,
             sweep_stage=_sweep_stage,
@@ -154,6 +155,25 @@ class NumbaMessagePassing:
         from isinglass.kernels.numba.messages.changes import imaginary_effects
 
         imaginary_effects(run.edges, old, new, run.damping, active, moved, size, run.semiring)
+
+
+def _lanes(phi: FloatArray, pitch: int, own: tuple[int, ...]) -> tuple[int, ...]:
+    """Return one entry where the loops of `grids.binary` serve: two states, float64, shared tables, and long rows."""
+    from isinglass.kernels.numba.grids.binary import LANES
+
+    return (0,) if len(phi) == 2 and phi.itemsize == 8 and not own and pitch >= LANES else ()
+
+
+def _flood(phi: FloatArray, *arrays: Any) -> None:
+    from isinglass.kernels.numba.grids.flooding import flood_grid
+
+    flood_grid(phi, *arrays, _lanes(phi, pitch=arrays[5], own=arrays[-1]))
+
+
+def _flood_back(phi: FloatArray, *arrays: Any) -> None:
+    from isinglass.kernels.numba.grids.flooding import flood_grid_back
+
+    flood_grid_back(phi, *arrays, _lanes(phi, pitch=arrays[10], own=arrays[-1]))
 
 
 def _sweep(*arrays: object) -> None:

@@ -8,7 +8,8 @@ ones of what they send. A strip is some whole rows. Each loop writes one run and
 ``weights[axis, x, y]`` are the tables of the links to the right (axis 0) or downwards (axis 1), states of the left or
 upper site first: one for each grid, or (`own`) planes that hold the table of each site's own link.
 
-Binary grids with one table for each axis have loops of their own (`binary`), with the same messages.
+Binary grids with one table for each axis have loops of their own (`binary`), with the same messages: `lanes`, which is
+empty or not, tells which ones serve. It is a type, so that only those are compiled.
 
 The arithmetic is that of `pairs`, in the same sequence (edges of a site: left, right, up, down): the same bits.
 Inputs are positive; where a product comes near to an underflow, a component is *suspect* and left to the other loops.
@@ -38,7 +39,6 @@ from isinglass.kernels.numba.arithmetic.runs import (
     subtract,
 )
 from isinglass.kernels.numba.grids.binary import (
-    LANES,
     begin_sums,
     end_sums,
     flood_binary,
@@ -169,7 +169,7 @@ def copy_rows(out, planes, c, height, pitch, top, bottom):
 
 @compiled
 def flood_grid(phi, source, stack, iterations, weights, height, pitch, rows, top, bottom, active, suspect, residual,
-               watched, strip, message, run, limit, first, last, own):  # fmt: skip
+               watched, strip, message, run, limit, first, last, own, lanes):  # fmt: skip
     """Some iterations of flooding, grid after grid, from `source` to the planes of `stack` in turn.
 
     The residual is that of the last iteration, if it is `watched`. A grid in which a product is below its `limit` is
@@ -186,7 +186,7 @@ def flood_grid(phi, source, stack, iterations, weights, height, pitch, rows, top
             new = stack[t % len(stack)]
             close(new, c * plane + pitch, c * plane + height * pitch, pitch, top == 1, bottom > height)
             residual[c] = 0
-            if serves(phi, pitch, own):
+            if len(lanes) > 0:
                 suspect[c] |= flood_rows(phi, inbox, new, weights, c, height, pitch, top, bottom) < limit[ix(c)]
                 if watched and t == iterations - 1:
                     residual[c] = change_of_rows(inbox, new, c, height, pitch, rows, top, bottom, run)
@@ -198,12 +198,6 @@ def flood_grid(phi, source, stack, iterations, weights, height, pitch, rows, top
                     phi, inbox, new, weights, start, count, row, height, pitch, suspect, c,
                     watched and t == iterations - 1, strip, message, run, limit[ix(c)], own,
                 ))  # fmt: skip
-
-
-@inner
-def serves(phi, pitch, own):
-    """Tell whether the loops of `binary` serve: two states, float64, shared tables, and no row too short for them."""
-    return len(phi) == 2 and phi.itemsize == 8 and len(own) == 0 and pitch >= LANES
 
 
 @inner
@@ -292,7 +286,7 @@ def flood_strip(phi, inbox, new, weights, start, count, top, height, pitch, susp
 
 @compiled
 def flood_grid_back(phi, source, stack, iterations, one, two, settled, phi_bar, weights, weights_bar, height, pitch,
-                    rows, top, bottom, active, strip, message, back, run, first, last, own):  # fmt: skip
+                    rows, top, bottom, active, strip, message, back, run, first, last, own, lanes):  # fmt: skip
     """Reverse iterations that began with `source`: from derivatives by the logs of the last messages.
 
     They come in `one`, and go to `two` and back, iteration by iteration. The equations are those of
@@ -301,7 +295,6 @@ def flood_grid_back(phi, source, stack, iterations, one, two, settled, phi_bar, 
     an iteration that was reversed before.
     """
     plane = (height + 2) * pitch
-    binary = serves(phi, pitch, own)
     for c in range(first, last):
         for done in range(iterations):
             t = iterations - 1 - done
@@ -310,23 +303,23 @@ def flood_grid_back(phi, source, stack, iterations, one, two, settled, phi_bar, 
             if not active[c]:
                 copy_rows(new_bar, bar, c, height, pitch, top, bottom)
                 continue
-            if binary:
+            if len(lanes) > 0:
                 begin_sums(strip)
-            if binary and done == 0 and not settled:
-                settle(phi, inbox, bar, weights, c, c * plane + top * pitch, c * plane + bottom * pitch, pitch)
+                if done == 0 and not settled:
+                    settle(phi, inbox, bar, weights, c, c * plane + top * pitch, c * plane + bottom * pitch, pitch)
             for row in range(top, bottom, rows):
                 start = c * plane + row * pitch
                 stop = start + min(rows, bottom - row) * pitch
-                if binary:
+                if len(lanes) > 0:
                     reverse_binary(phi, inbox, bar, new_bar, phi_bar, weights, c, start, stop, pitch, back, strip,
                                    message)  # fmt: skip
                     continue
                 reverse_strip(phi, inbox, bar, new_bar, phi_bar, weights, weights_bar, c, start, stop, pitch, strip,
                               message, back, run, own)  # fmt: skip
             silence(new_bar, c, height, pitch, top, bottom)
-            if binary:
+            if len(lanes) > 0:
                 end_sums(strip, weights, weights_bar, c)
-        if binary and active[c]:
+        if len(lanes) > 0 and active[c]:
             mirror(two if iterations % 2 else one, phi_bar, c * plane + top * pitch, c * plane + bottom * pitch)
 
 

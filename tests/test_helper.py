@@ -1,0 +1,193 @@
+"""The process that compiles ahead: when it starts and ends, how processes take turns, and what a rehearsal notes."""
+
+import multiprocessing
+import os
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+import isinglass as ig
+from isinglass.runtime import helper as helpers
+from isinglass.runtime.helper import SWITCH, Helper, call_for_help, helping
+from isinglass.runtime.jit import kernels, rehearsal
+from isinglass.runtime.turns import turn
+
+HOLD = """
+import sys
+from isinglass.runtime.turns import turn
+with turn(sys.argv[1], "loop"):
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+LEAVE = """
+import os
+from isinglass.runtime.helper import Helper
+helper = Helper("time:sleep", (60,))
+helper.start()
+print(helper.process.pid, flush=True)
+os._exit(0)
+"""
+MODEL = """
+import numpy as np
+import isinglass as ig
+from isinglass.runtime.jit import kernels
+p = ig.Potentials.from_groups(ig.chain_graph(3, 2), [np.zeros((3, 2)), np.ones((2, 2, 2))])
+bp = ig.BeliefPropagation(iterations=2, schedule="flooding")
+"""
+AHEAD = """
+from isinglass.inference.rehearsal import compile_from_the_end
+compile_from_the_end(bp, [p])
+print(sum(sum(k.stats.cache_misses.values()) for k in kernels()))
+"""
+GRADIENT = """
+ig.infer(p, bp, tape=True).backward(log_z=1.0)
+print(*(k.__name__ for k in kernels() if k.stats.cache_misses))
+"""
+
+
+@pytest.fixture
+def allowed(monkeypatch):
+    """Let helpers start, however many processors there are."""
+    monkeypatch.setenv(SWITCH, "1")
+    monkeypatch.setattr(helpers, "processors", lambda: 2)
+
+
+def python(code, *arguments, **options):
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    return subprocess.Popen([sys.executable, "-c", code, *map(str, arguments)], **pipes, **options)
+
+
+def has_ended(pid, seconds=20):
+    """Tell whether a process ends, which is no child of this one."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        try:
+            os.kill(pid, 0)
+        except ProcessLookupError:
+            return True
+        time.sleep(0.05)
+    return False
+
+
+def test_it_starts_only_when_something_is_compiled(allowed):
+    with helping("time:sleep", 60):
+        (helper,) = helpers._offered
+        assert helper.process is None
+        call_for_help()
+        process = helper.process
+        assert process.poll() is None
+        call_for_help()
+        assert helper.process is process  # one is enough
+    assert process.poll() is not None  # ended with the block, and nothing of it remains
+    assert helpers._offered == []
+
+
+@pytest.mark.parametrize(
+    ("place", "name", "value"),
+    [
+        (helpers, "processors", lambda: 1),
+        (sys, "executable", "/usr/bin/editor"),
+        (sys, "frozen", True),
+        (multiprocessing, "parent_process", object),
+    ],
+)
+def test_it_does_not_start_where_that_would_not_help(allowed, monkeypatch, place, name, value):
+    monkeypatch.setattr(place, name, value, raising=False)
+    with helping("time:sleep", 60):
+        call_for_help()
+        assert helpers._offered[0].process is None
+
+
+def test_a_variable_lets_none_start(allowed, monkeypatch):
+    monkeypatch.setenv(SWITCH, "0")
+    with helping("time:sleep", 60):
+        call_for_help()
+        assert helpers._offered[0].process is None
+
+
+def test_inside_another_no_second_one_is_offered(allowed):
+    with helping("time:sleep", 60), helping("time:sleep", 60):
+        assert len(helpers._offered) == 1
+
+
+@pytest.mark.parametrize("task", ["no_such_module:nothing", "time:nothing"])
+def test_a_task_that_fails_does_no_harm(allowed, task, capfd):
+    with helping(task):
+        call_for_help()
+        helpers._offered[0].process.wait(60)
+    assert capfd.readouterr() == ("", "")
+
+
+def test_arguments_that_cannot_be_sent_do_no_harm(allowed):
+    with helping("time:sleep", lambda: None):
+        call_for_help()
+        assert helpers._offered[0].process is None
+
+
+def test_it_may_work_on_after_the_block_and_is_ended_by_stop(allowed):
+    with helping("time:sleep", 60, stays=True):
+        call_for_help()
+        (helper,) = helpers._offered
+    process = helper.process
+    assert process.poll() is None
+    helper.stop()
+    assert process.poll() is not None
+
+
+def test_an_end_by_itself_leaves_nothing(allowed):
+    helper = Helper("time:sleep", (0,))
+    helper.start()
+    assert has_ended(helper.process.pid)  # a zombie would still be there
+
+
+@pytest.mark.skipif(os.name != "posix", reason="asks for a process by its number")
+def test_it_ends_when_its_caller_dies(allowed):
+    caller = python(LEAVE)
+    pid = int(caller.communicate()[0])
+    assert has_ended(pid)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="no locks")
+def test_processes_take_turns(tmp_path):
+    other = python(HOLD, tmp_path)
+    assert other.stdout.readline() == "held\n"
+    start = time.monotonic()
+    with turn(tmp_path, "another loop"):
+        free = time.monotonic() - start
+    with turn(tmp_path, "loop", most=0.5):  # it may have been stopped for good
+        waited = time.monotonic() - start - free
+    other.communicate("")
+    assert free < 0.4 < waited
+    start = time.monotonic()
+    with turn(tmp_path, "loop"):
+        assert time.monotonic() - start < 5
+
+
+def test_without_a_folder_nobody_waits(tmp_path):
+    with turn(tmp_path / "none", "loop"):
+        pass
+
+
+def test_a_rehearsal_notes_the_loops_and_runs_none():
+    graph = ig.grid_graph(3, 3, 2)
+    p = ig.Potentials.from_groups(graph, [np.ones((9, 2)), np.ones((12, 2, 2))])
+    bp = ig.BeliefPropagation(iterations=2)
+    before = {k: len(k.overloads) for k in kernels()}
+    with rehearsal() as noted, np.errstate(all="ignore"):
+        bp.run_stages([p], None, True, None).backward(log_z=1.0)
+    names = [kernel.__name__ for kernel, _ in noted]
+    assert {"flood_grid", "read_out_links", "flood_grid_back"} <= set(names)
+    assert names.index("flood_grid") < names.index("flood_grid_back")
+    assert all(len(k.overloads) == before.get(k, 0) for k in kernels())
+    exact = ig.infer(p, "exact")
+    assert ig.infer(p, bp).variable(4) == pytest.approx(exact.variable(4), abs=0.1)  # loops run again
+
+
+def test_what_is_compiled_ahead_is_all_that_a_gradient_needs(tmp_path):
+    env = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+    ahead = python(MODEL + AHEAD, env=env).communicate()[0]
+    assert int(ahead) > 5
+    assert python(MODEL + GRADIENT, env=env).communicate()[0] == "\n"  # all of it was found
