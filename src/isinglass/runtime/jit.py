@@ -64,19 +64,20 @@ def inner(function: Function) -> Function:
 
     By itself it is not optimised: that is done once, together with the loop that it becomes a part of.
     """
-    return _jit(function, "light", _nrt=False, no_cpython_wrapper=True, no_cfunc_wrapper=True, forceinline=True)
+    return _jit(function, "light", True, _nrt=False, no_cpython_wrapper=True, no_cfunc_wrapper=True, forceinline=True)
 
 
 def cold(function: Function) -> Function:
     """Compile a function that others call, but seldom."""
-    return _jit(function, _nrt=False, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+    return _jit(function, "full", True, _nrt=False, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 
 
 def relay(function: Function) -> Function:
     """Compile a function that others call and that has no loops to speak of: it calls `cold` ones, or hardly ever runs.
 
     Numba optimises what a loop calls once more, at every level of calls. So this is optimised with its caller only, and
-    deep calls take half the time to compile. Loops of its own might not become vectors.
+    deep calls take half the time to compile. Loops of its own might not become vectors. It gets its own machine
+    code: LLVM prepares a function for it in place, and grid sweeps are a few per cent quicker with what is prepared.
     """
     return _jit(function, "light", _nrt=False, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 
@@ -117,7 +118,7 @@ def _note(kernel: Any, *arguments: Any) -> Function:
     return lambda *_: None
 
 
-def _jit(function: Function, passes: Passes = "full", **options: bool) -> Function:
+def _jit(function: Function, passes: Passes = "full", is_part: bool = False, **options: bool) -> Function:
     try:
         import numba
     except ImportError as error:
@@ -126,7 +127,8 @@ def _jit(function: Function, passes: Passes = "full", **options: bool) -> Functi
         ) from error
     njit: Any = numba.njit
     kernel = njit(error_model="numpy", nogil=True, **options)(function)
-    kernel.compile = partial(_compile, kernel.compile, kernel, passes)
+    part = function.__qualname__ if is_part else None
+    kernel.compile = partial(_compile, kernel.compile, kernel, passes, part)
     if _has_cache(kernel):
         file = kernel._cache._cache_file
         file._source_stamp = (file._source_stamp, _stamp(function.__module__))
@@ -140,14 +142,13 @@ def _jit(function: Function, passes: Passes = "full", **options: bool) -> Functi
     return kernel  # type: ignore[no-any-return]
 
 
-def _compile(compile_plainly: Function, kernel: Any, passes: Passes, signature: Any) -> Any:
+def _compile(compile_plainly: Function, kernel: Any, passes: Passes, part: str | None, signature: Any) -> Any:
     """Compile with the passes of LLVM that a loop wants; those that it calls are compiled meanwhile, with their own."""
     import numba
     from numba.core.compiler_lock import global_compiler_lock
     from numba.core.registry import cpu_target
 
     config: Any = numba.config
-    part = kernel.__qualname__ if kernel.targetoptions.get("no_cpython_wrapper") else None
     with global_compiler_lock, _undisturbed(kernel, signature):  # no other thread compiles meanwhile
         codegen: Any = cpu_target.target_context.codegen()
         full = type(codegen)._module_pass_manager
