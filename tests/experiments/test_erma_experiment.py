@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 import isinglass as ig
 from isinglass.experiments.common.experiment import make
 from isinglass.experiments.common.statistics import sign_test
-from isinglass.experiments.erma import experiment, published, settings, training
+from isinglass.experiments.erma import experiment, published, settings, tables, training
 from isinglass.experiments.erma.cells import Cell, losses_of
 from isinglass.experiments.erma.data import make_task, model_names
 from isinglass.models.tables import table_model
@@ -105,6 +105,18 @@ def test_published_values_have_their_places():
     assert {training for _, training in published.TABLE_3} == set(settings.TRAININGS)
 
 
+def test_rows_compare_with_the_truth_and_the_baseline():
+    values = {"truth": 0.1, "APPR-LOGL": 0.14, "frac-MSE-in": 0.11}
+    losses = {Cell("50-100", name, 100): dict.fromkeys(settings.TESTS, np.full(9, x)) for name, x in values.items()}
+    row = tables.row_of(losses, "frac-MSE", "frac-MSE-in", (0.00057, 0.0071), iterations=100)
+    assert row["delta"] == pytest.approx(0.01)
+    assert row["ratio"] == pytest.approx(0.25)
+    assert row["published_ratio"] == pytest.approx(0.0803, abs=1e-4)
+    assert row["wins"] == "1-0-0"
+    assert tables.row_of(losses, "frac-MSE", "APPR-LOGL", (0.0071, 0.0071), iterations=100)["ratio"] is None
+    assert tables.row_of(losses, "frac-MSE", "int-F-in", (None, None), iterations=100)["delta"] is None
+
+
 def test_rivals_of_the_matched_setting_are_named():
     rng, losses = np.random.default_rng(0), {}
     for training_, less in [
@@ -115,7 +127,7 @@ def test_rivals_of_the_matched_setting_are_named():
     ]:
         values = 0.1 - less + 1e-5 * rng.normal(size=200)
         losses[Cell("50-100", training_, 100)] = dict.fromkeys(settings.TESTS, values)
-    rows = {(row["test"], row["training"]): row for row in experiment._against_matched(losses, 100)}
+    rows = {(row["test"], row["training"]): row for row in tables.against_matched(losses, 100)}
     assert len(rows) == 9
     assert rows["frac-MSE", "int-F-hyb-in"]["difference"] == pytest.approx(-0.01, abs=1e-4)
     assert rows["frac-MSE", "int-F-hyb-in"]["p"] < 0.05

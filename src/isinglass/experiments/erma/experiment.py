@@ -26,10 +26,9 @@ from isinglass.experiments.common.experiment import (
     register,
     tell,
 )
-from isinglass.experiments.common.statistics import holm, sign_test
 from isinglass.experiments.erma.cells import OF_TRUTH, TRUTH, Cell, inference, is_kept, losses_of, parameters_of
 from isinglass.experiments.erma.data import make_task, model_names
-from isinglass.experiments.erma.published import TABLE_3, TABLE_4, TABLE_5, TABLE_6, TRUE
+from isinglass.experiments.erma.published import TRUE
 from isinglass.experiments.erma.settings import (
     BASELINE,
     CONVERGED,
@@ -40,15 +39,25 @@ from isinglass.experiments.erma.settings import (
     first_of,
     losses_by_setting,
 )
+from isinglass.experiments.erma.tables import (
+    Losses,
+    against_matched,
+    baseline_of,
+    by_model,
+    table_3,
+    table_4,
+    table_5,
+    table_6,
+    true_losses,
+    truth_of,
+)
 from isinglass.models.tables import table_model
-from isinglass.typing import FloatArray, JsonObject
+from isinglass.typing import JsonObject
 
 QUICK_FURTHER = 3900
 QUICK_MODELS = ("50-100", "50-200", "100-461")
-TIE = 5e-5
 MARGIN = 5e-4
 CUT = 2  # iterations of inference, not in the publication: far from convergence, which 10 are not
-Losses = dict[Cell, dict[str, FloatArray]]
 
 
 @register
@@ -145,7 +154,7 @@ class Erma(Experiment):
         """Return the cells that are kept, if those that they are compared with are kept, too."""
         kept = [cell for cell in self.cells() if is_kept(cell, self.checkpoints)]
         there = {replace(cell, further=0) for cell in kept}
-        found = [cell for cell in kept if {_truth_of(cell), _baseline_of(cell)} <= there]
+        found = [cell for cell in kept if {truth_of(cell), baseline_of(cell)} <= there]
         expected = "a folder with finished cells of the true model and of APPR-LOGL"
         require(found, "checkpoints", expected, repr(self.checkpoints), "run without `finished` first")
         return [cell for cell in kept if cell in found or cell.training == TRUTH]
@@ -158,20 +167,20 @@ class Erma(Experiment):
         full = {cell: losses for cell, losses in measured.items() if cell.further}
         first = max(cell.iterations for cell in found if cell.training != TRUTH)
         tables = {
-            "3": _table_3(found, first),
-            "4": _table_4(found),
-            "5": _table_5(found),
-            "6": _table_6(found, first),
+            "3": table_3(found, first),
+            "4": table_4(found),
+            "5": table_5(found),
+            "6": table_6(found, first),
         }
         rows = [[name, *_texts(row)] for name, table in tables.items() for row in table]
-        columns = ["table", "tested", "trained", "condition", "ours", "publ.", "wins", "p", "models"]
+        columns = ["table", "tested", "trained", "condition", "ours", "publ.", "ratio", "wins", "p", "models"]
         data = {
             "experiment": "erma",
-            "true": _truths(found),
+            "true": true_losses(found),
             "published_true": TRUE,
             "tables": tables,
-            "models": _by_model(found) + _by_model(full),
-            "against_matched": _against_matched(found, first),
+            "models": by_model(found) + by_model(full),
+            "against_matched": against_matched(found, first),
             "cells": [asdict(cell) for cell in found],
         }
         title = "Losses above those of the true model, means over models"
@@ -199,142 +208,18 @@ def _without_large_changes(cells: list[Cell]) -> list[Cell]:
     return [cell for cell in cells if not cell.perturbation or cell.model.startswith("50-")]
 
 
-def _truth_of(cell: Cell) -> Cell:
-    return replace(cell, training=TRUTH, iterations=OF_TRUTH, perturbation=0.0, further=0)
-
-
-def _baseline_of(cell: Cell) -> Cell:
-    return replace(cell, training=LOGL, further=0)
-
-
-def _row(
-    found: Losses, test: str, training: str, published: float | None, wins: str = "", **where: object
-) -> JsonObject:
-    """Compare a training setting with the true model, and with APPR-LOGL, over all models that have it."""
-    mine = [
-        cell for cell in found if cell.training == training and all(getattr(cell, k) == v for k, v in where.items())
-    ]
-    deltas = [float((found[cell][test] - found[_truth_of(cell)][test]).mean()) for cell in mine]
-    gains = [found[cell][test] - found[_baseline_of(cell)][test] for cell in mine]
-    means = [float(gain.mean()) for gain in gains]
-    counts = [sum(m < -TIE for m in means), sum(abs(m) <= TIE for m in means), sum(m > TIE for m in means)]
-    return {
-        "test": test,
-        "training": training,
-        "condition": where,
-        "delta": float(np.mean(deltas)) if deltas else None,
-        "published": published,
-        "wins": None if training == LOGL else "-".join(map(str, counts)),
-        "published_wins": wins,
-        "p": None if training == LOGL or not gains else sign_test(np.concatenate(gains)),
-        "models": [cell.model for cell in mine],
-    }
-
-
-def _table_3(found: Losses, iterations: int) -> list[JsonObject]:
-    rows = []
-    for test in TESTS:
-        known = [training for key, training in TABLE_3 if key == test]
-        for training in [*known, CONVERGED]:
-            published, wins = TABLE_3.get((test, training), (None, ""))
-            rows.append(_row(found, test, training, published, wins, iterations=iterations, perturbation=0.0))
-    return [row for row in rows if row["models"]]
-
-
-def _table_4(found: Losses) -> list[JsonObject]:
-    places = sorted({(cell.perturbation, cell.iterations) for cell in found if cell.perturbation})
-    rows = []
-    for test in TESTS:
-        for training in dict.fromkeys((LOGL, MATCHED[test])):
-            for p, t in places:
-                published = TABLE_4.get((test, training != LOGL, p))
-                rows.append(_row(found, test, training, published, perturbation=p, iterations=t))
-    return rows
-
-
-def _table_5(found: Losses) -> list[JsonObject]:
-    columns = sorted({cell.iterations for cell in found if cell.training == LOGL}, reverse=True)
-    rows = []
-    for test in TESTS:
-        for training in dict.fromkeys((LOGL, MATCHED[test])):
-            for t in columns:
-                published = TABLE_5.get((test, training != LOGL, t))
-                rows.append(_row(found, test, training, published, iterations=t, perturbation=0.0))
-    return rows
-
-
-def _table_6(found: Losses, iterations: int) -> list[JsonObject]:
-    """Return all pairs; p-values of the four settings of a row are corrected for their number (Holm)."""
-    table = []
-    for test in TESTS:
-        rows = []
-        for setting, training in MATCHED.items():
-            published = TABLE_6[test, setting]
-            rows.append(_row(found, test, training, published, iterations=iterations, perturbation=0.0))
-        tested = [row for row in rows if row["p"] is not None]
-        for row, p in zip(tested, holm([row["p"] for row in tested]).tolist(), strict=True):
-            row["p"] = p
-        table += rows
-    return table
-
-
-def _against_matched(found: Losses, iterations: int) -> list[JsonObject]:
-    """Compare the matched setting of each loss with the other settings of table 6, over all models that have both.
-
-    The p-values of a loss are corrected for their number (Holm).
-    """
-    rows: list[JsonObject] = []
-    for test in TRUE:
-        others = [training for training in MATCHED.values() if training != MATCHED[test]]
-        gains = {training: _gains(found, test, training, MATCHED[test], iterations) for training in others}
-        gains = {training: gain for training, gain in gains.items() if len(gain)}
-        ps = holm([sign_test(gain) for gain in gains.values()]).tolist()
-        for (training, gain), p in zip(gains.items(), ps, strict=True):
-            rows.append({"test": test, "training": training, "difference": float(gain.mean()), "p": p})
-    return rows
-
-
-def _gains(found: Losses, test: str, training: str, baseline: str, iterations: int) -> FloatArray:
-    """Return the differences of all examples of all models that have both settings."""
-    mine = [c for c in found if (c.training, c.iterations, c.perturbation) == (training, iterations, 0.0)]
-    pairs = [(cell, replace(cell, training=baseline)) for cell in mine]
-    return np.concatenate([np.zeros(0), *(found[one][test] - found[two][test] for one, two in pairs if two in found)])
-
-
-def _by_model(found: Losses) -> list[JsonObject]:
-    """Compare matched settings with both baselines, model by model, with 95 % intervals of the mean difference."""
-    rows = []
-    for cell in found:
-        tests = [test for test in TESTS if MATCHED[test] == cell.training and test != LOGL]
-        for test in tests:
-            for baseline in (LOGL, CONVERGED):
-                other = replace(cell, training=baseline)
-                if other in found:
-                    gain = found[cell][test] - found[other][test]
-                    half = 1.96 * float(gain.std(ddof=1)) / np.sqrt(len(gain))
-                    mean = float(gain.mean())
-                    where = {"model": cell.model, "iterations": cell.iterations, "perturbation": cell.perturbation}
-                    named = {"test": test, "training": cell.training, "baseline": baseline, "tests": len(gain)}
-                    rows.append({**where, **named, "difference": mean, "low": mean - half, "high": mean + half})
-    return rows
-
-
-def _truths(found: Losses) -> JsonObject:
-    mine = [found[cell] for cell in found if cell.training == TRUTH]
-    return {test: float(np.mean([losses[test].mean() for losses in mine])) for test in TESTS}
-
-
 def _texts(row: JsonObject) -> list[str]:
     given = row["condition"]
     where = f"{given['iterations']} it." + (f", {given['perturbation']:.0%} changed" if given["perturbation"] else "")
     numbers = ["-" if row[key] is None else f"{row[key]:.5f}" for key in ("delta", "published")]
+    ratios = " / ".join("-" if row[key] is None else f"{row[key]:.2f}" for key in ("ratio", "published_ratio"))
     wins = " / ".join(text or "-" for text in (row["wins"], row["published_wins"]))
     p = "-" if row["p"] is None else f"{row['p']:.3g}"
-    return [row["test"], row["training"], where, *numbers, wins, p, str(len(row["models"]))]
+    return [row["test"], row["training"], where, *numbers, ratios, wins, p, str(len(row["models"]))]
 
 
 def _notes(found: Losses, full: Losses) -> list[str]:
-    one, truths = next(iter(found)), _truths(found)
+    one, truths = next(iter(found)), true_losses(found)
     shown = ", ".join(f"{test} {truths[test]:.4f} ({TRUE[test]:.4f})" for test in TRUE)
     first = max(cell.iterations for cell in found if cell.training != TRUTH)
     return [
@@ -345,13 +230,14 @@ def _notes(found: Losses, full: Losses) -> list[str]:
         *(_intervals(full, one.examples + max(cell.further for cell in full)) if full else []),
         _rivals(found, first),
         f"tables 3 and 6 are with {first} iterations of inference (published: 100)",
-        "wins: models that are better, equal, worse than APPR-LOGL, ours / published; p: permutation test, two-sided",
+        "ratio: to what APPR-LOGL loses above the true model; wins: models that are better, equal, worse than it; "
+        "ours / published; p: permutation test, two-sided",
     ]
 
 
 def _rivals(found: Losses, iterations: int) -> str:
     """Say which settings are better than the matched one, in table 6."""
-    better = [row for row in _against_matched(found, iterations) if row["difference"] < -MARGIN and row["p"] < 0.05]
+    better = [row for row in against_matched(found, iterations) if row["difference"] < -MARGIN and row["p"] < 0.05]
     texts = [f"{row['training']} for {row['test']} by {-row['difference']:.5f}" for row in better]
     what = f"settings that are better than the matched one by more than {MARGIN} (p < .05 after Holm's correction)"
     return f"{what}: {'; '.join(texts) or 'none'}"
@@ -359,7 +245,7 @@ def _rivals(found: Losses, iterations: int) -> str:
 
 def _intervals(found: Losses, tests: int) -> list[str]:
     """Say on how many models a matched setting is better, and worse, than APPR-LOGL."""
-    rows = [row for row in _by_model(found) if row["baseline"] == LOGL and not row["perturbation"]]
+    rows = [row for row in by_model(found) if row["baseline"] == LOGL and not row["perturbation"]]
     lines = []
     for t in sorted({row["iterations"] for row in rows}, reverse=True):
         texts = []
