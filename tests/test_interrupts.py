@@ -9,6 +9,7 @@ moments. ``ISINGLASS_INTERRUPTS=200 pytest -m slow tests/test_interrupts.py`` do
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -186,3 +187,41 @@ def test_threads_do_not_go_on_without_their_caller() -> None:
     with pytest.raises(KeyboardInterrupt):
         infer(p, "bp", iterations=10**8, threads=2)  # hours
     signal.signal(signal.SIGALRM, before)
+
+
+@pytest.fixture
+def usual_handler():
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+def _swallow_an_interrupt():
+    with contextlib.suppress(KeyboardInterrupt):  # as a call back from LLVM does
+        signal.raise_signal(signal.SIGINT)
+
+
+def test_an_interrupt_that_a_library_swallowed_is_raised_at_the_end(usual_handler):
+    done = []
+    with pytest.raises(KeyboardInterrupt), interrupts.not_lost():
+        _swallow_an_interrupt()
+        done.append("went on")
+    assert done == ["went on"]
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_an_interrupt_takes_the_place_of_the_error_that_it_became(usual_handler):
+    with pytest.raises(KeyboardInterrupt) as caught, interrupts.not_lost():
+        _swallow_an_interrupt()
+        raise RuntimeError("no compiled object yet")
+    assert isinstance(caught.value.__cause__, RuntimeError)
+    with pytest.raises(RuntimeError, match="another"), interrupts.not_lost():
+        raise RuntimeError("another")
+
+
+def test_handlers_of_the_user_are_left_alone(usual_handler):
+    heard = []
+    signal.signal(signal.SIGINT, lambda *_: heard.append("mine"))
+    with interrupts.not_lost():
+        signal.raise_signal(signal.SIGINT)
+    assert heard == ["mine"]

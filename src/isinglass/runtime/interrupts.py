@@ -3,7 +3,8 @@
 Python looks for signals between its own instructions, so a compiled loop cannot be interrupted before it returns. Loops
 that could run for more than about a second are therefore cut into pieces (elimination orders, exact inference,
 factorisations, iterations on grids). What cannot be cut, such as one call of LAPACK, runs in a thread while the caller
-waits: waiting can be interrupted.
+waits: waiting can be interrupted. Where a library calls Python back, as LLVM does, an interrupt that comes there is lost,
+or becomes another error; `not_lost` raises it again.
 
 A fit or a search that is interrupted keeps the best that it found and returns. Where it is one of many, in an
 experiment, that would only skip to the next one: there Ctrl-C ends all of them (`ending_all`).
@@ -11,11 +12,13 @@ experiment, that would only skip to the next one: there Ctrl-C ends all of them 
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
 from contextvars import ContextVar
 from threading import Thread, current_thread, main_thread
+from types import FrameType
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -44,6 +47,40 @@ def ending_all() -> Iterator[None]:
 def keeps_best() -> bool:
     """Tell whether a fit or a search that is interrupted returns the best that it found."""
     return not _ends_all.get()
+
+
+@contextmanager
+def not_lost() -> Iterator[None]:
+    """Raise KeyboardInterrupt at the end of a block, or in place of its error, if Ctrl-C was lost in it.
+
+    Handlers of the user's own are left alone, and so are other threads than the main one: it alone receives Ctrl-C.
+
+    Examples
+    --------
+    >>> with not_lost():
+    ...     pass
+    """
+    usual = signal.default_int_handler
+    if current_thread() is not main_thread() or signal.getsignal(signal.SIGINT) is not usual:
+        yield
+        return
+    heard: list[int] = []
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        heard.append(number)
+        usual(number, frame)
+
+    signal.signal(signal.SIGINT, interrupt)
+    try:
+        yield
+    except Exception as error:
+        if heard:
+            raise KeyboardInterrupt from error
+        raise
+    finally:
+        signal.signal(signal.SIGINT, usual)
+    if heard:
+        raise KeyboardInterrupt
 
 
 def interruptible(function: Callable[..., T], *arguments: object) -> T:

@@ -33,6 +33,7 @@ from typing import Any, Literal
 from isinglass.errors import CacheWarning, MissingDependencyError
 from isinglass.runtime import parts
 from isinglass.runtime.helper import call_for_help
+from isinglass.runtime.interrupts import not_lost
 from isinglass.runtime.turns import turn
 
 Function = Callable[..., Any]
@@ -174,7 +175,7 @@ def _undisturbed(kernel: Any, signature: Any) -> Iterator[None]:
         return
     gc.disable()
     try:
-        with nullcontext() if folder is None else turn(folder, f"{kernel.__qualname__}{signature}"):
+        with not_lost(), nullcontext() if folder is None else turn(folder, f"{kernel.__qualname__}{signature}"):
             yield
     finally:
         gc.enable()
