@@ -3,8 +3,8 @@
 Python looks for signals between its own instructions, so a compiled loop cannot be interrupted before it returns. Loops
 that could run for more than about a second are therefore cut into pieces (elimination orders, exact inference,
 factorisations, iterations on grids). What cannot be cut, such as one call of LAPACK, runs in a thread while the caller
-waits: waiting can be interrupted. Where a library calls Python back, as LLVM does, an interrupt that comes there is lost,
-or becomes another error; `not_lost` raises it again.
+waits: waiting can be interrupted. Where a library calls Python back, as LLVM does, an interrupt that comes there is
+lost, or becomes another error; `not_lost` raises it again.
 
 A fit or a search that is interrupted keeps the best that it found and returns. Where it is one of many, in an
 experiment, that would only skip to the next one: there Ctrl-C ends all of them (`ending_all`).
