@@ -96,7 +96,9 @@ class Batches:
 
     def __call__(self, rows: IntArray, theta: FloatArray) -> tuple[float, FloatArray]:
         """Return the sum of the mean losses of some batches, each with the penalty."""
-        value, gradient = self.penalty * len(rows) * float(theta @ theta), 2 * self.penalty * len(rows) * theta
+        value, gradient = 0.0, np.zeros_like(theta)
+        if self.penalty:  # without one, parameters may diverge, and their squares overflow
+            value, gradient = self.penalty * len(rows) * float(theta @ theta), 2 * self.penalty * len(rows) * theta
         for one in (self.objectives[i] for i in rows):
             losses, slope = one.parts(theta)
             value, gradient = value + float(losses.mean()), gradient + slope / len(losses)
