@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -65,6 +67,50 @@ def test_what_does_not_fit_is_replaced() -> None:
     assert cache.get("a", lambda: 2, lambda kept: kept > 1) == 2
     assert cache.get("a", lambda: 3, lambda kept: kept > 1) == 2
     assert len(cache) == 1
+
+
+def test_values_have_sizes() -> None:
+    cache = Cache(10)
+    for key, size in (("a", 4), ("b", 4), ("c", 4), ("d", 20), ("e", 1)):
+        cache.get(key, lambda: 0, size=size)
+    assert len(cache) == 1  # "d" was kept alone, and went with "e"
+    assert [cache.get(key, lambda: 1) for key in "abde"] == [1, 1, 1, 0]
+
+
+def test_the_same_value_is_made_by_one_thread(hasty: None) -> None:
+    cache, made, barrier = Cache(4), [], threading.Barrier(8)
+
+    def make() -> int:
+        made.append(threading.get_ident())
+        time.sleep(0.02)
+        return 7
+
+    def work(i: int) -> None:
+        barrier.wait()
+        assert cache.get("a", make) == 7
+
+    in_threads(8, work)
+    assert len(made) == 1
+
+
+def test_where_one_thread_fails_the_next_makes_the_value() -> None:
+    cache, tries, barrier = Cache(4), [], threading.Barrier(4)
+
+    def make() -> int:
+        tries.append(0)
+        time.sleep(0.01)
+        if len(tries) < 3:
+            raise ValueError("not yet")
+        return 7
+
+    def work(i: int) -> None:
+        barrier.wait()
+        with contextlib.suppress(ValueError):
+            assert cache.get("a", make) == 7
+
+    in_threads(4, work)
+    assert cache.get("a", lambda: 8) == 7
+    assert len(tries) in (3, 4)  # four if a thread comes late
 
 
 def test_whoever_makes_the_same_value_gets_the_same_one(hasty: None) -> None:

@@ -64,7 +64,8 @@ def _compared(old: str, new: str, group: str, row: str) -> list[str]:
         return [f"{group}: {row:50s} failed"]
     for worker in workers:
         worker.communicate()
-    return [_line(f"{group}: {row} [{cell}]", [(a[cell], b[cell]) for a, b in found]) for cell in found[0][0]]
+    cells = [cell for cell in found[0][0] if all(cell in times for pair in found for times in pair)]
+    return [_line(f"{group}: {row} [{cell}]", [(a[cell], b[cell]) for a, b in found]) for cell in cells]
 
 
 def _line(name: str, times: list[tuple[float, float]]) -> str:

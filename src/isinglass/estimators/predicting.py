@@ -1,8 +1,8 @@
 """Inference on new examples: on all at once, or block by block.
 
 Blocks need less memory, and small ones stay in the caches; threads share them out, and blocks of equal examples share
-their structure. An example has the same beliefs, to the last bit, in any block. For several threads, blocks are larger:
-the interpreter, which runs on one of them at a time, has some work for each block, however large it is.
+their structure. They are the same for any number of threads. An example has the same beliefs, to the last bit, in any
+block. Smaller ones would be slower: the interpreter, which runs on one thread at a time, has some work for each.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from isinglass.potentials import Potentials
 from isinglass.runtime.threads import team
 from isinglass.typing import Array, FloatArray, IntArray
 
-AT_ONCE = 4 * BLOCK  # variables in a block of predictions
-LARGER = 4  # threads for each of which blocks are larger by as much again, up to four times
+FEWEST, MOST = 2 * BLOCK, 8 * BLOCK  # variables in a block of predictions
+WANTED = 32  # blocks
 
 
 class Prediction(NamedTuple):
@@ -66,7 +66,7 @@ def read_in_blocks(
     read : callable
         From a result to an array with an entry for each variable, which depends on its example alone.
     """
-    found, examples = blocks(sizes, _block_size(sizes, algorithm, jobs)), np.arange(len(sizes))
+    found, examples = blocks(sizes, BLOCK if algorithm.facts.blockwise else _block_size(int(sizes.sum()))), np.arange(len(sizes))
     if len(found) == 1 or not algorithm.splits or algorithm.facts.stochastic:
         return read(predicted(part(examples, None), theta, algorithm, part, jobs))
     chosen, first = threaded_in_parts(algorithm, jobs, len(found)), part(examples[found[0]], None)
@@ -78,16 +78,9 @@ def read_in_blocks(
     return np.concatenate(team(jobs, waits=False).with_blas(one, [(block,) for block in found]))
 
 
-def _block_size(sizes: IntArray, algorithm: Algorithm, jobs: int) -> int:
-    """Return how many variables a block may have: for threads, such that each has as many blocks as the others."""
-    if algorithm.facts.blockwise:
-        return BLOCK
-    total = int(sizes.sum())
-    if jobs == 1 or total <= AT_ONCE:
-        return AT_ONCE
-    most = AT_ONCE * min(4, max(1, jobs // LARGER))
-    rounds = -(-total // (jobs * most))
-    return max(BLOCK, -(-total // (jobs * rounds)) + int(sizes.max()) - 1)  # a block has whole examples
+def _block_size(variables: int) -> int:
+    """Return how many variables a block may have: few enough for many threads."""
+    return min(MOST, max(FEWEST, variables // WANTED))
 
 
 def predicted(

@@ -32,7 +32,7 @@ Sides = list[tuple[int, int]]
 
 _STRUCTURE = "sides of grids"
 _KEPT_SIZE = 2**17  # pixels of a batch whose structure is kept from call to call: it takes longer than to predict it
-_KEPT = Cache(2)
+_KEPT = Cache(2 * _KEPT_SIZE)
 
 
 def grid_model(
@@ -88,7 +88,8 @@ def grid_model(
         return like.with_terms(0, [node])
     if found is None and len(nodes) <= _KEPT_SIZE and len(set(sides)) == 1:
         key = (sides[0], len(sides), k, edges, nodes.shape[1])
-        return _KEPT.get(key, lambda: _blank(sides, k, edges, nodes.shape[1])).with_terms(0, [node])
+        blank = _KEPT.get(key, lambda: _blank(sides, k, edges, nodes.shape[1]), size=len(nodes))
+        return blank.with_terms(0, [node])
     return _model(sides, k, edges, node, found)
 
 

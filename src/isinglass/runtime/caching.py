@@ -1,9 +1,9 @@
 """A cache of immutable values under keys, which threads may share.
 
 Values are never changed once they are in a cache; they are replaced. (A pool of arrays, which must change, has its own
-lock.) Reading takes no lock, because a dictionary lookup is atomic. Computing a value takes no lock either: it may take
-seconds, and may need other caches. If two threads compute the same value at the same time, the first one is kept, and
-both threads get it.
+lock.) Reading takes no lock, because a dictionary lookup is atomic. Computing a value takes a lock of its key alone: it
+may take seconds, and may need other values. A thread that wants the same value meanwhile waits for it; where the
+calculation fails, it computes the value itself.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Cache:
     Parameters
     ----------
     most : int
-        The largest number of values; beyond it, the oldest one is dropped.
+        The largest sum of the sizes of its values; beyond it, the oldest ones are dropped.
 
     Examples
     --------
@@ -37,30 +37,49 @@ class Cache:
     (9, 9)
     """
 
-    __slots__ = ("_lock", "_most", "_values")
+    __slots__ = ("_lock", "_making", "_most", "_sizes", "_total", "_values")
 
     def __init__(self, most: int) -> None:
-        self._most = most
+        self._most, self._total = most, 0
         self._values: dict[Hashable, Any] = {}
+        self._sizes: dict[Hashable, int] = {}
+        self._making: dict[Hashable, RLock] = {}
         self._lock = RLock()  # which the same thread may take again: dropping a value can run anything
 
     def __len__(self) -> int:
         return len(self._values)
 
-    def get(self, key: Hashable, make: Callable[[], T], fits: Callable[[T], bool] | None = None) -> T:
+    def get(self, key: Hashable, make: Callable[[], T], fits: Callable[[T], bool] | None = None, size: int = 1) -> T:
         """Return the value of `key`; compute it the first time, and again where the cached one does not fit."""
-        found: T | _Missing = self._values.get(key, _MISSING)
-        if isinstance(found, _Missing) or (fits is not None and not fits(found)):
-            return self._kept(key, make(), fits)
-        return found
+        found = self._found(key, fits)
+        if not isinstance(found, _Missing):
+            return found
+        with self._lock:
+            turn = self._making.setdefault(key, RLock())
+        with turn:
+            found = self._found(key, fits)  # by a thread that this one has waited for
+            if not isinstance(found, _Missing):
+                return found
+            try:
+                return self._kept(key, make(), fits, size)
+            finally:
+                self._making.pop(key, None)
 
-    def _kept(self, key: Hashable, value: T, fits: Callable[[T], bool] | None) -> T:
+    def _found(self, key: Hashable, fits: Callable[[T], bool] | None) -> T | _Missing:
+        """Return the value of `key` if it fits."""
+        found: T | _Missing = self._values.get(key, _MISSING)
+        return found if isinstance(found, _Missing) or fits is None or fits(found) else _MISSING
+
+    def _kept(self, key: Hashable, value: T, fits: Callable[[T], bool] | None, size: int) -> T:
         """Store a value, unless another thread was faster; return the stored one."""
         with self._lock:
-            found: T | _Missing = self._values.get(key, _MISSING)
-            if not isinstance(found, _Missing) and (fits is None or fits(found)):
+            found = self._found(key, fits)
+            if not isinstance(found, _Missing):
                 return found
-            while len(self._values) >= self._most and key not in self._values:
-                del self._values[next(iter(self._values))]
-            self._values[key] = value
+            self._total += size - self._sizes.get(key, 0)
+            self._values[key], self._sizes[key] = value, size
+            while self._total > self._most and len(self._values) > 1:
+                oldest = next(other for other in self._values if other != key)
+                self._total -= self._sizes.pop(oldest)
+                del self._values[oldest]
             return value
