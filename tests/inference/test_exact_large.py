@@ -128,9 +128,40 @@ def test_errors_in_pieces_reach_the_caller(lowered, monkeypatch):
     def fail(*_):
         raise RuntimeError("in a piece")
 
-    monkeypatch.setattr(passes._Up, "pieces", fail)
+    monkeypatch.setattr(passes._Up, "together", fail)
     with pytest.raises(RuntimeError, match="in a piece"):
         ig.infer(random_potentials(GRAPHS["grid"](), np.random.default_rng(0)), "exact", threads=2)
+
+
+def test_nobody_waits_for_a_leader_that_has_failed(lowered, monkeypatch):
+    take_part = passes._Up.together
+
+    def fail(up, first, last, scratch, shared, leads):
+        if leads:
+            raise RuntimeError("at the head")
+        take_part(up, first, last, scratch, shared, leads)
+
+    monkeypatch.setattr(passes._Up, "together", fail)
+    with pytest.raises(RuntimeError, match="at the head"):
+        ig.infer(random_potentials(GRAPHS["grid"](), np.random.default_rng(0)), "exact", threads=3)
+
+
+def test_after_a_stop_no_piece_is_worked_on(lowered, monkeypatch):
+    take_part, p = passes._Up.together, random_potentials(GRAPHS["grid"](), np.random.default_rng(0))
+    large = np.flatnonzero(layout_of(p).arrangement.large)
+
+    def stopped(up, first, last, scratch, shared, leads):
+        shared.stop()
+        up.passes.values[up.passes.messages :] = np.nan
+        take_part(up, first, last, scratch, shared, leads)
+        message, size = up.passes.layout.program.first_message[large], up.passes.layout.program.message_size[large]
+        for at, entries in zip(up.passes.messages + message, size, strict=True):
+            assert np.isnan(up.passes.values[at : at + entries]).all()
+        raise RuntimeError("stopped")
+
+    monkeypatch.setattr(passes._Up, "together", stopped)
+    with pytest.raises(RuntimeError, match="stopped"):
+        ig.infer(p, "exact")
 
 
 def test_wrong_threads():

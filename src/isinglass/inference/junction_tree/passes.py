@@ -1,14 +1,14 @@
 """Passing messages up and beliefs down a bucket tree, bucket by bucket, on some threads.
 
-Small buckets are done in runs by one compiled loop (`kernels.numba.junction_tree.buckets`); those with large messages
-one by one, in pieces (`kernels.numba.junction_tree.large`). `schedule` says what threads may do side by side.
+Small buckets are done in runs by one compiled loop (`kernels.numba.junction_tree.buckets`). Runs with large messages
+are done by all threads together (`kernels.numba.junction_tree.crews`). `schedule` says what threads may do side by
+side.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
-from functools import partial
+from dataclasses import dataclass, replace
 from threading import get_ident
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -20,33 +20,36 @@ from isinglass.inference.junction_tree.arrangement import Arrangement, arranged
 from isinglass.inference.junction_tree.schedule import CHUNK, Schedule, make_schedule
 from isinglass.runtime.interrupts import interruptible
 from isinglass.runtime.threads import ThreadMap
-from isinglass.typing import Array, DType, FloatArray, IntArray, Mask
+from isinglass.typing import Array, FloatArray, IntArray, Mask
 
 if TYPE_CHECKING:
     from isinglass.kernels.numba.junction_tree.buckets import Scratch
+    from isinglass.kernels.numba.junction_tree.large import Cuts, Space
     from isinglass.kernels.numba.junction_tree.program import Program
 
-HUGE = 4  # chunks that a single bucket of small messages may take before a thread does it
-WORTH_THREADS = 2**17  # entries of a bucket, some tenths of a millisecond
-LEVEL = 2.0**-8, 2.0**4  # the peaks of large messages that need no normalisation
+HUGE = 4  # chunks that a single bucket may take before another thread does it, while this one hears Ctrl-C
+WORTH_THREADS = 2**18  # entries of a run of buckets, about a millisecond
 
 
-class LargeBucket(NamedTuple):
-    """What the loops for a bucket with large messages need to know of it, and the sizes of their scratch."""
+class Shared(NamedTuple):
+    """What threads share that do some buckets together (`kernels.numba.junction_tree.crews`)."""
 
-    bounds: IntArray  # (pieces + 1,) the first tile of each piece
-    missing_axis: int
-    run_axis: int
-    axes: int
-    inputs: int  # that are large messages
-    run: int
-    block: int  # the states of its own variable, times the run
-    sums: int  # entries of the large messages within a tile
+    crew: IntArray
+    local: Array  # the local table of a large bucket
+    ends: FloatArray  # (pieces, 2) the largest and the smallest non-zero value of each
+    marginals: Array  # the local tables of the beliefs of all pieces
 
-    def scratch(self, dtype: DType) -> tuple[Array, IntArray, Mask, IntArray]:
-        """Return working memory for one call: block, offsets, flags, counter."""
-        offsets, flags = np.empty((self.inputs, self.run), np.int64), np.empty(self.inputs, bool)
-        return np.empty(self.block, dtype), offsets, flags, np.empty(self.axes, np.int64)
+    def stop(self) -> None:
+        """Let no further piece be worked on."""
+        from isinglass.kernels.numba.arithmetic.together import STOP
+
+        self.crew[STOP] = 1
+
+    def end(self) -> None:
+        """Let nobody wait for a further step."""
+        from isinglass.kernels.numba.arithmetic.together import OVER, STEP
+
+        self.crew[STEP] = OVER
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +57,7 @@ class Layout:
     """What depends on the structure alone: tree, program, arrangement of large buckets, schedule.
 
     `widest` is, for each bucket, the entries of its largest local message; `message_entries` those of the vector of all
-    messages.
+    messages; `cuts` says how large buckets are cut into pieces.
     """
 
     tree: BucketTree
@@ -63,25 +66,7 @@ class Layout:
     schedule: Schedule
     widest: IntArray
     message_entries: int
-    known: dict[int, LargeBucket] = field(default_factory=dict)
-
-    def large_bucket(self, b: int) -> LargeBucket:
-        """Describe a large bucket; once, as this takes longer than to share a small one out."""
-        if b not in self.known:
-            self.known[b] = self._large_bucket(b)
-        return self.known[b]
-
-    def _large_bucket(self, b: int) -> LargeBucket:
-        program, pieces = self.program, int(self.schedule.pieces[b])
-        missing, run_axis = int(self.arrangement.missing_axis[b]), int(self.arrangement.run_axis[b])
-        cards = program.cards[program.first_axis[b] : program.first_axis[b + 1]]
-        run, tiles = int(cards[run_axis:-1].prod()), int(cards[:missing].prod())
-        inputs = range(int(program.first_large[b]), int(program.first_input[b + 1]))
-        in_tile = [program.strides[program.first_stride[i] :][missing:run_axis] > 0 for i in inputs]
-        entries = sum(int(cards[missing:run_axis][has].prod()) for has in in_tile)
-        block = run * int(cards[-1])
-        bounds = np.arange(pieces + 1) * tiles // pieces
-        return LargeBucket(bounds, missing, run_axis, len(cards), len(inputs), run, block, entries * block)
+    cuts: Cuts
 
     def with_messages(self, first_message: IntArray, entries: int) -> Layout:
         """Return the layout with other places for the messages."""
@@ -98,7 +83,18 @@ def make_layout(tree: BucketTree) -> Layout:
     local = np.flatnonzero((tree.arrays.parent >= 0) & ~arrangement.is_large)
     np.maximum.at(widest, tree.arrays.parent[local], program.message_size[local])
     schedule = make_schedule(tree, arrangement, program.local_size)
-    return Layout(tree, program, arrangement, schedule, widest, int(tree.arrays.first_message[-1]))
+    entries = int(tree.arrays.first_message[-1])
+    return Layout(tree, program, arrangement, schedule, widest, entries, _cuts(program, arrangement, schedule))
+
+
+def _cuts(program: Program, arrangement: Arrangement, schedule: Schedule) -> Cuts:
+    """Count the tiles of large buckets."""
+    from isinglass.kernels.numba.junction_tree.large import Cuts
+
+    tiles, first, missing = np.zeros(len(schedule.pieces), np.int64), program.first_axis, arrangement.missing_axis
+    for b in np.flatnonzero(schedule.pieces).tolist():
+        tiles[b] = program.cards[first[b] : first[b] + missing[b]].prod()
+    return Cuts(missing, arrangement.run_axis, tiles, schedule.pieces)
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,7 +149,7 @@ class _Report:
 
 @dataclass(frozen=True, eq=False)
 class _Direction:
-    """One way through the tree; subclasses say what a bucket does."""
+    """One way through the tree; subclasses say what is done with a run of buckets."""
 
     passes: Passes
     semiring: int
@@ -164,8 +160,8 @@ class _Direction:
         """Do buckets ``sequence[first:last]``, none of which has large messages."""
         raise NotImplementedError
 
-    def large(self, b: int, scratch: Scratch, threads: ThreadMap) -> None:
-        """Do a bucket with large messages."""
+    def together(self, first: int, last: int, scratch: Scratch, shared: Shared, leads: bool) -> None:
+        """Take part in buckets ``sequence[first:last]``."""
         raise NotImplementedError
 
     @property
@@ -181,19 +177,73 @@ class _Direction:
 
     def job(self, job: int, threads: ThreadMap, backwards: bool) -> None:
         """Do the buckets of a job, one after the other."""
-        layout = self.passes.layout
-        schedule = layout.schedule
+        schedule = self.passes.layout.schedule
         scratch = self.scratch(schedule.sequence[schedule.jobs[job] : schedule.jobs[job + 1]])
         segments = schedule.segments(job)
         for first, last in reversed(segments) if backwards else segments:
-            b = int(schedule.sequence[first])
-            if schedule.pieces[b]:
-                self.large(b, scratch, threads)
+            buckets = schedule.sequence[first:last]
+            call = interruptible if schedule.work[buckets].sum() > HUGE * CHUNK else _plainly
+            if schedule.pieces[buckets].any():
+                self.by_all(first, last, scratch, threads, call)
             else:
-                work = layout.tree.work[schedule.sequence[first:last]].sum()
-                call = interruptible if work > HUGE * CHUNK else _plainly
                 call(self.small, first, last, scratch)
-            self.report(schedule.sequence[first:last])
+            self.report(buckets)
+
+    def by_all(self, first: int, last: int, scratch: Scratch, threads: ThreadMap, call: Callable[..., object]) -> None:
+        """Let all threads do some buckets together, if there is enough to do."""
+        shared = self.shared(first, last)
+        work = int(self.passes.layout.tree.work[self.passes.layout.schedule.sequence[first:last]].sum())
+        crew = threads.threads if work >= WORTH_THREADS else 1
+        try:
+            call(threads, self.take_part, [(first, last, scratch, shared, i == 0) for i in range(crew)])
+        except BaseException:
+            shared.stop()
+            raise
+
+    def take_part(self, first: int, last: int, scratch: Scratch, shared: Shared, leads: bool) -> None:
+        """Do some buckets together with others; they do not wait for a leader that has failed."""
+        try:
+            self.together(first, last, scratch, shared, leads)
+        finally:
+            if leads:
+                shared.end()
+
+    def shared(self, first: int, last: int) -> Shared:
+        """Allocate what threads share, for some buckets."""
+        from isinglass.kernels.numba.arithmetic.together import new_crew
+
+        layout, dtype = self.passes.layout, self.passes.values.dtype
+        large = self.large(first, last)
+        pieces, local = layout.schedule.pieces[large], layout.program.local_size[large]
+        return Shared(
+            new_crew(2 * (last - first)),
+            np.empty(local.max(), dtype),
+            np.empty((pieces.max(), 2)),
+            np.empty((pieces * local).max(), dtype),
+        )
+
+    def large(self, first: int, last: int) -> IntArray:
+        """Return the large buckets of ``sequence[first:last]``."""
+        buckets = self.passes.layout.schedule.sequence[first:last]
+        return buckets[self.passes.layout.schedule.pieces[buckets] > 0]
+
+    def space(self, first: int, last: int) -> Space:
+        """Allocate what a thread needs for the large ones of some buckets."""
+        from isinglass.kernels.numba.junction_tree.large import Space
+
+        sizes = np.array([_sizes(self.passes.layout, b) for b in self.large(first, last).tolist()])
+        inputs, axes, missing, run, block, sums = sizes.max(axis=0).tolist()
+        dtype = self.passes.values.dtype
+        return Space(
+            np.empty(block, dtype),
+            *np.empty((2, run)),
+            np.empty((inputs, run), np.int64),
+            np.empty(inputs, bool),
+            np.empty(axes, np.int64),
+            np.empty(sums, dtype),
+            np.empty((inputs, missing), np.int64),
+            np.empty(inputs + 1, np.int64),
+        )
 
     def scratch(self, buckets: IntArray) -> Scratch:
         """Allocate what the small buckets among these need."""
@@ -209,26 +259,6 @@ class _Direction:
             local=np.empty(program.local_size[small].max(initial=1), self.passes.values.dtype),
             sums=np.empty(layout.widest[buckets].max(initial=1), self.passes.values.dtype),
         )
-
-    def local_table(self, b: int, scratch: Scratch) -> Array:
-        """Multiply the local inputs of a large bucket."""
-        from isinglass.kernels.numba.junction_tree.buckets import fill_local
-
-        passes, program = self.passes, self.passes.layout.program
-        local = np.empty(program.local_size[b], passes.values.dtype)
-        fill_local(program, b, passes.values, self.start, self.logs, local, scratch.offsets, scratch.counter)
-        return local
-
-    def shared(self, b: int, threads: ThreadMap, loop: Callable[[int, int, int], None]) -> None:
-        """Share the pieces of a large bucket out: in ranges, with not too much to do between two calls from Python."""
-        pieces, work = int(self.passes.layout.schedule.pieces[b]), self.passes.layout.tree.work[b]
-        ranges = 2 * threads.threads if threads.threads > 1 and work >= WORTH_THREADS else 1
-        ranges = min(pieces, max(ranges, int(work // CHUNK)))
-        threads(loop, [(b, pieces * i // ranges, pieces * (i + 1) // ranges) for i in range(ranges)])
-
-    def message(self, b: int) -> int:
-        """Return where the message of a bucket starts in the values."""
-        return self.passes.messages + int(self.passes.layout.program.first_message[b])
 
     def jobs(self) -> Sequence[tuple[int, ThreadMap, bool]]:
         """List all jobs but the last; each is done by one thread."""
@@ -254,51 +284,15 @@ class _Up(_Direction):
             self.start, passes.peak, passes.low, self.wanted, self.flagged, self.logs, scratch,
         )  # fmt: skip
 
-    def large(self, b: int, scratch: Scratch, threads: ThreadMap) -> None:
-        from isinglass.kernels.numba.junction_tree.buckets import SAFE
+    def together(self, first: int, last: int, scratch: Scratch, shared: Shared, leads: bool) -> None:
+        from isinglass.kernels.numba.junction_tree.crews import up
 
-        passes, program = self.passes, self.passes.layout.program
-        component = program.component[b]
-        if not self.wanted[component] or self.flagged[component]:
-            return
-        bound = passes.low[program.first_input[b] : program.first_input[b + 1]].prod()
-        if self.logs is None and bound < SAFE:
-            self.flagged[component] = True
-            return
-        local, bucket = self.local_table(b, scratch), passes.layout.large_bucket(b)
-        ends = np.empty((len(bucket.bounds) - 1, 2))
-        self.shared(b, threads, partial(self.pieces, bucket, local, ends))
-        peak, least = float(ends[:, 0].max()), float(ends[:, 1].min())
-        passes.peak[b] = self.normalised(b, peak, threads)
-        scale = passes.peak[b] if self.logs is None and peak > 0 else 1.0
-        passes.low[program.input_of[b]] = min(1.0, least / scale)
-
-    def pieces(self, bucket: LargeBucket, local: Array, ends: FloatArray, b: int, first: int, last: int) -> None:
-        from isinglass.kernels.numba.junction_tree.large import up_pieces
-
-        passes, (block, *scratch) = self.passes, bucket.scratch(self.passes.values.dtype)
-        up_pieces(
-            passes.layout.program, b, bucket.missing_axis, bucket.run_axis, bucket.bounds, first, last, passes.values,
-            self.message(b), self.start, self.logs, local, block, *np.empty((2, bucket.run)), *scratch, ends,
+        passes = self.passes
+        up(
+            passes.layout.program, passes.layout.cuts, passes.layout.schedule.sequence, first, last, passes.values,
+            passes.messages, self.start, passes.peak, passes.low, self.wanted, self.flagged, self.logs, shared.local,
+            shared.ends, scratch, self.space(first, last), shared.crew, leads,
         )  # fmt: skip
-
-    def normalised(self, b: int, peak: float, threads: ThreadMap) -> float:
-        """Divide a message by its peak (subtract it), unless that is near one. Returns what was done."""
-        from isinglass.kernels.numba.junction_tree.large import scale_values
-
-        if self.logs is None and (LEVEL[0] <= peak <= LEVEL[1]):
-            return 1.0
-        if peak == (0.0 if self.logs is None else -np.inf):
-            return peak
-        size, start = int(self.passes.layout.program.message_size[b]), self.message(b)
-        pieces = int(self.passes.layout.schedule.pieces[b])
-
-        def scale(_: int, first: int, last: int) -> None:
-            bounds = start + size * first // pieces, start + size * last // pieces
-            scale_values(self.passes.values, *bounds, peak, self.logs)
-
-        self.shared(b, threads, scale)
-        return peak
 
 
 @dataclass(frozen=True, eq=False)
@@ -319,33 +313,27 @@ class _Down(_Direction):
             self.start, passes.peak, self.wanted, self.logs, *self.into, scratch,
         )  # fmt: skip
 
-    def large(self, b: int, scratch: Scratch, threads: ThreadMap) -> None:
-        from isinglass.kernels.numba.junction_tree.buckets import hand_down
+    def together(self, first: int, last: int, scratch: Scratch, shared: Shared, leads: bool) -> None:
+        from isinglass.kernels.numba.junction_tree.crews import down
 
-        passes, program = self.passes, self.passes.layout.program
-        if not self.wanted[program.component[b]]:
-            return
-        local, bucket = self.local_table(b, scratch), passes.layout.large_bucket(b)
-        marginals = np.empty((len(bucket.bounds) - 1, len(local)), local.dtype)
-        self.shared(b, threads, partial(self.pieces, bucket, local, marginals))
-        for other in marginals[1:]:
-            marginals[0] += other
-        hand_down(
-            program, b, marginals[0], passes.values, self.start, passes.peak, self.logs, *self.into, scratch.offsets,
-            scratch.counter, scratch.sums,
+        passes = self.passes
+        down(
+            passes.layout.program, passes.layout.cuts, passes.layout.schedule.sequence, first, last, passes.values,
+            passes.messages, self.start, passes.peak, self.wanted, self.logs, *self.into, shared.local,
+            shared.marginals, scratch, self.space(first, last), shared.crew, leads,
         )  # fmt: skip
 
-    def pieces(self, bucket: LargeBucket, local: Array, marginals: Array, b: int, first: int, last: int) -> None:
-        from isinglass.kernels.numba.junction_tree.large import down_pieces
 
-        passes, (block, *scratch) = self.passes, bucket.scratch(self.passes.values.dtype)
-        sums, first_place = np.empty(bucket.sums, local.dtype), np.zeros(bucket.inputs + 1, np.int64)
-        places = np.zeros((bucket.inputs, bucket.run_axis - bucket.missing_axis), np.int64)
-        down_pieces(
-            passes.layout.program, b, bucket.missing_axis, bucket.run_axis, bucket.bounds, first, last, passes.values,
-            self.message(b), self.start, passes.peak, self.logs, local, marginals, block, sums, places, first_place,
-            *scratch,
-        )  # fmt: skip
+def _sizes(layout: Layout, b: int) -> tuple[int, int, int, int, int, int]:
+    """Return, for a large bucket, its large messages, axes, missing axes, run, block, and message entries in a tile."""
+    program, (missing, run_axis) = layout.program, (int(layout.cuts.missing_axis[b]), int(layout.cuts.run_axis[b]))
+    cards = program.cards[program.first_axis[b] : program.first_axis[b + 1]]
+    run = int(cards[run_axis:-1].prod())
+    inputs = range(int(program.first_large[b]), int(program.first_input[b + 1]))
+    has = [program.strides[program.first_stride[i] :][missing:run_axis] > 0 for i in inputs]
+    entries = sum(int(cards[missing:run_axis][axes].prod()) for axes in has)
+    block = run * int(cards[-1])
+    return len(inputs), len(cards), run_axis - missing, run, block, entries * block
 
 
 def _plainly(loop: Callable[..., None], *arguments: object) -> None:

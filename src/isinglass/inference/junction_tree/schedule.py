@@ -5,7 +5,7 @@ above them come one after the other. A bucket with large messages is cut into pi
 (`kernels.numba.junction_tree.large`). Jobs and pieces depend on the tree alone, and each entry is computed in one way
 only, so the number of threads changes no bit of the result.
 
-Ctrl-C is heard between pieces, and between runs of small buckets of about CHUNK entries.
+Ctrl-C is heard between runs of buckets of about CHUNK entries.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from isinglass.typing import IntArray
 CHUNK = 20_000_000  # bucket entries between two reports of progress, where Ctrl-C is heard
 WORTH_JOBS = 2**18  # entries of all buckets from which jobs are made
 JOBS = 64
-PIECES, PIECE = 64, 2**15  # of a large bucket: at most, and the fewest entries of one
+PIECES, PIECE = 64, 2**14  # of a large bucket: at most, and the fewest entries of one
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,13 +46,11 @@ class Schedule:
     work: IntArray
 
     def segments(self, job: int) -> list[tuple[int, int]]:
-        """Cut a job into large buckets and runs of small ones: ranges of `sequence`."""
+        """Cut a job into runs of about CHUNK entries, or of one bucket: ranges of `sequence`."""
         first, last = int(self.jobs[job]), int(self.jobs[job + 1])
-        buckets = self.sequence[first:last]
-        large = np.flatnonzero(self.pieces[buckets])
-        done = np.cumsum(np.where(self.pieces[buckets] > 0, 0, self.work[buckets])) // CHUNK
-        cuts = np.unique(np.concatenate([[0, last - first], large, large + 1, np.flatnonzero(np.diff(done)) + 1]))
-        return [(first + i, first + j) for i, j in zip(cuts[:-1].tolist(), cuts[1:].tolist(), strict=True)]
+        done = np.cumsum(self.work[self.sequence[first:last]]) // CHUNK
+        cuts = [0, *(np.flatnonzero(np.diff(done)) + 1).tolist(), last - first]
+        return [(first + i, first + j) for i, j in zip(cuts[:-1], cuts[1:], strict=True) if i < j]
 
 
 def make_schedule(tree: BucketTree, arrangement: Arrangement, local_size: IntArray) -> Schedule:

@@ -13,7 +13,7 @@ taken by mu_b / (m_b peak_b), with 0/0 = 0: what the children cannot support, th
 
 `values` holds the linear tables, their logarithms and all messages, one after the other; input i of the
 program is read at ``start[i]``. The loops here are for buckets whose inputs are all local; those with large messages
-are in `large`.
+are in `large`, and several threads do both (`crews`).
 
 Linear values are safe while the product of the smallest non-zero entries of all inputs of a bucket stays
 above SAFE; otherwise the component is flagged, to be done again with logarithms. Zeros are exact.
@@ -33,7 +33,7 @@ from isinglass.kernels.numba.junction_tree.strided import (
     reduce_rows,
     scatter,
 )
-from isinglass.runtime.jit import cold, compiled
+from isinglass.runtime.jit import cold, compiled, inner
 from isinglass.typing import IntArray
 
 SAFE = 1e-290
@@ -90,12 +90,6 @@ def multiply_inputs(program, b, values, start, logs, local, offsets, counter):
                         counter)  # fmt: skip
 
 
-@compiled
-def fill_local(program, b, values, start, logs, local, offsets, counter):
-    """Multiply the local inputs of bucket b: `multiply_inputs`, called from Python."""
-    multiply_inputs(program, b, values, start, logs, local, offsets, counter)
-
-
 @cold
 def normalise(values, first, last, logs):
     """Divide by (or subtract) the largest real part. Returns it and the smallest non-zero value left."""
@@ -117,27 +111,32 @@ def normalise(values, first, last, logs):
     return peak, low
 
 
+@inner
+def up_bucket(program, b, values, messages, start, peak, low, wanted, flagged, logs, scratch):
+    """Pass the message of a bucket, unless its component is not wanted, or flagged."""
+    component = program.component[b]
+    if not wanted[component] or flagged[component]:
+        return
+    if logs is None and not is_safe(b, program.first_input, low):
+        flagged[component] = True
+        return
+    multiply_inputs(program, b, values, start, logs, scratch.local, scratch.offsets, scratch.counter)
+    row = program.cards[program.first_axis[b + 1] - 1]
+    at = messages + program.first_message[b]
+    reduce_rows(scratch.local, program.local_size[b], row, logs, values, at)
+    peak[b], least = normalise(values, at, at + program.message_size[b], logs)
+    if program.input_of[b] >= 0:
+        low[program.input_of[b]] = least
+
+
 @compiled
 def up(program, sequence, first, last, values, messages, start, peak, low, wanted, flagged, logs, scratch):
     """Pass the messages of buckets ``sequence[first:last]`` of the wanted components.
 
     Messages begin at ``values[messages]``; ``low[i]`` is the smallest non-zero entry of input i.
     """
-    cards, input_of, component = program.cards, program.input_of, program.component
     for i in range(first, last):
-        b = sequence[i]
-        if not wanted[component[b]] or flagged[component[b]]:
-            continue
-        if logs is None and not is_safe(b, program.first_input, low):
-            flagged[component[b]] = True
-            continue
-        multiply_inputs(program, b, values, start, logs, scratch.local, scratch.offsets, scratch.counter)
-        row = cards[program.first_axis[b + 1] - 1]
-        at = messages + program.first_message[b]
-        reduce_rows(scratch.local, program.local_size[b], row, logs, values, at)
-        peak[b], least = normalise(values, at, at + program.message_size[b], logs)
-        if input_of[b] >= 0:
-            low[input_of[b]] = least
+        up_bucket(program, sequence[i], values, messages, start, peak, low, wanted, flagged, logs, scratch)
 
 
 @cold
@@ -181,12 +180,22 @@ def sum_beliefs(program, b, marginal, values, start, peak, logs, variables, firs
         variables[at + s] += marginal[s]
 
 
-@compiled
-def hand_down(program, b, marginal, values, start, peak, logs, variables, first_state, factors, first_belief, offsets,
-              counter, sums):  # fmt: skip
-    """Sum the local table of a bucket's beliefs: `sum_beliefs`, called from Python."""
-    sum_beliefs(program, b, marginal, values, start, peak, logs, variables, first_state, factors, first_belief, offsets,
-                counter, sums)  # fmt: skip
+@inner
+def down_bucket(program, b, values, messages, start, peak, wanted, logs, variables, first_state, factors, first_belief,
+                scratch):  # fmt: skip
+    """Pass the beliefs of a bucket down, if its component is wanted."""
+    if not wanted[program.component[b]]:
+        return
+    local, sums = scratch.local, scratch.sums
+    at = messages + program.first_message[b]
+    if program.input_of[b] < 0:
+        sums[0] = 1
+        to_ratio(values, at, program.message_size[b], peak[b], sums, logs)
+    multiply_inputs(program, b, values, start, logs, local, scratch.offsets, scratch.counter)
+    row = program.cards[program.first_axis[b + 1] - 1]
+    combine_rows(local, program.local_size[b], row, logs, values, at)
+    sum_beliefs(program, b, local, values, start, peak, logs, variables, first_state, factors, first_belief,
+                scratch.offsets, scratch.counter, sums)  # fmt: skip
 
 
 @compiled
@@ -197,17 +206,6 @@ def down(program, sequence, first, last, values, messages, start, peak, wanted, 
     Marginals are added to the zero-filled vectors `variables` (of variable v at ``first_state[v]``) and
     `factors` (of factor a at ``first_belief[a]``, its clamped variables' states included).
     """
-    local, sums = scratch.local, scratch.sums
     for i in range(last - 1, first - 1, -1):
-        b = sequence[i]
-        if not wanted[program.component[b]]:
-            continue
-        at = messages + program.first_message[b]
-        if program.input_of[b] < 0:
-            sums[0] = 1
-            to_ratio(values, at, program.message_size[b], peak[b], sums, logs)
-        multiply_inputs(program, b, values, start, logs, local, scratch.offsets, scratch.counter)
-        row = program.cards[program.first_axis[b + 1] - 1]
-        combine_rows(local, program.local_size[b], row, logs, values, at)
-        sum_beliefs(program, b, local, values, start, peak, logs, variables, first_state, factors, first_belief,
-                    scratch.offsets, scratch.counter, sums)  # fmt: skip
+        down_bucket(program, sequence[i], values, messages, start, peak, wanted, logs, variables, first_state, factors,
+                    first_belief, scratch)  # fmt: skip

@@ -10,11 +10,13 @@ and no other tile has a share in it. So tiles can be done in any order and by an
 their ratios (`strided.ratio_of`) while they are in cache. Inner loops (`runs`) go along the run, over entries that lie
 side by side in the result and, mostly, in the messages.
 
-A piece is a range of tiles. Pieces depend on the bucket alone, not on the number of threads, and what is summed over
-pieces is summed in their order.
+A piece is a range of tiles (`Cuts`). Pieces depend on the bucket alone, not on the number of threads, and what is
+summed over pieces is summed in their order (`crews`).
 """
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 
@@ -32,7 +34,31 @@ from isinglass.kernels.numba.junction_tree.runs import (
     widen,
 )
 from isinglass.kernels.numba.junction_tree.strided import fill, inner_offsets, next_state, offset_of
-from isinglass.runtime.jit import cold, compiled, inner
+from isinglass.runtime.jit import cold, inner
+from isinglass.typing import IntArray
+
+
+class Cuts(NamedTuple):
+    """How large buckets are cut, each (buckets,): the first missing and run axis, tiles, and pieces (0: not large)."""
+
+    missing_axis: IntArray
+    run_axis: IntArray
+    tiles: IntArray
+    pieces: IntArray
+
+
+class Space(NamedTuple):
+    """Working memory of a thread, for some large buckets."""
+
+    block: np.ndarray  # the states of a bucket's own variable, times the run
+    top: np.ndarray  # (run,)
+    least: np.ndarray  # (run,)
+    offsets: np.ndarray  # (large messages, run)
+    contiguous: np.ndarray  # (large messages,)
+    counter: np.ndarray  # (axes,)
+    sums: np.ndarray  # entries of the large messages within a tile
+    places: np.ndarray  # (large messages, missing axes)
+    first_place: np.ndarray  # (large messages + 1,)
 
 
 @inner
@@ -86,37 +112,35 @@ def fill_run(program, b, run_axis, run, counter, values, start, logs, local, blo
     return own
 
 
-@compiled
-def up_pieces(program, b, missing_axis, run_axis, bounds, first, last, values, message, start, logs, local, block, top,
-              least, offsets, contiguous, counter, ends):  # fmt: skip
-    """Write pieces ``first:last`` of a message, which starts at ``values[message]``, without normalising it.
+@cold
+def up_piece(program, b, run_axis, first, last, values, message, start, logs, local, ends, piece, space):
+    """Write a piece of a message, states ``first:last`` of the axes before the run, without normalising it.
 
-    Piece i has tiles ``bounds[i]:bounds[i + 1]``. ``ends[i]`` gets its largest and its smallest non-zero value (real
-    parts); `top` and `least` are scratch, of a run.
+    The message starts at ``values[message]``. ``ends[piece]`` gets the largest and the smallest non-zero value (real
+    parts).
     """
     a, cards = program.first_axis[b], program.cards
     d = program.first_axis[b + 1] - a
     row, run = cards[a + d - 1], size_of(cards, a + run_axis, a + d - 1)
-    tile = size_of(cards, a + missing_axis, a + run_axis)
-    set_views(program, b, run_axis, offsets, contiguous)
-    go_to(counter, cards, a, run_axis, bounds[first] * tile)
-    for piece in range(first, last):
-        fill(top, run, -np.inf)
-        fill(least, run, np.inf)
-        for state in range(bounds[piece] * tile, bounds[piece + 1] * tile):
-            fill_run(program, b, run_axis, run, counter, values, start, logs, local, block, offsets, contiguous)
-            at = message + state * run
-            out = values[at : at + run]
-            sum_states(out, block, row, logs)
-            widen(top, least, out)
-            next_state(counter, cards, a, run_axis)
-        ends[piece, 0], ends[piece, 1] = top[0], least[0]
-        for k in range(1, run):
-            ends[piece, 0] = max(ends[piece, 0], top[k])
-            ends[piece, 1] = min(ends[piece, 1], least[k])
+    top, least, counter = space.top, space.least, space.counter
+    fill(top, run, -np.inf)
+    fill(least, run, np.inf)
+    go_to(counter, cards, a, run_axis, first)
+    for state in range(first, last):
+        fill_run(program, b, run_axis, run, counter, values, start, logs, local, space.block, space.offsets,
+                 space.contiguous)  # fmt: skip
+        at = message + state * run
+        out = values[at : at + run]
+        sum_states(out, space.block, row, logs)
+        widen(top, least, out)
+        next_state(counter, cards, a, run_axis)
+    ends[piece, 0], ends[piece, 1] = top[0], least[0]
+    for k in range(1, run):
+        ends[piece, 0] = max(ends[piece, 0], top[k])
+        ends[piece, 1] = min(ends[piece, 1], least[k])
 
 
-@compiled
+@cold
 def scale_values(values, first, last, peak, logs):
     """Divide some values by the peak (subtract it)."""
     if logs is None:
@@ -132,6 +156,7 @@ def scale_values(values, first, last, peak, logs):
 def set_places(program, b, missing_axis, run_axis, run, places, first_place):
     """Number the entries of each large message within a tile (its own missing axes, v, run): strides and starts."""
     a, large = program.first_axis[b], program.first_large[b]
+    first_place[0] = 0
     d = program.first_axis[b + 1] - a
     for i in range(large, program.first_input[b + 1]):
         step = run * program.cards[a + d - 1]
@@ -162,35 +187,29 @@ def write_ratios(program, b, missing_axis, run_axis, run, counter, values, start
             if contiguous[j]:
                 to_ratios(values[base : base + run], own, peak[program.source[i]], logs)
             else:
-                to_ratios_gathered(values[base:], offsets[j], own, peak[program.source[i]], logs)
+                to_ratios_gathered(values[base:], offsets[j, :run], own, peak[program.source[i]], logs)
             base += program.strides[s + d - 1]
 
 
-@compiled
-def down_pieces(program, b, missing_axis, run_axis, bounds, first, last, values, message, start, peak, logs, local,
-                marginals, block, sums, places, first_place, offsets, contiguous, counter):  # fmt: skip
-    """Replace pieces ``first:last`` of the large messages by their ratios; write the local table of their beliefs.
+@cold
+def down_piece(program, b, missing_axis, run_axis, first, last, values, message, start, peak, logs, local, marginal,
+               space):  # fmt: skip
+    """Replace a piece of the large messages, tiles ``first:last``, by its ratios; write the local table of its beliefs.
 
-    Piece i has tiles ``bounds[i]:bounds[i + 1]``, and its beliefs go to ``marginals[i]``.
+    The table, `marginal`, is filled with zeros here.
     """
     a, cards, large, after = program.first_axis[b], program.cards, program.first_large[b], program.first_input[b + 1]
     d = program.first_axis[b + 1] - a
     row, run = cards[a + d - 1], size_of(cards, a + run_axis, a + d - 1)
     tile = size_of(cards, a + missing_axis, a + run_axis)
-    set_views(program, b, run_axis, offsets, contiguous)
-    set_places(program, b, missing_axis, run_axis, run, places, first_place)
-    go_to(counter, cards, a, run_axis, bounds[first] * tile)
-    piece = first
-    marginal = marginals[piece]
+    block, sums, counter, first_place, places = space.block, space.sums, space.counter, space.first_place, space.places
     fill(marginal, len(marginal), 0.0)
-    for which in range(bounds[first], bounds[last]):
-        if which == bounds[piece + 1]:
-            piece += 1
-            marginal = marginals[piece]
-            fill(marginal, len(marginal), 0.0)
+    go_to(counter, cards, a, run_axis, first * tile)
+    for which in range(first, last):
         fill(sums, first_place[after - large], 0.0)
         for state in range(tile):
-            own = fill_run(program, b, run_axis, run, counter, values, start, logs, local, block, offsets, contiguous)
+            own = fill_run(program, b, run_axis, run, counter, values, start, logs, local, block, space.offsets,
+                           space.contiguous)  # fmt: skip
             at = message + (which * tile + state) * run
             for v in range(row):
                 out = block[v * run : (v + 1) * run]
@@ -205,5 +224,5 @@ def down_pieces(program, b, missing_axis, run_axis, bounds, first, last, values,
         go_to(counter, cards, a, run_axis, which * tile)
         for _ in range(tile):
             write_ratios(program, b, missing_axis, run_axis, run, counter, values, start, peak, logs, sums, places,
-                         first_place, offsets, contiguous)  # fmt: skip
+                         first_place, space.offsets, space.contiguous)  # fmt: skip
             next_state(counter, cards, a, run_axis)
