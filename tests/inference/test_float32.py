@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 import isinglass as ig
+from isinglass.graph.message_graph import pool_of
 from isinglass.inference.message_passing import shares
-from isinglass.inference.message_passing.engine import pool_of
 from isinglass.inference.message_passing.moves import planes, sheets
 from isinglass.inference.message_passing.narrow import UNIT, least_tol
 from isinglass.kernels.backend import using

@@ -66,7 +66,8 @@ def read_in_blocks(
     read : callable
         From a result to an array with an entry for each variable, which depends on its example alone.
     """
-    found, examples = blocks(sizes, BLOCK if algorithm.facts.blockwise else _block_size(int(sizes.sum()))), np.arange(len(sizes))
+    most = BLOCK if algorithm.facts.blockwise else _block_size(int(sizes.sum()))
+    found, examples = blocks(sizes, most), np.arange(len(sizes))
     if len(found) == 1 or not algorithm.splits or algorithm.facts.stochastic:
         return read(predicted(part(examples, None), theta, algorithm, part, jobs))
     chosen, first = threaded_in_parts(algorithm, jobs, len(found)), part(examples[found[0]], None)

@@ -10,9 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isinglass.graph.factor_graph import FactorGraph
+from isinglass.graph.layout import first_beliefs
 from isinglass.kernels.layout import Edges
+from isinglass.runtime.array_pool import LIMIT, Pool
 from isinglass.segments import starts
 from isinglass.typing import IntArray
+
+SETS = 6  # of messages that a graph keeps: those of an iteration with its gradient
 
 
 def edges_of(graph: FactorGraph) -> Edges:
@@ -92,6 +96,28 @@ def _partners(edges: Edges) -> IntArray:
     partner = np.full(len(edges.slot_edge), -1)
     partner[one], partner[two] = two, one
     return partner
+
+
+def first_link_beliefs(graph: FactorGraph) -> IntArray:
+    """Return where the belief of each link's factor starts in the flat vector of `first_beliefs`.
+
+    Examples
+    --------
+    >>> from isinglass.graph.builders import chain_graph
+    >>> first_link_beliefs(chain_graph(3, 2)).tolist()
+    [6, 10]
+    """
+    return graph.cached("first_link_beliefs", lambda: first_beliefs(graph)[edges_of(graph).link_factor])
+
+
+def pool_of(graph: FactorGraph) -> Pool:
+    """Return the pool of arrays of a graph: with room for some sets of its messages, however large it is."""
+    return graph.cached("pool", lambda: Pool(max(LIMIT, SETS * 8 * int(edges_of(graph).start[-1]))))
+
+
+def share_pool(graph: FactorGraph, pool: Pool) -> None:
+    """Let a graph that has not been used yet take its arrays from a pool of several graphs."""
+    graph.cached("pool", lambda: pool)
 
 
 def pairwise_components(graph: FactorGraph) -> NDArray[np.bool_]:

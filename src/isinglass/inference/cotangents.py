@@ -30,9 +30,15 @@ def cotangents(
     z_bar = np.broadcast_to(given.astype(result.variables.flat.dtype), graph.n_components).copy()
     bars = z_bar, _flat_cotangent(result.variables, variables), _factor_cotangent(graph, result, factors)
     for argument, bar in zip(("log_z", "variables", "factors"), bars, strict=True):
-        if not np.isfinite(bar if bar.strides != (0,) else bar[:1]).all():
+        if not _all_finite(bar if bar.strides != (0,) else bar[:1]):
             raise InputError(argument, "finite derivatives", "inf or nan", "does the loss divide by a belief of zero?")
     return bars
+
+
+def _all_finite(values: Array) -> bool:
+    """Tell whether all values are finite; so they are if their sum is, which takes half the time."""
+    with np.errstate(all="ignore"):
+        return bool(np.isfinite(values.sum()) or np.isfinite(values).all())
 
 
 def nothing(length: int, dtype: DTypeLike) -> Array:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from isinglass.inference.message_passing.engine import pool_of, share_pool
+from isinglass.graph.message_graph import pool_of, share_pool
 from isinglass.losses.likelihood import Likelihood, log_z_loss
 from isinglass.losses.loss import Differentiate, Evaluation, LossProblem
 from isinglass.losses.observed import component_weights, known_states

@@ -19,9 +19,9 @@ from isinglass import decoding, losses
 from isinglass.errors import InputError, no_convergence_warnings
 from isinglass.estimators.estimator import Estimator
 from isinglass.gradients import rule
+from isinglass.graph.message_graph import share_pool
 from isinglass.inference import Algorithm, infer
 from isinglass.inference.algorithm import threaded
-from isinglass.inference.message_passing.engine import share_pool
 from isinglass.learning.combinations import require_valid
 from isinglass.learning.markov import Copies, Samples
 from isinglass.learning.markov.data import Categories, decode, encode

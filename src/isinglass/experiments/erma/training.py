@@ -24,9 +24,9 @@ from isinglass.experiments.erma.data import Task
 from isinglass.experiments.erma.settings import CONVERGED, Step, steps_of
 from isinglass.gradients import GradientRule, rule
 from isinglass.gradients.rule import belief_sums, one_stage
+from isinglass.graph.message_graph import share_pool
 from isinglass.inference import Algorithm, Result, infer
 from isinglass.inference.message_passing.algorithms import BeliefPropagation
-from isinglass.inference.message_passing.engine import share_pool
 from isinglass.learning.objective import Objective
 from isinglass.learning.optimizers import Lbfgs, Smd
 from isinglass.losses import Evaluation, Hybrid, Loss

@@ -57,7 +57,7 @@ class Layout:
     """What depends on the structure alone: tree, program, arrangement of large buckets, schedule.
 
     `widest` is, for each bucket, the entries of its largest local message; `message_entries` those of the vector of all
-    messages; `cuts` says how large buckets are cut into pieces.
+    messages; `cuts` says how large buckets are cut into pieces, and `sizes` what a thread needs for them (`_sizes`).
     """
 
     tree: BucketTree
@@ -67,6 +67,7 @@ class Layout:
     widest: IntArray
     message_entries: int
     cuts: Cuts
+    sizes: IntArray
 
     def with_messages(self, first_message: IntArray, entries: int) -> Layout:
         """Return the layout with other places for the messages."""
@@ -83,8 +84,11 @@ def make_layout(tree: BucketTree) -> Layout:
     local = np.flatnonzero((tree.arrays.parent >= 0) & ~arrangement.is_large)
     np.maximum.at(widest, tree.arrays.parent[local], program.message_size[local])
     schedule = make_schedule(tree, arrangement, program.local_size)
-    entries = int(tree.arrays.first_message[-1])
-    return Layout(tree, program, arrangement, schedule, widest, entries, _cuts(program, arrangement, schedule))
+    entries, cuts = int(tree.arrays.first_message[-1]), _cuts(program, arrangement, schedule)
+    sizes = np.zeros((tree.n_buckets, 6), np.int64)
+    for b in np.flatnonzero(schedule.pieces).tolist():
+        sizes[b] = _sizes(program, cuts, b)
+    return Layout(tree, program, arrangement, schedule, widest, entries, cuts, sizes)
 
 
 def _cuts(program: Program, arrangement: Arrangement, schedule: Schedule) -> Cuts:
@@ -95,6 +99,18 @@ def _cuts(program: Program, arrangement: Arrangement, schedule: Schedule) -> Cut
     for b in np.flatnonzero(schedule.pieces).tolist():
         tiles[b] = program.cards[first[b] : first[b] + missing[b]].prod()
     return Cuts(missing, arrangement.run_axis, tiles, schedule.pieces)
+
+
+def _sizes(program: Program, cuts: Cuts, b: int) -> tuple[int, int, int, int, int, int]:
+    """Return, for a large bucket, its large messages, axes, missing axes, run, block, and message entries in a tile."""
+    missing, run_axis = int(cuts.missing_axis[b]), int(cuts.run_axis[b])
+    cards = program.cards[program.first_axis[b] : program.first_axis[b + 1]]
+    run = int(cards[run_axis:-1].prod())
+    inputs = range(int(program.first_large[b]), int(program.first_input[b + 1]))
+    has = [program.strides[program.first_stride[i] :][missing:run_axis] > 0 for i in inputs]
+    entries = sum(int(cards[missing:run_axis][axes].prod()) for axes in has)
+    block = run * int(cards[-1])
+    return len(inputs), len(cards), run_axis - missing, run, block, entries * block
 
 
 @dataclass(frozen=True, eq=False)
@@ -231,18 +247,18 @@ class _Direction:
         """Allocate what a thread needs for the large ones of some buckets."""
         from isinglass.kernels.numba.junction_tree.large import Space
 
-        sizes = np.array([_sizes(self.passes.layout, b) for b in self.large(first, last).tolist()])
-        inputs, axes, missing, run, block, sums = sizes.max(axis=0).tolist()
-        dtype = self.passes.values.dtype
+        layout, dtype = self.passes.layout, self.passes.values.dtype
+        inputs, axes, missing, run, block, sums = layout.sizes[self.large(first, last)].max(axis=0).tolist()
         return Space(
-            np.empty(block, dtype),
-            *np.empty((2, run)),
-            np.empty((inputs, run), np.int64),
-            np.empty(inputs, bool),
-            np.empty(axes, np.int64),
-            np.empty(sums, dtype),
-            np.empty((inputs, missing), np.int64),
-            np.empty(inputs + 1, np.int64),
+            block=np.empty(block, dtype),
+            top=np.empty(run),
+            least=np.empty(run),
+            offsets=np.empty((inputs, run), np.int64),
+            contiguous=np.empty(inputs, bool),
+            counter=np.empty(axes, np.int64),
+            sums=np.empty(sums, dtype),
+            places=np.empty((inputs, missing), np.int64),
+            first_place=np.empty(inputs + 1, np.int64),
         )
 
     def scratch(self, buckets: IntArray) -> Scratch:
@@ -322,18 +338,6 @@ class _Down(_Direction):
             passes.messages, self.start, passes.peak, self.wanted, self.logs, *self.into, shared.local,
             shared.marginals, scratch, self.space(first, last), shared.crew, leads,
         )  # fmt: skip
-
-
-def _sizes(layout: Layout, b: int) -> tuple[int, int, int, int, int, int]:
-    """Return, for a large bucket, its large messages, axes, missing axes, run, block, and message entries in a tile."""
-    program, (missing, run_axis) = layout.program, (int(layout.cuts.missing_axis[b]), int(layout.cuts.run_axis[b]))
-    cards = program.cards[program.first_axis[b] : program.first_axis[b + 1]]
-    run = int(cards[run_axis:-1].prod())
-    inputs = range(int(program.first_large[b]), int(program.first_input[b + 1]))
-    has = [program.strides[program.first_stride[i] :][missing:run_axis] > 0 for i in inputs]
-    entries = sum(int(cards[missing:run_axis][axes].prod()) for axes in has)
-    block = run * int(cards[-1])
-    return len(inputs), len(cards), run_axis - missing, run, block, entries * block
 
 
 def _plainly(loop: Callable[..., None], *arguments: object) -> None:

@@ -11,6 +11,7 @@ Ctrl-C is heard between runs of buckets of about CHUNK entries.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -21,7 +22,7 @@ from isinglass.typing import IntArray
 CHUNK = 20_000_000  # bucket entries between two reports of progress, where Ctrl-C is heard
 WORTH_JOBS = 2**18  # entries of all buckets from which jobs are made
 JOBS = 64
-PIECES, PIECE = 64, 2**14  # of a large bucket: at most, and the fewest entries of one
+PIECES, PIECE = 64, 2**12  # of a large bucket: at most, and the fewest entries of one
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +51,7 @@ class Schedule:
         first, last = int(self.jobs[job]), int(self.jobs[job + 1])
         done = np.cumsum(self.work[self.sequence[first:last]]) // CHUNK
         cuts = [0, *(np.flatnonzero(np.diff(done)) + 1).tolist(), last - first]
-        return [(first + i, first + j) for i, j in zip(cuts[:-1], cuts[1:], strict=True) if i < j]
+        return [(first + i, first + j) for i, j in pairwise(cuts) if i < j]
 
 
 def make_schedule(tree: BucketTree, arrangement: Arrangement, local_size: IntArray) -> Schedule:

@@ -16,8 +16,15 @@ import numpy as np
 
 from isinglass.errors import ImpossibleEvidenceError
 from isinglass.graph.factor_graph import FactorGraph
-from isinglass.graph.layout import belief_entries, first_beliefs
-from isinglass.graph.message_graph import edges_of, entry_components, pairwise_components, partners_of
+from isinglass.graph.layout import belief_entries
+from isinglass.graph.message_graph import (
+    edges_of,
+    entry_components,
+    first_link_beliefs,
+    pairwise_components,
+    partners_of,
+    pool_of,
+)
 from isinglass.graph.schedules import grid_schedule
 from isinglass.inference.algorithm import Progress
 from isinglass.inference.evidence import impossible
@@ -45,6 +52,7 @@ from isinglass.inference.message_passing.shares import (
     logarithms,
     shares_of,
     smallest,
+    zeros,
 )
 from isinglass.inference.message_passing.tape import MarkedTape, Tape
 from isinglass.inference.support import support_of
@@ -61,12 +69,10 @@ from isinglass.kernels.layout import (
     units,
 )
 from isinglass.potentials import Potentials
-from isinglass.runtime.array_pool import LIMIT, Pool
 from isinglass.runtime.deferring import deferred
 from isinglass.runtime.threads import team
 from isinglass.typing import Array, DType, IntArray, Mask
 
-SETS = 6  # of messages that a graph keeps: those of an iteration with its gradient
 CLEAR = 1e-280  # products above this are far from an underflow
 
 
@@ -89,7 +95,7 @@ class Engine:
         self.per_iteration = list(per_iteration)
         self.models = [LinkModel.of(p, plan.counting, own_tables or plan.powers, self.spread) for p in per_iteration]
         self.low = np.logical_or.reduce([model.low for model in self.models]) | self._low_start()
-        self.first_belief = first_beliefs(self.graph)[self.edges.link_factor]
+        self.first_belief = first_link_beliefs(self.graph)
 
     def _low_start(self) -> Mask:
         """Tell which components start with a message that is too small for a linear value."""
@@ -107,7 +113,7 @@ class Engine:
             raise ImpossibleEvidenceError(impossible(self.potentials))
         outcome = Outcome(
             log_z_so_far=self.models[-1].constant.copy(),
-            variables=np.zeros(self.edges.first_state[-1], dtype),
+            variables=zeros(self.spread, (int(self.edges.first_state[-1]),), dtype),
             factors_so_far=np.empty(0, dtype),
             converged=np.zeros(n, bool),
             iterations=np.zeros(n, np.int64),
@@ -202,7 +208,7 @@ class Engine:
             wanted=wanted.copy(),
             m=deferred(lambda: self._start(semiring)),
             n=pool.take((int(edges.start[-1]),), dtype),
-            log_zi=np.zeros(len(edges.cards), dtype),
+            log_zi=zeros(self.spread if whole else team(1), (len(edges.cards),), dtype),
             log_za=np.empty(0, dtype),
             pool=pool,
             partner=self._partner() if is_linear(semiring) else None,
@@ -450,13 +456,3 @@ def entries_of(edges: Edges, wanted: Mask) -> slice | Mask:
     if wanted.all():
         return slice(None)
     return np.repeat(wanted[edges.component[edges.edge_link]], np.diff(edges.start))
-
-
-def pool_of(graph: FactorGraph) -> Pool:
-    """Return the pool of a graph: with room for some sets of its messages, however large it is."""
-    return graph.cached("pool", lambda: Pool(max(LIMIT, SETS * 8 * int(edges_of(graph).start[-1]))))
-
-
-def share_pool(graph: FactorGraph, pool: Pool) -> None:
-    """Let a graph that has not been used yet take its arrays from a pool of several graphs."""
-    graph.cached("pool", lambda: pool)

@@ -13,8 +13,8 @@ import numpy as np
 
 from isinglass.graph.factor_graph import FactorGraph, iter_groups
 from isinglass.graph.layout import first_states
-from isinglass.graph.message_graph import edges_of
-from isinglass.inference.message_passing.shares import add, component_sums, copy, in_ranges, smallest, zeros
+from isinglass.graph.message_graph import edges_of, pool_of
+from isinglass.inference.message_passing.shares import add, component_sums, copy, fill, in_ranges, smallest, zeros
 from isinglass.kernels.layout import SAFE, Edges, Semiring, Values, is_linear
 from isinglass.potentials import Potentials
 from isinglass.runtime.threads import ThreadMap, team
@@ -64,11 +64,14 @@ class LinkModel:
         Tables stay shared where that leaves them equal, unless every link gets its own by `own_tables`.
         """
         graph, edges = potentials.graph, edges_of(potentials.graph)
-        taken = zeros(spread, (graph.n_factors,), potentials.dtype)  # summed in factor order, whatever the groups are
+        pool = pool_of(graph)
+        taken = pool.take((graph.n_factors,), potentials.dtype)  # summed in factor order, whatever the groups are
+        fill(spread, taken, 0)
         phi, constant = _variable_potentials(potentials, edges, taken, spread)
         psi, table, edge_table, blocks = _effective_tables(potentials, edges, counting, taken, own_tables, spread)
         factor_starts = layout_of(graph).factor_starts
         constant = constant + component_sums(spread, graph.factor_component, factor_starts, taken, len(constant))
+        pool.give(taken)
         low = np.zeros(graph.n_components, bool)
         if (tiny := _too_small(phi, spread)) is not None:
             low[np.repeat(edges.variable_component, edges.cards)[tiny]] = True
@@ -108,7 +111,8 @@ class LinkModel:
                 rows = rows / self.counting[blocks[g].links][:, None]
             else:
                 rows = np.zeros((0, group.table_size), phi_bar.dtype)
-            groups.append(sum_rows(ids, rows, len(tables)).reshape(tables.shape))
+            rows = rows if _in_order(potentials, g) else sum_rows(ids, rows, len(tables))
+            groups.append(rows.reshape(tables.shape))
         return tuple(groups)
 
     def _rows(self, block: Block, shape: tuple[int, ...], psi_bar: Array) -> Array:
@@ -143,7 +147,7 @@ def _variable_potentials(potentials: Potentials, edges: Edges, taken: Array, spr
     phi = zeros(spread, (int(edges.first_state[-1]),), potentials.dtype)
     for g, (group, tables, ids) in enumerate(zip(graph.groups, potentials.groups, potentials.table_ids, strict=True)):
         if group.arity == 1:
-            add_at(phi, layout.unary[g], _rows_of(tables, ids, spread).ravel(), spread)
+            add_at(phi, layout.unary[g], (tables if _in_order(potentials, g) else tables[ids]).ravel(), spread)
         elif group.arity == 0:
             taken[group.factors] = tables[ids]
     if potentials.evidence:
@@ -289,19 +293,14 @@ def _put(out: Array, places: Places, tops: FloatArray, ids: IntArray, spread: Th
     in_ranges(spread, len(ids), put)
 
 
-def _rows_of(tables: Array, ids: IntArray, spread: ThreadMap) -> Array:
-    """Return the table of each factor."""
-    in_order = len(ids) == len(tables) and (not len(ids) or (ids[-1] == len(ids) - 1 and _rises(ids, spread)))
-    return tables if in_order else tables[ids]
+def _in_order(potentials: Potentials, g: int) -> bool:
+    """Tell whether each factor of a group has a table of its own, in their order; known while the ids are the same."""
+    ids, n = potentials.table_ids[g], len(potentials.groups[g])
 
+    def look() -> tuple[IntArray, int, bool]:
+        return ids, n, len(ids) == n and bool((ids[1:] > ids[:-1]).all())
 
-def _rises(ids: IntArray, spread: ThreadMap) -> bool:
-    """Tell whether each number is larger than the one before it."""
-    if spread.threads == 1:
-        return bool((ids[1:] > ids[:-1]).all())
-    found: list[bool] = []
-    in_ranges(spread, len(ids) - 1, lambda a, b: found.append(bool((ids[a + 1 : b + 1] > ids[a:b]).all())))
-    return all(found)
+    return potentials.graph.cached(("in order", g), look, lambda kept: kept[0] is ids and kept[1] == n)[2]
 
 
 def _largest(rows: Array) -> FloatArray:

@@ -20,9 +20,9 @@ from typing import Any
 import numpy as np
 
 from isinglass.errors import InputError
-from isinglass.graph.message_graph import entry_components
+from isinglass.graph.message_graph import entry_components, pool_of
 from isinglass.inference.cotangents import is_nothing
-from isinglass.inference.message_passing.engine import Engine, entries_of, pool_of
+from isinglass.inference.message_passing.engine import Engine, entries_of
 from isinglass.inference.message_passing.log_model import move_unary_bars
 from isinglass.inference.message_passing.moves.move import Move
 from isinglass.inference.message_passing.outcome import Outcome

@@ -155,6 +155,8 @@ def fill(spread: ThreadMap, out: Array, value: float) -> None:
 
 def zeros(spread: ThreadMap, shape: tuple[int, ...], dtype: DType) -> Array:
     """Return zeros, to which each thread writes a part: then they take the memory from the system together."""
+    if spread.threads == 1:
+        return np.zeros(shape, dtype)
     out = np.empty(shape, dtype)
     fill(spread, out, 0)
     return out

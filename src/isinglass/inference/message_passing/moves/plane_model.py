@@ -44,7 +44,7 @@ def plane_model(lattice: Lattice, values: Values, kernels: GridKernels, run: Run
     given = values.phi[lattice.entries].reshape(-1, height, width, card)
     shares.copy(spread, lattice.inside(phi), np.moveaxis(given, -1, 0))
     table = values.table[lattice.links].reshape(len(lattice.members), -1)
-    cut, alike = lattice.first_link(1), _alike(table, lattice.first_link(1), spread)
+    cut, alike = lattice.first_link(1), _known_alike(lattice, values.table, table, run)
     shared = each = np.empty((2, card, card, 0), run.in_planes)
     if alike.any():
         places = table[:, [0, cut]].T[..., None] + np.arange(card * card)
@@ -60,6 +60,16 @@ def plane_model(lattice: Lattice, values: Values, kernels: GridKernels, run: Run
         shares.in_ranges(spread, len(flat), some, EDGES)
     model = PlaneModel(phi, each, shared, alike, np.full(len(alike), values.limit))
     return model._replace(limits=narrow_limits(_smallest(model))) if run.is_narrow else model
+
+
+def _known_alike(lattice: Lattice, of_links: IntArray, table: IntArray, run: Run) -> Mask:
+    """Return what `_alike` does; it is kept while the tables of links are the same array."""
+
+    def look() -> tuple[IntArray, Lattice, Mask]:
+        return of_links, lattice, _alike(table, lattice.first_link(1), run.spread)
+
+    key = "alike", lattice.height, lattice.width, lattice.card
+    return run.back.graph.cached(key, look, lambda kept: kept[0] is of_links and kept[1] is lattice)[2]
 
 
 def _alike(table: IntArray, cut: int, spread: ThreadMap) -> Mask:

@@ -4,8 +4,8 @@ One thread leads. It names a step, and each thread takes the next piece of it wh
 leader too, which goes on when all pieces are done. Those that follow wait for the next step meanwhile. So a step takes
 some microseconds more than its work, where a parallel map from Python takes some hundred (`isinglass.runtime.threads`).
 
-Nobody waits for threads that have not come, or have gone: a leader alone does all pieces. Which thread does which piece depends on
-timing, so a piece has memory of its own, and sums are taken in the order of the pieces.
+Nobody waits for threads that have not come, or have gone: a leader alone does all pieces. Which thread does which piece
+depends on timing, so a piece has memory of its own, and sums are taken in the order of the pieces.
 
 `crew` is an array of zeros at first:
 
@@ -18,12 +18,12 @@ timing, so a piece has memory of its own, and sums are taken in the order of the
 from __future__ import annotations
 
 import sys
+from typing import Any
 
 import numpy as np
 from llvmlite import ir
-from numba import types
+from numba import extending, types
 from numba.core import cgutils
-from numba.extending import intrinsic
 
 from isinglass.runtime.jit import cold
 from isinglass.typing import IntArray
@@ -31,6 +31,7 @@ from isinglass.typing import IntArray
 STEP, STOP, FIRST, OVER = 0, 8, 16, -1
 SPINS = 200  # looks at a number before other threads are let run
 PATIENCE = 1_000_000  # looks, for a second or so, before one who follows goes: the leader may have failed
+intrinsic: Any = extending.intrinsic
 _yield = types.ExternalFunction("SwitchToThread" if sys.platform == "win32" else "sched_yield", types.int32())
 
 
