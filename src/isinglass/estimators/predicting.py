@@ -23,8 +23,8 @@ from isinglass.potentials import Potentials
 from isinglass.runtime.threads import team
 from isinglass.typing import Array, FloatArray, IntArray
 
-FEWEST, MOST = 2 * BLOCK, 8 * BLOCK  # variables in a block of predictions
-WANTED = 32  # blocks
+FEWEST, MOST = 2 * BLOCK, 16 * BLOCK  # variables in a block of predictions
+WANTED = 16  # blocks
 
 
 class Prediction(NamedTuple):

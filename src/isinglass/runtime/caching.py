@@ -3,7 +3,7 @@
 Values are never changed once they are in a cache; they are replaced. (A pool of arrays, which must change, has its own
 lock.) Reading takes no lock, because a dictionary lookup is atomic. Computing a value takes a lock of its key alone: it
 may take seconds, and may need other values. A thread that wants the same value meanwhile waits for it; where the
-calculation fails, it computes the value itself.
+calculation fails, it computes the value itself. No thread waits for a value that might not fit.
 """
 
 from __future__ import annotations
@@ -54,6 +54,8 @@ class Cache:
         found = self._found(key, fits)
         if not isinstance(found, _Missing):
             return found
+        if fits is not None:
+            return self._kept(key, make(), fits, size)
         with self._lock:
             turn = self._making.setdefault(key, RLock())
         with turn:
