@@ -37,14 +37,14 @@ class LogTables(View[Array]):
     """The table of each factor, in factor order: views into arrays (tables, k_1, ..., k_r), one for each group."""
 
     def __init__(self, graph: FactorGraph, groups: Sequence[Array], table_ids: Sequence[IntArray]) -> None:
-        self._place, self._groups, self._table_ids = graph.place, groups, table_ids
+        self._graph, self._groups, self._table_ids = graph, groups, table_ids
 
     def __len__(self) -> int:
-        return len(self._place[0])
+        return self._graph.n_factors
 
     def item(self, i: int) -> Array:
         """Return the table of factor i."""
-        group, row = (int(array[i]) for array in self._place)
+        group, row = (int(array[i]) for array in self._graph.place)
         table: Array = self._groups[group][self._table_ids[group][row]]
         return table
 

@@ -2,11 +2,13 @@
 
 A graph keeps the arrays that its last runs returned: LIMIT bytes of them, and more as long as all pools together keep
 no more than an eighth of the memory beyond that. Threads may share a pool, and so may graphs: a pool of many graphs
-keeps the latest arrays.
+keeps the latest arrays. Lengths are rounded up, to one of eight for each power of two, so that arrays of about the same
+size take each other's places.
 """
 
 from __future__ import annotations
 
+import math
 import weakref
 from functools import cache
 from threading import RLock
@@ -34,7 +36,7 @@ class Loan:
 
 
 class Pool:
-    """Free arrays by shape and dtype.
+    """Free flat arrays by their length, rounded down, and dtype.
 
     Parameters
     ----------
@@ -49,22 +51,25 @@ class Pool:
 
     def __init__(self, limit: int = LIMIT, latest: bool = False) -> None:
         self.limit, self.latest = limit, latest
-        self.free: dict[tuple[tuple[int, ...], str], list[Array]] = {}
+        self.free: dict[tuple[int, str], list[Array]] = {}
         self.lock = RLock()  # the garbage collector may give something back while this thread takes something
         self.everywhere.add(self)
 
     @property
     def bytes(self) -> int:
         """The size of the free arrays; counted again each time, so that an interruption cannot make it wrong."""
-        return sum(len(some) * some[0].nbytes for some in (self.free[key] for key in list(self.free)) if some)
+        return sum(one.nbytes for some in list(self.free.values()) for one in list(some))
 
     def take(self, shape: tuple[int, ...], dtype: DType) -> Array:
         """Return an array that is not initialised."""
+        size = math.prod(shape)
+        room = -(-size // _step(size)) * _step(size)
         with self.lock:
-            some = self.free.get((shape, dtype.str))
-            if some:
-                return some.pop()
-        return np.empty(shape, dtype)
+            some = self.free.get((room, dtype.str))
+            flat = some.pop() if some else None
+        if flat is None:
+            flat = np.empty(room, dtype)
+        return flat[:size].reshape(shape)
 
     def give_back_with(self, owner: object, array: Array) -> None:
         """Return the array to the pool when its owner, by then its only user, is deleted."""
@@ -78,11 +83,15 @@ class Pool:
 
     def give(self, array: Array) -> None:
         """Return an array that nobody uses any more to the pool."""
+        flat = _whole(array)
+        if flat is None:
+            return
         with self.lock:
-            while self.latest and self.free and self.bytes + array.nbytes > self.limit:
+            while self.latest and self.free and self.bytes + flat.nbytes > self.limit:
                 self.free.pop(next(iter(self.free)))
-            if self._has_room(array.nbytes):
-                self.free.setdefault((array.shape, array.dtype.str), []).append(array)
+            if self._has_room(flat.nbytes):
+                room = len(flat) // _step(len(flat)) * _step(len(flat))
+                self.free.setdefault((room, flat.dtype.str), []).append(flat)
 
     def _has_room(self, size: int) -> bool:
         beyond = self.bytes + size - self.limit
@@ -90,3 +99,18 @@ class Pool:
             return beyond <= 0
         others = sum(max(pool.bytes - pool.limit, 0) for pool in list(self.everywhere) if pool is not self)
         return beyond + others <= common_limit()
+
+
+def _step(size: int) -> int:
+    """Return what lengths near this one are multiples of."""
+    return 1 << max(size.bit_length() - 4, 0)
+
+
+def _whole(array: Array) -> Array | None:
+    """Return the flat array that a pool has lent this one from; else itself, flat; None if it has gaps."""
+    owner = array.base
+    if isinstance(owner, np.ndarray) and owner.ndim == 1 and owner.dtype == array.dtype:
+        same = owner.ctypes.data == array.ctypes.data and owner.flags.c_contiguous
+        if same and 0 <= owner.size - array.size < _step(array.size):
+            return owner
+    return array.reshape(-1) if array.flags.c_contiguous else None

@@ -95,7 +95,6 @@ class Engine:
         self.per_iteration = list(per_iteration)
         self.models = [LinkModel.of(p, plan.counting, own_tables or plan.powers, self.spread) for p in per_iteration]
         self.low = np.logical_or.reduce([model.low for model in self.models]) | self._low_start()
-        self.first_belief = first_link_beliefs(self.graph)
 
     def _low_start(self) -> Mask:
         """Tell which components start with a message that is too small for a linear value."""
@@ -382,8 +381,9 @@ class Engine:
         )
 
     def beliefs_of(self, run: Run, outcome: Outcome) -> Beliefs:
-        """Return where a run reads its beliefs out to."""
-        return Beliefs(outcome.variables, outcome.factors_so_far, self.first_belief, run.log_zi, run.log_za)
+        """Return where a run reads its beliefs out to; those of links, if there is room for them."""
+        links = first_link_beliefs(self.graph) if len(outcome.factors_so_far) else np.zeros(0, np.int64)
+        return Beliefs(outcome.variables, outcome.factors_so_far, links, run.log_zi, run.log_za)
 
     def _mark_runaways(self, among: Mask, outcome: Outcome) -> None:
         """Find components whose log Z no beliefs could give: they diverged, or every assignment is impossible.
