@@ -58,7 +58,7 @@ class Pool:
     @property
     def bytes(self) -> int:
         """The size of the free arrays; counted again each time, so that an interruption cannot make it wrong."""
-        return sum(one.nbytes for some in list(self.free.values()) for one in list(some))
+        return sum(len(some) * some[-1].nbytes for some in list(self.free.values()) if some)
 
     def take(self, shape: tuple[int, ...], dtype: DType) -> Array:
         """Return an array that is not initialised."""
@@ -109,8 +109,17 @@ def _step(size: int) -> int:
 def _whole(array: Array) -> Array | None:
     """Return the flat array that a pool has lent this one from; else itself, flat; None if it has gaps."""
     owner = array.base
-    if isinstance(owner, np.ndarray) and owner.ndim == 1 and owner.dtype == array.dtype:
-        same = owner.ctypes.data == array.ctypes.data and owner.flags.c_contiguous
-        if same and 0 <= owner.size - array.size < _step(array.size):
-            return owner
+    if isinstance(owner, np.ndarray) and owner.ndim == 1 and owner.dtype == array.dtype and _fills(array, owner):
+        return owner
     return array.reshape(-1) if array.flags.c_contiguous else None
+
+
+def _fills(array: Array, owner: Array) -> bool:
+    """Tell whether an array is all of its owner but what the rounding has added."""
+    return 0 <= owner.size - array.size < _step(array.size) and _start(owner) == _start(array)
+
+
+def _start(array: Array) -> int:
+    """Return the address of an array."""
+    address: int = array.__array_interface__["data"][0]
+    return address

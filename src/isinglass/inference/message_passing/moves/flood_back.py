@@ -13,6 +13,7 @@ computed its messages (those all give the same bits):
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
@@ -60,8 +61,9 @@ class FloodBack:
                     self.laid_out.append(Grids.of(part_of(self.graph, lattice, mine), run, kernels))
         return self.laid_out
 
+    @cached_property
     def pairwise(self) -> Mask:
-        """Tell which components may go back by pairs."""
+        """Which components may go back by pairs."""
         return pairwise_components(self.graph)
 
     def backward(self, run: Run, step: Step, moved: Mask, bars: Derivatives) -> None:
@@ -69,15 +71,16 @@ class FloodBack:
         if not run.is_plain or len(bars.counting):
             self._on_edges(run, step, moved, np.zeros_like(moved), bars)
             return
-        rest = moved.copy()
-        for number, grids in enumerate(self.grids(run)):
+        laid_out = self.grids(run)
+        rest = moved.copy() if laid_out else moved
+        for number, grids in enumerate(laid_out):
             rest[grids.lattice.members] = False
             active = moved[grids.lattice.members]
             if active.any():
                 if number not in self.bars:
                     self.bars[number] = GridBars.of(grids, bars, run)
                 grids.backward(run, step, active, self.bars[number])
-        pairwise = np.zeros_like(moved) if run.kernels.pairs is None else self.pairwise()
+        pairwise = np.zeros_like(moved) if run.kernels.pairs is None else self.pairwise
         self._on_edges(run, step, rest, pairwise, bars)
 
     def read_out_back(self, run: Run, beliefs: Array, beliefs_bar: Array, bars: Derivatives) -> bool:
@@ -96,12 +99,13 @@ class FloodBack:
         if not moved.any():
             return
         by_pairs, by_links = moved & pairwise, moved & ~pairwise
+        any_pairs, any_links = by_pairs.any(), by_links.any()
         for t in range(step.iterations - 1, -1, -1):
             run.m = step.move.messages_before(run, step, t)
-            if by_links.any():
+            if any_links:
                 at = step.t + t
                 passes.flood_back(run, run.values(at), bars.bars(at), by_links, bars.flagged)
-            if by_pairs.any():
+            if any_pairs:
                 self._pairs_back(run, step.t + t, by_pairs, bars)
 
     def _pairs_back(self, run: Run, t: int, moved: Mask, bars: Derivatives) -> None:
