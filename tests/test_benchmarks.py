@@ -54,8 +54,20 @@ def test_a_word_chooses_rows():
 
 def test_speed_ups_are_against_one_thread(monkeypatch):
     monkeypatch.setattr(scaling, "THREADS", (1, 2, 4))
-    monkeypatch.setattr(scaling, "loop_times", lambda kind: ({1: 4.0, 2: 2.0, 4: 1.0}, "-"))
-    assert scaling._row("what", "memory", {1: 3.0, 2: 2.0, 4: 1.5})[1:] == ["3 s", "1.50 x", "2.00 x", "0.50 (memory)"]
+    row = scaling._row("what", "memory", {1: 3.0, 2: 2.0, 4: 1.5}, {1: 4.0, 4: 1.0})
+    assert row[1:] == ["3 s", "1.50 x", "2.00 x", "0.50 (memory)"]
+    without = scaling._row("what", "memory", {1: 3.0, 2: 2.0, 4: 1.5}, {1: np.nan, 4: np.nan})
+    assert without[-1] == "-"
+
+
+def test_a_benchmark_of_threads_runs_the_loop_in_the_same_turns(monkeypatch):
+    calls = []
+    monkeypatch.setattr(scaling, "THREADS", (1, 2))
+    monkeypatch.setattr(scaling, "loop_time", lambda kind, n: calls.append((kind, n)) or (4.0 / n, 0.0))
+    row = scaling._timed("what", "compute", lambda n: calls.append(n) or 2.0 / n, 2)
+    turn = [1, 2, ("compute", 1), ("compute", 2)]
+    assert calls == [1, 2, *turn, *turn]
+    assert row == ["what", "2 s", "2.00 x", "1.00 (compute)"]
 
 
 def test_a_peer_that_does_not_install_is_skipped_with_a_word(monkeypatch, tmp_path):
