@@ -171,3 +171,34 @@ def test_pools_share_what_they_keep_beyond_their_limits(monkeypatch: Any) -> Non
     latest.give(np.zeros(9))
     latest.give(np.zeros(10))
     assert latest.bytes == 80
+
+
+def test_arrays_of_about_the_same_size_take_each_others_places() -> None:
+    shared, kind = Pool(), np.dtype(float)
+    first = shared.take((100, 10), kind)
+    assert first.shape == (100, 10)
+    owner = first.base
+    shared.give(first)
+    second = shared.take((999,), kind)
+    assert second.base is owner
+    shared.give(second)
+    assert shared.take((500,), kind).base is not owner
+    assert shared.take((1000,), np.dtype(complex)).base is not owner
+    assert shared.take((10, 101), kind).base is owner
+
+
+def test_a_pool_does_not_take_what_it_has_not_lent_for_whole() -> None:
+    shared, kind = Pool(), np.dtype(float)
+    foreign = np.arange(1024.0)
+    shared.give(foreign[24:])
+    shared.take((900,), kind)[:] = -1
+    assert (foreign[:24] == np.arange(24)).all()
+    shared.give(foreign.reshape(32, 32)[:, :31])  # with gaps: it is let go
+    assert not any(shared.free.values())
+
+
+@pytest.mark.parametrize("size", [0, 1, 7, 8, 9, 15, 16, 17, 1000, 1023, 1024, 1025, 123_456_789])
+def test_lengths_are_rounded_by_little(size: int) -> None:
+    assert size <= pool._room(size) <= size + size // 8
+    assert pool._length(pool._room(size)) == pool._room(size)
+    assert pool._length(size) <= size

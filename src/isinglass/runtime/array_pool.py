@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import weakref
-from functools import cache
+from functools import cache, lru_cache
 from threading import RLock
 from typing import ClassVar
 
@@ -63,7 +63,7 @@ class Pool:
     def take(self, shape: tuple[int, ...], dtype: DType) -> Array:
         """Return an array that is not initialised."""
         size = math.prod(shape)
-        room = -(-size // _step(size)) * _step(size)
+        room = _room(size)
         with self.lock:
             some = self.free.get((room, dtype.str))
             flat = some.pop() if some else None
@@ -90,8 +90,7 @@ class Pool:
             while self.latest and self.free and self.bytes + flat.nbytes > self.limit:
                 self.free.pop(next(iter(self.free)))
             if self._has_room(flat.nbytes):
-                room = len(flat) // _step(len(flat)) * _step(len(flat))
-                self.free.setdefault((room, flat.dtype.str), []).append(flat)
+                self.free.setdefault((_length(flat.size), flat.dtype.str), []).append(flat)
 
     def _has_room(self, size: int) -> bool:
         beyond = self.bytes + size - self.limit
@@ -99,6 +98,19 @@ class Pool:
             return beyond <= 0
         others = sum(max(pool.bytes - pool.limit, 0) for pool in list(self.everywhere) if pool is not self)
         return beyond + others <= common_limit()
+
+
+@lru_cache(1024)
+def _room(size: int) -> int:
+    """Round a length up."""
+    step = _step(size)
+    return -(-size // step) * step
+
+
+@lru_cache(1024)
+def _length(size: int) -> int:
+    """Round a length down."""
+    return size // _step(size) * _step(size)
 
 
 def _step(size: int) -> int:
@@ -109,14 +121,16 @@ def _step(size: int) -> int:
 def _whole(array: Array) -> Array | None:
     """Return the flat array that a pool has lent this one from; else itself, flat; None if it has gaps."""
     owner = array.base
+    if not array.flags.c_contiguous:
+        return None
     if isinstance(owner, np.ndarray) and owner.ndim == 1 and owner.dtype == array.dtype and _fills(array, owner):
         return owner
-    return array.reshape(-1) if array.flags.c_contiguous else None
+    return array.reshape(-1)
 
 
 def _fills(array: Array, owner: Array) -> bool:
     """Tell whether an array is all of its owner but what the rounding has added."""
-    return 0 <= owner.size - array.size < _step(array.size) and _start(owner) == _start(array)
+    return _length(owner.size) == _room(array.size) and owner.size >= array.size and _start(owner) == _start(array)
 
 
 def _start(array: Array) -> int:

@@ -40,6 +40,10 @@ def flood_pairs_back(run: Run, partner: IntArray, values: Values, new_bar: Array
     pairs = run.kernels.pairs
     assert pairs is not None
 
+    if not run.shares:
+        pairs.flood_back(run, partner, values, new_bar, bars, moved)
+        return
+
     def back(mine: Run, found: Status, number: int) -> None:
         pairs.flood_back(mine, partner, values, new_bar, bars, moved)
 

@@ -66,6 +66,11 @@ class FloodBack:
         """Which components may go back by pairs."""
         return pairwise_components(self.graph)
 
+    @cached_property
+    def partner(self) -> IntArray:
+        """The edge at the other end of each pair."""
+        return partners_of(self.graph)
+
     def backward(self, run: Run, step: Step, moved: Mask, bars: Derivatives) -> None:
         """Turn derivatives by the messages after a step into those by the messages before it."""
         if not run.is_plain or len(bars.counting):
@@ -110,7 +115,7 @@ class FloodBack:
 
     def _pairs_back(self, run: Run, t: int, moved: Mask, bars: Derivatives) -> None:
         new = np.zeros_like(bars.m) if self.spare is None else self.spare
-        passes.flood_pairs_back(run, partners_of(self.graph), run.values(t), new, bars.bars(t), moved)
+        passes.flood_pairs_back(run, self.partner, run.values(t), new, bars.bars(t), moved)
         bars.m, self.spare = new, bars.m
 
     def iterations_at_once(self, run: Run) -> int:
