@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from isinglass.kernels.numba.junction_tree.large import Cuts, Space
     from isinglass.kernels.numba.junction_tree.program import Program
 
-HUGE = 4  # chunks that a single bucket may take before another thread does it, while this one hears Ctrl-C
+HUGE = 1  # chunks that a single bucket may take before another thread does it, while this one hears Ctrl-C
 WORTH_THREADS = 2**18  # entries of a run of buckets, about a millisecond
 
 
