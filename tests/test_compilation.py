@@ -308,3 +308,19 @@ def test_callers_get_no_copy_of_code_apart(tmp_path):
     code = "import numpy as np, loops; loops.one(np.zeros(3)); (c,) = loops.one.overloads.values()\n"
     code += "print(*sorted({f.name.split('loops')[1][1:4] for f in c.library.get_defined_functions()}))"
     assert python(code, tmp_path, NUMBA_CACHE_DIR=str(tmp_path / "other")).stdout == "one\n"
+
+
+def test_each_loop_that_is_compiled_is_told_with_its_number(tmp_path):
+    (tmp_path / "loops.py").write_text(PARTS)
+    code = """
+import loops
+from isinglass.runtime.compiling import telling
+said = []
+with telling(said.append):
+    loops.one(3), loops.one(4), loops.two(3), loops.two(0.5)
+loops.one(0.5)
+print(*said)
+"""
+    where = {"NUMBA_CACHE_DIR": str(tmp_path / "chosen")}
+    assert python(code, tmp_path, **where).stdout == "1 0 2 0 3 0\n"  # parts do not count
+    assert python(code, tmp_path, **where).stdout == "\n"  # what is loaded does not either

@@ -32,6 +32,7 @@ from typing import Any, Literal
 
 from isinglass.errors import CacheWarning, MissingDependencyError
 from isinglass.runtime import parts
+from isinglass.runtime.compiling import tell
 from isinglass.runtime.helper import call_for_help
 from isinglass.runtime.interrupts import not_lost
 from isinglass.runtime.turns import is_taken, turn
@@ -262,24 +263,34 @@ def _source(module: str) -> bytes:
 
 
 def _announce_first_compilation() -> None:
-    """Say, when the first loop is compiled and not loaded, where it goes if that is not beside the source."""
+    """Say, when the first loop is compiled and not loaded, where it goes if that is not beside the source.
+
+    Let others know of this loop and of all further ones.
+    """
     from numba.core import event
 
     class Listener(event.Listener):
-        told = False
+        depth = count = 0  # one thread compiles at a time
 
         def on_start(self, happened: Any) -> None:
             kernel = happened.data["dispatcher"]
             if kernel not in _KERNELS:
                 return
-            if not self.told:
-                self.told = True
+            self.depth += 1
+            if self.depth > 1:  # a part of another one
+                return
+            self.count += 1
+            if self.count == 1:
                 _say_where(kernel)
             if kernel.stats.cache_path is not None:
                 call_for_help()
+            tell(self.count)
 
         def on_end(self, happened: Any) -> None:
-            pass
+            if happened.data["dispatcher"] in _KERNELS:
+                self.depth -= 1
+                if self.depth == 0:
+                    tell(0)
 
     register: Any = event.register
     register("numba:compile", Listener())
