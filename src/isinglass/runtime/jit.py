@@ -89,6 +89,11 @@ def prepared(function: Function) -> Function:
     return _jit(function, "full", "prepared", **_NO_ENTRY)
 
 
+def unrolled_apart(function: Function) -> Function:
+    """Compile a loop whose steps are written out, as `unrolled` and `apart` do."""
+    return _jit(function, "joined", "apart", **_NO_ENTRY)
+
+
 def relay(function: Function) -> Function:
     """Compile a function that others call and that has no loops to speak of: it calls `cold` ones, or hardly ever runs.
 
