@@ -254,3 +254,73 @@ def test_loops_of_an_older_source_are_removed(tmp_path):
     new = CacheFile(tmp_path, "new")
     compilation._save(new, "float", "new")
     assert [path.name for path in tmp_path.iterdir()] == [new.index["float"]]
+
+
+APART = """
+from isinglass.runtime.jit import apart, compiled, inner, prepared
+
+@prepared
+def fill(x, value):
+    for i in range(len(x)):
+        x[i] = value
+
+@apart
+def fill_twice(x, value):
+    fill(x, value)
+    fill(x, 2 * value)
+
+@inner
+def part(x, value):
+    fill_twice(x, value)
+
+@compiled
+def one(x):
+    part(x, 1.0)
+
+@compiled
+def two(x):
+    fill(x, 5.0)
+    part(x, x[0])
+"""
+TRY = """
+import numpy as np, loops
+x = np.zeros(3)
+getattr(loops, {name!r})(x)
+print(*x, *(k.__name__ for k in (loops.fill, loops.fill_twice, loops.one, loops.two) if k.stats.cache_misses))
+"""
+
+
+def test_code_apart_comes_from_the_cache_with_each_of_its_callers(tmp_path):
+    (tmp_path / "loops.py").write_text(APART)
+    where = {"NUMBA_CACHE_DIR": str(tmp_path / "chosen")}
+    one, two = TRY.format(name="one"), TRY.format(name="two")
+    assert python(one, tmp_path, **where).stdout == "2.0 2.0 2.0 fill fill_twice one\n"
+    assert python(one, tmp_path, **where).stdout == "2.0 2.0 2.0\n"
+    assert python(two, tmp_path, **where).stdout == "10.0 10.0 10.0 two\n"  # what it calls was found
+    for kept in (tmp_path / "chosen").rglob("*fill*"):  # no file depends on another one
+        kept.unlink()
+    assert python(one, tmp_path, **where).stdout == "2.0 2.0 2.0\n"
+    assert python(two + one, tmp_path, **where).stdout == "10.0 10.0 10.0\n2.0 2.0 2.0\n"
+
+
+def test_callers_get_no_copy_of_code_apart(tmp_path):
+    (tmp_path / "loops.py").write_text(APART)
+    code = "import numpy as np, loops; loops.one(np.zeros(3)); (c,) = loops.one.overloads.values()\n"
+    code += "print(*sorted({f.name.split('loops')[1][1:4] for f in c.library.get_defined_functions()}))"
+    assert python(code, tmp_path, NUMBA_CACHE_DIR=str(tmp_path / "other")).stdout == "one\n"
+
+
+def test_each_loop_that_is_compiled_is_told_with_its_number(tmp_path):
+    (tmp_path / "loops.py").write_text(PARTS)
+    code = """
+import loops
+from isinglass.runtime.compiling import telling
+said = []
+with telling(said.append):
+    loops.one(3), loops.one(4), loops.two(3), loops.two(0.5)
+loops.one(0.5)
+print(*said)
+"""
+    where = {"NUMBA_CACHE_DIR": str(tmp_path / "chosen")}
+    assert python(code, tmp_path, **where).stdout == "1 0 2 0 3 0\n"  # parts do not count
+    assert python(code, tmp_path, **where).stdout == "\n"  # what is loaded does not either

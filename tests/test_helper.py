@@ -5,12 +5,16 @@ import os
 import subprocess
 import sys
 import time
+from contextlib import nullcontext
 
+import numpy as np
 import pytest
 
+import isinglass as ig
+from isinglass.inference.rehearsal import rehearsing
 from isinglass.runtime import helper as helpers
 from isinglass.runtime.helper import SWITCH, Helper, call_for_help, helping
-from isinglass.runtime.turns import turn
+from isinglass.runtime.turns import is_taken, turn
 
 HOLD = """
 import sys
@@ -194,3 +198,38 @@ def test_what_is_compiled_ahead_is_all_that_a_gradient_needs(tmp_path):
     ahead = python(MODEL + AHEAD, env=env).communicate()[0]
     assert int(ahead) > 5
     assert python(MODEL + GRADIENT, env=env).communicate()[0] == "\n"  # all of it was found
+
+
+def test_an_inference_without_a_tape_is_helped_by_loops_that_come_next(tmp_path):
+    env = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+    ahead = python(MODEL + AHEAD.replace("compile_from_the_end", "compile_ahead"), env=env).communicate()[0]
+    assert int(ahead) > 5
+    assert python(MODEL + GRADIENT.replace(", tape=True).backward(log_z=1.0)", ")"), env=env).communicate()[0] == "\n"
+
+
+@pytest.mark.skipif(os.name != "posix", reason="no locks")
+def test_loops_that_another_process_compiles_are_left_to_it(tmp_path):
+    assert not is_taken(tmp_path, "loop")
+    other = python(HOLD, tmp_path)
+    assert other.stdout.readline() == "held\n"
+    assert is_taken(tmp_path, "loop")
+    assert not is_taken(tmp_path, "another loop")
+    other.communicate("")
+    assert not is_taken(tmp_path, "loop")
+    assert not is_taken(tmp_path / "none", "loop")
+
+
+def test_help_is_offered_where_a_rehearsal_ends_and_little_is_sent():
+    small = ig.Potentials.from_groups(ig.chain_graph(3, 2), [np.zeros((3, 2)), np.ones((2, 2, 2))])
+    large = ig.Potentials.from_groups(ig.grid_graph(1200, 900, 2), [np.zeros((1080000, 2)), np.ones((1, 2, 2))])
+    offers = [
+        rehearsing(algorithm, [p], taped)
+        for algorithm, p, taped in [
+            (ig.BeliefPropagation(), small, False),
+            (ig.MeanField(), small, False),
+            (ig.ConvexFreeEnergy(), small, True),
+            (ig.ConvexFreeEnergy(), small, False),
+            (ig.BeliefPropagation(), large, True),
+        ]
+    ]
+    assert [type(offer) is not nullcontext for offer in offers] == [True, True, True, False, False]

@@ -16,6 +16,7 @@ import isinglass as ig
 from isinglass.cli.report import ProgressBar, ProgressLines, Silence, progress_on_stderr
 from isinglass.inference import ALGORITHMS, Brute, Cost, Facts
 from isinglass.io import read_map, read_mar, read_pr
+from isinglass.runtime.compiling import tell
 
 LOG_10 = math.log(10)
 
@@ -270,6 +271,30 @@ def test_progress_lines(capsys):
         progress("iteration 1", 0.1)
     assert capsys.readouterr().err == ""
     assert progress.last == "iteration 1"
+
+
+def test_progress_while_loops_are_compiled(capsys, monkeypatch):
+    with ProgressLines(every=0.0) as progress:
+        tell(7)
+        tell(0)
+    tell(8)  # nobody listens any more
+    assert capsys.readouterr().err == "isinglass: compiling, once: 7 loops so far\n"
+    assert progress.last == ""
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    with ProgressBar(delay=0.0) as progress:
+        time.sleep(0.2)
+        progress("training", 0.25)
+        tell(1)
+        time.sleep(0.2)
+        assert "compiling, once: 1 loop so far" in capsys.readouterr().err
+        tell(0)
+        time.sleep(0.2)
+    err = capsys.readouterr().err
+    assert "training" in err
+    assert "compiling" not in err
+    with Silence():
+        tell(1)
+    assert capsys.readouterr().err == ""
 
 
 def test_map_solvers(command, model):

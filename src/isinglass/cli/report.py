@@ -16,6 +16,7 @@ from io import UnsupportedOperation
 from typing import TYPE_CHECKING, Any, Self
 
 from isinglass.errors import CacheWarning, ConvergenceWarning, InputError, SearchWarning
+from isinglass.runtime.compiling import telling, words
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 STDOUT = "standard output"  # its name in messages
 _PIPE_WIDTH = 100  # columns of a table that does not go to a terminal
+_FIRST = "preparing"  # what a progress bar says before the first report
 _REDRAW = 0.1  # seconds between two drawings of a progress bar
 
 
@@ -206,14 +208,19 @@ class Silence:
     last = ""
 
     def __enter__(self) -> Self:
+        self._told = telling(self.compiling)
+        self._told.__enter__()
         return self
 
     def __call__(self, stage: str, fraction: float) -> None:
         """Report that a fraction of a stage is done."""
         self.last = stage
 
+    def compiling(self, number: int) -> None:
+        """Report that a loop is compiled, the first, second, ...; or, by zero, that this is over."""
+
     def __exit__(self, *error: object) -> None:
-        pass
+        self._told.__exit__(None, None, None)
 
 
 class ProgressLines(Silence):
@@ -231,8 +238,16 @@ class ProgressLines(Silence):
     def __call__(self, stage: str, fraction: float) -> None:
         """Print the stage if a line is due."""
         super().__call__(stage, fraction)
+        self._say(stage)
+
+    def compiling(self, number: int) -> None:
+        """Print that loops are compiled if a line is due."""
+        if number:
+            self._say(words(number))
+
+    def _say(self, text: str) -> None:
         if time.monotonic() >= self._due:
-            say(stage)
+            say(text)
             self._due = time.monotonic() + self._every
 
 
@@ -255,7 +270,7 @@ class ProgressBar(Silence):
 
     def __enter__(self) -> Self:
         self._timer.start()
-        return self
+        return super().__enter__()
 
     def __call__(self, stage: str, fraction: float) -> None:
         """Report that a fraction of a stage is done; compiled loops hold back the thread that would draw it."""
@@ -265,7 +280,12 @@ class ProgressBar(Silence):
             self._progress.refresh()
             self._drawn = time.monotonic()
 
+    def compiling(self, number: int) -> None:
+        """Show that loops are compiled in place of the stage."""
+        self._progress.update(self._task, description=words(number) if number else self.last or _FIRST)
+
     def __exit__(self, *error: object) -> None:
+        super().__exit__(*error)
         self._timer.cancel()
         self._timer.join()
         if self._shown:
@@ -289,4 +309,4 @@ def _new_bar(bounded: bool) -> tuple[Progress, TaskID]:
     head = TextColumn("{task.description}")
     amount = (head, BarColumn(), TaskProgressColumn()) if bounded else (SpinnerColumn(), head)
     progress = Progress(*amount, TimeElapsedColumn(), console=console(stderr=True), transient=True)
-    return progress, progress.add_task("preparing", total=None)
+    return progress, progress.add_task(_FIRST, total=None)

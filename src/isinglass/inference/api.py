@@ -5,7 +5,6 @@ from __future__ import annotations
 import difflib
 import time
 from collections.abc import Sequence
-from contextlib import nullcontext
 from dataclasses import fields, replace
 from typing import Any
 
@@ -94,7 +93,7 @@ def infer(
     known = {f.name for f in fields(chosen)}  # type: ignore[arg-type]
     chosen = _threaded(make(chosen, {k: v for k, v in stopping.items() if k in known}), n_jobs, options)
     start = time.perf_counter()
-    with rehearsing(chosen, stages) if tape else nullcontext():
+    with rehearsing(chosen, stages, bool(tape)):
         result = chosen.run_stages(stages, progress, tape, init)
     info = replace(result.info, seconds=time.perf_counter() - start)
     if complaint := chosen.complaint(info):

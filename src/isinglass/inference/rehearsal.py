@@ -1,6 +1,6 @@
-"""Compile the loops of a gradient while those of the inference before it are compiled.
+"""Compile the last loops of an inference, and those of its gradient, while its first ones are compiled.
 
-Another process rehearses both (`isinglass.runtime.helper`): it makes all calls, but no loop runs. So it knows, after
+Another process rehearses them (`isinglass.runtime.helper`): it makes all calls, but no loop runs. So it knows, after
 some milliseconds, which loops will be called with which types, and compiles them, the last one first.
 """
 
@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from threading import Timer
+from typing import Any
 
 import numpy as np
 
@@ -19,17 +20,44 @@ from isinglass.potentials import Potentials
 from isinglass.runtime.helper import helping
 
 LIMIT = 10.0  # seconds for calls without loops, whose results are arbitrary: they might not end
+MOST = 2**24  # bytes of potentials that are sent to another process
+UNTAPED = "isinglass.inference.message_passing.", "isinglass.inference.mean_field."  # others do not end without loops
 
 
-def rehearsing(algorithm: Algorithm, stages: Sequence[Potentials]) -> AbstractContextManager[None]:
-    """Offer help with an inference that is taped, if its algorithm is one of the library: others may not be found."""
-    if not type(algorithm).__module__.startswith("isinglass."):
+def rehearsing(algorithm: Algorithm, stages: Sequence[Potentials], taped: bool) -> AbstractContextManager[None]:
+    """Offer help with an inference, if its algorithm is one of the library: others may not be found.
+
+    Where it is taped, the helper may stay for the gradient.
+    """
+    known = f"{type(algorithm).__module__}.".startswith(("isinglass.",) if taped else UNTAPED)
+    if not known or sum(group.nbytes for p in stages for group in p.groups) > MOST:
         return nullcontext()
-    return helping(f"{__name__}:compile_from_the_end", algorithm, stages, stays=True)
+    task = compile_from_the_end if taped else compile_ahead
+    return helping(f"{__name__}:{task.__name__}", algorithm, stages, stays=taped)
 
 
 def compile_from_the_end(algorithm: Algorithm, stages: Sequence[Potentials]) -> None:
     """Compile the loops of an inference and its gradient, the last one first."""
+    for kernel, types in reversed(
+        _rehearse(lambda: algorithm.run_stages(stages, None, True, None).backward(log_z=1.0))
+    ):
+        kernel.compile(types)
+
+
+def compile_ahead(algorithm: Algorithm, stages: Sequence[Potentials]) -> None:
+    """Compile the loops of an inference, each unless another process is at it: that one comes to the next ones later.
+
+    These are few, and the last of them may be needed in a rehearsal only, whose results are arbitrary.
+    """
+    from isinglass.runtime.jit import is_compiling
+
+    for kernel, types in _rehearse(lambda: algorithm.run_stages(stages, None, False, None)):
+        if not is_compiling(kernel, types):
+            kernel.compile(types)
+
+
+def _rehearse(run: Callable[[], object]) -> list[tuple[Any, Any]]:
+    """Return the loops that are called, with the types of their arguments."""
     from isinglass.runtime.jit import rehearsal
 
     limit = Timer(LIMIT, os._exit, (1,))
@@ -37,7 +65,6 @@ def compile_from_the_end(algorithm: Algorithm, stages: Sequence[Potentials]) -> 
     with warnings.catch_warnings(), np.errstate(all="ignore"), rehearsal() as noted:
         warnings.simplefilter("ignore")
         with suppress(Exception):  # what comes before is known
-            algorithm.run_stages(stages, None, True, None).backward(log_z=1.0)
+            run()
     limit.cancel()
-    for kernel, types in reversed(noted):
-        kernel.compile(types)
+    return noted

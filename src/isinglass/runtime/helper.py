@@ -25,6 +25,7 @@ from threading import Thread
 import isinglass
 
 SWITCH = "ISINGLASS_HELPER"
+NICE = 5  # where processors are scarce, the program itself comes first
 _PROGRAM = "from isinglass.runtime.helper import serve; serve()"
 _offered: list[Helper] = []  # one at the most
 
@@ -56,6 +57,8 @@ def call_for_help() -> None:
 
 def serve() -> None:
     """Do what the helper is started for; to be called in its process."""
+    if hasattr(os, "nice"):
+        os.nice(NICE)
     arguments = pickle.load(sys.stdin.buffer)
     Thread(target=_end_with_caller, daemon=True).start()
     module, function = sys.argv[1].split(":")

@@ -32,13 +32,15 @@ from typing import Any, Literal
 
 from isinglass.errors import CacheWarning, MissingDependencyError
 from isinglass.runtime import parts
+from isinglass.runtime.compiling import tell
 from isinglass.runtime.helper import call_for_help
 from isinglass.runtime.interrupts import not_lost
-from isinglass.runtime.turns import turn
+from isinglass.runtime.turns import is_taken, turn
 
 Function = Callable[..., Any]
 Passes = Literal["full", "joined", "light"]
 
+_NO_ENTRY = {"_nrt": False, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}  # for functions that loops call
 _KERNELS: list[Any] = []
 _rehearsals: list[list[tuple[Any, Any]]] = []
 
@@ -65,22 +67,40 @@ def inner(function: Function) -> Function:
 
     By itself it is not optimised: that is done once, together with the loop that it becomes a part of.
     """
-    return _jit(function, "light", True, _nrt=False, no_cpython_wrapper=True, no_cfunc_wrapper=True, forceinline=True)
+    return _jit(function, "light", "part", **_NO_ENTRY, forceinline=True)
 
 
 def cold(function: Function) -> Function:
     """Compile a function that others call, but seldom."""
-    return _jit(function, "full", True, _nrt=False, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+    return _jit(function, "full", "part", **_NO_ENTRY)
+
+
+def apart(function: Function) -> Function:
+    """Compile a function that others call and do not get a copy of: it is compiled once, however deep the calls are.
+
+    Worth it for what is long, or has several callers. It must not raise errors: these would need Python objects, which
+    are kept for the loops that Python calls alone.
+    """
+    return _jit(function, "full", "apart", **_NO_ENTRY)
+
+
+def prepared(function: Function) -> Function:
+    """Compile a short loop as `apart` does, in twice the time: loops that copy or turn planes are quicker then."""
+    return _jit(function, "full", "prepared", **_NO_ENTRY)
+
+
+def unrolled_apart(function: Function) -> Function:
+    """Compile a loop whose steps are written out, as `unrolled` and `apart` do."""
+    return _jit(function, "joined", "apart", **_NO_ENTRY)
 
 
 def relay(function: Function) -> Function:
     """Compile a function that others call and that has no loops to speak of: it calls `cold` ones, or hardly ever runs.
 
     Numba optimises what a loop calls once more, at every level of calls. So this is optimised with its caller only, and
-    deep calls take half the time to compile. Loops of its own might not become vectors. It gets its own machine
-    code: LLVM prepares a function for it in place, and grid sweeps are a few per cent quicker with what is prepared.
+    deep calls take half the time to compile. Loops of its own might not become vectors.
     """
-    return _jit(function, "light", _nrt=False, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+    return _jit(function, "light", "whole", **_NO_ENTRY)
 
 
 def kernels() -> tuple[Any, ...]:
@@ -91,6 +111,12 @@ def kernels() -> tuple[Any, ...]:
 def cache_folders() -> list[Path]:
     """Return the folders that hold the compiled loops imported so far; none where nothing can be written."""
     return sorted({Path(k.stats.cache_path) for k in _KERNELS if k.stats.cache_path is not None})
+
+
+def is_compiling(kernel: Any, types: Any) -> bool:
+    """Tell whether another process compiles a loop for such arguments, into the same cache."""
+    folder = kernel.stats.cache_path
+    return folder is not None and is_taken(folder, _name(kernel, types))
 
 
 @contextmanager
@@ -119,7 +145,7 @@ def _note(kernel: Any, *arguments: Any) -> Function:
     return lambda *_: None
 
 
-def _jit(function: Function, passes: Passes = "full", is_part: bool = False, **options: bool) -> Function:
+def _jit(function: Function, passes: Passes = "full", kind: parts.Kind = "whole", **options: bool) -> Function:
     try:
         import numba
     except ImportError as error:
@@ -128,8 +154,7 @@ def _jit(function: Function, passes: Passes = "full", is_part: bool = False, **o
         ) from error
     njit: Any = numba.njit
     kernel = njit(error_model="numpy", nogil=True, **options)(function)
-    part = function.__qualname__ if is_part else None
-    kernel.compile = partial(_compile, kernel.compile, kernel, passes, part)
+    kernel.compile = partial(_compile, kernel.compile, kernel, passes, kind)
     if _has_cache(kernel):
         file = kernel._cache._cache_file
         file._source_stamp = (file._source_stamp, _stamp(function.__module__))
@@ -143,7 +168,7 @@ def _jit(function: Function, passes: Passes = "full", is_part: bool = False, **o
     return kernel  # type: ignore[no-any-return]
 
 
-def _compile(compile_plainly: Function, kernel: Any, passes: Passes, part: str | None, signature: Any) -> Any:
+def _compile(compile_plainly: Function, kernel: Any, passes: Passes, kind: parts.Kind, signature: Any) -> Any:
     """Compile with the passes of LLVM that a loop wants; those that it calls are compiled meanwhile, with their own."""
     import numba
     from numba.core.compiler_lock import global_compiler_lock
@@ -153,14 +178,17 @@ def _compile(compile_plainly: Function, kernel: Any, passes: Passes, part: str |
     with global_compiler_lock, _undisturbed(kernel, signature):  # no other thread compiles meanwhile
         codegen: Any = cpu_target.target_context.codegen()
         full = type(codegen)._module_pass_manager
-        before = codegen._module_pass_manager, codegen.create_library, config.SLP_VECTORIZE
+        changed = "_module_pass_manager", "create_library", "unserialize_library"
+        before, joined = {name: getattr(codegen, name) for name in changed}, config.SLP_VECTORIZE
         try:
             codegen._module_pass_manager = partial(_light_passes if passes == "light" else full, codegen)
-            codegen.create_library = parts.library_of(codegen, part)
+            codegen.create_library = parts.library_of(codegen, kind, kernel.__qualname__)
+            codegen.unserialize_library = partial(parts.unserialize, codegen)
             config.SLP_VECTORIZE = int(passes == "joined")
             return compile_plainly(signature)
         finally:
-            codegen._module_pass_manager, codegen.create_library, config.SLP_VECTORIZE = before
+            vars(codegen).update(before)
+            config.SLP_VECTORIZE = joined
 
 
 @contextmanager
@@ -175,10 +203,14 @@ def _undisturbed(kernel: Any, signature: Any) -> Iterator[None]:
         return
     gc.disable()
     try:
-        with not_lost(), nullcontext() if folder is None else turn(folder, f"{kernel.__qualname__}{signature}"):
+        with not_lost(), nullcontext() if folder is None else turn(folder, _name(kernel, signature)):
             yield
     finally:
         gc.enable()
+
+
+def _name(kernel: Any, signature: Any) -> str:
+    return f"{kernel.__qualname__}{signature}"
 
 
 def _light_passes(codegen: Any, **_: Any) -> Any:
@@ -236,24 +268,34 @@ def _source(module: str) -> bytes:
 
 
 def _announce_first_compilation() -> None:
-    """Say, when the first loop is compiled and not loaded, where it goes if that is not beside the source."""
+    """Say, when the first loop is compiled and not loaded, where it goes if that is not beside the source.
+
+    Let others know of this loop and of all further ones.
+    """
     from numba.core import event
 
     class Listener(event.Listener):
-        told = False
+        depth = count = 0  # one thread compiles at a time
 
         def on_start(self, happened: Any) -> None:
             kernel = happened.data["dispatcher"]
             if kernel not in _KERNELS:
                 return
-            if not self.told:
-                self.told = True
+            self.depth += 1
+            if self.depth > 1:  # a part of another one
+                return
+            self.count += 1
+            if self.count == 1:
                 _say_where(kernel)
             if kernel.stats.cache_path is not None:
                 call_for_help()
+            tell(self.count)
 
         def on_end(self, happened: Any) -> None:
-            pass
+            if happened.data["dispatcher"] in _KERNELS:
+                self.depth -= 1
+                if self.depth == 0:
+                    tell(0)
 
     register: Any = event.register
     register("numba:compile", Listener())

@@ -26,18 +26,43 @@ def turn(folder: str | os.PathLike[str], name: str, most: float = 60.0) -> Itera
     It waits `most` seconds at the most, as the other process may have been stopped: then both do the same work, to the
     same result. Where no lock can be had, nobody waits. A process has one turn at a time.
     """
-    try:
-        file = None if fcntl is None else os.open(os.path.join(folder, LOCK), os.O_RDWR | os.O_CREAT, 0o666)
-    except OSError:  # the folder cannot be written, or is not there yet
-        file = None
+    file = _open(folder)
     if file is None:
         yield
         return
     try:
-        _wait(file, int.from_bytes(hashlib.sha256(name.encode()).digest()[:3]), most)
+        _wait(file, _byte(name), most)
         yield
     finally:
         os.close(file)  # and with it the lock
+
+
+def is_taken(folder: str | os.PathLike[str], name: str) -> bool:
+    """Tell whether another process has its turn."""
+    file = _open(folder)
+    if file is None:
+        return False
+    try:
+        fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, _byte(name))
+    except (BlockingIOError, PermissionError):
+        return True
+    except OSError:  # a file system without locks
+        return False
+    finally:
+        os.close(file)
+    return False
+
+
+def _open(folder: str | os.PathLike[str]) -> int | None:
+    """Open the file of locks; None where there is none, because the folder cannot be written or is not there yet."""
+    try:
+        return None if fcntl is None else os.open(os.path.join(folder, LOCK), os.O_RDWR | os.O_CREAT, 0o666)
+    except OSError:
+        return None
+
+
+def _byte(name: str) -> int:
+    return int.from_bytes(hashlib.sha256(name.encode()).digest()[:3])
 
 
 def _wait(file: int, byte: int, most: float) -> None:

@@ -38,7 +38,7 @@ from isinglass.kernels.numba.arithmetic.lanes import (
     times_eight,
     total_of,
 )
-from isinglass.runtime.jit import inner, unrolled
+from isinglass.runtime.jit import inner, unrolled_apart
 
 LEFT, RIGHT, UP, DOWN = 0, 1, 2, 3
 LANES = 8
@@ -74,7 +74,7 @@ def put_message(zero, one, at, n0, n1, a, b, c, d):
     put_eight(one, at, times_eight(m1, scale))
 
 
-@unrolled
+@unrolled_apart
 def flood_binary(phi, inbox, new, weights, c, start, stop, pitch):
     """Send all messages of the sites from `start` to before `stop`. Returns the smallest product of a belief."""
     h00, h01, h10, h11 = entries(weights, 0, c)
@@ -103,7 +103,7 @@ def settled(zero, one, at, n0, n1, a, b, c, d):
     put_eight(one, at, negative_eight(h))
 
 
-@unrolled
+@unrolled_apart
 def settle(phi, inbox, bar, weights, c, start, stop, pitch):
     """Let the derivatives by both states of every message that some sites sent differ in their sign only."""
     h00, h01, h10, h11 = entries(weights, 0, c)
@@ -194,7 +194,7 @@ def spread_back(back, new_bar, phi_bar, start, size, masks):
         j += LANES
 
 
-@unrolled
+@unrolled_apart
 def reverse_binary(phi, inbox, bar, new_bar, phi_bar, weights, c, start, stop, pitch, back, sums, masks):
     """Reverse the messages of the sites of a strip, and add to `sums` (see `begin_sums`); `masks` is scratch."""
     size = stop - start

@@ -39,7 +39,7 @@ from isinglass.kernels.numba.arithmetic.runs import (
     product_from_left,
     reciprocals_of_sums,
 )
-from isinglass.runtime.jit import cold, compiled, inner, relay
+from isinglass.runtime.jit import apart, compiled, inner, prepared
 
 LEFT, RIGHT, UP, DOWN = 0, 1, 2, 3
 DOWNWARDS, UPWARDS = False, True  # along rows: to the right, to the left
@@ -47,7 +47,7 @@ VERTICAL, HORIZONTAL = (), (0,)  # which products a line sends: a type, so that 
 _BLOCK = 16
 
 
-@cold
+@prepared
 def turn(out, plane, top, bottom, left, right):
     """Exchange rows and columns of a part of a plane, block by block."""
     for up in range(top, bottom, _BLOCK):
@@ -71,7 +71,7 @@ def turn_rows(out, planes, begin, end):
         turn(out[k], planes[k], begin, end, 0, planes.shape[2])
 
 
-@cold
+@prepared
 def largest_difference(one, two, top, bottom, begin, end):
     """Return the largest difference between a part of two stacks of planes."""
     most = 0.0
@@ -83,7 +83,7 @@ def largest_difference(one, two, top, bottom, begin, end):
     return most
 
 
-@cold
+@prepared
 def copy_planes(out, planes, begin, end):
     """Copy some columns of planes."""
     for k in range(out.shape[0]):
@@ -110,7 +110,7 @@ def any_below(run, limit):
     return count > 0
 
 
-@cold
+@prepared
 def base_of(phi, one, two, out, begin, end):
     """Write phi one two, for some columns."""
     for k in range(phi.shape[0]):
@@ -169,7 +169,7 @@ def send_line(weights, c, line, begin, reverse, sent, message, scale, own):
     reciprocals_of_sums(scale, scale, part(message, (card - 1,), 0, size))
 
 
-@cold
+@apart
 def pass_lines(out, moving, base, one, two, weights, c, reverse, begin, end, work, limit, way, own):
     """Send from line to line, at some places of each; where `out` is `moving`, a line sends what it just received.
 
@@ -189,7 +189,7 @@ def pass_lines(out, moving, base, one, two, weights, c, reverse, begin, end, wor
     return suspect
 
 
-@relay
+@apart
 def columns_down(phi, old, across, c, again, watched, begin, end, work, limit, own):
     """Write U1 and D1, and both turned, for some columns.
 
@@ -212,7 +212,7 @@ def columns_down(phi, old, across, c, again, watched, begin, end, work, limit, o
     return residual, suspect
 
 
-@relay
+@apart
 def rows_both(turned_phi, old, new, along, c, watched, begin, end, work, limit, own):
     """Write L1 and R1, for some rows. Returns the same."""
     up, down, left, right, other = work.turned[0], work.turned[1], work.turned[2], work.turned[3], work.turned[4]
@@ -236,7 +236,7 @@ def rows_both(turned_phi, old, new, along, c, watched, begin, end, work, limit, 
     return residual, suspect
 
 
-@relay
+@apart
 def columns_up(phi, new, across, c, watched, begin, end, work, limit, own):
     """Write U2 and D2, for some columns. Returns the same."""
     residual, height = 0.0, phi.shape[1]
@@ -268,7 +268,7 @@ def sweep_stage(stage, phi, turned_phi, source, out, across, along, c, again, wa
     return columns_up(phi[c], new, across, c, watched, begin, end, work, limit, own)
 
 
-@relay
+@apart
 def sweep_one(phi, turned_phi, old, new, across, along, c, again, watched, work, limit, own):
     """One iteration on one grid. Returns the largest change of a message, if watched, and whether it is suspect."""
     height, width = phi.shape[1], phi.shape[2]

@@ -24,7 +24,7 @@ from isinglass.kernels.numba.grids.sweeps import (
     turn_rows,
     weigh,
 )
-from isinglass.runtime.jit import cold, compiled, inner, relay
+from isinglass.runtime.jit import apart, compiled, inner, prepared
 
 
 @inner
@@ -53,7 +53,7 @@ def receive_back(weights, weights_bar, c, line, begin, chunk, reverse, sent, slo
                 add_product(bar, part(weights, (c, one, two, line), begin, end), run)
 
 
-@cold
+@apart
 def reverse_lines(out_bar, moving_bar, base_bar, moving, base, one, two, weights, weights_bar, c, reverse, begin, end,
                   chunk, work, way, own):  # fmt: skip
     """Reverse `pass_lines`: from derivatives by the logs of `out` to those of `moving` and of the base."""
@@ -78,7 +78,7 @@ def reverse_lines(out_bar, moving_bar, base_bar, moving, base, one, two, weights
             add_product(part(moving_bar, (k, line), begin, end), sent, back)
 
 
-@cold
+@prepared
 def add_planes(out, plane, top, bottom, begin, end):
     """Add a part of planes."""
     for k in range(out.shape[0]):
@@ -87,7 +87,7 @@ def add_planes(out, plane, top, bottom, begin, end):
             add(run, run, part(plane, (k, y), begin, end))
 
 
-@relay
+@apart
 def reverse_up(phi, new, bar, phi_bar, across, across_bar, c, begin, end, chunk, work, own):
     """Reverse some columns of the vertical links upwards; leaves the derivatives by U1 in work.up_bar."""
     height = phi.shape[1]
@@ -103,7 +103,7 @@ def reverse_up(phi, new, bar, phi_bar, across, across_bar, c, begin, end, chunk,
     add_planes(bar[RIGHT], work.base_bar, 0, height, begin, end)
 
 
-@relay
+@apart
 def reverse_rows(turned_phi, new, bar, phi_bar, along, along_bar, c, begin, end, chunk, work, own):
     """Reverse some rows; leaves the derivatives by D1 in work.down_bar, and adds those by U1."""
     up, down, left, right = work.turned[0], work.turned[1], work.turned[2], work.turned[3]
@@ -122,7 +122,7 @@ def reverse_rows(turned_phi, new, bar, phi_bar, along, along_bar, c, begin, end,
     add_planes(work.up_bar, work.down_bar, begin, end, 0, len(base_bar[0]))
 
 
-@relay
+@apart
 def reverse_down(phi, old, bar, phi_bar, across, across_bar, c, again, begin, end, chunk, work, own):
     """Reverse some columns of the links downwards; `bar` becomes the derivatives by the messages before."""
     base_of(phi, old[LEFT], old[RIGHT], work.base, begin, end)
