@@ -1,20 +1,34 @@
 """Tests that compare bits are marked as such: `pytest -m bits` runs them, under several kernels in `make portable`."""
 
+import functools
 import inspect
 import os
 
 import pytest
+from _pytest.doctest import DoctestModule
 
 from isinglass.runtime.helper import SWITCH
 
 os.environ.setdefault(SWITCH, "0")  # tests run in as many processes as there are processors
 
-collect_ignore = ["browser.py", "conftest.py", "cli/conftest.py"]  # no doctests there, and two modules of one name
 EXACT = ("array_equal", "tobytes", ".view(np.int64)")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collect_file():
+    """No doctests here: only the package has some."""
+    return [found for found in (yield) if not isinstance(found, DoctestModule)]
 
 
 def pytest_collection_modifyitems(items):
     for item in items:
         function = getattr(item, "function", None)
-        if function is not None and any(word in inspect.getsource(function) for word in EXACT):
+        if function is not None and _compares_bits(function):
             item.add_marker(pytest.mark.bits)
+
+
+@functools.cache
+def _compares_bits(function):
+    """To find where a function ends takes a millisecond, and one function may be thousands of tests."""
+    source = inspect.getsource(function)
+    return any(word in source for word in EXACT)
