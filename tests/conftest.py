@@ -10,6 +10,8 @@ from _pytest.doctest import DoctestModule
 from isinglass.runtime.helper import SWITCH
 
 os.environ.setdefault(SWITCH, "0")  # tests run in as many processes as there are processors
+if "PYTEST_XDIST_WORKER" in os.environ:
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before NumPy is loaded: threads would wait for each other
 
 EXACT = ("array_equal", "tobytes", ".view(np.int64)")
 
