@@ -1,6 +1,7 @@
 """Tests that compare bits are marked as such: `pytest -m bits` runs them, under several kernels in `make portable`."""
 
 import functools
+import gc
 import inspect
 import os
 
@@ -13,6 +14,7 @@ os.environ.setdefault(SWITCH, "0")  # tests run in as many processes as there ar
 if "PYTEST_XDIST_WORKER" in os.environ:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before NumPy is loaded: threads would wait for each other
 
+gc.disable()  # until everything is collected
 EXACT = ("array_equal", "tobytes", ".view(np.int64)")
 
 
@@ -27,6 +29,12 @@ def pytest_collection_modifyitems(items):
         function = getattr(item, "function", None)
         if function is not None and _compares_bits(function):
             item.add_marker(pytest.mark.bits)
+
+
+def pytest_collection_finish():
+    """Modules and tests live as long as the process: no collection of garbage goes through them again."""
+    gc.freeze()
+    gc.enable()
 
 
 @functools.cache
