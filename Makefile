@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 # The data is found through ISINGLASS_DATA; tests that need it skip, visibly, where it is not set.
 
-.PHONY: demo test suite portable bits bench lint docs slow clean
+.PHONY: demo test suite portable bits bench lint style types docs slow clean
 
 $(VENV)/.installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
@@ -14,7 +14,9 @@ $(VENV)/.installed: pyproject.toml constraints.txt
 demo: $(VENV)/.installed
 	$(BIN)/isinglass demo --out demo-output
 
-test: lint suite
+# Types are checked beside the first tests, on one of the processors.
+test: style
+	$(MAKE) --no-print-directory -j 2 types suite
 
 # Files in the order of their names: many small ones come last, so that both processes end at about the same time.
 suite: $(VENV)/.installed
@@ -27,11 +29,15 @@ portable: $(VENV)/.installed
 bits: $(VENV)/.installed
 	$(BIN)/python tools/portable.py kernels -q -m "bits and not slow" tests
 
-lint: $(VENV)/.installed
+lint: style types
+
+style: $(VENV)/.installed
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+types: $(VENV)/.installed
+	$(BIN)/mypy
 
 bench: $(VENV)/.installed
 	$(BIN)/python -m benchmarks

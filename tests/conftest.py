@@ -1,20 +1,44 @@
 """Tests that compare bits are marked as such: `pytest -m bits` runs them, under several kernels in `make portable`."""
 
+import functools
+import gc
 import inspect
 import os
 
 import pytest
+from _pytest.doctest import DoctestModule
 
 from isinglass.runtime.helper import SWITCH
 
 os.environ.setdefault(SWITCH, "0")  # tests run in as many processes as there are processors
+if "PYTEST_XDIST_WORKER" in os.environ:
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before NumPy is loaded: threads would wait for each other
 
-collect_ignore = ["browser.py", "conftest.py", "cli/conftest.py"]  # no doctests there, and two modules of one name
+gc.disable()  # until everything is collected
 EXACT = ("array_equal", "tobytes", ".view(np.int64)")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collect_file():
+    """No doctests here: only the package has some."""
+    return [found for found in (yield) if not isinstance(found, DoctestModule)]
 
 
 def pytest_collection_modifyitems(items):
     for item in items:
         function = getattr(item, "function", None)
-        if function is not None and any(word in inspect.getsource(function) for word in EXACT):
+        if function is not None and _compares_bits(function):
             item.add_marker(pytest.mark.bits)
+
+
+def pytest_collection_finish():
+    """Modules and tests live as long as the process: no collection of garbage goes through them again."""
+    gc.freeze()
+    gc.enable()
+
+
+@functools.cache
+def _compares_bits(function):
+    """To find where a function ends takes a millisecond, and one function may be thousands of tests."""
+    source = inspect.getsource(function)
+    return any(word in source for word in EXACT)

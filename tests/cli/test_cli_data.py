@@ -20,6 +20,7 @@ SCRIPT = Path(sys.executable).with_name("isinglass")
 LOG_10 = np.log(10)
 SMALL = "100MB"
 TOO_LARGE = {"linkage_21", "Grids_15"}
+NOT_SMALL = {"linkage_21", "linkage_24", "Grids_15"}  # found by a search of seconds; the slow test has them
 
 
 def rows_of(collection):
@@ -53,6 +54,8 @@ def run_small(command, out, *argv):
 @pytest.mark.parametrize("row", rows_of("uai"))
 def test_uai(command, tmp_path, row):
     folder = data_folder("uai")
+    if row["name"] in NOT_SMALL:
+        pytest.skip(f"needs more than {SMALL}")
     path, out = folder / f"{row['name']}.uai.gz", tmp_path / "r"
     evidence = ["--evidence", folder / f"{row['name']}.uai.evid"]
     run_small(command, out, path, "--task", "PR", *evidence)

@@ -47,14 +47,22 @@ def theta_for(objective, seed=1):
     return 0.5 * np.random.default_rng(seed).normal(size=objective.size)
 
 
+def value(objective, theta):
+    """The value alone, without the way back."""
+    return float(objective.losses(theta).sum() + (np.tile(objective.l2, objective.stages) * theta**2).sum())
+
+
 def check_gradient(objective, rtol, n_directions=2):
     """Compare slopes in some directions with Richardson's extrapolated differences."""
     theta = theta_for(objective)
-    _, gradient = objective(theta)
+    found, gradient = objective(theta)
+    assert_allclose(value(objective, theta), found, rtol=1e-12)
     rng = np.random.default_rng(2)
     for _ in range(n_directions):
         v = rng.normal(size=objective.size)
-        coarse, fine = ((objective(theta + s * v)[0] - objective(theta - s * v)[0]) / (2 * s) for s in (2e-3, 1e-3))
+        coarse, fine = (
+            (value(objective, theta + s * v) - value(objective, theta - s * v)) / (2 * s) for s in (2e-3, 1e-3)
+        )
         assert_allclose(gradient @ v, (4 * fine - coarse) / 3, rtol=rtol, atol=rtol)
 
 
