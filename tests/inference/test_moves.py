@@ -30,7 +30,7 @@ def only(monkeypatch):
             if kind in (Flood, FloodPairs):  # also back
                 monkeypatch.setattr(run.back, "grids", lambda run: [])
             if kind is Flood:
-                monkeypatch.setattr(run.back, "pairwise", lambda: np.zeros(self.graph.n_components, bool))
+                monkeypatch.setattr(run.back, "pairwise", np.zeros(self.graph.n_components, bool))
             if schedule == "grid":
                 links = LinkSequence(lambda t: grid_schedule(self.graph))
                 sweep = GridSweep.of(self.graph, run, links)
