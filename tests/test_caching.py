@@ -173,8 +173,8 @@ def test_pools_share_what_they_keep_beyond_their_limits(monkeypatch: Any) -> Non
     assert latest.bytes == 80
 
 
-def test_arrays_of_about_the_same_size_take_each_others_places() -> None:
-    shared, kind = Pool(), np.dtype(float)
+def test_in_a_pool_of_many_graphs_arrays_of_about_the_same_size_take_each_others_places() -> None:
+    shared, kind = Pool(latest=True), np.dtype(float)
     first = shared.take((100, 10), kind)
     assert first.shape == (100, 10)
     owner = first.base
@@ -188,7 +188,7 @@ def test_arrays_of_about_the_same_size_take_each_others_places() -> None:
 
 
 def test_a_pool_does_not_take_what_it_has_not_lent_for_whole() -> None:
-    shared, kind = Pool(), np.dtype(float)
+    shared, kind = Pool(latest=True), np.dtype(float)
     foreign = np.arange(1024.0)
     shared.give(foreign[24:])
     shared.take((900,), kind)[:] = -1

@@ -2,8 +2,8 @@
 
 A graph keeps the arrays that its last runs returned: LIMIT bytes of them, and more as long as all pools together keep
 no more than an eighth of the memory beyond that. Threads may share a pool, and so may graphs: a pool of many graphs
-keeps the latest arrays. Lengths are rounded up, to one of eight for each power of two, so that arrays of about the same
-size take each other's places.
+keeps the latest arrays. There, lengths are rounded up to one of eight for each power of two, so that arrays of about
+the same size take each other's places.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Loan:
 
 
 class Pool:
-    """Free flat arrays by their length, rounded down, and dtype.
+    """Free arrays by shape and dtype; of many graphs, flat ones by their length, rounded down.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ class Pool:
 
     def __init__(self, limit: int = LIMIT, latest: bool = False) -> None:
         self.limit, self.latest = limit, latest
-        self.free: dict[tuple[int, str], list[Array]] = {}
+        self.free: dict[tuple[tuple[int, ...], str], list[Array]] = {}
         self.lock = RLock()  # the garbage collector may give something back while this thread takes something
         self.everywhere.add(self)
 
@@ -63,13 +63,13 @@ class Pool:
     def take(self, shape: tuple[int, ...], dtype: DType) -> Array:
         """Return an array that is not initialised."""
         size = math.prod(shape)
-        room = _room(size)
+        room = (_room(size),) if self.latest else shape
         with self.lock:
             some = self.free.get((room, dtype.str))
-            flat = some.pop() if some else None
-        if flat is None:
-            flat = np.empty(room, dtype)
-        return flat[:size].reshape(shape)
+            found = some.pop() if some else None
+        if found is None:
+            found = np.empty(room, dtype)
+        return found[:size].reshape(shape) if self.latest else found
 
     def give_back_with(self, owner: object, array: Array) -> None:
         """Return the array to the pool when its owner, by then its only user, is deleted."""
@@ -83,14 +83,15 @@ class Pool:
 
     def give(self, array: Array) -> None:
         """Return an array that nobody uses any more to the pool."""
-        flat = _whole(array)
-        if flat is None:
+        kept = _whole(array) if self.latest else array
+        if kept is None:
             return
         with self.lock:
-            while self.latest and self.free and self.bytes + flat.nbytes > self.limit:
+            while self.latest and self.free and self.bytes + kept.nbytes > self.limit:
                 self.free.pop(next(iter(self.free)))
-            if self._has_room(flat.nbytes):
-                self.free.setdefault((_length(flat.size), flat.dtype.str), []).append(flat)
+            if self._has_room(kept.nbytes):
+                shape = (_length(kept.size),) if self.latest else kept.shape
+                self.free.setdefault((shape, kept.dtype.str), []).append(kept)
 
     def _has_room(self, size: int) -> bool:
         beyond = self.bytes + size - self.limit

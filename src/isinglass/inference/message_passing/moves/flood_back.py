@@ -101,10 +101,10 @@ class FloodBack:
 
     def _on_edges(self, run: Run, step: Step, moved: Mask, pairwise: Mask, bars: Derivatives) -> None:
         """Reverse a step by pairs where that is possible, else by links."""
-        if not moved.any():
+        if not np.count_nonzero(moved):  # much faster than any() for few
             return
         by_pairs, by_links = moved & pairwise, moved & ~pairwise
-        any_pairs, any_links = by_pairs.any(), by_links.any()
+        any_pairs, any_links = np.count_nonzero(by_pairs) > 0, np.count_nonzero(by_links) > 0
         for t in range(step.iterations - 1, -1, -1):
             run.m = step.move.messages_before(run, step, t)
             if any_links:
