@@ -4,12 +4,16 @@ A graph keeps the arrays that its last runs returned: LIMIT bytes of them, and m
 no more than an eighth of the memory beyond that. Threads may share a pool, and so may graphs: a pool of many graphs
 keeps the latest arrays. There, lengths are rounded up to one of eight for each power of two, so that arrays of about
 the same size take each other's places.
+
+An array that comes back as it was filled at first, or whose border does, may be given back with the name of this
+content: who needs the same finds it there, and has nothing to write.
 """
 
 from __future__ import annotations
 
 import math
 import weakref
+from collections.abc import Callable, Hashable
 from functools import cache, lru_cache
 from threading import RLock
 from typing import ClassVar
@@ -36,7 +40,7 @@ class Loan:
 
 
 class Pool:
-    """Free arrays by shape and dtype; of many graphs, flat ones by their length, rounded down.
+    """Free arrays by shape, dtype and content; of many graphs, flat ones by their length, rounded down.
 
     Parameters
     ----------
@@ -51,7 +55,7 @@ class Pool:
 
     def __init__(self, limit: int = LIMIT, latest: bool = False) -> None:
         self.limit, self.latest = limit, latest
-        self.free: dict[tuple[tuple[int, ...], str], list[Array]] = {}
+        self.free: dict[tuple[tuple[int, ...], str, Hashable], list[Array]] = {}
         self.lock = RLock()  # the garbage collector may give something back while this thread takes something
         self.everywhere.add(self)
 
@@ -64,34 +68,48 @@ class Pool:
         """Return an array that is not initialised."""
         size = math.prod(shape)
         room = (_room(size),) if self.latest else shape
-        with self.lock:
-            some = self.free.get((room, dtype.str))
-            found = some.pop() if some else None
+        found = self._free_one(room, dtype, None)
         if found is None:
             found = np.empty(room, dtype)
         return found[:size].reshape(shape) if self.latest else found
 
-    def give_back_with(self, owner: object, array: Array) -> None:
-        """Return the array to the pool when its owner, by then its only user, is deleted."""
-        weakref.finalize(owner, self.give, array).atexit = False
+    def take_with(
+        self, content: Hashable, shape: tuple[int, ...], dtype: DType, fill: Callable[[Array], object]
+    ) -> Array:
+        """Return an array that was given back with this content; else another one, which is filled."""
+        found = self._free_one(shape, dtype, content)
+        if found is None:
+            found = self.take(shape, dtype)
+            fill(found)
+        return found
 
-    def lend(self, array: Array) -> Loan:
+    def _free_one(self, room: tuple[int, ...], dtype: DType, content: Hashable) -> Array | None:
+        with self.lock:
+            some = self.free.get((room, dtype.str, content))
+            return some.pop() if some else None
+
+    def give_back_with(self, owner: object, array: Array, content: Hashable = None) -> None:
+        """Return the array to the pool when its owner, by then its only user, is deleted."""
+        weakref.finalize(owner, self.give, array, content).atexit = False
+
+    def lend(self, array: Array, content: Hashable = None) -> Loan:
         """Return a holder of an array, which goes back to the pool when nobody has the holder any more."""
         loan = Loan(array)
-        self.give_back_with(loan, array)
+        self.give_back_with(loan, array, content)
         return loan
 
-    def give(self, array: Array) -> None:
-        """Return an array that nobody uses any more to the pool."""
-        kept = _whole(array) if self.latest else array
+    def give(self, array: Array, content: Hashable = None) -> None:
+        """Return an array that nobody uses any more to the pool; by the name of its content, if that is known."""
+        flat = self.latest and content is None
+        kept = _whole(array) if flat else array
         if kept is None:
             return
         with self.lock:
             while self.latest and self.free and self.bytes + kept.nbytes > self.limit:
                 self.free.pop(next(iter(self.free)))
             if self._has_room(kept.nbytes):
-                shape = (_length(kept.size),) if self.latest else kept.shape
-                self.free.setdefault((shape, kept.dtype.str), []).append(kept)
+                shape = (_length(kept.size),) if flat else kept.shape
+                self.free.setdefault((shape, kept.dtype.str, content), []).append(kept)
 
     def _has_room(self, size: int) -> bool:
         beyond = self.bytes + size - self.limit

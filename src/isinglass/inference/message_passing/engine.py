@@ -108,10 +108,10 @@ class Engine:
         """Pass messages, with logarithms where linear values underflow; read out the beliefs."""
         self.abandoned = False
         n, dtype = self.graph.n_components, self.potentials.dtype
-        if any((model.constant.real == -np.inf).any() for model in self.models):
+        if any(not model.bounded and (model.constant.real == -np.inf).any() for model in self.models):
             raise ImpossibleEvidenceError(impossible(self.potentials))
         outcome = Outcome(
-            log_z_so_far=self.models[-1].constant.copy(),
+            log_z_so_far=deferred(lambda: self.models[-1].constant.copy()),
             variables=zeros(self.spread, (int(self.edges.first_state[-1]),), dtype),
             factors_so_far=np.empty(0, dtype),
             converged=np.zeros(n, bool),
@@ -200,6 +200,7 @@ class Engine:
             states=_states(self.graph, int(edges.start[-1])) if plain else (),
             span=span,
             models=[model.values(semiring, raising, self.spread if whole else team(1)) for model in self.models],
+            least=min(model.least for model in self.models),
             damping=0.0 if settled else self.plan.damping,
             settled=settled,
             tol=self.plan.tol if self.plan.iterations is None else -1.0,
@@ -334,7 +335,7 @@ class Engine:
         if plain:
             move.read_out(run, self.beliefs_of(run, outcome), active)
             if active.all() and self._cannot_underflow(run, outcome):
-                outcome.later.append(self._links_later(run, active, flagged, outcome.log_z_so_far))
+                outcome.later.append(self._links_later(run, active, flagged))
                 return
         self._read_links(run, active, flagged, outcome, not plain)
         fine = active & ~flagged
@@ -355,12 +356,12 @@ class Engine:
         fine = active & ~flagged
         outcome.log_z_so_far[fine] += self._log_z(run)[fine]
 
-    def _links_later(self, run: Run, active: Mask, flagged: Mask, constant: Array) -> Callable[[Outcome], None]:
+    def _links_later(self, run: Run, active: Mask, flagged: Mask) -> Callable[[Outcome], None]:
         """Return what reads the links out; Ctrl-C may end it anywhere, so that it always begins at the beginning."""
         linear = run.log_zi
 
         def read(outcome: Outcome) -> None:
-            run.log_zi, outcome.log_z_so_far = linear, constant.copy()
+            run.log_zi, outcome.log_z_so_far = linear, self.models[-1].constant.copy()
             self._read_links(run, active, flagged, outcome)
 
         return read
@@ -379,9 +380,8 @@ class Engine:
         top = 1.0 if self.initial is None else max(1.0, float(run.m.max(initial=1.0)))
         least = smallest(run.spread, outcome.variables, 1.0) * smallest(run.spread, run.log_zi, 1.0) / top
         smallest_entry = SAFE / run.models[-1].limit
-        return smallest_entry * least ** widths_of(self.graph).slots > CLEAR and bool(
-            np.isfinite(outcome.log_z_so_far).all()
-        )
+        clear = smallest_entry * least ** widths_of(self.graph).slots > CLEAR
+        return clear and (self.models[-1].bounded or bool(np.isfinite(outcome.log_z_so_far).all()))
 
     def beliefs_of(self, run: Run, outcome: Outcome) -> Beliefs:
         """Return where a run reads its beliefs out to; those of links, if there is room for them."""

@@ -17,6 +17,7 @@ from isinglass.graph.message_graph import edges_of, pool_of
 from isinglass.inference.message_passing.shares import add, component_sums, copy, fill, in_ranges, smallest, zeros
 from isinglass.kernels.layout import SAFE, Edges, Semiring, Values, is_linear
 from isinglass.potentials import Potentials
+from isinglass.runtime.deferring import defer, deferred
 from isinglass.runtime.threads import ThreadMap, team
 from isinglass.segments import starts, sum_at, sum_rows
 from isinglass.typing import Array, FloatArray, IntArray, Mask
@@ -24,6 +25,9 @@ from isinglass.validation import Evidence
 
 ALONE = team(1)
 ROWS = 2**14  # tables of a range, at least
+CACHED = 2**16  # entries that are worked on at a time: they stay in a cache
+COLUMNS = 4  # entries of a row that are compared one by one, which is faster than along short rows
+BOUND = 1e280  # with shifts below this, no sum of them is infinite
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +55,9 @@ class LinkModel:
     table: IntArray  # (links,)
     edge_table: IntArray  # (edges,) where a pairwise table starts that has the edge's variable last
     counting: FloatArray
-    constant: Array  # (components,) the sum of the shifts
+    constant: Array  # (components,) the sum of the shifts; computed when it is first asked for
+    bounded: bool  # whether every shift is far from infinite
+    least: float  # the smallest entry of phi, at most 0
     low: Mask  # (components,) whether an entry is too small for a linear value
     blocks: tuple[Block, ...]
 
@@ -64,20 +70,16 @@ class LinkModel:
         Tables stay shared where that leaves them equal, unless every link gets its own by `own_tables`.
         """
         graph, edges = potentials.graph, edges_of(potentials.graph)
-        pool = pool_of(graph)
-        taken = pool.take((graph.n_factors,), potentials.dtype)  # summed in factor order, whatever the groups are
-        fill(spread, taken, 0)
-        phi, constant = _variable_potentials(potentials, edges, taken, spread)
-        psi, table, edge_table, blocks = _effective_tables(potentials, edges, counting, taken, own_tables, spread)
-        factor_starts = layout_of(graph).factor_starts
-        constant = constant + component_sums(spread, graph.factor_component, factor_starts, taken, len(constant))
-        pool.give(taken)
+        phi, of_variables, least, size = _variable_potentials(potentials, edges, spread)
+        psi, table, edge_table, blocks, of_tables = _effective_tables(potentials, edges, counting, own_tables, spread)
+        constant = deferred(lambda: _constant(potentials, of_variables, of_tables, spread))
+        bounded = size < BOUND and _are_bounded([*of_tables.values(), *_constants(potentials).values()], spread)
         low = np.zeros(graph.n_components, bool)
-        if (tiny := _too_small(phi, spread)) is not None:
+        if (tiny := _too_small(phi, least)) is not None:
             low[np.repeat(edges.variable_component, edges.cards)[tiny]] = True
-        if (tiny := _too_small(psi, spread)) is not None:
+        if (tiny := _too_small(psi, smallest(spread, psi, 0.0))) is not None:
             low[edges.component[links_with(tiny, table, edges.size)]] = True
-        return cls(phi, psi, table, edge_table, counting, constant, low, blocks)
+        return cls(phi, psi, table, edge_table, counting, constant, bounded, least, low, blocks)
 
     def values(self, semiring: Semiring, raising: FloatArray, spread: ThreadMap = ALONE) -> Values:
         """Return the numbers in the representation of a semiring; `raising` as in `Values`."""
@@ -125,6 +127,9 @@ class LinkModel:
         return rows
 
 
+defer(LinkModel, "constant")
+
+
 def links_with(flags: Mask, table: IntArray, size: IntArray) -> Mask:
     """Tell which links have a flagged entry in their table, given where it starts and its size."""
     before = starts(flags)
@@ -140,59 +145,106 @@ def observed_entries(edges: Edges, evidence: Evidence) -> tuple[Mask, IntArray]:
     return np.repeat(observed, edges.cards), edges.first_state[variables] + states
 
 
-def _variable_potentials(potentials: Potentials, edges: Edges, taken: Array, spread: ThreadMap) -> tuple[Array, Array]:
-    """Add the factors of arity one and the evidence; take out each variable's largest entry."""
-    graph = potentials.graph
-    layout = layout_of(graph)
+def _variable_potentials(
+    potentials: Potentials, edges: Edges, spread: ThreadMap
+) -> tuple[Array, FloatArray, float, float]:
+    """Return the potentials without each variable's largest entry, these, the smallest potential, the largest shift."""
+    card, given = layout_of(potentials.graph).card, _only_unary(potentials)
+    phi = _sums_of_unary(potentials, edges, spread) if given is None else np.empty(given.size, potentials.dtype)
+    if not len(phi):
+        return phi, np.zeros(0), 0.0, 0.0
+    if not card:
+        tops = np.maximum.reduceat(phi.real, edges.first_state[:-1])
+        phi -= np.repeat(np.where(tops > -np.inf, tops, 0.0), edges.cards)
+        return phi, tops, smallest(spread, phi, 0.0), float(np.abs(tops).max())
+    rows, tops, found = phi.reshape(-1, card), np.empty(len(edges.cards)), list[tuple[float, float]]()
+    source = rows if given is None else given.reshape(rows.shape)
+
+    def shift(first: int, last: int) -> None:
+        part = slice(first, last)
+        _take_tops(source[part], rows[part], tops[part])
+        found.append((float(rows[part].real.min()), float(np.abs(tops[part]).max())))
+
+    in_ranges(spread, len(rows), shift, ROWS, CACHED // card)
+    least, size = zip(*found, strict=True)
+    return phi, tops, float(np.min(least)), float(np.max(size))
+
+
+def _only_unary(potentials: Potentials) -> Array | None:
+    """Return the tables of the factors of arity one, if each variable has one, in order, and none is observed."""
+    graph, unary = potentials.graph, layout_of(potentials.graph).unary
+    size = int(edges_of(graph).first_state[-1])
+    for g, places in unary.items() if len(unary) == 1 and not potentials.evidence else ():
+        if isinstance(places.entries, slice) and potentials.groups[g].size == size and _in_order(potentials, g):
+            return potentials.groups[g]
+    return None
+
+
+def _sums_of_unary(potentials: Potentials, edges: Edges, spread: ThreadMap) -> Array:
+    """Add the factors of arity one and the evidence."""
     phi = zeros(spread, (int(edges.first_state[-1]),), potentials.dtype)
-    for g, (group, tables, ids) in enumerate(zip(graph.groups, potentials.groups, potentials.table_ids, strict=True)):
-        if group.arity == 1:
-            add_at(phi, layout.unary[g], (tables if _in_order(potentials, g) else tables[ids]).ravel(), spread)
-        elif group.arity == 0:
-            taken[group.factors] = tables[ids]
+    for g, places in layout_of(potentials.graph).unary.items():
+        tables, ids = potentials.groups[g], potentials.table_ids[g]
+        add_at(phi, places, (tables if _in_order(potentials, g) else tables[ids]).ravel(), spread)
     if potentials.evidence:
         observed, seen = observed_entries(edges, potentials.evidence)
         kept = phi[seen]
         phi[observed], phi[seen] = -np.inf, kept
-    if not len(phi):
-        return phi, np.zeros(graph.n_components, potentials.dtype)
-    if layout.card:
-        rows, tops = phi.reshape(-1, layout.card), np.empty(len(edges.cards))
+    return phi
 
-        def shift(first: int, last: int) -> None:
-            tops[first:last] = _largest(rows[first:last])
-            rows[first:last] -= _shift(tops[first:last])
 
-        in_ranges(spread, len(rows), shift, ROWS)
-    else:
-        tops = np.maximum.reduceat(phi.real, edges.first_state[:-1])
-        phi -= np.repeat(np.where(tops > -np.inf, tops, 0.0), edges.cards)
-    sums = component_sums(spread, edges.variable_component, layout.variable_starts, tops, graph.n_components)
-    return phi, sums.astype(potentials.dtype)
+def _constants(potentials: Potentials) -> dict[int, Array]:
+    """Return the values of the factors of each group of arity zero."""
+    groups = enumerate(potentials.graph.groups)
+    return {g: potentials.groups[g][potentials.table_ids[g]] for g, group in groups if group.arity == 0}
+
+
+def _constant(
+    potentials: Potentials, of_variables: FloatArray, of_tables: dict[int, FloatArray], spread: ThreadMap
+) -> Array:
+    """Add up the shifts of each component, and the factors of arity zero, in the order of variables and factors."""
+    graph, layout, pool = potentials.graph, layout_of(potentials.graph), pool_of(potentials.graph)
+    n, taken = graph.n_components, pool.take((graph.n_factors,), potentials.dtype)
+    fill(spread, taken, 0)
+    for g, values in _constants(potentials).items():
+        taken[graph.groups[g].factors] = values
+    for g, tops in of_tables.items():
+        _put(taken, layout.links[g].factors, tops, potentials.table_ids[g], spread)
+    total: Array = component_sums(spread, graph.variable_component, layout.variable_starts, of_variables, n)
+    total = total.astype(potentials.dtype)
+    total = total + component_sums(spread, graph.factor_component, layout.factor_starts, taken, n)
+    pool.give(taken)
+    return total
+
+
+def _are_bounded(shifts: list[Array], spread: ThreadMap) -> bool:
+    """Tell whether no shift is infinite, or so large that a sum might be."""
+    return all(smallest(spread, -np.abs(some), 0.0) > -BOUND for some in shifts)
 
 
 def _effective_tables(
     potentials: Potentials,
     edges: Edges,
     counting: FloatArray,
-    taken: Array,
     own_tables: bool,
     spread: ThreadMap,
-) -> tuple[Array, IntArray, IntArray, tuple[Block, ...]]:
-    """Scale tables to a largest entry of zero and divide by the counting number; keep them shared if all are one."""
+) -> tuple[Array, IntArray, IntArray, tuple[Block, ...], dict[int, FloatArray]]:
+    """Scale tables to a largest entry of zero and divide by the counting number; keep them shared if all are one.
+
+    Also returns the largest entries of the distinct tables of each group.
+    """
     graph = potentials.graph
     places = layout_of(graph).links
     ones = counting is ones_of(graph)
     per_link = {g: own_tables or not (ones or (counting[p.links] == 1).all()) for g, p in places.items()}
     table, edge_table, blocks, size = _where(potentials, per_link)
-    psi = np.empty(size, potentials.dtype)
+    psi, tops = np.empty(size, potentials.dtype), dict[int, FloatArray]()
     for block in blocks:
         g = block.group
-        ids, place = potentials.table_ids[g], places[g]
-        divisor = counting[place.links] if per_link[g] else None
-        tops = _scale(potentials.groups[g], ids, divisor, block, psi, graph.groups[g].shape, spread)
-        _put(taken, place.factors, tops, ids, spread)
-    return psi, table, edge_table, blocks
+        divisor = counting[places[g].links] if per_link[g] else None
+        shape, ids = graph.groups[g].shape, potentials.table_ids[g]
+        tops[g] = _scale(potentials.groups[g], ids, divisor, block, psi, shape, spread)
+    return psi, table, edge_table, blocks, tops
 
 
 def _scale(
@@ -218,15 +270,18 @@ def _scale(
 
     def scale(first: int, last: int) -> None:
         part = scaled[first:last]
-        mine = slice(first, last) if divisor is None else ids[first:last]
-        np.subtract(rows[mine], _shift(tops[mine]), out=part)
-        if divisor is not None:
+        if divisor is None:
+            _take_tops(rows[first:last], part, tops[first:last])
+        else:
+            mine = ids[first:last]
+            np.subtract(rows[mine], _shift(tops[mine])[:, None], out=part)
             np.divide(part, divisor[first:last, None], out=part, where=part.real > -np.inf)
         if flipped is not None:
             flipped[first:last] = part.reshape(-1, *shape).transpose(0, 2, 1)
 
-    in_ranges(spread, len(rows), largest, ROWS)
-    in_ranges(spread, block.rows, scale, ROWS)
+    if divisor is not None:
+        in_ranges(spread, len(rows), largest, ROWS)
+    in_ranges(spread, block.rows, scale, ROWS, CACHED // rows.shape[1])
     return tops
 
 
@@ -273,9 +328,9 @@ def _find(potentials: Potentials, per_link: dict[int, bool], given: tuple[IntArr
     return _Found(given, table, edge_table, tuple(blocks), total)
 
 
-def _too_small(logs: Array, spread: ThreadMap) -> Mask | None:
-    """Tell which entries are too small for a linear value, though not zero; None if none is."""
-    if not smallest(spread, logs, 0.0) < np.log(SAFE):
+def _too_small(logs: Array, least: float) -> Mask | None:
+    """Tell which entries are too small for a linear value, though not zero; None if none is, by the smallest."""
+    if not least < np.log(SAFE):
         return None
     tiny: Mask = (logs.real < np.log(SAFE)) & (logs.real > -np.inf)
     return tiny
@@ -311,7 +366,21 @@ def _largest(rows: Array) -> FloatArray:
 
 def _shift(tops: FloatArray) -> FloatArray:
     """Return what is taken from rows with these largest entries."""
-    return np.where(tops > -np.inf, tops, 0.0)[:, None]
+    return np.where(tops > -np.inf, tops, 0.0)
+
+
+def _take_tops(rows: Array, out: Array, tops: FloatArray) -> None:
+    """Write the largest real part of each row, and the rows without it."""
+    if not 2 <= rows.shape[1] <= COLUMNS:
+        tops[:] = _largest(rows)
+        np.subtract(rows, _shift(tops)[:, None], out=out)
+        return
+    np.maximum(rows[:, 0].real, rows[:, 1].real, out=tops)
+    for k in range(2, rows.shape[1]):
+        np.maximum(tops, rows[:, k].real, out=tops)
+    shift = _shift(tops)
+    for k in range(rows.shape[1]):
+        np.subtract(rows[:, k], shift, out=out[:, k])
 
 
 def _exponentials(logs: Array, spread: ThreadMap) -> Array:

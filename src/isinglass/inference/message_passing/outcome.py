@@ -15,6 +15,7 @@ import numpy as np
 from isinglass.inference.message_passing.run import Run
 from isinglass.inference.message_passing.tape import Tape
 from isinglass.kernels.layout import Beliefs, Edges
+from isinglass.runtime.deferring import defer
 from isinglass.typing import Array, FloatArray, IntArray, Mask
 
 EXACT = 1e-9  # the largest error, besides rounding, of a belief that is called exact
@@ -92,3 +93,6 @@ class Outcome:
             total = belief.sum()
             if total.real > 0:
                 belief /= total
+
+
+defer(Outcome, "log_z_so_far")

@@ -5,6 +5,7 @@ A `Step` is one iteration (or several at once) that a move did, with the message
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -37,6 +38,7 @@ class Run:
     states: tuple[int, ...]
     span: Span
     models: list[Values]  # one for all iterations, or one for each
+    least: float  # the smallest logarithm of a potential of theirs, or NaN
     damping: float
     settled: bool  # whether one iteration gives a fixed point, wherever it starts
     tol: float  # the residual schedule does not update a link that changes by less
@@ -86,10 +88,10 @@ class Run:
             return self.pool.take(self.n.shape, self.dtype)
         return np.empty_like(self.m) if self.spare is None else self.spare
 
-    def step(self, step: Step, taped: bool) -> Step:
-        """Return a step whose arrays go back to the pool when it is no longer referenced."""
+    def step(self, step: Step, taped: bool, content: Hashable = None) -> Step:
+        """Return a step whose arrays go back to the pool when it is no longer referenced; `content`: of `before`."""
         if taped:
-            self.pool.give_back_with(step, step.before)
+            self.pool.give_back_with(step, step.before, content)
             if step.stack is not None:
                 self.pool.give_back_with(step, step.stack)
         return step

@@ -136,12 +136,20 @@ def pieces_at_most(spread: ThreadMap) -> int:
     return min(BLOCKS, FEW * spread.threads) if spread.threads > 1 else 1
 
 
-def in_ranges(spread: ThreadMap, length: int, function: Callable[[int, int], object], least: int = RANGE) -> None:
-    """Call a function with the bounds of ranges; what it does must not depend on how they are cut."""
-    if spread.threads == 1 or length < 2 * least:
+def in_ranges(
+    spread: ThreadMap, length: int, function: Callable[[int, int], object], least: int = RANGE, most: int | None = None
+) -> None:
+    """Call a function with the bounds of ranges; what it does must not depend on how they are cut.
+
+    None is longer than `most`, for what is done to a range in several steps, while it is in a cache.
+    """
+    count = -(-length // most) if most else 1
+    if spread.threads > 1 and length >= 2 * least:
+        count = max(count, min(pieces_at_most(spread), length // least))
+    if count == 1:
         function(0, length)
     else:
-        spread(function, cut(length, min(pieces_at_most(spread), length // least)))
+        spread(function, cut(length, count))
 
 
 def fill(spread: ThreadMap, out: Array, value: float) -> None:

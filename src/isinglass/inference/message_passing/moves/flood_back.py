@@ -26,6 +26,7 @@ from isinglass.inference.message_passing.moves.lattices import lattices_of, part
 from isinglass.inference.message_passing.moves.planes import BeliefDerivatives, grids_at_once, work_of
 from isinglass.inference.message_passing.run import Derivatives, Run, Step
 from isinglass.inference.message_passing.shares import smallest
+from isinglass.kernels.layout import SAFE
 from isinglass.segments import Largest
 from isinglass.typing import Array, FloatArray, IntArray, Mask
 
@@ -159,7 +160,7 @@ class FloodBack:
         if self.start is not None and not (self.start.real > -np.inf).all():
             positive[entry_components(edges)[self.start.real == -np.inf]] = False
         for values in run.models:
-            if not smallest(run.spread, values.phi, 1.0) > 0:
+            if not run.least > np.log(SAFE) and not smallest(run.spread, values.phi, 1.0) > 0:
                 positive[np.repeat(edges.variable_component, edges.cards)[values.phi == 0]] = False
             if not smallest(run.spread, values.psi, 1.0) > 0:
                 positive[edges.component[links_with(values.psi == 0, values.table, edges.size)]] = False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
@@ -13,7 +14,7 @@ from isinglass.graph.factor_graph import FactorGraph
 from isinglass.inference.message_passing import shares
 from isinglass.inference.message_passing.moves.flood import Flooding, FloodPairs
 from isinglass.inference.message_passing.moves.lattices import Lattice, lattice_of
-from isinglass.inference.message_passing.moves.plane_model import PlaneModel, plane_model
+from isinglass.inference.message_passing.moves.plane_model import PlaneModel, plane_model, walled
 from isinglass.inference.message_passing.moves.planes import (
     EDGES,
     BeliefDerivatives,
@@ -58,7 +59,10 @@ class Grids:
     @classmethod
     def of(cls, lattice: Lattice, run: Run, kernels: GridKernels) -> Grids:
         """Lay the potentials and tables of a run out in planes."""
-        return cls(lattice, [plane_model(lattice, values, kernels, run) for values in run.models], kernels)
+        grids = cls(lattice, [plane_model(lattice, values, kernels, run) for values in run.models], kernels)
+        for model in grids.models:
+            run.pool.give_back_with(grids, model.phi, walled(lattice))
+        return grids
 
     def model_of(self, t: int) -> int:
         """Return the number of the model of iteration t."""
@@ -282,13 +286,17 @@ class GridBars:
     def of_beliefs(cls, grids: Grids, given: BeliefDerivatives, run: Run) -> GridBars:
         """Return the derivatives by messages, given those by the beliefs that were read out from them."""
         mine = cls._with_room(grids, run)
-        write_borders(run.spread, grids.lattice, mine.m, 0, inside=False)
         beliefs_back(grids.kernels, run.spread, grids.lattice, len(grids.lattice.members), given, mine.m)
         return mine
 
     @classmethod
     def _with_room(cls, grids: Grids, run: Run) -> GridBars:
-        planes, spare = (run.pool.take(grids.lattice.shape, run.in_planes) for _ in range(2))
+        lattice = grids.lattice
+
+        def fill(planes: FloatArray) -> None:
+            write_borders(run.spread, lattice, planes, 0, inside=False)
+
+        planes, spare = (run.pool.take_with(_silent(lattice), lattice.shape, run.in_planes, fill) for _ in range(2))
         return cls(grids, planes, spare, [model.zeros(len(grids.lattice.row_blocks), run) for model in grids.models])
 
     def planes_of(self, m: FloatArray, run: Run) -> FloatArray:
@@ -324,12 +332,18 @@ class GridBars:
 
     def _give_messages(self, run: Run, bars: Derivatives) -> None:
         """Move those by messages to edges: when they are asked for, if there are no others."""
-        lattice, kernels, spread, planes = self.grids.lattice, self.grids.kernels, run.spread, run.pool.lend(self.m)
-        run.pool.give(self.spare)
+        lattice, kernels, spread = self.grids.lattice, self.grids.kernels, run.spread
+        planes = run.pool.lend(self.m, _silent(lattice))
+        run.pool.give(self.spare, _silent(lattice))
         if len(lattice.members) < len(run.wanted):
             lattice.collect(kernels, spread, planes.array, bars.m)
         else:
             bars.m = deferred(lambda: lattice.collected(kernels, spread, planes.array))
+
+
+def _silent(lattice: Lattice) -> Hashable:
+    """Name the content of planes of derivatives: zeros on the border, which every loop leaves there."""
+    return "silent", lattice.height, lattice.width
 
 
 def _add_tables(

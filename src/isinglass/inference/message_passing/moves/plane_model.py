@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -38,9 +40,10 @@ class PlaneModel(NamedTuple):
 
 
 def plane_model(lattice: Lattice, values: Values, kernels: GridKernels, run: Run) -> PlaneModel:
-    """Lay potentials and tables out in planes."""
+    """Lay potentials and tables out in planes; those of potentials are from the pool."""
     card, height, width, spread = lattice.card, lattice.height, lattice.width, run.spread
-    phi = _ones((card, lattice.sites), run)
+    ones = partial(shares.fill, spread, value=1)
+    phi = run.pool.take_with(walled(lattice), (card, lattice.sites), run.in_planes, ones)
     given = values.phi[lattice.entries].reshape(-1, height, width, card)
     shares.copy(spread, lattice.inside(phi), np.moveaxis(given, -1, 0))
     table = values.table[lattice.links].reshape(len(lattice.members), -1)
@@ -60,6 +63,11 @@ def plane_model(lattice: Lattice, values: Values, kernels: GridKernels, run: Run
         shares.in_ranges(spread, len(flat), some, EDGES)
     model = PlaneModel(phi, each, shared, alike, np.full(len(alike), values.limit))
     return model._replace(limits=narrow_limits(_smallest(model))) if run.is_narrow else model
+
+
+def walled(lattice: Lattice) -> Hashable:
+    """Name the content of planes with ones on their border."""
+    return "walled", lattice.height, lattice.width
 
 
 def _known_alike(lattice: Lattice, of_links: IntArray, table: IntArray, run: Run) -> Mask:

@@ -13,7 +13,7 @@ that takes longer by itself is done iteration by iteration.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import NamedTuple, Protocol
@@ -233,6 +233,7 @@ class PlaneMove(Move):
     inbox: FloatArray | None = field(default=None, init=False)
     final: FloatArray | None = field(default=None, init=False)  # the last messages, between `finish` and the read-out
     spare: FloatArray | None = field(default=None, init=False)
+    start: FloatArray | None = field(default=None, init=False)  # the uniform messages, until they are overwritten
     borrowed: list[FloatArray] = field(default_factory=list, init=False)  # from the pool, where no tape keeps them
 
     @property
@@ -267,24 +268,46 @@ class PlaneMove(Move):
     def into_planes(self, run: Run, taped: bool) -> FloatArray:
         """Return the messages in planes; take them there before the first iteration."""
         if self.inbox is None:
-            self.inbox = self.take(run, self.planes.shape, taped)
-            shares.fill(run.spread, self.inbox, 1 / self.planes.card if run.uniform else 1)
             if run.uniform:
-                write_borders(run.spread, self.planes, self.inbox, 1, inside=True)
+                self.inbox = self.start = self._uniform(run, taped)
             else:
+                self.inbox = self.take(run, self.planes.shape, taped)
+                shares.fill(run.spread, self.inbox, 1)
                 spread_out(self.kernels, run.spread, run.m, self.inbox, self.planes.of_edges)
             run.uniform = False
         return self.inbox
+
+    def _uniform(self, run: Run, taped: bool) -> FloatArray:
+        """Return uniform messages."""
+
+        def fill(planes: FloatArray) -> None:
+            shares.fill(run.spread, planes, 1 / self.planes.card)
+            write_borders(run.spread, self.planes, planes, 1, inside=True)
+
+        room = run.pool.take_with(self._content(), self.planes.shape, run.in_planes, fill)
+        if not taped:
+            self.borrowed.append(room)
+        return room
+
+    def _content(self) -> Hashable:
+        """Name the content of uniform messages of such grids."""
+        return "uniform", self.planes.height, self.planes.width
+
+    def _known(self, room: FloatArray | None) -> Hashable:
+        """Return the name of the content of planes, if it is known."""
+        return self._content() if room is not None and room is self.start else None
 
     def forward(self, run: Run, t: int, status: Status, taped: bool) -> Step:
         """Do iteration t."""
         old = self.into_planes(run, taped)
         new = self.take(run, old.shape, taped) if taped or self.spare is None else self.spare
+        if new is self.start:
+            self.start = None
         if not self.is_done(run, self.iterate(run, t, old, new[None], 1, status), status):
             self.finish(run)
             return self.general.forward(run, t, status, taped)
         self.inbox, self.spare = new, None if taped else old
-        return run.step(Step(self, t, status.active, old, after=new if taped else None), taped)
+        return run.step(Step(self, t, status.active, old, after=new if taped else None), taped, self._known(old))
 
     def forward_all(self, run: Run, iterations: int, status: Status, taped: bool) -> Step | None:
         """Do all iterations, grid after grid: a small one stays in the cache."""
@@ -296,7 +319,8 @@ class PlaneMove(Move):
             self.inbox = None
             return None
         self.inbox = stack[(iterations - 1) % len(stack)]
-        return run.step(Step(self, 0, status.active, start, stack=stack, iterations=iterations), taped)
+        step = Step(self, 0, status.active, start, stack=stack, iterations=iterations)
+        return run.step(step, taped, self._known(start))
 
     def finish(self, run: Run) -> None:
         """Leave the messages in planes, until they are needed on edges; what else was borrowed goes back."""
@@ -306,7 +330,7 @@ class PlaneMove(Move):
         while self.borrowed:
             room = self.borrowed.pop()
             if not any(room is one for one in kept):
-                run.pool.give(room)
+                run.pool.give(room, self._known(room))
         if last is not None:
             loans = [run.pool.lend(room) for room in kept]  # none: a tape keeps them
             run.m = deferred(partial(on_edges, self.kernels, run.spread, last, self.planes.of_edges, loans))
