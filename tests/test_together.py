@@ -9,6 +9,7 @@ from isinglass.kernels.numba.arithmetic.together import (
     OVER,
     STEP,
     STOP,
+    come,
     done,
     finish_step,
     new_crew,
@@ -23,11 +24,11 @@ STEPS, PIECES, ENTRIES = 300, 8, 2000
 
 
 @compiled
-def do_pieces(crew, step, values):
+def do_pieces(crew, step, place, values):
     """Each piece adds up all pieces of the step before: wrong if one of those is not done yet."""
     pieces = values.shape[1]
     while True:
-        i = take(crew, step)
+        i = take(crew, step, place, pieces)
         if i >= pieces:
             return
         if not stopped(crew):
@@ -42,23 +43,24 @@ def do_pieces(crew, step, values):
 @compiled
 def walk(crew, values, leads):
     """Lead, or follow."""
+    place = come(crew, leads)
     if not leads:
         step = next_step(crew, 0)
         while step != OVER:
-            do_pieces(crew, step, values)
+            do_pieces(crew, step, place, values)
             step = next_step(crew, step)
         return
     for step in range(1, values.shape[0]):
         start_step(crew, step)
-        do_pieces(crew, step, values)
+        do_pieces(crew, step, place, values)
         finish_step(crew, step, values.shape[1])
     start_step(crew, OVER)
 
 
-@pytest.mark.parametrize("threads", [1, 2, 3, 7])
-def test_a_step_begins_when_all_pieces_of_the_one_before_are_done(threads):
+@pytest.mark.parametrize(("threads", "places"), [(1, 1), (1, 3), (2, 2), (3, 2), (3, 8), (7, 7), (7, 20)])
+def test_a_step_begins_when_all_pieces_of_the_one_before_are_done(threads, places):
     for _ in range(3):
-        crew, values = new_crew(STEPS), np.zeros((STEPS + 1, PIECES, ENTRIES))
+        crew, values = new_crew(STEPS, places), np.zeros((STEPS + 1, PIECES, ENTRIES))
         others = [threading.Thread(target=walk, args=(crew, values, False)) for _ in range(threads - 1)]
         for one in others:
             one.start()
@@ -69,15 +71,15 @@ def test_a_step_begins_when_all_pieces_of_the_one_before_are_done(threads):
 
 
 def test_who_follows_comes_late_or_goes_without_a_leader():
-    crew, values = new_crew(STEPS), np.zeros((STEPS + 1, PIECES, 2))
+    crew, values = new_crew(STEPS, 2), np.zeros((STEPS + 1, PIECES, 2))
     walk(crew, values, True)
     walk(crew, values, False)  # all is over: returns at once
     assert (values[-1] == STEPS).all()
-    walk(new_crew(STEPS), values, False)  # nobody leads: returns after a while
+    walk(new_crew(STEPS, 2), values, False)  # nobody leads: returns after a while
 
 
 def test_after_a_stop_steps_are_done_without_work():
-    crew, values = new_crew(STEPS), np.zeros((STEPS + 1, PIECES, 2))
+    crew, values = new_crew(STEPS, 2), np.zeros((STEPS + 1, PIECES, 2))
     crew[STOP] = 1
     walk(crew, values, True)
     assert crew[STEP] == OVER

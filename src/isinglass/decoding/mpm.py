@@ -20,7 +20,7 @@ from isinglass.decoding.relaxation import Relaxed, checked_temperature, soft_arg
 from isinglass.graph.layout import state_blocks
 from isinglass.inference.result import Result, VariableBeliefs
 from isinglass.potentials import Potentials
-from isinglass.typing import Array, IntArray
+from isinglass.typing import Array, FloatArray, IntArray, Mask
 
 SOFT_ARGMAX = "q_i(x) = b_i(x)^(1/t) / sum_x' b_i(x')^(1/t)"
 
@@ -54,13 +54,18 @@ class MPM(Decoder):
         graph = given.potentials.graph  # type: ignore[union-attr]
         mask = checked_outputs(outputs, graph)
         states = np.zeros(graph.n_variables, np.int64)
-        for variables, entries in state_blocks(graph):
-            states[variables] = beliefs[entries].argmax(axis=1)
-        return np.where(mask, states, -1)
+        for block in state_blocks(graph):
+            states[block.variables] = _most_believed(block.rows(beliefs))
+        return states if outputs is None else np.where(mask, states, -1)
 
     def relaxed(self, result: Result, outputs: ArrayLike | None = None, temperature: float = 1.0) -> Relaxed:
         """Return the soft argmax of the beliefs."""
         return soft_states(result, outputs, temperature)
+
+
+def _most_believed(rows: FloatArray) -> IntArray | Mask:
+    """Return the first of the largest entries of each row; of two it is the second where that is larger."""
+    return rows[:, 1] > rows[:, 0] if rows.shape[1] == 2 else rows.argmax(axis=1)
 
 
 @register

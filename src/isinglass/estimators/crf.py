@@ -402,5 +402,7 @@ class CRF(JointPredictions):
 
 
 def _rows(examples: Any, rows: IntArray) -> Any:
-    """Choose some examples."""
-    return examples[rows] if isinstance(examples, np.ndarray) else [examples[i] for i in rows.tolist()]
+    """Choose some examples; a view of an array, if they follow each other."""
+    if not isinstance(examples, np.ndarray):
+        return [examples[i] for i in rows.tolist()]
+    return examples[rows[0] : rows[-1] + 1] if len(rows) and (np.diff(rows) == 1).all() else examples[rows]

@@ -11,7 +11,7 @@ import numpy as np
 
 from isinglass.graph.factor_graph import FactorGraph, iter_groups
 from isinglass.segments import starts
-from isinglass.typing import IntArray
+from isinglass.typing import Array, IntArray
 from isinglass.validation import read_only
 
 
@@ -27,6 +27,10 @@ class StateBlock(NamedTuple):
 
     variables: IntArray
     entries: IntArray
+
+    def rows(self, values: Array) -> Array:
+        """Return the entries of a flat vector of all variables' states, (variables of the block, k); a view of all."""
+        return values.reshape(self.entries.shape) if self.entries.size == values.size else values[self.entries]
 
 
 def state_blocks(graph: FactorGraph) -> tuple[StateBlock, ...]:

@@ -12,7 +12,7 @@ from scipy import sparse
 from isinglass.errors import InputError, require
 from isinglass.models.products import Features, Matrix
 from isinglass.typing import FloatArray, IntArray
-from isinglass.validation import array_of, integers, items, whole_number
+from isinglass.validation import all_finite, array_of, integers, items, whole_number
 
 NUMBERS = "finite real numbers"
 
@@ -26,7 +26,7 @@ def dense(values: ArrayLike, argument: str, axes: str) -> FloatArray:
     if array.ndim != ndim:
         raise InputError(argument, f"an array ({axes})", f"shape {array.shape}")
     array = np.asarray(array, np.float64)
-    if not np.isfinite(array).all():
+    if not all_finite(array):
         where = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
         raise InputError(argument, NUMBERS, f"{array[where]} at index {where}", "fill in or drop missing values")
     return array

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from isinglass.kernels.numba.junction_tree.program import Program
 
 HUGE = 1  # chunks that a single bucket may take before another thread does it, while this one hears Ctrl-C
+TOGETHER = 8 * CHUNK  # entries that threads do together, to which they come once; Ctrl-C stops them between pieces
 WORTH_THREADS = 2**18  # entries of a run of buckets, about a millisecond
 
 
@@ -195,7 +196,7 @@ class _Direction:
         """Do the buckets of a job, one after the other."""
         schedule = self.passes.layout.schedule
         scratch = self.scratch(schedule.sequence[schedule.jobs[job] : schedule.jobs[job + 1]])
-        segments = schedule.segments(job)
+        segments = schedule.segments(job, CHUNK if threads.threads == 1 else TOGETHER)
         for first, last in reversed(segments) if backwards else segments:
             buckets = schedule.sequence[first:last]
             call = interruptible if schedule.work[buckets].sum() > HUGE * CHUNK else _plainly
@@ -207,9 +208,9 @@ class _Direction:
 
     def by_all(self, first: int, last: int, scratch: Scratch, threads: ThreadMap, call: Callable[..., object]) -> None:
         """Let all threads do some buckets together, if there is enough to do."""
-        shared = self.shared(first, last)
         work = int(self.passes.layout.tree.work[self.passes.layout.schedule.sequence[first:last]].sum())
         crew = threads.threads if work >= WORTH_THREADS else 1
+        shared = self.shared(first, last, crew)
         try:
             call(threads, self.take_part, [(first, last, scratch, shared, i == 0) for i in range(crew)])
         except BaseException:
@@ -224,7 +225,7 @@ class _Direction:
             if leads:
                 shared.end()
 
-    def shared(self, first: int, last: int) -> Shared:
+    def shared(self, first: int, last: int, threads: int) -> Shared:
         """Allocate what threads share, for some buckets."""
         from isinglass.kernels.numba.arithmetic.together import new_crew
 
@@ -232,7 +233,7 @@ class _Direction:
         large = self.large(first, last)
         pieces, local = layout.schedule.pieces[large], layout.program.local_size[large]
         return Shared(
-            new_crew(2 * (last - first)),
+            new_crew(2 * (last - first), threads),
             np.empty(local.max(), dtype),
             np.empty((pieces.max(), 2)),
             np.empty((pieces * local).max(), dtype),

@@ -46,10 +46,10 @@ class Schedule:
     pieces: IntArray
     work: IntArray
 
-    def segments(self, job: int) -> list[tuple[int, int]]:
-        """Cut a job into runs of about CHUNK entries, or of one bucket: ranges of `sequence`."""
+    def segments(self, job: int, chunk: int = CHUNK) -> list[tuple[int, int]]:
+        """Cut a job into runs of about so many entries, or of one bucket: ranges of `sequence`."""
         first, last = int(self.jobs[job]), int(self.jobs[job + 1])
-        done = np.cumsum(self.work[self.sequence[first:last]]) // CHUNK
+        done = np.cumsum(self.work[self.sequence[first:last]]) // chunk
         cuts = [0, *(np.flatnonzero(np.diff(done)) + 1).tolist(), last - first]
         return [(first + i, first + j) for i, j in pairwise(cuts) if i < j]
 

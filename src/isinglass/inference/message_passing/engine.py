@@ -51,8 +51,7 @@ from isinglass.inference.message_passing.shares import (
     fill,
     logarithms,
     shares_of,
-    smallest,
-    zeros,
+    smallest_product,
 )
 from isinglass.inference.message_passing.tape import MarkedTape, Tape
 from isinglass.inference.support import support_of
@@ -112,7 +111,7 @@ class Engine:
             raise ImpossibleEvidenceError(impossible(self.potentials))
         outcome = Outcome(
             log_z_so_far=deferred(lambda: self.models[-1].constant.copy()),
-            variables=zeros(self.spread, (int(self.edges.first_state[-1]),), dtype),
+            variables=np.empty(int(self.edges.first_state[-1]), dtype),
             factors_so_far=np.empty(0, dtype),
             converged=np.zeros(n, bool),
             iterations=np.zeros(n, np.int64),
@@ -208,7 +207,7 @@ class Engine:
             wanted=wanted.copy(),
             m=deferred(lambda: self._start(semiring)),
             n=pool.take((int(edges.start[-1]),), dtype),
-            log_zi=zeros(self.spread if whole else team(1), (len(edges.cards),), dtype),
+            log_zi=np.empty(len(edges.cards), dtype),
             log_za=np.empty(0, dtype),
             pool=pool,
             partner=self._partner() if is_linear(semiring) else None,
@@ -329,8 +328,11 @@ class Engine:
     def _read_out(self, run: Run, move: Move, flagged: Mask, outcome: Outcome) -> None:
         """Read the beliefs out; those of links later, where no component can be flagged for them."""
         active = run.wanted & ~flagged
+        outcome.begin(run.spread, bool(active.all()))
         if not active.any():
             return
+        if not active.all():
+            fill(run.spread, run.log_zi, 0)
         plain = run.is_linear and not self.plan.powers and self.potentials.dtype.kind == "f"
         if plain:
             move.read_out(run, self.beliefs_of(run, outcome), active)
@@ -378,7 +380,7 @@ class Engine:
         What a variable sends is at least phi prod m over all its messages, that is b_i Z_i, as no message exceeds one.
         """
         top = 1.0 if self.initial is None else max(1.0, float(run.m.max(initial=1.0)))
-        least = smallest(run.spread, outcome.variables, 1.0) * smallest(run.spread, run.log_zi, 1.0) / top
+        least = smallest_product(run.spread, outcome.variables, run.log_zi) / top
         smallest_entry = SAFE / run.models[-1].limit
         clear = smallest_entry * least ** widths_of(self.graph).slots > CLEAR
         return clear and (self.models[-1].bounded or bool(np.isfinite(outcome.log_z_so_far).all()))
@@ -423,6 +425,7 @@ class Engine:
 
     def _finish(self, outcome: Outcome) -> None:
         """Round observed variables to one-hot; give factors of arity one their variable's belief, constants theirs."""
+        outcome.begin(self.spread, False)
         if self.potentials.evidence:
             observed, seen = observed_entries(self.edges, self.potentials.evidence)
             outcome.variables[observed] = 0

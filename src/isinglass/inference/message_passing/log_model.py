@@ -25,8 +25,7 @@ from isinglass.validation import Evidence
 
 ALONE = team(1)
 ROWS = 2**14  # tables of a range, at least
-CACHED = 2**16  # entries that are worked on at a time: they stay in a cache
-COLUMNS = 4  # entries of a row that are compared one by one, which is faster than along short rows
+MANY = 2**17  # entries of rows, for which a compiled loop is worth its compilation
 BOUND = 1e280  # with shifts below this, no sum of them is infinite
 
 
@@ -159,13 +158,7 @@ def _variable_potentials(
         return phi, tops, smallest(spread, phi, 0.0), float(np.abs(tops).max())
     rows, tops, found = phi.reshape(-1, card), np.empty(len(edges.cards)), list[tuple[float, float]]()
     source = rows if given is None else given.reshape(rows.shape)
-
-    def shift(first: int, last: int) -> None:
-        part = slice(first, last)
-        _take_tops(source[part], rows[part], tops[part])
-        found.append((float(rows[part].real.min()), float(np.abs(tops[part]).max())))
-
-    in_ranges(spread, len(rows), shift, ROWS, CACHED // card)
+    in_ranges(spread, len(rows), lambda a, b: found.append(_take_tops(source, rows, tops, a, b)), ROWS)
     least, size = zip(*found, strict=True)
     return phi, tops, float(np.min(least)), float(np.max(size))
 
@@ -271,7 +264,7 @@ def _scale(
     def scale(first: int, last: int) -> None:
         part = scaled[first:last]
         if divisor is None:
-            _take_tops(rows[first:last], part, tops[first:last])
+            _take_tops(rows, scaled, tops, first, last)
         else:
             mine = ids[first:last]
             np.subtract(rows[mine], _shift(tops[mine])[:, None], out=part)
@@ -281,7 +274,7 @@ def _scale(
 
     if divisor is not None:
         in_ranges(spread, len(rows), largest, ROWS)
-    in_ranges(spread, block.rows, scale, ROWS, CACHED // rows.shape[1])
+    in_ranges(spread, block.rows, scale, ROWS)
     return tops
 
 
@@ -369,18 +362,20 @@ def _shift(tops: FloatArray) -> FloatArray:
     return np.where(tops > -np.inf, tops, 0.0)
 
 
-def _take_tops(rows: Array, out: Array, tops: FloatArray) -> None:
-    """Write the largest real part of each row, and the rows without it."""
-    if not 2 <= rows.shape[1] <= COLUMNS:
-        tops[:] = _largest(rows)
-        np.subtract(rows, _shift(tops)[:, None], out=out)
-        return
-    np.maximum(rows[:, 0].real, rows[:, 1].real, out=tops)
-    for k in range(2, rows.shape[1]):
-        np.maximum(tops, rows[:, k].real, out=tops)
-    shift = _shift(tops)
-    for k in range(rows.shape[1]):
-        np.subtract(rows[:, k], shift, out=out[:, k])
+def _take_tops(rows: Array, out: Array, tops: FloatArray, first: int, last: int) -> tuple[float, float]:
+    """Write the largest real part of the rows ``first:last``, and the rows without it.
+
+    Returns the smallest real part that was written, at most zero, and the largest size of a shift.
+    """
+    if rows.size >= MANY and rows.dtype == np.float64 and rows.flags.c_contiguous:
+        from isinglass.kernels.numba.messages.shifts import take_tops
+
+        least, size = take_tops(rows, out, tops, first, last)
+        return float(least), float(size)
+    part = slice(first, last)
+    tops[part] = _largest(rows[part])
+    np.subtract(rows[part], _shift(tops[part])[:, None], out=out[part])
+    return float(out[part].real.min(initial=0.0)), float(np.abs(tops[part]).max(initial=0.0))
 
 
 def _exponentials(logs: Array, spread: ThreadMap) -> Array:

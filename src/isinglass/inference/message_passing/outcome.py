@@ -13,9 +13,11 @@ from threading import RLock
 import numpy as np
 
 from isinglass.inference.message_passing.run import Run
+from isinglass.inference.message_passing.shares import fill
 from isinglass.inference.message_passing.tape import Tape
 from isinglass.kernels.layout import Beliefs, Edges
 from isinglass.runtime.deferring import defer
+from isinglass.runtime.threads import ThreadMap
 from isinglass.typing import Array, FloatArray, IntArray, Mask
 
 EXACT = 1e-9  # the largest error, besides rounding, of a belief that is called exact
@@ -42,6 +44,7 @@ class Outcome:
     residual: FloatArray
     runs: list[tuple[Run, Tape | None]]
     off_domain: Mask  # whether no beliefs could give such a log Z: the messages diverged
+    begun: bool = False  # whether `variables`, which is not initialised, has been prepared
     later: list[Callable[[Outcome], None]] = field(default_factory=list)
     lock: RLock = field(default_factory=RLock)
 
@@ -56,6 +59,13 @@ class Outcome:
         """The beliefs of all factors."""
         self.complete()
         return self.factors_so_far
+
+    def begin(self, spread: ThreadMap, all_at_once: bool) -> None:
+        """Prepare `variables` for a read-out: with zeros, unless it writes the beliefs of all variables."""
+        with self.lock:
+            if not (self.begun or all_at_once):
+                fill(spread, self.variables, 0)
+            self.begun = True
 
     def complete(self) -> None:
         """Do what was left for later."""

@@ -28,6 +28,7 @@ BLOCK = 2**18  # entries of tables that a block of a large component has at leas
 LARGE = 4  # a component with work for fewer blocks is small
 BLOCKS = 64  # of a component, or pieces of a batch, at most
 RANGE = 2**16  # entries of a range, or of tables in a piece of a batch, at least
+LIGHT = 2**18  # entries of a range that is read or written once: a thread that wakes takes as long
 FEW = 2  # pieces for each thread, of work that can be cut anywhere
 GROUPS = 24  # of components that add up derivatives by tables together, where there is little work
 
@@ -136,20 +137,12 @@ def pieces_at_most(spread: ThreadMap) -> int:
     return min(BLOCKS, FEW * spread.threads) if spread.threads > 1 else 1
 
 
-def in_ranges(
-    spread: ThreadMap, length: int, function: Callable[[int, int], object], least: int = RANGE, most: int | None = None
-) -> None:
-    """Call a function with the bounds of ranges; what it does must not depend on how they are cut.
-
-    None is longer than `most`, for what is done to a range in several steps, while it is in a cache.
-    """
-    count = -(-length // most) if most else 1
-    if spread.threads > 1 and length >= 2 * least:
-        count = max(count, min(pieces_at_most(spread), length // least))
-    if count == 1:
+def in_ranges(spread: ThreadMap, length: int, function: Callable[[int, int], object], least: int = RANGE) -> None:
+    """Call a function with the bounds of ranges; what it does must not depend on how they are cut."""
+    if spread.threads == 1 or length < 2 * least:
         function(0, length)
     else:
-        spread(function, cut(length, count))
+        spread(function, cut(length, min(pieces_at_most(spread), length // least)))
 
 
 def fill(spread: ThreadMap, out: Array, value: float) -> None:
@@ -158,7 +151,7 @@ def fill(spread: ThreadMap, out: Array, value: float) -> None:
         out.fill(value)
         return
     flat = out.reshape(-1)
-    in_ranges(spread, flat.size, lambda first, last: flat[first:last].fill(value))
+    in_ranges(spread, flat.size, lambda first, last: flat[first:last].fill(value), LIGHT)
 
 
 def zeros(spread: ThreadMap, shape: tuple[int, ...], dtype: DType) -> Array:
@@ -175,8 +168,18 @@ def smallest(spread: ThreadMap, values: Array, initial: float) -> float:
     if spread.threads == 1:
         return float(values.real.min(initial=initial))
     found: list[float] = []
-    in_ranges(spread, len(values), lambda a, b: found.append(float(values.real[a:b].min(initial=initial))))
+    in_ranges(spread, len(values), lambda a, b: found.append(float(values.real[a:b].min(initial=initial))), LIGHT)
     return float(np.min(found))
+
+
+def smallest_product(spread: ThreadMap, *arrays: Array) -> float:
+    """Return the product of the smallest entries of some flat arrays, none of which counts as more than one."""
+    least = [[1.0] for _ in arrays]
+    pieces = [
+        (i, *bounds) for i, one in enumerate(arrays) for bounds in cut(len(one), min(spread.threads, len(one) // LIGHT))
+    ]
+    spread(lambda i, a, b: least[i].append(float(arrays[i].real[a:b].min(initial=1.0))), pieces)
+    return float(np.prod([np.min(some) for some in least]))
 
 
 def component_sums(spread: ThreadMap, component: IntArray, starts: IntArray | None, values: Array, n: int) -> Array:

@@ -126,7 +126,9 @@ def sweep_model(sheets: Sheets, values: Values, run: Run) -> SweepModel:
     """Lay potentials and tables out in planes of float64 or float32."""
     card, psi = sheets.card, values.psi
     phi = np.moveaxis(values.phi.reshape(sheets.grids, sheets.height, sheets.width, card), -1, 1)
-    along, across = (links[:1, :1, :1] if _is_one(links) else links for links in sheets.links(values.table))
+    along, across = sheets.links(values.table)
+    ones = _known_ones(values.table, (along, across), run)
+    along, across = (links[:1, :1, :1] if one else links for links, one in zip((along, across), ones, strict=True))
     shared = along.size == across.size == 1
     if shared:
         entries = [psi[links[..., None] + np.arange(card * card)] for links in (along, across)]
@@ -148,6 +150,15 @@ def _in_order(values: Array, run: Run) -> FloatArray:
     out = np.empty(values.shape, run.in_planes)
     copy(run.spread, out, values)
     return out
+
+
+def _known_ones(of_links: IntArray, axes: tuple[IntArray, ...], run: Run) -> tuple[bool, ...]:
+    """Tell for each axis what `_is_one` does; it is kept while the tables of links are the same array."""
+
+    def look() -> tuple[IntArray, tuple[bool, ...]]:
+        return of_links, tuple(map(_is_one, axes))
+
+    return run.back.graph.cached("sheets of one table", look, lambda kept: kept[0] is of_links)[1]
 
 
 def _is_one(links: IntArray) -> bool:

@@ -4,15 +4,21 @@ One thread leads. It names a step, and each thread takes the next piece of it wh
 leader too, which goes on when all pieces are done. Those that follow wait for the next step meanwhile. So a step takes
 some microseconds more than its work, where a parallel map from Python takes some hundred (`isinglass.runtime.threads`).
 
+The pieces of a step are as many ranges as there are places. A thread, whose place is its number (`come`), begins with
+the range of its place, and goes on with those of the next places when nothing is left there. So it mostly gets the same
+part of all steps, whose numbers are still in its cache.
+
 Nobody waits for threads that have not come, or have gone: a leader alone does all pieces. Which thread does which piece
 depends on timing, so a piece has memory of its own, and sums are taken in the order of the pieces.
 
-`crew` is an array of zeros at first:
+`crew` is an array of zeros at first, but for the places:
 
-    crew[STEP]              the step that is under way, from 1 on; OVER at the end
-    crew[STOP]              set from Python after Ctrl-C: pieces are not worked on any more
-    crew[FIRST + 2 s]       how many pieces of step s were taken
-    crew[FIRST + 2 s + 1]   how many of them are done
+    crew[STEP]                     the step that is under way, from 1 on; OVER at the end
+    crew[STOP]                     set from Python after Ctrl-C: pieces are not worked on any more
+    crew[COME]                     how many threads have come to follow
+    crew[PLACES]                   how many places there are
+    crew[FIRST + (p + 1) s]        how many pieces of step s are done, with p places
+    crew[FIRST + (p + 1) s + 1 + r]   how many of range r were taken
 """
 
 from __future__ import annotations
@@ -28,16 +34,18 @@ from numba.core import cgutils
 from isinglass.runtime.jit import cold
 from isinglass.typing import IntArray
 
-STEP, STOP, FIRST, OVER = 0, 8, 16, -1
+STEP, STOP, COME, PLACES, FIRST, OVER = 0, 8, 9, 10, 16, -1
 SPINS = 200  # looks at a number before other threads are let run
 PATIENCE = 1_000_000  # looks, for a second or so, before one who follows goes: the leader may have failed
 intrinsic: Any = extending.intrinsic
 _yield = types.ExternalFunction("SwitchToThread" if sys.platform == "win32" else "sched_yield", types.int32())
 
 
-def new_crew(steps: int) -> IntArray:
-    """Return the array for a loop of so many steps."""
-    return np.zeros(FIRST + 2 * (steps + 1), np.int64)
+def new_crew(steps: int, places: int) -> IntArray:
+    """Return the array for a loop of so many steps, and about so many threads."""
+    crew = np.zeros(FIRST + (places + 1) * (steps + 1), np.int64)
+    crew[PLACES] = places
+    return crew
 
 
 def _place(context, builder, array_type, array, index):
@@ -89,15 +97,30 @@ def next_step(crew, seen):
 
 
 @cold
-def take(crew, step):
-    """Take the next piece of a step; one beyond the last if there is none."""
-    return fetch_and_add(crew, FIRST + 2 * step, 1)
+def come(crew, leads):
+    """Return the place of a thread: the first one for the leader."""
+    return 0 if leads else (fetch_and_add(crew, COME, 1) + 1) % crew[PLACES]
+
+
+@cold
+def take(crew, step, place, pieces):
+    """Take the next piece of a step for a thread at a place; one beyond the last if there is none."""
+    places = crew[PLACES]
+    for i in range(places):
+        here = (place + i) % places
+        first, count = pieces * here // places, FIRST + (places + 1) * step + 1 + here
+        size = pieces * (here + 1) // places - first
+        if look(crew, count) < size:
+            taken = fetch_and_add(crew, count, 1)
+            if taken < size:
+                return first + taken
+    return pieces
 
 
 @cold
 def done(crew, step):
     """Tell that a piece is done."""
-    fetch_and_add(crew, FIRST + 2 * step + 1, 1)
+    fetch_and_add(crew, FIRST + (crew[PLACES] + 1) * step, 1)
 
 
 @cold
@@ -116,7 +139,7 @@ def start_step(crew, step):
 def finish_step(crew, step, pieces):
     """Wait until all pieces of a step are done."""
     spins = 0
-    while look(crew, FIRST + 2 * step + 1) < pieces:
+    while look(crew, FIRST + (crew[PLACES] + 1) * step) < pieces:
         spins += 1
         if spins > SPINS:
             _yield()

@@ -13,6 +13,7 @@ import numpy as np
 
 from isinglass.kernels.numba.arithmetic.together import (
     OVER,
+    come,
     done,
     finish_step,
     next_step,
@@ -41,13 +42,13 @@ LEAST, MOST = 2.0**-8, 2.0**4  # LEVEL: the peaks of large messages that need no
 
 
 @cold
-def up_pieces(program, cuts, b, values, message, start, logs, local, ends, space, crew, step):
+def up_pieces(program, cuts, b, values, message, start, logs, local, ends, space, crew, step, place):
     """Take pieces of a bucket's message, until none is left."""
     a, missing_axis, run_axis = program.first_axis[b], cuts.missing_axis[b], cuts.run_axis[b]
     tile, tiles, pieces = size_of(program.cards, a + missing_axis, a + run_axis), cuts.tiles[b], cuts.pieces[b]
     set_views(program, b, run_axis, space.offsets, space.contiguous)
     while True:
-        i = take(crew, step)
+        i = take(crew, step, place, pieces)
         if i >= pieces:
             return
         if not stopped(crew):
@@ -57,10 +58,10 @@ def up_pieces(program, cuts, b, values, message, start, logs, local, ends, space
 
 
 @cold
-def scale_pieces(size, pieces, values, message, peak, logs, crew, step):
+def scale_pieces(size, pieces, values, message, peak, logs, crew, step, place):
     """Take pieces of a message to be scaled, until none is left."""
     while True:
-        i = take(crew, step)
+        i = take(crew, step, place, pieces)
         if i >= pieces:
             return
         scale_values(values, message + size * i // pieces, message + size * (i + 1) // pieces, peak, logs)
@@ -68,7 +69,7 @@ def scale_pieces(size, pieces, values, message, peak, logs, crew, step):
 
 
 @cold
-def down_pieces(program, cuts, b, values, message, start, peak, logs, local, marginals, space, crew, step):
+def down_pieces(program, cuts, b, values, message, start, peak, logs, local, marginals, space, crew, step, place):
     """Take pieces of a bucket's beliefs, until none is left."""
     a, missing_axis, run_axis = program.first_axis[b], cuts.missing_axis[b], cuts.run_axis[b]
     run = size_of(program.cards, a + run_axis, program.first_axis[b + 1] - 1)
@@ -76,7 +77,7 @@ def down_pieces(program, cuts, b, values, message, start, peak, logs, local, mar
     set_views(program, b, run_axis, space.offsets, space.contiguous)
     set_places(program, b, missing_axis, run_axis, run, space.places, space.first_place)
     while True:
-        i = take(crew, step)
+        i = take(crew, step, place, pieces)
         if i >= pieces:
             return
         if not stopped(crew):
@@ -100,7 +101,7 @@ def up_large(program, cuts, b, values, messages, start, peak, low, logs, local, 
     message, pieces = messages + program.first_message[b], cuts.pieces[b]
     multiply_inputs(program, b, values, start, logs, local, scratch.offsets, scratch.counter)
     start_step(crew, step)
-    up_pieces(program, cuts, b, values, message, start, logs, local, ends, space, crew, step)
+    up_pieces(program, cuts, b, values, message, start, logs, local, ends, space, crew, step, 0)
     finish_step(crew, step, pieces)
     top, least = ends[0, 0], ends[0, 1]
     for i in range(1, pieces):
@@ -108,7 +109,7 @@ def up_large(program, cuts, b, values, messages, start, peak, low, logs, local, 
     peak[b] = top if logs is not None or not LEAST <= top <= MOST else 1.0
     if needs_scaling(top, logs):
         start_step(crew, step + 1)
-        scale_pieces(program.message_size[b], pieces, values, message, top, logs, crew, step + 1)
+        scale_pieces(program.message_size[b], pieces, values, message, top, logs, crew, step + 1, 0)
         finish_step(crew, step + 1, pieces)
     scale = peak[b] if logs is None and top > 0 else 1.0
     low[program.input_of[b]] = min(1.0, least / scale)
@@ -119,14 +120,15 @@ def up(program, cuts, sequence, first, last, values, messages, start, peak, low,
        scratch, space, crew, leads):  # fmt: skip
     """Pass the messages of buckets ``sequence[first:last]``, small and large, as the leader or one who follows."""
     if not leads:
-        step = next_step(crew, 0)
+        place, step = come(crew, leads), next_step(crew, 0)
         while step != OVER:
             b = sequence[first + (step - 1) // 2]
             message = messages + program.first_message[b]
             if step % 2 == 1:
-                up_pieces(program, cuts, b, values, message, start, logs, local, ends, space, crew, step)
+                up_pieces(program, cuts, b, values, message, start, logs, local, ends, space, crew, step, place)
             else:
-                scale_pieces(program.message_size[b], cuts.pieces[b], values, message, peak[b], logs, crew, step)
+                scale_pieces(program.message_size[b], cuts.pieces[b], values, message, peak[b], logs, crew, step,
+                             place)  # fmt: skip
             step = next_step(crew, step)
         return
     for i in range(first, last):
@@ -149,11 +151,11 @@ def down(program, cuts, sequence, first, last, values, messages, start, peak, wa
          factors, first_belief, local, marginals, scratch, space, crew, leads):  # fmt: skip
     """Pass beliefs down buckets ``sequence[last - 1], ..., sequence[first]``, as the leader or one who follows."""
     if not leads:
-        step = next_step(crew, 0)
+        place, step = come(crew, leads), next_step(crew, 0)
         while step != OVER:
             b = sequence[last - step]
             down_pieces(program, cuts, b, values, messages + program.first_message[b], start, peak, logs, local,
-                        marginals, space, crew, step)  # fmt: skip
+                        marginals, space, crew, step, place)  # fmt: skip
             step = next_step(crew, step)
         return
     for i in range(last - 1, first - 1, -1):
@@ -165,7 +167,7 @@ def down(program, cuts, sequence, first, last, values, messages, start, peak, wa
             multiply_inputs(program, b, values, start, logs, local, scratch.offsets, scratch.counter)
             start_step(crew, last - i)
             down_pieces(program, cuts, b, values, messages + program.first_message[b], start, peak, logs, local,
-                        marginals, space, crew, last - i)  # fmt: skip
+                        marginals, space, crew, last - i, 0)  # fmt: skip
             finish_step(crew, last - i, cuts.pieces[b])
             for piece in range(1, cuts.pieces[b]):
                 for k in range(program.local_size[b]):
