@@ -52,11 +52,14 @@ class MPM(Decoder):
         """Return the most believed state of each variable."""
         beliefs = beliefs_of(given).real
         graph = given.potentials.graph  # type: ignore[union-attr]
-        mask = checked_outputs(outputs, graph)
-        states = np.zeros(graph.n_variables, np.int64)
-        for block in state_blocks(graph):
-            states[block.variables] = _most_believed(block.rows(beliefs))
-        return states if outputs is None else np.where(mask, states, -1)
+        blocks = state_blocks(graph)
+        if len(blocks) == 1:
+            states = _most_believed(blocks[0].rows(beliefs)).astype(np.int64, copy=False)
+        else:
+            states = np.zeros(graph.n_variables, np.int64)
+            for block in blocks:
+                states[block.variables] = _most_believed(block.rows(beliefs))
+        return states if outputs is None else np.where(checked_outputs(outputs, graph), states, -1)
 
     def relaxed(self, result: Result, outputs: ArrayLike | None = None, temperature: float = 1.0) -> Relaxed:
         """Return the soft argmax of the beliefs."""

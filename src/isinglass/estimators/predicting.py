@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from isinglass.inference import Algorithm, Info, Result, infer
-from isinglass.inference.algorithm import threaded_in_parts
+from isinglass.inference.algorithm import beliefs_alone, threaded_in_parts
 from isinglass.inference.result import FactorBeliefs, VariableBeliefs
 from isinglass.learning.objective import adapted
 from isinglass.learning.total import BLOCK, blocks
@@ -69,14 +69,16 @@ def read_in_blocks(
     most = BLOCK if algorithm.facts.blockwise else _block_size(int(sizes.sum()))
     found, examples = blocks(sizes, most), np.arange(len(sizes))
     if len(found) == 1 or not algorithm.splits or algorithm.facts.stochastic:
-        return read(predicted(part(examples, None), theta, algorithm, part, jobs))
+        with beliefs_alone():
+            return read(predicted(part(examples, None), theta, algorithm, part, jobs))
     chosen, first = threaded_in_parts(algorithm, jobs, len(found)), part(examples[found[0]], None)
 
     def one(block: slice) -> Array:
         mine = first if block is found[0] else part(examples[block], first)
         return read(_inferred(mine, theta, chosen))
 
-    return np.concatenate(team(jobs, waits=False).with_blas(one, [(block,) for block in found]))
+    with beliefs_alone():
+        return np.concatenate(team(jobs, waits=False).with_blas(one, [(block,) for block in found]))
 
 
 def _block_size(variables: int) -> int:

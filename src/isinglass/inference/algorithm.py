@@ -8,7 +8,9 @@ its facts say so, `maximise` and `sample`. The facts are promises: the conforman
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, Literal, Protocol
 
@@ -28,6 +30,8 @@ from isinglass.validation import jobs_of
 
 Progress = Callable[[str, float], None]
 """Called with the name of a stage and the fraction of it that is done."""
+
+_ALONE: ContextVar[bool] = ContextVar("isinglass_beliefs_alone", default=False)
 
 Taping = bool | Literal["sqrt"]
 """Whether to record what `Result.backward` needs; "sqrt" stores every k-th iteration and recomputes the others."""
@@ -273,6 +277,32 @@ def threaded_in_parts(algorithm: Algorithm, jobs: int, parts: int) -> Algorithm:
     """
     given = jobs == 1 and getattr(algorithm, "threads", None) is not None
     return algorithm if given else threaded(algorithm, max(1, jobs // parts))
+
+
+@contextmanager
+def beliefs_alone() -> Iterator[None]:
+    """Let no inference of given iterations, here and in threads that work for this one, find out whether it converged.
+
+    That is for who reads the beliefs and does not look at `info`.
+
+    Examples
+    --------
+    >>> with beliefs_alone():
+    ...     judges_convergence()
+    False
+    >>> judges_convergence()
+    True
+    """
+    before = _ALONE.set(True)
+    try:
+        yield
+    finally:
+        _ALONE.reset(before)
+
+
+def judges_convergence() -> bool:
+    """Tell whether somebody may want to know whether given iterations converged."""
+    return not _ALONE.get()
 
 
 def with_fact(fact: str, *values: object) -> str:

@@ -128,7 +128,7 @@ class GridKernels(NamedTuple):
     add_tables: Loop
     effects: Loop
     largest: Loop
-    read_out: Loop
+    read_out: Callable[..., float]
     read_out_back: Loop
 
 

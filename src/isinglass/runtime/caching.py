@@ -51,8 +51,8 @@ class Cache:
 
     def get(self, key: Hashable, make: Callable[[], T], fits: Callable[[T], bool] | None = None, size: int = 1) -> T:
         """Return the value of `key`; compute it the first time, and again where the cached one does not fit."""
-        found = self._found(key, fits)
-        if not isinstance(found, _Missing):
+        found: T | _Missing = self._values.get(key, _MISSING)
+        if not isinstance(found, _Missing) and (fits is None or fits(found)):
             return found
         if fits is not None:
             return self._kept(key, make(), fits, size)

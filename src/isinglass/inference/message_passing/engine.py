@@ -26,7 +26,7 @@ from isinglass.graph.message_graph import (
     pool_of,
 )
 from isinglass.graph.schedules import grid_schedule
-from isinglass.inference.algorithm import Progress
+from isinglass.inference.algorithm import Progress, judges_convergence
 from isinglass.inference.evidence import impossible
 from isinglass.inference.message_passing.checks.domain import imaginary_steps, log_z_range, without_unproved_zeros
 from isinglass.inference.message_passing.log_model import (
@@ -51,7 +51,7 @@ from isinglass.inference.message_passing.shares import (
     fill,
     logarithms,
     shares_of,
-    smallest_product,
+    smallest,
 )
 from isinglass.inference.message_passing.tape import MarkedTape, Tape
 from isinglass.inference.support import support_of
@@ -272,29 +272,30 @@ class Engine:
         active = run.wanted & ~flagged
         residual = np.zeros(len(active))
         move = self._move(run, part.schedule)
-        if progress is None and self._all_at_once(run, move, Status(active, flagged, residual), outcome, tape):
+        status = Status(active, flagged, residual, plan.iterations is None or judges_convergence())
+        if progress is None and self._all_at_once(run, move, status, outcome, tape):
             return move
         for t in range(limit):
             if self.abandoned or not np.count_nonzero(active):  # much faster than any() for few
                 break
             if tape is not None:
                 tape.before(run, t)
-            watched = plan.iterations is None or t == limit - 1 or progress is not None
-            status = Status(active, flagged, residual, watched)
-            step = move.forward(run, t, status, tape is not None and tape.keeps_steps)
+            watched = plan.iterations is None or (t == limit - 1 and status.watched) or progress is not None
+            now = Status(active, flagged, residual, watched)
+            step = move.forward(run, t, now, tape is not None and tape.keeps_steps)
             move = step.move
             if tape is not None:
                 tape.after(step)
             if part.settled and t == 0:
                 residual[active] = 0
-            elif plan.iterations is None or t == limit - 1:
-                self._look_closely(run, step, status)
+            elif plan.iterations is None or (watched and t == limit - 1):
+                self._look_closely(run, step, now)
             moved = active & ~flagged
+            outcome.iterations[moved] = t + 1
             if not watched:
                 active = moved
                 continue
             outcome.residual[moved] = residual[moved]
-            outcome.iterations[moved] = t + 1
             done = moved & (residual <= plan.tol)
             outcome.converged[moved] = done[moved]
             active = moved & ~done if plan.iterations is None else moved
@@ -313,9 +314,11 @@ class Engine:
             return False
         if tape is not None:
             tape.after(step)
-        self._look_closely(run, step, status)
-        outcome.residual[status.active], outcome.iterations[status.active] = status.residual[status.active], limit
-        outcome.converged[status.active] = status.residual[status.active] <= self.plan.tol
+        outcome.iterations[status.active] = limit
+        if status.watched:
+            self._look_closely(run, step, status)
+            outcome.residual[status.active] = status.residual[status.active]
+            outcome.converged[status.active] = status.residual[status.active] <= self.plan.tol
         move.finish(run)
         return True
 
@@ -335,8 +338,8 @@ class Engine:
             fill(run.spread, run.log_zi, 0)
         plain = run.is_linear and not self.plan.powers and self.potentials.dtype.kind == "f"
         if plain:
-            move.read_out(run, self.beliefs_of(run, outcome), active)
-            if active.all() and self._cannot_underflow(run, outcome):
+            least = move.read_out(run, self.beliefs_of(run, outcome), active)
+            if active.all() and self._cannot_underflow(run, outcome, least):
                 outcome.later.append(self._links_later(run, active, flagged))
                 return
         self._read_links(run, active, flagged, outcome, not plain)
@@ -374,13 +377,16 @@ class Engine:
             if not len(outcome.factors_so_far):
                 outcome.factors_so_far = np.zeros(belief_entries(self.graph), self.potentials.dtype)
 
-    def _cannot_underflow(self, run: Run, outcome: Outcome) -> bool:
+    def _cannot_underflow(self, run: Run, outcome: Outcome, least: float | None) -> bool:
         """Tell whether no product of the beliefs of links can be too small: a lower bound of all of them is not.
 
         What a variable sends is at least phi prod m over all its messages, that is b_i Z_i, as no message exceeds one.
+        `least` is the smallest b_i Z_i, where it is known.
         """
         top = 1.0 if self.initial is None else max(1.0, float(run.m.max(initial=1.0)))
-        least = smallest_product(run.spread, outcome.variables, run.log_zi) / top
+        if least is None:
+            least = smallest(run.spread, outcome.variables, 1.0) * smallest(run.spread, run.log_zi, 1.0)
+        least = least / top
         smallest_entry = SAFE / run.models[-1].limit
         clear = smallest_entry * least ** widths_of(self.graph).slots > CLEAR
         return clear and (self.models[-1].bounded or bool(np.isfinite(outcome.log_z_so_far).all()))

@@ -172,16 +172,6 @@ def smallest(spread: ThreadMap, values: Array, initial: float) -> float:
     return float(np.min(found))
 
 
-def smallest_product(spread: ThreadMap, *arrays: Array) -> float:
-    """Return the product of the smallest entries of some flat arrays, none of which counts as more than one."""
-    least = [[1.0] for _ in arrays]
-    pieces = [
-        (i, *bounds) for i, one in enumerate(arrays) for bounds in cut(len(one), min(spread.threads, len(one) // LIGHT))
-    ]
-    spread(lambda i, a, b: least[i].append(float(arrays[i].real[a:b].min(initial=1.0))), pieces)
-    return float(np.prod([np.min(some) for some in least]))
-
-
 def component_sums(spread: ThreadMap, component: IntArray, starts: IntArray | None, values: Array, n: int) -> Array:
     """Do what `segments.component_sums` does, to the last bit: each component is added up by one thread."""
     if spread.threads == 1 or starts is None or not len(starts):

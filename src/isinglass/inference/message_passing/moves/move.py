@@ -62,9 +62,13 @@ class Move(ABC):
     def finish(self, run: Run) -> None:  # noqa: B027
         """Leave the messages in run.m; most moves always have them there."""
 
-    def read_out(self, run: Run, beliefs: Beliefs, active: Mask) -> None:
-        """Read the beliefs of variables out, after `finish`."""
+    def read_out(self, run: Run, beliefs: Beliefs, active: Mask) -> float | None:
+        """Read the beliefs of variables out, after `finish`.
+
+        Returns a lower bound of all of them before their normalisation; None if it is not known.
+        """
         read_out_variables(run, run.models[-1], beliefs, active)
+        return None
 
     def read_out_back(self, run: Run, beliefs: Array, beliefs_bar: Array, bars: Derivatives) -> bool:
         """Carry derivatives by the beliefs of all variables to the last messages, where this move keeps those.

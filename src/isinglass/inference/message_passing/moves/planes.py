@@ -326,7 +326,7 @@ class PlaneMove(Move):
         """Leave the messages in planes, until they are needed on edges; what else was borrowed goes back."""
         last, self.final = self.inbox, self.inbox
         self.inbox = self.spare = None
-        kept = [room for room in self.borrowed if last is not None and np.shares_memory(room, last)]
+        kept = [room for room in self.borrowed if last is not None and (room is last or room is last.base)]
         while self.borrowed:
             room = self.borrowed.pop()
             if not any(room is one for one in kept):
@@ -335,21 +335,20 @@ class PlaneMove(Move):
             loans = [run.pool.lend(room) for room in kept]  # none: a tape keeps them
             run.m = deferred(partial(on_edges, self.kernels, run.spread, last, self.planes.of_edges, loans))
 
-    def read_out(self, run: Run, beliefs: Beliefs, active: Mask) -> None:
+    def read_out(self, run: Run, beliefs: Beliefs, active: Mask) -> float | None:
         """Read the beliefs of variables out, in planes if the messages are still there."""
         final, self.final = self.final, None
         if final is None or run.is_narrow or not self.planes.in_order or not active.all():
-            super().read_out(run, beliefs, active)
-            return
+            return super().read_out(run, beliefs, active)
         grid, messages, phi = self.planes, final.reshape(-1), self.last_potentials.reshape(-1)
 
-        def read(*piece: int) -> None:
-            self.kernels.read_out(
+        def read(*piece: int) -> float:
+            return self.kernels.read_out(
                 phi, messages, grid.steps, grid.card, grid.height, grid.width, *piece, beliefs.variables,
                 beliefs.z_variables,
             )  # fmt: skip
 
-        run.spread(read, row_pieces(run.spread, grid, len(active)))
+        return min(run.spread(read, row_pieces(run.spread, grid, len(active))))
 
     def take(self, run: Run, shape: tuple[int, ...], taped: bool) -> FloatArray:
         """Return room for planes; without a tape it goes back to the pool when the run has ended."""

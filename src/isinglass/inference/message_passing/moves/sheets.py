@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -52,16 +53,12 @@ class Sheets(NamedTuple):
     @property
     def column_chunk(self) -> int:
         """How many columns of a large grid have a sum of their own; all columns of a small one."""
-        return self._chunk(self.width)
+        return _chunk(work_of(self), self.width)
 
     @property
     def row_chunk(self) -> int:
         """The same for rows."""
-        return self._chunk(self.height)
-
-    def _chunk(self, length: int) -> int:
-        count = min(block_count(2 * work_of(self)), length // LINE)
-        return length if count < 2 else -(-length // (8 * count)) * 8
+        return _chunk(work_of(self), self.height)
 
     @property
     def is_large(self) -> bool:
@@ -89,6 +86,13 @@ class Sheets(NamedTuple):
         cut = self.height * (self.width - 1)
         along = flat[:, :cut].reshape(self.grids, self.height, self.width - 1, *each)
         return along.swapaxes(1, 2), flat[:, cut:].reshape(self.grids, self.height - 1, self.width, *each)
+
+
+@lru_cache
+def _chunk(work: int, length: int) -> int:
+    """Return how many lines of a grid of so much work, of its `length`, are a chunk."""
+    count = min(block_count(2 * work), length // LINE)
+    return length if count < 2 else -(-length // (8 * count)) * 8
 
 
 def sheets_of(graph: FactorGraph) -> Sheets | None:
@@ -125,13 +129,14 @@ class SweepModel(NamedTuple):
 def sweep_model(sheets: Sheets, values: Values, run: Run) -> SweepModel:
     """Lay potentials and tables out in planes of float64 or float32."""
     card, psi = sheets.card, values.psi
-    phi = np.moveaxis(values.phi.reshape(sheets.grids, sheets.height, sheets.width, card), -1, 1)
+    phi = values.phi.reshape(sheets.grids, sheets.height, sheets.width, card).transpose(0, 3, 1, 2)
     along, across = sheets.links(values.table)
     ones = _known_ones(values.table, (along, across), run)
     along, across = (links[:1, :1, :1] if one else links for links, one in zip((along, across), ones, strict=True))
     shared = along.size == across.size == 1
     if shared:
-        entries = [psi[links[..., None] + np.arange(card * card)] for links in (along, across)]
+        firsts = [int(links.item()) for links in (along, across)]
+        entries = [psi[first : first + card**2].reshape(1, 1, 1, -1) for first in firsts]
     else:
         entries = list(sheets.links(_rows(values, card * card)))
     tables = [np.moveaxis(e.reshape(*e.shape[:3], card, card), (-2, -1), (1, 2)) for e in entries]

@@ -14,7 +14,11 @@ from isinglass.runtime.jit import compiled
 
 @compiled
 def read_out_planes(phi, inbox, steps, card, height, width, first, last, top, bottom, variables, z):
-    """Write the normalised beliefs of the rows ``top:bottom`` of some grids, and their sums before that."""
+    """Write the normalised beliefs of the rows ``top:bottom`` of some grids, and their sums before that.
+
+    Returns the smallest belief before its normalisation; at most one.
+    """
+    least = 1.0
     right, up, down = steps.direction, 2 * steps.direction, 3 * steps.direction
     for c in range(first, last):
         for row in range(top, bottom):
@@ -28,11 +32,13 @@ def read_out_planes(phi, inbox, steps, card, height, width, first, last, top, bo
                     value = phi[ix(own + x + k * steps.state)] * inbox[ix(s)] * inbox[ix(s + right)]
                     value = value * inbox[ix(s + up)] * inbox[ix(s + down)]
                     variables[ix((i + x) * card + k)] = value
+                    least = value if value < least else least
                     total = total + value if k > 0 else value
                 z[ix(i + x)] = total
                 scale = 1 / total
                 for k in range(card):
                     variables[ix((i + x) * card + k)] *= scale
+    return least
 
 
 @compiled
