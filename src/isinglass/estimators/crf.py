@@ -35,7 +35,7 @@ from isinglass.estimators.parameters import (
 from isinglass.estimators.persistence import Saved
 from isinglass.estimators.predicting import Prediction, predicted, read_in_blocks
 from isinglass.graph.layout import belief_entries
-from isinglass.inference import Result
+from isinglass.inference import Algorithm, Result
 from isinglass.learning.training.checks import (
     class_weights,
     example_weights,
@@ -231,10 +231,10 @@ class CRF(JointPredictions):
         found, sizes = self._read(X, self._decoded)
         return share_right(found, labels, sizes, sample_weight, _LABELS)
 
-    def _model(self, X: Any, n_states: int, like: Model | None = None) -> Model:
+    def _model(self, X: Any, n_states: int, like: Model | None = None, inference: Algorithm | None = None) -> Model:
         """Check examples and compile their model, with those parameters of inference that are learned."""
         model = self._plain_model(X, n_states, None if like is None else like.without_inference())
-        return algorithm_of(self).learned(model)
+        return (algorithm_of(self) if inference is None else inference).learned(model)
 
     def _choices(self) -> GraphChoices:
         return choices_of(self)
@@ -377,7 +377,7 @@ class CRF(JointPredictions):
             raise InputError("iterations", expected, f"{stage.iterations}", "fit anew to change it")
 
         def part(rows: IntArray, like: Model | None) -> Model:
-            return stage._model(_rows(examples, rows), self.n_states_, like)
+            return stage._model(_rows(examples, rows), self.n_states_, like, algorithm)
 
         return Prediction(vectors, algorithm, part, jobs_of(stage.n_jobs))
 

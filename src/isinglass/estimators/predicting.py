@@ -8,6 +8,7 @@ block. Smaller ones would be slower: the interpreter, which runs on one thread a
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from threading import Lock
 from typing import NamedTuple
 
 import numpy as np
@@ -21,6 +22,7 @@ from isinglass.learning.training.problem import sizes_of
 from isinglass.models import Model
 from isinglass.potentials import Potentials
 from isinglass.runtime.threads import team
+from isinglass.segments import starts
 from isinglass.typing import Array, FloatArray, IntArray
 
 FEWEST, MOST = 2 * BLOCK, 16 * BLOCK  # variables in a block of predictions
@@ -72,13 +74,30 @@ def read_in_blocks(
         with beliefs_alone():
             return read(predicted(part(examples, None), theta, algorithm, part, jobs))
     chosen, first = threaded_in_parts(algorithm, jobs, len(found)), part(examples[found[0]], None)
+    together, ends = _Together(int(sizes.sum())), starts(sizes)
 
-    def one(block: slice) -> Array:
+    def one(block: slice) -> None:
         mine = first if block is found[0] else part(examples[block], first)
-        return read(_inferred(mine, theta, chosen))
+        together.put(int(ends[block.start]), read(_inferred(mine, theta, chosen)))
 
     with beliefs_alone():
-        return np.concatenate(team(jobs, waits=False).with_blas(one, [(block,) for block in found]))
+        team(jobs, waits=False).with_blas(one, [(block,) for block in found])
+    return together.values
+
+
+class _Together:
+    """What several threads have read, one array for all; each writes its own part."""
+
+    def __init__(self, length: int) -> None:
+        self.length, self.lock = length, Lock()
+        self.values: Array = np.empty(0)
+
+    def put(self, first: int, part: Array) -> None:
+        """Write a part, from its first place on."""
+        with self.lock:
+            if self.values.shape != (self.length, *part.shape[1:]):
+                self.values = np.empty((self.length, *part.shape[1:]), part.dtype)
+        self.values[first : first + len(part)] = part
 
 
 def _block_size(variables: int) -> int:
