@@ -16,7 +16,7 @@ from isinglass.graph.factor_graph import FactorGraph, iter_groups
 from isinglass.graph.layout import belief_entries, first_beliefs, first_states
 from isinglass.graph.message_graph import edges_of
 from isinglass.inference.free_energy.layout import Layout, Structure, Tie, lay_out
-from isinglass.inference.message_passing.log_model import layout_of, move_unary_bars, share_unary_beliefs
+from isinglass.inference.message_passing.model.group_places import layout_of, move_unary_bars, share_unary_beliefs
 from isinglass.inference.support import Support, support_of, ties_of
 from isinglass.potentials import Potentials
 from isinglass.segments import ranges, starts, sum_at

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from isinglass.graph.message_graph import edges_of
-from isinglass.inference.message_passing.log_model import LinkModel
+from isinglass.inference.message_passing.model.log_model import LinkModel
 from isinglass.potentials import Potentials
 from isinglass.typing import IntArray
 

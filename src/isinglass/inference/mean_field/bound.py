@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from isinglass.graph.layout import first_beliefs
 from isinglass.graph.message_graph import edges_of
 from isinglass.graph.neighbours import Neighbours
-from isinglass.inference.message_passing.log_model import LinkModel, move_unary_bars, share_unary_beliefs
+from isinglass.inference.message_passing.model.group_places import move_unary_bars, share_unary_beliefs
+from isinglass.inference.message_passing.model.log_model import LinkModel
 from isinglass.inference.result import Gradients
 from isinglass.kernels.layout import Edges
 from isinglass.potentials import LogTables, Potentials

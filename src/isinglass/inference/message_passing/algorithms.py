@@ -21,7 +21,7 @@ from isinglass.inference.assignment import Assignment
 from isinglass.inference.message_passing.checks.stability import noise_of_messages, spectral_radii
 from isinglass.inference.message_passing.decode import agrees, decode
 from isinglass.inference.message_passing.engine import Engine
-from isinglass.inference.message_passing.log_model import ones_of
+from isinglass.inference.message_passing.model.group_places import ones_of
 from isinglass.inference.message_passing.narrow import dtype_of, least_tol, narrow_share, narrowed
 from isinglass.inference.message_passing.outcome import Outcome
 from isinglass.inference.message_passing.plan import Part, Plan, Schedule

@@ -29,12 +29,8 @@ from isinglass.graph.schedules import grid_schedule
 from isinglass.inference.algorithm import Progress, judges_convergence
 from isinglass.inference.evidence import impossible
 from isinglass.inference.message_passing.checks.domain import imaginary_steps, log_z_range, without_unproved_zeros
-from isinglass.inference.message_passing.log_model import (
-    LinkModel,
-    layout_of,
-    observed_entries,
-    share_unary_beliefs,
-)
+from isinglass.inference.message_passing.model.group_places import layout_of, share_unary_beliefs
+from isinglass.inference.message_passing.model.log_model import LinkModel, observed_entries
 from isinglass.inference.message_passing.moves.flood import FloodPairs, flooding_of
 from isinglass.inference.message_passing.moves.flood_back import FloodBack
 from isinglass.inference.message_passing.moves.grid_flood import GridFlood

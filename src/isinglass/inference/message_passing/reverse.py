@@ -23,13 +23,13 @@ from isinglass.errors import InputError
 from isinglass.graph.message_graph import entry_components, pool_of
 from isinglass.inference.cotangents import is_nothing
 from isinglass.inference.message_passing.engine import Engine, entries_of
-from isinglass.inference.message_passing.log_model import move_unary_bars
+from isinglass.inference.message_passing.model.group_places import move_unary_bars
+from isinglass.inference.message_passing.model.table_places import table_places
 from isinglass.inference.message_passing.moves.move import Move
 from isinglass.inference.message_passing.outcome import Outcome
 from isinglass.inference.message_passing.passes import read_out_back
 from isinglass.inference.message_passing.run import Derivatives, Run
 from isinglass.inference.message_passing.shares import zeros
-from isinglass.inference.message_passing.table_places import table_places
 from isinglass.inference.message_passing.tape import Tape
 from isinglass.inference.result import Gradients
 from isinglass.kernels.layout import BeliefBars

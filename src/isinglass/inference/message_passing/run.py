@@ -13,8 +13,8 @@ import numpy as np
 
 from isinglass.graph.factor_graph import FactorGraph
 from isinglass.graph.message_graph import edges_of
+from isinglass.inference.message_passing.model.table_places import TablePlaces
 from isinglass.inference.message_passing.shares import Share
-from isinglass.inference.message_passing.table_places import TablePlaces
 from isinglass.kernels.backend import MessagePassingKernels
 from isinglass.kernels.layout import NARROW, WIDE, Bars, Edges, Scratch, Semiring, Span, Status, Values, is_linear
 from isinglass.runtime.array_pool import Pool

@@ -12,7 +12,7 @@ import numpy as np
 from isinglass.graph.message_graph import partners_of
 from isinglass.inference.map.local_model import LocalModel
 from isinglass.inference.map.search import Search
-from isinglass.inference.message_passing.log_model import LinkModel
+from isinglass.inference.message_passing.model.log_model import LinkModel
 from isinglass.potentials import Potentials
 from isinglass.typing import FloatArray, IntArray, Mask
 

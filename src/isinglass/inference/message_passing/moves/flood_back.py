@@ -20,7 +20,7 @@ import numpy as np
 from isinglass.graph.factor_graph import FactorGraph
 from isinglass.graph.message_graph import entry_components, pairwise_components, partners_of
 from isinglass.inference.message_passing import passes
-from isinglass.inference.message_passing.log_model import links_with
+from isinglass.inference.message_passing.model.log_model import links_with
 from isinglass.inference.message_passing.moves.grid_flood import GridBars, Grids
 from isinglass.inference.message_passing.moves.lattices import lattices_of, part_of
 from isinglass.inference.message_passing.moves.planes import BeliefDerivatives, grids_at_once, work_of

@@ -12,7 +12,7 @@ import numpy as np
 from isinglass.graph.factor_graph import FactorGraph
 from isinglass.graph.grids import component_shapes, grid_shape
 from isinglass.graph.message_graph import edges_of
-from isinglass.inference.message_passing.log_model import Places, as_places
+from isinglass.inference.message_passing.model.group_places import Places, as_places
 from isinglass.inference.message_passing.moves.planes import collect, spread_out, work_of
 from isinglass.inference.message_passing.shares import block_count, cut
 from isinglass.kernels.backend import GridKernels

@@ -12,7 +12,7 @@ import numpy as np
 
 from isinglass.graph.factor_graph import FactorGraph
 from isinglass.graph.message_graph import edges_of
-from isinglass.inference.message_passing.log_model import LinkModel
+from isinglass.inference.message_passing.model.log_model import LinkModel
 from isinglass.inference.message_passing.shares import Share, component_groups, shares_of
 from isinglass.kernels.layout import Edges
 from isinglass.potentials import Potentials
