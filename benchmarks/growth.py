@@ -7,7 +7,8 @@ the fits, which count everything.
 
     log seconds  =  a + e log size,      by least squares over the sizes whose messages do not fit in a cache,
 
-so that e = 1 is linear. Times are of the processor, the least of some runs. Each row is a process of its own, whose C
+so that e = 1 is linear. Times are of the processor, the least of five runs or more: others on the machine take caches
+and the way to the memory from a run, and nothing makes it faster. Each row is a process of its own, whose C
 library keeps memory that was freed (MALLOC_MMAP_MAX_=0, MALLOC_TRIM_THRESHOLD_): fresh pages, which the system maps and
 clears, are what the system makes of them, and not linear. The largest grid needs 9 GB.
 """
@@ -24,9 +25,10 @@ import isinglass as ig
 from benchmarks.problems import full, grid_model
 from benchmarks.timing import Row, Rows, python, seconds, timed
 
-SIDES = (64, 128, 256, 512, 1024, 1448, 2048)
-LENGTHS = (1_000, 3_000, 10_000, 100_000, 250_000, 500_000, 1_000_000)
-BEYOND = 3  # sizes that do not fit in a cache, the largest ones
+SIDES = (64, 128, 256, 512, 768, 896, 1024, 1216, 1448, 1728, 2048)
+LENGTHS = (1_000, 3_000, 10_000, 30_000, 100_000, 200_000, 280_000, 380_000, 520_000, 720_000, 1_000_000)
+BEYOND = 6  # sizes that do not fit in a cache, the largest ones
+RUNS = 5  # of each size, at least
 TITLE = "Growth: seconds against size"
 COLUMNS = ("what", *(f"size {i + 1}" for i in range(len(SIDES))), "exponent beyond the cache")
 KEEP_MEMORY = {"MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": str(2**40)}
@@ -87,7 +89,7 @@ def _row(name: str, sizes: tuple[int, ...], make: Callable[[int], Task], text: C
 
 
 def least_times(make: str, sizes: tuple[int, ...], budget: float = 2.0) -> list[float]:
-    """Return the least time of some runs for each size: at least two."""
+    """Return the least time of some runs for each size."""
     found = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -96,7 +98,7 @@ def least_times(make: str, sizes: tuple[int, ...], budget: float = 2.0) -> list[
             task, times = globals()[make](size), list[float]()
             if "fit" not in make:
                 task()  # lays out the graph
-            while len(times) < 2 or (len(times) < 9 and sum(times) < budget):
+            while len(times) < RUNS or (len(times) < 3 * RUNS and sum(times) < budget):
                 times.append(timed(task))
             found.append(min(times))
     return found

@@ -202,3 +202,23 @@ def test_lengths_are_rounded_by_little(size: int) -> None:
     assert size <= pool._room(size) <= size + size // 8
     assert pool._length(pool._room(size)) == pool._room(size)
     assert pool._length(size) <= size
+
+
+@pytest.mark.parametrize("latest", [False, True])
+def test_an_array_is_found_by_its_content_alone(latest):
+    shared, kind, filled = Pool(latest=latest), np.dtype(float), []
+
+    def ones(array):
+        filled.append(array)
+        array.fill(1)
+
+    first = shared.take_with("ones", (3, 5), kind, ones)
+    shared.give(first, "ones")
+    assert shared.take((3, 5), kind) is not first
+    assert shared.take_with("others", (3, 5), kind, ones) is not first
+    assert shared.take_with("ones", (5, 3), kind, ones) is not first
+    count = len(filled)
+    assert shared.take_with("ones", (3, 5), kind, ones) is first
+    assert len(filled) == count
+    shared.give(first)  # somebody wrote to it
+    assert shared.take_with("ones", (3, 5), kind, ones) is not first or len(filled) > count

@@ -1,0 +1,128 @@
+"""Planes that keep their content from run to run: no run sees what another one has left."""
+
+import numpy as np
+import pytest
+
+import isinglass as ig
+from isinglass.graph.message_graph import pool_of
+from isinglass.inference.algorithm import beliefs_alone, judges_convergence
+from isinglass.inference.message_passing.model import log_model
+from isinglass.inference.message_passing.model.group_places import ones_of
+from isinglass.inference.message_passing.model.log_model import LinkModel
+
+SIDES, COUNT = (6, 7), 5
+
+
+def grids(card, seed=0, scale=1.0):
+    rng = np.random.default_rng(seed)
+    g = ig.grid_graph(*SIDES, card).repeat(COUNT)
+    tables = [rng.normal(0, scale, (len(group), *group.shape)) for group in g.groups]
+    tables[1] = tables[1][: len(tables[1]) // 7 + 1]
+    ids = [np.arange(len(g.groups[0])), rng.integers(0, len(tables[1]), len(g.groups[1]))]
+    return ig.Potentials.from_groups(g, tables, table_ids=ids)
+
+
+def shared(card, seed=0):
+    rng = np.random.default_rng(seed)
+    g = ig.grid_graph(*SIDES, card).repeat(COUNT)
+    tables = [rng.normal(size=(len(g.groups[0]), card)), rng.normal(0, 0.5, (1, card, card))]
+    return ig.Potentials.from_groups(g, tables)
+
+
+def runs(p):
+    """Name runs that use planes in different ways, in the order in which they are tried."""
+    bars = np.random.default_rng(1).normal(size=int(p.graph.cards.sum()))
+    warm = ig.infer(p, "bp", iterations=1, schedule="flooding")
+
+    def taped(**options):
+        r = ig.infer(p, "bp", tape=True, **options)
+        return r.variables.flat, *r.backward(variables=bars).groups
+
+    def plain(**options):
+        return (ig.infer(p, "bp", **options).variables.flat,)
+
+    for schedule in ("flooding", "grid"):
+        given = {"iterations": 3, "schedule": schedule}
+        yield lambda given=given: taped(**given)
+        yield lambda given=given: plain(**given)
+        yield lambda schedule=schedule: plain(tol=1e-6, max_iter=40, schedule=schedule)
+        yield lambda schedule=schedule: taped(tol=1e-6, max_iter=40, schedule=schedule)
+        yield lambda given=given: plain(init=warm, **given)
+        yield lambda given=given: plain(**{**given, "iterations": 0})
+        yield lambda given=given: plain(dtype="float32", **given)
+        yield lambda given=given: plain(evidence={0: 1, 60: 0}, **given)
+
+
+@pytest.mark.parametrize("make", [grids, shared])
+@pytest.mark.parametrize("card", [2, 3])
+@pytest.mark.filterwarnings("ignore::isinglass.ConvergenceWarning")
+def test_runs_on_one_graph_give_the_bits_of_runs_on_fresh_ones(make, card):
+    p, rng = make(card), np.random.default_rng(3)
+    tasks = list(runs(p))
+    fresh = [[one.copy() for one in list(runs(make(card)))[i]()] for i in range(len(tasks))]
+    for i in [*range(len(tasks)), *rng.integers(0, len(tasks), 40).tolist()]:
+        assert all(map(np.array_equal, tasks[i](), fresh[i]))
+
+
+def test_uniform_messages_and_silent_borders_are_found_in_the_pool():
+    p = shared(2)
+
+    def run():
+        ig.infer(p, "bp", iterations=2, schedule="flooding", tape=True).backward(variables=np.ones(p.graph.cards.sum()))
+
+    run()
+    kept = {content[0]: len(some) for (_, _, content), some in pool_of(p.graph).free.items() if content}
+    assert kept == {"uniform": 1, "silent": 2, "walled": 1}
+    run()
+    assert kept == {content[0]: len(some) for (_, _, content), some in pool_of(p.graph).free.items() if content}
+
+
+@pytest.mark.parametrize("card", [1, 2, 3, 5])
+@pytest.mark.parametrize("zeros", [False, True])
+def test_the_compiled_shift_has_the_bits_of_numpy(card, zeros, monkeypatch):
+    rng = np.random.default_rng(card)
+    g = ig.chain_graph(50, card)
+    tables = [rng.normal(0, 30, (len(group), *group.shape)) for group in g.groups]
+    if zeros:
+        for table in tables:
+            table[rng.random(table.shape) < 0.3] = -np.inf
+        tables[0][7] = -np.inf
+    p, found = ig.Potentials.from_groups(g, tables), []
+    for many in (0, 10**9):
+        monkeypatch.setattr(log_model, "MANY", many)
+        model = LinkModel.of(p, ones_of(g))
+        found.append([model.phi, model.psi, model.constant, model.low, model.least, model.bounded])
+    assert all(map(np.array_equal, *found))
+    assert found[0][-1] is not zeros
+
+
+def test_shifts_near_overflow_are_told_from_impossible_models():
+    g = ig.FactorGraph([2, 2], [(0,), (0, 1), ()])
+    huge = ig.Potentials(g, [np.array([1e300, 0.0]), np.zeros((2, 2)), np.array(-1e300)])
+    assert ig.infer(huge, ig.BeliefPropagation(iterations=2)).log_z == pytest.approx(np.log(2), abs=1e-9)
+    for impossible in ([np.full(2, -np.inf), np.zeros((2, 2)), np.array(0.0)],
+                       [np.zeros(2), np.zeros((2, 2)), np.array(-np.inf)]):  # fmt: skip
+        with pytest.raises(ig.ImpossibleEvidenceError):
+            ig.infer(ig.Potentials(g, impossible), ig.BeliefPropagation(iterations=2))
+
+
+def test_who_wants_beliefs_alone_pays_for_nothing_else(monkeypatch):
+    p, looks = shared(2), []
+    from isinglass.inference.message_passing.engine import Engine
+
+    usual = Engine._look_closely
+    monkeypatch.setattr(Engine, "_look_closely", lambda self, *given: looks.append(1) or usual(self, *given))
+    options = {"iterations": 60, "schedule": "grid"}
+    judged = ig.infer(p, "bp", **options)
+    assert looks
+    assert judged.info.converged
+    looks.clear()
+    with beliefs_alone():
+        alone = ig.infer(p, "bp", **options)
+        step_by_step = ig.infer(p, "bp", damping=0.1, **{**options, "schedule": "flooding"})
+        assert not looks
+        assert ig.infer(p, "bp", tol=1e-6, max_iter=100, schedule="grid").info.converged  # stops by what it sees
+    assert np.array_equal(judged.variables.flat, alone.variables.flat)
+    assert alone.info.iterations == step_by_step.info.iterations == 60
+    assert not alone.info.converged
+    assert judges_convergence()
