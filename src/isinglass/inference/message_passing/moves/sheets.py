@@ -139,7 +139,7 @@ def sweep_model(sheets: Sheets, values: Values, run: Run) -> SweepModel:
         entries = [psi[first : first + card**2].reshape(1, 1, 1, -1) for first in firsts]
     else:
         entries = list(sheets.links(_rows(values, card * card)))
-    tables = [np.moveaxis(e.reshape(*e.shape[:3], card, card), (-2, -1), (1, 2)) for e in entries]
+    tables = [e.reshape(*e.shape[:3], card, card).transpose(0, 3, 4, 1, 2) for e in entries]
     beside, below = (_in_order(one, run) for one in tables)
     limits = np.full(sheets.grids, values.limit)
     if run.is_narrow:
@@ -182,10 +182,10 @@ def _rows(values: Values, size: int) -> Array:
 
 def sweep_room(sheets: Sheets, dtype: DType, pool: Pool, owner: object) -> SweepWork:
     """Return working memory for a grid; that of a large one goes back to the pool with its owner."""
-    card, height, width = sheets.shape[2:]
+    (card, height, width), large = sheets.shape[2:], sheets.is_large
 
     def room(*shape: int) -> FloatArray:
-        if not sheets.is_large:
+        if not large:
             return np.empty(shape, dtype)
         found = pool.take(shape, dtype)
         pool.give_back_with(owner, found)
