@@ -117,18 +117,6 @@ def jobs_of(n_jobs: object, argument: str = "n_jobs") -> int:
     return thread_count(n_jobs, argument, "or -1 for all processors")
 
 
-def all_finite(values: Array) -> bool:
-    """Tell whether all values are finite; so they are if their sum is, which takes half the time for many.
-
-    Examples
-    --------
-    >>> all_finite(np.ones(3)), all_finite(np.array([1e308, 1e308])), all_finite(np.array([1.0, np.nan]))
-    (True, True, False)
-    """
-    with np.errstate(all="ignore"):
-        return bool(np.isfinite(values.sum()) or np.isfinite(values).all())
-
-
 def flag(value: object, argument: str) -> bool:
     """Check a choice of yes or no."""
     if not isinstance(value, bool | np.bool_):

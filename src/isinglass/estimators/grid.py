@@ -16,6 +16,7 @@ from isinglass.learning.training.checks import checked_labels, listed_labels
 from isinglass.models import Model, grid_model
 from isinglass.models.checks import dense
 from isinglass.typing import Array, FloatArray, IntArray
+from isinglass.validation import jobs_of
 
 Images = FloatArray | list[FloatArray]
 
@@ -67,7 +68,7 @@ class GridCRF(CRF):
         require(len(shape) != 3, "X", f"an array ({axes})", f"shape {shape}", remedy)
         if isinstance(X, list | tuple):
             return [dense(image, f"X[{i}]", "height, width, features") for i, image in enumerate(X)]
-        return dense(X, "X", axes)
+        return dense(X, "X", axes, jobs_of(self.n_jobs))
 
     def _flat_labels(self, X: Images, Y: Any) -> IntArray:
         if isinstance(X, np.ndarray):

@@ -11,15 +11,12 @@ from numpy.typing import ArrayLike, DTypeLike
 from isinglass.errors import InputError
 from isinglass.graph.factor_graph import FactorGraph
 from isinglass.graph.layout import belief_entries
-from isinglass.runtime.threads import ThreadMap, team
+from isinglass.runtime.finite import all_finite
 from isinglass.typing import Array
-from isinglass.validation import all_finite, array_of, jobs_of
+from isinglass.validation import array_of, jobs_of
 
 if TYPE_CHECKING:
     from isinglass.inference.result import Result, VariableBeliefs
-
-
-PART = 2**18  # values that a thread looks at in one go
 
 
 def cotangents(
@@ -33,19 +30,11 @@ def cotangents(
     given = array_of(log_z, "log_z", "a number, or one for each component")
     z_bar = np.broadcast_to(given.astype(result.variables.flat.dtype), graph.n_components).copy()
     bars = z_bar, _flat_cotangent(result.variables, variables), _factor_cotangent(graph, result, factors)
-    spread = team(jobs_of(getattr(result.algorithm, "threads", 1), "threads"))
+    jobs = jobs_of(getattr(result.algorithm, "threads", 1), "threads")
     for argument, bar in zip(("log_z", "variables", "factors"), bars, strict=True):
-        if not _all_finite(bar if bar.strides != (0,) else bar[:1], spread):
+        if not all_finite(bar if bar.strides != (0,) else bar[:1], jobs):
             raise InputError(argument, "finite derivatives", "inf or nan", "does the loss divide by a belief of zero?")
     return bars
-
-
-def _all_finite(values: Array, spread: ThreadMap) -> bool:
-    """Tell whether all values are finite."""
-    if values.size > PART:
-        parts = [(values[at : at + PART],) for at in range(0, values.size, PART)]
-        return all(spread(all_finite, parts))
-    return all_finite(values)
 
 
 def nothing(length: int, dtype: DTypeLike) -> Array:

@@ -11,13 +11,14 @@ from scipy import sparse
 
 from isinglass.errors import InputError, require
 from isinglass.models.products import Features, Matrix
+from isinglass.runtime.finite import all_finite
 from isinglass.typing import FloatArray, IntArray
-from isinglass.validation import all_finite, array_of, integers, items, whole_number
+from isinglass.validation import array_of, integers, items, whole_number
 
 NUMBERS = "finite real numbers"
 
 
-def dense(values: ArrayLike, argument: str, axes: str) -> FloatArray:
+def dense(values: ArrayLike, argument: str, axes: str, threads: int = 1) -> FloatArray:
     """Convert to a float64 array of finite numbers with the axes that are named, such as "nodes, features"."""
     ndim = axes.count(",") + 1
     array = array_of(values, argument, f"an array ({axes})", "fill in or drop masked values, e.g. with .filled(0)")
@@ -26,7 +27,7 @@ def dense(values: ArrayLike, argument: str, axes: str) -> FloatArray:
     if array.ndim != ndim:
         raise InputError(argument, f"an array ({axes})", f"shape {array.shape}")
     array = np.asarray(array, np.float64)
-    if not all_finite(array):
+    if not all_finite(array, threads):
         where = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
         raise InputError(argument, NUMBERS, f"{array[where]} at index {where}", "fill in or drop missing values")
     return array
