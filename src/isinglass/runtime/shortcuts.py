@@ -1,0 +1,152 @@
+"""Shortcuts through Numba's own Python code, which takes half of the time of compiling a loop.
+
+They are taken while a loop of the library is compiled, and change nothing of what is compiled. Where a version of Numba
+has no such place, there is no shortcut.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from functools import cache
+from typing import Any
+
+Function = Callable[..., Any]
+Place = tuple[Any, str]  # an object, and the name of one of its attributes
+
+_QUIET = "numba:llvm_lock", "numba:compiler_lock"  # events of which there are thousands, for timers that nobody reads
+
+
+@contextmanager
+def shortcuts() -> Iterator[None]:
+    """Take all shortcuts."""
+    places = [(owner, name, vars(owner)[name], quicker) for (owner, name), quicker in _shortcuts()]
+    try:
+        for owner, name, _, quicker in places:
+            setattr(owner, name, quicker)
+        yield
+    finally:
+        for owner, name, plain, _ in places:
+            setattr(owner, name, plain)
+
+
+@cache
+def _shortcuts() -> list[tuple[Place, Function]]:
+    """Return what is replaced by what."""
+    found: list[tuple[Place, Function]] = []
+    for place, shortcut in (
+        (_call_types, _known_call_type),
+        (_variables, _variables_at_once),
+        (_options, _same_options),
+        (_starts, _without_quiet),
+        (_ends, _without_quiet),
+        (_colours, _without_colour),
+    ):
+        with suppress(ImportError, AttributeError, KeyError):
+            owner, name = place()
+            found.append(((owner, name), shortcut(vars(owner)[name])))
+    return found
+
+
+def _call_types() -> Place:
+    from numba.core.types.functions import BaseFunction
+
+    return BaseFunction, "get_call_type"
+
+
+def _known_call_type(plain: Function) -> Function:
+    """Remember which types an operation that is built in returns; to find out, dozens of rules are tried in turn."""
+    known: dict[Any, tuple[Any, Any]] = {}
+
+    def get_call_type(self: Any, context: Any, args: Any, kws: Any) -> Any:
+        key = id(self), id(context), tuple(args), tuple(kws.items())
+        if key in known:
+            signature = known[key][1]
+            self._impl_keys[signature.args] = self.typing_key
+            return signature
+        signature = plain(self, context, args, kws)
+        if signature is not None and self._impl_keys.get(signature.args) is self.typing_key:
+            known[key] = self, signature  # who is kept keeps its id
+        return signature
+
+    return get_call_type
+
+
+def _variables() -> Place:
+    from numba.core.ir import Inst
+
+    return Inst, "_rec_list_vars"
+
+
+def _variables_at_once(_: Function) -> Function:
+    """List the variables of an instruction without a call for each of its other members."""
+    from numba.core.ir import Inst, Loc, Var
+
+    others = {str, int, float, bool, type(None), Loc}
+
+    def variables(self: Any, value: Any) -> list[Any]:
+        if isinstance(value, Var):
+            return [value]
+        if isinstance(value, Inst):
+            return value.list_vars()  # type: ignore[no-any-return, no-untyped-call]
+        if not isinstance(value, list | tuple | dict):
+            return []
+        found: list[Any] = []
+        for one in value.values() if isinstance(value, dict) else value:
+            if type(one) is Var:
+                found.append(one)
+            elif type(one) not in others:
+                found += variables(self, one)
+        return found
+
+    return variables
+
+
+def _options() -> Place:
+    from numba.core.targetconfig import TargetConfig
+
+    return TargetConfig, "__eq__"
+
+
+def _same_options(plain: Function) -> Function:
+    """Compare the options of two compilations by those that are set, if these are the same ones."""
+
+    def same(self: Any, other: Any) -> Any:
+        if type(self) is type(other) and self._values.keys() == other._values.keys():
+            return self._values == other._values
+        return plain(self, other)
+
+    return same
+
+
+def _starts() -> Place:
+    from numba.core import event
+
+    return event, "start_event"
+
+
+def _ends() -> Place:
+    from numba.core import event
+
+    return event, "end_event"
+
+
+def _without_quiet(plain: Function) -> Function:
+    """Leave out events that nobody waits for."""
+
+    def tell(kind: str, *arguments: Any, **named: Any) -> None:
+        if kind not in _QUIET:
+            plain(kind, *arguments, **named)
+
+    return tell
+
+
+def _colours() -> Place:
+    from numba.core import errors
+
+    return vars(errors)["HighlightColorScheme"], "_markup"  # where there is colorama
+
+
+def _without_colour(_: Function) -> Function:
+    """Write plain text: most messages are about rules that were tried, and are thrown away."""
+    return lambda self, message, *_, **__: message
