@@ -106,6 +106,37 @@ def test_options_are_compared_by_what_they_say():
             assert not TargetConfig.__eq__(other, different)
 
 
+@pytest.mark.parametrize("kind", ["i8", "i64", "double", "double*", "{i8*, i64, {double, i1}}", "[3 x i32]"])
+def test_sizes_are_those_of_the_long_way(kind):
+    from llvmlite import ir
+
+    i64, i32, i8, i1, double = (*map(ir.IntType, (64, 32, 8, 1)), ir.DoubleType())
+    struct = ir.LiteralStructType
+    made = {
+        "i8": i8,
+        "i64": i64,
+        "double": double,
+        "double*": double.as_pointer(),
+        "{i8*, i64, {double, i1}}": struct([i8.as_pointer(), i64, struct([double, i1])]),
+        "[3 x i32]": ir.ArrayType(i32, 3),
+    }[kind]
+    context = cpu_target.target_context
+    with shortcuts():
+        found = [context.get_abi_sizeof(made) for _ in range(2)]
+    assert found == [context.get_abi_sizeof(made)] * 2
+
+
+def test_functions_that_become_known_later_are_found():
+    @numba.extending.intrinsic
+    def seven(context):
+        def generate(context, builder, signature, arguments):
+            return context.get_constant(types.int64, 7)
+
+        return types.int64(), generate
+
+    assert compiled(lambda: seven())() == 7
+
+
 def test_events_that_somebody_may_wait_for_are_told():
     with event.install_recorder("numba:compile") as told, shortcuts():
         event.start_event("numba:compile", data={"dispatcher": None})

@@ -38,6 +38,9 @@ def _shortcuts() -> list[tuple[Place, Function]]:
         (_call_types, _known_call_type),
         (_variables, _variables_at_once),
         (_options, _same_options),
+        (_context, _refresh_if_needed),
+        (_sizes, _known_size),
+        (_rewrites, _no_rewrites),
         (_starts, _without_quiet),
         (_ends, _without_quiet),
         (_colours, _without_colour),
@@ -85,14 +88,16 @@ def _variables_at_once(_: Function) -> Function:
     others = {str, int, float, bool, type(None), Loc}
 
     def variables(self: Any, value: Any) -> list[Any]:
-        if isinstance(value, Var):
+        if isinstance(value, dict):
+            value = value.values()
+        elif isinstance(value, Var):
             return [value]
-        if isinstance(value, Inst):
+        elif isinstance(value, Inst):
             return value.list_vars()  # type: ignore[no-any-return, no-untyped-call]
-        if not isinstance(value, list | tuple | dict):
+        elif not isinstance(value, list | tuple):
             return []
         found: list[Any] = []
-        for one in value.values() if isinstance(value, dict) else value:
+        for one in value:
             if type(one) is Var:
                 found.append(one)
             elif type(one) not in others:
@@ -117,6 +122,64 @@ def _same_options(plain: Function) -> Function:
         return plain(self, other)
 
     return same
+
+
+def _context() -> Place:
+    from numba.core.base import BaseContext
+
+    return BaseContext, "refresh"
+
+
+def _refresh_if_needed(plain: Function) -> Function:
+    """Look for functions that became known meanwhile only if there are more of them."""
+    seen: dict[int, int] = {}
+
+    def refresh(self: Any) -> None:
+        mine = id(self._registries)  # one for each target, as long as the process lives
+        if seen.get(mine) != _registered(self):
+            plain(self)
+            seen[mine] = _registered(self)
+
+    return refresh
+
+
+def _registered(context: Any) -> int:
+    """Count the functions that are known, to be called and to be compiled."""
+    kinds = [*context._registries.items(), *context.typing_context._registries.items()]
+    return sum(len(getattr(registry, item)) for registry, loader in kinds for item in loader.registry_items)
+
+
+def _sizes() -> Place:
+    from numba.core.base import BaseContext
+
+    return BaseContext, "get_abi_sizeof"
+
+
+def _known_size(plain: Function) -> Function:
+    """Remember how many bytes a type takes, which LLVM is asked for by a text that it must read."""
+    known: dict[tuple[int, str], int] = {}
+
+    def size(self: Any, kind: Any) -> int:
+        text = str(kind)
+        if text.startswith("%"):  # its name, which does not say what it is
+            return int(plain(self, kind))
+        key = id(self.target_data), text
+        if key not in known:
+            known[key] = plain(self, kind)
+        return known[key]
+
+    return size
+
+
+def _rewrites() -> Place:
+    from numba.core.typed_passes import NopythonRewrites
+
+    return NopythonRewrites, "run_pass"
+
+
+def _no_rewrites(_: Function) -> Function:
+    """Look for no expressions of whole arrays, nor indices that are text: loops that allocate nothing have none."""
+    return lambda self, state: True
 
 
 def _starts() -> Place:
