@@ -19,7 +19,7 @@ NUMBERS = types.int64, types.uint8, types.float64, types.float32, types.complex1
 
 
 def places():
-    return [vars(owner)[name] for (owner, name), _ in module._shortcuts()]
+    return [vars(owner)[name] for (owner, name), *_ in module._shortcuts()]
 
 
 def branching(x, y):
@@ -152,5 +152,5 @@ def test_an_error_in_a_loop_says_what_is_wrong():
 def test_what_is_not_there_is_left_alone(monkeypatch):
     module._shortcuts.cache_clear()
     monkeypatch.delattr(BaseFunction, "get_call_type")
-    assert all(name != "get_call_type" for (_, name), _ in module._shortcuts())
+    assert all(name != "get_call_type" for (_, name), *_ in module._shortcuts())
     module._shortcuts.cache_clear()

@@ -20,20 +20,19 @@ _QUIET = "numba:llvm_lock", "numba:compiler_lock"  # events of which there are t
 @contextmanager
 def shortcuts() -> Iterator[None]:
     """Take all shortcuts."""
-    places = [(owner, name, vars(owner)[name], quicker) for (owner, name), quicker in _shortcuts()]
     try:
-        for owner, name, _, quicker in places:
+        for (owner, name), _, quicker in _shortcuts():
             setattr(owner, name, quicker)
         yield
     finally:
-        for owner, name, plain, _ in places:
+        for (owner, name), plain, _ in _shortcuts():
             setattr(owner, name, plain)
 
 
 @cache
-def _shortcuts() -> list[tuple[Place, Function]]:
-    """Return what is replaced by what."""
-    found: list[tuple[Place, Function]] = []
+def _shortcuts() -> list[tuple[Place, Function, Function]]:
+    """Return what is replaced, and by what."""
+    found: list[tuple[Place, Function, Function]] = []
     for place, shortcut in (
         (_call_types, _known_call_type),
         (_variables, _variables_at_once),
@@ -47,7 +46,8 @@ def _shortcuts() -> list[tuple[Place, Function]]:
     ):
         with suppress(ImportError, AttributeError, KeyError):
             owner, name = place()
-            found.append(((owner, name), shortcut(vars(owner)[name])))
+            plain = vars(owner)[name]
+            found.append(((owner, name), plain, shortcut(plain)))
     return found
 
 
