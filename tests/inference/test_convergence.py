@@ -224,6 +224,20 @@ def test_a_stable_start_is_left_alone():
     assert exact.info.stable is False
 
 
+@pytest.mark.parametrize("name", ["bp", "trw"])
+def test_a_start_without_coupling_needs_no_check(monkeypatch, name):
+    """It takes up to 80 iterations in reverse, whose loops are long to compile."""
+    monkeypatch.setattr("isinglass.inference.message_passing.algorithms.spectral_radii", None)
+    r = ig.infer(torus(4, 0.0), name)
+    assert (r.info.stable, r.info.note, r.info.iterations, r.info.converged) == (None, "", 1, True)
+
+
+def test_one_coupled_component_is_checked_among_others():
+    p = ig.potentials_union([torus(4, 0.0), torus(4, 1.0)])
+    with pytest.warns(ig.ConvergenceWarning, match="start_noise"):
+        assert ig.infer(p, "bp").info.stable is False
+
+
 def test_stability_is_that_of_the_power_method():
     """The leading eigenvalue of a uniform Ising model is (degree - 1) tanh K."""
     critical = np.arctanh(1 / 3)

@@ -17,6 +17,7 @@ from isinglass.validation import whole_number
 NOISE = 0.5
 TEST_IMAGES = 5  # of each digit
 THREADS = 2  # the images are few
+GRID = (10.0, 0.1, 0.001)  # of l2: few, to be quick
 NAMES = {
     "pixels": "independent pixels",
     "pseudo": "pseudolikelihood",
@@ -67,7 +68,7 @@ def train_demo(images: int = 3, iterations: int = 20, progress: Progress | None 
         Told the method that was trained, and the fraction that is done.
     """
     count = whole_number(images, "images", 1)
-    training = Training(max_iter=whole_number(iterations, "iterations", 1), tol=1e-4, most=60)
+    training = Training(max_iter=whole_number(iterations, "iterations", 1), tol=1e-4, most=40, grid=GRID)
     data, threads = noisy_digits(NOISE, count, TEST_IMAGES), min(THREADS, processors())
     columns: list[tuple[str, Array]] = [("truth", data.Y_test[:9]), ("input", data.X_test[:9, :, :, 1])]
     rows = [DemoRow("noisy input", float((data.X_test[..., 1] != data.Y_test).mean()), None, 0.0)]

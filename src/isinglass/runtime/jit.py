@@ -35,12 +35,13 @@ from isinglass.runtime import parts
 from isinglass.runtime.compiling import tell
 from isinglass.runtime.helper import call_for_help
 from isinglass.runtime.interrupts import not_lost
+from isinglass.runtime.shortcuts import shortcuts
 from isinglass.runtime.turns import is_taken, turn
 
 Function = Callable[..., Any]
 Passes = Literal["full", "joined", "light"]
 
-_NO_ENTRY = {"_nrt": False, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}  # for functions that loops call
+_NO_ENTRY = {"no_cpython_wrapper": True}  # for functions that loops call
 _KERNELS: list[Any] = []
 _rehearsals: list[list[tuple[Any, Any]]] = []
 
@@ -51,7 +52,7 @@ def compiled(function: Function) -> Function:
     It allocates no arrays, and runs without Numba's reference counts, whose atomic operations at every call would take
     most of the time.
     """
-    return _jit(function, _nrt=False)
+    return _jit(function)
 
 
 def unrolled(function: Function) -> Function:
@@ -59,7 +60,7 @@ def unrolled(function: Function) -> Function:
 
     That is LLVM's pass for straight-line code, which Numba leaves out by default. It changes no result.
     """
-    return _jit(function, "joined", _nrt=False)
+    return _jit(function, "joined")
 
 
 def inner(function: Function) -> Function:
@@ -153,7 +154,7 @@ def _jit(function: Function, passes: Passes = "full", kind: parts.Kind = "whole"
             "this calculation needs Numba, which is not installed: pip install numba"
         ) from error
     njit: Any = numba.njit
-    kernel = njit(error_model="numpy", nogil=True, **options)(function)
+    kernel = njit(error_model="numpy", nogil=True, _nrt=False, no_cfunc_wrapper=True, **options)(function)
     kernel.compile = partial(_compile, kernel.compile, kernel, passes, kind)
     if _has_cache(kernel):
         file = kernel._cache._cache_file
@@ -203,7 +204,7 @@ def _undisturbed(kernel: Any, signature: Any) -> Iterator[None]:
         return
     gc.disable()
     try:
-        with not_lost(), nullcontext() if folder is None else turn(folder, _name(kernel, signature)):
+        with not_lost(), nullcontext() if folder is None else turn(folder, _name(kernel, signature)), shortcuts():
             yield
     finally:
         gc.enable()

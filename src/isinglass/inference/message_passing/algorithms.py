@@ -18,7 +18,11 @@ from isinglass.graph.message_graph import edges_of
 from isinglass.graph.schedules import grid_schedule, tree_schedule
 from isinglass.inference.algorithm import Algorithm, Cost, Facts, FixedPoint, Groups, Progress, Taping, register
 from isinglass.inference.assignment import Assignment
-from isinglass.inference.message_passing.checks.stability import noise_of_messages, spectral_radii
+from isinglass.inference.message_passing.checks.stability import (
+    coupled_components,
+    noise_of_messages,
+    spectral_radii,
+)
 from isinglass.inference.message_passing.decode import agrees, decode
 from isinglass.inference.message_passing.engine import Engine
 from isinglass.inference.message_passing.model.group_places import ones_of
@@ -279,11 +283,11 @@ class MessagePassing(Algorithm):
         return replace(info, stable=stable, note=info.note or (SADDLE if unstable.any() else ""))
 
     def _never_left(self, engine: Engine, outcome: Outcome) -> Mask:
-        """Tell which components (not forests) converged to the uniform messages that they started with."""
+        """Tell which components (not forests, nor without any coupling) converged to their uniform start."""
         never: Mask = outcome.converged & (outcome.iterations == 1) & ~engine.graph.forest_components
         if self.iterations is not None or engine.initial is not None or engine.potentials.dtype.kind == "c":
             never[:] = False
-        return never
+        return never & coupled_components(engine.potentials) if never.any() else never
 
 
 class _Flooding(FixedPoint):

@@ -17,8 +17,9 @@ import numpy as np
 from isinglass.graph.message_graph import entry_components
 from isinglass.inference.algorithm import FixedPoint
 from isinglass.kernels.layout import Edges
+from isinglass.potentials import Potentials
 from isinglass.segments import place_in
-from isinglass.typing import FloatArray, IntArray
+from isinglass.typing import FloatArray, IntArray, Mask
 
 PRODUCTS, ROOM = 80, 2**28  # the most products, and the most bytes for the vectors that they give
 NOTHING = 1e-10  # of a product's length, and of one: what is left of it is no larger, so that it is rounding
@@ -45,6 +46,20 @@ def spectral_radii(equations: FixedPoint, edges: Edges, n_components: int, dampi
         basis.append(change)
     radii: FloatArray = np.abs(np.linalg.eigvals(restricted)).max(axis=1, initial=0.0)
     return radii
+
+
+def coupled_components(potentials: Potentials) -> Mask:
+    """Tell which components have a table of several variables that is not constant.
+
+    Without one, messages do not depend on others: there is one fixed point, and the first iteration reaches it.
+    """
+    coupled, component = np.zeros(potentials.graph.n_components, bool), potentials.graph.factor_component
+    for group, tables, ids in zip(potentials.graph.groups, potentials.groups, potentials.table_ids, strict=True):
+        if group.arity > 1:
+            flat = tables.reshape(len(tables), -1)
+            differ = (flat != flat[:, :1]).any(axis=1)
+            coupled[component[group.factors[differ[ids]]]] = True
+    return coupled
 
 
 class _Space:
