@@ -83,13 +83,18 @@ class GibbsSampler(Sampler):
     def record(self, chains: Chains, out: States, threads: int = 1) -> None:
         """Make a sweep for each row of `out`, in one call of a compiled loop if possible: the bits are the same."""
         parts = [part for part in (self.binary, self.others) if part is not None]
-        if len(parts) != 1 or self.scan == "random" or threads > chains.n:
+        if not parts or self.scan == "random" or threads > chains.n:
             super().record(chains, out, threads)
             return
         sweeps, bounds = np.uint64(len(out)), [chains.n * part // threads for part in range(threads + 1)]
         work = [(chains, sweeps, np.uint64(low), np.uint64(high), out) for low, high in pairwise(bounds)]
-        if not all(ThreadMap(threads)(parts[0].recorded, work)):
-            raise ImpossibleEvidenceError(impossible(self.potentials))
+        pool, binary = ThreadMap(threads), self.free[:0] if self.binary is None else self.binary.variables
+        for part in parts:
+            before = out[:, binary]  # what the part before has written: other components, whose last states come now
+            if not all(pool(part.recorded, work)):
+                raise ImpossibleEvidenceError(impossible(self.potentials))
+            if part is not self.binary:
+                out[:, binary] = before
         chains.drawn += sweeps * self.numbers
 
     def by_colour(self, variables: IntArray) -> tuple[IntArray, Unsigned]:
@@ -105,7 +110,7 @@ class _BinaryPart:
     """Components of binary variables with links of two: vector instructions for many variables or chains."""
 
     def __init__(self, sampler: GibbsSampler, variables: IntArray) -> None:
-        graph = sampler.graph
+        graph, self.variables = sampler.graph, variables
 
         def make() -> tuple[BinaryLayout, Unsigned, Counted]:
             order, bounds = sampler.by_colour(variables)

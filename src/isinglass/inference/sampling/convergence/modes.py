@@ -20,12 +20,12 @@ from isinglass.inference.sampling.scores import Scores
 from isinglass.inference.sampling.starts import dispersed_states
 from isinglass.inference.streams import streams
 from isinglass.potentials import Potentials
-from isinglass.segments import sum_at
 from isinglass.typing import FloatArray, IntArray, Mask
 
 SEARCHES = 32
 SWEEPS = 100  # the most of each search
 DRAWS = 1024  # the most that are compared with what the searches find
+AT_ONCE = 2**22  # numbers in memory
 COVERED, MISSED = 0.5, 0.05
 
 
@@ -66,9 +66,12 @@ def local_maxima(potentials: Potentials) -> States:
 def _counts(potentials: Potentials, states: States) -> tuple[IntArray, Mask]:
     """Count, in each component, how often the assignment of a column occurs, and mark the first occurrences."""
     graph = potentials.graph
-    mark = np.random.default_rng(0).normal(size=graph.n_variables)  # equal sums: equal assignments
-    n, component = graph.n_components, graph.variable_component
-    sums = np.array([sum_at(component, mark * column, n) for column in states.T]).reshape(states.shape[1], n).T
+    mark = np.random.default_rng(0).integers(0, 2**64, graph.n_variables, np.uint64)  # equal sums: equal assignments
+    sums = np.zeros((graph.n_components, states.shape[1]), np.uint64)
+    step = max(1, AT_ONCE // max(1, graph.n_variables))
+    for k in range(0, states.shape[1], step):
+        marked = mark[:, None] * states[:, k : k + step].astype(np.uint64)
+        np.add.at(sums[:, k : k + step], graph.variable_component, marked)
     count, first = np.zeros(sums.shape, np.int64), np.zeros(sums.shape, bool)
     for k, row in enumerate(sums):
         _, where, owner, times = np.unique(row, return_index=True, return_inverse=True, return_counts=True)
