@@ -11,6 +11,7 @@ from _pytest.doctest import DoctestModule
 from isinglass.runtime.helper import SWITCH
 
 os.environ.setdefault(SWITCH, "0")  # tests run in as many processes as there are processors
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # processes that tests start would compile all modules, each time
 if "PYTEST_XDIST_WORKER" in os.environ:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before NumPy is loaded: threads would wait for each other
 

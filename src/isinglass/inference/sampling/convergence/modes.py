@@ -12,7 +12,6 @@ If that is more than a half, what they did not meet must be little.
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import logsumexp
 
 from isinglass.inference.map.local_model import LocalModel
 from isinglass.inference.sampling.chains import States
@@ -81,6 +80,8 @@ def _counts(potentials: Potentials, states: States) -> tuple[IntArray, Mask]:
 
 def _log_mass(scores: FloatArray, which: Mask) -> FloatArray:
     """Return the logarithm of the sum of exp(scores) over some columns."""
+    from scipy.special import logsumexp
+
     chosen = np.where(which, scores, -np.inf)
     with np.errstate(divide="ignore"):
         return np.asarray(logsumexp(chosen, axis=1))
