@@ -46,9 +46,10 @@ def order_for(potentials: Potentials, wishes: Wishes, progress: Progress | None 
     """Return the order for these potentials' evidence."""
     graph, clamped = potentials.graph, tuple(potentials.evidence)
     order = elimination_order(graph, clamped=clamped, restarts=wishes.restarts, order=wishes.order)
+    if wishes.restarts is not None or wishes.order is not None or order.entries < WORTH_RESTARTS:
+        return order
     needed, limit = bytes_of(potentials, order, wishes.beliefs), memory_limit_bytes(wishes.memory_limit)
-    chosen = wishes.restarts is not None or wishes.order is not None
-    if chosen or order.entries < WORTH_RESTARTS or not limit < needed <= SAVES * limit:
+    if not limit < needed <= SAVES * limit:
         return order
     return graph.cached(("longer search", clamped), lambda: _longer(potentials, order, needed, limit, progress))
 
