@@ -11,11 +11,12 @@ from _pytest.doctest import DoctestModule
 from isinglass.runtime.helper import SWITCH
 
 os.environ.setdefault(SWITCH, "0")  # tests run in as many processes as there are processors
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # processes that tests start would compile all modules, each time
 if "PYTEST_XDIST_WORKER" in os.environ:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before NumPy is loaded: threads would wait for each other
 
 gc.disable()  # until everything is collected
-EXACT = ("array_equal", "tobytes", ".view(np.int64)")
+EXACT = ({"array_equal"}, {"assert_array_equal"}, {"tobytes"}, {"view", "int64"})  # names that a test uses
 
 
 @pytest.hookimpl(wrapper=True)
@@ -39,6 +40,14 @@ def pytest_collection_finish():
 
 @functools.cache
 def _compares_bits(function):
-    """To find where a function ends takes a millisecond, and one function may be thousands of tests."""
-    source = inspect.getsource(function)
-    return any(word in source for word in EXACT)
+    drawn = getattr(function, "hypothesis", None)
+    names = set(_names((inspect.unwrap(function) if drawn is None else drawn.inner_test).__code__))
+    return any(exact <= names for exact in EXACT)
+
+
+def _names(code):
+    """Yield the names in a function and in those inside it: much faster than to look for them in its source."""
+    yield from code.co_names
+    for constant in code.co_consts:
+        if inspect.iscode(constant):
+            yield from _names(constant)

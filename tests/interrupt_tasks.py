@@ -47,7 +47,7 @@ OPTIONS: dict[str, dict[str, Any]] = {"fbp": {"counting_numbers": 0.8}}
 def inferred(name: str) -> bytes:
     sweeps = {"sweeps": 200} if issubclass(ALGORITHMS[name], MonteCarlo) else {}
     seed = {"random_state": 0, **sweeps} if ALGORITHMS[name].facts.stochastic else {}
-    result = ig.infer(ising(SIDES.get(name, 16 if seed else 40)), name, **OPTIONS.get(name, seed))
+    result = ig.infer(ising(SIDES.get(name, 10 if seed else 40)), name, **OPTIONS.get(name, seed))
     return result.variables.flat.tobytes()
 
 

@@ -1,5 +1,6 @@
 """A small model for the tests of the command line, and checks of what it prints."""
 
+import functools
 import math
 import os
 from pathlib import Path
@@ -7,7 +8,8 @@ from typing import NamedTuple
 
 import pytest
 
-from isinglass.cli.main import main
+from isinglass.cli import main as entry
+from isinglass.cli.main import build_parser, main
 from isinglass.cli.report import ProgressLines
 
 UAI = "MARKOV\n3\n2 3 2\n3\n2 0 1\n2 1 2\n1 2\n\n6\n1 2 3 4 5 6\n6\n.5 1 0 2 3 1\n2\n1 3\n"
@@ -21,6 +23,16 @@ class Outcome(NamedTuple):
     err: str
 
 
+@functools.cache
+def parser_of(*functions):
+    """Return the parser of commands that run these functions, which takes longer to make than most of them run."""
+    return build_parser()
+
+
+def known_parser():
+    return parser_of(*(module.run for module in vars(entry).values() if hasattr(module, "add_parser")))
+
+
 @pytest.fixture
 def command(capsys, monkeypatch):
     """Run a command in this process; a mistake must be one clean line.
@@ -28,6 +40,7 @@ def command(capsys, monkeypatch):
     Lines of progress, which come every ten seconds, are left out: where loops are compiled first, they would come.
     """
     monkeypatch.setattr(ProgressLines.__init__, "__defaults__", (math.inf,))
+    monkeypatch.setattr(entry, "build_parser", known_parser)
 
     def run(*argv):
         code = main([str(a) for a in argv])

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from cli_helpers import data_folder
 
+from isinglass.inference.junction_tree import orders
 from isinglass.io import read_map, read_mar, read_pr, read_uai
 
 pytestmark = pytest.mark.filterwarnings("ignore::isinglass.SearchWarning")  # before a model is skipped as too large
@@ -21,6 +22,20 @@ LOG_10 = np.log(10)
 SMALL = "100MB"
 TOO_LARGE = {"linkage_21", "Grids_15"}
 NOT_SMALL = {"linkage_21", "linkage_24", "Grids_15"}  # found by a search of seconds; the slow test has them
+
+
+@pytest.fixture(autouse=True)
+def searched_once(monkeypatch):
+    """Let the tasks of one model share its longer search for an elimination order, of which each took seconds."""
+    genuine, known = orders._longer, {}
+
+    def longer(potentials, order, needed, limit, progress):
+        key = order.order.tobytes(), tuple(potentials.evidence), limit
+        if key not in known:
+            known[key] = genuine(potentials, order, needed, limit, progress)
+        return known[key]
+
+    monkeypatch.setattr(orders, "_longer", longer)
 
 
 def rows_of(collection):

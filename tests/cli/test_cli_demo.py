@@ -3,16 +3,24 @@
 import builtins
 import re
 
+import pytest
+
 from browser import WIDTH, visited
 from isinglass.experiments.demo import train_demo
 
-SMALL = ("--images", 1, "--iterations", 12, "--quiet")
+
+@pytest.fixture(scope="module")
+def trained():
+    return train_demo(2, 12)
 
 
-def test_demo(command, tmp_path):
-    """The numbers, the picture and the page, also in a browser."""
-    code, out, err = command("demo", "--out", tmp_path / "new" / "folder", *SMALL)
+def test_demo(command, tmp_path, monkeypatch, trained):
+    """The numbers, the picture and the page, also in a browser; training itself runs in the last test."""
+    calls = []
+    monkeypatch.setattr("isinglass.experiments.demo.train_demo", lambda *given: calls.append(given) or trained)
+    code, out, err = command("demo", "--out", tmp_path / "new" / "folder", "--images", 2, "--iterations", 12, "--quiet")
     assert (code, err) == (0, "")
+    assert [given[:2] for given in calls] == [(2, 12)]
     picture, page = (tmp_path / "new" / "folder" / name for name in ("panel.png", "index.html"))
     assert picture.read_bytes().startswith(b"\x89PNG")
     assert out.splitlines()[-2:] == [f"wrote {page}", f"wrote {picture}"]
@@ -34,13 +42,12 @@ def test_demo(command, tmp_path):
     assert visited([(text, 360, WIDTH), (text, 900, script)], tmp_path) == [360, "input, 1 of 9"]
 
 
-def test_every_method_finds_ink():
+def test_every_method_finds_ink(trained):
     """Without a penalty that fits, the pictures of the pseudolikelihood would be blank."""
-    demo = train_demo(2, 12)
-    shares = {title: float((images > 0.5).mean()) for title, images in demo.columns}
+    shares = {title: float((images > 0.5).mean()) for title, images in trained.columns}
     assert set(shares) == {"truth", "input", "pixels", "pseudo", "trw", "ucl-4"}
     assert min(shares["pseudo"], shares["trw"], shares["ucl-4"]) > 0.3 * shares["truth"]
-    assert {row.method: row.l2 is None for row in demo.rows}["pseudolikelihood"] is False
+    assert {row.method: row.l2 is None for row in trained.rows}["pseudolikelihood"] is False
 
 
 def test_folder_in_the_way(command, tmp_path):

@@ -14,6 +14,7 @@ on from there.
 
 import warnings
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import pytest
@@ -99,7 +100,7 @@ class Programme:
             b, w, v = map(number, (np.maximum(b, 1e-300), self.w, self.v))
             for _ in range(200):
                 gradient = w * (np.frompyfunc(log, 1, 1)(b) + 1) + v
-                rho = self._step(b, gradient, self.right - self.matrix @ b, digits) / b
+                rho = self._step(b, gradient, self.right - self._times(b), digits) / b
                 b = np.where(rho >= 0, b * (1 + rho), b * falling(np.maximum(rho, -20)))
                 if max(abs(rho)) < mp.mpf(10) ** -25:
                     return b
@@ -114,9 +115,35 @@ class Programme:
         from mpmath import matrix, mp
 
         with mp.workdps(digits):
-            spread = self.matrix.astype(int).astype(object) * (b / self.w)
-            y = mp.lu_solve(matrix((spread @ self.matrix.T).tolist()), matrix((-right - spread @ gradient).tolist()))
-            return -(b / self.w) * (gradient + self.matrix.T @ np.array(y.T.tolist()[0]))
+            share, whole = b / self.w, np.full((len(self.matrix),) * 2, mp.mpf(0))
+            row, column, sign = self._entries
+            one, two, both = self._pairs
+            np.add.at(whole, (row[one], row[two]), both * share[column[one]])
+            least = -right - self._times(share * gradient)
+            y = np.array(mp.lu_solve(matrix(whole.tolist()), matrix(least.tolist())).T.tolist()[0])
+            turned = np.full(len(b), mp.mpf(0))
+            np.add.at(turned, column, sign * y[row])
+            return -share * (gradient + turned)
+
+    def _times(self, values):
+        """Multiply by the matrix, of which few entries are not zero."""
+        row, column, sign = self._entries
+        found = np.full(len(self.matrix), 0 * values[0])
+        np.add.at(found, row, sign * values[column])
+        return found
+
+    @cached_property
+    def _entries(self):
+        """The rows, columns and values of the entries of the matrix that are not zero."""
+        row, column = np.nonzero(self.matrix)
+        return row, column, self.matrix[row, column].astype(int).astype(object)
+
+    @cached_property
+    def _pairs(self):
+        """All pairs of such entries of one column, and their products."""
+        _, column, sign = self._entries
+        one, two = np.nonzero(column[:, None] == column[None])
+        return one, two, sign[one] * sign[two]
 
     def log_z(self, b):
         """Return minus the energy."""

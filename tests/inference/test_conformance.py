@@ -124,7 +124,7 @@ class TestTreeGibbs(SamplerSuite):
 
 
 class TestMetropolis(SamplerSuite):
-    long = 1200
+    long = 1600
 
     def algorithm(self):
         return ig.Metropolis(sweeps=self.sweeps)

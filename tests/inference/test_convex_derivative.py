@@ -139,12 +139,6 @@ def large_tables(kind, states, scale, seed):
     return graph, [rng.normal(0, scale, (len(group), *group.shape)) for group in graph.groups], rng
 
 
-def loss(result, by_variables, by_factors):
-    return by_variables @ result.variables.flat + by_factors @ np.concatenate(
-        [g.ravel() for g in result.factors.groups]
-    )
-
-
 @pytest.mark.parametrize("states", [2, 3])
 @pytest.mark.parametrize("kind", ["grid", "tree"])
 @pytest.mark.parametrize("scale", [30.0, 100.0, 300.0, 1000.0])
@@ -158,12 +152,14 @@ def test_large_tables_against_differences(kind, states, scale):
         found = result.backward(variables=bars[0], factors=bars[1]).groups  # a warning is an error
         assert max(np.abs(g).max() for g in found) <= sum(np.abs(b).sum() for b in bars)  # all weights are one
         along = [rng.normal(size=t.shape) for t in tables]
-        wrong = []
-        for h in (1e-2, 1e-3, 1e-4):
-            moved = [[t + s * h * d for t, d in zip(tables, along, strict=True)] for s in (1, -1)]
-            up, down = (loss(ig.infer(ig.Potentials.from_groups(graph, t), "convex"), *bars) for t in moved)
-            wrong.append(abs((up - down) / (2 * h) - sum((g * d).sum() for g, d in zip(found, along, strict=True))))
-        assert min(wrong) < 1e-6
+        steps = np.array([1e-2, 1e-3, 1e-4])
+        pairs = zip(tables, along, strict=True)
+        moved = [np.concatenate([t + s * d for s in (*steps, *-steps)]) for t, d in pairs]
+        batch = ig.infer(ig.Potentials.from_groups(graph.repeat(6), moved), "convex")
+        beliefs = np.concatenate([g.reshape(6, -1) for g in batch.factors.groups], axis=1)
+        up, down = np.split(batch.variables.flat.reshape(6, -1) @ bars[0] + beliefs @ bars[1], 2)
+        slope = sum((g * d).sum() for g, d in zip(found, along, strict=True))
+        assert np.abs((up - down) / (2 * steps) - slope).min() < 1e-6
 
 
 def of_300_nats():

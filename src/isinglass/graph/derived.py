@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from isinglass.graph.factor_graph import FactorGraph
 
 
+FEW = 200  # edges
+
+
 class FlatScopes(NamedTuple):
     """All scopes in factor order, as flat arrays for compiled loops.
 
@@ -52,15 +55,32 @@ def places(graph: FactorGraph) -> tuple[IntArray, IntArray]:
 
 def _bipartite_labels(graph: FactorGraph) -> IntArray:
     """Label the connected parts of the graph of variables and factors: variables first, then factors."""
-    from scipy.sparse import coo_array
-    from scipy.sparse.csgraph import connected_components
-
     flat = graph.flat_scopes
     factor = np.repeat(np.arange(graph.n_factors), np.diff(flat.first_slot))
     size = graph.n_variables + graph.n_factors
+    if len(factor) <= FEW:
+        return _joined(size, flat.variable.tolist(), (graph.n_variables + factor).tolist())
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
     edges = coo_array((np.ones(len(factor), np.int8), (flat.variable, graph.n_variables + factor)), (size, size))
     labels: IntArray = connected_components(edges, directed=False)[1].astype(np.int64)
     return labels
+
+
+def _joined(size: int, one: list[int], two: list[int]) -> IntArray:
+    """Label each node with the least of its part; for few edges, faster than sparse matrices are made."""
+    least = list(range(size))
+
+    def root(i: int) -> int:
+        while least[i] != i:
+            least[i] = i = least[least[i]]
+        return i
+
+    for a, b in zip(one, two, strict=True):
+        low, high = sorted((root(a), root(b)))
+        least[high] = low
+    return np.array([root(i) for i in range(size)], np.int64)
 
 
 def connected_parts(graph: FactorGraph) -> IntArray:

@@ -12,7 +12,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import null_space
 
 from isinglass.errors import ImpossibleEvidenceError
 from isinglass.graph.factor_graph import FactorGroup, iter_groups
@@ -102,6 +101,8 @@ def ties_of(digits: IntArray, cards: tuple[int, ...]) -> FloatArray:
 
 
 def _ties(states: IntArray, cards: tuple[int, ...]) -> FloatArray:
+    from scipy.linalg import null_space
+
     first = starts(cards)
     marginals = np.zeros((len(states), first[-1]))
     for slot, start in enumerate(first[:-1]):

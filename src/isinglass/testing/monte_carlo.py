@@ -100,23 +100,31 @@ def models() -> list[Potentials]:
     return [*found, found[3].with_evidence({1: 0}), pairs, pairs.with_evidence({0: 1})]
 
 
-def belief_estimates(results: list[Result], truth: Result) -> Estimates:
-    """Collect the beliefs of variables and factors of several runs, with their standard errors."""
-    values = np.array([flat_beliefs(result) for result in results])
-    details = [result.info.details for result in results]
-    if not all({"stderr_variables", "stderr_factors"} <= set(known) for known in details):
-        return Estimates(values, None, flat_beliefs(truth))
-    errors = [
-        np.concatenate([np.ravel(known["stderr_variables"]), np.ravel(known["stderr_factors"])]) for known in details
-    ]
-    return Estimates(values, np.array(errors, float), flat_beliefs(truth))
+def belief_estimates(results: list[Result], truth: Result) -> list[Estimates]:
+    """Collect the beliefs of each component's variables and factors in several runs, with their standard errors."""
+    values, known = np.array([flat_beliefs(result) for result in results]), [result.info.details for result in results]
+    errors, right, owner = None, flat_beliefs(truth), _owners(truth.potentials.graph)
+    if all({"stderr_variables", "stderr_factors"} <= set(details) for details in known):
+        parts = [(np.ravel(details["stderr_variables"]), np.ravel(details["stderr_factors"])) for details in known]
+        errors = np.array([np.concatenate(both) for both in parts], float)
+    found = []
+    for k in range(truth.potentials.graph.n_components):
+        mine = owner == k
+        found.append(Estimates(values[:, mine], None if errors is None else errors[:, mine], right[mine]))
+    return found
 
 
-def log_z_estimates(results: list[Result], truth: Result) -> Estimates:
+def _owners(graph: FactorGraph) -> IntArray:
+    """Return the component of each of the `flat_beliefs`."""
+    of_factors = [np.repeat(graph.factor_component[group.factors], group.table_size) for group in graph.groups]
+    return np.concatenate([np.repeat(graph.variable_component, graph.cards), *of_factors])
+
+
+def log_z_estimates(results: list[Result], truth: Result) -> list[Estimates]:
     """Collect the log Z of several runs, with their standard errors."""
     errors = [result.info.stderr for result in results]
     given = None if None in errors else np.array(errors, float)[:, None]
-    return Estimates(np.array([[result.log_z] for result in results]), given, np.array([truth.log_z]))
+    return [Estimates(np.array([[result.log_z] for result in results]), given, np.array([truth.log_z]))]
 
 
 def frequencies(potentials: Potentials, draws: IntArray) -> FloatArray:

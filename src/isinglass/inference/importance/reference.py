@@ -22,7 +22,6 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
-from scipy.special import xlogy
 
 from isinglass.errors import InputError, no_convergence_warnings
 from isinglass.graph.factor_graph import FactorGraph, FactorGroup, iter_groups
@@ -158,6 +157,8 @@ def _log(p: FloatArray) -> FloatArray:
 
 def _information(p: FloatArray) -> FloatArray:
     """Return the divergence of distributions (rows, k_1, ..., k_r) from the product of their marginals, rounded."""
+    from scipy.special import xlogy
+
     axes = tuple(range(1, p.ndim))
     total = xlogy(p, p).sum(axis=axes)
     for axis in axes:

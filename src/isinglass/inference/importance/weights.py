@@ -18,7 +18,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import expit
 
 from isinglass.inference.importance.pareto import pareto_k
 from isinglass.typing import FloatArray
@@ -79,6 +78,7 @@ def bridge(forward: FloatArray, reverse: FloatArray) -> tuple[float, float]:
     True
     """
     from scipy.optimize import brentq
+    from scipy.special import expit
 
     finite = np.concatenate([forward[forward > -np.inf], -reverse])
     if len(finite) == len(reverse):  # all forward weights are zero

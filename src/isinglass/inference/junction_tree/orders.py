@@ -29,6 +29,7 @@ REMEDY = (
     "raise memory_limit (--memory), search longer for an elimination order (restarts=1000, --restarts 1000), observe "
     "more variables, or ask for log Z alone (beliefs=False, --task PR)"
 )
+LITTLE = 1e6  # bytes that always fit, so that nobody asks how many are left, which takes time
 SAVES = 1000  # a longer search does not save more memory than this factor
 
 
@@ -46,9 +47,10 @@ def order_for(potentials: Potentials, wishes: Wishes, progress: Progress | None 
     """Return the order for these potentials' evidence."""
     graph, clamped = potentials.graph, tuple(potentials.evidence)
     order = elimination_order(graph, clamped=clamped, restarts=wishes.restarts, order=wishes.order)
+    if wishes.restarts is not None or wishes.order is not None or order.entries < WORTH_RESTARTS:
+        return order
     needed, limit = bytes_of(potentials, order, wishes.beliefs), memory_limit_bytes(wishes.memory_limit)
-    chosen = wishes.restarts is not None or wishes.order is not None
-    if chosen or order.entries < WORTH_RESTARTS or not limit < needed <= SAVES * limit:
+    if not limit < needed <= SAVES * limit:
         return order
     return graph.cached(("longer search", clamped), lambda: _longer(potentials, order, needed, limit, progress))
 
@@ -104,12 +106,17 @@ def _bytes_text(potentials: Potentials, order: EliminationOrder, needed: float) 
 def affordable(potentials: Potentials, wishes: Wishes, progress: Progress | None) -> Layout:
     """Return the layout of the order; refuse if it does not fit."""
     order = order_for(potentials, wishes, progress)
-    needed, more = bytes_of(potentials, order, wishes.beliefs), "" if order.complete else "more than "
+    needed = bytes_of(potentials, order, wishes.beliefs)
+    if needed > LITTLE or wishes.memory_limit is not None:
+        _require(potentials, order, needed, memory_limit_bytes(wishes.memory_limit))
+    layout = layout_of(potentials.graph, order)
+    return layout if wishes.beliefs else layout.with_messages(*recycled_of(potentials.graph, layout))
+
+
+def _require(potentials: Potentials, order: EliminationOrder, needed: float, limit: int) -> None:
+    more = "" if order.complete else "more than "
     what = (
         f"exact inference needs {_bytes_text(potentials, order, needed)} "
         f"(width {more}{order.width}, largest table 2^{order.log2_largest:.1f} entries)"
     )
-    remedy = f"{REMEDY}, or use an approximate algorithm"
-    require_memory(needed, memory_limit_bytes(wishes.memory_limit), what, remedy)
-    layout = layout_of(potentials.graph, order)
-    return layout if wishes.beliefs else layout.with_messages(*recycled_of(potentials.graph, layout))
+    require_memory(needed, limit, what, f"{REMEDY}, or use an approximate algorithm")

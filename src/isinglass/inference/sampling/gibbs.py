@@ -83,14 +83,16 @@ class GibbsSampler(Sampler):
     def record(self, chains: Chains, out: States, threads: int = 1) -> None:
         """Make a sweep for each row of `out`, in one call of a compiled loop if possible: the bits are the same."""
         parts = [part for part in (self.binary, self.others) if part is not None]
-        if len(parts) != 1 or self.scan == "random" or threads > chains.n:
+        if not parts or threads > chains.n:
             super().record(chains, out, threads)
             return
-        sweeps, bounds = np.uint64(len(out)), [chains.n * part // threads for part in range(threads + 1)]
-        work = [(chains, sweeps, np.uint64(low), np.uint64(high), out) for low, high in pairwise(bounds)]
-        if not all(ThreadMap(threads)(parts[0].recorded, work)):
-            raise ImpossibleEvidenceError(impossible(self.potentials))
-        chains.drawn += sweeps * self.numbers
+        binary = self.free[:0] if self.binary is None else self.binary.variables
+        for part in parts:
+            before = out[:, binary]  # what the part before has written: other components, whose last states come now
+            self._record_by(part.recorded, chains, out, threads)
+            if part is not self.binary:
+                out[:, binary] = before
+        chains.drawn += np.uint64(len(out)) * self.numbers
 
     def by_colour(self, variables: IntArray) -> tuple[IntArray, Unsigned]:
         """Return variables by colour, and where each colour begins."""
@@ -105,7 +107,7 @@ class _BinaryPart:
     """Components of binary variables with links of two: vector instructions for many variables or chains."""
 
     def __init__(self, sampler: GibbsSampler, variables: IntArray) -> None:
-        graph = sampler.graph
+        graph, self.variables = sampler.graph, variables
 
         def make() -> tuple[BinaryLayout, Unsigned, Counted]:
             order, bounds = sampler.by_colour(variables)
@@ -188,22 +190,18 @@ class _OtherPart:
         return order.astype(np.uint64), bounds, ends, counted
 
     def sweep(self, chains: Chains, sweeps: np.uint64, first: np.uint64, last: np.uint64) -> bool:
+        return self.recorded(chains, sweeps, first, last, chains.states[None, :0])
+
+    def recorded(self, chains: Chains, sweeps: np.uint64, first: np.uint64, last: np.uint64, out: States) -> bool:
+        """Make sweeps, and write the states after each, unless `out` has no variables."""
         from isinglass.kernels.numba.sampling.gibbs import sweeps_at_random, sweeps_in_order
 
         sampler, streams = self.sampler, self.counted.streams(chains)
-        rest = (sampler.near, sampler.model, streams, chains.states[None])
+        rest = (sampler.near, sampler.model, streams, chains.states[None], out)
         some = (sweeps, first, last, np.empty(self.row))
         if sampler.scan == "random":
             return bool(sweeps_at_random(self.order, self.ends, *rest, *some))
-        return bool(sweeps_in_order(self.order, *rest, chains.states[None, :0], *some))
-
-    def recorded(self, chains: Chains, sweeps: np.uint64, first: np.uint64, last: np.uint64, out: States) -> bool:
-        """Make sweeps in order, and write the states after each."""
-        from isinglass.kernels.numba.sampling.gibbs import sweeps_in_order
-
-        sampler, streams = self.sampler, self.counted.streams(chains)
-        rest = (sampler.near, sampler.model, streams, chains.states[None], out)
-        return bool(sweeps_in_order(self.order, *rest, sweeps, first, last, np.empty(self.row)))
+        return bool(sweeps_in_order(self.order, *rest, *some))
 
     def piece(self, chains: Chains, begin: int, end: int) -> bool:
         """Draw some variables of one colour, in all chains."""

@@ -274,13 +274,14 @@ class Recorder:
     """
 
     def __init__(self, sampler: Sampler, rows: Rows, means: RunningMeans, threads: int = 1) -> None:
-        self.sampler, self.means, self.threads = sampler, means, threads
+        self.sampler, self.means, self.threads, self.pool = sampler, means, threads, ThreadMap(threads)
         potentials, graph = sampler.potentials, sampler.graph
         unseen = np.ones(graph.n_variables, bool)
         unseen[list(potentials.evidence)] = False
         listed = np.flatnonzero(unseen)
         fast, self.binary = _binary(sampler, listed)
         self.owners = tuple(owners_of(sampler, rows, part) for part in (listed[fast], listed[~fast]))
+        self.parts = tuple(self._parts(len(owners.variable)) for owners in self.owners)
         self.most = min(CELL, max(1, BLOCK // max(1, graph.n_variables * means.chains)))
 
     def run(self, chains: Chains, sweeps: int) -> Iterator[States]:
@@ -288,27 +289,29 @@ class Recorder:
         n = len(chains.states)
         block = np.empty((min(self.most, sweeps), n, self.means.chains), chains.states.dtype)
         while sweeps:
-            some = block[: min(len(block), self.means.room, sweeps)]
+            some, added = block[: min(len(block), sweeps)], 0
             self.sampler.record(chains, some, self.threads)
-            self.add(some)
+            while added < len(some):
+                now = some[added : added + self.means.room]
+                self.add(now)
+                added += len(now)
             sweeps -= len(some)
             yield some
 
     def add(self, block: States) -> None:
         """Add states (sweeps, variables, chains) of not more sweeps than there is room for."""
-        means, pool = self.means, ThreadMap(self.threads)
+        means, pool = self.means, self.pool
         sweeps, n, chains = block.shape
         turned = np.ascontiguousarray(block.transpose(1, 0, 2)).reshape(n, sweeps * chains)
         for sums in (means.cell, means.current) if means.short else (means.cell,):
-            pool(self._add_odds, [(*part, turned, sweeps, sums) for part in self._parts(0)])
-            if not all(pool(self._add_conditionals, [(*part, block, sums) for part in self._parts(1)])):
+            pool(self._add_odds, [(*part, turned, sweeps, sums) for part in self.parts[0]])
+            if not all(pool(self._add_conditionals, [(*part, block, sums) for part in self.parts[1]])):
                 told = impossible(self.sampler.potentials)
                 raise ImpossibleEvidenceError(f"a chain is in an impossible state; {told}")
         means.count(sweeps)
 
-    def _parts(self, kind: int) -> list[tuple[int, int]]:
-        """Cut the listed variables into a part for each thread."""
-        n = len(self.owners[kind].variable)
+    def _parts(self, n: int) -> list[tuple[int, int]]:
+        """Cut so many listed variables into a part for each thread."""
         cuts = [n * k // self.threads for k in range(self.threads + 1)]
         return [(low, high) for low, high in pairwise(cuts) if low < high]
 

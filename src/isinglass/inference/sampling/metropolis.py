@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from isinglass.graph.incidences import colours_of
-from isinglass.inference.sampling.chains import Chains
+from isinglass.inference.sampling.chains import Chains, States
 from isinglass.inference.sampling.gibbs import GibbsSampler
 from isinglass.inference.sampling.sampler import Counted, Sampler, Streams
 from isinglass.inference.sampling.scores import Scores
@@ -39,11 +39,18 @@ class MetropolisSampler(Sampler):
 
     def sweep(self, chains: Chains, sweeps: int, first: int, last: int) -> bool:
         """Propose a state for every variable once in each sweep."""
+        return self._recorded(chains, np.uint64(sweeps), np.uint64(first), np.uint64(last), chains.states[None, :0])
+
+    def record(self, chains: Chains, out: States, threads: int = 1) -> None:
+        """Make a sweep for each row of `out`, in one call of a compiled loop."""
+        self._record_by(self._recorded, chains, out, threads)
+        chains.drawn += np.uint64(len(out)) * self.numbers
+
+    def _recorded(self, chains: Chains, sweeps: np.uint64, first: np.uint64, last: np.uint64, out: States) -> bool:
         from isinglass.kernels.numba.sampling.metropolis import metropolis_sweeps
 
-        some = np.uint64(sweeps), np.uint64(first), np.uint64(last)
         streams = self.counted.streams(chains)
-        metropolis_sweeps(self.order, self.near, self.model, streams, chains.states, *some)
+        metropolis_sweeps(self.order, self.near, self.model, streams, chains.states, out, sweeps, first, last)
         return True
 
 

@@ -17,7 +17,7 @@ in turn: as random numbers are counted, the bits are the same as in one call.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -34,6 +34,7 @@ from isinglass.runtime.threads import ThreadMap
 from isinglass.segments import place_in, starts
 from isinglass.typing import FloatArray, IntArray
 
+Recorded = Callable[[Chains, np.uint64, np.uint64, np.uint64, States], bool]
 PIECE = 2e7  # updates in one call of a compiled loop: a fraction of a second, so that Ctrl-C is heard
 
 
@@ -93,6 +94,13 @@ class Sampler(ABC):
         for row in out:
             self.advance(chains, 1, threads)
             row[:] = chains.states[:, : row.shape[1]]
+
+    def _record_by(self, recorded: Recorded, chains: Chains, out: States, threads: int) -> None:
+        """Make the sweeps by loops that write the states; threads share the chains. The bits are the same."""
+        sweeps, bounds = np.uint64(len(out)), [chains.n * part // threads for part in range(threads + 1)]
+        work = [(chains, sweeps, np.uint64(low), np.uint64(high), out) for low, high in pairwise(bounds)]
+        if not all(ThreadMap(threads)(recorded, work)):
+            raise ImpossibleEvidenceError(f"a chain is in an impossible state; {impossible(self.potentials)}")
 
     def conditionals(self, states: States, variables: IntArray | None = None) -> FloatArray:
         """Return p(x_i | rest) of all variables, or of listed ones, shape (their states, chains)."""

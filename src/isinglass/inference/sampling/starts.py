@@ -70,10 +70,9 @@ def _product_states(
     places = np.arange(ends[-1]) + np.repeat(first - ends[:-1], cards)
     left = support.states[places]
     count = np.add.reduceat(left, ends[:-1], dtype=np.int64) if len(cards) else cards
-    ranks = np.empty((n, len(members)), np.int64)
-    for c in range(0, n, 2):
-        low = np.zeros_like(count) if c == 0 else rng.integers(0, count)
-        ranks[c : c + 2] = np.stack([low, count - 1 - low])[: n - c]
+    low = np.zeros((-(-n // 2), len(members)), np.int64)
+    low[1:] = rng.integers(0, np.broadcast_to(count, low[1:].shape))
+    ranks = np.stack([low, count - 1 - low], axis=1).reshape(2 * len(low), len(members))[:n]
     allowed = np.flatnonzero(left) - np.repeat(ends[:-1], count)  # the states that are left, variable by variable
     return np.asarray(allowed[starts(count)[:-1] + ranks].T)
 

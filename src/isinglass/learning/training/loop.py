@@ -125,6 +125,7 @@ class TrainingMonitor:
     def __init__(self, estimator: Any, validation: TrainingObjective | None, stage: int = 0) -> None:
         self.estimator, self.stage = estimator, stage
         self.history: list[Epoch] = []  # of this stage
+        self.looks: list[Epoch] = []  # those of them with a loss on the validation data
         self.validation = validation
         self.best: FloatArray | None = None
         self.objective: TrainingObjective | None = None
@@ -138,7 +139,7 @@ class TrainingMonitor:
         looked = self._looked(progress)
         epoch = Epoch(progress.iteration, progress.value, progress.gradient_norm, *how, looked, self.stage)
         self.add([epoch])
-        if self._looks() and self._since_best() == 0 and epoch.validation is not None:
+        if epoch.validation is not None and self._since_best() == 0:
             self.best = np.array(progress.x)
         if self.journal is not None:
             self.journal(progress)
@@ -150,6 +151,7 @@ class TrainingMonitor:
     def add(self, epochs: list[Epoch]) -> None:
         """Add to the history, and to that of the estimator."""
         self.history.extend(epochs)
+        self.looks.extend(epoch for epoch in epochs if epoch.validation is not None)
         self.estimator.history_.extend(epochs)
 
     def impatient(self) -> bool:
@@ -160,7 +162,7 @@ class TrainingMonitor:
         """Return the best parameters by validation, where there are such data."""
         if self.best is None:
             return found
-        chosen = self._looks()[-1 - self._since_best()]
+        chosen = self.looks[-1 - self._since_best()]
         result = replace(found, x=self.best, value=chosen.value)
         if not self.impatient():
             return result
@@ -186,12 +188,9 @@ class TrainingMonitor:
         require(math.isfinite(loss), "validation", "examples with a finite loss", f"{loss}", remedy)
         return loss
 
-    def _looks(self) -> list[Epoch]:
-        return [epoch for epoch in self.history if epoch.validation is not None]
-
     def _since_best(self) -> int:
         """Return how many looks at the validation data came after the best one."""
-        losses = [epoch.validation for epoch in self._looks()]
+        losses = [epoch.validation for epoch in self.looks]
         return len(losses) - 1 - int(np.argmin(np.array(losses, np.float64))) if losses else 0
 
 

@@ -20,7 +20,6 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import expit
 
 from isinglass.errors import InputError
 from isinglass.models.checks import dense
@@ -84,10 +83,14 @@ class RestrictedBoltzmannMachine:
 
     def hidden_probabilities(self, visible: ArrayLike) -> FloatArray:
         """Return p(h_j = 1 | v), shape (n, hidden)."""
+        from scipy.special import expit
+
         return np.asarray(expit(self.hidden_log_odds(units(visible, self.n_visible, "visible"))))
 
     def visible_probabilities(self, hidden: ArrayLike) -> FloatArray:
         """Return p(v_i = 1 | h), shape (n, visible)."""
+        from scipy.special import expit
+
         return np.asarray(expit(self.visible_log_odds(units(hidden, self.n_hidden, "hidden"))))
 
     def free_energy(self, visible: ArrayLike) -> FloatArray:

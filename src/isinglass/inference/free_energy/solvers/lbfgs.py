@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.optimize import minimize
 
 from isinglass.inference.free_energy.newton import Newton
 from isinglass.inference.free_energy.problem import FLOOR
@@ -28,6 +27,8 @@ def lbfgs(newton: Newton, tol: float, max_iter: int) -> None:
     whose rounding is relative to the difference. Residuals of 1e-11 are reached, on small graphs in 50 iterations where
     all weights are about one, in 1400 with a weight of .01 for variables.
     """
+    from scipy.optimize import minimize
+
     problem, blocks = newton.problem, newton.problem.shape.blocks
     require_positive(problem, "lbfgs")
     w, constraints = np.concatenate([problem.wp, problem.wq]), constraint_matrix(problem)

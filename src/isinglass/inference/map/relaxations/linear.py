@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.optimize import Bounds, LinearConstraint, linprog, milp
 from scipy.sparse import csr_array, vstack
 
 from isinglass.errors import ImpossibleEvidenceError
@@ -119,6 +118,8 @@ def _limits(search: Search) -> dict[str, Any]:
 
 def _minimise(program: Program, rows: csr_array, options: dict[str, Any]) -> Any:
     """Minimise minus the score, with further rows that are zero."""
+    from scipy.optimize import linprog
+
     matrix = vstack([program.matrix, rows]).tocsr() if rows.shape[0] else program.matrix
     right = np.concatenate([program.right, np.zeros(rows.shape[0])])
     return linprog(-program.scores, A_eq=matrix, b_eq=right, bounds=(0, None), method="highs", options=options)
@@ -168,6 +169,8 @@ class IntegerProgram(Solver):
         search.ended("program", 1, None)
 
     def _run(self, search: Search) -> tuple[Any, Program, float]:
+        from scipy.optimize import LinearConstraint
+
         program = program_of(search.potentials)
         states = int(search.potentials.graph.cards.sum())
         whole = np.zeros(len(program.scores))
@@ -179,7 +182,9 @@ class IntegerProgram(Solver):
         return found, program, scale
 
 
-def _branch(costs: Any, whole: Any, constraint: LinearConstraint, options: dict[str, Any]) -> Any:
+def _branch(costs: Any, whole: Any, constraint: Any, options: dict[str, Any]) -> Any:
+    from scipy.optimize import Bounds, milp
+
     return milp(costs, integrality=whole, bounds=Bounds(0, 1), constraints=constraint, options=options)
 
 

@@ -12,7 +12,6 @@ If that is more than a half, what they did not meet must be little.
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import logsumexp
 
 from isinglass.inference.map.local_model import LocalModel
 from isinglass.inference.sampling.chains import States
@@ -20,12 +19,12 @@ from isinglass.inference.sampling.scores import Scores
 from isinglass.inference.sampling.starts import dispersed_states
 from isinglass.inference.streams import streams
 from isinglass.potentials import Potentials
-from isinglass.segments import sum_at
 from isinglass.typing import FloatArray, IntArray, Mask
 
 SEARCHES = 32
 SWEEPS = 100  # the most of each search
 DRAWS = 1024  # the most that are compared with what the searches find
+AT_ONCE = 2**22  # numbers in memory
 COVERED, MISSED = 0.5, 0.05
 
 
@@ -66,9 +65,12 @@ def local_maxima(potentials: Potentials) -> States:
 def _counts(potentials: Potentials, states: States) -> tuple[IntArray, Mask]:
     """Count, in each component, how often the assignment of a column occurs, and mark the first occurrences."""
     graph = potentials.graph
-    mark = np.random.default_rng(0).normal(size=graph.n_variables)  # equal sums: equal assignments
-    n, component = graph.n_components, graph.variable_component
-    sums = np.array([sum_at(component, mark * column, n) for column in states.T]).reshape(states.shape[1], n).T
+    mark = np.random.default_rng(0).integers(0, 2**64, graph.n_variables, np.uint64)  # equal sums: equal assignments
+    sums = np.zeros((graph.n_components, states.shape[1]), np.uint64)
+    step = max(1, AT_ONCE // max(1, graph.n_variables))
+    for k in range(0, states.shape[1], step):
+        marked = mark[:, None] * states[:, k : k + step].astype(np.uint64)
+        np.add.at(sums[:, k : k + step], graph.variable_component, marked)
     count, first = np.zeros(sums.shape, np.int64), np.zeros(sums.shape, bool)
     for k, row in enumerate(sums):
         _, where, owner, times = np.unique(row, return_index=True, return_inverse=True, return_counts=True)
@@ -78,6 +80,8 @@ def _counts(potentials: Potentials, states: States) -> tuple[IntArray, Mask]:
 
 def _log_mass(scores: FloatArray, which: Mask) -> FloatArray:
     """Return the logarithm of the sum of exp(scores) over some columns."""
+    from scipy.special import logsumexp
+
     chosen = np.where(which, scores, -np.inf)
     with np.errstate(divide="ignore"):
         return np.asarray(logsumexp(chosen, axis=1))

@@ -83,8 +83,8 @@ def sweeps_in_order(variables, sites, model, streams, states, record, sweeps, fi
 
 
 @compiled
-def sweeps_at_random(variables, ends, sites, model, streams, states, sweeps, first_chain, last_chain, p):
-    """Draw variables that are chosen at random, as many as each component lists; return as `sweeps_in_order` does.
+def sweeps_at_random(variables, ends, sites, model, streams, states, record, sweeps, first_chain, last_chain, p):
+    """Draw variables that are chosen at random, as many as each component lists; write and return as above.
 
     Component k lists ``variables[ends[k]:ends[k + 1]]``. A step takes two random numbers.
     """
@@ -101,6 +101,8 @@ def sweeps_at_random(variables, ends, sites, model, streams, states, sweeps, fir
                     if total == 0:
                         return False
                     states[0, i, c] = chosen(sites.cards[i], p, total * uniform(key, number + one))
+        if record.shape[1] > 0:
+            write_states(states[0], first_chain, last_chain, record[s])
     return True
 
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from isinglass.kernels.numba.sampling.gibbs import write_states
 from isinglass.kernels.numba.sampling.random import uniform
 from isinglass.runtime.jit import compiled, inner
 
@@ -33,10 +34,11 @@ def log_ratio(i, c, new, sites, model, states):
 
 
 @compiled
-def metropolis_sweeps(variables, sites, model, streams, states, sweeps, first_chain, last_chain):
+def metropolis_sweeps(variables, sites, model, streams, states, record, sweeps, first_chain, last_chain):
     """Propose a state for each listed variable in turn, some times over; a step takes two random numbers.
 
-    The current states must be possible.
+    The current states must be possible. Those after each sweep are written to `record` (sweeps, variables, chains),
+    unless it has no variables.
     """
     one = np.uint64(1)
     for s in range(sweeps):
@@ -51,6 +53,8 @@ def metropolis_sweeps(variables, sites, model, streams, states, sweeps, first_ch
                     ratio = log_ratio(i, c, new, sites, model, states)
                     if ratio >= 0 or uniform(key, number + one) < np.exp(ratio):
                         states[i, c] = new
+        if record.shape[1] > 0:
+            write_states(states, first_chain, last_chain, record[s])
 
 
 @compiled

@@ -26,6 +26,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from isinglass.errors import InputError
+from isinglass.graph.factor_graph import FactorGraph
 from isinglass.inference import infer
 from isinglass.learning.markov.likelihood.maximum import LikelihoodObjective
 from isinglass.learning.markov.method import Method, MethodFacts, register
@@ -94,8 +95,17 @@ class ScalingObjective(LikelihoodObjective):
     @cached_property
     def bound(self) -> float:
         """An upper bound C of the sum of all shifted features."""
-        together = self._features(np.ones(self.model.size))
-        return float(sum(table.max() for table in together.log_tables) - self.least.sum())
+        return float(sum(table.max() for table in self.together.log_tables) - self.least.sum())
+
+    @cached_property
+    def together(self) -> Potentials:
+        """The tables of f#, the sum of all features."""
+        return self._features(np.ones(self.model.size))
+
+    @cached_property
+    def copies(self) -> FactorGraph:
+        """A copy of the graph for each feature."""
+        return self.model.graph.repeat(self.model.size)
 
     def _features(self, theta: FloatArray) -> Potentials:
         """Return the tables of features, as the potentials less their constant."""
@@ -122,15 +132,14 @@ class ScalingObjective(LikelihoodObjective):
 
     def _tilted(self, theta: FloatArray, steps: Array) -> Array:
         """Return log Z(theta) + log E[f_j exp(d_j f#)] for each feature."""
-        n, graph = len(steps), self.model.graph
-        one, together = self.potentials(theta), self._features(np.ones(self.model.size))
+        n, one = len(steps), self.potentials(theta)
         groups = [
             (tables + steps.reshape(n, *(1,) * tables.ndim) * sums).reshape(n * len(tables), *tables.shape[1:])
-            for tables, sums in zip(one.groups, together.groups, strict=True)
+            for tables, sums in zip(one.groups, self.together.groups, strict=True)
         ]
         pairs = zip(one.groups, one.table_ids, strict=True)
         ids = [np.concatenate([k * len(tables) + which for k in range(n)]) for tables, which in pairs]
-        copies = Potentials._build(graph.repeat(n), groups, ids, {})
+        copies = Potentials._build(self.copies, groups, ids, {})
         found = infer(copies, self.task.algorithm)
         counts = sum_tables(copies, found.factors.groups)
         log_z = found.component_log_z.reshape(n, -1).sum(axis=1)
