@@ -110,6 +110,8 @@ def choose(
         got = type(given).__name__ if not isinstance(given, type) else f"the class {given.__name__}"
         expected = f"a name such as {example!r} or an object such as {registry[example].__name__}()"
         raise InputError(registry.what, expected, got)
+    if not (options or isinstance(given, str)):
+        return given
     cls = registry[given] if isinstance(given, str) else type(given)
     known = [f.name for f in fields(cls)]  # type: ignore[arg-type]
     unknown = [o for o in options if o not in known]
@@ -119,4 +121,4 @@ def choose(
         raise InputError(unknown[0], f"an option of {name!r} ({expected})", f"{options[unknown[0]]!r:.40}")
     if isinstance(given, str):
         return cls(**options)
-    return replace(given, **options) if options else given  # type: ignore[type-var]
+    return replace(given, **options)  # type: ignore[type-var]

@@ -90,8 +90,10 @@ def infer(
         raise InputError("progress", "a function (stage, fraction)", type(progress).__name__)
     chosen = _choose(clamped, options) if algorithm is None else make(algorithm, options)
     stopping = {k: v for k, v in {"tol": tol, "max_iter": max_iter}.items() if v is not None}
-    known = {f.name for f in fields(chosen)}  # type: ignore[arg-type]
-    chosen = _threaded(make(chosen, {k: v for k, v in stopping.items() if k in known}), n_jobs, options)
+    if stopping:
+        known = {f.name for f in fields(chosen)}  # type: ignore[arg-type]
+        chosen = make(chosen, {k: v for k, v in stopping.items() if k in known})
+    chosen = _threaded(chosen, n_jobs, options)
     start = time.perf_counter()
     with rehearsing(chosen, stages, bool(tape)):
         result = chosen.run_stages(stages, progress, tape, init)

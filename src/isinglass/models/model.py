@@ -210,11 +210,11 @@ class Model:
         >>> other.potentials(np.arange(6.0)).groups[0].tolist()
         [[0.0, 5.0], [0.0, 7.0]]
         """
-        listed = [*self._terms[:g], list(terms), *self._terms[g + 1 :]]
-        checked = _check_terms(self.graph, listed)
+        own = _check_group(self.graph.groups[g], terms, g)
+        checked = [*self._terms[:g], own, *self._terms[g + 1 :]]
         if _names(checked) != (self.parameters, self.kinds):
             raise InputError("terms", f"terms of the parameters {self.parameters}", f"{_names(checked)[0]}")
-        ids, group = self._compiled_like(g, checked[g]) or self._compile(self.graph.groups[g], checked[g])
+        ids, group = self._compiled_like(g, own) or self._compile(self.graph.groups[g], own)
         if ids is not self.table_ids[g] and np.array_equal(ids, self.table_ids[g]):
             ids = self.table_ids[g]  # the same array is known below
         model = Model.__new__(Model)
@@ -343,12 +343,15 @@ def _check_terms(graph: FactorGraph, terms: Sequence[Sequence[Term]]) -> list[li
     found = items(terms, "terms", "a list of terms for each group")
     if len(found) != len(graph.groups):
         raise InputError("terms", f"a list of terms for each of {len(graph.groups)} groups", f"{len(found)}")
-    checked = []
-    for g, (group, listed) in enumerate(zip(graph.groups, found, strict=True)):
-        checked.append(items(listed, f"terms[{g}]", "a list of terms"))
-        for i, term in enumerate(checked[-1]):
-            instance(term, Term, f"terms[{g}][{i}]")
-            _check_fit(term, group, f"terms[{g}][{i}] ({term.name!r})", checked[-1][0].cards)
+    return [_check_group(group, listed, g) for g, (group, listed) in enumerate(zip(graph.groups, found, strict=True))]
+
+
+def _check_group(group: FactorGroup, listed: Sequence[Term], g: int) -> list[Term]:
+    """Check the terms of group g."""
+    checked: list[Term] = items(listed, f"terms[{g}]", "a list of terms")
+    for i, term in enumerate(checked):
+        instance(term, Term, f"terms[{g}][{i}]")
+        _check_fit(term, group, f"terms[{g}][{i}] ({term.name!r})", checked[0].cards)
     return checked
 
 
