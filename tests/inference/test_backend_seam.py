@@ -23,6 +23,12 @@ class NumpyBackend:
     pairs = None
     grids = None
 
+    def take_tops(self, rows, out, tops, first, last):
+        part = slice(first, last)
+        tops[part] = rows[part].max(axis=1)
+        out[part] = rows[part] - np.where(tops[part] > -np.inf, tops[part], 0)[:, None]
+        return out[part].min(), np.abs(tops[part]).max()
+
     def flood(self, run, values, new, status):
         assert is_linear(run.semiring)
         n = messages_to_links(run, values)

@@ -54,6 +54,14 @@ class MessagePassingKernels(Protocol):
     def grids(self) -> GridKernels | None:
         """Loops for regular grids."""
 
+    def take_tops(
+        self, rows: FloatArray, out: FloatArray, tops: FloatArray, first: int, last: int
+    ) -> tuple[float, float]:
+        """Write the rows ``first:last`` of log tables without their largest entries, and these.
+
+        Returns the smallest entry that was written, at most zero, and the largest size of a shift.
+        """
+
     def flood(self, run: MessageRun, values: Values, new: Array, status: Status) -> None:
         """Update all links at once, from the messages ``run.m`` to `new`."""
 

@@ -62,6 +62,15 @@ class NumbaMessagePassing:
             read_out_back=read_out_planes_back,
         )
 
+    def take_tops(
+        self, rows: FloatArray, out: FloatArray, tops: FloatArray, first: int, last: int
+    ) -> tuple[float, float]:
+        """Shift rows of log tables."""
+        from isinglass.kernels.numba.messages.shifts import take_tops
+
+        least, size = take_tops(rows, out, tops, first, last)
+        return float(least), float(size)
+
     def flood(self, run: MessageRun, values: Values, new: Array, status: Status) -> None:
         """Update all links at once."""
         from isinglass.kernels.numba.messages.passes import flood

@@ -14,6 +14,7 @@ import numpy as np
 from isinglass.graph.message_graph import edges_of, pool_of
 from isinglass.inference.message_passing.model.group_places import Places, add_at, layout_of, ones_of
 from isinglass.inference.message_passing.shares import component_sums, fill, in_ranges, smallest, zeros
+from isinglass.kernels.backend import message_passing_kernels
 from isinglass.kernels.layout import SAFE, Edges, Semiring, Values, is_linear
 from isinglass.potentials import Potentials
 from isinglass.runtime.deferring import defer, deferred
@@ -367,10 +368,7 @@ def _take_tops(rows: Array, out: Array, tops: FloatArray, first: int, last: int)
     Returns the smallest real part that was written, at most zero, and the largest size of a shift.
     """
     if rows.size >= MANY and rows.dtype == np.float64 and rows.flags.c_contiguous:
-        from isinglass.kernels.numba.messages.shifts import take_tops
-
-        least, size = take_tops(rows, out, tops, first, last)
-        return float(least), float(size)
+        return message_passing_kernels().take_tops(rows, out, tops, first, last)
     part = slice(first, last)
     tops[part] = _largest(rows[part])
     np.subtract(rows[part], _shift(tops[part])[:, None], out=out[part])
