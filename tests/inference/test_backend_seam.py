@@ -11,6 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import isinglass as ig
 from isinglass.inference import message_passing
+from isinglass.inference.message_passing.model import log_model
 from isinglass.kernels.backend import using
 from isinglass.kernels.layout import is_linear
 
@@ -188,10 +189,12 @@ def run_with(p, backend, **options):
     return np.concatenate([np.ravel(part) for part in parts])
 
 
+@pytest.mark.parametrize("many", [log_model.MANY, 0])
 @pytest.mark.parametrize("kind", ["any", "grid"])
-def test_a_backend_in_plain_numpy(kind):
+def test_a_backend_in_plain_numpy(kind, many, monkeypatch):
     from isinglass.kernels.numba.backend import NUMBA
 
+    monkeypatch.setattr(log_model, "MANY", many)  # from how many entries on the backend shifts log tables
     p = model(kind)
     for options in ({"iterations": 3}, {"tol": 1e-12}):
         mine, theirs = (run_with(p, backend, schedule="flooding", **options) for backend in (NumpyBackend(), NUMBA))
