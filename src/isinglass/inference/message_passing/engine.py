@@ -377,7 +377,7 @@ class Engine:
         """Tell whether no product of the beliefs of links can be too small: a lower bound of all of them is not.
 
         What a variable sends is at least phi prod m over all its messages, that is b_i Z_i, as no message exceeds one.
-        `least` is the smallest b_i Z_i, where it is known.
+        `least` is a lower bound of all b_i Z_i, where it is known.
         """
         top = 1.0 if self.initial is None else max(1.0, float(run.m.max(initial=1.0)))
         if least is None:
