@@ -9,6 +9,8 @@ from isinglass.inference.algorithm import beliefs_alone, judges_convergence
 from isinglass.inference.message_passing.model import log_model
 from isinglass.inference.message_passing.model.group_places import ones_of
 from isinglass.inference.message_passing.model.log_model import LinkModel
+from isinglass.inference.message_passing.moves import grid_flood
+from isinglass.inference.message_passing.moves.move import Move
 
 SIDES, COUNT = (6, 7), 5
 
@@ -72,9 +74,42 @@ def test_uniform_messages_and_silent_borders_are_found_in_the_pool():
 
     run()
     kept = {content[0]: len(some) for (_, _, content), some in pool_of(p.graph).free.items() if content}
-    assert kept == {"uniform": 1, "silent": 2, "walled": 1}
+    assert kept == {"uniform": 1, "silent": 1, "walled": 1}
     run()
     assert kept == {content[0]: len(some) for (_, _, content), some in pool_of(p.graph).free.items() if content}
+
+
+@pytest.mark.parametrize("make", [grids, shared])
+@pytest.mark.parametrize("card", [2, 3])
+def test_iterations_done_again_on_the_way_back_have_the_bits_of_those_kept(make, card, monkeypatch):
+    p, given = make(card), {"iterations": 4, "schedule": "flooding", "tape": True}
+    bars = np.random.default_rng(1).normal(size=int(p.graph.cards.sum()))
+    found, kept, usual = [], [], grid_flood.GridFlood.keeps
+    monkeypatch.setattr(grid_flood.GridFlood, "keeps", lambda self, n: kept.append(usual(self, n)) or kept[-1])
+    of_one = given["iterations"] * 4 * card * (SIDES[0] + 2) * (SIDES[1] + 2) * 8  # bytes
+    for room, expected in ((of_one - 1, True), (of_one, False), (COUNT * of_one - 1, False), (COUNT * of_one, True)):
+        monkeypatch.setattr(grid_flood, "AGAIN", room)
+        r = ig.infer(p, "bp", **given)
+        assert kept[-1] is expected
+        d = r.backward(variables=bars)
+        both = r.backward(variables=bars, log_z=1.0, factors=np.ones(len(r.factors.flat)))
+        found.append([
+            r.variables.flat, r.factors.flat, r.component_log_z, r.messages, *d.groups, d.initial_messages,
+            d.counting_numbers, *both.groups, both.initial_messages, np.array(r.info.residual),
+        ])  # fmt: skip
+    for other in found[1:]:
+        assert all(map(np.array_equal, found[0], other))
+
+
+@pytest.mark.parametrize("schedule", ["flooding", "grid"])
+@pytest.mark.parametrize("iterations", [10, 100])
+def test_small_changes_are_measured_as_iteration_by_iteration(schedule, iterations):
+    p, shown = shared(2), []
+    at_once = ig.infer(p, "bp", iterations=iterations, schedule=schedule)
+    one_by_one = ig.infer(p, "bp", iterations=iterations, schedule=schedule, progress=lambda *told: shown.append(told))
+    assert len(shown) == iterations
+    assert at_once.info.converged == one_by_one.info.converged == (iterations == 100)
+    assert at_once.info.residual == one_by_one.info.residual
 
 
 @pytest.mark.parametrize("card", [1, 2, 3, 5])
@@ -108,10 +143,8 @@ def test_shifts_near_overflow_are_told_from_impossible_models():
 
 def test_who_wants_beliefs_alone_pays_for_nothing_else(monkeypatch):
     p, looks = shared(2), []
-    from isinglass.inference.message_passing.engine import Engine
-
-    usual = Engine._look_closely
-    monkeypatch.setattr(Engine, "_look_closely", lambda self, *given: looks.append(1) or usual(self, *given))
+    usual = Move.look_closely
+    monkeypatch.setattr(Move, "look_closely", lambda self, *given: looks.append(1) or usual(self, *given))
     options = {"iterations": 60, "schedule": "grid"}
     judged = ig.infer(p, "bp", **options)
     assert looks

@@ -40,7 +40,7 @@ from isinglass.inference.message_passing.moves.sequence import LargestResidual, 
 from isinglass.inference.message_passing.outcome import Outcome
 from isinglass.inference.message_passing.passes import read_out_links, read_out_variables
 from isinglass.inference.message_passing.plan import Part, Plan, Schedule
-from isinglass.inference.message_passing.run import Run, Step, scratch_of, widths_of
+from isinglass.inference.message_passing.run import Run, scratch_of, widths_of
 from isinglass.inference.message_passing.shares import (
     component_groups,
     component_sums,
@@ -285,7 +285,7 @@ class Engine:
             if part.settled and t == 0:
                 residual[active] = 0
             elif plan.iterations is None or (watched and t == limit - 1):
-                self._look_closely(run, step, now)
+                step.move.look_closely(run, step, now, plan.tol)
             moved = active & ~flagged
             outcome.iterations[moved] = t + 1
             if not watched:
@@ -305,24 +305,17 @@ class Engine:
         limit = self.plan.iterations
         if limit is None or not status.active.any() or not (tape is None or tape.keeps_steps):
             return False
-        step = move.forward_all(run, limit, status, tape is not None)
+        step = move.forward_all(run, limit, status, tape is not None, self.plan.tol)
         if step is None:
             return False
         if tape is not None:
             tape.after(step)
         outcome.iterations[status.active] = limit
         if status.watched:
-            self._look_closely(run, step, status)
             outcome.residual[status.active] = status.residual[status.active]
             outcome.converged[status.active] = status.residual[status.active] <= self.plan.tol
         move.finish(run)
         return True
-
-    def _look_closely(self, run: Run, step: Step, status: Status) -> None:
-        """Where messages hardly changed, measure what their change can do to a probability."""
-        near = status.active & ~status.flagged & (status.residual <= self.plan.tol)
-        if near.any():
-            step.move.effects(run, step, status._replace(active=near))
 
     def _read_out(self, run: Run, move: Move, flagged: Mask, outcome: Outcome) -> None:
         """Read the beliefs out; those of links later, where no component can be flagged for them."""

@@ -92,7 +92,7 @@ class Run:
         """Return a step whose arrays go back to the pool when it is no longer referenced; `content`: of `before`."""
         if taped:
             self.pool.give_back_with(step, step.before, content)
-            if step.stack is not None:
+            if step.stack is not None and step.stack.size:
                 self.pool.give_back_with(step, step.stack)
         return step
 
@@ -157,7 +157,8 @@ def unwatched(active: Mask) -> Status:
 class Step:
     """One iteration: the move that did it, the components that it updated, and the messages that it overwrote.
 
-    Or several `iterations` at once; then `stack` holds the messages after each of them.
+    Or several `iterations` at once; then `stack` holds the messages after each of them, or nothing, if they are to be
+    done again on the way back.
     """
 
     move: Move

@@ -40,7 +40,7 @@ class NumbaMessagePassing:
     @cached_property
     def grids(self) -> GridKernels:
         """The loops of `grids`."""
-        from isinglass.kernels.numba.grids import flooding as planes
+        from isinglass.kernels.numba.grids import places
         from isinglass.kernels.numba.grids.read_out import read_out_planes, read_out_planes_back
         from isinglass.kernels.numba.grids.sizes import largest_in_planes
         from isinglass.kernels.numba.messages.changes import effects_in_planes
@@ -52,10 +52,10 @@ class NumbaMessagePassing:
             sweep_back=_sweep_back,
             sweep_stage=_sweep_stage,
             sweep_stage_back=_sweep_stage_back,
-            spread=planes.spread,
-            collect=planes.collect,
-            spread_tables=planes.spread_tables,
-            add_tables=planes.add_tables,
+            spread=places.spread,
+            collect=places.collect,
+            spread_tables=places.spread_tables,
+            add_tables=places.add_tables,
             effects=effects_in_planes,
             largest=largest_in_planes,
             read_out=read_out_planes,
@@ -176,13 +176,13 @@ def _lanes(phi: FloatArray, pitch: int, own: tuple[int, ...]) -> tuple[int, ...]
 def _flood(phi: FloatArray, *arrays: Any) -> None:
     from isinglass.kernels.numba.grids.flooding import flood_grid
 
-    flood_grid(phi, *arrays, _lanes(phi, pitch=arrays[5], own=arrays[-1]))
+    flood_grid(phi, *arrays, _lanes(phi, pitch=arrays[6], own=arrays[-1]))
 
 
 def _flood_back(phi: FloatArray, *arrays: Any) -> None:
-    from isinglass.kernels.numba.grids.flooding import flood_grid_back
+    from isinglass.kernels.numba.grids.flooding_back import flood_grid_back
 
-    flood_grid_back(phi, *arrays, _lanes(phi, pitch=arrays[10], own=arrays[-1]))
+    flood_grid_back(phi, *arrays, _lanes(phi, pitch=arrays[11], own=arrays[-1]))
 
 
 def _sweep(*arrays: object) -> None:

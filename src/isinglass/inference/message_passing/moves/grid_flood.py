@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -35,6 +36,7 @@ from isinglass.runtime.threads import ThreadMap
 from isinglass.typing import FloatArray, IntArray, Mask
 
 STRIP = 256  # sites that are updated at a time: their messages stay in the fastest cache
+AGAIN = 2**20  # bytes of the messages of a grid, of all iterations, that a cache holds: then they are not kept
 
 
 class Piece(NamedTuple):
@@ -84,6 +86,15 @@ class Grids:
         size += (320 // dtype.itemsize - size) % (4096 // dtype.itemsize)  # 4096 bytes apart, runs hinder each other
         return np.empty((4, card, size), dtype), np.empty((card, size), dtype), np.empty((2, size), dtype)
 
+    def planes_of_one(self, count: int) -> FloatArray:
+        """Return planes for the messages of one grid, so many times."""
+        return np.empty((count, *self.lattice.shape_of_one), self.models[0].phi.dtype)
+
+    @property
+    def is_large(self) -> bool:
+        """Whether threads share a grid."""
+        return len(self.blocks) > 1
+
     @cached_property
     def blocks(self) -> list[tuple[int, int]]:
         """The rows of each block of a grid; one block, if it is small."""
@@ -99,7 +110,7 @@ class Grids:
     def _pieces(self, run: Run, iterations: int, alike: Mask) -> list[Piece]:
         blocks = self.blocks
         first, last = self.members_in(run.span)
-        if len(blocks) > 1:
+        if self.is_large:
             return [Piece(c, c + 1, *rows, b) for c in range(first, last) for b, rows in enumerate(blocks)]
         pieces = []
         for one, end in grid_pieces(run.spread, first, last, iterations * work_of(self.lattice)):
@@ -120,36 +131,40 @@ class Grids:
             source = bars.planes_of(step.move.messages_before(run, step, 0), run)
             kept = source, source[None]
         source, stack = kept
-        at, blocks = self.model_of(step.t), self.blocks
-        if len(blocks) == 1:
+        at = self.model_of(step.t)
+        if not self.is_large:
             self._reverse(run, at, source, stack, step.iterations, active, bars)
-        for done in range(step.iterations if len(blocks) > 1 else 0):
-            t = step.iterations - 1 - done
+            return
+        for t in range(step.iterations - 1, -1, -1):
             inbox = source if t == 0 else stack[(t - 1) % len(stack)]
             self._reverse(run, at, inbox, inbox[None], 1, active, bars)
+            bars.swap()
 
     def _reverse(
         self, run: Run, at: int, source: FloatArray, stack: FloatArray, iterations: int, active: Mask, bars: GridBars
     ) -> None:
-        """Reverse iterations. Two blocks side by side add to the same links, so that every other block comes later."""
-        model, mine = self.models[at], bars.models[at]
+        """Reverse iterations. Two blocks side by side add to the same links, so that every other block comes later.
+
+        An empty stack: the messages between iterations are computed again.
+        """
+        model, mine, again = self.models[at], bars.models[at], len(stack) == 0
 
         def reverse(piece: Piece) -> None:
             weights, own = model.tables(piece.first)
             weights_bar = mine.each if own else mine.shared[piece.block]
             strip, message, scale = self.scratch()
+            rooms = self.planes_of_one(2) if bars.spare is None else bars.spare[None]
             self.kernels.flood_back(
-                model.phi, source, stack, iterations, bars.m, bars.spare, bars.settled, mine.phi, weights, weights_bar,
-                self.lattice.height, self.pitch, self.rows, piece.top, piece.bottom, active, strip, message,
-                np.empty_like(strip), scale, piece.first, piece.last, own,
+                model.phi, source, self.planes_of_one(iterations - 1) if again else stack, again, iterations, bars.m,
+                rooms, bars.settled, mine.phi, weights, weights_bar, self.lattice.height, self.pitch, self.rows,
+                piece.top, piece.bottom, active, strip, message, np.empty_like(strip), scale, piece.first, piece.last,
+                own,
             )  # fmt: skip
 
         pieces = self.pieces(run, iterations, at)
         for odd in range(min(2, len(self.blocks))):
             run.spread(reverse, [(piece,) for piece in pieces if piece.block % 2 == odd])
         bars.settled = True
-        if iterations % 2:
-            bars.m, bars.spare = bars.spare, bars.m
 
 
 @dataclass(eq=False)
@@ -183,20 +198,57 @@ class GridFlood(PlaneMove, Flooding):
         """The potentials of the last model."""
         return self.grids.models[-1].phi
 
-    def iterate(self, run: Run, t: int, old: FloatArray, stack: FloatArray, iterations: int, status: Status) -> Mask:
+    @property
+    def is_large(self) -> bool:
+        """Whether threads share a grid."""
+        return self.grids.is_large
+
+    @property
+    def measures_effects(self) -> bool:
+        """Whether `iterate` measures what small changes can do to a probability: of grids that one thread works on."""
+        return not self.is_large
+
+    def keeps(self, iterations: int) -> bool:
+        """Tell whether a tape keeps messages: not if those of a grid fit into a cache, and those of all do not."""
+        lattice = self.grids.lattice
+        of_one = iterations * math.prod(lattice.shape_of_one) * self.grids.models[0].phi.itemsize
+        return not of_one <= AGAIN < of_one * len(lattice.members)
+
+    def iterate(
+        self,
+        run: Run,
+        t: int,
+        old: FloatArray,
+        stack: FloatArray,
+        out: FloatArray,
+        iterations: int,
+        status: Status,
+        tol: float = -1.0,
+    ) -> Mask:
         """Do iterations; return in which grids a product came near to an underflow."""
-        if len(self.grids.blocks) == 1:
-            return self._flood(run, t, old, stack, iterations, status)
+        if not self.is_large:
+            return self._flood(run, t, old, stack, out, iterations, status, tol)
         suspect = np.zeros(len(status.active), bool)
         for done in range(iterations):
+            after = out if done == iterations - 1 else stack[done % len(stack)]
             last = status._replace(watched=status.watched and done == iterations - 1)
-            suspect |= self._flood(run, t, old, stack[done % len(stack)][None], 1, last)
+            suspect |= self._flood(run, t, old, stack, after, 1, last, -1.0)
             if suspect.any() and not run.is_narrow:
                 break
-            old = stack[done % len(stack)]
+            old = after
         return suspect
 
-    def _flood(self, run: Run, t: int, old: FloatArray, stack: FloatArray, iterations: int, status: Status) -> Mask:
+    def _flood(
+        self,
+        run: Run,
+        t: int,
+        old: FloatArray,
+        stack: FloatArray,
+        out: FloatArray,
+        iterations: int,
+        status: Status,
+        tol: float,
+    ) -> Mask:
         """Let pieces do iterations; each has its own residuals, since several may belong to one grid."""
         grids = self.grids
         at = grids.model_of(t)
@@ -206,10 +258,11 @@ class GridFlood(PlaneMove, Flooding):
             weights, own = model.tables(piece.first)
             suspect = np.zeros(len(status.active), bool)
             residual = np.zeros(len(status.active)) if len(pieces) > 1 else status.residual
+            between = stack if len(stack) else grids.planes_of_one(min(2, iterations - 1))
             self.kernels.flood(
-                model.phi, old, stack, iterations, weights, grids.lattice.height, grids.pitch, grids.rows, piece.top,
-                piece.bottom, status.active, suspect, residual, status.watched, *grids.scratch(), model.limits,
-                piece.first, piece.last, own,
+                model.phi, old, between, out, iterations, weights, grids.lattice.height, grids.pitch, grids.rows,
+                piece.top, piece.bottom, status.active, suspect, residual, status.watched, tol, *grids.scratch(),
+                np.empty((2, STRIP)), model.limits, piece.first, piece.last, own,
             )  # fmt: skip
             return residual[piece.first : piece.last], suspect
 
@@ -222,10 +275,6 @@ class GridFlood(PlaneMove, Flooding):
         """Return the planes before a step, and those after each of its iterations."""
         return step.before, step.before[None] if step.stack is None else step.stack
 
-    def messages_before(self, run: Run, step: Step, t: int) -> FloatArray:
-        """Return the messages before iteration t of a step."""
-        return self.messages(run, self.before(step, t))
-
     def at_rest(self, run: Run, active: Mask) -> Step:
         """Return a step that was not done: to go back, the messages before it are enough."""
         before, self.inbox = self.into_planes(run, True), None
@@ -236,13 +285,13 @@ class GridFlood(PlaneMove, Flooding):
         """Compare the messages before and after the last iteration."""
         assert self.inbox is not None
         pitch, plane = self.grids.pitch, (self.grids.lattice.height + 2) * self.grids.pitch
-        old, new = self.before(step, step.iterations - 1), self.inbox
+        old, new = self.before(run, step, step.iterations - 1), self.inbox
 
         def effects(piece: Piece) -> FloatArray:
             residual = np.zeros(len(status.active)) if len(pieces) > 1 else status.residual
             self.kernels.effects(
                 old, new, plane, piece.top * pitch, piece.bottom * pitch, status.active, piece.first, piece.last,
-                *np.empty((2, STRIP)), residual,
+                np.empty((2, STRIP)), residual,
             )  # fmt: skip
             return residual[piece.first : piece.last]
 
@@ -268,7 +317,7 @@ class GridBars:
 
     grids: Grids
     m: FloatArray
-    spare: FloatArray
+    spare: FloatArray | None  # of large grids: for an iteration, threads write them from one to the other
     models: list[PlaneModel]
     settled: bool = False  # whether an iteration has been reversed
     source: FloatArray | None = None
@@ -296,8 +345,16 @@ class GridBars:
         def fill(planes: FloatArray) -> None:
             write_borders(run.spread, lattice, planes, 0, inside=False)
 
-        planes, spare = (run.pool.take_with(_silent(lattice), lattice.shape, run.in_planes, fill) for _ in range(2))
-        return cls(grids, planes, spare, [model.zeros(len(grids.lattice.row_blocks), run) for model in grids.models])
+        def planes() -> FloatArray:
+            return run.pool.take_with(_silent(lattice), lattice.shape, run.in_planes, fill)
+
+        zeros = [model.zeros(len(grids.blocks), run) for model in grids.models]
+        return cls(grids, planes(), planes() if grids.is_large else None, zeros)
+
+    def swap(self) -> None:
+        """Let the derivatives be those that were written last, of large grids."""
+        assert self.spare is not None
+        self.m, self.spare = self.spare, self.m
 
     def planes_of(self, m: FloatArray, run: Run) -> FloatArray:
         """Return the messages of edges in planes, which the next call overwrites."""
@@ -334,7 +391,8 @@ class GridBars:
         """Move those by messages to edges: when they are asked for, if there are no others."""
         lattice, kernels, spread = self.grids.lattice, self.grids.kernels, run.spread
         planes = run.pool.lend(self.m, _silent(lattice))
-        run.pool.give(self.spare, _silent(lattice))
+        if self.spare is not None:
+            run.pool.give(self.spare, _silent(lattice))
         if len(lattice.members) < len(run.wanted):
             lattice.collect(kernels, spread, planes.array, bars.m)
         else:

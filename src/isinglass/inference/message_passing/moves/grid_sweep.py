@@ -78,16 +78,33 @@ class GridSweep(PlaneMove):
         """The potentials of the last model."""
         return self.models[-1].phi
 
-    def iterate(self, run: Run, t: int, old: FloatArray, stack: FloatArray, iterations: int, status: Status) -> Mask:
+    @property
+    def is_large(self) -> bool:
+        """Whether threads share a grid."""
+        return self.sheets.is_large
+
+    def iterate(
+        self,
+        run: Run,
+        t: int,
+        old: FloatArray,
+        stack: FloatArray,
+        out: FloatArray,
+        iterations: int,
+        status: Status,
+        tol: float = -1.0,
+    ) -> Mask:
         """Do iterations; return in which grids a product came near to an underflow."""
-        if self.sheets.is_large:
-            return self._iterate_in_stages(run, t, old, stack, iterations, status)
+        if self.is_large:
+            return self._iterate_in_stages(run, t, old, stack, out, iterations, status)
         model, suspect = self._model(t), np.zeros(len(status.active), bool)
+        shape = min(2, iterations - 1), *self.sheets.shape_of_one
 
         def sweep(first: int, last: int) -> None:
+            between = stack if len(stack) else np.empty(shape, run.in_planes)
             with self.room(run) as room:
                 self.kernels.sweep(
-                    model.phi, model.turned, old, stack, iterations, self._again(t), model.across, model.along,
+                    model.phi, model.turned, old, between, out, iterations, self._again(t), model.across, model.along,
                     status.active, suspect, status.residual, status.watched, room, model.limits, first, last,
                     model.own,
                 )  # fmt: skip
@@ -96,20 +113,29 @@ class GridSweep(PlaneMove):
         return suspect
 
     def _iterate_in_stages(
-        self, run: Run, t: int, old: FloatArray, stack: FloatArray, iterations: int, status: Status
+        self,
+        run: Run,
+        t: int,
+        old: FloatArray,
+        stack: FloatArray,
+        out: FloatArray,
+        iterations: int,
+        status: Status,
     ) -> Mask:
         """Do the same on large grids, one after the other: threads share the lines of each stage."""
         model, suspect = self._model(t), np.zeros(len(status.active), bool)
         for c in range(run.span.first_component, run.span.last_component):
+            before = old
             if not status.active[c]:
-                shares.copy(run.spread, stack[(iterations - 1) % len(stack), c], old[c])
+                shares.copy(run.spread, out[c], old[c if len(old) > 1 else 0])
                 continue
             for done in range(iterations):
-                before, after = old if done == 0 else stack[(done - 1) % len(stack)], stack[done % len(stack)]
+                after = out if done == iterations - 1 else stack[done % len(stack)]
                 again, watched = done > 0 or self._again(t), status.watched and done == iterations - 1
                 status.residual[c], suspect[c] = self._stages(run, model, before, after, c, again, watched)
                 if suspect[c]:
                     break
+                before = after
             if suspect[c] and not run.is_narrow:
                 break
         return suspect
@@ -208,7 +234,7 @@ class GridSweep(PlaneMove):
     def _backward_by_links(self, run: Run, step: Step, moved: Mask, bars: Derivatives) -> None:
         """Reverse a step by the loops that know counting numbers, which do it again first."""
         for t in range(step.iterations - 1, -1, -1):
-            run.m = self.messages(run, self.before(step, t))
+            run.m = self.messages_before(run, step, t)
             again = self.general.forward(run, step.t + t, unwatched(moved), True)
             self.general.backward(run, again, moved, bars)
 

@@ -67,6 +67,15 @@ class Lattice(NamedTuple):
         """Of messages: directions, states, sites."""
         return 4, self.card, self.sites
 
+    @property
+    def shape_of_one(self) -> tuple[int, int, int]:
+        """Of messages in planes for one grid."""
+        return 4, self.card, (self.height + 2) * (self.width + 2)
+
+    def of_all(self, planes: FloatArray) -> FloatArray:
+        """Return the messages of all grids, from planes for all or for one."""
+        return planes if planes.shape == self.shape else np.tile(planes, len(self.members))
+
     def inside(self, plane: FloatArray) -> FloatArray:
         """Return the sites of planes that are not on a border, (states, grids, height, width)."""
         return plane.reshape(self.card, -1, self.height + 2, self.width + 2)[:, :, 1:-1, 1:-1]

@@ -29,9 +29,18 @@ class Move(ABC):
     def forward(self, run: Run, t: int, status: Status, taped: bool) -> Step:
         """Do iteration t on the active components; set their residuals, flag those in which a product underflows."""
 
-    def forward_all(self, run: Run, iterations: int, status: Status, taped: bool) -> Step | None:
-        """Do all iterations at once, if that is possible and better; else do nothing."""
+    def forward_all(self, run: Run, iterations: int, status: Status, taped: bool, tol: float = -1.0) -> Step | None:
+        """Do all iterations at once, if that is possible and better; else do nothing.
+
+        Residuals of at most `tol` are those of `effects`, if they are watched.
+        """
         return None
+
+    def look_closely(self, run: Run, step: Step, status: Status, tol: float) -> None:
+        """Where messages hardly changed, measure what their change can do to a probability."""
+        near = status.active & ~status.flagged & (status.residual <= tol)
+        if near.any():
+            self.effects(run, step, status._replace(active=near))
 
     @abstractmethod
     def effects(self, run: Run, step: Step, status: Status) -> None:

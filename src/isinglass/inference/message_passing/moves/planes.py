@@ -7,7 +7,9 @@ Planes of float32 (see `narrow`) are rounded potentials, tables, messages and de
 is float64. There, a component in which a product comes near to an underflow is flagged: it is run again with float64.
 
 A call of a loop does all iterations of some grids, as many as take a fraction of a second: then Ctrl-C is heard. A grid
-that takes longer by itself is done iteration by iteration.
+that takes longer by itself is done iteration by iteration. Messages that nobody asks for later lie in planes for one
+grid, which serve all of them in turn and stay in a cache: uniform ones, and those between iterations. A large grid, on
+which several threads work, has planes of its own.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ import numpy as np
 
 from isinglass.inference.message_passing import shares
 from isinglass.inference.message_passing.moves.move import Move
-from isinglass.inference.message_passing.run import Run, Step
+from isinglass.inference.message_passing.run import Run, Step, unwatched
 from isinglass.kernels.backend import GridKernels
 from isinglass.kernels.layout import SAFE_NARROW, Beliefs, PlaneSteps, Status
 from isinglass.runtime.array_pool import Loan
@@ -61,6 +63,13 @@ class Planes(Protocol):
     @property
     def shape(self) -> tuple[int, ...]:
         """The shape of the messages."""
+
+    @property
+    def shape_of_one(self) -> tuple[int, ...]:
+        """The shape of the messages in planes for one grid."""
+
+    def of_all(self, planes: FloatArray) -> FloatArray:
+        """Return the messages of all grids, from planes for all or for one."""
 
     @property
     def of_edges(self) -> tuple[IntArray, int, int]:
@@ -238,7 +247,7 @@ class PlaneMove(Move):
     inbox: FloatArray | None = field(default=None, init=False)
     final: FloatArray | None = field(default=None, init=False)  # the last messages, between `finish` and the read-out
     spare: FloatArray | None = field(default=None, init=False)
-    start: FloatArray | None = field(default=None, init=False)  # the uniform messages, until they are overwritten
+    start: FloatArray | None = field(default=None, init=False)  # the uniform messages, for one grid
     borrowed: list[FloatArray] = field(default_factory=list, init=False)  # from the pool, where no tape keeps them
 
     @property
@@ -256,12 +265,38 @@ class PlaneMove(Move):
     def last_potentials(self) -> FloatArray:
         """The potentials of the last model, in planes."""
 
+    @property
     @abstractmethod
-    def iterate(self, run: Run, t: int, old: FloatArray, stack: FloatArray, iterations: int, status: Status) -> Mask:
-        """Do iterations from t on, to the planes of a stack in turn.
+    def is_large(self) -> bool:
+        """Whether threads share a grid."""
 
-        Returns in which grids a product nearly underflowed: what it wrote of these is of no use.
+    @abstractmethod
+    def iterate(
+        self,
+        run: Run,
+        t: int,
+        old: FloatArray,
+        stack: FloatArray,
+        out: FloatArray,
+        iterations: int,
+        status: Status,
+        tol: float = -1.0,
+    ) -> Mask:
+        """Do iterations from t on, over the planes of a stack in turn, to `out`.
+
+        If the stack is empty, grids that are not large use planes for one grid. Where `measures_effects` holds,
+        residuals of at most `tol` become those of `effects`. Returns in which grids a product nearly underflowed: what
+        it wrote of these is of no use.
         """
+
+    @property
+    def measures_effects(self) -> bool:
+        """Whether `iterate` measures what small changes can do to a probability."""
+        return False
+
+    def keeps(self, iterations: int) -> bool:
+        """Tell whether a tape keeps the messages after so many iterations; else they are done again on the way back."""
+        return True
 
     def is_done(self, run: Run, suspect: Mask, status: Status) -> bool:
         """Tell whether iterations count; float32 flags the grids of which they do not."""
@@ -289,7 +324,7 @@ class PlaneMove(Move):
             shares.fill(run.spread, planes, 1 / self.planes.card)
             write_borders(run.spread, self.planes, planes, 1, inside=True)
 
-        room = run.pool.take_with(self._content(), self.planes.shape, run.in_planes, fill)
+        room = run.pool.take_with(self._content(), self.planes.shape_of_one, run.in_planes, fill)
         if not taped:
             self.borrowed.append(room)
         return room
@@ -305,32 +340,43 @@ class PlaneMove(Move):
     def forward(self, run: Run, t: int, status: Status, taped: bool) -> Step:
         """Do iteration t."""
         old = self.into_planes(run, taped)
-        new = self.take(run, old.shape, taped) if taped or self.spare is None else self.spare
-        if new is self.start:
-            self.start = None
-        if not self.is_done(run, self.iterate(run, t, old, new[None], 1, status), status):
+        new = self.take(run, self.planes.shape, taped) if taped or self.spare is None else self.spare
+        if not self.is_done(run, self.iterate(run, t, old, new[None][:0], new, 1, status), status):
             self.finish(run)
             return self.general.forward(run, t, status, taped)
-        self.inbox, self.spare = new, None if taped else old
+        self.inbox, self.spare = new, None if taped or old is self.start else old
         return run.step(Step(self, t, status.active, old, after=new if taped else None), taped, self._known(old))
 
-    def forward_all(self, run: Run, iterations: int, status: Status, taped: bool) -> Step | None:
+    def forward_all(self, run: Run, iterations: int, status: Status, taped: bool, tol: float = -1.0) -> Step | None:
         """Do all iterations, grid after grid: a small one stays in the cache."""
         if self.n_models > 1 or iterations == 0 or iterations * work_of(self.planes) > PIECE:
             return None
         start = self.into_planes(run, taped)
-        stack = self.take(run, (iterations if taped else min(2, iterations), *start.shape), taped)
-        if not self.is_done(run, self.iterate(run, 0, start, stack, iterations, status), status):
+        stack, out = self._room_for(run, iterations, taped and self.keeps(iterations))
+        if not self.is_done(run, self.iterate(run, 0, start, stack, out, iterations, status, tol), status):
             self.inbox = None
             return None
-        self.inbox = stack[(iterations - 1) % len(stack)]
-        step = Step(self, 0, status.active, start, stack=stack, iterations=iterations)
-        return run.step(step, taped, self._known(start))
+        self.inbox = out
+        step = run.step(
+            Step(self, 0, status.active, start, stack=stack, iterations=iterations), taped, self._known(start)
+        )
+        if status.watched and not self.measures_effects:
+            self.look_closely(run, step, status, tol)
+        return step
+
+    def _room_for(self, run: Run, iterations: int, kept: bool) -> tuple[FloatArray, FloatArray]:
+        """Return planes for the messages between iterations, none where loops have their own, and for the last ones."""
+        shape = self.planes.shape
+        if kept:
+            stack = self.take(run, (iterations, *shape), True)
+            return stack, stack[-1]
+        between = min(2, iterations - 1) if self.is_large else 0
+        return self.take(run, (between, *shape), False), self.take(run, shape, False)
 
     def finish(self, run: Run) -> None:
         """Leave the messages in planes, until they are needed on edges; what else was borrowed goes back."""
-        last, self.final = self.inbox, self.inbox
-        self.inbox = self.spare = None
+        last = None if self.inbox is self.start else self.inbox  # where nothing was done, run.m is still uniform
+        self.final, self.inbox, self.spare = last, None, None
         kept = [room for room in self.borrowed if last is not None and (room is last or room is last.base)]
         while self.borrowed:
             room = self.borrowed.pop()
@@ -362,12 +408,20 @@ class PlaneMove(Move):
             self.borrowed.append(room)
         return room
 
-    def before(self, step: Step, t: int) -> FloatArray:
-        """Return the planes before iteration t of a step."""
-        return step.before if t == 0 or step.stack is None else step.stack[(t - 1) % len(step.stack)]
+    def before(self, run: Run, step: Step, t: int) -> FloatArray:
+        """Return the planes before iteration t of a step, for all grids or for one; do what was not kept again."""
+        if t == 0 or step.stack is None:
+            return step.before
+        if len(step.stack):
+            kept: FloatArray = step.stack[(t - 1) % len(step.stack)]
+            return kept
+        again = np.empty(self.planes.shape, run.in_planes)
+        self.iterate(run, step.t, step.before, step.stack, again, t, unwatched(step.active))
+        return again
 
-    def messages(self, run: Run, planes: FloatArray) -> FloatArray:
-        """Return the messages in planes as those of edges."""
+    def messages_before(self, run: Run, step: Step, t: int) -> FloatArray:
+        """Return the messages before iteration t of a step, on edges."""
+        planes = self.planes.of_all(self.before(run, step, t))
         return on_edges(self.kernels, run.spread, planes, self.planes.of_edges)
 
 

@@ -35,6 +35,15 @@ class Sheets(NamedTuple):
         return (self.grids, 4, self.card, self.height, self.width)
 
     @property
+    def shape_of_one(self) -> tuple[int, ...]:
+        """Of messages in planes for one grid."""
+        return (1, *self.shape[1:])
+
+    def of_all(self, planes: FloatArray) -> FloatArray:
+        """Return the messages of all grids, from planes for all or for one."""
+        return np.broadcast_to(planes, self.shape)
+
+    @property
     def of_edges(self) -> tuple[IntArray, int, int]:
         """What the loops `spread` and `collect` need to know."""
         return self.edge_place, self.card, self.height * self.width

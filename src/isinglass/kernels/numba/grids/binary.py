@@ -1,7 +1,9 @@
 """Flooding on regular grids of binary variables whose links of an axis share a table, and its reverse.
 
 The planes are those of `flooding`, and so are the messages, to the last bit. Here eight sites are updated at a time, in
-registers. The last eight of a run may overlap those before: what they write is the same.
+registers. The last eight of a run may overlap those before: what they write is the same. Sites of a grid are counted
+from its `corner`, which lies elsewhere in planes that serve one grid after the other: `old` and `to` are the corners in
+planes that are read and written, `corner` is that in planes of all grids.
 
 On the way back, let n be what a site sends towards a neighbour, m = psi n the message before its normalisation, and h
 the derivative by the logarithm of the normalised message. A common factor of both entries of n changes nothing, so that
@@ -51,9 +53,9 @@ def entries(weights, axis, c):
 
 
 @inner
-def sent(phi, inbox, k, at):
-    """Return what eight sites send to the left, right, up and down, in state k."""
-    own, left, right = eight(phi[k], at), eight(inbox[LEFT, k], at), eight(inbox[RIGHT, k], at)
+def sent(phi, place, inbox, at, k):
+    """Return what eight sites send to the left, right, up and down, in state k; `place` is theirs in phi."""
+    own, left, right = eight(phi[k], place), eight(inbox[LEFT, k], at), eight(inbox[RIGHT, k], at)
     up, down = eight(inbox[UP, k], at), eight(inbox[DOWN, k], at)
     across, first = times_eight(down, up), times_eight(own, left)
     both = times_eight(first, right)
@@ -75,21 +77,21 @@ def put_message(zero, one, at, n0, n1, a, b, c, d):
 
 
 @unrolled_apart
-def flood_binary(phi, inbox, new, weights, c, start, stop, pitch):
+def flood_binary(phi, corner, inbox, old, new, to, weights, c, start, stop, pitch):
     """Send all messages of the sites from `start` to before `stop`. Returns the smallest product of a belief."""
     h00, h01, h10, h11 = entries(weights, 0, c)
     v00, v01, v10, v11 = entries(weights, 1, c)
     least, at = ONES, start
     while at < stop:
         at = min(at, stop - LANES)
-        left0, right0, up0, down0 = sent(phi, inbox, 0, at)
-        left1, right1, up1, down1 = sent(phi, inbox, 1, at)
-        least = smaller_eight(times_eight(down0, eight(inbox[DOWN, 0], at)), least)
-        least = smaller_eight(times_eight(down1, eight(inbox[DOWN, 1], at)), least)
-        put_message(new[RIGHT, 0], new[RIGHT, 1], at - 1, left0, left1, h00, h01, h10, h11)
-        put_message(new[LEFT, 0], new[LEFT, 1], at + 1, right0, right1, h00, h10, h01, h11)
-        put_message(new[DOWN, 0], new[DOWN, 1], at - pitch, up0, up1, v00, v01, v10, v11)
-        put_message(new[UP, 0], new[UP, 1], at + pitch, down0, down1, v00, v10, v01, v11)
+        left0, right0, up0, down0 = sent(phi, corner + at, inbox, old + at, 0)
+        left1, right1, up1, down1 = sent(phi, corner + at, inbox, old + at, 1)
+        least = smaller_eight(times_eight(down0, eight(inbox[DOWN, 0], old + at)), least)
+        least = smaller_eight(times_eight(down1, eight(inbox[DOWN, 1], old + at)), least)
+        put_message(new[RIGHT, 0], new[RIGHT, 1], to + at - 1, left0, left1, h00, h01, h10, h11)
+        put_message(new[LEFT, 0], new[LEFT, 1], to + at + 1, right0, right1, h00, h10, h01, h11)
+        put_message(new[DOWN, 0], new[DOWN, 1], to + at - pitch, up0, up1, v00, v01, v10, v11)
+        put_message(new[UP, 0], new[UP, 1], to + at + pitch, down0, down1, v00, v10, v01, v11)
         at += LANES
     return smallest_of(least)
 
@@ -104,19 +106,19 @@ def settled(zero, one, at, n0, n1, a, b, c, d):
 
 
 @unrolled_apart
-def settle(phi, inbox, bar, weights, c, start, stop, pitch):
+def settle(phi, corner, inbox, old, bar, to, weights, c, start, stop, pitch):
     """Let the derivatives by both states of every message that some sites sent differ in their sign only."""
     h00, h01, h10, h11 = entries(weights, 0, c)
     v00, v01, v10, v11 = entries(weights, 1, c)
     at = start
     while at < stop:
         at = min(at, stop - LANES)
-        left0, right0, up0, down0 = sent(phi, inbox, 0, at)
-        left1, right1, up1, down1 = sent(phi, inbox, 1, at)
-        settled(bar[RIGHT, 0], bar[RIGHT, 1], at - 1, left0, left1, h00, h01, h10, h11)
-        settled(bar[LEFT, 0], bar[LEFT, 1], at + 1, right0, right1, h00, h10, h01, h11)
-        settled(bar[DOWN, 0], bar[DOWN, 1], at - pitch, up0, up1, v00, v01, v10, v11)
-        settled(bar[UP, 0], bar[UP, 1], at + pitch, down0, down1, v00, v10, v01, v11)
+        left0, right0, up0, down0 = sent(phi, corner + at, inbox, old + at, 0)
+        left1, right1, up1, down1 = sent(phi, corner + at, inbox, old + at, 1)
+        settled(bar[RIGHT, 0], bar[RIGHT, 1], to + at - 1, left0, left1, h00, h01, h10, h11)
+        settled(bar[LEFT, 0], bar[LEFT, 1], to + at + 1, right0, right1, h00, h10, h01, h11)
+        settled(bar[DOWN, 0], bar[DOWN, 1], to + at - pitch, up0, up1, v00, v01, v10, v11)
+        settled(bar[UP, 0], bar[UP, 1], to + at + pitch, down0, down1, v00, v10, v01, v11)
         at += LANES
 
 
@@ -127,8 +129,11 @@ def slopes(h, n0, n1, a, b, c, d):
 
 
 @inner
-def gather_back(phi, inbox, bar, weights, c, start, size, pitch, back, sums, masks):
-    """Write t for what the sites of a strip sent in each direction, and add up the derivatives by tables, by lanes."""
+def gather_back(phi, place, inbox, at_old, bar, at_bar, weights, c, size, pitch, back, sums, masks):
+    """Write t for what the sites of a strip sent in each direction, and add up the derivatives by tables, by lanes.
+
+    The strip begins at `place` in phi, at `at_old` in the inbox, and at `at_bar` in the derivatives.
+    """
     h00, h01, h10, h11 = entries(weights, 0, c)
     v00, v01, v10, v11 = entries(weights, 1, c)
     s00, s01, s10, s11 = eight(sums[0, 0], 0), eight(sums[0, 1], 0), eight(sums[1, 0], 0), eight(sums[1, 1], 0)
@@ -137,9 +142,9 @@ def gather_back(phi, inbox, bar, weights, c, start, size, pitch, back, sums, mas
     while j < size:
         mask = eight(masks[0 if j + LANES <= size else 1], 0)
         j = min(j, size - LANES)
-        at = start + j
-        left0, right0, up0, down0 = sent(phi, inbox, 0, at)
-        left1, right1, up1, down1 = sent(phi, inbox, 1, at)
+        at = at_bar + j
+        left0, right0, up0, down0 = sent(phi, place + j, inbox, at_old + j, 0)
+        left1, right1, up1, down1 = sent(phi, place + j, inbox, at_old + j, 1)
 
         p, q = slopes(eight(bar[RIGHT, 0], at - 1), left0, left1, h00, h01, h10, h11)
         put_eight(back[LEFT, 0], j, times_eight(differences(h00, p, h10, q), left0))
@@ -176,33 +181,36 @@ def gather_back(phi, inbox, bar, weights, c, start, size, pitch, back, sums, mas
 
 
 @inner
-def spread_back(back, new_bar, phi_bar, start, size, masks):
+def spread_back(back, new_bar, at_new, phi_bar, place, size, masks):
     """Write the derivatives by the messages before the iteration, and add those by potentials."""
     j = 0
     while j < size:
         mask = eight(masks[0 if j + LANES <= size else 1], 0)
         j = min(j, size - LANES)
-        at = start + j
         left, right = eight(back[LEFT, 0], j), eight(back[RIGHT, 0], j)
         up, down = eight(back[UP, 0], j), eight(back[DOWN, 0], j)
         total = plus_eight(plus_eight(plus_eight(left, right), up), down)
-        put_eight(new_bar[LEFT, 0], at, minus_eight(total, left))
-        put_eight(new_bar[RIGHT, 0], at, minus_eight(total, right))
-        put_eight(new_bar[UP, 0], at, minus_eight(total, up))
-        put_eight(new_bar[DOWN, 0], at, minus_eight(total, down))
-        put_eight(phi_bar[0], at, add_products(eight(phi_bar[0], at), total, mask))
+        put_eight(new_bar[LEFT, 0], at_new + j, minus_eight(total, left))
+        put_eight(new_bar[RIGHT, 0], at_new + j, minus_eight(total, right))
+        put_eight(new_bar[UP, 0], at_new + j, minus_eight(total, up))
+        put_eight(new_bar[DOWN, 0], at_new + j, minus_eight(total, down))
+        put_eight(phi_bar[0], place + j, add_products(eight(phi_bar[0], place + j), total, mask))
         j += LANES
 
 
 @unrolled_apart
-def reverse_binary(phi, inbox, bar, new_bar, phi_bar, weights, c, start, stop, pitch, back, sums, masks):
-    """Reverse the messages of the sites of a strip, and add to `sums` (see `begin_sums`); `masks` is scratch."""
+def reverse_binary(phi, corner, inbox, old, bar, came, new_bar, to, phi_bar, weights, c, start, stop, pitch, back, sums,
+                   masks):  # fmt: skip
+    """Reverse the messages of the sites of a strip, and add to `sums` (see `begin_sums`); `masks` is scratch.
+
+    `old`, `came` and `to` are the corners of the grid in `inbox`, `bar` and `new_bar`.
+    """
     size = stop - start
     for lane in range(LANES):
         masks[0, ix(lane)] = 1
         masks[1, ix(lane)] = 1 if lane >= -size % LANES else 0  # those that no block before has done
-    gather_back(phi, inbox, bar, weights, c, start, size, pitch, back, sums, masks)
-    spread_back(back, new_bar, phi_bar, start, size, masks)
+    gather_back(phi, corner + start, inbox, old + start, bar, came + start, weights, c, size, pitch, back, sums, masks)
+    spread_back(back, new_bar, to + start, phi_bar, corner + start, size, masks)
 
 
 @inner
@@ -225,10 +233,10 @@ def end_sums(sums, weights, weights_bar, c):
 
 
 @inner
-def mirror(bars, phi_bar, start, stop):
+def mirror(bars, to, phi_bar, corner, start, stop):
     """Write the derivatives by state 1, which are minus those by state 0."""
     for d in range(4):
-        for s in range(start, stop):
+        for s in range(to + start, to + stop):
             bars[d, 1, ix(s)] = -bars[d, 0, ix(s)]
-    for s in range(start, stop):
+    for s in range(corner + start, corner + stop):
         phi_bar[1, ix(s)] = -phi_bar[0, ix(s)]

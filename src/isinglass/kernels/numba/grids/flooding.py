@@ -1,9 +1,13 @@
-"""Flooding on regular grids, and its reverse: a strip of sites at a time, in loops that the compiler vectorises.
+"""Flooding on regular grids: a strip of sites at a time, in loops that the compiler vectorises; see `flooding_back`.
 
 Messages lie in planes ``inbox[direction, state, site]``, the message that arrives from a direction. Every grid has a
 border of one site, and grids of a batch follow each other, so that a plane is one run of sites and a neighbour is the
 site +- 1 or +- pitch. Border sites hold ones (for derivatives: zeros) and are computed like any other, but `seal` makes
 ones of what they send. A strip is some whole rows. Each loop writes one run and reads few.
+
+Planes that have room for one grid serve all of them, one after the other: those from which all start alike, and those
+that nobody reads when a grid is done. They stay in a cache. `corner` says where a grid begins, and sites are counted
+from there.
 
 ``weights[axis, x, y]`` are the tables of the links to the right (axis 0) or downwards (axis 1), states of the left or
 upper site first: one for each grid, or (`own`) planes that hold the table of each site's own link.
@@ -20,35 +24,31 @@ from __future__ import annotations
 from isinglass.kernels.numba.arithmetic.indexing import ix
 from isinglass.kernels.numba.arithmetic.runs import (
     add,
-    add_four,
     add_product,
     add_scaled,
     any_product_below,
     combine,
     combine_runs,
     copy_run,
-    dot,
     largest,
     multiply,
     product_from_left,
     product_from_right,
     product_of_two_pairs,
     reciprocals_of_sums,
-    slopes_of,
     store,
-    subtract,
 )
-from isinglass.kernels.numba.grids.binary import (
-    begin_sums,
-    end_sums,
-    flood_binary,
-    mirror,
-    reverse_binary,
-    settle,
-)
-from isinglass.runtime.jit import compiled, inner
+from isinglass.kernels.numba.grids.binary import flood_binary
+from isinglass.kernels.numba.messages.changes import effect_in_planes
+from isinglass.runtime.jit import apart, compiled, inner
 
 LEFT, RIGHT, UP, DOWN = 0, 1, 2, 3
+
+
+@inner
+def corner(planes, c, plane):
+    """Return where grid c begins, in planes of all grids or of one."""
+    return c * plane if planes.shape[planes.ndim - 1] > plane else 0
 
 
 @inner
@@ -81,42 +81,6 @@ def seal(message, scale, rows, top, height, pitch, direction):
 
 
 @inner
-def silence(bars, c, height, pitch, top, bottom):
-    """Set the derivatives by messages from or to the border of grid c to zero, in the rows ``top:bottom``."""
-    plane = (height + 2) * pitch
-    above, below = c * plane, c * plane + (height + 1) * pitch
-    for k in range(bars.shape[1]):
-        for row in range(top, bottom):
-            at = c * plane + row * pitch
-            for d in range(4):
-                bars[d, k, at] = 0
-                bars[d, k, at + pitch - 1] = 0
-            bars[LEFT, k, at + 1] = 0
-            bars[RIGHT, k, at + pitch - 2] = 0
-        if top == 1:
-            for d in range(4):
-                bars[d, k, above : above + pitch] = 0
-            bars[UP, k, above + pitch : above + 2 * pitch] = 0
-        if bottom > height:
-            for d in range(4):
-                bars[d, k, below : below + pitch] = 0
-            bars[DOWN, k, below - pitch : below] = 0
-
-
-@inner
-def products(phi, inbox, start, stop, strip):
-    """Write the messages n from the sites of a strip to their four links: strip[direction, k]."""
-    size = stop - start
-    for k in range(len(phi)):
-        own, left, right = phi[k, start:stop], inbox[LEFT, k, start:stop], inbox[RIGHT, k, start:stop]
-        up, down = inbox[UP, k, start:stop], inbox[DOWN, k, start:stop]
-        product_from_right(strip[LEFT, k, :size], own, down, up, right)
-        product_of_two_pairs(strip[RIGHT, k, :size], own, left, down, up)
-        product_from_left(strip[UP, k, :size], own, left, right, down)
-        product_from_left(strip[DOWN, k, :size], own, left, right, up)
-
-
-@inner
 def weigh(out, weights, c, axis, reverse, y, first, source, own):
     """Write the sums over x of entry (x, y) of the tables of an axis, or (y, x) in reverse, and the runs source[x]."""
     size, card = len(out), len(source)
@@ -133,18 +97,42 @@ def weigh(out, weights, c, axis, reverse, y, first, source, own):
 
 
 @inner
-def link_place(start, direction, pitch):
-    """Return where the tables of the links from a strip towards a direction start."""
-    if direction == LEFT:
-        return start - 1
-    return start - pitch if direction == UP else start
+def raise_to_distance(change, one, two):
+    """Raise `change` to the distance of two runs."""
+    for x in range(len(change)):
+        moved = abs(one[ix(x)] - two[ix(x)])
+        change[ix(x)] = moved if moved > change[ix(x)] else change[ix(x)]
 
 
 @inner
-def send_on(weights, c, direction, start, pitch, strip, message, scale, own):
-    """Write the messages towards a direction, unnormalised, from strip[direction], and one over their sums."""
+def products(phi, place, inbox, at, size, strip):
+    """Write the messages n from the sites of a strip to their four links: strip[direction, k]."""
+    end = at + size
+    for k in range(len(phi)):
+        own, left, right = phi[k, place : place + size], inbox[LEFT, k, at:end], inbox[RIGHT, k, at:end]
+        up, down = inbox[UP, k, at:end], inbox[DOWN, k, at:end]
+        product_from_right(strip[LEFT, k, :size], own, down, up, right)
+        product_of_two_pairs(strip[RIGHT, k, :size], own, left, down, up)
+        product_from_left(strip[UP, k, :size], own, left, right, down)
+        product_from_left(strip[DOWN, k, :size], own, left, right, up)
+
+
+@inner
+def link_place(place, direction, pitch):
+    """Return where the tables of the links from a strip towards a direction start."""
+    if direction == LEFT:
+        return place - 1
+    return place - pitch if direction == UP else place
+
+
+@inner
+def send_on(weights, c, direction, place, pitch, strip, message, scale, own):
+    """Write the messages towards a direction, unnormalised, from strip[direction], and one over their sums.
+
+    The strip begins at `place` in planes of all grids.
+    """
     size, reverse = len(scale), direction in (LEFT, UP)
-    first = link_place(start, direction, pitch)
+    first = link_place(place, direction, pitch)
     for y in range(len(message)):
         weigh(message[y, :size], weights, c, direction // 2, reverse, y, first, strip[direction], own)
     if len(message) == 2:
@@ -160,54 +148,66 @@ def send_on(weights, c, direction, start, pitch, strip, message, scale, own):
 def copy_rows(out, planes, c, height, pitch, top, bottom):
     """Copy the rows ``top:bottom`` of grid c, with the border beside them."""
     plane = (height + 2) * pitch
-    start = c * plane + (0 if top == 1 else top) * pitch
-    stop = (c + 1) * plane if bottom > height else c * plane + bottom * pitch
+    start, stop = 0 if top == 1 else top * pitch, plane if bottom > height else bottom * pitch
+    to, at = corner(out, c, plane), corner(planes, c, plane)
     for d in range(4):
         for k in range(out.shape[1]):
-            copy_run(out[d, k, start:stop], planes[d, k, start:stop])
+            copy_run(out[d, k, to + start : to + stop], planes[d, k, at + start : at + stop])
 
 
 @compiled
-def flood_grid(phi, source, stack, iterations, weights, height, pitch, rows, top, bottom, active, suspect, residual,
-               watched, strip, message, run, limit, first, last, own, lanes):  # fmt: skip
-    """Some iterations of flooding, grid after grid, from `source` to the planes of `stack` in turn.
+def flood_grid(phi, source, stack, out, iterations, weights, height, pitch, rows, top, bottom, active, suspect,
+               residual, watched, tol, strip, message, run, ratios, limit, first, last, own, lanes):  # fmt: skip
+    """Some iterations of flooding, grid after grid, from `source` over the planes of `stack` in turn to `out`.
 
-    The residual is that of the last iteration, if it is `watched`. A grid in which a product is below its `limit` is
-    suspect. Strips have `rows` rows. Only the rows ``top:bottom`` send (the first is 1); for several iterations, these
-    must be all.
+    The residual is that of the last iteration, if it is `watched`: the largest change of a message, or, if that is at
+    most `tol`, its effect (see `changes`). A grid in which a product is below its `limit` is suspect. Strips have
+    `rows` rows. Only the rows ``top:bottom`` send (the first is 1); for several iterations, these must be all.
     """
-    plane, end = (height + 2) * pitch, (iterations - 1) % len(stack)
+    plane = (height + 2) * pitch
     for c in range(first, last):
         if not active[c]:
-            copy_rows(stack[end], source, c, height, pitch, top, bottom)
+            copy_rows(out, source, c, height, pitch, top, bottom)
             continue
+        inbox = source
         for t in range(iterations):
-            inbox = source if t == 0 else stack[(t - 1) % len(stack)]
-            new = stack[t % len(stack)]
-            close(new, c * plane + pitch, c * plane + height * pitch, pitch, top == 1, bottom > height)
-            residual[c] = 0
-            if len(lanes) > 0:
-                suspect[c] |= flood_rows(phi, inbox, new, weights, c, height, pitch, top, bottom) < limit[ix(c)]
-                if watched and t == iterations - 1:
-                    residual[c] = change_of_rows(inbox, new, c, height, pitch, rows, top, bottom, run)
-                continue
-            for row in range(top, bottom, rows):
-                count = min(rows, bottom - row)
-                start = c * plane + row * pitch
-                residual[c] = max(residual[c], flood_strip(
-                    phi, inbox, new, weights, start, count, row, height, pitch, suspect, c,
-                    watched and t == iterations - 1, strip, message, run, limit[ix(c)], own,
-                ))  # fmt: skip
+            new, now = out if t == iterations - 1 else stack[t % len(stack)], watched and t == iterations - 1
+            moved, low = flood_one(phi, inbox, new, weights, c, height, pitch, rows, top, bottom, now, strip, message,
+                                   run, limit[ix(c)], own, lanes)  # fmt: skip
+            suspect[c] |= low
+            if now and moved <= tol:
+                moved = effect_in_planes(inbox, corner(inbox, c, plane), new, corner(new, c, plane), top * pitch,
+                                         bottom * pitch, ratios)  # fmt: skip
+            residual[c] = moved
+            inbox = new
+
+
+@apart
+def flood_one(phi, inbox, new, weights, c, height, pitch, rows, top, bottom, watched, strip, message, run, limit, own,
+              lanes):  # fmt: skip
+    """One iteration of some rows. Returns the largest change of a message, if watched, and whether it is suspect."""
+    plane = (height + 2) * pitch
+    old, to = corner(inbox, c, plane), corner(new, c, plane)
+    close(new, to + pitch, to + height * pitch, pitch, top == 1, bottom > height)
+    if len(lanes) > 0:
+        least = flood_rows(phi, inbox, old, new, to, weights, c, height, pitch, top, bottom)
+        moved = change_of_rows(inbox, old, new, to, pitch, rows, top, bottom, run) if watched else 0.0
+        return moved, least < limit
+    most, suspect = 0.0, False
+    for row in range(top, bottom, rows):
+        moved, low = flood_strip(phi, inbox, old, new, to, weights, c, min(rows, bottom - row), row, height, pitch,
+                                 watched, strip, message, run, limit, own)  # fmt: skip
+        most, suspect = max(most, moved), suspect or low
+    return most, suspect
 
 
 @inner
-def flood_rows(phi, inbox, new, weights, c, height, pitch, top, bottom):
+def flood_rows(phi, inbox, old, new, to, weights, c, height, pitch, top, bottom):
     """Send all messages of some rows of a binary grid. Returns the smallest product of a belief."""
-    plane = (height + 2) * pitch
-    start, stop = c * plane + top * pitch, c * plane + bottom * pitch
-    least = flood_binary(phi, inbox, new, weights, c, start, stop, pitch)
+    start, stop = top * pitch, bottom * pitch
+    least = flood_binary(phi, c * (height + 2) * pitch, inbox, old, new, to, weights, c, start, stop, pitch)
     for k in range(2):
-        for first in range(start, stop, pitch):
+        for first in range(to + start, to + stop, pitch):
             for s in (first, first + pitch - 1):
                 new[RIGHT, k, s - 1] = 1
                 new[LEFT, k, s + 1] = 1
@@ -216,35 +216,27 @@ def flood_rows(phi, inbox, new, weights, c, height, pitch, top, bottom):
             new[RIGHT, k, first] = 1
             new[LEFT, k, first + pitch - 1] = 1
         if top == 1:
-            new[DOWN, k, start - pitch : start] = 1
+            new[DOWN, k, to + start - pitch : to + start] = 1
         if bottom > height:
-            new[UP, k, stop : stop + pitch] = 1
+            new[UP, k, to + stop : to + stop + pitch] = 1
     return least
 
 
 @inner
-def change_of_rows(inbox, new, c, height, pitch, rows, top, bottom, run):
+def change_of_rows(inbox, old, new, to, pitch, rows, top, bottom, run):
     """Return the largest change of a message that some rows of a grid have sent."""
     most = 0.0
     for row in range(top, bottom, rows):
-        start, size = (c * (height + 2) + row) * pitch, min(rows, bottom - row) * pitch
+        size = min(rows, bottom - row) * pitch
         change = run[1, :size]
         change[:] = 0
         for direction in range(4):
-            to = start + step(direction, pitch)
+            place, side = row * pitch + step(direction, pitch), direction ^ 1
             for k in range(new.shape[1]):
-                side = direction ^ 1
-                raise_to_distance(change, new[side, k, to : to + size], inbox[side, k, to : to + size])
+                raise_to_distance(change, new[side, k, to + place : to + place + size],
+                                  inbox[side, k, old + place : old + place + size])  # fmt: skip
         most = max(most, largest(change))
     return most
-
-
-@inner
-def raise_to_distance(change, one, two):
-    """Raise `change` to the distance of two runs."""
-    for x in range(len(change)):
-        moved = abs(one[ix(x)] - two[ix(x)])
-        change[ix(x)] = moved if moved > change[ix(x)] else change[ix(x)]
 
 
 @inner
@@ -260,145 +252,26 @@ def close(new, first, last, pitch, above, below):
 
 
 @inner
-def flood_strip(phi, inbox, new, weights, start, count, top, height, pitch, suspect, c, watched, strip, message, run,
-                limit, own):  # fmt: skip
-    """Send all messages of the sites of a strip. Returns the largest change, if it is watched."""
-    card, stop = len(phi), start + count * pitch
-    size = stop - start
-    products(phi, inbox, start, stop, strip)
+def flood_strip(phi, inbox, old, new, to, weights, c, count, top, height, pitch, watched, strip, message, run, limit,
+                own):  # fmt: skip
+    """Send all messages of the sites of a strip. Returns the largest change, if watched, and whether it is suspect."""
+    card, start, size, place = len(phi), top * pitch, count * pitch, (c * (height + 2) + top) * pitch
+    at = old + start
+    products(phi, place, inbox, at, size, strip)
+    low = False
     for k in range(card):
-        suspect[c] |= any_product_below(strip[DOWN, k, :size], inbox[DOWN, k, start:stop], limit)
+        low |= any_product_below(strip[DOWN, k, :size], inbox[DOWN, k, at : at + size], limit)
     scale, change = run[0, :size], run[1, :size]
     if watched:
         change[:] = 0
     for direction in range(4):
-        send_on(weights, c, direction, start, pitch, strip, message, scale, own)
+        send_on(weights, c, direction, place, pitch, strip, message, scale, own)
         seal(message, scale, count, top, height, pitch, direction)
-        to, side = start + step(direction, pitch), direction ^ 1
+        there, side = start + step(direction, pitch), direction ^ 1
         for k in range(card):
-            out, old = new[side, k, to : to + size], inbox[side, k, to : to + size]
+            sent = new[side, k, to + there : to + there + size]
             if watched:
-                store(out, change, message[k, :size], scale, old)
+                store(sent, change, message[k, :size], scale, inbox[side, k, old + there : old + there + size])
             else:
-                multiply(out, message[k, :size], scale)
-    return largest(change) if watched else 0.0
-
-
-@compiled
-def flood_grid_back(phi, source, stack, iterations, one, two, settled, phi_bar, weights, weights_bar, height, pitch,
-                    rows, top, bottom, active, strip, message, back, run, first, last, own, lanes):  # fmt: skip
-    """Reverse iterations that began with `source`: from derivatives by the logs of the last messages.
-
-    They come in `one`, and go to `two` and back, iteration by iteration. The equations are those of
-    `pairs.flood_pairs_back`. A `stack` of `source` alone stands for iterations at a fixed point. Only what the rows
-    ``top:bottom`` sent is reversed; for several iterations, these must be all. `settled`: the derivatives are those of
-    an iteration that was reversed before.
-    """
-    plane = (height + 2) * pitch
-    for c in range(first, last):
-        for done in range(iterations):
-            t = iterations - 1 - done
-            inbox = source if t == 0 else stack[(t - 1) % len(stack)]
-            bar, new_bar = (one, two) if done % 2 == 0 else (two, one)
-            if not active[c]:
-                copy_rows(new_bar, bar, c, height, pitch, top, bottom)
-                continue
-            if len(lanes) > 0:
-                begin_sums(strip)
-                if done == 0 and not settled:
-                    settle(phi, inbox, bar, weights, c, c * plane + top * pitch, c * plane + bottom * pitch, pitch)
-            for row in range(top, bottom, rows):
-                start = c * plane + row * pitch
-                stop = start + min(rows, bottom - row) * pitch
-                if len(lanes) > 0:
-                    reverse_binary(phi, inbox, bar, new_bar, phi_bar, weights, c, start, stop, pitch, back, strip,
-                                   message)  # fmt: skip
-                    continue
-                reverse_strip(phi, inbox, bar, new_bar, phi_bar, weights, weights_bar, c, start, stop, pitch, strip,
-                              message, back, run, own)  # fmt: skip
-            silence(new_bar, c, height, pitch, top, bottom)
-            if len(lanes) > 0:
-                end_sums(strip, weights, weights_bar, c)
-        if len(lanes) > 0 and active[c]:
-            mirror(two if iterations % 2 else one, phi_bar, c * plane + top * pitch, c * plane + bottom * pitch)
-
-
-@inner
-def reverse_strip(phi, inbox, bar, new_bar, phi_bar, weights, weights_bar, c, start, stop, pitch, strip, message, back,
-                  run, own):  # fmt: skip
-    """Reverse the messages of the sites of a strip."""
-    card, size = len(phi), stop - start
-    products(phi, inbox, start, stop, strip)
-    scale, mean = run[0, :size], run[1, :size]
-    for direction in range(4):
-        send_on(weights, c, direction, start, pitch, strip, message, scale, own)
-        to, side = start + step(direction, pitch), direction ^ 1
-        add(mean, bar[side, 0, to : to + size], bar[side, 1, to : to + size])
-        for k in range(2, card):
-            add(mean, mean, bar[side, k, to : to + size])
-        multiply(mean, mean, scale)
-        for k in range(card):
-            slopes_of(message[k, :size], bar[side, k, to : to + size], mean)
-        receive_back(weights, weights_bar, c, direction, start, pitch, strip, message, back, scale, own)
-    for k in range(card):
-        total = run[0, :size]
-        add_four(total, back[0, k, :size], back[1, k, :size], back[2, k, :size], back[3, k, :size])
-        add(phi_bar[k, start:stop], phi_bar[k, start:stop], total)
-        for direction in range(4):
-            subtract(new_bar[direction, k, start:stop], total, back[direction, k, :size])
-
-
-@inner
-def receive_back(weights, weights_bar, c, direction, start, pitch, strip, slope, back, run, own):
-    """Write t = n sum_y psi slope(y) for the messages towards a direction, and add to the derivatives by psi."""
-    card, size, axis = len(slope), len(run), direction // 2
-    reverse = direction in (LEFT, UP)
-    first = link_place(start, direction, pitch)
-    for x in range(card):
-        out, source = back[direction, x, :size], strip[direction, x, :size]
-        weigh(out, weights, c, axis, not reverse, x, first, slope, own)
-        multiply(out, out, source)
-        for y in range(card):
-            one, two = (y, x) if reverse else (x, y)
-            if len(own) == 0:
-                weights_bar[axis, one, two, c] += weights[axis, one, two, c] * dot(slope[y, :size], source)
-            else:
-                multiply(run, slope[y, :size], source)
-                add_product(weights_bar[axis, one, two, first : first + size],
-                            weights[axis, one, two, first : first + size], run)  # fmt: skip
-
-
-@compiled
-def spread(m, planes, place, card, sites):
-    """Write the messages of edges to their places in (flat) planes."""
-    for e in range(len(place)):
-        for k in range(card):
-            planes[ix(place[ix(e)] + k * sites)] = m[ix(e * card + k)]
-
-
-@compiled
-def collect(planes, m, place, card, sites):
-    """Write the messages in (flat) planes to their edges."""
-    for e in range(len(place)):
-        for k in range(card):
-            m[ix(e * card + k)] = planes[ix(place[ix(e)] + k * sites)]
-
-
-@compiled
-def spread_tables(psi, planes, table, axis, site):
-    """Write the tables of links to their places in planes."""
-    card = planes.shape[1]
-    for f in range(len(table)):
-        for x in range(card):
-            for y in range(card):
-                planes[ix(axis[ix(f)]), ix(x), ix(y), ix(site[ix(f)])] = psi[ix(table[ix(f)] + x * card + y)]
-
-
-@compiled
-def add_tables(planes, psi, table, axis, site):
-    """Add what planes hold for each link to its table."""
-    card = planes.shape[1]
-    for f in range(len(table)):
-        for x in range(card):
-            for y in range(card):
-                psi[ix(table[ix(f)] + x * card + y)] += planes[ix(axis[ix(f)]), ix(x), ix(y), ix(site[ix(f)])]
+                multiply(sent, message[k, :size], scale)
+    return (largest(change) if watched else 0.0), low

@@ -260,7 +260,7 @@ def sweep_stage(stage, phi, turned_phi, source, out, across, along, c, again, wa
     Each works on the columns (rows) ``begin:end`` alone. Returns the largest change, if watched, and whether a product
     is near to an underflow.
     """
-    old, new = source[c], out[c]
+    old, new = source[c if len(source) > 1 else 0], out[c]
     if stage == 0:
         return columns_down(phi[c], old, across, c, again, watched, begin, end, work, limit, own)
     if stage == 1:
@@ -279,23 +279,24 @@ def sweep_one(phi, turned_phi, old, new, across, along, c, again, watched, work,
 
 
 @compiled
-def sweep_grids(phi, turned_phi, source, stack, iterations, again, across, along, active, suspect, residual, watched,
-                work, limit, first, last, own):  # fmt: skip
-    """Some iterations on the grids ``first:last``, one after the other, from `source` to the planes of `stack` in turn.
+def sweep_grids(phi, turned_phi, source, stack, out, iterations, again, across, along, active, suspect, residual,
+                watched, work, limit, first, last, own):  # fmt: skip
+    """Some iterations on the grids ``first:last``, one after the other, from `source` over those of `stack` to `out`.
 
-    `again` tells that the first of them follows one with the same potentials. The residual is that of the last
-    iteration, if it is `watched`. A grid in which a product is below its `limit` is suspect.
+    A source or a stack of planes for one grid serves all of them. `again` tells that the first iteration follows one
+    with the same potentials. The residual is that of the last iteration, if it is `watched`. A grid in which a product
+    is below its `limit` is suspect.
     """
-    end = (iterations - 1) % len(stack)
     for c in range(first, last):
+        old = source[c if len(source) > 1 else 0]
         if not active[c]:
             for d in range(4):
-                copy_planes(stack[end, c, d], source[c, d], 0, phi.shape[3])
+                copy_planes(out[c, d], old[d], 0, phi.shape[3])
             continue
         for t in range(iterations):
-            old = source[c] if t == 0 else stack[(t - 1) % len(stack), c]
-            moved, low = sweep_one(phi[c], turned_phi[c], old, stack[t % len(stack), c], across, along, c,
-                                   again or t > 0, watched and t == iterations - 1, work, limit[ix(c)],
-                                   own)  # fmt: skip
+            new = out[c] if t == iterations - 1 else stack[t % len(stack), c if stack.shape[1] > 1 else 0]
+            moved, low = sweep_one(phi[c], turned_phi[c], old, new, across, along, c, again or t > 0,
+                                   watched and t == iterations - 1, work, limit[ix(c)], own)  # fmt: skip
             residual[c] = moved
             suspect[c] |= low
+            old = new

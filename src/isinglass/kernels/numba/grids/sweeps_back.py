@@ -148,7 +148,7 @@ def sweep_stage_back(stage, phi, turned_phi, source, out, again, bars, phi_bar, 
 
     Stage 0 reverses the columns upwards, 1 the rows, 2 the columns downwards.
     """
-    old, new = source[c], out[c]
+    old, new = source[c if len(source) > 1 else 0], out[c]
     if stage == 0:
         columns_down(phi[c], old, across, c, again, False, begin, end, work, 0.0, own)
         reverse_up(phi[c], new, bars[c], phi_bar[c], across, across_bar, c, begin, end, chunk, work, own)
@@ -167,7 +167,7 @@ def sweep_grids_back(phi, turned_phi, source, stack, iterations, again, bars, ph
         if not active[c]:
             continue
         for t in range(iterations - 1, -1, -1):
-            old, new = source[c] if t == 0 else stack[t - 1, c], stack[t, c]
+            old, new = source[c if len(source) > 1 else 0] if t == 0 else stack[t - 1, c], stack[t, c]
             columns_down(phi[c], old, across, c, again or t > 0, False, 0, width, work, 0.0, own)
             reverse_up(phi[c], new, bars[c], phi_bar[c], across, across_bar, c, 0, width, width, work, own)
             reverse_rows(turned_phi[c], new, bars[c], phi_bar[c], along, along_bar, c, 0, height, height, work, own)

@@ -22,7 +22,7 @@ import numpy as np
 
 from isinglass.kernels.numba.arithmetic.indexing import ix
 from isinglass.kernels.numba.arithmetic.semiring import is_zero
-from isinglass.runtime.jit import compiled, inner
+from isinglass.runtime.jit import apart, compiled, inner
 
 ROUNDING = 2.0**-52
 SURELY = 1 - 2.0**-48  # below one by more than the rounding of a comparison
@@ -110,26 +110,27 @@ def imaginary_effects(edges, old, new, damping, active, moved, size, ring):
 
 
 @inner
-def widest_of_pairs(old, new, d, start, stop, ratios):
+def widest_of_pairs(old, at, new, to, d, size, ratios):
     """Return the same as `widest_of_sites`, if there are two states, by the arithmetic of `widest_ratio`."""
-    low, high = old[d, 0, start:stop], old[d, 1, start:stop]
-    new_low, new_high = new[d, 0, start:stop], new[d, 1, start:stop]
+    low, high = old[d, 0, at : at + size], old[d, 1, at : at + size]
+    new_low, new_high = new[d, 0, to : to + size], new[d, 1, to : to + size]
     for x in range(len(low)):
         one = np.float64(new_low[ix(x)]) * np.float64(high[ix(x)])  # of float32 exact, and in range
         two = np.float64(new_high[ix(x)]) * np.float64(low[ix(x)])
         most, least = one if one > two else two, two if one > two else one
-        ratios[ix(x)] = most / least
+        ratios[ix(0), ix(x)] = most / least
     widest = 1.0
-    for x in range(stop - start):
-        widest = ratios[ix(x)] if ratios[ix(x)] > widest else widest
+    for x in range(size):
+        widest = ratios[ix(0), ix(x)] if ratios[ix(0), ix(x)] > widest else widest
     return widest
 
 
 @inner
-def widest_of_sites(old, new, d, start, stop, high, low):
+def widest_of_sites(old, at, new, to, d, size, ratios):
     """Return the largest ratio of ratios of positive messages from a direction to some sites."""
+    high, low = ratios[0], ratios[1]
     for k in range(old.shape[1]):
-        before, after = old[d, k, start:stop], new[d, k, start:stop]
+        before, after = old[d, k, at : at + size], new[d, k, to : to + size]
         if k == 0:
             for x in range(len(before)):
                 high[ix(x)] = np.float64(after[ix(x)]) / np.float64(before[ix(x)])
@@ -140,27 +141,34 @@ def widest_of_sites(old, new, d, start, stop, high, low):
                 high[ix(x)] = ratio if ratio > high[ix(x)] else high[ix(x)]
                 low[ix(x)] = ratio if ratio < low[ix(x)] else low[ix(x)]
     widest = 1.0
-    for x in range(stop - start):
+    for x in range(size):
         ratio = high[ix(x)] / low[ix(x)]
         widest = ratio if ratio > widest else widest
     return widest
 
 
-@compiled
-def effects_in_planes(old, new, plane, begin, end, active, first, last, high, low, out):
-    """Write the same for the planes of `grids`, without damping; `high` and `low` are scratch, for so many sites.
+@apart
+def effect_in_planes(old, at, new, to, begin, end, ratios):
+    """Return the largest effect of a message's change in the planes of a grid, without damping.
 
-    Of the `plane` sites of a grid, those from `begin` to before `end` are looked at: what lies beyond the first and
-    the last row is never written.
+    Its sites from `begin` to before `end` are looked at: what lies beyond the first and the last row is never written.
+    They are counted from its corners `at` and `to` in both planes; `ratios` is scratch, (2, sites).
     """
+    widest, most = 1.0, ratios.shape[1]
+    for d in range(old.shape[0]):
+        for start in range(begin, end, most):
+            size = min(most, end - start)
+            if old.shape[1] == 2:
+                widest = max(widest, widest_of_pairs(old, at + start, new, to + start, d, size, ratios))
+            else:
+                widest = max(widest, widest_of_sites(old, at + start, new, to + start, d, size, ratios))
+    return effect(widest, 0.0)
+
+
+@compiled
+def effects_in_planes(old, new, plane, begin, end, active, first, last, ratios, out):
+    """Write it for the active ones of some grids; planes that have room for one grid serve all of them."""
     for c in range(first, last):
         if active[c]:
-            widest, after = 1.0, c * plane + end
-            for d in range(old.shape[0]):
-                for start in range(c * plane + begin, after, len(high)):
-                    stop = min(start + len(high), after)
-                    if old.shape[1] == 2:
-                        widest = max(widest, widest_of_pairs(old, new, d, start, stop, high))
-                    else:
-                        widest = max(widest, widest_of_sites(old, new, d, start, stop, high, low))
-            out[c] = effect(widest, 0.0)
+            at = c * plane if old.shape[2] > plane else 0
+            out[c] = effect_in_planes(old, at, new, c * plane, begin, end, ratios)
