@@ -124,7 +124,7 @@ class PairKernels(Protocol):
 class GridKernels(NamedTuple):
     """Loops whose arrays lie in planes; see the functions of the same names in `kernels.numba.backend`."""
 
-    flood: Loop
+    flood: Callable[..., float]
     flood_back: Loop
     sweep: Loop
     sweep_back: Loop

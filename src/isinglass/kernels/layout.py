@@ -168,6 +168,30 @@ class PlaneSteps(NamedTuple):
     potentials: int  # from the potentials of a grid to those of the next
     row: int
     site: int  # where the first site of the first grid is
+    own_state: int  # of potentials
+
+
+class GridBeliefs(NamedTuple):
+    """Where a loop reads the beliefs of variables out to, when a grid is done; without variables, nowhere."""
+
+    variables: Array
+    z: Array
+    phi: FloatArray  # flat planes of all grids
+    messages: FloatArray  # flat planes for one grid, of the last messages
+    steps: PlaneSteps
+    pair: tuple[int, ...]  # not empty if there are two states
+
+
+class GridBeliefBars(NamedTuple):
+    """Derivatives by beliefs of variables that a loop begins with, grid after grid; without variables, it does not."""
+
+    variables: Array
+    bars: Array
+    kept: Array  # room for a copy of these
+    phi: Array  # derivatives by potentials, to which a grid adds
+    messages: FloatArray  # flat planes for one grid, for derivatives by its messages; zero on the border
+    steps: PlaneSteps
+    pair: tuple[int, ...]
 
 
 class SweepWork(NamedTuple):

@@ -167,6 +167,7 @@ class Engine:
         for semiring, dtype in self.plan.arithmetics:
             if wanted.any():
                 run = self._prepared(semiring, dtype, wanted, span, part.settled)
+                run.variables = outcome.variables
                 memory = None if tape is None else Tape() if tape == "full" else MarkedTape()
                 flagged = np.zeros(len(wanted), bool)
                 if run.is_linear:

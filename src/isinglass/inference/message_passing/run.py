@@ -57,6 +57,7 @@ class Run:
     in_planes: DType = WIDE  # of messages, and of derivatives by them, in planes
     uniform: bool = False  # whether m starts uniform
     spare: Array | None = None  # a second array for messages, where no tape keeps them
+    variables: Array | None = None  # where the beliefs of variables are read out to
 
     @property
     def dtype(self) -> DType:

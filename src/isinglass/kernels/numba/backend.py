@@ -173,10 +173,10 @@ def _lanes(phi: FloatArray, pitch: int, own: tuple[int, ...]) -> tuple[int, ...]
     return (0,) if len(phi) == 2 and phi.itemsize == 8 and not own and pitch >= LANES else ()
 
 
-def _flood(phi: FloatArray, *arrays: Any) -> None:
+def _flood(phi: FloatArray, *arrays: Any) -> float:
     from isinglass.kernels.numba.grids.flooding import flood_grid
 
-    flood_grid(phi, *arrays, _lanes(phi, pitch=arrays[6], own=arrays[-1]))
+    return float(flood_grid(phi, *arrays, _lanes(phi, pitch=arrays[6], own=arrays[-1])))
 
 
 def _flood_back(phi: FloatArray, *arrays: Any) -> None:

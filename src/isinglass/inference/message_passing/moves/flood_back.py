@@ -21,7 +21,8 @@ from isinglass.graph.factor_graph import FactorGraph
 from isinglass.graph.message_graph import entry_components, pairwise_components, partners_of
 from isinglass.inference.message_passing import passes
 from isinglass.inference.message_passing.model.log_model import links_with
-from isinglass.inference.message_passing.moves.grid_flood import GridBars, Grids
+from isinglass.inference.message_passing.moves.grid_bars import GridBars
+from isinglass.inference.message_passing.moves.grids import Grids
 from isinglass.inference.message_passing.moves.lattices import lattices_of, part_of
 from isinglass.inference.message_passing.moves.planes import BeliefDerivatives, grids_at_once, work_of
 from isinglass.inference.message_passing.run import Derivatives, Run, Step
@@ -85,7 +86,7 @@ class FloodBack:
             if active.any():
                 if number not in self.bars:
                     self.bars[number] = GridBars.of(grids, bars, run)
-                grids.backward(run, step, active, self.bars[number])
+                self.bars[number].reverse(run, step, active)
         pairwise = np.zeros_like(moved) if run.kernels.pairs is None else self.pairwise
         self._on_edges(run, step, rest, pairwise, bars)
 

@@ -46,7 +46,13 @@ class Lattice(NamedTuple):
         """Where the numbers of a site lie."""
         pitch = self.width + 2
         plane = (self.height + 2) * pitch
-        return PlaneSteps(self.card * self.sites, self.sites, plane, plane, pitch, pitch + 1)
+        return PlaneSteps(self.card * self.sites, self.sites, plane, plane, pitch, pitch + 1, self.sites)
+
+    @property
+    def steps_of_one(self) -> PlaneSteps:
+        """The same for messages in planes for one grid; potentials are in planes of all."""
+        plane = (self.height + 2) * (self.width + 2)
+        return self.steps._replace(direction=self.card * plane, state=plane, grid=0)
 
     @property
     def in_order(self) -> bool:

@@ -31,10 +31,12 @@ class PlaneModel(NamedTuple):
         """Return the tables that the loops use for a grid, and how they tell which ones these are."""
         return (self.shared, ()) if self.alike[grid] else (self.each, (0,))
 
-    def zeros(self, blocks: int, run: Run) -> PlaneModel:
+    def zeros(self, blocks: int, run: Run, with_phi: bool) -> PlaneModel:
         """Return zeros of the same shapes, for derivatives; those by shared tables, float64, apart for each block."""
-        shared, phi = np.zeros((blocks, *self.shared.shape)), run.pool.take(self.phi.shape, self.phi.dtype)
-        shares.fill(run.spread, phi, 0)
+        shared, phi = np.zeros((blocks, *self.shared.shape)), self.phi[:, :0]
+        if with_phi:
+            phi = run.pool.take(self.phi.shape, self.phi.dtype)
+            shares.fill(run.spread, phi, 0)
         each = shares.zeros(run.spread, self.each.shape, self.each.dtype)
         return self._replace(phi=phi, each=each, shared=shared)
 

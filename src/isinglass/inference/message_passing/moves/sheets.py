@@ -52,7 +52,7 @@ class Sheets(NamedTuple):
     def steps(self) -> PlaneSteps:
         """Where the numbers of a site lie."""
         sites = self.height * self.width
-        return PlaneSteps(self.card * sites, sites, 4 * self.card * sites, self.card * sites, self.width, 0)
+        return PlaneSteps(self.card * sites, sites, 4 * self.card * sites, self.card * sites, self.width, 0, sites)
 
     @property
     def in_order(self) -> bool:

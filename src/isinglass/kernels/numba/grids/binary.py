@@ -181,7 +181,7 @@ def gather_back(phi, place, inbox, at_old, bar, at_bar, weights, c, size, pitch,
 
 
 @inner
-def spread_back(back, new_bar, at_new, phi_bar, place, size, masks):
+def spread_back(back, new_bar, at_new, phi_bar, at_phi, size, masks):
     """Write the derivatives by the messages before the iteration, and add those by potentials."""
     j = 0
     while j < size:
@@ -194,23 +194,23 @@ def spread_back(back, new_bar, at_new, phi_bar, place, size, masks):
         put_eight(new_bar[RIGHT, 0], at_new + j, minus_eight(total, right))
         put_eight(new_bar[UP, 0], at_new + j, minus_eight(total, up))
         put_eight(new_bar[DOWN, 0], at_new + j, minus_eight(total, down))
-        put_eight(phi_bar[0], place + j, add_products(eight(phi_bar[0], place + j), total, mask))
+        put_eight(phi_bar[0], at_phi + j, add_products(eight(phi_bar[0], at_phi + j), total, mask))
         j += LANES
 
 
 @unrolled_apart
-def reverse_binary(phi, corner, inbox, old, bar, came, new_bar, to, phi_bar, weights, c, start, stop, pitch, back, sums,
-                   masks):  # fmt: skip
+def reverse_binary(phi, corner, inbox, old, bar, came, new_bar, to, phi_bar, at_phi, weights, c, start, stop, pitch,
+                   back, sums, masks):  # fmt: skip
     """Reverse the messages of the sites of a strip, and add to `sums` (see `begin_sums`); `masks` is scratch.
 
-    `old`, `came` and `to` are the corners of the grid in `inbox`, `bar` and `new_bar`.
+    `old`, `came`, `to` and `at_phi` are the corners of the grid in `inbox`, `bar`, `new_bar` and `phi_bar`.
     """
     size = stop - start
     for lane in range(LANES):
         masks[0, ix(lane)] = 1
         masks[1, ix(lane)] = 1 if lane >= -size % LANES else 0  # those that no block before has done
     gather_back(phi, corner + start, inbox, old + start, bar, came + start, weights, c, size, pitch, back, sums, masks)
-    spread_back(back, new_bar, to + start, phi_bar, corner + start, size, masks)
+    spread_back(back, new_bar, to + start, phi_bar, at_phi + start, size, masks)
 
 
 @inner

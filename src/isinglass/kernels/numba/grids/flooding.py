@@ -39,6 +39,7 @@ from isinglass.kernels.numba.arithmetic.runs import (
     store,
 )
 from isinglass.kernels.numba.grids.binary import flood_binary
+from isinglass.kernels.numba.grids.read_out import read_grid
 from isinglass.kernels.numba.messages.changes import effect_in_planes
 from isinglass.runtime.jit import apart, compiled, inner
 
@@ -157,14 +158,18 @@ def copy_rows(out, planes, c, height, pitch, top, bottom):
 
 @compiled
 def flood_grid(phi, source, stack, out, iterations, weights, height, pitch, rows, top, bottom, active, suspect,
-               residual, watched, tol, strip, message, run, ratios, limit, first, last, own, lanes):  # fmt: skip
+               residual, watched, tol, strip, message, run, ratios, limit, first, last, beliefs, own,
+               lanes):  # fmt: skip
     """Some iterations of flooding, grid after grid, from `source` over the planes of `stack` in turn to `out`.
+
+    With `beliefs` (`layout.GridBeliefs`) those of a grid's variables are read out when it is done. Returns a lower
+    bound of them before their normalisation.
 
     The residual is that of the last iteration, if it is `watched`: the largest change of a message, or, if that is at
     most `tol`, its effect (see `changes`). A grid in which a product is below its `limit` is suspect. Strips have
     `rows` rows. Only the rows ``top:bottom`` send (the first is 1); for several iterations, these must be all.
     """
-    plane = (height + 2) * pitch
+    plane, least = (height + 2) * pitch, 1.0
     for c in range(first, last):
         if not active[c]:
             copy_rows(out, source, c, height, pitch, top, bottom)
@@ -180,6 +185,11 @@ def flood_grid(phi, source, stack, out, iterations, weights, height, pitch, rows
                                          bottom * pitch, ratios)  # fmt: skip
             residual[c] = moved
             inbox = new
+        if len(beliefs.variables) > 0:
+            found = read_grid(beliefs.phi, beliefs.messages, beliefs.steps, len(phi), height, pitch - 2, c, 0, height,
+                              beliefs.variables, beliefs.z, beliefs.pair)  # fmt: skip
+            least = found if found < least else least
+    return least
 
 
 @apart

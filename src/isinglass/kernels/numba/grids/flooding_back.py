@@ -5,6 +5,7 @@ The equations are those of `pairs.flood_pairs_back`; binary grids with shared ta
 
 from __future__ import annotations
 
+from isinglass.kernels.numba.arithmetic.indexing import ix
 from isinglass.kernels.numba.arithmetic.runs import (
     add,
     add_four,
@@ -30,6 +31,7 @@ from isinglass.kernels.numba.grids.flooding import (
     step,
     weigh,
 )
+from isinglass.kernels.numba.grids.read_out import grid_back
 from isinglass.runtime.jit import compiled, inner
 
 
@@ -67,12 +69,15 @@ def flood_again(phi, source, stack, iterations, weights, c, height, pitch, rows,
 
 @compiled
 def flood_grid_back(phi, source, stack, again, iterations, bars, rooms, settled, phi_bar, weights, weights_bar, height,
-                    pitch, rows, top, bottom, active, strip, message, back, run, first, last, own,
+                    pitch, rows, top, bottom, active, strip, message, back, run, first, last, given, own,
                     lanes):  # fmt: skip
     """Reverse iterations that began with `source`: from derivatives by the logs of the last messages.
 
     They come in `bars`. With two `rooms`, of planes for one grid, they go from one to the other, iteration by
     iteration, and back to `bars` in the end; with one, of planes for all grids, a single iteration leaves them there.
+
+    Where derivatives by beliefs are `given` (`layout.GridBeliefBars`), a grid begins with these, and adds those by its
+    potentials to theirs; `bars` is left alone then, and `phi_bar` is room for one grid.
 
     The stack has the messages between the iterations; if they are to be done `again`, it is room for these. A stack of
     `source` alone stands for iterations at a fixed point. Only what the rows ``top:bottom`` sent is reversed; for
@@ -89,17 +94,49 @@ def flood_grid_back(phi, source, stack, again, iterations, bars, rooms, settled,
             flood_again(phi, source, stack, iterations, weights, c, height, pitch, rows, strip, message, run, own,
                         lanes)  # fmt: skip
         bar = bars
+        if len(given.variables) > 0:
+            begin_with(given, c, height, pitch - 2, phi_bar)
+            bar = rooms[1]
         for done in range(iterations):
             t = iterations - 1 - done
             inbox, new_bar = source if t == 0 else stack[(t - 1) % len(stack)], rooms[done % len(rooms)]
             reverse_one(phi, inbox, bar, new_bar, settled or done > 0, phi_bar, weights, weights_bar, c, height, pitch,
                         rows, top, bottom, strip, message, back, run, own, lanes)  # fmt: skip
             bar = new_bar
+        if len(given.variables) > 0:
+            end_with(given, c, height, pitch - 2, phi_bar, lanes)
+            continue
         if len(rooms) > 1:
             put_back(bars, c * plane, bar, 1 if len(lanes) > 0 else len(phi), start, stop)
             bar = bars
         if len(lanes) > 0:
             mirror(bar, c * plane, phi_bar, c * plane, start, stop)
+
+
+@inner
+def begin_with(given, c, height, width, phi_bar):
+    """Write the derivatives by the messages of grid c, given those by beliefs; keep these, clear those by phi."""
+    card = len(phi_bar)
+    grid_back(given.variables, given.bars, given.phi, given.messages, given.steps, card, height, width, c, 0, height,
+              given.pair)  # fmt: skip
+    first, last = c * height * width * card, (c + 1) * height * width * card
+    copy_run(given.kept[first:last], given.bars[first:last])
+    phi_bar[:] = 0
+
+
+@inner
+def end_with(given, c, height, width, phi_bar, lanes):
+    """Add the derivatives by the potentials of grid c; in binary loops those by state 1 are minus those by state 0."""
+    card, b = len(phi_bar), c * height * width * len(phi_bar)
+    for row in range(1, height + 1):
+        for s in range(row * (width + 2) + 1, row * (width + 2) + 1 + width):
+            if len(lanes) > 0:
+                given.phi[ix(b)] += phi_bar[0, ix(s)]
+                given.phi[ix(b + 1)] += -phi_bar[0, ix(s)]
+            else:
+                for k in range(card):
+                    given.phi[ix(b + k)] += phi_bar[ix(k), ix(s)]
+            b += card
 
 
 @inner
@@ -115,7 +152,8 @@ def reverse_one(phi, inbox, bar, new_bar, settled, phi_bar, weights, weights_bar
                 strip, message, back, run, own, lanes):  # fmt: skip
     """Reverse one iteration of some rows of grid c."""
     plane = (height + 2) * pitch
-    place, old, came, to = c * plane, corner(inbox, c, plane), corner(bar, c, plane), corner(new_bar, c, plane)
+    place, at_phi = c * plane, corner(phi_bar, c, plane)
+    old, came, to = corner(inbox, c, plane), corner(bar, c, plane), corner(new_bar, c, plane)
     if len(lanes) > 0:
         begin_sums(strip)
         if not settled:
@@ -123,11 +161,11 @@ def reverse_one(phi, inbox, bar, new_bar, settled, phi_bar, weights, weights_bar
     for row in range(top, bottom, rows):
         start, stop = row * pitch, (row + min(rows, bottom - row)) * pitch
         if len(lanes) > 0:
-            reverse_binary(phi, place, inbox, old, bar, came, new_bar, to, phi_bar, weights, c, start, stop, pitch,
-                           back, strip, message)  # fmt: skip
+            reverse_binary(phi, place, inbox, old, bar, came, new_bar, to, phi_bar, at_phi, weights, c, start, stop,
+                           pitch, back, strip, message)  # fmt: skip
         else:
-            reverse_strip(phi, inbox, old + start, bar, came + start, new_bar, to + start, phi_bar, weights,
-                          weights_bar, c, place + start, stop - start, pitch, strip, message, back, run,
+            reverse_strip(phi, inbox, old + start, bar, came + start, new_bar, to + start, phi_bar, at_phi + start,
+                          weights, weights_bar, c, place + start, stop - start, pitch, strip, message, back, run,
                           own)  # fmt: skip
     silence(new_bar, to, height, pitch, top, bottom)
     if len(lanes) > 0:
@@ -135,8 +173,8 @@ def reverse_one(phi, inbox, bar, new_bar, settled, phi_bar, weights, weights_bar
 
 
 @inner
-def reverse_strip(phi, inbox, at_old, bar, at_bar, new_bar, at_new, phi_bar, weights, weights_bar, c, place, size,
-                  pitch, strip, message, back, run, own):  # fmt: skip
+def reverse_strip(phi, inbox, at_old, bar, at_bar, new_bar, at_new, phi_bar, at_phi, weights, weights_bar, c, place,
+                  size, pitch, strip, message, back, run, own):  # fmt: skip
     """Reverse the messages of the sites of a strip, which begins at `place` in planes of all grids."""
     card = len(phi)
     products(phi, place, inbox, at_old, size, strip)
@@ -154,7 +192,8 @@ def reverse_strip(phi, inbox, at_old, bar, at_bar, new_bar, at_new, phi_bar, wei
     for k in range(card):
         total = run[0, :size]
         add_four(total, back[0, k, :size], back[1, k, :size], back[2, k, :size], back[3, k, :size])
-        add(phi_bar[k, place : place + size], phi_bar[k, place : place + size], total)
+        phi_run = phi_bar[k, at_phi : at_phi + size]
+        add(phi_run, phi_run, total)
         for direction in range(4):
             subtract(new_bar[direction, k, at_new : at_new + size], total, back[direction, k, :size])
 

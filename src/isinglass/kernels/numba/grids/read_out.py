@@ -22,7 +22,7 @@ def read_row(phi, inbox, own, at, steps, card, width, variables, z, i):
         total = 0.0
         for k in range(card):
             s = at + x + k * steps.state
-            value = phi[ix(own + x + k * steps.state)] * inbox[ix(s)] * inbox[ix(s + right)]
+            value = phi[ix(own + x + k * steps.own_state)] * inbox[ix(s)] * inbox[ix(s + right)]
             value = value * inbox[ix(s + up)] * inbox[ix(s + down)]
             variables[ix((i + x) * card + k)] = value
             least = value if value < least else least
@@ -41,7 +41,7 @@ def read_row_of_pairs(phi, inbox, own, at, steps, width, variables, z, i):
     for x in range(width):
         s, t = at + x, at + x + steps.state
         zero = phi[ix(own + x)] * inbox[ix(s)] * inbox[ix(s + right)] * inbox[ix(s + up)] * inbox[ix(s + down)]
-        one = phi[ix(own + x + steps.state)] * inbox[ix(t)] * inbox[ix(t + right)]
+        one = phi[ix(own + x + steps.own_state)] * inbox[ix(t)] * inbox[ix(t + right)]
         one = one * inbox[ix(t + up)] * inbox[ix(t + down)]
         total = zero + one
         z[ix(i + x)] = total
@@ -60,23 +60,32 @@ def smallest(values, first, last):
     return least
 
 
-@compiled
-def read_out_planes(phi, inbox, steps, card, height, width, first, last, top, bottom, variables, z, pair):
-    """Write the normalised beliefs of the rows ``top:bottom`` of some grids, and their sums before that.
+@inner
+def read_grid(phi, inbox, steps, card, height, width, c, top, bottom, variables, z, pair):
+    """Write the normalised beliefs of the rows ``top:bottom`` of grid c, and their sums before that.
 
     Returns a lower bound of the beliefs before their normalisation; at most one.
     """
     least = 1.0
+    for row in range(top, bottom):
+        at = c * steps.grid + row * steps.row + steps.site
+        own = c * steps.potentials + row * steps.row + steps.site
+        i = (c * height + row) * width
+        if len(pair) > 0:
+            found = read_row_of_pairs(phi, inbox, own, at, steps, width, variables, z, i)
+        else:
+            found = read_row(phi, inbox, own, at, steps, card, width, variables, z, i)
+        least = found if found < least else least
+    return least
+
+
+@compiled
+def read_out_planes(phi, inbox, steps, card, height, width, first, last, top, bottom, variables, z, pair):
+    """Do it for some grids."""
+    least = 1.0
     for c in range(first, last):
-        for row in range(top, bottom):
-            at = c * steps.grid + row * steps.row + steps.site
-            own = c * steps.potentials + row * steps.row + steps.site
-            i = (c * height + row) * width
-            if len(pair) > 0:
-                found = read_row_of_pairs(phi, inbox, own, at, steps, width, variables, z, i)
-            else:
-                found = read_row(phi, inbox, own, at, steps, card, width, variables, z, i)
-            least = found if found < least else least
+        found = read_grid(phi, inbox, steps, card, height, width, c, top, bottom, variables, z, pair)
+        least = found if found < least else least
     return least
 
 
@@ -120,22 +129,28 @@ def pairs_back(variables, variables_bar, phi_bar, bars, steps, width, at, i, abo
         bars[ix(t + down)] = one * below
 
 
-@compiled
-def read_out_planes_back(variables, variables_bar, phi_bar, bars, steps, card, height, width, first, last, top, bottom,
-                         pair):  # fmt: skip
-    """Write the derivatives by the logs of messages to the rows ``top:bottom`` of some grids, given those by beliefs.
+@inner
+def grid_back(variables, variables_bar, phi_bar, bars, steps, card, height, width, c, top, bottom, pair):
+    """Write the derivatives by the logs of messages to the rows ``top:bottom`` of grid c, given those by beliefs.
 
     They are added to the derivatives by potentials, too, which lie as the beliefs do. Borders are left alone.
     """
+    for row in range(top, bottom):
+        at = c * steps.grid + row * steps.row + steps.site
+        i = (c * height + row) * width
+        above, below = 1.0 if row > 0 else 0.0, 1.0 if row < height - 1 else 0.0
+        if len(pair) > 0:
+            pairs_back(variables, variables_bar, phi_bar, bars, steps, width, at, i, above, below)
+        else:
+            row_back(variables, variables_bar, phi_bar, bars, steps, card, width, at, i, above, below)
+        for k in range(card):
+            bars[ix(at + k * steps.state)] = 0
+            bars[ix(at + width - 1 + k * steps.state + steps.direction)] = 0
+
+
+@compiled
+def read_out_planes_back(variables, variables_bar, phi_bar, bars, steps, card, height, width, first, last, top, bottom,
+                         pair):  # fmt: skip
+    """Do it for some grids."""
     for c in range(first, last):
-        for row in range(top, bottom):
-            at = c * steps.grid + row * steps.row + steps.site
-            i = (c * height + row) * width
-            above, below = 1.0 if row > 0 else 0.0, 1.0 if row < height - 1 else 0.0
-            if len(pair) > 0:
-                pairs_back(variables, variables_bar, phi_bar, bars, steps, width, at, i, above, below)
-            else:
-                row_back(variables, variables_bar, phi_bar, bars, steps, card, width, at, i, above, below)
-            for k in range(card):
-                bars[ix(at + k * steps.state)] = 0
-                bars[ix(at + width - 1 + k * steps.state + steps.direction)] = 0
+        grid_back(variables, variables_bar, phi_bar, bars, steps, card, height, width, c, top, bottom, pair)
