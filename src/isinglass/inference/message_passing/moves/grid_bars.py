@@ -33,8 +33,8 @@ class GridBars:
     """Derivatives in planes.
 
     Where those by beliefs are given, and one step did all iterations, each grid goes back from its beliefs to its
-    potentials in a cache: there are no planes of all grids. Derivatives by the first messages are computed when they are
-    asked for, which is seldom.
+    potentials in a cache: there are no planes of all grids. Derivatives by the first messages are computed when they
+    are asked for, which is seldom.
     """
 
     grids: Grids
@@ -145,14 +145,16 @@ class GridBars:
             weights, own = model.tables(piece.first)
             weights_bar = mine.each if own else mine.shared[piece.block]
             strip, message, scale = grids.scratch()
-            rooms = grids.planes_of_one(2) if self.spare is None else self.spare[None]
-            given = self._beliefs(rooms, kept)
-            m, phi = (rooms[0], np.empty_like(rooms[0, 0])) if self.m is None else (self.m, mine.phi)
-            grids.kernels.flood_back(
-                model.phi, source, grids.planes_of_one(iterations - 1) if again else stack, again, iterations, m, rooms,
-                self.settled, phi, weights, weights_bar, grids.lattice.height, grids.pitch, grids.rows, piece.top,
-                piece.bottom, active, strip, message, np.empty_like(strip), scale, piece.first, piece.last, given, own,
-            )  # fmt: skip
+            small = 0 if grids.is_large else 2
+            with grids.planes_of_one(run, small + again * (iterations - 1)) as room:
+                rooms = room[:small] if self.spare is None else self.spare[None]
+                m, phi = (rooms[0], np.empty_like(rooms[0, 0])) if self.m is None else (self.m, mine.phi)
+                grids.kernels.flood_back(
+                    model.phi, source, room[small:] if again else stack, again, iterations, m, rooms, self.settled, phi,
+                    weights, weights_bar, grids.lattice.height, grids.pitch, grids.rows, piece.top, piece.bottom,
+                    active, strip, message, np.empty_like(strip), scale, piece.first, piece.last,
+                    self._beliefs(rooms, kept), own,
+                )  # fmt: skip
 
         pieces = grids.pieces(run, iterations, at)
         for odd in range(min(2, len(grids.blocks))):

@@ -11,7 +11,7 @@ from isinglass.graph.factor_graph import FactorGraph
 from isinglass.inference.message_passing.moves.flood import Flooding, FloodPairs
 from isinglass.inference.message_passing.moves.grids import STRIP, Grids, Piece
 from isinglass.inference.message_passing.moves.lattices import Lattice, lattice_of
-from isinglass.inference.message_passing.moves.planes import PIECE, PlaneMove, grid_kernels, pair_of, work_of
+from isinglass.inference.message_passing.moves.planes import PIECE, PlaneMove, grid_kernels, work_of
 from isinglass.inference.message_passing.run import Run, Step
 from isinglass.kernels.layout import Beliefs, GridBeliefs, Status
 from isinglass.runtime.deferring import deferred
@@ -73,7 +73,7 @@ class GridFlood(PlaneMove, Flooding):
         many = 0 < iterations * work_of(self.planes) <= PIECE and not self.keeps(iterations)
         if not (many and run.uniform and self._can_read_out(run, status)):
             return super().forward_all(run, iterations, status, taped, tol)
-        start, none = self.into_planes(run, taped), self.grids.planes_of_one(0)
+        start, none = self.into_planes(run, taped), self.grids.nothing
         suspect, least = self._flood(run, 0, start, none, None, iterations, status, tol)
         self.inbox = None
         if suspect.any():
@@ -141,14 +141,15 @@ class GridFlood(PlaneMove, Flooding):
             weights, own = model.tables(piece.first)
             suspect = np.zeros(len(status.active), bool)
             residual = np.zeros(len(status.active)) if len(pieces) > 1 else status.residual
-            between = stack if len(stack) else grids.planes_of_one(min(2, iterations - 1))
-            last = grids.planes_of_one(1)[0] if out is None else out
-            beliefs = self._beliefs(run, model.phi, last, out is None)
-            least = self.kernels.flood(
-                model.phi, old, between, last, iterations, weights, grids.lattice.height, grids.pitch, grids.rows,
-                piece.top, piece.bottom, status.active, suspect, residual, status.watched, tol, *grids.scratch(),
-                np.empty((2, STRIP)), model.limits, piece.first, piece.last, beliefs, own,
-            )  # fmt: skip
+            rooms = 0 if len(stack) else min(2, iterations - 1)
+            with grids.planes_of_one(run, rooms + (out is None)) as room:
+                between, last = stack if len(stack) else room[:rooms], room[-1] if out is None else out
+                beliefs = self._beliefs(run, model.phi, last) if out is None else grids.no_beliefs
+                least = self.kernels.flood(
+                    model.phi, old, between, last, iterations, weights, grids.lattice.height, grids.pitch, grids.rows,
+                    piece.top, piece.bottom, status.active, suspect, residual, status.watched, tol, *grids.scratch(),
+                    np.empty((2, STRIP)), model.limits, piece.first, piece.last, beliefs, own,
+                )  # fmt: skip
             return residual[piece.first : piece.last], suspect, least
 
         found = run.spread(flood, [(piece,) for piece in pieces])
@@ -156,12 +157,11 @@ class GridFlood(PlaneMove, Flooding):
         suspect: Mask = np.logical_or.reduce([one for _, one, _ in found])
         return suspect, min(least for _, _, least in found)
 
-    def _beliefs(self, run: Run, phi: FloatArray, messages: FloatArray, wanted: bool) -> GridBeliefs:
-        """Return where a loop reads beliefs out to, if they are wanted."""
-        lattice, none = self.planes, np.empty(0)
+    def _beliefs(self, run: Run, phi: FloatArray, messages: FloatArray) -> GridBeliefs:
+        """Return where a loop reads beliefs out to."""
         assert run.variables is not None
-        variables, z = (run.variables, run.log_zi) if wanted else (none, none)
-        return GridBeliefs(variables, z, phi.reshape(-1), messages.reshape(-1), lattice.steps_of_one, pair_of(lattice))
+        flat = phi.reshape(-1), messages.reshape(-1)
+        return self.grids.no_beliefs._replace(variables=run.variables, z=run.log_zi, phi=flat[0], messages=flat[1])
 
     def planes_of(self, step: Step) -> tuple[FloatArray, FloatArray]:
         """Return the planes before a step, and those after each of its iterations."""

@@ -98,11 +98,9 @@ class GridSweep(PlaneMove):
         if self.is_large:
             return self._iterate_in_stages(run, t, old, stack, out, iterations, status)
         model, suspect = self._model(t), np.zeros(len(status.active), bool)
-        shape = min(2, iterations - 1), *self.sheets.shape_of_one
 
         def sweep(first: int, last: int) -> None:
-            between = stack if len(stack) else np.empty(shape, run.in_planes)
-            with self.room(run) as room:
+            with self.room(run) as room, self._between(run, stack, iterations) as between:
                 self.kernels.sweep(
                     model.phi, model.turned, old, between, out, iterations, self._again(t), model.across, model.along,
                     status.active, suspect, status.residual, status.watched, room, model.limits, first, last,
@@ -178,6 +176,15 @@ class GridSweep(PlaneMove):
         """Cut small grids into as many as a loop may do at once."""
         span, work = run.span, iterations * work_of(self.planes)
         return grid_pieces(run.spread, span.first_component, span.last_component, work)
+
+    @contextmanager
+    def _between(self, run: Run, stack: FloatArray, iterations: int) -> Iterator[FloatArray]:
+        """Lend planes for one grid, for the messages between iterations, unless there is a stack for all grids."""
+        alone = iterations > 1 and not len(stack)
+        planes = run.pool.take((2, *self.sheets.shape_of_one), run.in_planes) if alone else stack
+        yield planes
+        if alone:
+            run.pool.give(planes)
 
     @contextmanager
     def room(self, run: Run) -> Iterator[SweepWork]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
@@ -11,10 +13,10 @@ import numpy as np
 
 from isinglass.inference.message_passing.moves.lattices import Lattice
 from isinglass.inference.message_passing.moves.plane_model import PlaneModel, plane_model, walled
-from isinglass.inference.message_passing.moves.planes import grid_pieces, work_of
+from isinglass.inference.message_passing.moves.planes import grid_pieces, pair_of, work_of
 from isinglass.inference.message_passing.run import Run
 from isinglass.kernels.backend import GridKernels
-from isinglass.kernels.layout import Span
+from isinglass.kernels.layout import GridBeliefs, Span
 from isinglass.typing import FloatArray, Mask
 
 STRIP = 256  # sites that are updated at a time: their messages stay in the fastest cache
@@ -71,9 +73,24 @@ class Grids:
         size += (320 // dtype.itemsize - size) % (4096 // dtype.itemsize)  # 4096 bytes apart, runs hinder each other
         return np.empty((4, card, size), dtype), np.empty((card, size), dtype), np.empty((2, size), dtype)
 
-    def planes_of_one(self, count: int) -> FloatArray:
-        """Return planes for the messages of one grid, so many times."""
-        return np.empty((count, *self.lattice.shape_of_one), self.models[0].phi.dtype)
+    @cached_property
+    def nothing(self) -> FloatArray:
+        """No planes for one grid."""
+        return np.empty((0, *self.lattice.shape_of_one), self.models[0].phi.dtype)
+
+    @contextmanager
+    def planes_of_one(self, run: Run, count: int) -> Iterator[FloatArray]:
+        """Lend planes for the messages of one grid, so many times."""
+        planes = run.pool.take((count, *self.lattice.shape_of_one), self.models[0].phi.dtype) if count else self.nothing
+        yield planes
+        if count:
+            run.pool.give(planes)
+
+    @cached_property
+    def no_beliefs(self) -> GridBeliefs:
+        """What tells a loop to read nothing out."""
+        none, planes, lattice = np.empty(0), self.nothing.reshape(-1), self.lattice
+        return GridBeliefs(none, none, planes, planes, lattice.steps_of_one, pair_of(lattice))
 
     @property
     def is_large(self) -> bool:
