@@ -6,6 +6,7 @@ import pytest
 import isinglass as ig
 from isinglass.graph.message_graph import pool_of
 from isinglass.inference.algorithm import beliefs_alone, judges_convergence
+from isinglass.inference.message_passing import shares
 from isinglass.inference.message_passing.model import log_model
 from isinglass.inference.message_passing.model.group_places import ones_of
 from isinglass.inference.message_passing.model.log_model import LinkModel
@@ -87,9 +88,11 @@ def test_iterations_done_again_on_the_way_back_have_the_bits_of_those_kept(make,
     found, kept, usual = [], [], grid_flood.GridFlood.keeps
     monkeypatch.setattr(grid_flood.GridFlood, "keeps", lambda self, n: kept.append(usual(self, n)) or kept[-1])
     of_one = given["iterations"] * 4 * card * (SIDES[0] + 2) * (SIDES[1] + 2) * 8  # bytes
-    for room, expected in ((of_one - 1, True), (of_one, False), (COUNT * of_one - 1, False), (COUNT * of_one, True)):
+    cases = (of_one - 1, True, 1), (of_one, False, 1), (COUNT * of_one - 1, False, 3), (COUNT * of_one, True, 3)
+    for room, expected, jobs in cases:
         monkeypatch.setattr(grid_flood, "AGAIN", room)
-        r = ig.infer(p, "bp", **given)
+        monkeypatch.setattr(shares, "RANGE", 2**4)  # so that threads share few grids
+        r = ig.infer(p, "bp", n_jobs=jobs, **given)
         assert kept[-1] is expected
         d = r.backward(variables=bars)
         both = r.backward(variables=bars, log_z=1.0, factors=np.ones(len(r.factors.flat)))
@@ -99,6 +102,18 @@ def test_iterations_done_again_on_the_way_back_have_the_bits_of_those_kept(make,
         ])  # fmt: skip
     for other in found[1:]:
         assert all(map(np.array_equal, found[0], other))
+
+
+@pytest.mark.parametrize("card", [2, 3])
+def test_derivatives_by_first_messages_wait_for_who_asks_and_do_not_see_what_the_caller_writes_meanwhile(card):
+    p = shared(card)
+    bars = np.random.default_rng(1).normal(size=int(p.graph.cards.sum()))
+    r = ig.infer(p, "bp", iterations=3, schedule="flooding", tape=True)
+    together, alone = r.backward(variables=bars, log_z=1.0), r.backward(log_z=1.0)  # by other loops, at once
+    d = r.backward(variables=bars)
+    bars[:] = np.nan
+    assert np.abs(d.initial_messages).max() > 1e-3
+    assert d.initial_messages == pytest.approx(together.initial_messages - alone.initial_messages, abs=1e-13)
 
 
 @pytest.mark.parametrize("schedule", ["flooding", "grid"])
