@@ -37,7 +37,7 @@ def do_pieces(crew, step, place, values):
                 for j in range(pieces):
                     total += values[step - 1, j, k]
                 values[step, i, k] += total / pieces + 1
-        done(crew, step)
+        done(crew, place)
 
 
 @compiled
@@ -53,14 +53,14 @@ def walk(crew, values, leads):
     for step in range(1, values.shape[0]):
         start_step(crew, step)
         do_pieces(crew, step, place, values)
-        finish_step(crew, step, values.shape[1])
+        finish_step(crew, values.shape[1])
     start_step(crew, OVER)
 
 
 @pytest.mark.parametrize(("threads", "places"), [(1, 1), (1, 3), (2, 2), (3, 2), (3, 8), (7, 7), (7, 20)])
 def test_a_step_begins_when_all_pieces_of_the_one_before_are_done(threads, places):
     for _ in range(3):
-        crew, values = new_crew(STEPS, places), np.zeros((STEPS + 1, PIECES, ENTRIES))
+        crew, values = new_crew(places), np.zeros((STEPS + 1, PIECES, ENTRIES))
         others = [threading.Thread(target=walk, args=(crew, values, False)) for _ in range(threads - 1)]
         for one in others:
             one.start()
@@ -71,15 +71,15 @@ def test_a_step_begins_when_all_pieces_of_the_one_before_are_done(threads, place
 
 
 def test_who_follows_comes_late_or_goes_without_a_leader():
-    crew, values = new_crew(STEPS, 2), np.zeros((STEPS + 1, PIECES, 2))
+    crew, values = new_crew(2), np.zeros((STEPS + 1, PIECES, 2))
     walk(crew, values, True)
     walk(crew, values, False)  # all is over: returns at once
     assert (values[-1] == STEPS).all()
-    walk(new_crew(STEPS, 2), values, False)  # nobody leads: returns after a while
+    walk(new_crew(2), values, False)  # nobody leads: returns after a while
 
 
 def test_after_a_stop_steps_are_done_without_work():
-    crew, values = new_crew(STEPS, 2), np.zeros((STEPS + 1, PIECES, 2))
+    crew, values = new_crew(2), np.zeros((STEPS + 1, PIECES, 2))
     crew[STOP] = 1
     walk(crew, values, True)
     assert crew[STEP] == OVER

@@ -54,7 +54,7 @@ def up_pieces(program, cuts, b, values, message, start, logs, local, ends, space
         if not stopped(crew):
             first, last = tiles * i // pieces * tile, tiles * (i + 1) // pieces * tile
             up_piece(program, b, run_axis, first, last, values, message, start, logs, local, ends, i, space)
-        done(crew, step)
+        done(crew, place)
 
 
 @cold
@@ -65,7 +65,7 @@ def scale_pieces(size, pieces, values, message, peak, logs, crew, step, place):
         if i >= pieces:
             return
         scale_values(values, message + size * i // pieces, message + size * (i + 1) // pieces, peak, logs)
-        done(crew, step)
+        done(crew, place)
 
 
 @cold
@@ -84,7 +84,7 @@ def down_pieces(program, cuts, b, values, message, start, peak, logs, local, mar
             marginal = marginals[size * i : size * (i + 1)]
             down_piece(program, b, missing_axis, run_axis, tiles * i // pieces, tiles * (i + 1) // pieces, values,
                        message, start, peak, logs, local, marginal, space)  # fmt: skip
-        done(crew, step)
+        done(crew, place)
 
 
 @cold
@@ -102,7 +102,7 @@ def up_large(program, cuts, b, values, messages, start, peak, low, logs, local, 
     multiply_inputs(program, b, values, start, logs, local, scratch.offsets, scratch.counter)
     start_step(crew, step)
     up_pieces(program, cuts, b, values, message, start, logs, local, ends, space, crew, step, 0)
-    finish_step(crew, step, pieces)
+    finish_step(crew, pieces)
     top, least = ends[0, 0], ends[0, 1]
     for i in range(1, pieces):
         top, least = max(top, ends[i, 0]), min(least, ends[i, 1])
@@ -110,7 +110,7 @@ def up_large(program, cuts, b, values, messages, start, peak, low, logs, local, 
     if needs_scaling(top, logs):
         start_step(crew, step + 1)
         scale_pieces(program.message_size[b], pieces, values, message, top, logs, crew, step + 1, 0)
-        finish_step(crew, step + 1, pieces)
+        finish_step(crew, pieces)
     scale = peak[b] if logs is None and top > 0 else 1.0
     low[program.input_of[b]] = min(1.0, least / scale)
 
@@ -168,7 +168,7 @@ def down(program, cuts, sequence, first, last, values, messages, start, peak, wa
             start_step(crew, last - i)
             down_pieces(program, cuts, b, values, messages + program.first_message[b], start, peak, logs, local,
                         marginals, space, crew, last - i, 0)  # fmt: skip
-            finish_step(crew, last - i, cuts.pieces[b])
+            finish_step(crew, cuts.pieces[b])
             for piece in range(1, cuts.pieces[b]):
                 for k in range(program.local_size[b]):
                     marginals[k] += marginals[piece * program.local_size[b] + k]
