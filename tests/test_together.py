@@ -11,6 +11,7 @@ from isinglass.kernels.numba.arithmetic.together import (
     STOP,
     come,
     done,
+    end_steps,
     finish_step,
     new_crew,
     next_step,
@@ -51,10 +52,16 @@ def walk(crew, values, leads):
             step = next_step(crew, step)
         return
     for step in range(1, values.shape[0]):
-        start_step(crew, step)
+        start_step(crew, step, values.shape[1])
         do_pieces(crew, step, place, values)
         finish_step(crew, values.shape[1])
-    start_step(crew, OVER)
+    end_steps(crew)
+
+
+@compiled
+def take_one(crew, step, place):
+    """Take a piece, from Python."""
+    return take(crew, step, place, PIECES)
 
 
 @pytest.mark.parametrize(("threads", "places"), [(1, 1), (1, 3), (2, 2), (3, 2), (3, 8), (7, 7), (7, 20)])
@@ -84,3 +91,25 @@ def test_after_a_stop_steps_are_done_without_work():
     walk(crew, values, True)
     assert crew[STEP] == OVER
     assert not values.any()
+
+
+def test_who_was_held_up_in_a_step_that_is_over_takes_nothing():
+    crew = new_crew(2)
+    assert [take_one(crew, 3, 0) for _ in range(PIECES + 1)] == [*range(PIECES), PIECES]
+    assert take_one(crew, 5, 1) == PIECES // 2  # the first of its range, which belongs to step 5 from now on
+    assert take_one(crew, 3, 1) == PIECES
+    assert [take_one(crew, 5, 0) for _ in range(PIECES)] == [0, 1, 2, 3, 5, 6, 7, PIECES]
+
+
+@compiled
+def start(crew, step, pieces):
+    """Start a step, from Python."""
+    start_step(crew, step, pieces)
+
+
+def test_a_step_of_one_piece_is_not_announced():
+    crew = new_crew(2)
+    start(crew, 1, 1)
+    assert crew[STEP] == 0
+    start(crew, 2, 2)
+    assert crew[STEP] == 2

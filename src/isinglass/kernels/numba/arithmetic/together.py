@@ -11,8 +11,8 @@ part of all steps, whose numbers are still in its cache.
 Nobody waits for threads that have not come, or have gone: a leader alone does all pieces. Which thread does which piece
 depends on timing, so a piece has memory of its own, and sums are taken in the order of the pieces.
 
-`crew` is an array of zeros at first, but for the places. What different threads write lies in different lines of a cache:
-a line that two of them write goes to and fro between their processors, which takes as long as some hundred operations.
+`crew` is an array of zeros at first, but for the places. What different threads write lies in different lines of the
+cache: a line that two of them write goes to and fro between them, each time for as long as some hundred operations.
 
     crew[STEP]             the step that is under way, from 1 on; OVER at the end
     crew[STOP]             set from Python after Ctrl-C: pieces are not worked on any more
@@ -158,9 +158,16 @@ def stopped(crew):
 
 
 @cold
-def start_step(crew, step):
-    """Name the step that is under way, or that all is OVER."""
-    exchange(crew, STEP, step)
+def start_step(crew, step, pieces):
+    """Name the step that is under way, if others can take some of its pieces."""
+    if pieces > 1:
+        exchange(crew, STEP, step)
+
+
+@cold
+def end_steps(crew):
+    """Tell that all is over."""
+    exchange(crew, STEP, OVER)
 
 
 @cold
