@@ -12,6 +12,7 @@ import pytest
 
 import isinglass as ig
 from isinglass.runtime import jit as compilation
+from isinglass.runtime.loop_counts import USUALLY
 
 LOOPS = """
 from isinglass.runtime.jit import compiled
@@ -319,8 +320,63 @@ said = []
 with telling(said.append):
     loops.one(3), loops.one(4), loops.two(3), loops.two(0.5)
 loops.one(0.5)
-print(*said)
+print(*(text or "end" for text in said), sep="; ")
 """
     where = {"NUMBA_CACHE_DIR": str(tmp_path / "chosen")}
-    assert python(code, tmp_path, **where).stdout == "1 0 2 0 3 0\n"  # parts do not count
-    assert python(code, tmp_path, **where).stdout == "\n"  # what is loaded does not either
+    said = [f"compiling, once: {text} so far; end" for text in ("1 loop", "2 loops", "3 loops")]  # parts do not count
+    assert python(code, tmp_path, **where).stdout.strip() == "; ".join(said)
+    assert python(code, tmp_path, **where).stdout == "\n"  # of what is loaded nothing is said
+
+
+def test_of_work_that_was_counted_the_words_say_how_many_loops_it_needs(tmp_path):
+    """Loops that are found in the cache count, those of earlier work do not; beyond the table nothing is promised."""
+    (tmp_path / "loops.py").write_text(PARTS)
+    code = """
+import loops
+from isinglass.runtime import loop_counts
+from isinglass.runtime.compiling import telling, working
+loop_counts.ALWAYS["known"], loop_counts.USUALLY["guessed"] = 2, 3
+loops.one(1j)
+with telling(lambda text: text and print(text)):
+    for name in {names}:
+        with working(name), working("demo"):
+            loops.one(3), loops.two(3), loops.two(0.5)
+"""
+    where = {"NUMBA_CACHE_DIR": str(tmp_path / "chosen")}
+    python("import loops; loops.one(3)", tmp_path, **where)
+    said = python(code.format(names=["known"]), tmp_path, **where).stdout.splitlines()
+    assert said == ["compiling, once: 2 of 2", "compiling, once: 3 loops so far"]
+    where["NUMBA_CACHE_DIR"] = str(tmp_path / "other")
+    said = python(code.format(names=["guessed"]), tmp_path, **where).stdout.splitlines()
+    assert said == [f"compiling, once: {n} of about 3" for n in (1, 2, 3)]
+
+
+TOOL = Path(__file__).parents[1] / "tools" / "count_loops.py"
+forks = pytest.mark.skipif(sys.platform != "linux", reason="the tool forks")
+
+
+@forks
+def test_the_table_of_loops_is_not_stale():
+    """Some of it: `python tools/count_loops.py --check` has all, and without --check it writes the table anew."""
+    names = ["infer exact", "infer bp", "fit GridCRF bp ucl", "fit ChainCRF cl"]
+    done = subprocess.run([sys.executable, TOOL, "--check", *names], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+@forks
+@pytest.mark.slow
+def test_the_whole_table_of_loops_is_not_stale():
+    done = subprocess.run([sys.executable, TOOL, "--check"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_training_that_is_verbose_tells_of_loops(tmp_path):
+    code = """
+import numpy as np, isinglass as ig
+ig.ChainCRF(max_iter=1, tol=1e9, verbose={verbose}).fit([np.eye(3)] * 2, [np.array([0, 1, 0])] * 2)
+"""
+    where = {"NUMBA_CACHE_DIR": str(tmp_path)}
+    said = python(code.format(verbose=True), tmp_path, **where).stdout.splitlines()
+    assert said[0] == f"compiling, once: 1 of about {USUALLY['fit ChainCRF cl']}"
+    where["NUMBA_CACHE_DIR"] = str(tmp_path / "other")
+    assert python(code.format(verbose=False), tmp_path, **where).stdout == ""

@@ -11,6 +11,7 @@ from isinglass.kernels.numba.arithmetic.together import (
     STOP,
     come,
     done,
+    end_steps,
     finish_step,
     new_crew,
     next_step,
@@ -37,7 +38,7 @@ def do_pieces(crew, step, place, values):
                 for j in range(pieces):
                     total += values[step - 1, j, k]
                 values[step, i, k] += total / pieces + 1
-        done(crew, step)
+        done(crew, place)
 
 
 @compiled
@@ -51,16 +52,22 @@ def walk(crew, values, leads):
             step = next_step(crew, step)
         return
     for step in range(1, values.shape[0]):
-        start_step(crew, step)
+        start_step(crew, step, values.shape[1])
         do_pieces(crew, step, place, values)
-        finish_step(crew, step, values.shape[1])
-    start_step(crew, OVER)
+        finish_step(crew, values.shape[1])
+    end_steps(crew)
+
+
+@compiled
+def take_one(crew, step, place):
+    """Take a piece, from Python."""
+    return take(crew, step, place, PIECES)
 
 
 @pytest.mark.parametrize(("threads", "places"), [(1, 1), (1, 3), (2, 2), (3, 2), (3, 8), (7, 7), (7, 20)])
 def test_a_step_begins_when_all_pieces_of_the_one_before_are_done(threads, places):
     for _ in range(3):
-        crew, values = new_crew(STEPS, places), np.zeros((STEPS + 1, PIECES, ENTRIES))
+        crew, values = new_crew(places), np.zeros((STEPS + 1, PIECES, ENTRIES))
         others = [threading.Thread(target=walk, args=(crew, values, False)) for _ in range(threads - 1)]
         for one in others:
             one.start()
@@ -71,16 +78,38 @@ def test_a_step_begins_when_all_pieces_of_the_one_before_are_done(threads, place
 
 
 def test_who_follows_comes_late_or_goes_without_a_leader():
-    crew, values = new_crew(STEPS, 2), np.zeros((STEPS + 1, PIECES, 2))
+    crew, values = new_crew(2), np.zeros((STEPS + 1, PIECES, 2))
     walk(crew, values, True)
     walk(crew, values, False)  # all is over: returns at once
     assert (values[-1] == STEPS).all()
-    walk(new_crew(STEPS, 2), values, False)  # nobody leads: returns after a while
+    walk(new_crew(2), values, False)  # nobody leads: returns after a while
 
 
 def test_after_a_stop_steps_are_done_without_work():
-    crew, values = new_crew(STEPS, 2), np.zeros((STEPS + 1, PIECES, 2))
+    crew, values = new_crew(2), np.zeros((STEPS + 1, PIECES, 2))
     crew[STOP] = 1
     walk(crew, values, True)
     assert crew[STEP] == OVER
     assert not values.any()
+
+
+def test_who_was_held_up_in_a_step_that_is_over_takes_nothing():
+    crew = new_crew(2)
+    assert [take_one(crew, 3, 0) for _ in range(PIECES + 1)] == [*range(PIECES), PIECES]
+    assert take_one(crew, 5, 1) == PIECES // 2  # the first of its range, which belongs to step 5 from now on
+    assert take_one(crew, 3, 1) == PIECES
+    assert [take_one(crew, 5, 0) for _ in range(PIECES)] == [0, 1, 2, 3, 5, 6, 7, PIECES]
+
+
+@compiled
+def start(crew, step, pieces):
+    """Start a step, from Python."""
+    start_step(crew, step, pieces)
+
+
+def test_a_step_of_one_piece_is_not_announced():
+    crew = new_crew(2)
+    start(crew, 1, 1)
+    assert crew[STEP] == 0
+    start(crew, 2, 2)
+    assert crew[STEP] == 2

@@ -53,6 +53,7 @@ from isinglass.models.chain.attributes import StateFeatures
 from isinglass.models.chain.model import SequenceModel, Sequences
 from isinglass.models.products import times
 from isinglass.potentials import Potentials
+from isinglass.runtime.compiling import working
 from isinglass.runtime.helper import helping
 
 Step = tuple[str, Callable[[], object]]
@@ -101,7 +102,7 @@ def warmup(progress: Progress | None = None) -> Warmth:
 
     start, before = time.perf_counter(), _counts()
     steps = list(_steps())
-    with no_convergence_warnings(), helping(f"{__name__}:run_from_the_end"):
+    with no_convergence_warnings(), working("warmup"), helping(f"{__name__}:run_from_the_end"):
         for i, (name, run) in enumerate(steps):
             if progress is not None:
                 progress(name, i / len(steps))

@@ -98,6 +98,14 @@ def test_threads_change_no_bit_of_a_large_model():
         assert_array_equal(other.factors.groups[1], one.factors.groups[1])
 
 
+def test_a_job_beside_which_nothing_is_done_is_none(monkeypatch):
+    """The small subtree of a chain is part of the only job; with a second one beside it, both are jobs of their own."""
+    for name, value in {"WORTH_JOBS": 1, "JOBS": 10}.items():
+        monkeypatch.setattr(schedule, name, value)
+    assert_array_equal(schedule._jobs(np.array([1, 2, 3, -1]), np.array([4, 4, 100, 100])), 0)
+    assert_array_equal(schedule._jobs(np.array([1, 3, 3, 4, -1]), np.array([4, 4, 20, 100, 100])), [1, 1, 0, 2, 2])
+
+
 def test_peaks_far_from_one_are_divided_out(lowered):
     """A chain of tables, each with a tiny largest sum; without normalisation the products would underflow."""
     graph = ig.grid_graph(3, 60, 2)

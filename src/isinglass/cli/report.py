@@ -16,7 +16,7 @@ from io import UnsupportedOperation
 from typing import TYPE_CHECKING, Any, Self
 
 from isinglass.errors import CacheWarning, ConvergenceWarning, InputError, SearchWarning
-from isinglass.runtime.compiling import telling, words
+from isinglass.runtime.compiling import telling
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -216,8 +216,8 @@ class Silence:
         """Report that a fraction of a stage is done."""
         self.last = stage
 
-    def compiling(self, number: int) -> None:
-        """Report that a loop is compiled, the first, second, ...; or, by zero, that this is over."""
+    def compiling(self, text: str) -> None:
+        """Report that a loop is compiled, the first, second, ...; or, by an empty text, that this is over."""
 
     def __exit__(self, *error: object) -> None:
         self._told.__exit__(None, None, None)
@@ -240,10 +240,10 @@ class ProgressLines(Silence):
         super().__call__(stage, fraction)
         self._say(stage)
 
-    def compiling(self, number: int) -> None:
+    def compiling(self, text: str) -> None:
         """Print that loops are compiled if a line is due."""
-        if number:
-            self._say(words(number))
+        if text:
+            self._say(text)
 
     def _say(self, text: str) -> None:
         if time.monotonic() >= self._due:
@@ -280,9 +280,9 @@ class ProgressBar(Silence):
             self._progress.refresh()
             self._drawn = time.monotonic()
 
-    def compiling(self, number: int) -> None:
+    def compiling(self, text: str) -> None:
         """Show that loops are compiled in place of the stage."""
-        self._progress.update(self._task, description=words(number) if number else self.last or _FIRST)
+        self._progress.update(self._task, description=text or self.last or _FIRST)
 
     def __exit__(self, *error: object) -> None:
         super().__exit__(*error)

@@ -33,10 +33,24 @@ from isinglass.learning.training.stages import (
     start_line,
     start_loss,
 )
+from isinglass.runtime.compiling import printing, working
 from isinglass.runtime.sklearn_base import BaseEstimator, NotFittedError
 from isinglass.typing import FloatArray
 
 SAMPLED = "gradients by sampling have no test of convergence: compare runs with other seeds, or raise max_iter"
+
+
+def work_of(estimator: Any) -> str:
+    """Name a training by its choices, for `isinglass.runtime.loop_counts`.
+
+    Examples
+    --------
+    >>> from isinglass.estimators import GridCRF
+    >>> work_of(GridCRF("trw", loss="cl"))
+    'fit GridCRF trw cl'
+    """
+    chosen = (getattr(estimator, name, None) for name in ("method", "inference", "loss"))
+    return " ".join(["fit", type(estimator).__name__, *(str(getattr(c, "name", c)) for c in chosen if c is not None)])
 
 
 class Estimator(BaseEstimator):  # type: ignore[misc]
@@ -65,7 +79,8 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
     callback : callable, optional
         Called with the progress of each iteration; training ends if it returns True.
     verbose : bool
-        Print each iteration: objective, gradient norm, iterations of inference and the share that converged.
+        Print each iteration: objective, gradient norm, iterations of inference and the share that converged; and, once
+        on a machine, that loops are compiled.
 
     Attributes
     ----------
@@ -155,6 +170,10 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
 
     def _train(self, *data: Any) -> Self:
         """Learn the parameters from the arguments of `fit`, which calls this, in one stage or in several."""
+        with working(work_of(self)), printing(self.verbose):
+            return self._train_in_stages(*data)
+
+    def _train_in_stages(self, *data: Any) -> Self:
         warm = bool(self.warm_start) and hasattr(self, "theta_")
         stages = stages_of(self, from_zero=not warm)
         problems = problems_of(self, stages, *data)
@@ -175,7 +194,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         remedy = SAMPLED if problems[trained.stage].sampled else self._remedy
         for text in (warning_of(trained.found, where, remedy), doubt_of(trained.found, trained.problem.chosen.loss)):
             if text is not None:
-                warn_of_convergence(text, stacklevel=3)
+                warn_of_convergence(text, stacklevel=4)
         return self
 
     def _set_result(self, found: OptimResult, l2: float) -> None:

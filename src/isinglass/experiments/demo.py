@@ -9,6 +9,7 @@ from isinglass.datasets import noisy_digits
 from isinglass.experiments.common.experiment import Progress, tell
 from isinglass.experiments.common.methods import Training, error, ink, predict, start_of, train
 from isinglass.experiments.common.selection import Selected, select
+from isinglass.runtime.compiling import working
 from isinglass.runtime.helper import helping, processors
 from isinglass.runtime.interrupts import ending_all
 from isinglass.typing import Array
@@ -54,6 +55,7 @@ class Demo:
 
 
 @ending_all()
+@working("demo")
 @helping(f"{__name__}:compile_from_the_end")
 def train_demo(images: int = 3, iterations: int = 20, progress: Progress | None = None) -> Demo:
     """Train four methods on few noisy digits, and test them on others.

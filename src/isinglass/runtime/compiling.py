@@ -1,5 +1,10 @@
 """Who is told when loops are compiled: a progress bar, for example, as that takes seconds and happens once.
 
+How many loops a piece of work needs is known before only by experience: it was counted for the usual ones
+(`isinglass.runtime.loop_counts`). The loops that are found in the cache count there, too: another process may compile
+some meanwhile, and what was compiled yesterday needs no more time. Where nothing was counted, or more loops come than
+were expected, the words say how many were compiled so far.
+
 This module does not import Numba, so that programs may ask to be told before they know whether they need it.
 """
 
@@ -8,23 +13,50 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-Listener = Callable[[int], None]
+from isinglass.runtime.loop_counts import ALWAYS, USUALLY
+
+Listener = Callable[[str], None]
 
 _listeners: list[Listener] = []
+_works: list[Work] = []
+
+
+class Count:
+    """Loops of this process: those that it compiled, and all that it got ready, compiled or loaded."""
+
+    compiled = ready = 0
+
+
+class Work:
+    """A piece of work: its name in the table of counts, and how many loops were ready when it began."""
+
+    def __init__(self, name: str) -> None:
+        self.name, self.before = name, Count.ready
+
+
+@contextmanager
+def working(name: str) -> Iterator[None]:
+    """Name what is done in a block, so that words can say how many loops that takes; the outermost block counts."""
+    work = Work(name)
+    _works.append(work)
+    try:
+        yield
+    finally:
+        _works.remove(work)
 
 
 @contextmanager
 def telling(listener: Listener) -> Iterator[None]:
     """Call a function at the beginning and the end of each compilation in this process, in the thread that compiles.
 
-    At the beginning it gets the number of the loop, counted from one, and at the end zero. Loops that are found in the
-    cache do not count, nor do those that become a part of others.
+    At the beginning it gets words about it, and at the end an empty text. Nothing is said of loops that are found in
+    the cache, nor of those that become a part of others.
 
     Examples
     --------
-    >>> with telling(lambda number: print(number)):
-    ...     tell(7)
-    7
+    >>> with telling(lambda text: print(text)):
+    ...     tell("compiling")
+    compiling
     """
     _listeners.append(listener)
     try:
@@ -33,18 +65,37 @@ def telling(listener: Listener) -> Iterator[None]:
         _listeners.remove(listener)
 
 
-def tell(number: int) -> None:
+@contextmanager
+def printing(wanted: bool) -> Iterator[None]:
+    """Print the words, where that is wanted."""
+    with telling(lambda text: print(text, flush=True) if wanted and text else None):
+        yield
+
+
+def tell(text: str) -> None:
     """Tell all who asked."""
     for listener in tuple(_listeners):
-        listener(number)
+        listener(text)
 
 
-def words(number: int) -> str:
-    """Say how many loops were compiled, the one under way among them.
+def begins() -> None:
+    """Count a loop that is compiled from now on, and tell of it."""
+    Count.compiled += 1
+    tell(words(Count.compiled, Count.ready + 1))
+
+
+def words(compiled: int, ready: int) -> str:
+    """Say how many loops were compiled, and how many are ready, the one under way among them.
 
     Examples
     --------
-    >>> words(7)
+    >>> words(7, 7)
     'compiling, once: 7 loops so far'
     """
-    return f"compiling, once: {number} {'loop' if number == 1 else 'loops'} so far"
+    if _works:
+        name, number = _works[0].name, ready - _works[0].before
+        if number <= ALWAYS.get(name, 0):
+            return f"compiling, once: {number} of {ALWAYS[name]}"
+        if number <= USUALLY.get(name, 0):
+            return f"compiling, once: {number} of about {USUALLY[name]}"
+    return f"compiling, once: {compiled} {'loop' if compiled == 1 else 'loops'} so far"

@@ -32,7 +32,7 @@ from typing import Any, Literal
 
 from isinglass.errors import CacheWarning, MissingDependencyError
 from isinglass.runtime import parts
-from isinglass.runtime.compiling import tell
+from isinglass.runtime.compiling import Count, begins, tell
 from isinglass.runtime.helper import call_for_help
 from isinglass.runtime.interrupts import not_lost
 from isinglass.runtime.shortcuts import shortcuts
@@ -44,6 +44,7 @@ Passes = Literal["full", "joined", "light"]
 _NO_ENTRY = {"no_cpython_wrapper": True}  # for functions that loops call
 _KERNELS: list[Any] = []
 _rehearsals: list[list[tuple[Any, Any]]] = []
+_under_way: list[None] = []  # one for a loop that is compiled or loaded, and for each part within
 
 
 def compiled(function: Function) -> Function:
@@ -176,7 +177,7 @@ def _compile(compile_plainly: Function, kernel: Any, passes: Passes, kind: parts
     from numba.core.registry import cpu_target
 
     config: Any = numba.config
-    with global_compiler_lock, _undisturbed(kernel, signature):  # no other thread compiles meanwhile
+    with global_compiler_lock, _counted(kernel), _undisturbed(kernel, signature):  # no other thread compiles meanwhile
         codegen: Any = cpu_target.target_context.codegen()
         full = type(codegen)._module_pass_manager
         changed = "_module_pass_manager", "create_library", "unserialize_library"
@@ -190,6 +191,18 @@ def _compile(compile_plainly: Function, kernel: Any, passes: Passes, kind: parts
         finally:
             vars(codegen).update(before)
             config.SLP_VECTORIZE = joined
+
+
+@contextmanager
+def _counted(kernel: Any) -> Iterator[None]:
+    """Count a loop that is compiled or loaded, but not its parts, nor one that another thread has got ready."""
+    before = len(kernel.overloads)
+    _under_way.append(None)
+    try:
+        yield
+        Count.ready += len(_under_way) == 1 and len(kernel.overloads) > before
+    finally:
+        _under_way.pop()
 
 
 @contextmanager
@@ -276,27 +289,19 @@ def _announce_first_compilation() -> None:
     from numba.core import event
 
     class Listener(event.Listener):
-        depth = count = 0  # one thread compiles at a time
-
         def on_start(self, happened: Any) -> None:
             kernel = happened.data["dispatcher"]
-            if kernel not in _KERNELS:
+            if kernel not in _KERNELS or len(_under_way) > 1:  # a part of another one
                 return
-            self.depth += 1
-            if self.depth > 1:  # a part of another one
-                return
-            self.count += 1
-            if self.count == 1:
+            if Count.compiled == 0:
                 _say_where(kernel)
             if kernel.stats.cache_path is not None:
                 call_for_help()
-            tell(self.count)
+            begins()
 
         def on_end(self, happened: Any) -> None:
-            if happened.data["dispatcher"] in _KERNELS:
-                self.depth -= 1
-                if self.depth == 0:
-                    tell(0)
+            if happened.data["dispatcher"] in _KERNELS and len(_under_way) == 1:
+                tell("")
 
     register: Any = event.register
     register("numba:compile", Listener())

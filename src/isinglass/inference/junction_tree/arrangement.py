@@ -22,7 +22,7 @@ import numpy as np
 from isinglass.graph.elimination.bucket_tree import BucketTree, TreeArrays
 from isinglass.typing import IntArray, Mask
 
-SMALL = 2**13  # entries of a bucket up to which all messages are local
+SMALL = 2**11  # entries of a bucket up to which all messages are local
 SMALL_SHARE = 16  # of a large bucket, the local table is at most this fraction, if the factors allow it
 LEAST_RUN, RUN = 16, 128  # entries of a run: at least, and wanted
 AHEAD = 64  # buckets on the way to the root that are looked at

@@ -233,7 +233,7 @@ class _Direction:
         large = self.large(first, last)
         pieces, local = layout.schedule.pieces[large], layout.program.local_size[large]
         return Shared(
-            new_crew(2 * (last - first), threads),
+            new_crew(threads),
             np.empty(local.max(), dtype),
             np.empty((pieces.max(), 2)),
             np.empty((pieces * local).max(), dtype),

@@ -89,5 +89,7 @@ def _jobs(parent: IntArray, work: IntArray) -> IntArray:
         if filled and filled + below[b] > most:
             job, filled = job + 1, 0
         job_of[b], filled = job, filled + below[b]
+    if job == 0:
+        return np.zeros(n, np.int64)  # nothing would be done side by side
     found = np.array(job_of)
     return np.where(found < 0, found.max(initial=-1) + 1, found)

@@ -11,14 +11,16 @@ part of all steps, whose numbers are still in its cache.
 Nobody waits for threads that have not come, or have gone: a leader alone does all pieces. Which thread does which piece
 depends on timing, so a piece has memory of its own, and sums are taken in the order of the pieces.
 
-`crew` is an array of zeros at first, but for the places:
+`crew` is an array of zeros at first, but for the places. What different threads write lies in different lines of the
+cache: a line that two of them write goes to and fro between them, each time for as long as some hundred operations.
 
-    crew[STEP]                     the step that is under way, from 1 on; OVER at the end
-    crew[STOP]                     set from Python after Ctrl-C: pieces are not worked on any more
-    crew[COME]                     how many threads have come to follow
-    crew[PLACES]                   how many places there are
-    crew[FIRST + (p + 1) s]        how many pieces of step s are done, with p places
-    crew[FIRST + (p + 1) s + 1 + r]   how many of range r were taken
+    crew[STEP]             the step that is under way, from 1 on; OVER at the end
+    crew[STOP]             set from Python after Ctrl-C: pieces are not worked on any more
+    crew[COME]             how many threads have come to follow
+    crew[PLACES]           how many places there are
+    crew[ASKED]            how many pieces all steps so far have, for the leader
+    crew[FIRST + LINE r]   the latest step in which pieces of range r were taken, times SHIFT, plus how many
+    crew[... + DONE]       how many pieces of all steps the threads at place r have done
 """
 
 from __future__ import annotations
@@ -34,16 +36,18 @@ from numba.core import cgutils
 from isinglass.runtime.jit import cold
 from isinglass.typing import IntArray
 
-STEP, STOP, COME, PLACES, FIRST, OVER = 0, 8, 9, 10, 16, -1
+LINE = 16  # numbers of two lines of a cache: processors fetch them in pairs
+STEP, STOP, COME, PLACES, ASKED, FIRST, OVER = 0, LINE, LINE + 1, LINE + 2, 2 * LINE, 3 * LINE, -1
+DONE, SHIFT = 1, 2**32
 SPINS = 200  # looks at a number before other threads are let run
 PATIENCE = 1_000_000  # looks, for a second or so, before one who follows goes: the leader may have failed
 intrinsic: Any = extending.intrinsic
 _yield = types.ExternalFunction("SwitchToThread" if sys.platform == "win32" else "sched_yield", types.int32())
 
 
-def new_crew(steps: int, places: int) -> IntArray:
-    """Return the array for a loop of so many steps, and about so many threads."""
-    crew = np.zeros(FIRST + (places + 1) * (steps + 1), np.int64)
+def new_crew(places: int) -> IntArray:
+    """Return the array for about so many threads."""
+    crew = np.zeros(FIRST + LINE * places, np.int64)
     crew[PLACES] = places
     return crew
 
@@ -84,6 +88,18 @@ def look(typing_context, array, index):
     return types.int64(array, types.intp), generate
 
 
+@intrinsic
+def change_if(typing_context, array, index, seen, value):
+    """Change an entry if it is still as it was seen, and tell whether it was."""
+
+    def generate(context, builder, signature, arguments):
+        place = _place(context, builder, signature.args[0], *arguments[:2])
+        pair = builder.cmpxchg(place, arguments[2], arguments[3], "seq_cst", "seq_cst")
+        return builder.extract_value(pair, 1)
+
+    return types.boolean(array, types.intp, types.int64, types.int64), generate
+
+
 @cold
 def next_step(crew, seen):
     """Wait until there is another step than `seen`; return it, or OVER after a long time."""
@@ -103,24 +119,36 @@ def come(crew, leads):
 
 
 @cold
+def take_of_range(crew, step, here, size):
+    """Take the next piece of a range, which has so many; one beyond the last if there is none, or the step is over."""
+    at = FIRST + LINE * here
+    while True:
+        seen = look(crew, at)
+        taken = max(seen - step * SHIFT, 0)
+        if taken >= size:
+            return size
+        if change_if(crew, at, seen, step * SHIFT + taken + 1):
+            return taken
+
+
+@cold
 def take(crew, step, place, pieces):
     """Take the next piece of a step for a thread at a place; one beyond the last if there is none."""
     places = crew[PLACES]
     for i in range(places):
         here = (place + i) % places
-        first, count = pieces * here // places, FIRST + (places + 1) * step + 1 + here
+        first = pieces * here // places
         size = pieces * (here + 1) // places - first
-        if look(crew, count) < size:
-            taken = fetch_and_add(crew, count, 1)
-            if taken < size:
-                return first + taken
+        taken = take_of_range(crew, step, here, size)
+        if taken < size:
+            return first + taken
     return pieces
 
 
 @cold
-def done(crew, step):
-    """Tell that a piece is done."""
-    fetch_and_add(crew, FIRST + (crew[PLACES] + 1) * step, 1)
+def done(crew, place):
+    """Tell that a thread at a place has done a piece."""
+    fetch_and_add(crew, FIRST + LINE * place + DONE, 1)
 
 
 @cold
@@ -130,16 +158,33 @@ def stopped(crew):
 
 
 @cold
-def start_step(crew, step):
-    """Name the step that is under way, or that all is OVER."""
-    exchange(crew, STEP, step)
+def start_step(crew, step, pieces):
+    """Name the step that is under way, if others can take some of its pieces."""
+    if pieces > 1:
+        exchange(crew, STEP, step)
 
 
 @cold
-def finish_step(crew, step, pieces):
+def end_steps(crew):
+    """Tell that all is over."""
+    exchange(crew, STEP, OVER)
+
+
+@cold
+def pieces_done(crew):
+    """Count the pieces that are done, of all steps."""
+    total = 0
+    for place in range(crew[PLACES]):
+        total += look(crew, FIRST + LINE * place + DONE)
+    return total
+
+
+@cold
+def finish_step(crew, pieces):
     """Wait until all pieces of a step are done."""
+    crew[ASKED] += pieces
     spins = 0
-    while look(crew, FIRST + (crew[PLACES] + 1) * step) < pieces:
+    while pieces_done(crew) < crew[ASKED]:
         spins += 1
         if spins > SPINS:
             _yield()

@@ -15,6 +15,7 @@ from isinglass.kernels.numba.arithmetic.together import (
     OVER,
     come,
     done,
+    end_steps,
     finish_step,
     next_step,
     start_step,
@@ -54,7 +55,7 @@ def up_pieces(program, cuts, b, values, message, start, logs, local, ends, space
         if not stopped(crew):
             first, last = tiles * i // pieces * tile, tiles * (i + 1) // pieces * tile
             up_piece(program, b, run_axis, first, last, values, message, start, logs, local, ends, i, space)
-        done(crew, step)
+        done(crew, place)
 
 
 @cold
@@ -65,7 +66,7 @@ def scale_pieces(size, pieces, values, message, peak, logs, crew, step, place):
         if i >= pieces:
             return
         scale_values(values, message + size * i // pieces, message + size * (i + 1) // pieces, peak, logs)
-        done(crew, step)
+        done(crew, place)
 
 
 @cold
@@ -84,7 +85,7 @@ def down_pieces(program, cuts, b, values, message, start, peak, logs, local, mar
             marginal = marginals[size * i : size * (i + 1)]
             down_piece(program, b, missing_axis, run_axis, tiles * i // pieces, tiles * (i + 1) // pieces, values,
                        message, start, peak, logs, local, marginal, space)  # fmt: skip
-        done(crew, step)
+        done(crew, place)
 
 
 @cold
@@ -100,17 +101,17 @@ def up_large(program, cuts, b, values, messages, start, peak, low, logs, local, 
     """Pass the message of a large bucket, as the leader."""
     message, pieces = messages + program.first_message[b], cuts.pieces[b]
     multiply_inputs(program, b, values, start, logs, local, scratch.offsets, scratch.counter)
-    start_step(crew, step)
+    start_step(crew, step, pieces)
     up_pieces(program, cuts, b, values, message, start, logs, local, ends, space, crew, step, 0)
-    finish_step(crew, step, pieces)
+    finish_step(crew, pieces)
     top, least = ends[0, 0], ends[0, 1]
     for i in range(1, pieces):
         top, least = max(top, ends[i, 0]), min(least, ends[i, 1])
     peak[b] = top if logs is not None or not LEAST <= top <= MOST else 1.0
     if needs_scaling(top, logs):
-        start_step(crew, step + 1)
+        start_step(crew, step + 1, pieces)
         scale_pieces(program.message_size[b], pieces, values, message, top, logs, crew, step + 1, 0)
-        finish_step(crew, step + 1, pieces)
+        finish_step(crew, pieces)
     scale = peak[b] if logs is None and top > 0 else 1.0
     low[program.input_of[b]] = min(1.0, least / scale)
 
@@ -143,7 +144,7 @@ def up(program, cuts, sequence, first, last, values, messages, start, peak, low,
         else:
             up_large(program, cuts, b, values, messages, start, peak, low, logs, local, ends, scratch, space, crew,
                      1 + 2 * (i - first))  # fmt: skip
-    start_step(crew, OVER)
+    end_steps(crew)
 
 
 @compiled
@@ -165,13 +166,13 @@ def down(program, cuts, sequence, first, last, values, messages, start, peak, wa
                         first_belief, scratch)  # fmt: skip
         elif wanted[program.component[b]] and not stopped(crew):
             multiply_inputs(program, b, values, start, logs, local, scratch.offsets, scratch.counter)
-            start_step(crew, last - i)
+            start_step(crew, last - i, cuts.pieces[b])
             down_pieces(program, cuts, b, values, messages + program.first_message[b], start, peak, logs, local,
                         marginals, space, crew, last - i, 0)  # fmt: skip
-            finish_step(crew, last - i, cuts.pieces[b])
+            finish_step(crew, cuts.pieces[b])
             for piece in range(1, cuts.pieces[b]):
                 for k in range(program.local_size[b]):
                     marginals[k] += marginals[piece * program.local_size[b] + k]
             sum_beliefs(program, b, marginals, values, start, peak, logs, variables, first_state, factors, first_belief,
                         scratch.offsets, scratch.counter, scratch.sums)  # fmt: skip
-    start_step(crew, OVER)
+    end_steps(crew)
