@@ -38,7 +38,7 @@ STEP, STOP, COME, PLACES, FIRST, OVER = 0, 8, 9, 10, 16, -1
 SPINS = 200  # looks at a number before other threads are let run
 PATIENCE = 1_000_000  # looks, for a second or so, before one who follows goes: the leader may have failed
 intrinsic: Any = extending.intrinsic
-_yield = types.ExternalFunction("SwitchToThread" if sys.platform == "win32" else "sched_yield", types.int32())
+let_others_run = types.ExternalFunction("SwitchToThread" if sys.platform == "win32" else "sched_yield", types.int32())
 
 
 def new_crew(steps: int, places: int) -> IntArray:
@@ -92,7 +92,7 @@ def next_step(crew, seen):
         if step != seen:
             return step
         if spins > SPINS:
-            _yield()
+            let_others_run()
     return OVER
 
 
@@ -142,4 +142,4 @@ def finish_step(crew, step, pieces):
     while look(crew, FIRST + (crew[PLACES] + 1) * step) < pieces:
         spins += 1
         if spins > SPINS:
-            _yield()
+            let_others_run()
