@@ -68,7 +68,7 @@ class KnownPieces:
         logs = k, t.widest, t.linear, t.transposed, t.log, t.top
         rows = int(np.diff(training.cuts.pieces).max(initial=1))
         slopes = f.ring = f.ring if f.ring.size else aligned((_SLOTS * threads if threads > 1 else 1) * rows, width)
-        queue = new_queue(n, training.parts_of(threads))
+        queue, layout = new_queue(n, training.parts_of(threads)), training.layout(threads)
 
         def work(_: int) -> None:
             room = f.room()
@@ -77,7 +77,7 @@ class KnownPieces:
             known_gradient(
                 _AT_ONCE, queue, (f.cuts, f.data.offsets, f.labels, self.weights),
                 (rich, poor, tables.ends, logs, (*wide, *long)), (values, pairs, counts, edges, flagged),
-                (slopes, slopes.reshape(-1), rows), training.layout(threads), training.derivatives[1],
+                (slopes, slopes.reshape(-1), rows), layout, training.derivatives[1],
             )  # fmt: skip
 
         f.spread(work, [(i,) for i in range(-(-n // _AT_ONCE) + threads - 1)])

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property, partial
-from itertools import chain, islice
+from itertools import chain, pairwise
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from scipy.sparse import csr_array, csr_matrix, issparse, vstack
 from isinglass.errors import InputError, require
 from isinglass.estimators.sequence.names import GrowingNames, Names, NameTable
 from isinglass.models.checks import matrix, stacked
+from isinglass.runtime.threads import ThreadMap
 from isinglass.segments import starts
 from isinglass.typing import Array, FloatArray, IntArray
 from isinglass.validation import items
@@ -28,6 +29,7 @@ _NUMBERS = (bool, int, float, np.bool_, np.integer, np.floating)
 _COLLECTIONS = (list, tuple, set, frozenset)
 _MANY = 200  # tokens that are worth a table of names
 _CHUNK = 1024  # tokens that are looked at together: they and their names stay in a cache
+_ALONE = ThreadMap(1)
 BIAS = "(bias)"
 
 
@@ -119,7 +121,7 @@ class FeatureIndex:
         """Return what to call each column."""
         return [*(range(self.n_given) if self.names is None else self.names), *([BIAS] if self.bias else [])]
 
-    def encode(self, X: Any) -> Encoded:
+    def encode(self, X: Any, spread: ThreadMap = _ALONE) -> Encoded:
         """Lay out new data by the columns of the training data; what is laid out already stays as it is."""
         if isinstance(X, Encoded):
             self._require_own(X)
@@ -130,7 +132,7 @@ class FeatureIndex:
             expected = "dicts or strings, as in fit" if self.names is not None else "arrays, as in fit"
             raise InputError("X", expected, "arrays" if self.names is not None else "dicts or strings")
         if self.names is not None:
-            arrays = _by_table(sequences, partial(_found, self.table)) if _are_many(sequences) else None
+            arrays = _by_table(sequences, partial(_found, self.table), spread) if _are_many(sequences) else None
             return self._joined(*(arrays or _named(sequences, self.names.__getitem__)))
         rows = _rows(sequences) if any(map(_length, sequences)) else csr_array((0, self.n_given))
         if rows.shape[1] != self.n_given:
@@ -216,26 +218,29 @@ def _are_many(sequences: list[Any]) -> bool:
 
 
 def _by_table(
-    sequences: list[Any], number: Callable[[list[Any], int], Array | None]
+    sequences: list[Any], number: Callable[[list[Any], int], Array | None], spread: ThreadMap = _ALONE
 ) -> tuple[Array, None, IntArray, IntArray] | None:
-    """Do what `_named` does, for lists of strings, some tokens at a time; None where that is not possible.
+    """Do what `_named` does, for lists of strings, some sequences at a time; None where that is not possible.
 
     `number` returns the numbers of the attributes of some tokens, so many in all, or None.
     """
-    columns, counts = [np.zeros(0, np.int32)], [np.zeros(0, np.int64)]
-    tokens = chain.from_iterable(sequences)
+    offsets = starts(list(map(len, sequences)))
+    cuts = np.searchsorted(offsets, np.arange(0, offsets[-1], _CHUNK)).tolist()
+
+    def one(first: int, last: int) -> tuple[Array | None, IntArray]:
+        tokens = list(chain.from_iterable(sequences[first:last]))
+        plain = set(map(type, tokens)) <= set(_COLLECTIONS)
+        counts = np.fromiter(map(len, tokens), np.int64, len(tokens)) if plain else np.zeros(0, np.int64)
+        return number(tokens, int(counts.sum())) if plain else None, counts
+
     try:
-        while part := list(islice(tokens, _CHUNK)):
-            if not set(map(type, part)) <= set(_COLLECTIONS):
-                return None
-            counts.append(np.fromiter(map(len, part), np.int64, len(part)))
-            found = number(part, int(counts[-1].sum()))
-            if found is None:
-                return None
-            columns.append(found)
+        found = spread(one, list(pairwise([*cuts, len(sequences)])))
     except TypeError:  # attributes that are no strings: the other way says which
         return None
-    return np.concatenate(columns), None, np.concatenate(counts), starts(list(map(len, sequences)))
+    columns = [numbers for numbers, _ in found if numbers is not None]
+    if len(columns) < len(found):
+        return None
+    return np.concatenate(columns), None, np.concatenate([counts for _, counts in found]), offsets
 
 
 def _found(table: NameTable, tokens: list[Any], count: int) -> Array | None:

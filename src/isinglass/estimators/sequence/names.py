@@ -82,7 +82,7 @@ class NameTable:
         if count + names > len(self.begins):
             self.begins = np.concatenate([self.begins[:count], np.empty(count + names, np.int64)])
         if 2 * (count + names) > len(self.slots):
-            old, self.slots = self.slots, _slots(2 * (count + names))
+            old, self.slots = self.slots, _slots(count + names)
             _move(old, self.slots)
 
 
