@@ -69,10 +69,9 @@ class SequenceObjective:
     def __post_init__(self) -> None:
         self.proved = True  # so far; see `Proving`
         self.of_piece = piece_loss(self.loss)
-        self.spread = ThreadMap(self.threads)
+        self.spread = ThreadMap(self.threads, waits=True)  # calls share arrays of this objective
         self.penalty = np.broadcast_to(np.asarray(self.l2, np.float64), self.model.size)
         self.rooms, self.slopes = local(), np.empty((0, 0))
-        self.ring = np.empty((0, 0))
         paired = self.loss.facts.uses == "beliefs"  # their derivatives need the beliefs of all pairs
         most = min(PIECE, max(_FEWEST, _MOST_PAIRS // self.model.states.count**2)) if paired else PIECE
         self.pieces = [(first, last, self.piece(first, last)) for first, last in self.data.pieces(most)]

@@ -6,7 +6,7 @@ are done again, in logarithms, after the others.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -18,7 +18,7 @@ from isinglass.learning.chain_losses import Sums, likelihood
 from isinglass.models.chain.layout import aligned
 from isinglass.models.chain.model import Tables, ends_of
 from isinglass.segments import starts
-from isinglass.typing import FloatArray
+from isinglass.typing import Array, FloatArray
 
 if TYPE_CHECKING:
     from isinglass.learning.chain import SequenceObjective
@@ -30,7 +30,7 @@ _AT_ONCE = 64  # pieces of a call, so that none takes long
 _SLOTS = 2  # pieces for each thread whose slopes are kept
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class KnownPieces:
     """Sequences whose labels are all known.
 
@@ -39,10 +39,13 @@ class KnownPieces:
     weights : array (sequences,)
     longest : int
         The tokens of the longest sequence.
+    slopes : array (rows, width)
+        Those of some pieces, until they are added to the derivatives; made by the first call.
     """
 
     weights: FloatArray
     longest: int
+    slopes: FloatArray = field(default_factory=lambda: np.empty((0, 0)), repr=False)
 
     @classmethod
     def of(cls, objective: SequenceObjective) -> KnownPieces | None:
@@ -54,49 +57,53 @@ class KnownPieces:
         weights = np.concatenate([np.zeros(0), *(piece.sequence_weights for piece in parts)])
         return cls(weights, int(np.diff(objective.data.offsets).max(initial=0)))
 
-    def __call__(self, objective: SequenceObjective, tables: Tables, transition: Transition) -> Found | None:
+    def __call__(self, f: SequenceObjective, tables: Tables, t: Transition) -> Found | None:
         """Return the sums of the pieces, and write the derivatives; None if a label is ruled out."""
+        n, width, k = len(f.cuts) - 1, len(t.linear), t.card
+        values, flagged = np.empty(n), np.empty(len(self.weights), np.bool_)
+        pairs, counts, edges = np.zeros((n, width, width)), np.zeros((n, k, k)), np.zeros((n, 2, width))
+        self._run(f, tables, t, (values, pairs, counts, edges, flagged))
+        if (values == -np.inf).any():
+            return None
+        sums = list(zip(values.tolist(), (pairs * t.linear)[:, :k, :k] - counts, strict=True))
+        first, last = edges.sum(axis=0)[:, :k]
+        others, (first_of_others, last_of_others) = _in_logarithms(f, tables, t, np.flatnonzero(flagged).tolist())
+        return sums + others, (first + first_of_others, last + last_of_others)
+
+    def _run(self, f: SequenceObjective, tables: Tables, t: Transition, sums: tuple[Array, ...]) -> None:
+        """Write the sums of all pieces and the derivatives, on all threads; see `known_gradient`."""
         from isinglass.kernels.numba.arithmetic.in_order import new_queue
         from isinglass.kernels.numba.chains.likelihood import known_gradient
 
-        f, t, n, threads = objective, transition, len(objective.cuts) - 1, objective.threads
-        training, (width, k) = f.training, (len(t.linear), t.card)
+        training, threads, width, n = f.training, f.threads, len(t.linear), len(f.cuts) - 1
         assert training.entries is not None
-        values, flagged = np.empty(n), np.empty(len(self.weights), np.bool_)
-        pairs, counts, edges = np.zeros((n, width, width)), np.zeros((n, k, k)), np.zeros((n, 2, width))
-        rich, poor = (*training.rows, tables.weights.rows), (*training.entries.arrays, tables.weights.lists)
-        logs = k, t.widest, t.linear, t.transposed, t.log, t.top
         rows = int(np.diff(training.cuts.pieces).max(initial=1))
-        slopes = f.ring = f.ring if f.ring.size else aligned((_SLOTS * threads if threads > 1 else 1) * rows, width)
+        if not self.slopes.size:
+            self.slopes = aligned((_SLOTS * threads if threads > 1 else 1) * rows, width)
+        rich, poor = (*training.rows, tables.weights.rows), (*training.entries.arrays, tables.weights.lists)
+        logs = t.card, t.widest, t.linear, t.transposed, t.log, t.top
+        chains = f.cuts, f.data.offsets, f.labels, self.weights
         queue, layout = new_queue(n, training.parts_of(threads)), training.layout(threads)
+        given = sums, (self.slopes, self.slopes.reshape(-1), rows), layout, training.derivatives[1]
 
         def work(_: int) -> None:
             room = f.room()
             wide = [room.take(name, self.longest, width) for name in ("scores", "nodes", "alpha")]
             long = [room.take(name, self.longest, 1).reshape(-1) for name in ("tops", "scales")]
-            known_gradient(
-                _AT_ONCE, queue, (f.cuts, f.data.offsets, f.labels, self.weights),
-                (rich, poor, tables.ends, logs, (*wide, *long)), (values, pairs, counts, edges, flagged),
-                (slopes, slopes.reshape(-1), rows), layout, training.derivatives[1],
-            )  # fmt: skip
+            known_gradient(_AT_ONCE, queue, chains, (rich, poor, tables.ends, logs, (*wide, *long)), *given)
 
         f.spread(work, [(i,) for i in range(-(-n // _AT_ONCE) + threads - 1)])
-        if (values == -np.inf).any():
-            return None
-        found = list(zip(values.tolist(), (pairs * t.linear)[:, :k, :k] - counts, strict=True))
-        first, last = edges.sum(axis=0)[:, :k]
-        more, (more_first, more_last) = self._in_logarithms(objective, tables, t, np.flatnonzero(flagged).tolist())
-        return found + more, (first + more_first, last + more_last)
 
-    def _in_logarithms(self, f: SequenceObjective, tables: Tables, t: Transition, flagged: list[int]) -> Found:
-        """Return the sums of some sequences, and add their derivatives."""
-        offsets, k = f.data.offsets, t.card
-        at = starts(np.diff(offsets)[flagged])
-        slopes = aligned(int(at[-1]), len(t.linear))
-        parts = [slopes[a:b] for a, b in pairwise(at.tolist())]
-        given = [(s, s + 1, f.piece(s, s + 1), part) for s, part in zip(flagged, parts, strict=True)]
-        sums = f.spread(partial(f.sums_of, tables, t), given)
-        for s, part in zip(flagged, parts, strict=True):
-            f.training.add(int(offsets[s]), int(offsets[s + 1]), part)
-        first, last = (slopes[tokens, :k].sum(axis=0) for tokens in ends_of(at))
-        return sums, (first, last)
+
+def _in_logarithms(f: SequenceObjective, tables: Tables, t: Transition, flagged: list[int]) -> Found:
+    """Return the sums of some sequences, and add to the derivatives."""
+    offsets = f.data.offsets
+    at = starts(np.diff(offsets)[flagged])
+    slopes = aligned(int(at[-1]), len(t.linear))
+    parts = [slopes[a:b] for a, b in pairwise(at.tolist())]
+    given = [(s, s + 1, f.piece(s, s + 1), part) for s, part in zip(flagged, parts, strict=True)]
+    sums = f.spread(partial(f.sums_of, tables, t), given)
+    for s, part in zip(flagged, parts, strict=True):
+        f.training.add(int(offsets[s]), int(offsets[s + 1]), part)
+    first, last = (slopes[tokens, : t.card].sum(axis=0) for tokens in ends_of(at))
+    return sums, (first, last)
