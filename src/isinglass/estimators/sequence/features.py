@@ -27,7 +27,7 @@ from isinglass.validation import items
 _FORM = "a list of sequences: arrays (length, features), or lists of dicts or of lists of strings"
 _NUMBERS = (bool, int, float, np.bool_, np.integer, np.floating)
 _COLLECTIONS = (list, tuple, set, frozenset)
-_MANY = 200  # tokens that are worth a table of names
+_MANY = 1000  # tokens that are worth a table of names
 _CHUNK = 1024  # tokens that are looked at together: they and their names stay in a cache
 _ALONE = ThreadMap(1)
 BIAS = "(bias)"
