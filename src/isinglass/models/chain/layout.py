@@ -159,6 +159,11 @@ class Sorted:
         keys = np.repeat(blocks, np.diff(self.starts)) * (self.n_columns + 1) + self.columns
         return np.stack([np.searchsorted(keys, blocks * (self.n_columns + 1) + end) for end in cuts], axis=1)
 
+    def in_parts(self, parts: int) -> tuple[IntArray, IntArray, tuple[Any, ...]]:
+        """Return the cuts between parts, the bounds between these in each block, in runs, and the runs."""
+        cuts, runs = self.cuts(parts), Runs.of(self)
+        return cuts, np.searchsorted(runs.starts, self.bounds(cuts)), tuple(runs)
+
 
 class Runs(NamedTuple):
     """Sorted entries, where those of a column in a block are a run; the first entry of each run, and the end."""
@@ -254,48 +259,50 @@ class Training:
         """Room for the derivatives: flat, and as rows and lists."""
         return self.places.room()
 
-    @cached_property
-    def _by_piece(self) -> tuple[Sorted, Sorted, Sorted]:
-        """Rows, written entries and other lists, sorted; there are entries or other lists."""
-        attributes, none = len(self.places.row_of), (np.zeros_like(self.lists[0]), self.lists[1][:0], np.ones(1), 0)
-        entries, lists = (none, self.lists) if self.entries is None else (self.entries.by_token, none)
-        given = (self.rows, self.places.rows), (entries, len(self.places.labels)), (lists, attributes)
-        rows, single, listed = (Sorted.of(data, n, self.cuts) for data, n in given)
-        return rows, single, listed
-
     def parts_of(self, threads: int) -> int:
         """Return how many parts there are for so many threads: those of rows, and as many of lists."""
         return 2 * (_SHARES * threads if threads > 1 else 1)
 
     def layout(self, threads: int) -> tuple[Any, ...]:
-        """Return what `isinglass.kernels.numba.chains.gradient.add_part` takes."""
+        """Return what `isinglass.kernels.numba.chains.gradient.add_part` takes; no entries if lists are not written."""
         if threads not in self.known:
-            self.known[threads] = self._layout(self.parts_of(threads) // 2)
+            parts = self.parts_of(threads) // 2
+            self.known[threads] = self.cuts.first, self._rows.in_parts(parts), self._entries_in(parts)
         return self.known[threads]
 
-    def _layout(self, parts: int) -> tuple[Any, ...]:
-        rows, single, listed = self._by_piece
-        places, runs, others = self.places, Runs.of(rows), Runs.of(listed)
-        row_cuts, list_cuts = rows.cuts(parts), listed.cuts(parts)
-        cuts = places.first[list_cuts] if self.entries is None else single.cuts(parts)
+    @cached_property
+    def _rows(self) -> Sorted:
+        return Sorted.of(self.rows, self.places.rows, self.cuts)
+
+    @cached_property
+    def _single(self) -> Sorted:
+        none = np.zeros_like(self.rows[0]), self.rows[1][:0], np.ones(1), 0
+        return Sorted.of(none if self.entries is None else self.entries.by_token, len(self.places.labels), self.cuts)
+
+    @cached_property
+    def _listed(self) -> Sorted:
+        return Sorted.of(self.lists, len(self.places.row_of), self.cuts)
+
+    def _entries_in(self, parts: int) -> tuple[Any, ...]:
+        """Return the cuts between parts, the bounds between these in each block, and the entries."""
+        single, places = self._single, self.places
+        cuts = single.cuts(parts)
         sources = single.tokens * np.int64(places.width) + places.labels[single.columns]
-        if len(sources) and sources.max() < 2**31:
-            sources = sources.astype(np.int32)
-        return (
-            self.cuts.first,
-            (row_cuts, _run_bounds(runs, rows.bounds(row_cuts)), tuple(runs)),
-            (cuts, single.bounds(cuts if self.entries is not None else np.zeros(parts + 1, np.int64)),
-             (sources, single.columns, single.values, single.step)),
-            (_run_bounds(others, listed.bounds(list_cuts)), tuple(others), (places.first, places.labels)),
-        )  # fmt: skip
+        narrow = sources.max(initial=0) < 2**31
+        entries = sources.astype(np.int32) if narrow else sources, single.columns, single.values, single.step
+        return cuts, single.bounds(cuts), entries
 
     def transpose(self, slopes: FloatArray, spread: ThreadMap) -> None:
         """Write the derivatives from those by the scores of all tokens (tokens, width)."""
-        from isinglass.kernels.numba.chains.gradient import add_pieces
+        from isinglass.kernels.numba.chains.gradient import add_lists, add_pieces
 
-        layout, pair = self.layout(spread.threads), (slopes, slopes.reshape(-1))
-        given = self.cuts.pieces, layout, pair, self.derivatives[1]
-        spread(lambda part: add_pieces(part, *given), [(i,) for i in range(self.parts_of(spread.threads))])
+        pieces, pair, parts = self.cuts.pieces, (slopes, slopes.reshape(-1)), self.parts_of(spread.threads)
+        given = pieces, self.layout(spread.threads), pair, self.derivatives[1]
+        spread(lambda part: add_pieces(part, *given), [(i,) for i in range(parts)])
+        if self.entries is None:
+            lists = pieces, self.cuts.first, *self._listed.in_parts(parts // 2), self.places.first, self.places.labels
+            out = slopes, self.derivatives[1][1]
+            spread(lambda part: add_lists(part, *lists, *out), [(i,) for i in range(parts // 2)])
 
     def add(self, first: int, last: int, slopes: FloatArray) -> None:
         """Add the slopes of tokens `first` to `last` to the derivatives; only where lists are written out."""
@@ -309,11 +316,6 @@ class Training:
         flat, places, n = self.derivatives[0], self.places.flat, len(self.places.flat)
         ends = [n * i // spread.threads for i in range(spread.threads + 1)]
         spread(lambda a, b: np.take(flat, places[a:b], out=out[a:b], mode="clip"), list(pairwise(ends)))  # in range
-
-
-def _run_bounds(runs: Runs, bounds: IntArray) -> IntArray:
-    """Turn bounds between entries, where runs begin, into those between runs."""
-    return np.searchsorted(runs.starts, bounds)
 
 
 def _split(data: ByToken, places: Places) -> tuple[ByToken, ByToken]:

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from isinglass.kernels.numba.arithmetic.indexing import ix
 from isinglass.kernels.numba.arithmetic.lanes import ZEROS, add_eight, eight, put_eight
-from isinglass.runtime.jit import inner, unrolled, unrolled_apart
+from isinglass.runtime.jit import compiled, inner, unrolled, unrolled_apart
 
 
 @inner
@@ -57,19 +57,6 @@ def add_entries(first, last, at, entries, slopes, lists):
 
 
 @inner
-def add_lists(first, last, at, runs, listed, slopes, lists):
-    """Add, to the lists of attributes, the slopes of their tokens in runs `first` to `last`."""
-    (columns, starts, tokens, values, step), (first_entry, labels) = runs, listed
-    for run in range(first, last):
-        a = columns[ix(run)]
-        for e in range(first_entry[ix(a)], first_entry[ix(a + 1)]):
-            x, total = ix(labels[ix(e)]), lists[ix(e)]
-            for p in range(starts[ix(run)], starts[ix(run + 1)]):
-                total += values[ix(p * step)] * slopes[ix(at + tokens[ix(p)]), x]
-            lists[ix(e)] = total
-
-
-@inner
 def clear(cuts, part, rows):
     """Set a part of some rows to zero."""
     for r in range(cuts[ix(part)], cuts[ix(part + 1)]):
@@ -84,13 +71,12 @@ def add_part(piece, part, at, layout, slopes, derivatives):
     Parameters
     ----------
     layout : tuple
-        The first block of each piece; of rows, of entries, and of lists that are not written out, the cuts between
-        parts, the bounds between parts in each block (blocks, parts + 1), and what lies there. Parts of rows come
-        first, those of lists after them.
+        The first block of each piece; of rows and of entries the cuts between parts, the bounds between parts in each
+        block (blocks, parts + 1), and what lies there. Parts of rows come first, those of entries after them.
     slopes : array (rows, width), and the same flat
     derivatives : array of rows (rows, width), array of lists (entries,)
     """
-    (blocks, (row_cuts, row_bounds, runs), (cuts, bounds, entries), (list_bounds, list_runs, listed)) = layout
+    blocks, (row_cuts, row_bounds, runs), (cuts, bounds, entries) = layout
     (wide, flat), (table, lists) = slopes, derivatives
     own, parts = part, len(row_cuts) - 1
     if own < parts:
@@ -104,10 +90,9 @@ def add_part(piece, part, at, layout, slopes, derivatives):
         for e in range(cuts[ix(own)], cuts[ix(own + 1)]):
             lists[ix(e)] = 0.0
     for block in range(blocks[ix(piece)], blocks[ix(piece + 1)]):
-        first, last = bounds[ix(block), ix(own)], bounds[ix(block), ix(own + 1)]
-        add_entries(first, last, at * wide.shape[1], entries, flat, lists)
-        first, last = list_bounds[ix(block), ix(own)], list_bounds[ix(block), ix(own + 1)]
-        add_lists(first, last, at, list_runs, listed, wide, lists)
+        add_entries(
+            bounds[ix(block), ix(own)], bounds[ix(block), ix(own + 1)], at * wide.shape[1], entries, flat, lists
+        )
 
 
 @unrolled
@@ -115,6 +100,23 @@ def add_pieces(part, starts, layout, slopes, derivatives):
     """Write a part of the derivatives from the slopes of all tokens; `starts`: the first token of each piece."""
     for piece in range(len(starts) - 1):
         add_part(piece, part, starts[ix(piece)], layout, slopes, derivatives)
+
+
+@compiled
+def add_lists(part, starts, blocks, cuts, bounds, runs, first_entry, labels, slopes, lists):
+    """Write a part of the lists that are not written out, from the slopes of all tokens; a list has `labels`."""
+    columns, firsts, tokens, values, step = runs
+    for e in range(first_entry[ix(cuts[ix(part)])], first_entry[ix(cuts[ix(part + 1)])]):
+        lists[ix(e)] = 0.0
+    for piece in range(len(starts) - 1):
+        for block in range(blocks[ix(piece)], blocks[ix(piece + 1)]):
+            for run in range(bounds[ix(block), ix(part)], bounds[ix(block), ix(part + 1)]):
+                a = columns[ix(run)]
+                for e in range(first_entry[ix(a)], first_entry[ix(a + 1)]):
+                    x, total = ix(labels[ix(e)]), lists[ix(e)]
+                    for p in range(firsts[ix(run)], firsts[ix(run + 1)]):
+                        total += values[ix(p * step)] * slopes[ix(starts[ix(piece)] + tokens[ix(p)]), x]
+                    lists[ix(e)] = total
 
 
 @unrolled
