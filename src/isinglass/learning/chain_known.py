@@ -27,7 +27,7 @@ Found = tuple[list[Sums], tuple[FloatArray, FloatArray]]
 """Of some sequences, the sums; the derivatives by the scores of first and of last labels (labels,)."""
 
 _AT_ONCE = 64  # pieces of a call, so that none takes long
-_SLOTS = 2  # pieces for each thread whose slopes are kept
+_SLOTS = 2  # pieces for each of several threads whose slopes are kept, beside those that are added up together
 
 
 @dataclass(eq=False)
@@ -73,13 +73,13 @@ class KnownPieces:
     def _run(self, f: SequenceObjective, tables: Tables, t: Transition, sums: tuple[Array, ...]) -> None:
         """Write the sums of all pieces and the derivatives, on all threads; see `known_gradient`."""
         from isinglass.kernels.numba.arithmetic.in_order import new_queue
-        from isinglass.kernels.numba.chains.likelihood import known_gradient
+        from isinglass.kernels.numba.chains.likelihood import TOGETHER, known_gradient
 
         training, threads, width, n = f.training, f.threads, len(t.linear), len(f.cuts) - 1
         assert training.entries is not None
         rows = int(np.diff(training.cuts.pieces).max(initial=1))
         if not self.slopes.size:
-            self.slopes = aligned((_SLOTS * threads if threads > 1 else 1) * rows, width)
+            self.slopes = aligned((TOGETHER + (_SLOTS * threads if threads > 1 else 0)) * rows, width)
         rich, poor = (*training.rows, tables.weights.rows), (*training.entries.arrays, tables.weights.lists)
         logs = t.card, t.widest, t.linear, t.transposed, t.log, t.top
         chains = f.cuts, f.data.offsets, f.labels, self.weights

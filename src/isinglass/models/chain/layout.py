@@ -25,6 +25,7 @@ from isinglass.typing import FloatArray, IntArray
 
 LANES = 8
 _BLOCK = 2**17  # numbers of a block of slopes: those of its tokens stay in the second cache
+_LARGE, _HUGE = 2**15, 2**18  # numbers: a quarter of a megabyte; a huge page
 _LONG = 16  # lists longer than that, in the mean, are not written out token by token
 _SHARES = 2  # parts for each of several threads
 
@@ -41,9 +42,14 @@ def width_of(card: int) -> int:
 
 
 def aligned(rows: int, width: int) -> FloatArray:
-    """Return an array of zeros whose rows are aligned to cache lines."""
-    room = np.zeros(rows * width + 8)
-    skip = (-room.ctypes.data // 8) % 8
+    """Return an array of zeros whose rows are aligned to cache lines; a large one begins with a huge page.
+
+    Loops look into them at random, and would else wait for addresses of pages as often as for numbers. NumPy asks for
+    huge pages where an array has twice their size.
+    """
+    line = 8 if rows * width < _LARGE else _HUGE
+    room = np.zeros(max(rows * width + line, 2 * line))
+    skip = (-room.ctypes.data // 8) % line
     return room[skip : skip + rows * width].reshape(rows, width)
 
 

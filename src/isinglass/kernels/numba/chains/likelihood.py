@@ -13,14 +13,26 @@ from __future__ import annotations
 
 import numpy as np
 
-from isinglass.kernels.numba.arithmetic.in_order import PARTS, claim, go_on, oldest, take_piece, tell_made
+from isinglass.kernels.numba.arithmetic.in_order import (
+    PARTS,
+    PIECES,
+    TAKEN,
+    claim,
+    go_on,
+    oldest,
+    take_piece,
+    tell_made,
+)
 from isinglass.kernels.numba.arithmetic.indexing import ix
 from isinglass.kernels.numba.arithmetic.lanes import ZEROS, add_eight, eight, put_eight, scaled_eight
-from isinglass.kernels.numba.arithmetic.together import let_others_run
+from isinglass.kernels.numba.arithmetic.together import let_others_run, look
 from isinglass.kernels.numba.chains.attributes import sum_attributes
 from isinglass.kernels.numba.chains.gradient import add_part
 from isinglass.kernels.numba.chains.recursions import add_chain, ahead, back, shift
 from isinglass.runtime.jit import cold, inner, unrolled
+
+TOGETHER = 4
+"""Pieces that are added up together: making them and adding them up want other numbers in the second cache."""
 
 
 @inner
@@ -157,4 +169,5 @@ def known_gradient(most, queue, chains, places, sums, ring, layout, derivatives)
             at += offsets[ix(s + 1)] - offsets[ix(s)]
         values[ix(piece)] = value
         tell_made(queue, piece)
-        add_made(queue, piece, rows, layout, (slopes, flat), derivatives)
+        if (piece + 1) % TOGETHER == 0 or look(queue, TAKEN) >= queue[PIECES]:
+            add_made(queue, piece, rows, layout, (slopes, flat), derivatives)
