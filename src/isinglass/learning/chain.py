@@ -20,7 +20,7 @@ from scipy.sparse import csr_array
 
 from isinglass.errors import InputError
 from isinglass.inference.chain.exact import Room, Transition
-from isinglass.learning.chain_known import Found, KnownPieces
+from isinglass.learning.chain_known import GROUP, Found, KnownPieces
 from isinglass.learning.chain_losses import Piece, Sums, piece_loss
 from isinglass.learning.chain_margin import ChainSweep, hinge_planes, right_states
 from isinglass.learning.optimizers.vectors import dot, entrywise, moved
@@ -93,8 +93,9 @@ class SequenceObjective:
 
     @cached_property
     def training(self) -> Training:
-        """The tokens, laid out in pieces, and the derivatives by their weights."""
-        return self.data.tokens.training(self.data.offsets[self.cuts])
+        """The tokens, laid out in groups of pieces, and the derivatives by their weights."""
+        groups = np.append(self.cuts[:-1:GROUP], self.cuts[-1])
+        return self.data.tokens.training(self.data.offsets[groups])
 
     @cached_property
     def cuts(self) -> IntArray:

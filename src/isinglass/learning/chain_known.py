@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 Found = tuple[list[Sums], tuple[FloatArray, FloatArray]]
 """Of some sequences, the sums; the derivatives by the scores of first and of last labels (labels,)."""
 
+GROUP = 4  # pieces whose slopes are added up together
 _AT_ONCE = 64  # pieces of a call, so that none takes long
-_SLOTS = 2  # pieces for each of several threads whose slopes are kept, beside those that are added up together
 
 
 @dataclass(eq=False)
@@ -73,17 +73,17 @@ class KnownPieces:
     def _run(self, f: SequenceObjective, tables: Tables, t: Transition, sums: tuple[Array, ...]) -> None:
         """Write the sums of all pieces and the derivatives, on all threads; see `known_gradient`."""
         from isinglass.kernels.numba.arithmetic.in_order import new_queue
-        from isinglass.kernels.numba.chains.likelihood import TOGETHER, known_gradient
+        from isinglass.kernels.numba.chains.likelihood import known_gradient
 
         training, threads, width, n = f.training, f.threads, len(t.linear), len(f.cuts) - 1
         assert training.entries is not None
         rows = int(np.diff(training.cuts.pieces).max(initial=1))
         if not self.slopes.size:
-            self.slopes = aligned((TOGETHER + (_SLOTS * threads if threads > 1 else 0)) * rows, width)
+            self.slopes = aligned((2 + -(-2 * threads // GROUP) if threads > 1 else 1) * rows, width)
         rich, poor = (*training.rows, tables.weights.rows), (*training.entries.arrays, tables.weights.lists)
         logs = t.card, t.widest, t.linear, t.transposed, t.log, t.top
         chains = f.cuts, f.data.offsets, f.labels, self.weights
-        queue, layout = new_queue(n, training.parts_of(threads)), training.layout(threads)
+        queue, layout = new_queue(n, training.parts_of(threads), GROUP), training.layout(threads)
         given = sums, (self.slopes, self.slopes.reshape(-1), rows), layout, training.derivatives[1]
 
         def work(_: int) -> None:

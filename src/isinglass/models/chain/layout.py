@@ -24,7 +24,7 @@ from isinglass.segments import ranges, starts
 from isinglass.typing import FloatArray, IntArray
 
 LANES = 8
-_BLOCK = 2**17  # numbers of a block of slopes: those of its tokens stay in the second cache
+_BLOCK = 2**18  # numbers of a block of slopes: those of its tokens stay in the caches
 _LARGE, _HUGE = 2**15, 2**18  # numbers: a quarter of a megabyte; a huge page
 _LONG = 16  # lists longer than that, in the mean, are not written out token by token
 _SHARES = 2  # parts for each of several threads

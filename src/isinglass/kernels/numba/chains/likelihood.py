@@ -4,8 +4,8 @@
     slopes  =  w_s (p_t(x) - [x = y_t])
     pairs   =  sum of w_s alpha_{t-1}(x) v_t(y),       counts  =  sum of w_s [x = y_{t-1}, y = y_t]
 
-Scores, alpha and v of a chain stay in the first cache, the slopes of a piece in the second one, until they are added to
-the derivatives by weights. Pieces are made in any order, and added up in order
+Scores, alpha and v of a chain stay in the first cache, the slopes of a group of pieces in the next ones, until they are
+added to the derivatives by weights. Pieces are made in any order, and added up in order
 (`isinglass.kernels.numba.arithmetic.in_order`). Symbols as in `isinglass.kernels.numba.chains.recursions`.
 """
 
@@ -13,26 +13,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from isinglass.kernels.numba.arithmetic.in_order import (
-    PARTS,
-    PIECES,
-    TAKEN,
-    claim,
-    go_on,
-    oldest,
-    take_piece,
-    tell_made,
-)
+from isinglass.kernels.numba.arithmetic.in_order import GROUP, PARTS, claim, go_on, oldest, take_piece, tell_made
 from isinglass.kernels.numba.arithmetic.indexing import ix
 from isinglass.kernels.numba.arithmetic.lanes import ZEROS, add_eight, eight, put_eight, scaled_eight
-from isinglass.kernels.numba.arithmetic.together import let_others_run, look
+from isinglass.kernels.numba.arithmetic.together import let_others_run
 from isinglass.kernels.numba.chains.attributes import sum_attributes
 from isinglass.kernels.numba.chains.gradient import add_part
 from isinglass.kernels.numba.chains.recursions import add_chain, ahead, back, shift
 from isinglass.runtime.jit import cold, inner, unrolled
-
-TOGETHER = 4
-"""Pieces that are added up together: making them and adding them up want other numbers in the second cache."""
 
 
 @inner
@@ -113,14 +101,14 @@ def known_chain(s, offsets, labels, weights, rich, poor, ends, tables, room, at,
 
 @cold
 def add_made(queue, begin, rows, layout, slopes, derivatives):
-    """Add pieces that are made to all parts of the derivatives that no other thread has."""
+    """Add groups of pieces that are made to all parts of the derivatives that no other thread has."""
     slots, parts = slopes[0].shape[0] // rows, queue[PARTS]
     for i in range(parts):
         part = (begin + i) % parts
-        piece = claim(queue, part)
-        while piece >= 0:
-            add_part(piece, part, piece % slots * rows, layout, slopes, derivatives)
-            piece = go_on(queue, part, piece)
+        group = claim(queue, part)
+        while group >= 0:
+            add_part(group, part, group % slots * rows, layout, slopes, derivatives)
+            group = go_on(queue, part, group)
 
 
 @unrolled
@@ -145,7 +133,7 @@ def known_gradient(most, queue, chains, places, sums, ring, layout, derivatives)
         Of each piece the value, -inf where a label is ruled out, pairs (width, width), counts (labels, labels), and
         slopes of first and last labels (2, width); of each chain whether it is flagged.
     ring : tuple
-        Slopes of some pieces (rows, width), the same flat, and the rows of one piece.
+        Slopes of some groups of pieces (rows, width), the same flat, and the rows of one group.
     layout, derivatives : tuples
         See `isinglass.kernels.numba.chains.gradient.add_part`.
     """
@@ -156,10 +144,12 @@ def known_gradient(most, queue, chains, places, sums, ring, layout, derivatives)
         piece = take_piece(queue)
         if piece >= len(pieces) - 1:
             return
-        while piece - oldest(queue) >= slots:
+        group = piece // queue[GROUP]
+        while group - oldest(queue) >= slots:
             add_made(queue, piece, rows, layout, (slopes, flat), derivatives)
             let_others_run()
-        at, value = piece % slots * rows, 0.0
+        before = offsets[ix(pieces[ix(piece)])] - offsets[ix(pieces[ix(group * queue[GROUP])])]
+        at, value = group % slots * rows + before, 0.0
         for s in range(pieces[ix(piece)], pieces[ix(piece + 1)]):
             own, flagged[ix(s)] = known_chain(
                 s, offsets, labels, weights, rich, poor, ends, tables, room, at, slopes,
@@ -168,6 +158,5 @@ def known_gradient(most, queue, chains, places, sums, ring, layout, derivatives)
             value += own
             at += offsets[ix(s + 1)] - offsets[ix(s)]
         values[ix(piece)] = value
-        tell_made(queue, piece)
-        if (piece + 1) % TOGETHER == 0 or look(queue, TAKEN) >= queue[PIECES]:
-            add_made(queue, piece, rows, layout, (slopes, flat), derivatives)
+        tell_made(queue, group)
+        add_made(queue, piece, rows, layout, (slopes, flat), derivatives)
