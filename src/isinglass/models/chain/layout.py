@@ -155,9 +155,7 @@ class Sorted:
 
     def cuts(self, parts: int) -> IntArray:
         """Cut the columns into parts of about equal work."""
-        entries = starts(np.bincount(self.columns, minlength=self.n_columns))
-        inner = np.searchsorted(entries, entries[-1] * np.arange(1, parts) / parts)
-        return np.concatenate([[0], inner, [self.n_columns]]).astype(np.int64)
+        return _equal_cuts(np.bincount(self.columns, minlength=self.n_columns), parts)
 
     def bounds(self, cuts: IntArray) -> IntArray:
         """Return the first entry of each part in each block, and the end (blocks, parts + 1)."""
@@ -281,22 +279,24 @@ class Training:
         return Sorted.of(self.rows, self.places.rows, self.cuts)
 
     @cached_property
-    def _single(self) -> Sorted:
-        none = np.zeros_like(self.rows[0]), self.rows[1][:0], np.ones(1), 0
-        return Sorted.of(none if self.entries is None else self.entries.by_token, len(self.places.labels), self.cuts)
-
-    @cached_property
     def _listed(self) -> Sorted:
         return Sorted.of(self.lists, len(self.places.row_of), self.cuts)
 
     def _entries_in(self, parts: int) -> tuple[Any, ...]:
-        """Return the cuts between parts, the bounds between these in each block, and the entries."""
-        single, places = self._single, self.places
-        cuts = single.cuts(parts)
-        sources = single.tokens * np.int64(places.width) + places.labels[single.columns]
-        narrow = sources.max(initial=0) < 2**31
-        entries = sources.astype(np.int32) if narrow else sources, single.columns, single.values, single.step
-        return cuts, single.bounds(cuts), entries
+        """Return the cuts between parts, the bounds between these in each block, and the entries, by tokens there."""
+        none = np.zeros_like(self.rows[0]), self.rows[1][:0], np.ones(1), 0
+        first, targets, values, step = none if self.entries is None else self.entries.by_token
+        cuts = _equal_cuts(np.bincount(targets, minlength=len(self.places.labels)), parts)
+        tokens, blocks = np.repeat(np.arange(len(first) - 1), np.diff(first)), len(self.cuts.blocks) - 1
+        part = np.searchsorted(cuts[1:-1], targets, "right")
+        keys = np.repeat(np.arange(blocks), np.diff(first[self.cuts.blocks])) * parts + part
+        order = np.argsort(keys.astype(np.uint16) if blocks * parts < 2**16 else keys, kind="stable")
+        starts_of_pieces = np.repeat(self.cuts.pieces[:-1], np.diff(self.cuts.pieces))
+        sources = (tokens - starts_of_pieces[tokens]) * self.places.width + self.places.labels[targets]
+        narrow = sources.astype(np.int32) if sources.max(initial=0) < 2**31 else sources
+        ends = starts(np.bincount(keys, minlength=blocks * parts))
+        bounds = np.concatenate([ends[:-1].reshape(blocks, parts), ends[parts::parts, None]], axis=1)
+        return cuts, bounds, (narrow[order], targets[order], values[order] if step else values, step)
 
     def transpose(self, slopes: FloatArray, spread: ThreadMap) -> None:
         """Write the derivatives from those by the scores of all tokens (tokens, width)."""
@@ -322,6 +322,13 @@ class Training:
         flat, places, n = self.derivatives[0], self.places.flat, len(self.places.flat)
         ends = [n * i // spread.threads for i in range(spread.threads + 1)]
         spread(lambda a, b: np.take(flat, places[a:b], out=out[a:b], mode="clip"), list(pairwise(ends)))  # in range
+
+
+def _equal_cuts(work: IntArray, parts: int) -> IntArray:
+    """Cut columns into parts of about equal work (parts + 1,)."""
+    done = starts(work)
+    inner = np.searchsorted(done, done[-1] * np.arange(1, parts) / parts)
+    return np.concatenate([[0], inner, [len(work)]]).astype(np.int64)
 
 
 def _split(data: ByToken, places: Places) -> tuple[ByToken, ByToken]:

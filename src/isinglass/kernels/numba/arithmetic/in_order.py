@@ -1,11 +1,11 @@
 """Pieces of work that threads make in any order, and that others add up in order, while they are in a cache.
 
 A thread takes the next piece (`take_piece`), makes it, and tells that it is made (`tell_made`). Some pieces in a row
-are a group. What is added up has several parts, such as ranges of a vector. A part takes the groups in their order, so that
-its sums have the same bits for any number of threads; different parts are worked on side by side. Whoever has made a
-piece then looks at all parts: it claims one that nobody has (`claim`), and goes on with it as long as its next group is
-made (`go_on`). Nobody waits for a part. Where another thread has it, that one looks once more after it has let it go,
-and so finds the group.
+are a group. What is added up has several parts, such as ranges of a vector. A part takes the groups in their order, so
+that its sums have the same bits for any number of threads; different parts are worked on side by side. Whoever has made
+a piece then looks at all parts: it claims one that nobody has (`claim`), and goes on with it as long as its next group
+is made (`go_on`). Nobody waits for a part. Where another thread has it, that one looks once more after it has let it
+go, and so finds the group.
 
 Pieces are taken in order, and each is made by the loop that took it. So when all loops have ended, every group is in
 every part; also, whoever waits for the oldest group (`oldest`) waits for a loop that runs.
