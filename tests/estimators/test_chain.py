@@ -18,7 +18,8 @@ from sklearn.preprocessing import FunctionTransformer
 
 import isinglass as ig
 from isinglass.errors import ConvergenceWarning, FileFormatError, ImpossibleEvidenceError, InputError
-from isinglass.estimators.sequence.features import BIAS, Names, NameTable
+from isinglass.estimators.sequence.features import BIAS
+from isinglass.estimators.sequence.names import GrowingNames, Names, NameTable
 from isinglass.estimators.sequence.training import chain_choices, problem_of
 from isinglass.io import read_arrays, write_arrays
 from isinglass.learning.optimizers import Adam, Lbfgs
@@ -109,6 +110,22 @@ def test_names_are_found_by_their_bytes(known, asked):
         assert not clean
     else:
         assert found.tolist() == [names[name] for name in asked]
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.lists(st.text(max_size=3), max_size=40), max_size=6))
+def test_names_get_numbers_in_their_order(chunks):
+    table, names = NameTable(), GrowingNames()
+    for chunk in chunks:
+        before = len(names)
+        expected = [names[name] for name in chunk]
+        found = table.learn(chunk, len(chunk))
+        if found is None:
+            assert any("\n" in name for part in chunks for name in part)
+            return
+        assert found[0].tolist() == expected
+        assert [chunk[i] for i in found[1]] == list(names)[before:]
+    assert table.find(names, len(names)).tolist() == list(names.values())
 
 
 def test_many_names_and_odd_ones():

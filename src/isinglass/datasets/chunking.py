@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from isinglass.datasets.folder import text_columns
 from isinglass.features.windows import window_attributes
+from isinglass.runtime.collecting import no_collection
 
 WORDS = ((-2,), (-1,), (0,), (1,), (2,), (-1, 0), (0, 1))
 TAGS = ((-2,), (-1,), (0,), (1,), (2,), (-2, -1), (-1, 0), (0, 1), (1, 2), (-2, -1, 0), (-1, 0, 1), (0, 1, 2))
@@ -34,8 +35,10 @@ def load_conll2000(data_dir: str | os.PathLike[str] | None = None) -> Chunking:
     data_dir : str or os.PathLike, optional
         The folder; else the one that the environment variable ISINGLASS_DATA names.
     """
-    (words, tags, Y), (words_test, tags_test, Y_test) = (read_chunking(part, data_dir) for part in ("train", "test"))
-    return Chunking([*map(chunk_attributes, words, tags)], Y, [*map(chunk_attributes, words_test, tags_test)], Y_test)
+    with no_collection():
+        (words, tags, Y), (others, other_tags, Y_test) = (read_chunking(part, data_dir) for part in ("train", "test"))
+        X, X_test = ([*map(chunk_attributes, *both)] for both in ((words, tags), (others, other_tags)))
+        return Chunking(X, Y, X_test, Y_test)
 
 
 def read_chunking(part: str, data_dir: str | os.PathLike[str] | None = None) -> list[list[list[str]]]:

@@ -54,6 +54,7 @@ def _column(name: str, values: Sequence[str], windows: Sequence[Window]) -> list
     shifted = {d: padded[reach + d : reach + d + n] for d in range(-reach, reach + 1)}
     lines = []
     for window in windows:
-        head = f"{name}{'|'.join(map(str, window))}="
-        lines.append([head + "|".join(cells) for cells in zip(*(shifted[d] for d in window), strict=True)])
+        head, cells = f"{name}{'|'.join(map(str, window))}=", [shifted[d] for d in window]
+        values = cells[0] if len(window) == 1 else map("|".join, zip(*cells, strict=True))
+        lines.append(list(map(head.__add__, values)))
     return lines

@@ -3,7 +3,7 @@
     F(theta)  =  sum_s loss_s(theta)  +  sum_j l2_j theta_j²
 
 The losses are in `isinglass.learning.chain_losses`. Where all labels are known, the likelihood is done by one compiled
-loop from weights to slopes (`KnownPieces`).
+loop from weights to derivatives (`isinglass.learning.chain_known`).
 
 Sequences are done in pieces, on as many threads as wished; cuts and the order of sums depend on the data alone, so that
 the result has the same bits for any number of threads.
@@ -12,8 +12,7 @@ the result has the same bits for any number of threads.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
-from itertools import pairwise
+from functools import cached_property
 from threading import local
 
 import numpy as np
@@ -21,18 +20,19 @@ from scipy.sparse import csr_array
 
 from isinglass.errors import InputError
 from isinglass.inference.chain.exact import Room, Transition
-from isinglass.learning.chain_losses import Piece, Sums, likelihood, piece_loss
+from isinglass.learning.chain_known import GROUP, Found, KnownPieces
+from isinglass.learning.chain_losses import Piece, Sums, piece_loss
 from isinglass.learning.chain_margin import ChainSweep, hinge_planes, right_states
 from isinglass.learning.optimizers.vectors import dot, entrywise, moved
 from isinglass.losses import HingeLoss, Loss
-from isinglass.models.chain.layout import aligned, width_of
+from isinglass.models.chain.layout import Training, aligned, width_of
 from isinglass.models.chain.model import PIECE, SequenceModel, Sequences, Tables, ends_of
 from isinglass.runtime.threads import ThreadMap
 from isinglass.segments import ranges, starts
 from isinglass.typing import FloatArray, IntArray
 
 _FEWEST, _MOST_PAIRS = 64, 2**20
-_MOST_PIECES, _FEW_PIECES = 512, 32
+_IN_CACHE, _MOST_PIECES = 2**16, 512  # numbers whose slopes stay in the second cache
 
 
 @dataclass(eq=False)
@@ -69,31 +69,39 @@ class SequenceObjective:
     def __post_init__(self) -> None:
         self.proved = True  # so far; see `Proving`
         self.of_piece = piece_loss(self.loss)
-        self.spread = ThreadMap(self.threads)
+        self.spread = ThreadMap(self.threads, waits=True)  # calls share arrays of this objective
         self.penalty = np.broadcast_to(np.asarray(self.l2, np.float64), self.model.size)
         self.rooms, self.slopes = local(), np.empty((0, 0))
         paired = self.loss.facts.uses == "beliefs"  # their derivatives need the beliefs of all pairs
         most = min(PIECE, max(_FEWEST, _MOST_PAIRS // self.model.states.count**2)) if paired else PIECE
-        self.pieces = [(first, last, self._piece(first, last)) for first, last in self.data.pieces(most)]
+        self.pieces = [(first, last, self.piece(first, last)) for first, last in self.data.pieces(most)]
         self.known = KnownPieces.of(self)
 
     def __call__(self, theta: FloatArray) -> tuple[float, FloatArray]:
         """Return value and gradient."""
-        model, data = self.model, self.data
-        tables = model.tables(theta, data.tokens, self.spread)
-        slopes = self.slopes = (
-            self.slopes if self.slopes.size else aligned(int(data.offsets[-1]), width_of(model.features.card))
-        )
-        found = self._found(tables, Transition(tables.transition), slopes)
+        model = self.model
+        tables = model.tables(theta, self.data.tokens, self.spread)
+        transition = Transition(tables.transition)
+        sums, edges = self._known_sums(tables, transition) or self._all_sums(tables, transition)
         gradient, n = np.empty(model.size), model.features.size
-        data.tokens.transpose(slopes, self.spread, gradient[:n])
-        k, (begins, ends) = model.features.card, ends_of(data.offsets)
-        edges = [slopes[tokens, :k].sum(axis=0) if model.boundary else slopes[:0] for tokens in (begins, ends)]
-        gradient[n:] = model.others(np.sum([pairs for _, pairs in found], axis=0), *edges)
+        self.training.gradient(self.spread, gradient[:n])
+        gradient[n:] = model.others(np.sum([pairs for _, pairs in sums], axis=0), *edges)
         self.proved = self.proved and all(piece.missed[0] == 0 for _, _, piece in self.pieces)
         pull = entrywise(np.multiply, self.penalty, theta)
-        value = float(np.sum([value for value, _ in found]) + dot(pull, theta))
+        value = float(np.sum([value for value, _ in sums]) + dot(pull, theta))
         return value, moved(gradient, 2.0, pull)
+
+    @cached_property
+    def training(self) -> Training:
+        """The tokens, laid out in groups of pieces, and the derivatives by their weights."""
+        groups = np.append(self.cuts[:-1:GROUP], self.cuts[-1])
+        return self.data.tokens.training(self.data.offsets[groups])
+
+    @cached_property
+    def cuts(self) -> IntArray:
+        """The first sequence of each piece whose slopes stay in a cache."""
+        most = max(_IN_CACHE // width_of(self.model.features.card), int(self.data.offsets[-1]) // _MOST_PIECES)
+        return np.array([0, *(last for _, last in self.data.pieces(most))])
 
     @property
     def size(self) -> int:
@@ -160,107 +168,51 @@ class SequenceObjective:
         """Passes of block-coordinate Frank-Wolfe; see `BlockFrankWolfe`."""
         assert isinstance(self.loss, HingeLoss)
         assert self.X is not None
-        return ChainSweep(self.loss, self._piece(0, self.n_examples), self.X, self.model)
+        return ChainSweep(self.loss, self.piece(0, self.n_examples), self.X, self.model)
 
-    def _piece(self, first: int, last: int) -> Piece:
+    def piece(self, first: int, last: int) -> Piece:
+        """Return sequences `first` to `last` as a loss sees them."""
         offsets = self.data.offsets[first : last + 1]
         tokens = slice(int(offsets[0]), int(offsets[-1]))
         weights = np.ones(tokens.stop - tokens.start) if self.weights is None else self.weights[tokens]
         completion = None if self.completion is None else self.completion[tokens]
         return Piece(first, offsets - offsets[0], self.labels[tokens], weights, self.model.states, completion)
 
-    def _room(self) -> Room:
+    def room(self) -> Room:
         """Return the arrays of this thread."""
         if not hasattr(self.rooms, "own"):
             self.rooms.own = Room()
         found: Room = self.rooms.own
         return found
 
-    def _found(self, tables: Tables, transition: Transition, slopes: FloatArray) -> list[Sums]:
-        """Return the sums of all pieces, and write the slopes."""
-        attributes = self.data.tokens.attributes(tables.weights) if self.known is not None else None
-        if self.known is not None and attributes is not None:
-            found = self.known(self, tables, transition, attributes, slopes)
-            if found is not None:
-                return found
-        return self.spread(partial(self._sums, tables, transition, slopes), self.pieces)
+    def _known_sums(self, tables: Tables, transition: Transition) -> Found | None:
+        """Return the sums by the compiled loop from weights to derivatives, if it can do that."""
+        known = self.known if self.training.entries is not None else None
+        return None if known is None else known(self, tables, transition)
 
-    def _sums(
-        self, tables: Tables, transition: Transition, slopes: FloatArray, first: int, last: int, piece: Piece
+    def _all_sums(self, tables: Tables, transition: Transition) -> Found:
+        """Return the sums of all pieces, and write the derivatives: first the slopes of all tokens, then back."""
+        offsets, k = self.data.offsets, self.model.features.card
+        slopes = self.slopes = self.slopes if self.slopes.size else aligned(int(offsets[-1]), width_of(k))
+
+        def one(first: int, last: int, piece: Piece) -> Sums:
+            return self.sums_of(tables, transition, first, last, piece, slopes[offsets[first] : offsets[last]])
+
+        found = self.spread(one, self.pieces)
+        self.training.transpose(slopes, self.spread)
+        first, last = (slopes[tokens, :k].sum(axis=0) for tokens in ends_of(offsets))
+        return found, (first, last)
+
+    def sums_of(
+        self, tables: Tables, transition: Transition, first: int, last: int, piece: Piece, slopes: FloatArray
     ) -> Sums:
-        room = self._room()
-        start, end = int(self.data.offsets[first]), int(self.data.offsets[last])
-        scores = room.take("scores", end - start, width_of(transition.card))
+        """Return the sums of sequences `first` to `last`, and write the slopes of their tokens (tokens, width)."""
+        room = self.room()
+        scores = room.take("scores", len(slopes), width_of(transition.card))
         self.data.scores(tables, first, last, scores)
         if self.model.order == 1:
-            return self.of_piece(piece, scores, transition, slopes[start:end], room)
+            return self.of_piece(piece, scores, transition, slopes, room)
         wide = room.take("slopes", *scores.shape)
         sums = self.of_piece(piece, scores, transition, wide, room)
-        slopes[start:end, : piece.states.card] = piece.states.collect(wide[:, : transition.card])
+        slopes[:, : piece.states.card] = piece.states.collect(wide[:, : transition.card])
         return sums
-
-
-@dataclass(frozen=True, eq=False)
-class KnownPieces:
-    """The likelihood of sequences whose labels are all known, in compiled passes from weights to slopes.
-
-    Attributes
-    ----------
-    pieces : int array (pieces + 1,)
-        The first sequence of each piece, over which sums are taken.
-    weights : array (sequences,)
-    longest : int
-        The tokens of the longest sequence.
-    """
-
-    pieces: IntArray
-    weights: FloatArray
-    longest: int
-
-    @classmethod
-    def of(cls, objective: SequenceObjective) -> KnownPieces | None:
-        """Return the pieces; None if it is another loss, of second order, or if labels are not known."""
-        parts = [piece for _, _, piece in objective.pieces]
-        whole = all((piece.every | (np.diff(piece.offsets) == 0)).all() for piece in parts)
-        if objective.model.order != 1 or objective.of_piece is not likelihood or not whole:
-            return None
-        offsets = objective.data.offsets
-        ends = [last for _, last in objective.data.pieces(max(PIECE, int(offsets[-1]) // _MOST_PIECES))]
-        weights = np.concatenate([np.zeros(0), *(piece.sequence_weights for piece in parts)])
-        return cls(np.array([0, *ends]), weights, int(np.diff(offsets).max(initial=0)))
-
-    def __call__(
-        self,
-        objective: SequenceObjective,
-        tables: Tables,
-        transition: Transition,
-        attributes: tuple[tuple[object, ...], tuple[object, ...]],
-        slopes: FloatArray,
-    ) -> list[Sums] | None:
-        """Return the sums of the pieces, and write the slopes; None if a label is ruled out."""
-        from isinglass.kernels.numba.chains.likelihood import known_likelihood
-
-        t, data, n = transition, objective.data, len(self.pieces) - 1
-        values, flagged = np.empty(n), np.empty(len(self.weights), np.bool_)
-        pairs, counts = np.zeros((n, *t.linear.shape)), np.zeros((n, *t.log.shape))
-        given = self.pieces, data.offsets, objective.labels, self.weights, *attributes, tables.ends
-        logs = t.card, t.widest, t.linear, t.transposed, t.log, t.top
-
-        def work(first: int, last: int) -> None:
-            room = objective._room()
-            wide = [room.take(name, self.longest, slopes.shape[1]) for name in ("scores", "nodes", "alpha")]
-            long = [room.take(name, self.longest, 1).reshape(-1) for name in ("tops", "scales")]
-            known_likelihood(first, last, *given, logs, (*wide, *long), slopes, (values, pairs, counts), flagged)
-
-        objective.spread(work, self._shares(objective.threads))
-        if (values == -np.inf).any():
-            return None
-        found = list(zip(values.tolist(), (pairs * t.linear)[:, : t.card, : t.card] - counts, strict=True))
-        left = [(s, s + 1, objective._piece(s, s + 1)) for s in np.flatnonzero(flagged).tolist()]
-        return found + objective.spread(partial(objective._sums, tables, t, slopes), left)
-
-    def _shares(self, threads: int) -> list[tuple[int, int]]:
-        """Cut the pieces into some runs for each thread: fewer calls, and none for long."""
-        n = len(self.pieces) - 1
-        count = min(n, max(-(-n // _FEW_PIECES), 4 * threads if threads > 1 else 1))
-        return list(pairwise(n * i // count for i in range(count + 1)))

@@ -9,16 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import cached_property
-from itertools import chain, islice
+from functools import cached_property, partial
+from itertools import chain, pairwise
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array, csr_matrix, issparse, vstack
 
 from isinglass.errors import InputError, require
+from isinglass.estimators.sequence.names import GrowingNames, Names, NameTable
 from isinglass.models.checks import matrix, stacked
+from isinglass.runtime.threads import ThreadMap
 from isinglass.segments import starts
 from isinglass.typing import Array, FloatArray, IntArray
 from isinglass.validation import items
@@ -26,65 +27,10 @@ from isinglass.validation import items
 _FORM = "a list of sequences: arrays (length, features), or lists of dicts or of lists of strings"
 _NUMBERS = (bool, int, float, np.bool_, np.integer, np.floating)
 _COLLECTIONS = (list, tuple, set, frozenset)
-_MANY = 1000  # names that are worth a table
-_CHUNK = 2**14  # names that are looked up at a time: as objects and as bytes they stay in a cache
-_BATCH = 64  # names that are read before they are looked up
-_SPARE = 8  # line ends after a text, so that it can be read in words
-_END = ("\n" * _SPARE,)
+_MANY = 1000  # tokens that are worth a table of names
+_CHUNK = 1024  # tokens that are looked at together: they and their names stay in a cache
+_ALONE = ThreadMap(1)
 BIAS = "(bias)"
-
-
-class Names(dict[str, int]):
-    """Numbers of names; what is not there has the number -1."""
-
-    def __missing__(self, name: str) -> int:
-        return -1
-
-
-class _Growing(dict[str, int]):
-    """Numbers of names; what is not there gets the next one."""
-
-    def __missing__(self, name: str) -> int:
-        number = self[name] = len(self)
-        return number
-
-
-class NameTable:
-    """The numbers of names by their bytes, for many of them at once; names with line ends are not for it."""
-
-    def __init__(self, names: Names) -> None:
-        from isinglass.kernels.numba.chains.names import FREE, enter_names
-
-        text = _bytes(names)
-        self.sound = text is not None and bytes(text).count(b"\n") == len(names) + _SPARE
-        self.text = _bytes(()) if text is None else text
-        self.begins = np.zeros(len(names), np.int64)
-        self.slots = np.full((2 ** (2 * len(names) + 1).bit_length(), 4), FREE, np.uint64)
-        if self.sound:
-            enter_names(self.text, len(names), self.begins, self.slots)
-
-    def find(self, names: Iterable[str], count: int) -> NDArray[np.int32] | None:
-        """Return the numbers of so many names, or None where their bytes do not tell them apart."""
-        from isinglass.kernels.numba.chains.names import find_names
-
-        left, found, batch = iter(names), np.empty(count, np.int32), np.empty((_BATCH, 5), np.uint64)
-        for k in range(0, count, _CHUNK):
-            part = found[k : k + _CHUNK]
-            text = _bytes(islice(left, len(part))) if self.sound else None
-            if text is None:
-                return None
-            if find_names(text, len(text) - _SPARE, self.text, self.begins, self.slots, batch, part) != len(part):
-                return None
-        return found
-
-
-def _bytes(names: Iterable[str]) -> NDArray[np.uint8] | None:
-    """Return names with a line end after each, and some more after the last, as bytes; None for what is no text."""
-    try:
-        text = "\n".join(chain(names, _END))
-        return np.frombuffer(bytearray(text.encode()), np.uint8)
-    except UnicodeEncodeError:
-        return None
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,9 +88,12 @@ class FeatureIndex:
         return self._with_names_of(sequences)
 
     def _with_names_of(self, sequences: list[Any]) -> tuple[FeatureIndex, Encoded]:
-        names = _Growing(self.names or ())
-        arrays = _named(sequences, names.__getitem__)
-        if not all(type(name) is str for name in names):
+        names = GrowingNames(self.names or ())
+        arrays = _by_table(sequences, partial(_learned, NameTable(names), names)) if _are_many(sequences) else None
+        if arrays is None:
+            names = GrowingNames(self.names or ())
+            arrays = _named(sequences, names.__getitem__)
+        if set(map(type, names)) - {str}:
             odd = next(name for name in names if type(name) is not str)
             raise InputError("X", "attributes that are strings", f"{odd!r:.60}", "convert them with str")
         index = self if self.names and len(names) == self.n_given else FeatureIndex(Names(names), len(names), self.bias)
@@ -153,7 +102,7 @@ class FeatureIndex:
     @cached_property
     def table(self) -> NameTable:
         """The names for a faster search."""
-        return NameTable(self.names or Names())
+        return NameTable(self.names or ())
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave the table out of pickles."""
@@ -172,7 +121,7 @@ class FeatureIndex:
         """Return what to call each column."""
         return [*(range(self.n_given) if self.names is None else self.names), *([BIAS] if self.bias else [])]
 
-    def encode(self, X: Any) -> Encoded:
+    def encode(self, X: Any, spread: ThreadMap = _ALONE) -> Encoded:
         """Lay out new data by the columns of the training data; what is laid out already stays as it is."""
         if isinstance(X, Encoded):
             self._require_own(X)
@@ -183,7 +132,8 @@ class FeatureIndex:
             expected = "dicts or strings, as in fit" if self.names is not None else "arrays, as in fit"
             raise InputError("X", expected, "arrays" if self.names is not None else "dicts or strings")
         if self.names is not None:
-            return self._joined(*_named(sequences, self.names.__getitem__, lambda: self.table))
+            arrays = _by_table(sequences, partial(_found, self.table), spread) if _are_many(sequences) else None
+            return self._joined(*(arrays or _named(sequences, self.names.__getitem__)))
         rows = _rows(sequences) if any(map(_length, sequences)) else csr_array((0, self.n_given))
         if rows.shape[1] != self.n_given:
             remedy = "give the same features as to fit, or fit anew"
@@ -262,13 +212,56 @@ def _rows(sequences: list[Any]) -> Any:
     return stacked(rows, "X")
 
 
-def _named(
-    sequences: list[Any], number: Callable[[str], int], table: Callable[[], NameTable] | None = None
-) -> tuple[Array, Any, IntArray, IntArray]:
-    """Return the numbers, values (None: all 1) of all attributes, how many a token has, and the offsets.
+def _are_many(sequences: list[Any]) -> bool:
+    """Tell whether a table of names is worth its while."""
+    return sum(map(len, sequences)) > _MANY
 
-    A `table` does what `number` does, faster, where it can; it is asked for only where there are many names.
+
+def _by_table(
+    sequences: list[Any], number: Callable[[list[Any], int], Array | None], spread: ThreadMap = _ALONE
+) -> tuple[Array, None, IntArray, IntArray] | None:
+    """Do what `_named` does, for lists of strings, some sequences at a time; None where that is not possible.
+
+    `number` returns the numbers of the attributes of some tokens, so many in all, or None.
     """
+    offsets = starts(list(map(len, sequences)))
+    cuts = np.searchsorted(offsets, np.arange(0, offsets[-1], _CHUNK)).tolist()
+
+    def one(first: int, last: int) -> tuple[Array | None, IntArray]:
+        tokens = list(chain.from_iterable(sequences[first:last]))
+        plain = set(map(type, tokens)) <= set(_COLLECTIONS)
+        counts = np.fromiter(map(len, tokens), np.int64, len(tokens)) if plain else np.zeros(0, np.int64)
+        return number(tokens, int(counts.sum())) if plain else None, counts
+
+    try:
+        found = spread(one, list(pairwise([*cuts, len(sequences)])))
+    except TypeError:  # attributes that are no strings: the other way says which
+        return None
+    columns = [numbers for numbers, _ in found if numbers is not None]
+    if len(columns) < len(found):
+        return None
+    return np.concatenate(columns), None, np.concatenate([counts for _, counts in found]), offsets
+
+
+def _found(table: NameTable, tokens: list[Any], count: int) -> Array | None:
+    """Return the numbers of the attributes of some tokens."""
+    return table.find(map("\n".join, filter(None, tokens)), count)
+
+
+def _learned(table: NameTable, names: GrowingNames, tokens: list[Any], count: int) -> Array | None:
+    """Return the numbers of the attributes of some tokens; give numbers to those that are new."""
+    found = table.learn(map("\n".join, filter(None, tokens)), count)
+    if found is None:
+        return None
+    numbers, fresh = found
+    if len(fresh):
+        given = list(chain.from_iterable(tokens))
+        names.update(zip([given[i] for i in fresh.tolist()], range(len(names), len(names) + len(fresh)), strict=True))
+    return numbers
+
+
+def _named(sequences: list[Any], number: Callable[[str], int]) -> tuple[Array, Any, IntArray, IntArray]:
+    """Return the numbers, values (None: all 1) of all attributes, how many a token has, and the offsets."""
     tokens = list(chain.from_iterable(sequences))
     kinds = set(map(type, tokens))
     counts = np.fromiter(map(len, tokens), np.int64, len(tokens)) if kinds <= {dict, *_COLLECTIONS} else None
@@ -282,10 +275,7 @@ def _named(
         names, values = _pairs(list(names), given)
     total = int(counts.sum())
     try:
-        columns = table().find(names, total) if table is not None and total > _MANY else None
-        if columns is None:
-            names = names if dict in kinds else chain.from_iterable(tokens)
-            columns = np.fromiter(map(number, names), np.int32, total)
+        columns = np.fromiter(map(number, names), np.int32, total)
     except TypeError:
         raise InputError("X", "attributes that are strings", "something else", "convert them with str") from None
     return columns, values, counts, starts(list(map(len, sequences)))

@@ -15,7 +15,8 @@ from numpy.typing import ArrayLike
 from isinglass.errors import InputError, IsinglassError
 from isinglass.estimators.encoding import decoded, encoded
 from isinglass.estimators.persistence import Saved
-from isinglass.estimators.sequence.features import FeatureIndex, Names
+from isinglass.estimators.sequence.features import FeatureIndex
+from isinglass.estimators.sequence.names import Names
 from isinglass.models.chain.attributes import StateFeatures
 from isinglass.models.chain.model import SequenceModel
 

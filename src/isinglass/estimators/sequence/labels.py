@@ -18,6 +18,13 @@ NOT_OBSERVED = "None, or -1 among numbers, is not observed"
 _NO_CLASS = "it was not in the data of fit; None is a label that is not observed"
 
 
+class _Numbers(dict[Any, int]):
+    """Numbers of labels; what is no class has the number -2."""
+
+    def __missing__(self, label: Any) -> int:
+        return -2
+
+
 def require_labels(classes: list[Any]) -> None:
     """Refuse data without any label."""
     require(classes, "Y", "at least one observed label", "none", NOT_OBSERVED)
@@ -91,7 +98,7 @@ def classes_of(flat: list[Any]) -> list[Any]:
     (['B', 'O'], [('N', 1), (3, 'N')])
     """
     try:
-        found = list(dict.fromkeys(label for label in flat if label is not None))
+        found = [label for label in dict.fromkeys(flat) if label is not None]
     except TypeError:
         raise InputError("Y", "labels that are hashable", "others", "use strings, numbers or tuples") from None
     try:
@@ -104,10 +111,10 @@ def codes_of(
     flat: list[Any], classes: list[Any], argument: str = "Y", strict: bool = True, remedy: str = _NO_CLASS
 ) -> IntArray:
     """Return the numbers of labels, -1 for None; a label that is no class is refused, or has the number -2."""
-    numbers: dict[Any, int] = {label: i for i, label in enumerate(classes)}
+    numbers = _Numbers({label: i for i, label in enumerate(classes)})
     numbers[None] = -1
     try:
-        codes = np.fromiter((numbers.get(label, -2) for label in flat), np.int64, len(flat))
+        codes = np.fromiter(map(numbers.__getitem__, flat), np.int64, len(flat))
     except TypeError:
         raise InputError(argument, "labels that are hashable", "others") from None
     if strict and (codes == -2).any():

@@ -14,13 +14,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from isinglass.models.chain.layout import Lists, Rows, Training, aligned, width_of
+from isinglass.models.chain.layout import Places, Training, width_of
 from isinglass.runtime.threads import ThreadMap
 from isinglass.segments import starts
 from isinglass.typing import FloatArray, IntArray, Mask
@@ -99,26 +98,21 @@ class StateFeatures:
         return np.asarray(np.diff(self.first) * 4 >= self.card)
 
     @cached_property
-    def rows(self) -> Rows:
-        """The weights of attributes with rows."""
-        counts = np.diff(self.first)
+    def places(self) -> Places:
+        """Where the weights lie for the loops."""
+        counts, width = np.diff(self.first), width_of(self.card)
         row_of = np.where(self.rich, np.cumsum(self.rich), 0).astype(np.int32)
-        which = np.flatnonzero(np.repeat(self.rich, counts))
-        places = np.repeat(row_of, counts)[which].astype(np.int64) * width_of(self.card) + self.labels[which]
-        return Rows(row_of, which, np.concatenate([[0], starts(counts[self.rich])]), places)
-
-    @cached_property
-    def lists(self) -> Lists:
-        """The weights of the other attributes."""
-        counts = np.diff(self.first)
-        which = np.flatnonzero(np.repeat(~self.rich, counts))
-        return Lists(starts(np.where(self.rich, 0, counts)), which, self.labels[which])
+        rows, first = int(self.rich.sum()) + 1, starts(np.where(self.rich, 0, counts))
+        in_row = np.repeat(self.rich, counts)
+        flat = np.repeat(row_of, counts) * np.int64(width) + self.labels
+        flat[~in_row] = rows * width + np.arange(first[-1])
+        return Places(width, row_of, rows, first, self.labels[~in_row], flat)
 
     @cached_property
     def where(self) -> NDArray[np.int32]:
         """The row of each attribute, the beginning of its list, and its length: one look into memory for all three."""
-        first = self.lists.first
-        return np.stack([self.rows.row_of, first[:-1], np.diff(first), first[:-1]], axis=1).astype(np.int32)
+        first = self.places.first
+        return np.stack([self.places.row_of, first[:-1], np.diff(first), first[:-1]], axis=1).astype(np.int32)
 
     def compiled(self, X: csr_array) -> Tokens:
         """Lay out the attributes of tokens."""
@@ -147,44 +141,24 @@ class Tokens:
         step = int(not (X.data == 1).all())
         return X.indptr.astype(np.int64), X.indices.astype(np.int32), X.data if step else np.ones(1), step
 
-    @cached_property
-    def training(self) -> Training:
-        """The tokens as training needs them."""
-        return Training.of(self.by_token, self.features.card, self.features.rows, self.features.lists)
+    def training(self, pieces: IntArray) -> Training:
+        """Return the tokens as training needs them; `pieces`: the first token of each piece, and their number."""
+        return Training.of(self.by_token, self.features.places, pieces)
 
     def weights(self, theta: FloatArray, spread: ThreadMap = _ALONE) -> Weights:
         """Lay out the parameters."""
-        from isinglass.kernels.numba.chains.attributes import carry
+        from isinglass.kernels.numba.chains.attributes import put
 
-        own, lists = self.features.rows, self.features.lists
-        rows, entries = aligned(own.count, width_of(self.features.card)), np.empty(len(lists.weights))
+        places = self.features.places
+        flat, (rows, lists) = places.room()
         given = np.require(theta, requirements=("C", "W"))  # a loop would be compiled anew for memory that is read-only
-
-        def lay(first: int, last: int) -> None:
-            carry(first, min(last, len(own.places)), own.weights, given, own.places, rows.reshape(-1))
-            np.take(theta, lists.weights[first:last], out=entries[first:last], mode="clip")  # they are in range
-
-        most = max(len(own.places), len(entries))
-        spread(lay, [(a, a + _PIECE) for a in range(0, most, _PIECE)])
-        return Weights(rows, entries)
-
-    def attributes(self, weights: Weights) -> tuple[tuple[Any, ...], tuple[Any, ...]] | None:
-        """Return the attributes of each kind, and their weights, as the loops of training take them.
-
-        None if lists are so long that it would take too much memory.
-        """
-        data = self.training
-        if data.entries is None:
-            return None
-        return (*data.by_token, weights.rows), (*data.entries.arrays, weights.lists)
+        pieces = [(a, min(a + _PIECE, len(given))) for a in range(0, len(given), _PIECE)]
+        spread(lambda first, last: put(first, last, given, places.flat, flat), pieces)
+        return Weights(rows, lists)
 
     def scores(self, weights: Weights, first: int, last: int, out: FloatArray) -> None:
         """Write f_t of tokens `first` to `last` into rows of `out`."""
         from isinglass.kernels.numba.chains.attributes import sum_scores
 
-        where, labels = self.features.where, self.features.lists.labels
+        where, labels = self.features.where, self.features.places.labels
         sum_scores(first, last, *self.by_token, where, weights.rows, labels, weights.lists, out)
-
-    def transpose(self, slopes: FloatArray, spread: ThreadMap, out: FloatArray) -> None:
-        """Write derivatives by theta from those by the scores of all tokens (tokens, width)."""
-        self.training.transpose(slopes, spread, out)

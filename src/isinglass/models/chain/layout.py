@@ -1,9 +1,11 @@
 """How the attributes of tokens lie in memory for training.
 
 Scores want them by token, in two parts: attributes with rows of weights, and single entries of lists. Derivatives want
-them by attribute, so that each sum is written by one thread, and by blocks of tokens, whose slopes then stay in the
-second cache (`isinglass.kernels.numba.chains.attributes`). Attributes are shared out among threads; their sums go over
-the tokens in order, so the bits do not depend on the shares.
+them by pieces of tokens, whose slopes are in a cache, and in a piece by attribute
+(`isinglass.kernels.numba.chains.gradient`). A long piece is cut further, into blocks.
+
+Attributes are cut into parts, which threads add to side by side. A sum goes over the tokens in order, so the bits do
+not depend on the parts.
 """
 
 from __future__ import annotations
@@ -15,18 +17,23 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csc_array, csr_array
+from scipy.sparse import csr_array
 
 from isinglass.runtime.threads import ThreadMap
 from isinglass.segments import ranges, starts
 from isinglass.typing import FloatArray, IntArray
 
 LANES = 8
-_BLOCK = 2**18  # numbers of a block of slopes: those of its tokens fill the second cache
+_BLOCK = 2**18  # numbers of a block of slopes: those of its tokens stay in the caches
+_LARGE, _HUGE = 2**15, 2**18  # numbers: a quarter of a megabyte; a huge page
 _LONG = 16  # lists longer than that, in the mean, are not written out token by token
+_SHARES = 2  # parts for each of several threads
 
 ByToken = tuple[IntArray, NDArray[np.int32], FloatArray, int]
 """Starts (tokens + 1,), columns (entries,), values, and step: 0 where all values are equal, and just one is stored."""
+
+Derivatives = tuple[FloatArray, FloatArray]
+"""Derivatives by weights in rows (rows, width), and by those in lists (entries,)."""
 
 
 def width_of(card: int) -> int:
@@ -35,74 +42,136 @@ def width_of(card: int) -> int:
 
 
 def aligned(rows: int, width: int) -> FloatArray:
-    """Return an array of zeros whose rows are aligned to cache lines."""
-    room = np.zeros(rows * width + 8)
-    skip = (-room.ctypes.data // 8) % 8
+    """Return an array of zeros whose rows are aligned to cache lines; a large one begins with a huge page.
+
+    Loops look into them at random, and would else wait for addresses of pages as often as for numbers. NumPy asks for
+    huge pages where an array has twice their size.
+    """
+    line = 8 if rows * width < _LARGE else _HUGE
+    room = np.zeros(max(rows * width + line, 2 * line))
+    skip = (-room.ctypes.data // 8) % line
     return room[skip : skip + rows * width].reshape(rows, width)
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
-    """Weights in rows (count, width), of which row 0 is zero, for attributes that have none.
+class Places:
+    """Where weights lie: in rows of labels, of which row 0 is zero, for attributes that have none; in lists after them.
 
     Attributes
     ----------
+    width : int
+        Of a row.
     row_of : int32 array (attributes,)
-    weights : int array (n,)
-        Their numbers in theta.
-    first : int array (rows + 1,)
-        The first weight of each row.
-    places : int array (n,)
-        Where each weight is in the flat rows.
+        The row of each attribute, 0 for those with lists.
+    rows : int
+    first : int array (attributes + 1,)
+        The first entry of each attribute's list.
+    labels : int32 array (entries,)
+        Of the entries of lists.
+    flat : int array (weights,)
+        Where each weight of theta is, rows first.
     """
 
+    width: int
     row_of: NDArray[np.int32]
-    weights: IntArray
+    rows: int
     first: IntArray
-    places: IntArray
-
-    @property
-    def count(self) -> int:
-        """The number of rows."""
-        return len(self.first) - 1
-
-
-@dataclass(frozen=True, eq=False)
-class Lists:
-    """Weights in lists: the first entry of each attribute, the number of each weight in theta, and its label."""
-
-    first: IntArray
-    weights: IntArray
     labels: NDArray[np.int32]
+    flat: IntArray
 
-
-class Part(NamedTuple):
-    """What one thread works on: columns from `first` to `last`, and where their runs begin and end in each block."""
-
-    first: int
-    last: int
-    begins: IntArray
-    ends: IntArray
+    def room(self) -> tuple[FloatArray, Derivatives]:
+        """Return zeros for all weights, and the same as rows and lists."""
+        cut = self.rows * self.width
+        flat = aligned(1, cut + len(self.labels)).reshape(-1)
+        return flat, (flat[:cut].reshape(self.rows, self.width), flat[cut:])
 
 
 @dataclass(frozen=True, eq=False)
-class Runs:
-    """A sparse matrix by blocks of tokens: a run is the tokens that a column has in a block.
+class Blocks:
+    """Tokens in pieces, and these in blocks.
 
     Attributes
     ----------
-    blocks : int array (blocks + 1,)
-        The first run of each block.
-    columns : int32 array (runs,)
-        In order within a block.
-    starts : int array (runs + 1,)
-        The first entry of each run.
-    tokens : int32 array (entries,)
+    pieces, blocks : int arrays (pieces + 1,), (blocks + 1,)
+        The first token of each.
+    first : int array (pieces + 1,)
+        The first block of each piece.
+    """
+
+    pieces: IntArray
+    blocks: IntArray
+    first: IntArray
+
+    @classmethod
+    def of(cls, pieces: IntArray, width: int) -> Blocks:
+        """Cut pieces of tokens with so many slopes each."""
+        most = max(_BLOCK // width, 1)
+        counts = np.maximum(-(-np.diff(pieces) // most), 1)
+        first = starts(counts)
+        inside = ranges(np.zeros(len(counts), np.int64), counts)
+        blocks = np.repeat(pieces[:-1], counts) + most * inside
+        return cls(pieces, np.append(blocks, pieces[-1]), first)
+
+
+@dataclass(frozen=True, eq=False)
+class Sorted:
+    """The entries of a sparse matrix by blocks of tokens, in these by columns, then by tokens.
+
+    Attributes
+    ----------
+    starts : int array (blocks + 1,)
+        The first entry of each block.
+    tokens, columns : int32 arrays (entries,)
+        Tokens are counted from the first of their piece.
     values : array (entries,) or (1,)
     """
 
     n_columns: int
-    blocks: IntArray
+    starts: IntArray
+    tokens: NDArray[np.int32]
+    columns: NDArray[np.int32]
+    values: FloatArray
+    step: int
+
+    @classmethod
+    def of(cls, data: ByToken, n_columns: int, cuts: Blocks) -> Sorted:
+        """Sort the entries of tokens."""
+        first, columns, values, step = data
+        given = values if step else np.ones(len(columns), np.bool_)
+        X = csr_array((given, columns, first), shape=(len(first) - 1, n_columns)).tocsc()
+        sizes = np.diff(cuts.blocks)
+        block_of = np.repeat(np.arange(len(sizes), dtype=np.uint16 if len(sizes) < 2**16 else np.int64), sizes)
+        order = np.argsort(block_of[X.indices], kind="stable")
+        piece_of = np.repeat(cuts.pieces[:-1], np.diff(cuts.pieces)).astype(np.int32)
+        tokens = X.indices[order].astype(np.int32)
+        return cls(
+            n_columns,
+            first[cuts.blocks],
+            tokens - piece_of[tokens],
+            np.repeat(np.arange(n_columns, dtype=np.int32), np.diff(X.indptr))[order],
+            X.data[order] if step else values,
+            step,
+        )
+
+    def cuts(self, parts: int) -> IntArray:
+        """Cut the columns into parts of about equal work."""
+        return _equal_cuts(np.bincount(self.columns, minlength=self.n_columns), parts)
+
+    def bounds(self, cuts: IntArray) -> IntArray:
+        """Return the first entry of each part in each block, and the end (blocks, parts + 1)."""
+        blocks = np.arange(len(self.starts) - 1)
+        keys = np.repeat(blocks, np.diff(self.starts)) * (self.n_columns + 1) + self.columns
+        return np.stack([np.searchsorted(keys, blocks * (self.n_columns + 1) + end) for end in cuts], axis=1)
+
+    def in_parts(self, parts: int) -> tuple[IntArray, IntArray, tuple[Any, ...]]:
+        """Return the cuts between parts, the bounds between these in each block, in runs, and the runs."""
+        cuts, runs = self.cuts(parts), Runs.of(self)
+        return cuts, np.searchsorted(runs.starts, self.bounds(cuts)), tuple(runs)
+
+
+class Runs(NamedTuple):
+    """Sorted entries, where those of a column in a block are a run; the first entry of each run, and the end."""
+
     columns: NDArray[np.int32]
     starts: IntArray
     tokens: NDArray[np.int32]
@@ -110,53 +179,13 @@ class Runs:
     step: int
 
     @classmethod
-    def of(cls, data: ByToken, n_columns: int, block: int) -> Runs:
-        """Sort the entries of blocks of so many tokens."""
-        first, columns, values, step = data
-        given = values if step else np.ones(len(columns), np.bool_)
-        X = csr_array((given, columns, first), shape=(len(first) - 1, n_columns))
-        parts = [csc_array(X[a : a + block]) for a in range(0, max(X.shape[0], 1), block)]
-        counts = [np.diff(part.indptr) for part in parts]
-        some = [np.flatnonzero(count) for count in counts]
-        lengths = np.concatenate([count[used] for count, used in zip(counts, some, strict=True)])
-        tokens = np.concatenate([part.indices + i * block for i, part in enumerate(parts)])
-        return cls(
-            n_columns,
-            starts([len(used) for used in some]),
-            np.concatenate(some).astype(np.int32),
-            starts(lengths),
-            tokens.astype(np.int32),
-            np.concatenate([part.data for part in parts]) if step else values,
-            step,
-        )
-
-    @property
-    def arrays(self) -> tuple[Any, ...]:
-        """What the loops take."""
-        return self.columns, self.starts, self.tokens, self.values, self.step
-
-    def parts(self, threads: int) -> list[Part]:
-        """Cut the columns into parts of about equal work."""
-        entries = np.bincount(self.columns, np.diff(self.starts), self.n_columns).cumsum()
-        shares = np.searchsorted(entries, entries[-1:] * np.arange(1, threads) / threads) + 1
-        ends = np.unique(np.concatenate([[0], shares.astype(np.int64), [self.n_columns]])).tolist()
-        blocks = np.arange(len(self.blocks) - 1)
-        keys = np.repeat(blocks, np.diff(self.blocks)) * self.n_columns + self.columns
-        bounds = [np.searchsorted(keys, blocks * self.n_columns + end) for end in ends]
-        return [Part(a, b, *cut) for (a, b), cut in zip(pairwise(ends), pairwise(bounds), strict=True)]
-
-
-class Share(NamedTuple):
-    """Entries of lists that one thread works on, in the order of tokens.
-
-    Their targets are from `first` to `last`; sources are places in the flat slopes.
-    """
-
-    first: int
-    last: int
-    sources: NDArray[Any]
-    targets: NDArray[np.int32]
-    values: FloatArray
+    def of(cls, entries: Sorted) -> Runs:
+        """Find the runs."""
+        new = np.ones(len(entries.columns), np.bool_)
+        new[1:] = entries.columns[1:] != entries.columns[:-1]
+        new[entries.starts[:-1][entries.starts[:-1] < len(new)]] = True
+        first = np.flatnonzero(new)
+        return cls(entries.columns[first], np.append(first, len(new)), entries.tokens, entries.values, entries.step)
 
 
 @dataclass(frozen=True, eq=False)
@@ -179,38 +208,25 @@ class Entries:
     labels: NDArray[np.int32]
 
     @classmethod
-    def of(cls, data: ByToken, lists: Lists) -> Entries | None:
+    def of(cls, data: ByToken, places: Places) -> Entries | None:
         """Write the lists out; None where they are long."""
         first, columns, values, step = data
-        counts = np.diff(lists.first)[columns]
+        counts = np.diff(places.first)[columns]
         if counts.sum() > _LONG * len(columns):
             return None
-        targets = ranges(lists.first[columns], counts).astype(np.int32)
-        return cls(
-            starts(counts)[first], targets, np.repeat(values, counts) if step else values, step, lists.labels[targets]
-        )
+        targets = ranges(places.first[columns], counts).astype(np.int32)
+        numbers = np.repeat(values, counts) if step else values
+        return cls(starts(counts)[first], targets, numbers, step, places.labels[targets])
+
+    @property
+    def by_token(self) -> ByToken:
+        """The entries as a sparse matrix (tokens, entries of lists)."""
+        return self.starts, self.targets, self.values, self.step
 
     @property
     def arrays(self) -> tuple[Any, ...]:
         """What the loops take."""
         return self.starts, self.targets, self.values, self.step, self.labels
-
-    def shares(self, threads: int, width: int, size: int) -> list[Share]:
-        """Cut the lists, of so many entries in all, into parts of about equal work."""
-        tokens = np.repeat(np.arange(len(self.starts) - 1), np.diff(self.starts))
-        sources = tokens * width + self.labels
-        if len(tokens) * width < 2**31:
-            sources = sources.astype(np.int32)
-        sums = np.bincount(self.targets, minlength=size).cumsum()
-        ends = np.searchsorted(sums, sums[-1:] * np.arange(1, threads) / threads) if size else np.zeros(0, np.int64)
-        cuts = np.unique(np.concatenate([[0], ends, [size]]).astype(np.int64)).tolist()
-        if len(cuts) <= 2:
-            return [Share(0, size, sources, self.targets, self.values)]
-        own = [np.flatnonzero((self.targets >= a) & (self.targets < b)) for a, b in pairwise(cuts)]
-        return [
-            Share(a, b, sources[mine], self.targets[mine], self.values[mine] if self.step else self.values)
-            for (a, b), mine in zip(pairwise(cuts), own, strict=True)
-        ]
 
 
 @dataclass(frozen=True, eq=False)
@@ -219,101 +235,109 @@ class Training:
 
     Attributes
     ----------
-    by_token : tuple
+    places : Places
+    cuts : Blocks
+    rows : tuple
         The rows of each token.
-    runs : Runs
-        The same by rows.
     entries : Entries or None
         The lists of each token, written out.
-    listed : Runs or None
-        The lists by attributes, where they are not written out.
+    lists : tuple
+        The attributes of each token that have lists.
     """
 
-    rows: Rows
-    lists: Lists
-    by_token: ByToken
-    runs: Runs
+    places: Places
+    cuts: Blocks
+    rows: ByToken
     entries: Entries | None
-    listed: Runs | None
-    card: int
-    known: dict[int, list[tuple[Any, ...]]] = field(default_factory=dict, repr=False)
+    lists: ByToken
+    known: dict[int, tuple[Any, ...]] = field(default_factory=dict, repr=False)
 
     @classmethod
-    def of(cls, data: ByToken, card: int, rows: Rows, lists: Lists) -> Training:
-        """Lay out tokens."""
-        own, others = _split(data, rows)
-        entries = Entries.of(others, lists)
-        listed = Runs.of(others, len(lists.first) - 1, max(len(data[0]) - 1, 1)) if entries is None else None
-        runs = Runs.of(own, rows.count, max(_BLOCK // width_of(card), 1))
-        return cls(rows, lists, own, runs, entries, listed, card)
+    def of(cls, data: ByToken, places: Places, pieces: IntArray) -> Training:
+        """Lay out tokens; `pieces`: the first token of each piece, and the number of tokens."""
+        own, others = _split(data, places)
+        return cls(places, Blocks.of(pieces, places.width), own, Entries.of(others, places), others)
 
     @cached_property
-    def table(self) -> FloatArray:
-        """Room for the derivatives of rows."""
-        return aligned(self.rows.count, width_of(self.card))
+    def derivatives(self) -> tuple[FloatArray, Derivatives]:
+        """Room for the derivatives: flat, and as rows and lists."""
+        return self.places.room()
 
-    def transpose(self, slopes: FloatArray, spread: ThreadMap, out: FloatArray) -> None:
-        """Write derivatives by theta from those by the scores of all tokens (tokens, width)."""
-        spread(lambda do, *part: do(slopes, out, *part), self._work(spread.threads))
+    def parts_of(self, threads: int) -> int:
+        """Return how many parts there are for so many threads: those of rows, and as many of lists."""
+        return 2 * (_SHARES * threads if threads > 1 else 1)
 
-    def _work(self, threads: int) -> list[tuple[Any, ...]]:
-        """Return the parts of the work, with the function for each; the largest first."""
+    def layout(self, threads: int) -> tuple[Any, ...]:
+        """Return what `isinglass.kernels.numba.chains.gradient.add_part` takes; no entries if lists are not written."""
         if threads not in self.known:
-            work: list[tuple[Any, ...]] = [(self._of_rows, *part) for part in self.runs.parts(threads)]
-            if self.entries is not None:
-                shares = self.entries.shares(threads, width_of(self.card), len(self.lists.labels))
-                work += [(self._of_entries, *share) for share in shares]
-            if self.listed is not None:
-                work += [(self._of_lists, *part) for part in self.listed.parts(threads)]
-            self.known[threads] = work
+            parts = self.parts_of(threads) // 2
+            self.known[threads] = self.cuts.first, self._rows.in_parts(parts), self._entries_in(parts)
         return self.known[threads]
 
-    def _of_rows(
-        self, slopes: FloatArray, out: FloatArray, first: int, last: int, begins: IntArray, ends: IntArray
-    ) -> None:
-        from isinglass.kernels.numba.chains.attributes import add_rows, carry
+    @cached_property
+    def _rows(self) -> Sorted:
+        return Sorted.of(self.rows, self.places.rows, self.cuts)
 
-        rows, table = self.rows, self.table
-        table[first:last] = 0.0
-        add_rows(begins, ends, *self.runs.arrays, slopes, table)
-        carry(rows.first[first], rows.first[last], rows.places, table.reshape(-1), rows.weights, out)
+    @cached_property
+    def _listed(self) -> Sorted:
+        return Sorted.of(self.lists, len(self.places.row_of), self.cuts)
 
-    def _of_entries(
-        self,
-        slopes: FloatArray,
-        out: FloatArray,
-        first: int,
-        last: int,
-        sources: NDArray[Any],
-        targets: NDArray[np.int32],
-        values: FloatArray,
-    ) -> None:
-        from isinglass.kernels.numba.chains.attributes import collect_entries
+    def _entries_in(self, parts: int) -> tuple[Any, ...]:
+        """Return the cuts between parts, the bounds between these in each block, and the entries, by tokens there."""
+        none = np.zeros_like(self.rows[0]), self.rows[1][:0], np.ones(1), 0
+        first, targets, values, step = none if self.entries is None else self.entries.by_token
+        cuts = _equal_cuts(np.bincount(targets, minlength=len(self.places.labels)), parts)
+        tokens, blocks = np.repeat(np.arange(len(first) - 1), np.diff(first)), len(self.cuts.blocks) - 1
+        part = np.searchsorted(cuts[1:-1], targets, "right")
+        keys = np.repeat(np.arange(blocks), np.diff(first[self.cuts.blocks])) * parts + part
+        order = np.argsort(keys.astype(np.uint16) if blocks * parts < 2**16 else keys, kind="stable")
+        starts_of_pieces = np.repeat(self.cuts.pieces[:-1], np.diff(self.cuts.pieces))
+        sources = (tokens - starts_of_pieces[tokens]) * self.places.width + self.places.labels[targets]
+        narrow = sources.astype(np.int32) if sources.max(initial=0) < 2**31 else sources
+        ends = starts(np.bincount(keys, minlength=blocks * parts))
+        bounds = np.concatenate([ends[:-1].reshape(blocks, parts), ends[parts::parts, None]], axis=1)
+        return cuts, bounds, (narrow[order], targets[order], values[order] if step else values, step)
+
+    def transpose(self, slopes: FloatArray, spread: ThreadMap) -> None:
+        """Write the derivatives from those by the scores of all tokens (tokens, width)."""
+        from isinglass.kernels.numba.chains.gradient import add_lists, add_pieces
+
+        pieces, pair, parts = self.cuts.pieces, (slopes, slopes.reshape(-1)), self.parts_of(spread.threads)
+        given = pieces, self.layout(spread.threads), pair, self.derivatives[1]
+        spread(lambda part: add_pieces(part, *given), [(i,) for i in range(parts)])
+        if self.entries is None:
+            lists = pieces, self.cuts.first, *self._listed.in_parts(parts // 2), self.places.first, self.places.labels
+            out = slopes, self.derivatives[1][1]
+            spread(lambda part: add_lists(part, *lists, *out), [(i,) for i in range(parts // 2)])
+
+    def add(self, first: int, last: int, slopes: FloatArray) -> None:
+        """Add the slopes of tokens `first` to `last` to the derivatives; only where lists are written out."""
+        from isinglass.kernels.numba.chains.gradient import add_tokens
 
         assert self.entries is not None
-        lists = np.zeros(last - first)
-        collect_entries(sources, targets, values, self.entries.step, slopes.reshape(-1), first, lists)
-        out[self.lists.weights[first:last]] = lists
+        add_tokens(first, last, self.rows, self.entries.arrays, slopes, self.derivatives[1])
 
-    def _of_lists(
-        self, slopes: FloatArray, out: FloatArray, first: int, last: int, begins: IntArray, ends: IntArray
-    ) -> None:
-        from isinglass.kernels.numba.chains.attributes import collect_lists
-
-        assert self.listed is not None
-        own, lists = self.lists, np.zeros(len(self.lists.labels))
-        collect_lists(begins, ends, *self.listed.arrays, own.first, own.labels, slopes, lists)
-        a, b = own.first[first], own.first[last]
-        out[own.weights[a:b]] = lists[a:b]
+    def gradient(self, spread: ThreadMap, out: FloatArray) -> None:
+        """Write derivatives by theta."""
+        flat, places, n = self.derivatives[0], self.places.flat, len(self.places.flat)
+        ends = [n * i // spread.threads for i in range(spread.threads + 1)]
+        spread(lambda a, b: np.take(flat, places[a:b], out=out[a:b], mode="clip"), list(pairwise(ends)))  # in range
 
 
-def _split(data: ByToken, rows: Rows) -> tuple[ByToken, ByToken]:
+def _equal_cuts(work: IntArray, parts: int) -> IntArray:
+    """Cut columns into parts of about equal work (parts + 1,)."""
+    done = starts(work)
+    inner = np.searchsorted(done, done[-1] * np.arange(1, parts) / parts)
+    return np.concatenate([[0], inner, [len(work)]]).astype(np.int64)
+
+
+def _split(data: ByToken, places: Places) -> tuple[ByToken, ByToken]:
     """Cut the attributes of tokens into the two kinds."""
     from isinglass.kernels.numba.chains.attributes import split_kinds
 
     first, columns, values, step = data
     room = [(np.empty_like(first), np.empty_like(columns), np.empty_like(values) if step else values) for _ in range(2)]
-    split_kinds(first, columns, values, step, rows.row_of, *room)
+    split_kinds(first, columns, values, step, places.row_of, *room)
     one, two = (
         (ends, kept[: ends[-1]], numbers[: ends[-1]] if step else numbers, step) for ends, kept, numbers in room
     )

@@ -42,7 +42,7 @@ DONE, SHIFT = 1, 2**32
 SPINS = 200  # looks at a number before other threads are let run
 PATIENCE = 1_000_000  # looks, for a second or so, before one who follows goes: the leader may have failed
 intrinsic: Any = extending.intrinsic
-_yield = types.ExternalFunction("SwitchToThread" if sys.platform == "win32" else "sched_yield", types.int32())
+let_others_run = types.ExternalFunction("SwitchToThread" if sys.platform == "win32" else "sched_yield", types.int32())
 
 
 def new_crew(places: int) -> IntArray:
@@ -108,7 +108,7 @@ def next_step(crew, seen):
         if step != seen:
             return step
         if spins > SPINS:
-            _yield()
+            let_others_run()
     return OVER
 
 
@@ -187,4 +187,4 @@ def finish_step(crew, pieces):
     while pieces_done(crew) < crew[ASKED]:
         spins += 1
         if spins > SPINS:
-            _yield()
+            let_others_run()

@@ -1,20 +1,15 @@
-"""Sparse features times weights, and back: the two long loops of a chain model with binary attributes.
+"""Sparse features times weights: the first of the two long loops of a chain model with binary attributes.
 
-    scores_t(x)  =  sum_a X_ta W_a(x)              `sum_scores`: token by token
-    dL/dW_a(x)   =  sum_t X_ta dL/dscores_t(x)     `add_rows`, `collect_...`: attribute by attribute
+    scores_t(x)  =  sum_a X_ta W_a(x)              `sum_scores`, `sum_attributes`: token by token
 
-X is sparse, twice: by tokens for the first sum, by attributes for the second, so that each sum is written by one thread
-and in one sequence, whatever the number of threads. An attribute that has a weight for most labels keeps a whole row of
-them (rows); one with few has a list of labels and weights (entries). Rows are padded to LANES numbers, which
-accumulate in registers; what an attribute costs is then one load and two operations for each lane.
+The way back is in `isinglass.kernels.numba.chains.gradient`. X is sparse, by tokens. An attribute that has a weight for
+most labels keeps a whole row of them (rows); one with few has a list of labels and weights (entries). Rows are padded
+to LANES numbers, which accumulate in registers; what an attribute costs is then one load and two operations for each
+lane.
 
-The second sum goes by blocks of tokens, whose derivatives stay in the second cache: a run is the tokens that an
-attribute has in a block.
-
-Traffic, for T tokens with n attributes each and K labels: T n K reads of 8 bytes each way, from weights and from
-derivatives, and as many multiplications and additions. 204,000 tokens, 10 attributes (8 of them with rows), 24 lanes:
-0.32 GB each way, 3 ms at the 113 GB/s of the second cache, 15 ms at the 21 GB/s of memory. Measured: 16 ms for the
-scores, whose rows of weights are in the second and third cache, and 10 ms back; 26 ms back without blocks.
+Traffic, for T tokens with n attributes each and K labels: T n K reads of 8 bytes, and as many multiplications and
+additions. 204,000 tokens, 10 attributes (8 of them with rows), 24 lanes: 0.32 GB, 3 ms at the 113 GB/s of the second
+cache, 15 ms at the 21 GB/s of memory. Measured: 16 ms; the rows of weights are in the second and third cache.
 
 `step` is 0 where all values are equal, and `values` holds just one.
 """
@@ -55,10 +50,10 @@ def split_kinds(starts, columns, values, step, row_of, first, second):
 
 
 @compiled
-def carry(first, last, sources, values, targets, out):
-    """Copy numbers `first` to `last` from their sources to their targets, between theta and rows."""
+def put(first, last, values, places, out):
+    """Copy numbers `first` to `last` to their places."""
     for i in range(first, last):
-        out[ix(targets[ix(i)])] = values[ix(sources[ix(i)])]
+        out[ix(places[ix(i)])] = values[ix(i)]
 
 
 @inner
@@ -131,48 +126,3 @@ def sum_scores(first, last, starts, columns, values, step, where, rows, labels, 
             a, x = ix(columns[ix(p)]), values[ix(p * step)]
             for e in range(where[a, ix(1)], where[a, ix(1)] + where[a, ix(2)]):
                 scores[r, ix(labels[ix(e)])] += x * weights[ix(e)]
-
-
-@unrolled
-def add_rows(first, last, attributes, starts, tokens, values, step, slopes, table):
-    """Add, to rows of attributes, the slopes of their tokens; block i of tokens has the runs first[i] to last[i]."""
-    for block in range(len(first)):
-        for run in range(first[ix(block)], last[ix(block)]):
-            out, b = table[ix(attributes[ix(run)])], 0
-            while b + 24 <= table.shape[1]:
-                one, two, three = eight(out, b), eight(out, b + 8), eight(out, b + 16)
-                for p in range(starts[ix(run)], starts[ix(run + 1)]):
-                    x, row = values[ix(p * step)], slopes[ix(tokens[ix(p)])]
-                    one = add_eight(one, x, eight(row, b))
-                    two = add_eight(two, x, eight(row, b + 8))
-                    three = add_eight(three, x, eight(row, b + 16))
-                put_eight(out, b, one)
-                put_eight(out, b + 8, two)
-                put_eight(out, b + 16, three)
-                b += 24
-            while b < table.shape[1]:
-                one = eight(out, b)
-                for p in range(starts[ix(run)], starts[ix(run + 1)]):
-                    one = add_eight(one, values[ix(p * step)], eight(slopes[ix(tokens[ix(p)])], b))
-                put_eight(out, b, one)
-                b += 8
-
-
-@compiled
-def collect_lists(first, last, attributes, starts, tokens, values, step, first_entry, labels, slopes, lists):
-    """Add, to the lists of attributes, the slopes of their tokens; blocks and runs as for `add_rows`."""
-    for block in range(len(first)):
-        for run in range(first[ix(block)], last[ix(block)]):
-            a = attributes[ix(run)]
-            for e in range(first_entry[ix(a)], first_entry[ix(a + 1)]):
-                x, total = ix(labels[ix(e)]), lists[ix(e)]
-                for p in range(starts[ix(run)], starts[ix(run + 1)]):
-                    total += values[ix(p * step)] * slopes[ix(tokens[ix(p)]), x]
-                lists[ix(e)] = total
-
-
-@compiled
-def collect_entries(sources, targets, values, step, slopes, first, lists):
-    """Add slopes at `sources` to the entries of lists at `targets`, which are counted from `first`."""
-    for p in range(len(sources)):
-        lists[ix(targets[ix(p)] - first)] += values[ix(p * step)] * slopes[ix(sources[ix(p)])]

@@ -14,6 +14,7 @@ from __future__ import annotations
 import numpy as np
 
 from isinglass.kernels.numba.arithmetic.indexing import ix
+from isinglass.kernels.numba.arithmetic.prefetch import ask
 from isinglass.runtime.jit import compiled, inner
 
 LINE_END = 10
@@ -91,40 +92,68 @@ def place_of(text, start, word, second, length, h, names, begins, slots):
         slot = (slot + ONE) & mask
 
 
-@compiled
-def enter_names(names, count, begins, slots):
-    """Enter the names of a text into an empty table (2^n, 4), n for half as many names; write where they begin."""
-    start = 0
-    for k in range(count):
-        word, second, length, h = name_at(names, start)
-        begins[ix(k)] = start
-        slot = place_of(names, start, word, second, length, h, names, begins, slots)
-        slots[slot, ix(0)], slots[slot, ix(1)], slots[slot, ix(3)] = word, second, h
-        slots[slot, ix(2)] = np.uint64(length) << HALF | np.uint64(k)
-        start += length + 1
+@inner
+def enter(text, start, word, second, length, h, slot, names, begins, slots, known):
+    """Give a name the next number, and copy its bytes; `known`: how many names there are, and how many bytes."""
+    number, first = known[ix(0)], known[ix(1)]
+    for p in range(length):
+        names[ix(first + p)] = text[ix(start + p)]
+    names[ix(first + length)] = LINE_END
+    begins[ix(number)] = first
+    slots[slot, ix(0)], slots[slot, ix(1)], slots[slot, ix(3)] = word, second, h
+    slots[slot, ix(2)] = np.uint64(length) << HALF | np.uint64(number)
+    known[ix(0)], known[ix(1)] = number + 1, first + length + 1
 
 
 @compiled
-def find_names(text, size, names, begins, slots, batch, found):
-    """Write the numbers of the names of a text of `size` bytes, -1 for those that are not there.
+def move_names(old, slots):
+    """Move names to an empty table that is larger."""
+    mask = np.uint64(slots.shape[0] - 1)
+    for i in range(old.shape[0]):
+        if old[ix(i), ix(2)] & LOW_HALF != FREE:
+            slot = (old[ix(i), ix(3)] >> TOP) & mask
+            while slots[slot, ix(2)] & LOW_HALF != FREE:
+                slot = (slot + ONE) & mask
+            for j in range(4):
+                slots[slot, ix(j)] = old[ix(i), ix(j)]
 
-    Names are read some at a time, into `batch` (names, 5), before they are looked up: the processor then waits for
-    several slots at once. Returns how many names there are, at most one more than there is room for.
+
+@compiled
+def number_names(text, size, names, begins, slots, known, batch, found, fresh):
+    """Write the numbers of the names of a text of `size` bytes; for those that are not there -1, or the next number.
+
+    Names are read some at a time, into `batch` (names, 5), before they are looked up, and their slots asked for: the
+    processor then waits for many slots at once. Returns how many names there are, at most one more than there is room
+    for.
+
+    Parameters
+    ----------
+    names, begins : arrays
+        The bytes of the names that have numbers, with room for more, and where each begins.
+    slots : uint64 array (2^n, 4)
+        With room for twice the names.
+    known : int array (2,)
+        How many names have numbers, and how many bytes these take.
+    fresh : int array
+        Where each new name is in the text is written here; without room, new names get no numbers.
     """
-    k = start = 0
+    mask, old, k, start = np.uint64(slots.shape[0] - 1), known[ix(0)], 0, 0
     while start < size and k < len(found):
         n = 0
         while n < len(batch) and k + n < len(found) and start < size:
             word, second, length, h = name_at(text, start)
+            ask(slots, (h >> TOP) & mask, ix(0))
             r = ix(n)
             batch[r, ix(0)], batch[r, ix(1)], batch[r, ix(2)], batch[r, ix(3)] = word, second, ix(length), h
             batch[r, ix(4)] = ix(start)
             n, start = n + 1, start + length + 1
         for i in range(n):
-            word, second, length, h = batch[ix(i), ix(0)], batch[ix(i), ix(1)], batch[ix(i), ix(2)], batch[ix(i), ix(3)]
-            slot = place_of(
-                text, np.int64(batch[ix(i), ix(4)]), word, second, np.int64(length), h, names, begins, slots
-            )
+            word, second, h = batch[ix(i), ix(0)], batch[ix(i), ix(1)], batch[ix(i), ix(3)]
+            length, first = np.int64(batch[ix(i), ix(2)]), np.int64(batch[ix(i), ix(4)])
+            slot = place_of(text, first, word, second, length, h, names, begins, slots)
+            if len(fresh) > 0 and slots[slot, ix(2)] & LOW_HALF == FREE:
+                fresh[ix(known[ix(0)] - old)] = k + i
+                enter(text, first, word, second, length, h, slot, names, begins, slots, known)
             found[ix(k + i)] = np.int32(np.uint32(slots[slot, ix(2)] & LOW_HALF))
         k += n
     return k + (start < size)
