@@ -171,15 +171,14 @@ def _jit(function: Function, passes: Passes = "full", kind: parts.Kind = "whole"
 
 
 def _for_any_number(find: Function, arguments: Any, named: Any) -> Any:
-    """Find the compiled code for a call in another loop: the same whether an integer is written there or computed.
+    """Find the compiled code for a call in another loop: the same whether a number is written there or computed.
 
-    Numba would compile what is called once more for each number that is written out. Truth values stay what they are:
-    loops are compiled for each of the two.
+    Numba would compile what is called once more for each number, or truth value, that is written out.
     """
     from numba.core import types
 
     def plain(kind: Any) -> Any:
-        return types.unliteral(kind) if isinstance(kind, types.IntegerLiteral) else kind
+        return types.unliteral(kind) if isinstance(kind, types.IntegerLiteral | types.BooleanLiteral) else kind
 
     return find(tuple(map(plain, arguments)), {name: plain(kind) for name, kind in named.items()})
 
