@@ -177,8 +177,10 @@ def _for_any_number(find: Function, arguments: Any, named: Any) -> Any:
     """
     from numba.core import types
 
+    unliteral: Any = types.unliteral
+
     def plain(kind: Any) -> Any:
-        return types.unliteral(kind) if isinstance(kind, types.IntegerLiteral | types.BooleanLiteral) else kind
+        return unliteral(kind) if isinstance(kind, types.IntegerLiteral | types.BooleanLiteral) else kind
 
     return find(tuple(map(plain, arguments)), {name: plain(kind) for name, kind in named.items()})
 
