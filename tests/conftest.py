@@ -13,7 +13,8 @@ from isinglass.runtime.helper import SWITCH
 os.environ.setdefault(SWITCH, "0")  # tests run in as many processes as there are processors
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # processes that tests start would compile all modules, each time
 if "PYTEST_XDIST_WORKER" in os.environ:
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before NumPy is loaded: threads would wait for each other
+    for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):  # before they are loaded; threads would wait
+        os.environ.setdefault(name, "1")
 
 gc.disable()  # until everything is collected
 EXACT = ({"array_equal"}, {"assert_array_equal"}, {"tobytes"}, {"view", "int64"})  # names that a test uses

@@ -1,5 +1,6 @@
 """Where compiled loops are kept, what is said about it, and that later processes find them."""
 
+import importlib
 import os
 import pickle
 import re
@@ -211,6 +212,32 @@ def test_parts_have_no_machine_code_and_come_from_the_cache(tmp_path):
     code = "import loops; loops.one(3); (c,) = loops.part.overloads.values()\n"
     code += "print(type(c.library).__name__, c.library.get_pointer_to_function('any'))"
     assert python(code, tmp_path, NUMBA_CACHE_DIR=str(tmp_path / "other")).stdout == "PartLibrary 0\n"
+
+
+NUMBERS = """
+from isinglass.runtime.jit import apart, compiled, inner
+
+@apart
+def times(x, k, twice):
+    return 2 * x * k if twice else x * k
+
+@inner
+def plus(x, k):
+    return x + k
+
+@compiled
+def numbers(x, k):
+    return plus(times(x, 2, True), 3) + plus(times(x, k, True), k) + plus(times(x, 0, False), 1)
+"""
+
+
+def test_what_is_called_is_compiled_once_for_all_numbers_that_are_written_out(tmp_path, monkeypatch):
+    (tmp_path / "loops_of_numbers.py").write_text(NUMBERS)
+    monkeypatch.syspath_prepend(tmp_path)
+    loops = importlib.import_module("loops_of_numbers")
+    assert loops.numbers(5, 4) == 20 + 3 + 40 + 4 + 0 + 1
+    assert len(loops.plus.overloads) == 1
+    assert len(loops.times.overloads) == 1  # for both truth values, too
 
 
 def test_garbage_is_collected_again_after_compiling(tmp_path):

@@ -16,13 +16,16 @@ from isinglass.inference.message_passing.max_product import MaxProduct
 from isinglass.testing import random_potentials
 
 
+def assignments(p, fixed):
+    """Return all assignments in which some variables have given states."""
+    return np.array(list(product(*(fixed.get(i, range(card)) for i, card in enumerate(p.graph.cards)))))
+
+
 def max_marginal(p, scope):
     """By enumeration, scaled to sum to one."""
     table = np.full(tuple(p.graph.cards[list(scope)]), -np.inf)
-    for x in product(*map(range, p.graph.cards)):
-        if all(x[i] == s for i, s in p.evidence.items()):
-            at = tuple(x[i] for i in scope)
-            table[at] = max(table[at], float(p.log_score(np.array(x))))
+    states = assignments(p, {i: [s] for i, s in p.evidence.items()})
+    np.maximum.at(table, tuple(states[:, list(scope)].T), p.log_score(states))
     table = np.exp(table - table.max())
     return table / table.sum()
 
@@ -138,8 +141,7 @@ def has_one_cycle_at_most(graph, chosen):
 
 def best_change(p, states, chosen):
     """The best score over all states of the chosen variables."""
-    options = [range(p.graph.cards[i]) if i in chosen else [states[i]] for i in range(p.graph.n_variables)]
-    return max(float(p.log_score(np.array(x))) for x in product(*options))
+    return p.log_score(assignments(p, {i: [s] for i, s in enumerate(states) if i not in chosen})).max()
 
 
 @pytest.mark.parametrize("name", ["bp", "max-product"])

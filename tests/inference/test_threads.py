@@ -16,6 +16,11 @@ from isinglass.inference import ALGORITHMS
 from isinglass.inference.sampling.algorithm import MonteCarlo
 
 THREADS, ROUNDS = 8, 4
+SHORT: dict[str, dict[str, Any]] = {
+    "fbp": {"counting_numbers": 0.8},
+    "ais": {"temperatures": 20, "chains": 20},
+    "importance": {"samples": 400},
+}
 
 
 @pytest.fixture(autouse=True)
@@ -52,9 +57,9 @@ def tasks() -> dict[str, Callable[[], bytes]]:
     for i, p in enumerate(models()):
         for name, cls in ALGORITHMS.items():
             q = small[i] if name == "brute" else p
-            sweeps = {"sweeps": 60} if issubclass(cls, MonteCarlo) else {}
-            options = {"random_state": 0, **sweeps} if cls.facts.stochastic else {}
-            found[f"{name} {i}"] = inferred(q, name, **({"counting_numbers": 0.8} if name == "fbp" else options))
+            options = {"random_state": 0} if cls.facts.stochastic else {}
+            options |= {"sweeps": 20} if issubclass(cls, MonteCarlo) else SHORT.get(name, {})
+            found[f"{name} {i}"] = inferred(q, name, **options)
         for schedule in ("flooding", "sequential", "residual", "grid"):
             found[f"bp {schedule} {i}"] = inferred(p, ig.BeliefPropagation(schedule=schedule, iterations=3))
         found[f"observed {i}"] = inferred(p, "exact", evidence={3: 1})

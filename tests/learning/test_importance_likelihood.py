@@ -97,6 +97,17 @@ def test_the_reference_moves_along_with_strong_couplings():
     assert values[-1] < values[0]
 
 
+def test_few_evaluations_where_the_data_are_unlike_all_samples(monkeypatch):
+    """There the objective for given samples has no minimum; a step goes no further than their weights serve."""
+    plain, calls = _Surrogate.__call__, []
+    monkeypatch.setattr(_Surrogate, "__call__", lambda self, theta: calls.append(theta) or plain(self, theta))
+    p = ig.models.Ising(ig.grid_graph(5, 5, 2)).potentials(coupling=0.5, field=0.2)
+    X = ig.sample(p, 200, random_state=0)
+    mrf = fitted(ImportanceLikelihood(samples=1000), ig.models.Ising(p.graph), X, tied=True)
+    assert mrf.converged_
+    assert len(calls) < 20 * (mrf.report_["resampled"] + 2)
+
+
 def test_tables_penalties_and_weights():
     X = data()
     options = {"graph": ig.chain_graph(4, 2), "l2": 5.0, "X": X}

@@ -55,12 +55,16 @@ def test_wrong_options(name, options, message):
         ("wolff", {"clusters": 0}, "clusters: expected a whole number of at least 1"),
         ("tempering", {"replicas": 0}, "replicas: expected a whole number of at least 1"),
         ("tempering", {"hottest": 0.0}, "hottest: expected an inverse temperature above 0"),
-        ("gibbs", {"init": ig.infer(grid(), "mf")}, "init: expected a result of a sampler, got one of 'mf'"),
     ],
 )
 def test_wrong_options_of_one(name, options, message):
     with pytest.raises(ig.InputError, match=message):
         ig.infer(grid(), name, **options)
+
+
+def test_a_start_of_another_kind():
+    with pytest.raises(ig.InputError, match="init: expected a result of a sampler, got one of 'mf'"):
+        ig.infer(grid(), "gibbs", init=ig.infer(grid(), "mf"))
 
 
 @pytest.mark.parametrize("name", ["swendsen-wang", "wolff"])

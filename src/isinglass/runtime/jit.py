@@ -157,6 +157,7 @@ def _jit(function: Function, passes: Passes = "full", kind: parts.Kind = "whole"
     njit: Any = numba.njit
     kernel = njit(error_model="numpy", nogil=True, _nrt=False, no_cfunc_wrapper=True, **options)(function)
     kernel.compile = partial(_compile, kernel.compile, kernel, passes, kind)
+    kernel.get_call_template = partial(_for_any_number, kernel.get_call_template)
     if _has_cache(kernel):
         file = kernel._cache._cache_file
         file._source_stamp = (file._source_stamp, _stamp(function.__module__))
@@ -168,6 +169,21 @@ def _jit(function: Function, passes: Passes = "full", kind: parts.Kind = "whole"
     if _rehearsals:
         kernel._compile_for_args = partial(_note, kernel)
     return kernel  # type: ignore[no-any-return]
+
+
+def _for_any_number(find: Function, arguments: Any, named: Any) -> Any:
+    """Find the compiled code for a call in another loop: the same whether a number is written there or computed.
+
+    Numba would compile what is called once more for each number, or truth value, that is written out.
+    """
+    from numba.core import types
+
+    unliteral: Any = types.unliteral
+
+    def plain(kind: Any) -> Any:
+        return unliteral(kind) if isinstance(kind, types.IntegerLiteral | types.BooleanLiteral) else kind
+
+    return find(tuple(map(plain, arguments)), {name: plain(kind) for name, kind in named.items()})
 
 
 def _compile(compile_plainly: Function, kernel: Any, passes: Passes, kind: parts.Kind, signature: Any) -> Any:

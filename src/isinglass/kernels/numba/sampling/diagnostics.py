@@ -2,7 +2,8 @@
 
 The equations are in `isinglass.inference.sampling.convergence.diagnostics`.
 
-Values are ranked by a radix sort of their bits. Autocovariances are summed lag by lag, up to the lag where Geyer's
+Values are ranked by a radix sort of their bits: 8 at a time if they are few, so that there are not many more buckets
+than values, and 11 if they are many. Autocovariances are summed lag by lag, up to the lag where Geyer's
 sequence ends; where that is beyond `LAGS`, the effective size is left to the caller, who has Fourier transforms.
 """
 
@@ -13,7 +14,8 @@ import numpy as np
 from isinglass.runtime.jit import compiled, inner
 
 LAGS = 1024
-DIGIT, BUCKETS = 11, 2048
+BUCKETS = 2048  # at the most
+FEW = 4096  # values
 _SIGN = np.uint64(1) << np.uint64(63)
 _63 = np.uint64(63)
 
@@ -32,16 +34,18 @@ def sort_with_places(values, keys, places, other_keys, other_places, counts):
     for i in range(n):
         keys[i] = sort_key(values[i] + 0.0)
         places[i] = i
-    mask = np.uint64(BUCKETS - 1)
-    for step in range(6):
-        shift = np.uint64(step * DIGIT)
-        counts[:] = 0
+    digit = 8 if n < FEW else 11
+    buckets = 1 << digit
+    mask = np.uint64(buckets - 1)
+    for first in range(0, 64, digit):
+        shift = np.uint64(first)
+        counts[:buckets] = 0
         for i in range(n):
             counts[(keys[i] >> shift) & mask] += 1
         if counts[(keys[0] >> shift) & mask] == n:
             continue
         total = 0
-        for b in range(BUCKETS):
+        for b in range(buckets):
             total, counts[b] = total + counts[b], total
         for i in range(n):
             bucket = (keys[i] >> shift) & mask

@@ -4,12 +4,12 @@ With samples x_1, ..., x_K of the model at a reference theta0, what is minimised
 
     f(theta; theta0) = W ( log (1/K) sum_k exp( s_theta(x_k) - s_0(x_k) ) + log Z(theta0) )  -  sum_n w_n s_theta(x_n)
 
-a convex function of theta for given samples, with W = sum_n w_n. A step minimises it, and goes as far towards its
-minimum as the weights can be trusted: until their effective size falls under K / 2, or the Pareto shape of their tail
-exceeds 0.7. If that is not the whole way, the end is the new reference, and new samples are drawn there: chains of
-Gibbs sampling go on. log Z of a new reference is estimated by the weights of the old one. So training ends at a minimum
-of f whose reference is near. The distance to the maximum of the likelihood is an error of sampling: with features
-phi(x) and normalised weights v_k, its covariance is about (Geyer 1994)
+a convex function of theta for given samples, with W = sum_n w_n. It may have no minimum, where the data are unlike all
+samples. A step goes down as far as the weights can be trusted: until their effective size falls under K / 2, or the
+Pareto shape of their tail exceeds 0.7. If that is not the whole way to the minimum, the end is the new reference, and
+new samples are drawn there: chains of Gibbs sampling go on. log Z of a new reference is estimated by the weights of the
+old one. So training ends at a minimum of f whose reference is near. The distance to the maximum of the likelihood is an
+error of sampling: with features phi(x) and normalised weights v_k, its covariance is about (Geyer 1994)
 
     H^-1 A H^-1,      H = Hessian of f / W,      A = sum_k v_k² (phi(x_k) - E[phi]) (phi(x_k) - E[phi])'
 """
@@ -42,6 +42,7 @@ from isinglass.typing import Array, FloatArray
 from isinglass.validation import whole_number
 
 STEPS = 50  # of the optimizer towards the minimum for given samples
+ROUNDING = 1e-10  # of the gradient, for each sample
 HALVINGS = 20  # of the way to it
 BURN_IN = 10  # times the sweeps, at the first reference
 FEATURES = 2_000_000  # numbers, at most, for standard errors
@@ -98,7 +99,8 @@ class ImportanceObjective(MarkovObjective):
         """Go towards the minimum for the samples at hand, as far as their weights serve; there, draw new ones."""
         now = self._now or self._first(theta)
         surrogate = _Surrogate(self, now)
-        best = Lbfgs(tol=1e-12, ftol=0.0, max_iter=STEPS).minimise(surrogate, theta).x
+        lbfgs = Lbfgs(tol=ROUNDING * max(1.0, self.weight), ftol=0.0, max_iter=STEPS)
+        best = lbfgs.minimise(surrogate, theta, callback=lambda progress: not surrogate.useful(progress.x)).x
         for k in range(HALVINGS):
             point = theta + (best - theta) / 2**k
             if surrogate.useful(point):
