@@ -55,6 +55,6 @@ def _column(name: str, values: Sequence[str], windows: Sequence[Window]) -> list
     lines = []
     for window in windows:
         head, cells = f"{name}{'|'.join(map(str, window))}=", [shifted[d] for d in window]
-        values = cells[0] if len(window) == 1 else map("|".join, zip(*cells, strict=True))
-        lines.append(list(map(head.__add__, values)))
+        joined = cells[0] if len(window) == 1 else map("|".join, zip(*cells, strict=True))
+        lines.append(list(map(head.__add__, joined)))
     return lines

@@ -176,7 +176,8 @@ def _lanes(phi: FloatArray, pitch: int, own: tuple[int, ...]) -> tuple[int, ...]
 def _flood(phi: FloatArray, *arrays: Any) -> float:
     from isinglass.kernels.numba.grids.flooding import flood_grid
 
-    return float(flood_grid(phi, *arrays, _lanes(phi, pitch=arrays[6], own=arrays[-1])))
+    least: float = flood_grid(phi, *arrays, _lanes(phi, pitch=arrays[6], own=arrays[-1]))
+    return least
 
 
 def _flood_back(phi: FloatArray, *arrays: Any) -> None:
