@@ -11,7 +11,7 @@ from isinglass.graph.factor_graph import FactorGraph
 from isinglass.inference.message_passing.moves.flood import Flooding, FloodPairs
 from isinglass.inference.message_passing.moves.grids import STRIP, Grids, Piece
 from isinglass.inference.message_passing.moves.lattices import Lattice, lattice_of
-from isinglass.inference.message_passing.moves.planes import PIECE, PlaneMove, grid_kernels, work_of
+from isinglass.inference.message_passing.moves.planes import PIECE, PlaneMove, Way, grid_kernels, work_of
 from isinglass.inference.message_passing.run import Run, Step
 from isinglass.kernels.layout import Beliefs, GridBeliefs, Status
 from isinglass.runtime.deferring import deferred
@@ -74,7 +74,7 @@ class GridFlood(PlaneMove, Flooding):
         if not (many and run.uniform and self._can_read_out(run, status)):
             return super().forward_all(run, iterations, status, taped, tol)
         start, none = self.into_planes(run, taped), self.grids.nothing
-        suspect, least = self._flood(run, 0, start, none, None, iterations, status, tol)
+        suspect, least = self._flood(run, Way(0, iterations, start, none, none), status, tol)
         self.inbox = None
         if suspect.any():
             return None
@@ -94,47 +94,26 @@ class GridFlood(PlaneMove, Flooding):
         least, self.read = self.read, None
         return super().read_out(run, beliefs, active) if least is None else least
 
-    def iterate(
-        self,
-        run: Run,
-        t: int,
-        old: FloatArray,
-        stack: FloatArray,
-        out: FloatArray,
-        iterations: int,
-        status: Status,
-        tol: float = -1.0,
-    ) -> Mask:
+    def iterate(self, run: Run, way: Way, status: Status, tol: float = -1.0) -> Mask:
         """Do iterations; return in which grids a product came near to an underflow."""
         if not self.is_large:
-            return self._flood(run, t, old, stack, out, iterations, status, tol)[0]
-        suspect = np.zeros(len(status.active), bool)
-        for done in range(iterations):
-            after = out if done == iterations - 1 else stack[done % len(stack)]
-            last = status._replace(watched=status.watched and done == iterations - 1)
-            suspect |= self._flood(run, t, old, stack, after, 1, last, -1.0)[0]
+            return self._flood(run, way, status, tol)[0]
+        suspect, old = np.zeros(len(status.active), bool), way.source
+        for done in range(way.iterations):
+            now = status._replace(watched=status.watched and done == way.iterations - 1)
+            suspect |= self._flood(run, way._replace(iterations=1, source=old, out=way.after(done)), now, -1.0)[0]
             if suspect.any() and not run.is_narrow:
                 break
-            old = after
+            old = way.after(done)
         return suspect
 
-    def _flood(
-        self,
-        run: Run,
-        t: int,
-        old: FloatArray,
-        stack: FloatArray,
-        out: FloatArray | None,
-        iterations: int,
-        status: Status,
-        tol: float,
-    ) -> tuple[Mask, float]:
+    def _flood(self, run: Run, way: Way, status: Status, tol: float) -> tuple[Mask, float]:
         """Let pieces do iterations; each has its own residuals, since several may belong to one grid.
 
-        Without `out`, beliefs are read out, and a lower bound of them is returned, too.
+        If there are no planes for the last messages, beliefs are read out, and a lower bound of them is returned, too.
         """
-        grids = self.grids
-        at = grids.model_of(t)
+        grids, iterations, stack, read = self.grids, way.iterations, way.stack, not way.out.size
+        at = grids.model_of(way.t)
         model, pieces = grids.models[at], grids.pieces(run, iterations, at)
 
         def flood(piece: Piece) -> tuple[FloatArray, Mask, float]:
@@ -142,13 +121,13 @@ class GridFlood(PlaneMove, Flooding):
             suspect = np.zeros(len(status.active), bool)
             residual = np.zeros(len(status.active)) if len(pieces) > 1 else status.residual
             rooms = 0 if len(stack) else min(2, iterations - 1)
-            with grids.planes_of_one(run, rooms + (out is None)) as room:
-                between, last = stack if len(stack) else room[:rooms], room[-1] if out is None else out
-                beliefs = self._beliefs(run, model.phi, last) if out is None else grids.no_beliefs
+            with grids.planes_of_one(run, rooms + read) as room:
+                between, last = stack if len(stack) else room[:rooms], room[-1] if read else way.out
+                beliefs = self._beliefs(run, model.phi, last) if read else grids.no_beliefs
                 least = self.kernels.flood(
-                    model.phi, old, between, last, iterations, weights, grids.lattice.height, grids.pitch, grids.rows,
-                    piece.top, piece.bottom, status.active, suspect, residual, status.watched, tol, *grids.scratch(),
-                    np.empty((2, STRIP)), model.limits, piece.first, piece.last, beliefs, own,
+                    model.phi, way.source, between, last, iterations, weights, grids.lattice.height, grids.pitch,
+                    grids.rows, piece.top, piece.bottom, status.active, suspect, residual, status.watched, tol,
+                    *grids.scratch(), np.empty((2, STRIP)), model.limits, piece.first, piece.last, beliefs, own,
                 )  # fmt: skip
             return residual[piece.first : piece.last], suspect, least
 

@@ -14,6 +14,7 @@ from isinglass.inference.message_passing import shares
 from isinglass.inference.message_passing.moves.planes import (
     BeliefDerivatives,
     PlaneMove,
+    Way,
     beliefs_back,
     collect,
     grid_kernels,
@@ -83,53 +84,34 @@ class GridSweep(PlaneMove):
         """Whether threads share a grid."""
         return self.sheets.is_large
 
-    def iterate(
-        self,
-        run: Run,
-        t: int,
-        old: FloatArray,
-        stack: FloatArray,
-        out: FloatArray,
-        iterations: int,
-        status: Status,
-        tol: float = -1.0,
-    ) -> Mask:
+    def iterate(self, run: Run, way: Way, status: Status, tol: float = -1.0) -> Mask:
         """Do iterations; return in which grids a product came near to an underflow."""
         if self.is_large:
-            return self._iterate_in_stages(run, t, old, stack, out, iterations, status)
-        model, suspect = self._model(t), np.zeros(len(status.active), bool)
+            return self._iterate_in_stages(run, way, status)
+        model, suspect = self._model(way.t), np.zeros(len(status.active), bool)
 
         def sweep(first: int, last: int) -> None:
-            with self.room(run) as room, self._between(run, stack, iterations) as between:
+            with self.room(run) as room, self._between(run, way) as between:
                 self.kernels.sweep(
-                    model.phi, model.turned, old, between, out, iterations, self._again(t), model.across, model.along,
-                    status.active, suspect, status.residual, status.watched, room, model.limits, first, last,
-                    model.own,
+                    model.phi, model.turned, way.source, between, way.out, way.iterations, self._again(way.t),
+                    model.across, model.along, status.active, suspect, status.residual, status.watched, room,
+                    model.limits, first, last, model.own,
                 )  # fmt: skip
 
-        run.spread(sweep, self._pieces(run, iterations))
+        run.spread(sweep, self._pieces(run, way.iterations))
         return suspect
 
-    def _iterate_in_stages(
-        self,
-        run: Run,
-        t: int,
-        old: FloatArray,
-        stack: FloatArray,
-        out: FloatArray,
-        iterations: int,
-        status: Status,
-    ) -> Mask:
+    def _iterate_in_stages(self, run: Run, way: Way, status: Status) -> Mask:
         """Do the same on large grids, one after the other: threads share the lines of each stage."""
-        model, suspect = self._model(t), np.zeros(len(status.active), bool)
+        model, suspect = self._model(way.t), np.zeros(len(status.active), bool)
         for c in range(run.span.first_component, run.span.last_component):
-            before = old
+            before = way.source
             if not status.active[c]:
-                shares.copy(run.spread, out[c], old[c if len(old) > 1 else 0])
+                shares.copy(run.spread, way.out[c], before[c if len(before) > 1 else 0])
                 continue
-            for done in range(iterations):
-                after = out if done == iterations - 1 else stack[done % len(stack)]
-                again, watched = done > 0 or self._again(t), status.watched and done == iterations - 1
+            for done in range(way.iterations):
+                after, last = way.after(done), done == way.iterations - 1
+                again, watched = done > 0 or self._again(way.t), status.watched and last
                 status.residual[c], suspect[c] = self._stages(run, model, before, after, c, again, watched)
                 if suspect[c]:
                     break
@@ -178,10 +160,10 @@ class GridSweep(PlaneMove):
         return grid_pieces(run.spread, span.first_component, span.last_component, work)
 
     @contextmanager
-    def _between(self, run: Run, stack: FloatArray, iterations: int) -> Iterator[FloatArray]:
+    def _between(self, run: Run, way: Way) -> Iterator[FloatArray]:
         """Lend planes for one grid, for the messages between iterations, unless there is a stack for all grids."""
-        alone = iterations > 1 and not len(stack)
-        planes = run.pool.take((2, *self.sheets.shape_of_one), run.in_planes) if alone else stack
+        alone = way.iterations > 1 and not len(way.stack)
+        planes = run.pool.take((2, *self.sheets.shape_of_one), run.in_planes) if alone else way.stack
         yield planes
         if alone:
             run.pool.give(planes)

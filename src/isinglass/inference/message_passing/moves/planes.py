@@ -45,6 +45,20 @@ class BeliefDerivatives(NamedTuple):
     phi: Array
 
 
+class Way(NamedTuple):
+    """Where messages lie in iterations that are done at once."""
+
+    t: int  # the first iteration
+    iterations: int
+    source: FloatArray  # of all grids, or of one
+    stack: FloatArray  # planes between iterations, used in turn; if empty, grids that are not large use some for one
+    out: FloatArray
+
+    def after(self, done: int) -> FloatArray:
+        """Return the planes after one of the iterations, which are counted from zero."""
+        return self.out if done == self.iterations - 1 else self.stack[done % len(self.stack)]
+
+
 class Planes(Protocol):
     """Where the messages of regular grids of one size lie in planes."""
 
@@ -271,22 +285,11 @@ class PlaneMove(Move):
         """Whether threads share a grid."""
 
     @abstractmethod
-    def iterate(
-        self,
-        run: Run,
-        t: int,
-        old: FloatArray,
-        stack: FloatArray,
-        out: FloatArray,
-        iterations: int,
-        status: Status,
-        tol: float = -1.0,
-    ) -> Mask:
-        """Do iterations from t on, over the planes of a stack in turn, to `out`.
+    def iterate(self, run: Run, way: Way, status: Status, tol: float = -1.0) -> Mask:
+        """Do iterations.
 
-        If the stack is empty, grids that are not large use planes for one grid. Where `measures_effects` holds,
-        residuals of at most `tol` become those of `effects`. Returns in which grids a product nearly underflowed: what
-        it wrote of these is of no use.
+        Where `measures_effects` holds, residuals of at most `tol` become those of `effects`. Returns in which grids a
+        product nearly underflowed: what it wrote of these is of no use.
         """
 
     @property
@@ -341,7 +344,7 @@ class PlaneMove(Move):
         """Do iteration t."""
         old = self.into_planes(run, taped)
         new = self.take(run, self.planes.shape, taped) if taped or self.spare is None else self.spare
-        if not self.is_done(run, self.iterate(run, t, old, new[None][:0], new, 1, status), status):
+        if not self.is_done(run, self.iterate(run, Way(t, 1, old, new[None][:0], new), status), status):
             self.finish(run)
             return self.general.forward(run, t, status, taped)
         self.inbox, self.spare = new, None if taped or old is self.start else old
@@ -353,7 +356,7 @@ class PlaneMove(Move):
             return None
         start = self.into_planes(run, taped)
         stack, out = self._room_for(run, iterations, taped and self.keeps(iterations))
-        if not self.is_done(run, self.iterate(run, 0, start, stack, out, iterations, status, tol), status):
+        if not self.is_done(run, self.iterate(run, Way(0, iterations, start, stack, out), status, tol), status):
             self.inbox = None
             return None
         self.inbox = out
@@ -416,7 +419,7 @@ class PlaneMove(Move):
             kept: FloatArray = step.stack[(t - 1) % len(step.stack)]
             return kept
         again = np.empty(self.planes.shape, run.in_planes)
-        self.iterate(run, step.t, step.before, step.stack, again, t, unwatched(step.active))
+        self.iterate(run, Way(step.t, t, step.before, step.stack, again), unwatched(step.active))
         return again
 
     def messages_before(self, run: Run, step: Step, t: int) -> FloatArray:
