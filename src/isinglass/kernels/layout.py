@@ -16,6 +16,8 @@ from isinglass.typing import Array, FloatArray, IntArray, Mask
 
 SAFE = 1e-290  # the smallest linear value that is trusted; below it a product counts as an underflow
 SAFE_NARROW = 1e-25  # the same of float32: one over it, times a derivative, is still far from an overflow
+LANES = 8  # sites of a binary grid that are updated together
+STRIP = 32  # rows of a large grid that are turned at a time; the last strip may have up to LANES - 1 more
 WIDE, NARROW = np.dtype(np.float64), np.dtype(np.float32)
 
 Semiring = tuple[()] | tuple[int] | tuple[int, int]
@@ -195,20 +197,20 @@ class GridBeliefBars(NamedTuple):
 
 
 class SweepWork(NamedTuple):
-    """Working memory for one grid; planes are (states, rows, columns), turned ones (states, columns, rows).
+    """Working memory for one grid; planes are (states, rows, columns), strips (states, columns, some rows).
 
     Float64, or float32, as the messages are.
     """
 
-    base: FloatArray  # phi L R
     up: FloatArray  # U1
     down: FloatArray  # D1
-    turned: FloatArray  # (5, ...) of U1, D1, L1, R1 and what the way to the right sends to the left
+    strips: FloatArray  # (6, ...) of phi, U1, D1, L1, R1 and what the way to the right sends to the left
     sent: FloatArray  # (states, longest line)
     message: FloatArray  # (states, longest line)
     back: FloatArray  # (states, longest line)
     run: FloatArray  # (2, longest line)
-    base_bar: FloatArray  # and derivatives of the same
-    up_bar: FloatArray
+    up_bar: FloatArray  # and derivatives of the same
     down_bar: FloatArray
-    turned_bar: FloatArray  # (3, ...) of phi U1 D1, L1, R1
+    strip_bars: FloatArray  # (3, ...) of phi U1 D1, L1, R1
+    sums: FloatArray  # (chunks, 4, LANES) by entries of a shared table, in lanes
+    masks: FloatArray  # (LANES, LANES) entry i, j is one where i <= j, else zero

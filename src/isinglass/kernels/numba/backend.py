@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import Any
 
 from isinglass.kernels.backend import GridKernels, MessageRun
-from isinglass.kernels.layout import Bars, BeliefBars, Beliefs, Queue, Status, Values
+from isinglass.kernels.layout import LANES, Bars, BeliefBars, Beliefs, Queue, Status, Values
 from isinglass.typing import Array, FloatArray, IntArray, Mask
 
 
@@ -168,8 +168,6 @@ class NumbaMessagePassing:
 
 def _lanes(phi: FloatArray, pitch: int, own: tuple[int, ...]) -> tuple[int, ...]:
     """Return one entry where the loops of `grids.binary` serve: two states, float64, shared tables, and long rows."""
-    from isinglass.kernels.numba.grids.binary import LANES
-
     return (0,) if len(phi) == 2 and phi.itemsize == 8 and not own and pitch >= LANES else ()
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TypeVar
 
 import numpy as np
@@ -35,7 +36,7 @@ from isinglass.inference.message_passing.moves.sheets import (
     with_own_lines,
 )
 from isinglass.inference.message_passing.run import Derivatives, Run, Step, unwatched
-from isinglass.kernels.layout import WIDE, Status, SweepWork
+from isinglass.kernels.layout import LANES, WIDE, Status, SweepWork
 from isinglass.runtime.deferring import deferred
 from isinglass.segments import Largest, sum_at
 from isinglass.typing import Array, FloatArray, IntArray, Mask
@@ -93,9 +94,9 @@ class GridSweep(PlaneMove):
         def sweep(first: int, last: int) -> None:
             with self.room(run) as room, self._between(run, way) as between:
                 self.kernels.sweep(
-                    model.phi, model.turned, way.source, between, way.out, way.iterations, self._again(way.t),
-                    model.across, model.along, status.active, suspect, status.residual, status.watched, room,
-                    model.limits, first, last, model.own,
+                    model.phi, way.source, between, way.out, way.iterations, self._again(way.t), model.across,
+                    model.along, status.active, suspect, status.residual, status.watched, room, model.limits, first,
+                    last, model.own, model.lanes,
                 )  # fmt: skip
 
         run.spread(sweep, self._pieces(run, way.iterations))
@@ -110,9 +111,10 @@ class GridSweep(PlaneMove):
                 shares.copy(run.spread, way.out[c], before[c if len(before) > 1 else 0])
                 continue
             for done in range(way.iterations):
-                after, last = way.after(done), done == way.iterations - 1
-                again, watched = done > 0 or self._again(way.t), status.watched and last
-                status.residual[c], suspect[c] = self._stages(run, model, before, after, c, again, watched)
+                left, again = way.iterations - 1 - done, done > 0 or self._again(way.t)
+                after, watched = way.after(done), status.watched and left == 0
+                last = left <= status.watched  # whose U2 somebody reads
+                status.residual[c], suspect[c] = self._stages(run, model, (before, after), c, again, last, watched)
                 if suspect[c]:
                     break
                 before = after
@@ -124,10 +126,10 @@ class GridSweep(PlaneMove):
         self,
         run: Run,
         model: SweepModel,
-        before: FloatArray,
-        after: FloatArray,
+        messages: tuple[FloatArray, FloatArray],
         c: int,
         again: bool,
+        last: bool,
         watched: bool,
     ) -> tuple[float, bool]:
         """Do an iteration on a large grid; return the largest change, and whether it is suspect."""
@@ -135,24 +137,32 @@ class GridSweep(PlaneMove):
 
             def stage(number: int, begin: int, end: int, chunk: int) -> tuple[float, bool]:
                 return self.kernels.sweep_stage(
-                    number, model.phi, model.turned, before, after, model.across, model.along, c, again, watched,
-                    begin, end, with_own_lines(room), model.limits[c], model.own,
+                    number, model.phi, *messages, model.across, model.along, c, again, last, watched, begin, end,
+                    chunk, with_own_lines(self.sheets, room), model.limits[c], model.own, model.lanes,
                 )  # fmt: skip
 
             found = self._in_stages(run, stage)
         return max(residual for residual, _ in found), any(suspect for _, suspect in found)
 
     def _in_stages(self, run: Run, stage: Callable[[int, int, int, int], T]) -> list[T]:
-        """Let threads do the stages of an iteration: ranges of columns, of rows, of columns, as wide as possible.
-
-        Ranges consist of whole chunks: so nothing but the time depends on the number of threads.
-        """
-        sheets, found = self.sheets, list[T]()
+        """Let threads do the stages of an iteration: ranges of columns, of rows, of columns."""
+        sheets = self.sheets
         columns, rows = (sheets.width, sheets.column_chunk), (sheets.height, sheets.row_chunk)
-        for number, (length, chunk) in enumerate((columns, rows, columns)):
-            ranges = shares.cut(-(-length // chunk), run.spread.threads)
-            found += run.spread(stage, [(number, a * chunk, min(b * chunk, length), chunk) for a, b in ranges])
-        return found
+        in_turn = enumerate((columns, rows, columns))
+        return [one for number, lines in in_turn for one in self._in_ranges(run, stage, number, *lines)]
+
+    @staticmethod
+    def _in_ranges(
+        run: Run, stage: Callable[[int, int, int, int], T], number: int, length: int, chunk: int
+    ) -> list[T]:
+        """Let threads do a stage: ranges of so many columns, or rows, as wide as possible.
+
+        They consist of whole chunks: so nothing but the time depends on the number of threads. A last chunk that is
+        shorter than the loops for binary grids work on belongs to the range before.
+        """
+        count = max(1, -(-(length - LANES + 1) // chunk))
+        ranges = shares.cut(count, run.spread.threads)
+        return run.spread(stage, [(number, a * chunk, length if b == count else b * chunk, chunk) for a, b in ranges])
 
     def _pieces(self, run: Run, iterations: int) -> list[tuple[int, int]]:
         """Cut small grids into as many as a loop may do at once."""
@@ -188,37 +198,56 @@ class GridSweep(PlaneMove):
         stack = step.stack if step.after is None else step.after[None]
         assert stack is not None
         model, mine, planes = self._model(step.t), self.bars.models[min(step.t, len(self.models) - 1)], self.bars.m
+        fresh = self.bars.fresh
         if self.sheets.is_large:
             for c in np.flatnonzero(moved).tolist():
                 for t in range(step.iterations - 1, -1, -1):
                     before, again = step.before if t == 0 else stack[t - 1], t > 0 or self._again(step.t)
-                    self._stages_back(run, model, mine, before, stack[t], c, again)
+                    known = again and t < step.iterations - 2  # U1 is in the place of U2
+                    self._stages_back(run, model, mine, (before, stack[t]), c, again, known)
             return
 
         def sweep_back(first: int, last: int) -> None:
             with self.room(run) as room:
                 self.kernels.sweep_back(
-                    model.phi, model.turned, step.before, stack, step.iterations, self._again(step.t), planes,
-                    mine.phi, model.across, mine.across, model.along, mine.along, moved, room, first, last, model.own,
+                    model.phi, step.before, stack, step.iterations, self._again(step.t), fresh, planes, mine.phi,
+                    model.across, mine.across, model.along, mine.along, moved, room, first, last, model.own, model.lanes,
                 )  # fmt: skip
 
         run.spread(sweep_back, self._pieces(run, step.iterations))
 
     def _stages_back(
-        self, run: Run, model: SweepModel, mine: SweepModel, before: FloatArray, after: FloatArray, c: int, again: bool
+        self,
+        run: Run,
+        model: SweepModel,
+        mine: SweepModel,
+        messages: tuple[FloatArray, FloatArray],
+        c: int,
+        again: bool,
+        known: bool,
     ) -> None:
         """Reverse an iteration on a large grid."""
         assert self.bars is not None
-        planes = self.bars.m
+        planes, fresh = self.bars.m, bool(self.bars.fresh[c])
         with self.room(run) as room:
 
             def stage(number: int, begin: int, end: int, chunk: int) -> None:
                 self.kernels.sweep_stage_back(
-                    number, model.phi, model.turned, before, after, again, planes, mine.phi, model.across, mine.across,
-                    model.along, mine.along, c, begin, end, chunk, with_own_lines(room), model.own,
+                    number, model.phi, *messages, again, known, fresh, planes, mine.phi, model.across, mine.across,
+                    model.along, mine.along, c, begin, end, chunk, with_own_lines(self.sheets, room), model.own, model.lanes,
                 )  # fmt: skip
 
             self._in_stages(run, stage)
+        self.bars.fresh[c] = False
+
+    def before(self, run: Run, step: Step, t: int) -> FloatArray:
+        """Return the planes before iteration t of a step; between iterations U2 was left out, so one is done again."""
+        if t == 0 or step.stack is None or not len(step.stack):
+            return super().before(run, step, t)
+        again, none = np.empty(self.planes.shape, run.in_planes), step.stack[:0]
+        way = Way(step.t + t - 1, 1, super().before(run, step, t - 1), none, again)
+        self.iterate(run, way, unwatched(step.active))
+        return again
 
     def _backward_by_links(self, run: Run, step: Step, moved: Mask, bars: Derivatives) -> None:
         """Reverse a step by the loops that know counting numbers, which do it again first."""
@@ -284,10 +313,11 @@ class GridSweep(PlaneMove):
 
 @dataclass(eq=False)
 class _Bars:
-    """Derivatives in planes."""
+    """Derivatives in planes; of large binary grids, those by state 1 are written at the end."""
 
     m: FloatArray
     models: list[SweepModel]
+    fresh: Mask  # (grids,) of which nothing was reversed so far
 
     @classmethod
     def of(cls, move: GridSweep, run: Run, bars: Derivatives) -> _Bars:
@@ -300,7 +330,7 @@ class _Bars:
     @classmethod
     def zeros(cls, move: GridSweep, run: Run, planes: FloatArray) -> _Bars:
         """Return derivatives by messages with zeros for the others; those by shared tables are apart for each chunk."""
-        nothing, chunks = np.zeros((0, 0, 0, 0)), 1 if move.models[0].own else move.sheets.chunks
+        chunks = 1 if move.models[0].own else move.sheets.chunks
 
         def each(tables: FloatArray) -> FloatArray:
             dtype = planes.dtype if move.models[0].own else WIDE
@@ -312,13 +342,15 @@ class _Bars:
             return found
 
         zeros = [
-            one._replace(phi=room(one.phi), turned=nothing, across=each(one.across), along=each(one.along))
+            one._replace(phi=room(one.phi), across=each(one.across), along=each(one.along))
             for one in move.models
         ]
-        return cls(planes, zeros)
+        return cls(planes, zeros, np.ones(move.sheets.grids, bool))
 
     def give(self, move: GridSweep, run: Run, bars: Derivatives) -> None:
         """Move them to edges, and add those by potentials and tables."""
+        if move.is_large and move.models[0].lanes:
+            self._mirror(run)
         planes, kernels, spread, of_edges = run.pool.lend(self.m), move.kernels, run.spread, move.sheets.of_edges
         bars.m = deferred(lambda: on_edges(kernels, spread, planes.array, of_edges))
         for t, mine in enumerate(self.models):
@@ -326,6 +358,13 @@ class _Bars:
             shares.add(run.spread, bars.phi[t].reshape(phi.shape), phi)
             run.pool.give(mine.phi)
             self._give_tables(move.sheets, mine, bars.psi[t], bars.places[t].table)
+
+    def _mirror(self, run: Run) -> None:
+        """Write the derivatives by state 1, which are minus those by state 0."""
+        for c in np.flatnonzero(~self.fresh).tolist():
+            for planes in (*self.m[c], *(mine.phi[c] for mine in self.models)):
+                zero, one = planes.reshape(2, -1)
+                shares.in_ranges(run.spread, len(one), partial(_negative, zero, one))
 
     def _give_tables(self, sheets: Sheets, mine: SweepModel, psi: FloatArray, table: IntArray) -> None:
         """Add derivatives by tables, which are kept by lines, to `psi`, where the table of each link has its place."""
@@ -345,6 +384,11 @@ class _Bars:
             return
         for links, one in zip(sheets.links(table), entries, strict=True):
             psi += sum_at(links[..., None] + np.arange(size), one.reshape(*links.shape, size), len(psi))
+
+
+def _negative(values: FloatArray, out: FloatArray, first: int, last: int) -> None:
+    """Write a range of minus the values."""
+    np.negative(values[first:last], out=out[first:last])
 
 
 def _sums(sheets: Sheets, first: IntArray, step: int, entries: list[FloatArray], length: int) -> FloatArray:

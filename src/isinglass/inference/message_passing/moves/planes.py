@@ -352,7 +352,8 @@ class PlaneMove(Move):
 
     def forward_all(self, run: Run, iterations: int, status: Status, taped: bool, tol: float = -1.0) -> Step | None:
         """Do all iterations, grid after grid: a small one stays in the cache."""
-        if self.n_models > 1 or iterations == 0 or iterations * work_of(self.planes) > PIECE:
+        long = iterations * work_of(self.planes) > PIECE and not self.is_large  # Ctrl-C would be heard too late
+        if self.n_models > 1 or iterations == 0 or long:
             return None
         start = self.into_planes(run, taped)
         stack, out = self._room_for(run, iterations, taped and self.keeps(iterations))

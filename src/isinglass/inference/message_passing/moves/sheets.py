@@ -13,7 +13,7 @@ from isinglass.graph.message_graph import edges_of
 from isinglass.inference.message_passing.moves.planes import narrow_limits, work_of
 from isinglass.inference.message_passing.run import Run
 from isinglass.inference.message_passing.shares import block_count, copy
-from isinglass.kernels.layout import PlaneSteps, SweepWork, Values
+from isinglass.kernels.layout import LANES, STRIP, PlaneSteps, SweepWork, Values
 from isinglass.runtime.array_pool import Pool
 from isinglass.typing import Array, DType, FloatArray, IntArray
 
@@ -75,6 +75,11 @@ class Sheets(NamedTuple):
         return self.chunks > 1
 
     @property
+    def fits_lanes(self) -> bool:
+        """Whether variables are binary, and every line is long enough for loops over several of them at a time."""
+        return self.card == 2 and min(self.height, self.width) >= LANES
+
+    @property
     def chunks(self) -> int:
         """How many chunks of columns or of rows there are at most."""
         return max(-(-self.width // self.column_chunk), -(-self.height // self.row_chunk))
@@ -128,10 +133,10 @@ class SweepModel(NamedTuple):
     """One model in planes: potentials, and tables of vertical and horizontal links."""
 
     phi: FloatArray  # (grids, states, height, width)
-    turned: FloatArray  # (grids, states, width, height)
     across: FloatArray  # (grids, states, states, height - 1, width), or (1, states, states, 1, 1) if they are shared
     along: FloatArray  # (grids, states, states, width - 1, height), or the same
-    own: tuple[int, ...]
+    own: tuple[int, ...]  # tells by its type whether links have tables of their own
+    lanes: tuple[int, ...]  # and whether the loops of `kernels.numba.grids.binary_lines` serve
     limits: FloatArray  # (grids,) a product below is suspect
 
 
@@ -154,9 +159,8 @@ def sweep_model(sheets: Sheets, values: Values, run: Run) -> SweepModel:
     if run.is_narrow:
         smallest = np.minimum(*(one.reshape(len(one), -1).min(axis=1) for one in (beside, below)))
         limits = np.resize(narrow_limits(smallest), sheets.grids)
-    return SweepModel(
-        _in_order(phi, run), _in_order(phi.swapaxes(2, 3), run), below, beside, () if shared else (0,), limits
-    )
+    own, lanes = () if shared else (0,), (0,) if sheets.fits_lanes and not run.is_narrow else ()
+    return SweepModel(_in_order(phi, run), below, beside, own, lanes, limits)
 
 
 def _in_order(values: Array, run: Run) -> FloatArray:
@@ -201,26 +205,31 @@ def sweep_room(sheets: Sheets, dtype: DType, pool: Pool, owner: object) -> Sweep
         return found
 
     return SweepWork(
-        base=room(card, height, width),
         up=room(card, height, width),
         down=room(card, height, width),
-        turned=room(5, card, width, height),
         **_lines(sheets, dtype),
-        base_bar=room(card, height, width),
         up_bar=room(card, height, width),
         down_bar=room(card, height, width),
-        turned_bar=room(3, card, width, height),
     )
 
 
-def with_own_lines(room: SweepWork) -> SweepWork:
-    """Return the same planes, with other memory for lines: for one of several threads that share a grid."""
-    card, height, width = room.base.shape
-    return room._replace(**_lines(Sheets(1, card, height, width, np.zeros(0, np.int64)), room.base.dtype))
+def with_own_lines(sheets: Sheets, room: SweepWork) -> SweepWork:
+    """Return the same planes, with other memory for strips and lines: for one of several threads that share a grid."""
+    return room._replace(**_lines(sheets, room.up.dtype))
 
 
 def _lines(sheets: Sheets, dtype: DType) -> dict[str, FloatArray]:
-    """Return working memory for a line."""
+    """Return working memory for strips and lines."""
     card, line = sheets.card, max(sheets.height, sheets.width)
-    shapes = {"sent": (card, line), "message": (card, line), "back": (card, line), "run": (2, line)}
-    return {name: np.empty(shape, dtype) for name, shape in shapes.items()}
+    strip = card, sheets.width, STRIP + LANES if sheets.is_large else sheets.height
+    shapes = {
+        "sent": (card, line),
+        "message": (card, line),
+        "back": (card, line),
+        "run": (2, line),
+        "strips": (6, *strip),
+        "strip_bars": (3, *strip),
+        "sums": (sheets.chunks, 4, LANES),
+    }
+    rooms = {name: np.empty(shape, dtype) for name, shape in shapes.items()}
+    return rooms | {"masks": np.triu(np.ones((LANES, LANES), dtype))}

@@ -20,6 +20,7 @@ with the states of the neighbour first; by log n(1) it is -t. Only planes of sta
 
 from __future__ import annotations
 
+from isinglass.kernels.layout import LANES
 from isinglass.kernels.numba.arithmetic.indexing import ix
 from isinglass.kernels.numba.arithmetic.lanes import (
     ONES,
@@ -43,8 +44,6 @@ from isinglass.kernels.numba.arithmetic.lanes import (
 from isinglass.runtime.jit import inner, unrolled_apart
 
 LEFT, RIGHT, UP, DOWN = 0, 1, 2, 3
-LANES = 8
-
 
 @inner
 def entries(weights, axis, c):

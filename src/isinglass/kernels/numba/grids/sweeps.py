@@ -8,17 +8,22 @@ above and below, f and g what a line sends downwards and upwards (to the right, 
     horizontal ones, both ways     L1[x+1] = f(phi L1 U1 D1 [x])    R1[x] = g(phi R1 U1 D1 [x+1])
     vertical links, upwards        D2[y]   = g(phi L1 R1 D2 [y+1])  U2[y+1] = f(phi L1 R1 U1 [y])
 
-Three things need no computation. The way to the right also sends to the left, but nothing reads that before the way
+Four things need no computation. The way to the right also sends to the left, but nothing reads that before the way
 back sends it anew; the way back sends to the right what is there already; and so does the way downwards of a further
-iteration with the same potentials upwards (D1 = D2 of the iteration before). Only residuals look at the first.
+iteration with the same potentials upwards (D1 = D2 of the iteration before). Only residuals look at the first. A
+further iteration does not read U2 either: where one follows, U1 stays in its place, and the way back finds it there.
 
 Planes are ``inbox[component, direction, state, row, column]``; what would come from beyond the border is one.
-Horizontal links work on planes with rows and columns exchanged. ``weights[component, x, y, line]`` holds the tables of
+Horizontal links work on strips, some rows at a time with rows and columns exchanged, which stay in a cache (`turning`).
+``weights[component, x, y, line]`` holds the tables of
 the links from a line to the next, the state of its sites first: numbers (one component, one line), or runs if tables
 are `own`. Derivatives by them are kept apart for each component.
 
 A pass over vertical links does not mix columns, and one over horizontal links does not mix rows. So each function works
 on the columns (rows) from `begin` to before `end`, and threads can share a grid; between the passes they wait.
+
+Binary grids have loops of their own for a line (`binary_lines`), with the same messages: `lanes`, which is empty or
+not, tells which ones serve. It is a type, so that only those are compiled.
 
 The arithmetic of a message is that of `passes.update_in_sequence`, in the same sequence: the same bits. Inputs are
 positive; where a product comes near to an underflow, a component is *suspect* and left to the other loops.
@@ -26,6 +31,7 @@ positive; where a product comes near to an underflow, a component is *suspect* a
 
 from __future__ import annotations
 
+from isinglass.kernels.layout import LANES, STRIP
 from isinglass.kernels.numba.arithmetic.indexing import ix
 from isinglass.kernels.numba.arithmetic.parts import part
 from isinglass.kernels.numba.arithmetic.runs import (
@@ -34,71 +40,16 @@ from isinglass.kernels.numba.arithmetic.runs import (
     add_scaled,
     combine,
     combine_runs,
-    copy_run,
     multiply,
     product_from_left,
     reciprocals_of_sums,
 )
-from isinglass.runtime.jit import apart, compiled, inner, prepared
+from isinglass.kernels.numba.grids.binary_lines import pass_binary
+from isinglass.kernels.numba.grids.turning import copy_planes, from_strip, into_strip, largest_difference, set_line
+from isinglass.runtime.jit import apart, compiled, inner
 
 LEFT, RIGHT, UP, DOWN = 0, 1, 2, 3
 DOWNWARDS, UPWARDS = False, True  # along rows: to the right, to the left
-VERTICAL, HORIZONTAL = (), (0,)  # which products a line sends: a type, so that loops have no branches
-_BLOCK = 16
-
-
-@prepared
-def turn(out, plane, top, bottom, left, right):
-    """Exchange rows and columns of a part of a plane, block by block."""
-    for up in range(top, bottom, _BLOCK):
-        for start in range(left, right, _BLOCK):
-            for y in range(up, min(up + _BLOCK, bottom)):
-                for x in range(start, min(start + _BLOCK, right)):
-                    out[ix(x), ix(y)] = plane[ix(y), ix(x)]
-
-
-@inner
-def turn_columns(out, planes, begin, end):
-    """Exchange rows and columns, for some columns of each plane."""
-    for k in range(len(planes)):
-        turn(out[k], planes[k], 0, planes.shape[1], begin, end)
-
-
-@inner
-def turn_rows(out, planes, begin, end):
-    """Exchange rows and columns, for some rows of each plane."""
-    for k in range(len(planes)):
-        turn(out[k], planes[k], begin, end, 0, planes.shape[2])
-
-
-@prepared
-def largest_difference(one, two, top, bottom, begin, end):
-    """Return the largest difference between a part of two stacks of planes."""
-    most = 0.0
-    for k in range(one.shape[0]):
-        for y in range(top, bottom):
-            for x in range(begin, end):
-                moved = abs(one[ix(k), ix(y), ix(x)] - two[ix(k), ix(y), ix(x)])
-                most = moved if moved > most else most
-    return most
-
-
-@prepared
-def copy_planes(out, planes, begin, end):
-    """Copy some columns of planes."""
-    for k in range(out.shape[0]):
-        for y in range(out.shape[1]):
-            copy_run(part(out, (k, y), begin, end), part(planes, (k, y), begin, end))
-
-
-@inner
-def set_columns(out, begin, end, value):
-    """Set some columns of planes to a number."""
-    for k in range(out.shape[0]):
-        for y in range(out.shape[1]):
-            run = part(out, (k, y), begin, end)
-            for x in range(len(run)):
-                run[ix(x)] = value
 
 
 @inner
@@ -110,28 +61,13 @@ def any_below(run, limit):
     return count > 0
 
 
-@prepared
-def base_of(phi, one, two, out, begin, end):
-    """Write phi one two, for some columns."""
-    for k in range(phi.shape[0]):
-        for y in range(phi.shape[1]):
-            a, b = part(phi, (k, y), begin, end), part(one, (k, y), begin, end)
-            c, d = part(two, (k, y), begin, end), part(out, (k, y), begin, end)
-            for x in range(len(d)):
-                d[ix(x)] = a[ix(x)] * b[ix(x)] * c[ix(x)]
-
-
 @inner
-def products_of_line(sent, base, moving, one, two, line, begin, end, way):
-    """Write what the sites of a line send: base times the message that moves, then, along rows, times one and two."""
-    for k in range(base.shape[0]):
-        out = part(sent, (k,), 0, end - begin)
-        own, came = part(base, (k, line), begin, end), part(moving, (k, line), begin, end)
-        if len(way) == 0:
-            multiply(out, own, came)
-        else:
-            first, second = part(one, (k, line), begin, end), part(two, (k, line), begin, end)
-            product_from_left(out, own, came, first, second)
+def products_of_line(sent, phi, one, two, three, line, begin, end):
+    """Write what the sites of a line send: ((phi one) two) three."""
+    for k in range(phi.shape[0]):
+        own, a = part(phi, (k, line), begin, end), part(one, (k, line), begin, end)
+        b, c = part(two, (k, line), begin, end), part(three, (k, line), begin, end)
+        product_from_left(part(sent, (k,), 0, end - begin), own, a, b, c)
 
 
 @inner
@@ -170,133 +106,151 @@ def send_line(weights, c, line, begin, reverse, sent, message, scale, own):
 
 
 @apart
-def pass_lines(out, moving, base, one, two, weights, c, reverse, begin, end, work, limit, way, own):
-    """Send from line to line, at some places of each; where `out` is `moving`, a line sends what it just received.
+def pass_lines(out, phi, one, two, three, weights, c, shift, reverse, begin, end, work, limit, own, lanes):
+    """Send from line to line, at some places of each; where `out` is a factor, a line sends what it just received.
 
-    Returns whether a product is near to an underflow.
+    The tables of the links are `shift` places further. Returns whether a product is near to an underflow.
     """
-    card, lines, size = base.shape[0], base.shape[1], end - begin
+    if len(lanes) > 0:
+        return pass_binary(out, phi, one, two, three, weights, c, shift, reverse, begin, end, own) < limit
+    card, lines, size = phi.shape[0], phi.shape[1], end - begin
     scale, suspect = part(work.run, (0,), 0, size), False
     for done in range(lines - 1):
         line = lines - 1 - done if reverse else done
         to = line - 1 if reverse else line + 1
-        products_of_line(work.sent, base, moving, one, two, line, begin, end, way)
+        products_of_line(work.sent, phi, one, two, three, line, begin, end)
         for k in range(card):
             suspect |= any_below(part(work.sent, (k,), 0, size), limit)
-        send_line(weights, c, min(line, to), begin, reverse, work.sent, work.message, scale, own)
+        send_line(weights, c, min(line, to), begin + shift, reverse, work.sent, work.message, scale, own)
         for k in range(card):
             multiply(part(out, (k, to), begin, end), part(work.message, (k,), 0, size), scale)
     return suspect
 
 
 @apart
-def columns_down(phi, old, across, c, again, watched, begin, end, work, limit, own):
-    """Write U1 and D1, and both turned, for some columns.
+def columns_down(phi, old, up, across, c, again, watched, begin, end, work, limit, own, lanes):
+    """Write U1 and, unless it is there already, D1, for some columns.
 
     Returns the largest change, if watched, and whether a product is near to an underflow.
     """
-    residual, height = 0.0, phi.shape[1]
-    base_of(phi, old[LEFT], old[RIGHT], work.base, begin, end)
-    work.up[:, 0, begin:end] = 1
-    suspect = pass_lines(work.up, work.up, work.base, phi, phi, across, c, DOWNWARDS, begin, end, work, limit,
-                         VERTICAL, own)  # fmt: skip
-    copy_planes(work.down, old[DOWN], begin, end)
+    residual, height, left, right, down = 0.0, phi.shape[1], old[LEFT], old[RIGHT], old[DOWN]
+    set_line(up, 0, begin, end, 1)
+    suspect = pass_lines(up, phi, left, right, up, across, c, 0, DOWNWARDS, begin, end, work, limit, own, lanes)
     if not again:
-        suspect |= pass_lines(work.down, old[DOWN], work.base, phi, phi, across, c, UPWARDS, begin, end, work, limit,
-                              VERTICAL, own)  # fmt: skip
-    turn_columns(work.turned[0], work.up, begin, end)
-    turn_columns(work.turned[1], work.down, begin, end)
+        set_line(work.down, height - 1, begin, end, 1)
+        suspect |= pass_lines(work.down, phi, left, right, down, across, c, 0, UPWARDS, begin, end, work, limit, own,
+                              lanes)  # fmt: skip
     if watched:
-        residual = max(largest_difference(work.up, old[UP], 0, height, begin, end),
-                       largest_difference(work.down, old[DOWN], 0, height, begin, end))  # fmt: skip
+        residual = largest_difference(up, old[UP], 0, height, begin, end)
+        if not again:
+            residual = max(residual, largest_difference(work.down, down, 0, height, begin, end))
     return residual, suspect
 
 
 @apart
-def rows_both(turned_phi, old, new, along, c, watched, begin, end, work, limit, own):
-    """Write L1 and R1, for some rows. Returns the same."""
-    up, down, left, right, other = work.turned[0], work.turned[1], work.turned[2], work.turned[3], work.turned[4]
-    residual, suspect, width = 0.0, False, turned_phi.shape[1]
+def rows_both(old, up, down, new, along, c, watched, top, bottom, work, limit, own, lanes):
+    """Write L1 and R1, for some rows, whose potentials are in a strip. Returns the same."""
+    phi, above, below, left, right = work.strips[0], work.strips[1], work.strips[2], work.strips[3], work.strips[4]
+    residual, suspect, width, size = 0.0, False, phi.shape[1], bottom - top
+    into_strip(above, up, top, bottom, lanes)
+    into_strip(below, down, top, bottom, lanes)
     if watched:
-        turn_rows(right, old[RIGHT], begin, end)
-        turn_rows(other, old[RIGHT], begin, end)
-        pass_lines(other, right, turned_phi, up, down, along, c, UPWARDS, begin, end, work, limit, HORIZONTAL, own)
-        residual = largest_difference(other, right, 0, width, begin, end)
-    left[:, 0, begin:end] = 1
-    right[:, width - 1, begin:end] = 1
-    suspect |= pass_lines(left, left, turned_phi, up, down, along, c, DOWNWARDS, begin, end, work, limit, HORIZONTAL,
-                          own)  # fmt: skip
-    suspect |= pass_lines(right, right, turned_phi, up, down, along, c, UPWARDS, begin, end, work, limit, HORIZONTAL,
-                          own)  # fmt: skip
-    turn_columns(new[LEFT], left, begin, end)
-    turn_columns(new[RIGHT], right, begin, end)
+        other = work.strips[5]
+        into_strip(right, old[RIGHT], top, bottom, lanes)
+        set_line(other, width - 1, 0, size, 1)
+        pass_lines(other, phi, right, above, below, along, c, top, UPWARDS, 0, size, work, limit, own, lanes)
+        residual = largest_difference(other, right, 0, width, 0, size)
+    set_line(left, 0, 0, size, 1)
+    set_line(right, width - 1, 0, size, 1)
+    suspect |= pass_lines(left, phi, left, above, below, along, c, top, DOWNWARDS, 0, size, work, limit, own, lanes)
+    suspect |= pass_lines(right, phi, right, above, below, along, c, top, UPWARDS, 0, size, work, limit, own, lanes)
+    from_strip(new[LEFT], left, top, bottom, lanes)
+    from_strip(new[RIGHT], right, top, bottom, lanes)
     if watched:
-        residual = max(residual, largest_difference(other, right, 0, width, begin, end))
-        residual = max(residual, largest_difference(new[LEFT], old[LEFT], begin, end, 0, width))
+        residual = max(residual, largest_difference(work.strips[5], right, 0, width, 0, size))
+        residual = max(residual, largest_difference(new[LEFT], old[LEFT], top, bottom, 0, width))
     return residual, suspect
 
 
 @apart
-def columns_up(phi, new, across, c, watched, begin, end, work, limit, own):
-    """Write U2 and D2, for some columns. Returns the same."""
-    residual, height = 0.0, phi.shape[1]
-    base_of(phi, new[LEFT], new[RIGHT], work.base, begin, end)
-    new[UP, :, 0, begin:end] = 1
-    new[DOWN, :, height - 1, begin:end] = 1
-    suspect = pass_lines(new[DOWN], new[DOWN], work.base, phi, phi, across, c, UPWARDS, begin, end, work, limit,
-                         VERTICAL, own)  # fmt: skip
-    suspect |= pass_lines(new[UP], work.up, work.base, phi, phi, across, c, DOWNWARDS, begin, end, work, limit,
-                          VERTICAL, own)  # fmt: skip
+def columns_up(phi, down, new, across, c, last, watched, begin, end, work, limit, own, lanes):
+    """Write D2, and U2 if it is the `last` iteration, for some columns. Returns the same."""
+    residual, height, left, right = 0.0, phi.shape[1], new[LEFT], new[RIGHT]
+    set_line(new[DOWN], height - 1, begin, end, 1)
+    suspect = pass_lines(new[DOWN], phi, left, right, new[DOWN], across, c, 0, UPWARDS, begin, end, work, limit, own,
+                         lanes)  # fmt: skip
+    if last:
+        set_line(new[UP], 0, begin, end, 1)
+        suspect |= pass_lines(new[UP], phi, left, right, work.up, across, c, 0, DOWNWARDS, begin, end, work, limit,
+                              own, lanes)  # fmt: skip
     if watched:
         residual = max(largest_difference(new[UP], work.up, 0, height, begin, end),
-                       largest_difference(new[DOWN], work.down, 0, height, begin, end))  # fmt: skip
+                       largest_difference(new[DOWN], down, 0, height, begin, end))  # fmt: skip
     return residual, suspect
+
+
+@inner
+def strip_after(top, bottom, chunk, strip):
+    """Return the end of the strip of rows that begins at `top`: in one chunk of rows, and no strip is very short."""
+    end = min(min(top + strip, (top // chunk + 1) * chunk), bottom)
+    return bottom if bottom - end < LANES else end
 
 
 @compiled
-def sweep_stage(stage, phi, turned_phi, source, out, across, along, c, again, watched, begin, end, work, limit, own):
+def sweep_stage(stage, phi, source, out, across, along, c, again, last, watched, begin, end, chunk, work, limit, own,
+                lanes):  # fmt: skip
     """One of the three stages of an iteration on grid c: columns downwards, rows, columns upwards.
 
     Each works on the columns (rows) ``begin:end`` alone. Returns the largest change, if watched, and whether a product
     is near to an underflow.
     """
     old, new = source[c if len(source) > 1 else 0], out[c]
+    up, down = work.up if last else new[UP], old[DOWN] if again else work.down
     if stage == 0:
-        return columns_down(phi[c], old, across, c, again, watched, begin, end, work, limit, own)
-    if stage == 1:
-        return rows_both(turned_phi[c], old, new, along, c, watched, begin, end, work, limit, own)
-    return columns_up(phi[c], new, across, c, watched, begin, end, work, limit, own)
+        return columns_down(phi[c], old, up, across, c, again, watched, begin, end, work, limit, own, lanes)
+    if stage == 2:
+        return columns_up(phi[c], down, new, across, c, last, watched, begin, end, work, limit, own, lanes)
+    residual, suspect, top = 0.0, False, begin
+    while top < end:
+        bottom = strip_after(top, end, chunk, STRIP)
+        into_strip(work.strips[0], phi[c], top, bottom, lanes)
+        moved, low = rows_both(old, up, down, new, along, c, watched, top, bottom, work, limit, own, lanes)
+        residual, suspect, top = max(residual, moved), suspect or low, bottom
+    return residual, suspect
 
 
 @apart
-def sweep_one(phi, turned_phi, old, new, across, along, c, again, watched, work, limit, own):
+def sweep_one(phi, old, new, across, along, c, again, last, watched, work, limit, own, lanes):
     """One iteration on one grid. Returns the largest change of a message, if watched, and whether it is suspect."""
     height, width = phi.shape[1], phi.shape[2]
-    one, low = columns_down(phi, old, across, c, again, watched, 0, width, work, limit, own)
-    two, lower = rows_both(turned_phi, old, new, along, c, watched, 0, height, work, limit, own)
-    three, lowest = columns_up(phi, new, across, c, watched, 0, width, work, limit, own)
+    up, down = work.up if last else new[UP], old[DOWN] if again else work.down
+    one, low = columns_down(phi, old, up, across, c, again, watched, 0, width, work, limit, own, lanes)
+    two, lower = rows_both(old, up, down, new, along, c, watched, 0, height, work, limit, own, lanes)
+    three, lowest = columns_up(phi, down, new, across, c, last, watched, 0, width, work, limit, own, lanes)
     return max(one, max(two, three)), low or lower or lowest
 
 
 @compiled
-def sweep_grids(phi, turned_phi, source, stack, out, iterations, again, across, along, active, suspect, residual,
-                watched, work, limit, first, last, own):  # fmt: skip
+def sweep_grids(phi, source, stack, out, iterations, again, across, along, active, suspect, residual, watched, work,
+                limit, first, last, own, lanes):  # fmt: skip
     """Some iterations on the grids ``first:last``, one after the other, from `source` over those of `stack` to `out`.
 
     A source or a stack of planes for one grid serves all of them. `again` tells that the first iteration follows one
     with the same potentials. The residual is that of the last iteration, if it is `watched`. A grid in which a product
     is below its `limit` is suspect.
     """
+    complete = iterations - 2 if watched else iterations - 1  # the first iteration whose U2 somebody reads
     for c in range(first, last):
         old = source[c if len(source) > 1 else 0]
         if not active[c]:
             for d in range(4):
                 copy_planes(out[c, d], old[d], 0, phi.shape[3])
             continue
+        into_strip(work.strips[0], phi[c], 0, phi.shape[2], lanes)
         for t in range(iterations):
             new = out[c] if t == iterations - 1 else stack[t % len(stack), c if stack.shape[1] > 1 else 0]
-            moved, low = sweep_one(phi[c], turned_phi[c], old, new, across, along, c, again or t > 0,
-                                   watched and t == iterations - 1, work, limit[ix(c)], own)  # fmt: skip
+            moved, low = sweep_one(phi[c], old, new, across, along, c, again or t > 0, t >= complete,
+                                   watched and t == iterations - 1, work, limit[ix(c)], own, lanes)  # fmt: skip
             residual[c] = moved
             suspect[c] |= low
             old = new
