@@ -132,7 +132,7 @@ class FeatureIndex:
             expected = "dicts or strings, as in fit" if self.names is not None else "arrays, as in fit"
             raise InputError("X", expected, "arrays" if self.names is not None else "dicts or strings")
         if self.names is not None:
-            arrays = _by_table(sequences, partial(_found, self.table), spread) if _are_many(sequences) else None
+            arrays = _by_table(sequences, self.table.find, spread) if _are_many(sequences) else None
             return self._joined(*(arrays or _named(sequences, self.names.__getitem__)))
         rows = _rows(sequences) if any(map(_length, sequences)) else csr_array((0, self.n_given))
         if rows.shape[1] != self.n_given:
@@ -167,6 +167,7 @@ class FeatureIndex:
             columns = np.insert(columns, first[1:], self.n_given)
             data = np.insert(data, first[1:], 1.0)
             first = first + np.arange(len(first))
+        first = first.astype(np.int32) if first[-1] < 2**31 else first  # SciPy copies where types differ
         return Encoded(csr_array((data, columns, first), shape=(len(counts), self.n_attributes)), offsets, self)
 
 
@@ -218,46 +219,43 @@ def _are_many(sequences: list[Any]) -> bool:
 
 
 def _by_table(
-    sequences: list[Any], number: Callable[[list[Any], int], Array | None], spread: ThreadMap = _ALONE
+    sequences: list[Any], number: Callable[[list[Any]], tuple[Array, IntArray] | None], spread: ThreadMap = _ALONE
 ) -> tuple[Array, None, IntArray, IntArray] | None:
     """Do what `_named` does, for lists of strings, some sequences at a time; None where that is not possible.
 
-    `number` returns the numbers of the attributes of some tokens, so many in all, or None.
+    `number` returns the numbers of the attributes of some sequences, and how many each token has, or None.
     """
     offsets = starts(list(map(len, sequences)))
     cuts = np.searchsorted(offsets, np.arange(0, offsets[-1], _CHUNK)).tolist()
 
-    def one(first: int, last: int) -> tuple[Array | None, IntArray]:
-        tokens = list(chain.from_iterable(sequences[first:last]))
-        plain = set(map(type, tokens)) <= set(_COLLECTIONS)
-        counts = np.fromiter(map(len, tokens), np.int64, len(tokens)) if plain else np.zeros(0, np.int64)
-        return number(tokens, int(counts.sum())) if plain else None, counts
+    def one(first: int, last: int) -> tuple[Array, IntArray] | None:
+        some = sequences[first:last]
+        return number(some) or number(_as_lists(some))
 
-    try:
-        found = spread(one, list(pairwise([*cuts, len(sequences)])))
-    except TypeError:  # attributes that are no strings: the other way says which
+    pairs = spread(one, list(pairwise([*cuts, len(sequences)])))
+    found = [pair for pair in pairs if pair is not None]
+    if len(found) < len(pairs):
         return None
-    columns = [numbers for numbers, _ in found if numbers is not None]
-    if len(columns) < len(found):
-        return None
-    return np.concatenate(columns), None, np.concatenate([counts for _, counts in found]), offsets
+    columns, counts = map(np.concatenate, zip(*found, strict=True))
+    return columns, None, counts, offsets
 
 
-def _found(table: NameTable, tokens: list[Any], count: int) -> Array | None:
-    """Return the numbers of the attributes of some tokens."""
-    return table.find(map("\n".join, filter(None, tokens)), count)
+def _as_lists(sequences: list[Any]) -> list[Any]:
+    """Return collections of strings as lists, in one sequence; other tokens stay as they are."""
+    tokens = chain.from_iterable(sequences)
+    return [[list(token) if type(token) in _COLLECTIONS else token for token in tokens]]
 
 
-def _learned(table: NameTable, names: GrowingNames, tokens: list[Any], count: int) -> Array | None:
+def _learned(table: NameTable, names: GrowingNames, sequences: list[Any]) -> tuple[Array, IntArray] | None:
     """Return the numbers of the attributes of some tokens; give numbers to those that are new."""
-    found = table.learn(map("\n".join, filter(None, tokens)), count)
+    found = table.learn(sequences)
     if found is None:
         return None
-    numbers, fresh = found
+    numbers, counts, fresh = found
     if len(fresh):
-        given = list(chain.from_iterable(tokens))
+        given = list(chain.from_iterable(chain.from_iterable(sequences)))
         names.update(zip([given[i] for i in fresh.tolist()], range(len(names), len(names) + len(fresh)), strict=True))
-    return numbers
+    return numbers, counts
 
 
 def _named(sequences: list[Any], number: Callable[[str], int]) -> tuple[Array, Any, IntArray, IntArray]:

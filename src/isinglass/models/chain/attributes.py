@@ -139,7 +139,8 @@ class Tokens:
         """Return starts, columns, values and step; values that are all 1 are stored once."""
         X = self.X
         step = int(not (X.data == 1).all())
-        return X.indptr.astype(np.int64), X.indices.astype(np.int32), X.data if step else np.ones(1), step
+        columns = np.require(X.indices, np.int32, ("C", "W"))  # as loops are compiled for
+        return X.indptr.astype(np.int64), columns, X.data if step else np.ones(1), step
 
     def training(self, pieces: IntArray) -> Training:
         """Return the tokens as training needs them; `pieces`: the first token of each piece, and their number."""
