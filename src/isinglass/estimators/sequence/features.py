@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property, partial
-from itertools import chain, pairwise
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -28,7 +28,6 @@ _FORM = "a list of sequences: arrays (length, features), or lists of dicts or of
 _NUMBERS = (bool, int, float, np.bool_, np.integer, np.floating)
 _COLLECTIONS = (list, tuple, set, frozenset)
 _MANY = 1000  # tokens that are worth a table of names
-_CHUNK = 1024  # tokens that are looked at together: they and their names stay in a cache
 _ALONE = ThreadMap(1)
 BIAS = "(bias)"
 
@@ -132,7 +131,8 @@ class FeatureIndex:
             expected = "dicts or strings, as in fit" if self.names is not None else "arrays, as in fit"
             raise InputError("X", expected, "arrays" if self.names is not None else "dicts or strings")
         if self.names is not None:
-            arrays = _by_table(sequences, self.table.find, spread) if _are_many(sequences) else None
+            find = partial(self.table.find, spread=spread)
+            arrays = _by_table(sequences, find) if _are_many(sequences) else None
             return self._joined(*(arrays or _named(sequences, self.names.__getitem__)))
         rows = _rows(sequences) if any(map(_length, sequences)) else csr_array((0, self.n_given))
         if rows.shape[1] != self.n_given:
@@ -219,25 +219,14 @@ def _are_many(sequences: list[Any]) -> bool:
 
 
 def _by_table(
-    sequences: list[Any], number: Callable[[list[Any]], tuple[Array, IntArray] | None], spread: ThreadMap = _ALONE
+    sequences: list[Any], number: Callable[[list[Any]], tuple[Array, IntArray] | None]
 ) -> tuple[Array, None, IntArray, IntArray] | None:
-    """Do what `_named` does, for lists of strings, some sequences at a time; None where that is not possible.
+    """Do what `_named` does, for lists of strings; None where that is not possible.
 
-    `number` returns the numbers of the attributes of some sequences, and how many each token has, or None.
+    `number` returns the numbers of the attributes of sequences, and how many each token has, or None.
     """
-    offsets = starts(list(map(len, sequences)))
-    cuts = np.searchsorted(offsets, np.arange(0, offsets[-1], _CHUNK)).tolist()
-
-    def one(first: int, last: int) -> tuple[Array, IntArray] | None:
-        some = sequences[first:last]
-        return number(some) or number(_as_lists(some))
-
-    pairs = spread(one, list(pairwise([*cuts, len(sequences)])))
-    found = [pair for pair in pairs if pair is not None]
-    if len(found) < len(pairs):
-        return None
-    columns, counts = map(np.concatenate, zip(*found, strict=True))
-    return columns, None, counts, offsets
+    found = number(sequences) or number(_as_lists(sequences))
+    return None if found is None else (found[0], None, found[1], starts(list(map(len, sequences))))
 
 
 def _as_lists(sequences: list[Any]) -> list[Any]:

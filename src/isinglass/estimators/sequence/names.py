@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from isinglass.runtime.threads import ThreadMap
+from isinglass.segments import starts
 from isinglass.typing import IntArray
 
-_BATCH = 128  # names that are read before they are looked up
+_CHUNK = 2048  # tokens of a call
+_RING = 32  # names that are under way
+_ALONE = ThreadMap(1)
 _NONE = np.empty(0, np.int64)
 _LOCKED = getattr(sys, "_is_gil_enabled", lambda: True)()  # compiled loops read lists while nobody changes them
 
@@ -52,10 +57,10 @@ class NameTable:
         self.slots, self.known = _slots(0), np.zeros(2, np.int64)
         self.sound = self.learn([[given]]) is not None
 
-    def find(self, sequences: list[Any]) -> tuple[NDArray[np.int32], IntArray] | None:
+    def find(self, sequences: list[Any], spread: ThreadMap = _ALONE) -> tuple[NDArray[np.int32], IntArray] | None:
         """Return the numbers of the names of all tokens, -1 for others, and how many names a token has."""
         counts, size = _measured(sequences, texts=False)
-        found = self._numbers(sequences, counts, _NONE) if self.sound and size >= 0 else None
+        found = self._numbers(sequences, counts, _NONE, spread) if self.sound and size >= 0 else None
         return None if found is None else (found, counts)
 
     def learn(self, sequences: list[Any]) -> tuple[NDArray[np.int32], IntArray, IntArray] | None:
@@ -65,16 +70,26 @@ class NameTable:
             return None
         fresh, before = np.empty(int(counts.sum()), np.int64), int(self.known[0])
         self._make_room(len(fresh), size)
-        found = self._numbers(sequences, counts, fresh)
+        found = self._numbers(sequences, counts, fresh, _ALONE)
         self.sound = found is not None
         return None if found is None else (found, counts, fresh[: int(self.known[0]) - before])
 
-    def _numbers(self, sequences: list[Any], counts: IntArray, fresh: IntArray) -> NDArray[np.int32] | None:
+    def _numbers(
+        self, sequences: list[Any], counts: IntArray, fresh: IntArray, spread: ThreadMap
+    ) -> NDArray[np.int32] | None:
+        """Number some sequences at a time, and all of them at once where names are new."""
         from isinglass.kernels.numba.chains.names import number_names
 
-        found, batch = np.empty(int(counts.sum()), np.int32), np.empty((_BATCH, 5), np.uint64)
+        offsets = starts(list(map(len, sequences)))
+        ends, found = starts(counts)[offsets], np.empty(int(counts.sum()), np.int32)
+        chunks = [0] if len(fresh) else np.searchsorted(offsets, np.arange(0, offsets[-1], _CHUNK)).tolist()
         table = self.text, self.begins, self.slots, self.known
-        return found if number_names(id(sequences), id(list), *table, batch, found, fresh) else None
+
+        def number(first: int, last: int) -> bool:
+            ring, out = np.empty((_RING, 5), np.uint64), found[ends[first] : ends[last]]
+            return bool(number_names(first, last, id(sequences), id(list), *table, ring, out, fresh))
+
+        return found if all(spread(number, list(pairwise([*chunks, len(sequences)])))) else None
 
     def _make_room(self, names: int, size: int) -> None:
         """Make room for so many further names of so many bytes."""

@@ -28,7 +28,7 @@ from isinglass.kernels.numba.chains.strings import (
     type_of,
     word_at,
 )
-from isinglass.runtime.jit import cold, compiled, holding, inner
+from isinglass.runtime.jit import compiled, holding, inner
 
 FREE, LONGEST = 0xFFFFFFFF, 2**31
 LOW_HALF = np.uint64(0xFFFFFFFF)
@@ -149,39 +149,42 @@ def measure(sequences, plain, counts, texts):
     return total if at == len(counts) else -1
 
 
-@cold
-def number_batch(n, at, names, begins, slots, known, batch, found, fresh, old):
-    """Write the numbers of the n strings of a batch from place `at` on; tell whether all are text, and have room."""
-    mask, texts = np.uint64(slots.shape[0] - 1), names.ctypes.data
-    for i in range(n):
-        r = ix(i)
-        p, length = text_of(np.int64(batch[r, ix(4)]))
-        if p == 0 or length >= LONGEST:
-            forget_error()
+@inner
+def hash_name(i, slots, ring):
+    """Read name i of all and ask for its slot; tell whether it is text, and not too long."""
+    r = ix(i & (len(ring) - 1))
+    p, length = text_of(np.int64(ring[r, ix(4)]))
+    if p == 0 or length >= LONGEST:
+        forget_error()
+        return False
+    first, second, h = words_of(p, length)
+    ask(slots, (h >> TOP) & np.uint64(slots.shape[0] - 1), ix(0))
+    ring[r, ix(0)], ring[r, ix(1)], ring[r, ix(2)], ring[r, ix(3)], ring[r, ix(4)] = first, second, ix(length), h, ix(p)
+    return True
+
+
+@inner
+def number_name(i, old, names, begins, slots, known, ring, found, fresh):
+    """Write the number of name i; tell whether it is known, or has room."""
+    r = ix(i & (len(ring) - 1))
+    first, second, length, h, p = ring[r, ix(0)], ring[r, ix(1)], np.int64(ring[r, ix(2)]), ring[r, ix(3)], ring[r, ix(4)]
+    slot = place_of(np.int64(p), first, second, length, h, names.ctypes.data, begins, slots)
+    if len(fresh) > 0 and slots[slot, ix(2)] & LOW_HALF == FREE:
+        if known[ix(1)] + length > len(names):
             return False
-        first, second, h = words_of(p, length)
-        ask(slots, (h >> TOP) & mask, ix(0))
-        batch[r, ix(0)], batch[r, ix(1)], batch[r, ix(2)], batch[r, ix(3)] = first, second, ix(length), h
-        batch[r, ix(4)] = ix(p)
-    for i in range(n):
-        first, second, h = batch[ix(i), ix(0)], batch[ix(i), ix(1)], batch[ix(i), ix(3)]
-        length, p = np.int64(batch[ix(i), ix(2)]), np.int64(batch[ix(i), ix(4)])
-        slot = place_of(p, first, second, length, h, texts, begins, slots)
-        if len(fresh) > 0 and slots[slot, ix(2)] & LOW_HALF == FREE:
-            if known[ix(1)] + length > len(names):
-                return False
-            fresh[ix(known[ix(0)] - old)] = at + i
-            enter(p, first, second, length, h, slot, names, begins, slots, known)
-        found[ix(at + i)] = np.int32(np.uint32(slots[slot, ix(2)] & LOW_HALF))
+        fresh[ix(known[ix(0)] - old)] = i
+        enter(np.int64(p), first, second, length, h, slot, names, begins, slots, known)
+    found[ix(i)] = np.int32(np.uint32(slots[slot, ix(2)] & LOW_HALF))
     return True
 
 
 @holding
-def number_names(sequences, plain, names, begins, slots, known, batch, found, fresh):
-    """Write the numbers of the names of sequences; for those that are not there -1, or the next number.
+def number_names(first, last, sequences, plain, names, begins, slots, known, ring, found, fresh):
+    """Write the numbers of the names of sequences `first` to `last`; for those that are not there -1, or the next number.
 
-    Names are read some at a time, into `batch` (names, 5), before they are looked up, and their slots asked for: the
-    processor then waits for many of them at once. Returns whether these are lists of strings, as many as have room.
+    A name goes through three steps: its string is asked for, it is read and its slot asked for, it is looked up. Some
+    other names come between two steps, so that the processor waits for many strings and slots at once.
+    Returns whether these are lists of strings, as many as have room.
 
     Parameters
     ----------
@@ -193,25 +196,35 @@ def number_names(sequences, plain, names, begins, slots, known, batch, found, fr
         With room for twice the names.
     known : int array (2,)
         How many names have numbers, and how many bytes these take.
+    ring : uint64 array (names, 5)
+        For twice the names between two steps: words, length, hash, and address of the string, then of its text.
     fresh : int array
         Which names are new is written here; without room, new names get no numbers.
     """
-    n, at, old = 0, 0, known[ix(0)]
-    for s in range(list_size(sequences)):
+    n, old, gap = 0, known[ix(0)], len(ring) // 2
+    for s in range(first, min(last, list_size(sequences))):
         tokens = list_item(sequences, s)
         for t in range(count_of(tokens, plain)):
             token = list_item(tokens, t)
             size = count_of(token, plain)
-            if size < 0 or at + n + size > len(found):
+            if size < 0 or n + size > len(found):
                 return False
             for j in range(size):
-                if n == len(batch):
-                    if not number_batch(n, at, names, begins, slots, known, batch, found, fresh, old):
+                if n >= 2 * gap:
+                    if not number_name(n - 2 * gap, old, names, begins, slots, known, ring, found, fresh):
                         return False
-                    n, at = 0, at + n
+                if n >= gap:
+                    if not hash_name(n - gap, slots, ring):
+                        return False
                 string = list_item(token, j)
                 ask_at(string)
-                batch[ix(n), ix(4)] = ix(string)
+                ask_at(string + 48)
+                ring[ix(n & (len(ring) - 1)), ix(4)] = ix(string)
                 n += 1
-    whole = number_batch(n, at, names, begins, slots, known, batch, found, fresh, old)
-    return whole and at + n == len(found)
+    for i in range(max(n - gap, 0), n):
+        if not hash_name(i, slots, ring):
+            return False
+    for i in range(max(n - 2 * gap, 0), n):
+        if not number_name(i, old, names, begins, slots, known, ring, found, fresh):
+            return False
+    return n == len(found)
