@@ -167,6 +167,21 @@ def test_many_names_and_odd_ones():
     assert pickle.loads(pickle.dumps(plain)).predict(X) == plain.predict(X)
 
 
+@pytest.mark.parametrize("kind", [list, tuple, set, frozenset])
+@pytest.mark.parametrize("outer", [list, tuple])
+def test_many_tokens_of_all_forms(kind, outer):
+    rng = np.random.default_rng(1)
+    X = [outer(kind({f"w={i}", f"p={i % 7}"}) for i in rng.integers(900, size=n)) for n in (700, 0, 2500, 1)]
+    Y = [["a"] * len(x) for x in X]
+    fitted = crf(tol=1e9, bias=False, n_jobs=2).fit(X, Y)
+    assert list(fitted.index_.names) == list(dict.fromkeys(name for x in X for token in x for name in token))
+    seen = [fitted.index_.names[name] for x in X for token in x for name in token]
+    assert fitted.encode(X).X.indices.tolist() == seen
+    assert fitted.predict(X) == Y
+    with pytest.raises(InputError, match="all lists of strings"):
+        fitted.encode([*X, [type("Own", (list,), {})(["w=1"])]])
+
+
 def test_encoded_data():
     X, Y = sentences()
     fitted = crf().fit(X, Y)

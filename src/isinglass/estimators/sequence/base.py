@@ -39,6 +39,7 @@ from isinglass.inference.chain.exact import (
     require_possible,
 )
 from isinglass.learning.training.checks import renamed, share_right
+from isinglass.models.chain.attributes import Tokens
 from isinglass.models.chain.layout import width_of
 from isinglass.models.chain.model import SequenceModel, Sequences
 from isinglass.runtime.collecting import no_collection
@@ -217,7 +218,7 @@ class SequenceEstimator(ExplainedSequence):
         values: Callable[[Any], FloatArray] | None = None,
     ) -> list[Any]:
         """Do some work on every piece of the data, side by side; `values` of it must be finite for each sequence."""
-        sequences = Sequences(self.model_.features.compiled(data.X), data.offsets)
+        sequences = Sequences(Tokens(self.model_.features, data.tokens), data.offsets)
         tables = self.model_.tables(self.theta_, sequences.tokens)
         own, ruled = Transition(tables.transition), Transition(rules.ruled(tables.transition, tables.states))
 

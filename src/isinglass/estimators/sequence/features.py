@@ -18,6 +18,7 @@ from scipy.sparse import csr_array, csr_matrix, issparse, vstack
 
 from isinglass.errors import InputError, require
 from isinglass.estimators.sequence.names import GrowingNames, Names, NameTable
+from isinglass.models.chain.layout import ByToken
 from isinglass.models.checks import matrix, stacked
 from isinglass.runtime.threads import ThreadMap
 from isinglass.segments import starts
@@ -34,21 +35,28 @@ BIAS = "(bias)"
 
 @dataclass(frozen=True, eq=False)
 class Encoded:
-    """Tokens of all sequences: attributes (tokens, attributes), and where each sequence begins (`ChainCRF.encode`).
+    """Tokens of all sequences, with their attributes, and where each sequence begins (`ChainCRF.encode`).
 
     It knows what its columns are, so that an estimator with other attributes refuses it.
     """
 
-    X: csr_array
+    tokens: ByToken
     offsets: IntArray
     index: FeatureIndex
+
+    @cached_property
+    def X(self) -> csr_array:  # noqa: N802
+        """The attributes (tokens, attributes)."""
+        first, columns, values, step = self.tokens
+        data = values if step else np.ones(len(columns))
+        return csr_array((data, columns, first), shape=(len(first) - 1, self.index.n_attributes))
 
     def contents(self) -> Iterable[Array]:
         """Return arrays that tell these tokens from others."""
         return self.X.data, self.X.indices, self.X.indptr, self.offsets
 
     def __repr__(self) -> str:
-        n, (tokens, attributes) = len(self.offsets) - 1, self.X.shape
+        n, tokens, attributes = len(self.offsets) - 1, len(self.tokens[0]) - 1, self.index.n_attributes
         return f"Encoded: {n} sequences, {tokens} tokens, {attributes} attributes"
 
 
@@ -157,18 +165,20 @@ class FeatureIndex:
 
     def _joined(self, columns: Array, values: FloatArray | None, counts: IntArray, offsets: IntArray) -> Encoded:
         """Drop what is unknown or zero, and append the constant."""
-        first = starts(counts)
-        kept = columns >= 0 if values is None else (columns >= 0) & (values != 0)
-        data = np.ones(len(columns)) if values is None else values
+        first, known = starts(counts), columns >= 0
+        kept = known if values is None else known & (values != 0)
         if not kept.all():
-            first = starts(kept)[first]
-            columns, data = columns[kept], data[kept]
+            first, columns, values = starts(kept)[first], columns[kept], None if values is None else values[kept]
+        if values is not None and (values == 1).all():
+            values = None
         if self.bias:
             columns = np.insert(columns, first[1:], self.n_given)
-            data = np.insert(data, first[1:], 1.0)
+            values = None if values is None else np.insert(values, first[1:], 1.0)
             first = first + np.arange(len(first))
-        first = first.astype(np.int32) if first[-1] < 2**31 else first  # SciPy copies where types differ
-        return Encoded(csr_array((data, columns, first), shape=(len(counts), self.n_attributes)), offsets, self)
+        columns = np.require(columns, np.int32, ("C", "W"))  # as loops are compiled for
+        return Encoded(
+            (first, columns, np.ones(1) if values is None else values, int(values is not None)), offsets, self
+        )
 
 
 def _sequences(X: Any) -> list[Any]:

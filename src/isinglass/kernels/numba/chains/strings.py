@@ -22,11 +22,11 @@ from isinglass.runtime.jit import inner
 intrinsic: Any = extending.intrinsic
 _ADDRESS, _BYTE = ir.IntType(64), ir.IntType(8)
 
-list_size = types.ExternalFunction("PyList_Size", types.intp(types.intp))
-list_item = types.ExternalFunction("PyList_GetItem", types.intp(types.intp, types.intp))
-forget_error = types.ExternalFunction("PyErr_Clear", types.void())
-_new_type = types.ExternalFunction("PyObject_Type", types.intp(types.intp))
-_let_go = types.ExternalFunction("Py_DecRef", types.void(types.intp))
+list_size: Any = types.ExternalFunction("PyList_Size", types.intp(types.intp))
+list_item: Any = types.ExternalFunction("PyList_GetItem", types.intp(types.intp, types.intp))
+forget_error: Any = types.ExternalFunction("PyErr_Clear", types.void())
+_new_type: Any = types.ExternalFunction("PyObject_Type", types.intp(types.intp))
+_let_go: Any = types.ExternalFunction("Py_DecRef", types.void(types.intp))
 
 
 @inner
