@@ -19,11 +19,12 @@ from sklearn.preprocessing import FunctionTransformer
 
 import isinglass as ig
 from isinglass.errors import ConvergenceWarning, FileFormatError, ImpossibleEvidenceError, InputError
-from isinglass.estimators.sequence.features import BIAS
+from isinglass.estimators.sequence.features import BIAS, FeatureIndex
 from isinglass.estimators.sequence.names import GrowingNames, Names, NameTable
 from isinglass.estimators.sequence.training import chain_choices, problem_of
 from isinglass.io import read_arrays, write_arrays
 from isinglass.learning.optimizers import Adam, Lbfgs
+from isinglass.runtime.threads import ThreadMap
 
 
 def sentences(n=12, seed=0, labels=("B", "I", "O")):
@@ -125,6 +126,21 @@ def test_names_get_numbers_in_their_order(chunks):
         assert counts.tolist() == [len(chunk)]
         assert [chunk[i] for i in fresh] == list(names)[before:]
     assert table.find([[list(names)]])[0].tolist() == list(names.values())
+
+
+def test_many_names_are_learned_in_one_call_or_in_several():
+    rng = np.random.default_rng(0)
+    sequences = [[[f"w={i}"] for i in rng.integers(3000, size=n)] for n in (2100, 0, 1500, 2000, 3, 4000)]
+    table, names = NameTable(), GrowingNames()
+    expected = [names[name] for x in sequences for token in x for name in token]
+    found, _, fresh = table.learn(sequences)
+    assert found.tolist() == expected
+    assert [expected[i] for i in fresh] == list(range(len(names)))
+    assert table.find(sequences, ThreadMap(3))[0].tolist() == expected
+    index, data = FeatureIndex.learn(sequences, bias=False)
+    assert data.X.indices.tolist() == expected
+    assert index.names == names
+    assert len(index.table.slots) <= 8 * len(names)
 
 
 def test_a_table_tells_what_are_no_lists_of_text():

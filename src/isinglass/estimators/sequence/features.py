@@ -17,7 +17,7 @@ import numpy as np
 from scipy.sparse import csr_array, csr_matrix, issparse, vstack
 
 from isinglass.errors import InputError, require
-from isinglass.estimators.sequence.names import GrowingNames, Names, NameTable
+from isinglass.estimators.sequence.names import GrowingNames, Names, NameTable, chunks
 from isinglass.models.chain.layout import ByToken
 from isinglass.models.checks import matrix, stacked
 from isinglass.runtime.threads import ThreadMap
@@ -240,21 +240,23 @@ def _by_table(
 
 
 def _as_lists(sequences: list[Any]) -> list[Any]:
-    """Return collections of strings as lists, in one sequence; other tokens stay as they are."""
-    tokens = chain.from_iterable(sequences)
-    return [[list(token) if type(token) in _COLLECTIONS else token for token in tokens]]
+    """Return sequences, and tokens that are collections, as lists; other tokens stay as they are."""
+    return [[list(token) if type(token) in _COLLECTIONS else token for token in one] for one in sequences]
 
 
 def _learned(table: NameTable, names: GrowingNames, sequences: list[Any]) -> tuple[Array, IntArray] | None:
     """Return the numbers of the attributes of some tokens; give numbers to those that are new."""
-    found = table.learn(sequences)
-    if found is None:
-        return None
-    numbers, counts, fresh = found
-    if len(fresh):
-        given = list(chain.from_iterable(chain.from_iterable(sequences)))
-        names.update(zip([given[i] for i in fresh.tolist()], range(len(names), len(names) + len(fresh)), strict=True))
-    return numbers, counts
+    numbers, counts = [np.empty(0, np.int32)], [np.empty(0, np.int64)]
+    for first, last in chunks(sequences):
+        found = table.learn(sequences[first:last])
+        if found is None:
+            return None
+        if len(found[2]):
+            given = list(chain.from_iterable(chain.from_iterable(sequences[first:last])))
+            names.update((given[i], number) for number, i in enumerate(found[2].tolist(), len(names)))
+        numbers.append(found[0])
+        counts.append(found[1])
+    return np.concatenate(numbers), np.concatenate(counts)
 
 
 def _named(sequences: list[Any], number: Callable[[str], int]) -> tuple[Array, Any, IntArray, IntArray]:

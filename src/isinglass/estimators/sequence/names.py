@@ -64,7 +64,10 @@ class NameTable:
         return None if found is None else (found, counts)
 
     def learn(self, sequences: list[Any]) -> tuple[NDArray[np.int32], IntArray, IntArray] | None:
-        """Do the same, but give numbers to new names, too; return also where among all names these first occur."""
+        """Do the same, but give numbers to new names, too; return also where among all names these first occur.
+
+        There is then room in the table as if all names were new: better for one of `chunks` at a time.
+        """
         counts, size = _measured(sequences, texts=True)
         if size < 0 or not self.sound:
             return None
@@ -77,19 +80,17 @@ class NameTable:
     def _numbers(
         self, sequences: list[Any], counts: IntArray, fresh: IntArray, spread: ThreadMap
     ) -> NDArray[np.int32] | None:
-        """Number some sequences at a time, and all of them at once where names are new."""
         from isinglass.kernels.numba.chains.names import number_names
 
-        offsets = starts(list(map(len, sequences)))
-        ends, found = starts(counts)[offsets], np.empty(int(counts.sum()), np.int32)
-        chunks = [0] if len(fresh) else np.searchsorted(offsets, np.arange(0, offsets[-1], _CHUNK)).tolist()
-        table = self.text, self.begins, self.slots, self.known
+        ends = starts(counts)[starts(list(map(len, sequences)))]
+        found, table = np.empty(ends[-1], np.int32), (self.text, self.begins, self.slots, self.known)
 
         def number(first: int, last: int) -> bool:
             ring, out = np.empty((_RING, 5), np.uint64), found[ends[first] : ends[last]]
             return bool(number_names(first, last, id(sequences), id(list), *table, ring, out, fresh))
 
-        return found if all(spread(number, list(pairwise([*chunks, len(sequences)])))) else None
+        runs = [(0, len(sequences))] if len(fresh) else chunks(sequences)  # places of new names are those in one call
+        return found if all(spread(number, runs)) else None
 
     def _make_room(self, names: int, size: int) -> None:
         """Make room for so many further names of so many bytes."""
@@ -101,6 +102,13 @@ class NameTable:
         if 2 * (count + names) > len(self.slots):
             old, self.slots = self.slots, _slots(count + names)
             _move(old, self.slots)
+
+
+def chunks(sequences: list[Any]) -> list[tuple[int, int]]:
+    """Cut sequences into runs of so many tokens that it is worth a call."""
+    offsets = starts(list(map(len, sequences)))
+    cuts = np.searchsorted(offsets, np.arange(0, offsets[-1], _CHUNK)).tolist()
+    return list(pairwise([*cuts, len(sequences)]))
 
 
 def _measured(sequences: list[Any], texts: bool) -> tuple[IntArray, int]:
