@@ -1,6 +1,7 @@
 """ChainCRF: forms of data, labels, predictions, constraints, scikit-learn, files."""
 
 import pickle
+import sys
 import warnings
 from decimal import Decimal
 from itertools import pairwise, product
@@ -18,11 +19,12 @@ from sklearn.preprocessing import FunctionTransformer
 
 import isinglass as ig
 from isinglass.errors import ConvergenceWarning, FileFormatError, ImpossibleEvidenceError, InputError
-from isinglass.estimators.sequence.features import BIAS
+from isinglass.estimators.sequence.features import BIAS, FeatureIndex
 from isinglass.estimators.sequence.names import GrowingNames, Names, NameTable
 from isinglass.estimators.sequence.training import chain_choices, problem_of
 from isinglass.io import read_arrays, write_arrays
 from isinglass.learning.optimizers import Adam, Lbfgs
+from isinglass.runtime.threads import ThreadMap
 
 
 def sentences(n=12, seed=0, labels=("B", "I", "O")):
@@ -99,33 +101,68 @@ def test_marginals_and_likelihood_by_enumeration(options):
         assert several[i][0][0] == fitted.predict([x])[0]
 
 
-@settings(max_examples=60, deadline=None)
-@given(st.lists(st.text(max_size=4), min_size=1, unique=True), st.lists(st.text(max_size=4), max_size=30))
+NAMES = st.one_of(st.text(max_size=4), st.text("ab\nä😀", min_size=7, max_size=40))  # words, their ends, long names
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(NAMES, min_size=1, unique=True), st.lists(st.lists(NAMES, max_size=30), max_size=5))
 def test_names_are_found_by_their_bytes(known, asked):
     names = Names((name, i) for i, name in enumerate(known))
-    table, asked = NameTable(names), asked + known[::2]
-    found = table.find(asked, len(asked))
-    clean = not any("\n" in name for name in known + asked)
-    if found is None:
-        assert not clean
-    else:
-        assert found.tolist() == [names[name] for name in asked]
+    table, asked = NameTable(names), [*asked, known[::2]]
+    found, counts = table.find([asked[:2], [], asked[2:]])
+    assert found.tolist() == [names[name] for token in asked for name in token]
+    assert counts.tolist() == list(map(len, asked))
 
 
-@settings(max_examples=60, deadline=None)
-@given(st.lists(st.lists(st.text(max_size=3), max_size=40), max_size=6))
+@settings(max_examples=100, deadline=None)
+@given(st.lists(st.lists(NAMES, max_size=40), max_size=6))
 def test_names_get_numbers_in_their_order(chunks):
     table, names = NameTable(), GrowingNames()
     for chunk in chunks:
         before = len(names)
         expected = [names[name] for name in chunk]
-        found = table.learn(chunk, len(chunk))
-        if found is None:
-            assert any("\n" in name for part in chunks for name in part)
-            return
-        assert found[0].tolist() == expected
-        assert [chunk[i] for i in found[1]] == list(names)[before:]
-    assert table.find(names, len(names)).tolist() == list(names.values())
+        found, counts, fresh = table.learn([[chunk]])
+        assert found.tolist() == expected
+        assert counts.tolist() == [len(chunk)]
+        assert [chunk[i] for i in fresh] == list(names)[before:]
+    assert table.find([[list(names)]])[0].tolist() == list(names.values())
+
+
+def test_many_names_are_learned_in_one_call_or_in_several():
+    rng = np.random.default_rng(0)
+    sequences = [[[f"w={i}"] for i in rng.integers(3000, size=n)] for n in (2100, 0, 1500, 2000, 3, 4000)]
+    table, names = NameTable(), GrowingNames()
+    expected = [names[name] for x in sequences for token in x for name in token]
+    found, _, fresh = table.learn(sequences)
+    assert found.tolist() == expected
+    assert [expected[i] for i in fresh] == list(range(len(names)))
+    assert table.find(sequences, ThreadMap(3))[0].tolist() == expected
+    index, data = FeatureIndex.learn(sequences, bias=False)
+    assert data.X.indices.tolist() == expected
+    assert index.names == names
+    assert len(index.table.slots) <= 8 * len(names)
+
+
+def test_a_table_tells_what_are_no_lists_of_text():
+    table = NameTable(["a"])
+    for odd in ([[("a",)]], [(["a"],)], [["a"]], [[["a", 1]]], [[["a", None]]], [[["\ud800"]]], [[{"a": 1}]], [[b"a"]]):
+        assert table.find(odd) is None
+        assert table.learn(odd) is None
+    assert table.find([[["a", "b"]]])[0].tolist() == [0, -1]
+    assert table.learn([[["a", "b"]]])[0].tolist() == [0, 1]
+    assert NameTable(["a", "\ud800"]).find([[["a"]]]) is None
+
+
+def test_a_table_of_names_leaves_references_alone():
+    name, table = "w=" + "long" * 9, NameTable(["a"])
+    data = [[[name, "a"]]]
+    things = name, data, data[0], data[0][0], list
+    before = list(map(sys.getrefcount, things))
+    for _ in range(1000):
+        assert table.find(data) is not None
+        assert table.learn(data) is not None
+        assert table.find([[(name,)]]) is None
+    assert np.abs(np.subtract(list(map(sys.getrefcount, things)), before)).max() < 100
 
 
 def test_many_names_and_odd_ones():
@@ -144,6 +181,21 @@ def test_many_names_and_odd_ones():
         plain.index_.names["w=1"] >= 0
     )
     assert pickle.loads(pickle.dumps(plain)).predict(X) == plain.predict(X)
+
+
+@pytest.mark.parametrize("kind", [list, tuple, set, frozenset])
+@pytest.mark.parametrize("outer", [list, tuple])
+def test_many_tokens_of_all_forms(kind, outer):
+    rng = np.random.default_rng(1)
+    X = [outer(kind({f"w={i}", f"p={i % 7}"}) for i in rng.integers(900, size=n)) for n in (700, 0, 2500, 1)]
+    Y = [["a"] * len(x) for x in X]
+    fitted = crf(tol=1e9, bias=False, n_jobs=2).fit(X, Y)
+    assert list(fitted.index_.names) == list(dict.fromkeys(name for x in X for token in x for name in token))
+    seen = [fitted.index_.names[name] for x in X for token in x for name in token]
+    assert fitted.encode(X).X.indices.tolist() == seen
+    assert fitted.predict(X) == Y
+    with pytest.raises(InputError, match="all lists of strings"):
+        fitted.encode([*X, [type("Own", (list,), {})(["w=1"])]])
 
 
 def test_encoded_data():

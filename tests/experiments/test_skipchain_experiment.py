@@ -14,6 +14,7 @@ from isinglass.estimators.sequence.features import Encoded, FeatureIndex
 from isinglass.experiments import make
 from isinglass.experiments.fatchain import FatChainModel, ladder
 from isinglass.experiments.skipchain import f1_interval, linked_right, links
+from isinglass.models.chain.layout import by_token
 
 
 @pytest.mark.parametrize("name", ["skipchain", "fatchain"])
@@ -50,9 +51,8 @@ def test_interval_of_a_difference():
 
 def test_scores_of_a_fat_chain_are_sums_of_its_tables():
     rng = np.random.default_rng(0)
-    data = Encoded(
-        csr_array(rng.integers(0, 2, (4, 3)).astype(float)), np.array([0, 1, 4]), FeatureIndex(None, 3, False)
-    )
+    X = csr_array(rng.integers(0, 2, (4, 3)).astype(float))
+    data = Encoded(by_token(X), np.array([0, 1, 4]), FeatureIndex(None, 3, False))
     fat = FatChainModel((["a", "b", "c"], ["x", "y"]), np.array([0, 2]))
     Z, Y = [["b"], ["a", "c", "b"]], [["x"], ["y", "y", "x"]]
     model = fat.model(data, range(2))

@@ -7,11 +7,11 @@ import pytest
 from optim_helpers import same_bits, same_states
 
 from isinglass.learning.optimizers import Lbfgs, LbfgsState, OwlQn
+from isinglass.learning.optimizers import vectors as optimizer_vectors
 from isinglass.learning.optimizers.base import Counted
 from isinglass.learning.optimizers.curvature import Curvature
 from isinglass.learning.optimizers.line_search import evaluate
 from isinglass.learning.optimizers.vectors import (
-    add_and_dot,
     copied,
     difference,
     dot,
@@ -26,6 +26,12 @@ from isinglass.runtime.threads import ThreadMap
 
 PIECE = 2**15
 SIZES = [0, 1, 1000, PIECE, PIECE + 1, 3 * PIECE, 5 * PIECE + 777]
+
+
+@pytest.fixture(autouse=True)
+def _few_are_worth_a_thread(monkeypatch):
+    monkeypatch.setattr(optimizer_vectors, "_WORTH_THREAD", PIECE)
+    monkeypatch.setattr(optimizer_vectors, "_WORTH_CREW", PIECE)
 
 
 class Lender:
@@ -46,15 +52,11 @@ def numpy_dot(a, b):
 @pytest.mark.parametrize("n", SIZES)
 @pytest.mark.parametrize("threads", [1, 2, 3])
 def test_sums_have_the_bits_of_numpy(n, threads):
-    a, b, c = vectors(n)
+    a, b, _ = vectors(n)
     with threads_of(Lender(threads)):
         assert dot(a, b) == numpy_dot(a, b)
         assert math.isclose(dot(a, b), math.fsum(a * b), rel_tol=1e-13, abs_tol=1e-15 * np.abs(a * b).sum())
         assert norm(a) == math.sqrt(numpy_dot(a, a))
-        changed = a.copy()
-        total = add_and_dot(changed, 0.3, b, c)
-    assert same_bits(changed, a + 0.3 * b)
-    assert total == numpy_dot(changed, c)
 
 
 @pytest.mark.parametrize("n", SIZES)
@@ -92,7 +94,7 @@ def test_overflow_is_silent(n):
     with np.errstate(all="raise"), threads_of(Lender(2)):
         assert dot(huge, huge) == np.inf
         assert (moved(huge, 10.0, huge) == np.inf).all()
-        assert add_and_dot(huge.copy(), 10.0, huge, huge) == np.inf
+        assert not np.isfinite(Curvature((huge,), (huge,)).inverse_times(huge)).any()
 
 
 def test_weights_that_are_one_number():
@@ -125,6 +127,47 @@ def test_known_products_are_those_of_the_pairs():
     assert len(curvature.products) == 4
     v = rng.normal(size=50)
     assert same_bits(curvature.inverse_times(v, -1.0), -curvature.inverse_times(v))
+
+
+@pytest.mark.parametrize("n", [300, PIECE, PIECE + 1, 2 * PIECE, 3 * PIECE + 8 * 33 + 5])
+@pytest.mark.parametrize("pairs", [1, 2, 7])
+def test_two_loops_by_any_number_of_threads(n, pairs):
+    rng = np.random.default_rng(n + pairs)
+    steps = tuple(rng.normal(size=(pairs, n)))
+    changes = tuple(s * rng.uniform(0.5, 2.0, n) for s in steps)
+    curvature, v = Curvature(steps, changes), rng.normal(size=n)
+    found = {}
+    for threads in (1, 2, 3, 16):
+        with threads_of(Lender(threads)):
+            found[threads] = [curvature.inverse_times(v, -2.0) for _ in range(3)]
+    q, shares = -2.0 * v, {}
+    for k in reversed(range(pairs)):
+        shares[k] = steps[k] @ q / (steps[k] @ changes[k])
+        q = q - shares[k] * changes[k]
+    q = q * (steps[-1] @ changes[-1]) / (changes[-1] @ changes[-1])
+    for k in range(pairs):
+        q = q + (shares[k] - changes[k] @ q / (steps[k] @ changes[k])) * steps[k]
+    np.testing.assert_allclose(found[1][0], q, rtol=1e-10, atol=1e-12 * np.abs(q).max())
+    assert all(same_bits(one, found[1][0]) for several in found.values() for one in several)
+
+
+def test_two_loops_end_without_those_who_come_late():
+    class Late(ThreadMap):
+        def __call__(self, function, arguments):
+            return [function(*one) for one in arguments]  # one after the other
+
+    class Early(ThreadMap):
+        def __call__(self, function, arguments):
+            return [function(*one) for one in reversed(arguments)]
+
+    s, v = np.random.default_rng(0).normal(size=(2, 2 * PIECE))
+    curvature, lender, found = Curvature((s,), (2.0 * s,)), Lender(1), []
+    for kind in (ThreadMap, Late, Early):
+        lender.spread = kind(2)
+        with threads_of(lender):
+            found.append(curvature.inverse_times(v))
+    assert same_bits(found[0], found[1])
+    assert same_bits(found[0], found[2])
 
 
 class Long(Lender):

@@ -28,6 +28,7 @@ Found = tuple[list[Sums], tuple[FloatArray, FloatArray]]
 
 GROUP = 4  # pieces whose slopes are added up together
 _AT_ONCE = 64  # pieces of a call, so that none takes long
+_SPARE = 4  # groups that several threads may be ahead of one that the system holds up for some milliseconds
 
 
 @dataclass(eq=False)
@@ -79,7 +80,7 @@ class KnownPieces:
         assert training.entries is not None
         rows = int(np.diff(training.cuts.pieces).max(initial=1))
         if not self.slopes.size:
-            self.slopes = aligned((2 + -(-2 * threads // GROUP) if threads > 1 else 1) * rows, width)
+            self.slopes = aligned((_SPARE + -(-2 * threads // GROUP) if threads > 1 else 1) * rows, width)
         rich, poor = (*training.rows, tables.weights.rows), (*training.entries.arrays, tables.weights.lists)
         logs = t.card, t.widest, t.linear, t.transposed, t.log, t.top
         chains = f.cuts, f.data.offsets, f.labels, self.weights

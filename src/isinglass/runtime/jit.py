@@ -64,6 +64,11 @@ def unrolled(function: Function) -> Function:
     return _jit(function, "joined")
 
 
+def holding(function: Function) -> Function:
+    """Compile a loop that reads objects of Python: it keeps Python's lock, which all others let go."""
+    return _jit(function, nogil=False)
+
+
 def inner(function: Function) -> Function:
     """Compile a loop into the compiled ones that call it: no entry from Python, no call with dozens of arguments.
 
@@ -155,7 +160,8 @@ def _jit(function: Function, passes: Passes = "full", kind: parts.Kind = "whole"
             "this calculation needs Numba, which is not installed: pip install numba"
         ) from error
     njit: Any = numba.njit
-    kernel = njit(error_model="numpy", nogil=True, _nrt=False, no_cfunc_wrapper=True, **options)(function)
+    options = {"nogil": True, **options}
+    kernel = njit(error_model="numpy", _nrt=False, no_cfunc_wrapper=True, **options)(function)
     kernel.compile = partial(_compile, kernel.compile, kernel, passes, kind)
     kernel.get_call_template = partial(_for_any_number, kernel.get_call_template)
     if _has_cache(kernel):

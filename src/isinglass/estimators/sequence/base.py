@@ -39,8 +39,10 @@ from isinglass.inference.chain.exact import (
     require_possible,
 )
 from isinglass.learning.training.checks import renamed, share_right
+from isinglass.models.chain.attributes import Tokens
 from isinglass.models.chain.layout import width_of
 from isinglass.models.chain.model import SequenceModel, Sequences
+from isinglass.runtime.collecting import no_collection
 from isinglass.runtime.threads import ThreadMap
 from isinglass.typing import FloatArray, IntArray
 from isinglass.validation import RandomState, generator, jobs_of, whole_number
@@ -203,9 +205,10 @@ class SequenceEstimator(ExplainedSequence):
 
     def _spelt(self, codes: IntArray, data: Encoded) -> list[list[Any]]:
         """Return labels for numbers, sequence by sequence."""
-        names = list(map(self.classes_.__getitem__, codes.tolist()))
-        ends = data.offsets.tolist()
-        return [names[a:b] for a, b in pairwise(ends)]
+        classes = np.fromiter(self.classes_, object, len(self.classes_))
+        names = classes[codes].tolist()
+        with no_collection():
+            return [names[a:b] for a, b in pairwise(data.offsets.tolist())]
 
     def _run(
         self,
@@ -215,7 +218,7 @@ class SequenceEstimator(ExplainedSequence):
         values: Callable[[Any], FloatArray] | None = None,
     ) -> list[Any]:
         """Do some work on every piece of the data, side by side; `values` of it must be finite for each sequence."""
-        sequences = Sequences(self.model_.features.compiled(data.X), data.offsets)
+        sequences = Sequences(Tokens(self.model_.features, data.tokens), data.offsets)
         tables = self.model_.tables(self.theta_, sequences.tokens)
         own, ruled = Transition(tables.transition), Transition(rules.ruled(tables.transition, tables.states))
 

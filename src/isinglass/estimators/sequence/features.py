@@ -10,14 +10,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property, partial
-from itertools import chain, pairwise
+from itertools import chain
 from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array, csr_matrix, issparse, vstack
 
 from isinglass.errors import InputError, require
-from isinglass.estimators.sequence.names import GrowingNames, Names, NameTable
+from isinglass.estimators.sequence.names import GrowingNames, Names, NameTable, chunks
+from isinglass.models.chain.layout import ByToken
 from isinglass.models.checks import matrix, stacked
 from isinglass.runtime.threads import ThreadMap
 from isinglass.segments import starts
@@ -28,28 +29,34 @@ _FORM = "a list of sequences: arrays (length, features), or lists of dicts or of
 _NUMBERS = (bool, int, float, np.bool_, np.integer, np.floating)
 _COLLECTIONS = (list, tuple, set, frozenset)
 _MANY = 1000  # tokens that are worth a table of names
-_CHUNK = 1024  # tokens that are looked at together: they and their names stay in a cache
 _ALONE = ThreadMap(1)
 BIAS = "(bias)"
 
 
 @dataclass(frozen=True, eq=False)
 class Encoded:
-    """Tokens of all sequences: attributes (tokens, attributes), and where each sequence begins (`ChainCRF.encode`).
+    """Tokens of all sequences, with their attributes, and where each sequence begins (`ChainCRF.encode`).
 
     It knows what its columns are, so that an estimator with other attributes refuses it.
     """
 
-    X: csr_array
+    tokens: ByToken
     offsets: IntArray
     index: FeatureIndex
+
+    @cached_property
+    def X(self) -> csr_array:  # noqa: N802
+        """The attributes (tokens, attributes)."""
+        first, columns, values, step = self.tokens
+        data = values if step else np.ones(len(columns))
+        return csr_array((data, columns, first), shape=(len(first) - 1, self.index.n_attributes))
 
     def contents(self) -> Iterable[Array]:
         """Return arrays that tell these tokens from others."""
         return self.X.data, self.X.indices, self.X.indptr, self.offsets
 
     def __repr__(self) -> str:
-        n, (tokens, attributes) = len(self.offsets) - 1, self.X.shape
+        n, tokens, attributes = len(self.offsets) - 1, len(self.tokens[0]) - 1, self.index.n_attributes
         return f"Encoded: {n} sequences, {tokens} tokens, {attributes} attributes"
 
 
@@ -132,7 +139,8 @@ class FeatureIndex:
             expected = "dicts or strings, as in fit" if self.names is not None else "arrays, as in fit"
             raise InputError("X", expected, "arrays" if self.names is not None else "dicts or strings")
         if self.names is not None:
-            arrays = _by_table(sequences, partial(_found, self.table), spread) if _are_many(sequences) else None
+            find = partial(self.table.find, spread=spread)
+            arrays = _by_table(sequences, find) if _are_many(sequences) else None
             return self._joined(*(arrays or _named(sequences, self.names.__getitem__)))
         rows = _rows(sequences) if any(map(_length, sequences)) else csr_array((0, self.n_given))
         if rows.shape[1] != self.n_given:
@@ -157,17 +165,20 @@ class FeatureIndex:
 
     def _joined(self, columns: Array, values: FloatArray | None, counts: IntArray, offsets: IntArray) -> Encoded:
         """Drop what is unknown or zero, and append the constant."""
-        first = starts(counts)
-        kept = columns >= 0 if values is None else (columns >= 0) & (values != 0)
-        data = np.ones(len(columns)) if values is None else values
+        first, known = starts(counts), columns >= 0
+        kept = known if values is None else known & (values != 0)
         if not kept.all():
-            first = starts(kept)[first]
-            columns, data = columns[kept], data[kept]
+            first, columns, values = starts(kept)[first], columns[kept], None if values is None else values[kept]
+        if values is not None and (values == 1).all():
+            values = None
         if self.bias:
             columns = np.insert(columns, first[1:], self.n_given)
-            data = np.insert(data, first[1:], 1.0)
+            values = None if values is None else np.insert(values, first[1:], 1.0)
             first = first + np.arange(len(first))
-        return Encoded(csr_array((data, columns, first), shape=(len(counts), self.n_attributes)), offsets, self)
+        columns = np.require(columns, np.int32, ("C", "W"))  # as loops are compiled for
+        return Encoded(
+            (first, columns, np.ones(1) if values is None else values, int(values is not None)), offsets, self
+        )
 
 
 def _sequences(X: Any) -> list[Any]:
@@ -218,46 +229,34 @@ def _are_many(sequences: list[Any]) -> bool:
 
 
 def _by_table(
-    sequences: list[Any], number: Callable[[list[Any], int], Array | None], spread: ThreadMap = _ALONE
+    sequences: list[Any], number: Callable[[list[Any]], tuple[Array, IntArray] | None]
 ) -> tuple[Array, None, IntArray, IntArray] | None:
-    """Do what `_named` does, for lists of strings, some sequences at a time; None where that is not possible.
+    """Do what `_named` does, for lists of strings; None where that is not possible.
 
-    `number` returns the numbers of the attributes of some tokens, so many in all, or None.
+    `number` returns the numbers of the attributes of sequences, and how many each token has, or None.
     """
-    offsets = starts(list(map(len, sequences)))
-    cuts = np.searchsorted(offsets, np.arange(0, offsets[-1], _CHUNK)).tolist()
-
-    def one(first: int, last: int) -> tuple[Array | None, IntArray]:
-        tokens = list(chain.from_iterable(sequences[first:last]))
-        plain = set(map(type, tokens)) <= set(_COLLECTIONS)
-        counts = np.fromiter(map(len, tokens), np.int64, len(tokens)) if plain else np.zeros(0, np.int64)
-        return number(tokens, int(counts.sum())) if plain else None, counts
-
-    try:
-        found = spread(one, list(pairwise([*cuts, len(sequences)])))
-    except TypeError:  # attributes that are no strings: the other way says which
-        return None
-    columns = [numbers for numbers, _ in found if numbers is not None]
-    if len(columns) < len(found):
-        return None
-    return np.concatenate(columns), None, np.concatenate([counts for _, counts in found]), offsets
+    found = number(sequences) or number(_as_lists(sequences))
+    return None if found is None else (found[0], None, found[1], starts(list(map(len, sequences))))
 
 
-def _found(table: NameTable, tokens: list[Any], count: int) -> Array | None:
-    """Return the numbers of the attributes of some tokens."""
-    return table.find(map("\n".join, filter(None, tokens)), count)
+def _as_lists(sequences: list[Any]) -> list[Any]:
+    """Return sequences, and tokens that are collections, as lists; other tokens stay as they are."""
+    return [[list(token) if type(token) in _COLLECTIONS else token for token in one] for one in sequences]
 
 
-def _learned(table: NameTable, names: GrowingNames, tokens: list[Any], count: int) -> Array | None:
+def _learned(table: NameTable, names: GrowingNames, sequences: list[Any]) -> tuple[Array, IntArray] | None:
     """Return the numbers of the attributes of some tokens; give numbers to those that are new."""
-    found = table.learn(map("\n".join, filter(None, tokens)), count)
-    if found is None:
-        return None
-    numbers, fresh = found
-    if len(fresh):
-        given = list(chain.from_iterable(tokens))
-        names.update(zip([given[i] for i in fresh.tolist()], range(len(names), len(names) + len(fresh)), strict=True))
-    return numbers
+    numbers, counts = [np.empty(0, np.int32)], [np.empty(0, np.int64)]
+    for first, last in chunks(sequences):
+        found = table.learn(sequences[first:last])
+        if found is None:
+            return None
+        if len(found[2]):
+            given = list(chain.from_iterable(chain.from_iterable(sequences[first:last])))
+            names.update((given[i], number) for number, i in enumerate(found[2].tolist(), len(names)))
+        numbers.append(found[0])
+        counts.append(found[1])
+    return np.concatenate(numbers), np.concatenate(counts)
 
 
 def _named(sequences: list[Any], number: Callable[[str], int]) -> tuple[Array, Any, IntArray, IntArray]:

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable
-from itertools import chain
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from isinglass.runtime.threads import ThreadMap
+from isinglass.segments import starts
 from isinglass.typing import IntArray
 
-_BATCH = 64  # names that are read before they are looked up
-_SPARE = 8  # line ends after a text, so that it can be read in words
-_END = ("\n" * _SPARE,)
+_CHUNK = 2048  # tokens of a call
+_RING = 32  # names that are under way
+_ALONE = ThreadMap(1)
 _NONE = np.empty(0, np.int64)
+_LOCKED = getattr(sys, "_is_gil_enabled", lambda: True)()  # compiled loops read lists while nobody changes them
 
 
 class Names(dict[str, int]):
@@ -32,47 +37,60 @@ class GrowingNames(dict[str, int]):
 
 
 class NameTable:
-    r"""The numbers of names by their bytes, for many of them at once; names with line ends are not for it.
+    r"""The numbers of names by their bytes, for many of them at once: those of tokens in sequences, all of them lists.
+
+    It returns None for what is no such list, and where a name is no text, but has half a pair of surrogates.
 
     Examples
     --------
     >>> table = NameTable(["a", "b"])
-    >>> table.find(["b", "c", "a"], 3).tolist()
-    [1, -1, 0]
-    >>> [found.tolist() for found in table.learn(["c\nb", "c"], 3)]
-    [[2, 1, 2], [0]]
+    >>> [found.tolist() for found in table.find([[["b", "c"], [], ["a"]]])]
+    [[1, -1, 0], [2, 0, 1]]
+    >>> [found.tolist() for found in table.learn([[["c"], ["b", "c"]]])]
+    [[2, 1, 2], [1, 2], [0]]
     """
 
     def __init__(self, names: Iterable[str] = ()) -> None:
         given = list(names)
-        self.sound = True  # so far
+        self.sound = _LOCKED  # so far
         self.text, self.begins = np.empty(0, np.uint8), np.empty(0, np.int64)
         self.slots, self.known = _slots(0), np.zeros(2, np.int64)
-        found = self.learn(given, len(given))
-        self.sound = found is not None and len(found[1]) == len(given)
+        self.sound = self.learn([[given]]) is not None
 
-    def find(self, lines: Iterable[str], count: int) -> NDArray[np.int32] | None:
-        """Return the numbers of so many names, in lines of one or more; None where bytes do not tell them apart."""
-        return self._numbers(_bytes(lines), count, _NONE) if self.sound else None
+    def find(self, sequences: list[Any], spread: ThreadMap = _ALONE) -> tuple[NDArray[np.int32], IntArray] | None:
+        """Return the numbers of the names of all tokens, -1 for others, and how many names a token has."""
+        counts, size = _measured(sequences, texts=False)
+        found = self._numbers(sequences, counts, _NONE, spread) if self.sound and size >= 0 else None
+        return None if found is None else (found, counts)
 
-    def learn(self, lines: Iterable[str], count: int) -> tuple[NDArray[np.int32], IntArray] | None:
-        """Return the numbers of so many names, new ones too, and where these first occur; None as for `find`."""
-        text, before, fresh = _bytes(lines), int(self.known[0]), np.empty(count, np.int64)
-        if text is not None:
-            self._make_room(count, len(text))
-        found = self._numbers(text, count, fresh) if self.sound else None
+    def learn(self, sequences: list[Any]) -> tuple[NDArray[np.int32], IntArray, IntArray] | None:
+        """Do the same, but give numbers to new names, too; return also where among all names these first occur.
+
+        There is then room in the table as if all names were new: better for one of `chunks` at a time.
+        """
+        counts, size = _measured(sequences, texts=True)
+        if size < 0 or not self.sound:
+            return None
+        fresh, before = np.empty(int(counts.sum()), np.int64), int(self.known[0])
+        self._make_room(len(fresh), size)
+        found = self._numbers(sequences, counts, fresh, _ALONE)
         self.sound = found is not None
-        return None if found is None else (found, fresh[: int(self.known[0]) - before])
+        return None if found is None else (found, counts, fresh[: int(self.known[0]) - before])
 
-    def _numbers(self, text: NDArray[np.uint8] | None, count: int, fresh: IntArray) -> NDArray[np.int32] | None:
+    def _numbers(
+        self, sequences: list[Any], counts: IntArray, fresh: IntArray, spread: ThreadMap
+    ) -> NDArray[np.int32] | None:
         from isinglass.kernels.numba.chains.names import number_names
 
-        if text is None:
-            return None
-        found, batch = np.empty(count, np.int32), np.empty((_BATCH, 5), np.uint64)
-        table = self.text, self.begins, self.slots, self.known
-        there = number_names(text, len(text) - _SPARE, *table, batch, found, fresh)
-        return found if there == count else None
+        ends = starts(counts)[starts(list(map(len, sequences)))]
+        found, table = np.empty(ends[-1], np.int32), (self.text, self.begins, self.slots, self.known)
+
+        def number(first: int, last: int) -> bool:
+            ring, out = np.empty((_RING, 5), np.uint64), found[ends[first] : ends[last]]
+            return bool(number_names(first, last, id(sequences), id(list), *table, ring, out, fresh))
+
+        runs = [(0, len(sequences))] if len(fresh) else chunks(sequences)  # places of new names are those in one call
+        return found if all(spread(number, runs)) else None
 
     def _make_room(self, names: int, size: int) -> None:
         """Make room for so many further names of so many bytes."""
@@ -84,6 +102,22 @@ class NameTable:
         if 2 * (count + names) > len(self.slots):
             old, self.slots = self.slots, _slots(count + names)
             _move(old, self.slots)
+
+
+def chunks(sequences: list[Any]) -> list[tuple[int, int]]:
+    """Cut sequences into runs of so many tokens that it is worth a call."""
+    offsets = starts(list(map(len, sequences)))
+    cuts = np.searchsorted(offsets, np.arange(0, offsets[-1], _CHUNK)).tolist()
+    return list(pairwise([*cuts, len(sequences)]))
+
+
+def _measured(sequences: list[Any], texts: bool) -> tuple[IntArray, int]:
+    """Return how many names each token has, and how many bytes all of them; -1 where some are not as they should be."""
+    from isinglass.kernels.numba.chains.names import measure
+
+    counts = np.empty(sum(map(len, sequences)), np.int64)
+    size = measure(id(sequences), id(list), counts, texts)
+    return (counts, size) if size is not None and size >= 0 else (_NONE, -1)
 
 
 def _slots(names: int) -> NDArray[np.uint64]:
@@ -98,11 +132,3 @@ def _move(old: NDArray[np.uint64], slots: NDArray[np.uint64]) -> None:
     from isinglass.kernels.numba.chains.names import move_names
 
     move_names(old, slots)
-
-
-def _bytes(lines: Iterable[str]) -> NDArray[np.uint8] | None:
-    """Return lines with a line end after each, and some more after the last, as bytes; None for what is no text."""
-    try:
-        return np.frombuffer("\n".join(chain(lines, _END)).encode(), np.uint8)
-    except UnicodeEncodeError:
-        return None

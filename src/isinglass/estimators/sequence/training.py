@@ -32,7 +32,8 @@ from isinglass.learning.training.choices import Choices, training_choices, with_
 from isinglass.learning.training.fingerprints import fingerprint
 from isinglass.learning.training.loop import Parts, TrainingMonitor
 from isinglass.learning.training.problem import TrainingProblem
-from isinglass.models.chain.attributes import StateFeatures
+from isinglass.models.chain.attributes import StateFeatures, Tokens
+from isinglass.models.chain.layout import by_token
 from isinglass.models.chain.model import SequenceModel, Sequences
 from isinglass.segments import ranges, starts
 from isinglass.typing import FloatArray, IntArray
@@ -90,7 +91,7 @@ class ChainProblem(TrainingProblem):
         offsets = self.data.offsets
         sizes = np.diff(offsets)[rows]
         tokens = ranges(offsets[rows], sizes)
-        data = replace(self.data, X=csr_array(self.data.X[tokens]), offsets=starts(sizes))
+        data = replace(self.data, tokens=by_token(csr_array(self.data.X[tokens])), offsets=starts(sizes))
         weights = None if self.weights is None else self.weights[tokens]
         return replace(self, data=data, labels=self.labels[tokens], weights=weights, validation=None)
 
@@ -108,7 +109,7 @@ class ChainProblem(TrainingProblem):
         return fingerprint(made, model.parameters, features, data, held)
 
     def _of(self, data: Encoded, labels: IntArray, weights: FloatArray | None, l2: float) -> SequenceObjective:
-        sequences = Sequences(self.model.features.compiled(data.X), data.offsets)
+        sequences = Sequences(Tokens(self.model.features, data.tokens), data.offsets)
         chosen = self.chosen
         return SequenceObjective(self.model, sequences, labels, chosen.loss, l2, weights, chosen.jobs, data.X)
 

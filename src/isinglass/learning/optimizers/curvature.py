@@ -13,10 +13,11 @@ from functools import cached_property
 import numpy as np
 
 from isinglass.learning.optimizers.state import Vectors
-from isinglass.learning.optimizers.vectors import add_and_dot, dot, entrywise, scaled
+from isinglass.learning.optimizers.vectors import PIECE, crew_for, dot, scaled
 from isinglass.typing import FloatArray
 
 _LEAST_CURVATURE = float(np.finfo(float).eps)
+_SHARE = 2**13  # numbers that a thread takes at a time
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,28 +44,56 @@ class Curvature:
 
     def with_pair(self, s: FloatArray, y: FloatArray, memory: int) -> Curvature:
         """Return the newest `memory` pairs, with this one if its curvature is positive."""
-        product = dot(s, y)
-        if not product > _LEAST_CURVATURE * dot(y, y):
+        product, square = dot(s, y), dot(y, y)
+        if not product > _LEAST_CURVATURE * square:
             return self
         made = Curvature((*self.steps, s)[-memory:], (*self.changes, y)[-memory:])
-        vars(made)["products"] = (*self.products, product)[-memory:]
+        vars(made).update(products=(*self.products, product)[-memory:], square=square)
         return made
+
+    @cached_property
+    def square(self) -> float:
+        """yᵀy of the newest pair."""
+        return dot(self.changes[-1], self.changes[-1])
 
     def inverse_times(self, v: FloatArray, factor: float = 1.0) -> FloatArray:
         """Return factor · H v."""
-        q = scaled(v, factor)
         if not self.steps:
-            return q
-        pairs = list(zip(self.steps, self.changes, self.products, strict=True))
-        factors, along = [], dot(self.steps[-1], q)
-        for k, (_, y, curvature) in reversed(list(enumerate(pairs))):
-            factors.append(along / curvature)
-            along = add_and_dot(q, -factors[-1], y, self.steps[max(k - 1, 0)])
-        _, y, curvature = pairs[-1]
-        scale = curvature / dot(y, y)
-        entrywise(lambda q, out: np.multiply(scale, q, out), q, out=q)
-        along = dot(self.changes[0], q)
-        for k, (s, _, curvature) in enumerate(pairs):
-            after = self.changes[min(k + 1, len(pairs) - 1)]
-            along = add_and_dot(q, factors[-1 - k] - along / curvature, s, after)
+            return scaled(v, factor)
+        if len(v) > PIECE:
+            return self._by_crew(v, factor)
+        q, shares, pairs = scaled(v, factor), [], list(zip(self.steps, self.changes, self.products, strict=True))
+        with np.errstate(over="ignore", invalid="ignore"):
+            for s, y, product in reversed(pairs):
+                shares.append(dot(s, q) / product)
+                q -= shares[-1] * y
+            q *= self.products[-1] / self.square
+            for s, y, product in pairs:
+                q += (shares.pop() - dot(y, q) / product) * s
+        return q
+
+    def _by_crew(self, v: FloatArray, factor: float) -> FloatArray:
+        """Do the same for long vectors, by threads that go through both loops together."""
+        from isinglass.kernels.numba.arithmetic.together import OVER, STEP, new_crew
+        from isinglass.kernels.numba.arithmetic.two_loops import two_loops
+        from isinglass.kernels.numba.arithmetic.vectors import LEAF
+
+        m, q, sums = len(self.steps), np.empty(len(v)), np.zeros((-(-len(v) // _SHARE), _SHARE // LEAF))
+        spread = crew_for(len(v))
+        threads = min(spread.threads, len(sums))
+        crew, order, start = new_crew(threads), np.zeros(3, np.int64), np.array([factor])
+        vectors = [np.ascontiguousarray(one, np.float64) for one in (*self.steps, *self.changes, v)]
+        addresses = np.array([one.ctypes.data for one in vectors])
+        pairs = np.ascontiguousarray(addresses[:-1].reshape(2, m).T)
+        scale = self.products[-1] / self.square
+        rest = addresses[-1], scale, pairs, np.array(self.products), np.empty(m)
+
+        def work(leads: bool) -> None:
+            try:
+                two_loops(leads, crew, order, start, q, sums, *rest)
+            finally:
+                if leads:
+                    crew[STEP] = OVER
+
+        spread(work, [(i == 0,) for i in range(threads)])
         return q

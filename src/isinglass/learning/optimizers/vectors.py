@@ -24,8 +24,9 @@ from isinglass.typing import FloatArray
 
 T = TypeVar("T")
 
-_PIECE = 2**15
-_WORTH_THREAD = 2**16  # entries: some tens of microseconds
+PIECE = 2**15
+_WORTH_THREAD = 2**19  # entries: a tenth of a millisecond, which it takes to wake a thread
+_WORTH_CREW = 2**17
 _ALONE = ThreadMap(1)
 _LENT = ContextVar("_LENT", default=_ALONE)
 
@@ -50,42 +51,16 @@ def dot(a: FloatArray, b: FloatArray) -> float:
     11.0
     """
     with np.errstate(over="ignore", invalid="ignore"):
-        if len(a) <= _PIECE:
+        if len(a) <= PIECE:
             return float(np.sum(a * b))
-        from isinglass.kernels.numba.arithmetic.vectors import dots
+        from isinglass.kernels.numba.arithmetic.vectors import LEAF, dots
 
-        plain = (np.require(v, requirements=("C", "W")) for v in (a, b))  # as the loop was compiled for
-        rest = len(a) // _PIECE * _PIECE
-        return _added(dots, tuple(plain), rest, a[rest:] * b[rest:])
-
-
-def add_and_dot(a: FloatArray, factor: float, b: FloatArray, c: FloatArray) -> float:
-    """Add factor · b to a, in place, and return aᵀc of the sum: the bits of two steps, in one pass over memory.
-
-    Examples
-    --------
-    >>> a = np.array([1.0, 2.0])
-    >>> add_and_dot(a, 2.0, np.array([1.0, 0.0]), np.array([1.0, 1.0])), a.tolist()
-    (5.0, [3.0, 2.0])
-    """
-    with np.errstate(over="ignore", invalid="ignore"):
-        if len(a) <= _PIECE:
-            a += factor * b
-            return float(np.sum(a * c))
-        from isinglass.kernels.numba.arithmetic.vectors import add_dots
-
-        rest = len(a) // _PIECE * _PIECE
-        a[rest:] += factor * b[rest:]
-        return _added(add_dots, (a, factor, b, c), rest, a[rest:] * c[rest:])
-
-
-def _added(kernel: Callable[..., object], arguments: tuple[object, ...], rest: int, products: FloatArray) -> float:
-    """Add up what a loop finds in the whole pieces, up to `rest`, and the products of the last piece."""
-    from isinglass.kernels.numba.arithmetic.vectors import LEAF
-
-    sums = np.empty((rest // _PIECE, _PIECE // LEAF))
-    _shared(lambda first, last: kernel(first, last, *arguments, sums), len(sums), rest)
-    return float(np.sum([*sums[:, 0], *([np.sum(products)] if len(products) else [])]))
+        a, b = (np.require(v, requirements=("C", "W")) for v in (a, b))  # as the loop was compiled for
+        rest = len(a) // PIECE * PIECE
+        sums = np.empty((rest // PIECE, PIECE // LEAF))
+        _shared(lambda first, last: dots(first, last, a, b, sums), len(sums), rest)
+        last = [np.sum(a[rest:] * b[rest:])] if rest < len(a) else []
+        return float(np.sum([*sums[:, 0], *last]))
 
 
 def norm(a: FloatArray) -> float:
@@ -136,7 +111,7 @@ def entrywise(function: Callable[..., object], *vectors: FloatArray, out: FloatA
     """
     n = len(vectors[0])
     result = np.empty(n) if out is None else out
-    if n > _PIECE:
+    if n > PIECE:
         _shared(partial(_entries, function, (*vectors, result)), n, n)
     else:
         with np.errstate(over="ignore", invalid="ignore"):
@@ -147,15 +122,20 @@ def entrywise(function: Callable[..., object], *vectors: FloatArray, out: FloatA
 def _entries(function: Callable[..., object], vectors: tuple[FloatArray, ...], first: int, last: int) -> None:
     """Call a function with pieces of vectors."""
     with np.errstate(over="ignore", invalid="ignore"):
-        for i in range(first, last, _PIECE):
-            function(*(vector[i : min(i + _PIECE, last)] for vector in vectors))
+        for i in range(first, last, PIECE):
+            function(*(vector[i : min(i + PIECE, last)] for vector in vectors))
 
 
 def finite(x: FloatArray) -> bool:
     """Whether every entry is a finite number."""
-    if len(x) <= _PIECE:
+    if len(x) <= PIECE:
         return bool(np.isfinite(x).all())
     return all(_shared(lambda first, last: np.isfinite(x[first:last]).all(), len(x), len(x)))
+
+
+def crew_for(entries: int) -> ThreadMap:
+    """Return the threads that are worth their while for a loop over vectors that they go through together."""
+    return _LENT.get() if entries >= _WORTH_CREW else _ALONE
 
 
 def _shared(work: Callable[[int, int], T], count: int, entries: int) -> list[T]:

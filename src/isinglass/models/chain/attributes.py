@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from isinglass.models.chain.layout import Places, Training, width_of
+from isinglass.models.chain.layout import ByToken, Places, Training, by_token, width_of
 from isinglass.runtime.threads import ThreadMap
 from isinglass.segments import starts
 from isinglass.typing import FloatArray, IntArray, Mask
@@ -116,7 +116,7 @@ class StateFeatures:
 
     def compiled(self, X: csr_array) -> Tokens:
         """Lay out the attributes of tokens."""
-        return Tokens(self, X)
+        return Tokens(self, by_token(X))
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,14 +132,7 @@ class Tokens:
     """Tokens with their attributes: from weights to scores, and from slopes back to weights."""
 
     features: StateFeatures
-    X: csr_array
-
-    @cached_property
-    def by_token(self) -> tuple[IntArray, NDArray[np.int32], FloatArray, int]:
-        """Return starts, columns, values and step; values that are all 1 are stored once."""
-        X = self.X
-        step = int(not (X.data == 1).all())
-        return X.indptr.astype(np.int64), X.indices.astype(np.int32), X.data if step else np.ones(1), step
+    by_token: ByToken
 
     def training(self, pieces: IntArray) -> Training:
         """Return the tokens as training needs them; `pieces`: the first token of each piece, and their number."""

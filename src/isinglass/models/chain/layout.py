@@ -36,6 +36,12 @@ Derivatives = tuple[FloatArray, FloatArray]
 """Derivatives by weights in rows (rows, width), and by those in lists (entries,)."""
 
 
+def by_token(X: csr_array) -> ByToken:
+    """Return a sparse matrix (tokens, attributes) as loops take it; values that are all 1 are stored once."""
+    step = int(not (X.data == 1).all())
+    return X.indptr.astype(np.int64), X.indices.astype(np.int32), X.data if step else np.ones(1), step
+
+
 def width_of(card: int) -> int:
     """Return how many numbers a row of labels takes, with padding."""
     return -(-card // LANES) * LANES

@@ -1,13 +1,12 @@
-"""Long vectors: a sum of products, and the same of a vector that is changed on the way, in one pass over memory.
+"""Long vectors: a sum of products, in one pass over memory.
 
-    sums_p      =  sum_{i in piece p} a_i b_i                                          `dots`
-    a           <- a + factor b,      sums_p  =  sum_{i in piece p} a_i c_i            `add_dots`
+    sums_p  =  sum_{i in piece p} a_i b_i
 
 A piece is 2^k leaves of LEAF numbers. A leaf is added up in eight lanes, leaves are added pairwise: in the order of
 `numpy.sum`, and so with its bits, however the pieces are shared out among threads.
 
-Traffic bounds both: 16 bytes for each number, and 32. Measured: 20 to 23 GB/s on one thread from the third cache, where
-NumPy, which writes the products down, needs two to three times as long.
+Traffic bounds it: 16 bytes for each number. Measured: 20 to 23 GB/s on one thread from the third cache, where NumPy,
+which writes the products down, needs two to three times as long.
 
 `sums` has a row for each piece and a column for each of its leaves; the sum of the piece is in the first column.
 """
@@ -15,7 +14,7 @@ NumPy, which writes the products down, needs two to three times as long.
 from __future__ import annotations
 
 from isinglass.kernels.numba.arithmetic.indexing import ix
-from isinglass.kernels.numba.arithmetic.lanes import ZEROS, add_eight, add_products, eight, put_eight, total_of
+from isinglass.kernels.numba.arithmetic.lanes import ZEROS, add_products, eight, total_of
 from isinglass.runtime.jit import inner, unrolled
 
 LEAF = 128
@@ -40,21 +39,6 @@ def dots(first, last, a, b, sums):
         lanes = ZEROS
         for i in range(leaf * LEAF, leaf * LEAF + LEAF, 8):
             lanes = add_products(lanes, eight(a, i), eight(b, i))
-        sums[ix(leaf // leaves), ix(leaf % leaves)] = total_of(lanes)
-    for piece in range(first, last):
-        fold(sums, piece)
-
-
-@unrolled
-def add_dots(first, last, a, factor, b, c, sums):
-    """Add factor b to a, and write the sums of a c over pieces `first` to `last`."""
-    leaves = sums.shape[1]
-    for leaf in range(first * leaves, last * leaves):
-        lanes = ZEROS
-        for i in range(leaf * LEAF, leaf * LEAF + LEAF, 8):
-            new = add_eight(eight(a, i), factor, eight(b, i))
-            put_eight(a, i, new)
-            lanes = add_products(lanes, new, eight(c, i))
         sums[ix(leaf // leaves), ix(leaf % leaves)] = total_of(lanes)
     for piece in range(first, last):
         fold(sums, piece)
