@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 from isinglass.kernels.numba.arithmetic.together import (
+    COME,
+    GONE,
     OVER,
     STEP,
     STOP,
@@ -13,6 +15,7 @@ from isinglass.kernels.numba.arithmetic.together import (
     done,
     end_steps,
     finish_step,
+    leave,
     new_crew,
     next_step,
     start_step,
@@ -50,6 +53,7 @@ def walk(crew, values, leads):
         while step != OVER:
             do_pieces(crew, step, place, values)
             step = next_step(crew, step)
+        leave(crew)
         return
     for step in range(1, values.shape[0]):
         start_step(crew, step, values.shape[1])
@@ -72,6 +76,7 @@ def test_a_step_begins_when_all_pieces_of_the_one_before_are_done(threads, place
         for one in others:
             one.start()
         walk(crew, values, True)
+        assert crew[COME] == crew[GONE] < threads
         for one in others:
             one.join()
         assert (values == np.arange(STEPS + 1.0)[:, None, None]).all()
@@ -99,6 +104,25 @@ def test_who_was_held_up_in_a_step_that_is_over_takes_nothing():
     assert take_one(crew, 5, 1) == PIECES // 2  # the first of its range, which belongs to step 5 from now on
     assert take_one(crew, 3, 1) == PIECES
     assert [take_one(crew, 5, 0) for _ in range(PIECES)] == [0, 1, 2, 3, 5, 6, 7, PIECES]
+
+
+@compiled
+def end(crew):
+    """End all steps, from Python."""
+    end_steps(crew)
+
+
+def test_the_leader_waits_for_those_that_have_come_and_for_nobody_else():
+    crew = new_crew(3)
+    crew[COME] = 1
+    leader = threading.Thread(target=end, args=(crew,))
+    leader.start()
+    leader.join(0.2)
+    assert leader.is_alive()
+    assert crew[STEP] == OVER
+    crew[GONE] = 1
+    leader.join(60)
+    assert not leader.is_alive()
 
 
 @compiled

@@ -1,11 +1,16 @@
 """Exact inference with large messages and on threads: the limits are lowered, so that small models have them."""
 
+import threading
+import time
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import isinglass as ig
 from isinglass.inference.junction_tree import arrangement, orders, passes, recycling, schedule, upward
+from isinglass.kernels.numba.arithmetic.together import PLACES, STOP
+from isinglass.kernels.numba.junction_tree import crews
 from isinglass.testing import random_potentials
 
 GRAPHS = {
@@ -132,42 +137,51 @@ def test_derivatives_meet_differences(lowered):
             assert_allclose(np.asarray(gradient.log_tables[a]).ravel()[entry], slope, atol=1e-8)
 
 
-def test_errors_in_pieces_reach_the_caller(lowered, monkeypatch):
+def test_errors_reach_the_caller(lowered, monkeypatch):
     def fail(*_):
-        raise RuntimeError("in a piece")
+        raise RuntimeError("in a loop")
 
-    monkeypatch.setattr(passes._Up, "together", fail)
-    with pytest.raises(RuntimeError, match="in a piece"):
+    monkeypatch.setattr(crews, "pass_through", fail)
+    with pytest.raises(RuntimeError, match="in a loop"):
         ig.infer(random_potentials(GRAPHS["grid"](), np.random.default_rng(0)), "exact", threads=2)
 
 
 def test_nobody_waits_for_a_leader_that_has_failed(lowered, monkeypatch):
-    take_part = passes._Up.together
+    pass_through, came, gone = crews.pass_through, threading.Barrier(3, timeout=60), threading.Barrier(3, timeout=60)
 
-    def fail(up, first, last, scratch, shared, leads):
+    def fail(*arguments):
+        crew, leads = arguments[-2:]
+        if crew[PLACES] == 1:  # a job on one thread
+            pass_through(*arguments)
+            return
+        came.wait()
         if leads:
             raise RuntimeError("at the head")
-        take_part(up, first, last, scratch, shared, leads)
+        pass_through(*arguments)
+        gone.wait()
 
-    monkeypatch.setattr(passes._Up, "together", fail)
+    monkeypatch.setattr(crews, "pass_through", fail)
     with pytest.raises(RuntimeError, match="at the head"):
         ig.infer(random_potentials(GRAPHS["grid"](), np.random.default_rng(0)), "exact", threads=3)
+    start = time.perf_counter()
+    gone.wait()
+    assert time.perf_counter() - start < 0.5  # not after they have lost patience
 
 
 def test_after_a_stop_no_piece_is_worked_on(lowered, monkeypatch):
-    take_part, p = passes._Up.together, random_potentials(GRAPHS["grid"](), np.random.default_rng(0))
-    large = np.flatnonzero(layout_of(p).arrangement.large)
+    pass_through, p = crews.pass_through, random_potentials(GRAPHS["grid"](), np.random.default_rng(0))
+    layout = layout_of(p)
+    program, large = layout.program, np.flatnonzero(layout.arrangement.large)
 
-    def stopped(up, first, last, scratch, shared, leads):
-        shared.stop()
-        up.passes.values[up.passes.messages :] = np.nan
-        take_part(up, first, last, scratch, shared, leads)
-        message, size = up.passes.layout.program.first_message[large], up.passes.layout.program.message_size[large]
-        for at, entries in zip(up.passes.messages + message, size, strict=True):
-            assert np.isnan(up.passes.values[at : at + entries]).all()
+    def stopped(*arguments):
+        values, messages, crew = arguments[5], arguments[6], arguments[-2]
+        values[messages:], crew[STOP] = np.nan, 1
+        pass_through(*arguments)
+        for at, entries in zip(messages + program.first_message[large], program.message_size[large], strict=True):
+            assert np.isnan(values[at : at + entries]).all()
         raise RuntimeError("stopped")
 
-    monkeypatch.setattr(passes._Up, "together", stopped)
+    monkeypatch.setattr(crews, "pass_through", stopped)
     with pytest.raises(RuntimeError, match="stopped"):
         ig.infer(p, "exact")
 

@@ -18,7 +18,7 @@ from isinglass.graph.elimination.cost import exact_bytes
 from isinglass.graph.elimination.order import WORTH_RESTARTS, EliminationOrder, Restarts, elimination_order
 from isinglass.graph.factor_graph import FactorGraph
 from isinglass.inference.algorithm import Cost, Progress
-from isinglass.inference.junction_tree.passes import Layout, make_layout
+from isinglass.inference.junction_tree.layout import Layout, make_layout
 from isinglass.inference.junction_tree.recycling import recycled
 from isinglass.potentials import Potentials
 from isinglass.runtime.memory import memory_limit_bytes, require_memory

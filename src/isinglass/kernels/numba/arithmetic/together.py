@@ -11,12 +11,17 @@ part of all steps, whose numbers are still in its cache.
 Nobody waits for threads that have not come, or have gone: a leader alone does all pieces. Which thread does which piece
 depends on timing, so a piece has memory of its own, and sums are taken in the order of the pieces.
 
+At the end the leader waits until those that have come are gone (`end_steps`, `leave`): who comes later finds that all
+is over, and touches nothing. So when the leader's loop returns, the memory that it worked on may be used for something
+else.
+
 `crew` is an array of zeros at first, but for the places. What different threads write lies in different lines of the
 cache: a line that two of them write goes to and fro between them, each time for as long as some hundred operations.
 
     crew[STEP]             the step that is under way, from 1 on; OVER at the end
     crew[STOP]             set from Python after Ctrl-C: pieces are not worked on any more
     crew[COME]             how many threads have come to follow
+    crew[GONE]             how many of them have gone
     crew[PLACES]           how many places there are
     crew[ASKED]            how many pieces all steps so far have, for the leader
     crew[FIRST + LINE r]   the latest step in which pieces of range r were taken, times SHIFT, plus how many
@@ -37,7 +42,7 @@ from isinglass.runtime.jit import cold
 from isinglass.typing import IntArray
 
 LINE = 16  # numbers of two lines of a cache: processors fetch them in pairs
-STEP, STOP, COME, PLACES, ASKED, FIRST, OVER = 0, LINE, LINE + 1, LINE + 2, 2 * LINE, 3 * LINE, -1
+STEP, STOP, COME, GONE, PLACES, ASKED, FIRST, OVER = 0, LINE, LINE + 1, LINE + 2, LINE + 3, 2 * LINE, 3 * LINE, -1
 DONE, SHIFT = 1, 2**32
 SPINS = 200  # looks at a number before other threads are let run
 PATIENCE = 1_000_000  # looks, for a second or so, before one who follows goes: the leader may have failed
@@ -119,6 +124,12 @@ def come(crew, leads):
 
 
 @cold
+def leave(crew):
+    """Tell that a thread that followed has gone."""
+    fetch_and_add(crew, GONE, 1)
+
+
+@cold
 def take_of_range(crew, step, here, size):
     """Take the next piece of a range, which has so many; one beyond the last if there is none, or the step is over."""
     at = FIRST + LINE * here
@@ -166,8 +177,13 @@ def start_step(crew, step, pieces):
 
 @cold
 def end_steps(crew):
-    """Tell that all is over."""
+    """Tell that all is over; wait until those that have come are gone."""
     exchange(crew, STEP, OVER)
+    spins = 0
+    while look(crew, GONE) < look(crew, COME):
+        spins += 1
+        if spins > SPINS:
+            let_others_run()
 
 
 @cold

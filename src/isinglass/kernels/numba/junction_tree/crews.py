@@ -1,8 +1,9 @@
-"""Several threads pass messages up, or beliefs down, through a run of buckets, together.
+"""Several threads pass messages up, and beliefs down, through a run of buckets, together.
 
 One leads (`arithmetic.together`): it does small buckets itself, and for a large one it makes the local table, before
 all threads take pieces (`large`), and puts together what the pieces have found afterwards. The steps of a loop are
 numbered from 1: a large bucket has two of them on the way up, its pieces and their scaling, and one on the way down.
+Both ways are one loop, because it takes a millisecond until all threads have come: each needs Python's lock to do so.
 
 A message is divided by its peak only where that is not near one (LEVEL), because this takes another step.
 """
@@ -17,6 +18,7 @@ from isinglass.kernels.numba.arithmetic.together import (
     done,
     end_steps,
     finish_step,
+    leave,
     next_step,
     start_step,
     stopped,
@@ -31,6 +33,7 @@ from isinglass.kernels.numba.junction_tree.buckets import (
 )
 from isinglass.kernels.numba.junction_tree.large import (
     down_piece,
+    own_space,
     scale_values,
     set_places,
     set_views,
@@ -116,22 +119,10 @@ def up_large(program, cuts, b, values, messages, start, peak, low, logs, local, 
     low[program.input_of[b]] = min(1.0, least / scale)
 
 
-@compiled
-def up(program, cuts, sequence, first, last, values, messages, start, peak, low, wanted, flagged, logs, local, ends,
-       scratch, space, crew, leads):  # fmt: skip
-    """Pass the messages of buckets ``sequence[first:last]``, small and large, as the leader or one who follows."""
-    if not leads:
-        place, step = come(crew, leads), next_step(crew, 0)
-        while step != OVER:
-            b = sequence[first + (step - 1) // 2]
-            message = messages + program.first_message[b]
-            if step % 2 == 1:
-                up_pieces(program, cuts, b, values, message, start, logs, local, ends, space, crew, step, place)
-            else:
-                scale_pieces(program.message_size[b], cuts.pieces[b], values, message, peak[b], logs, crew, step,
-                             place)  # fmt: skip
-            step = next_step(crew, step)
-        return
+@cold
+def lead_up(program, cuts, sequence, first, last, values, messages, start, peak, low, wanted, flagged, logs, local,
+            ends, scratch, space, crew):  # fmt: skip
+    """Pass the messages of buckets ``sequence[first:last]``, small and large, as the leader."""
     for i in range(first, last):
         b = sequence[i]
         component = program.component[b]
@@ -144,35 +135,68 @@ def up(program, cuts, sequence, first, last, values, messages, start, peak, low,
         else:
             up_large(program, cuts, b, values, messages, start, peak, low, logs, local, ends, scratch, space, crew,
                      1 + 2 * (i - first))  # fmt: skip
-    end_steps(crew)
 
 
-@compiled
-def down(program, cuts, sequence, first, last, values, messages, start, peak, wanted, logs, variables, first_state,
-         factors, first_belief, local, marginals, scratch, space, crew, leads):  # fmt: skip
-    """Pass beliefs down buckets ``sequence[last - 1], ..., sequence[first]``, as the leader or one who follows."""
-    if not leads:
-        place, step = come(crew, leads), next_step(crew, 0)
-        while step != OVER:
-            b = sequence[last - step]
-            down_pieces(program, cuts, b, values, messages + program.first_message[b], start, peak, logs, local,
-                        marginals, space, crew, step, place)  # fmt: skip
-            step = next_step(crew, step)
-        return
+@cold
+def lead_down(program, cuts, sequence, first, last, values, messages, start, peak, wanted, flagged, logs, into, local,
+              marginals, scratch, space, crew, before):  # fmt: skip
+    """Pass beliefs down buckets ``sequence[last - 1], ..., sequence[first]``, as the leader, after so many steps."""
+    variables, first_state, factors, first_belief = into
     for i in range(last - 1, first - 1, -1):
-        b = sequence[i]
+        b, step = sequence[i], before + last - i
+        component = program.component[b]
         if cuts.pieces[b] == 0:
-            down_bucket(program, b, values, messages, start, peak, wanted, logs, variables, first_state, factors,
-                        first_belief, scratch)  # fmt: skip
-        elif wanted[program.component[b]] and not stopped(crew):
+            down_bucket(program, b, values, messages, start, peak, wanted, flagged, logs, variables, first_state,
+                        factors, first_belief, scratch)  # fmt: skip
+        elif wanted[component] and not flagged[component] and not stopped(crew):
             multiply_inputs(program, b, values, start, logs, local, scratch.offsets, scratch.counter)
-            start_step(crew, last - i, cuts.pieces[b])
+            start_step(crew, step, cuts.pieces[b])
             down_pieces(program, cuts, b, values, messages + program.first_message[b], start, peak, logs, local,
-                        marginals, space, crew, last - i, 0)  # fmt: skip
+                        marginals, space, crew, step, 0)  # fmt: skip
             finish_step(crew, cuts.pieces[b])
             for piece in range(1, cuts.pieces[b]):
                 for k in range(program.local_size[b]):
                     marginals[k] += marginals[piece * program.local_size[b] + k]
             sum_beliefs(program, b, marginals, values, start, peak, logs, variables, first_state, factors, first_belief,
                         scratch.offsets, scratch.counter, scratch.sums)  # fmt: skip
-    end_steps(crew)
+
+
+@cold
+def follow_up(program, cuts, b, values, messages, start, peak, logs, local, ends, space, crew, step, place):
+    """Take part in a step of a large bucket on the way up: its message, or the scaling of that."""
+    message = messages + program.first_message[b]
+    if step % 2 == 1:
+        up_pieces(program, cuts, b, values, message, start, logs, local, ends, space, crew, step, place)
+    else:
+        scale_pieces(program.message_size[b], cuts.pieces[b], values, message, peak[b], logs, crew, step, place)
+
+
+@compiled
+def pass_through(program, cuts, sequence, up, down, values, messages, start, peak, low, wanted, flagged, logs, into,
+                 local, ends, marginals, scratch, spaces, crew, leads):  # fmt: skip
+    """Pass messages up through some buckets, then beliefs down through some, as the leader or one who follows.
+
+    ``up`` and ``down`` are ranges (first, last) of the sequence, which is followed backwards on the way down. Marginals
+    are added to the vectors of `into` (see `buckets.down`); None: there is no way down.
+    """
+    place, before = come(crew, leads), 2 * (up[1] - up[0])
+    space = own_space(spaces, place)
+    if leads:
+        lead_up(program, cuts, sequence, up[0], up[1], values, messages, start, peak, low, wanted, flagged, logs, local,
+                ends, scratch, space, crew)  # fmt: skip
+        if into is not None:
+            lead_down(program, cuts, sequence, down[0], down[1], values, messages, start, peak, wanted, flagged, logs,
+                      into, local, marginals, scratch, space, crew, before)  # fmt: skip
+        end_steps(crew)
+        return
+    step = next_step(crew, 0)
+    while step != OVER:
+        if step <= before:
+            follow_up(program, cuts, sequence[up[0] + (step - 1) // 2], values, messages, start, peak, logs, local,
+                      ends, space, crew, step, place)  # fmt: skip
+        if into is not None and step > before:
+            b = sequence[down[1] + before - step]
+            down_pieces(program, cuts, b, values, messages + program.first_message[b], start, peak, logs, local,
+                        marginals, space, crew, step, place)  # fmt: skip
+        step = next_step(crew, step)
+    leave(crew)

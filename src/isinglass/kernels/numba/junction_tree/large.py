@@ -48,7 +48,7 @@ class Cuts(NamedTuple):
 
 
 class Space(NamedTuple):
-    """Working memory of a thread, for some large buckets."""
+    """Working memory for some large buckets; for several threads, each array has one more axis in front."""
 
     block: np.ndarray  # the states of a bucket's own variable, times the run
     top: np.ndarray  # (run,)
@@ -59,6 +59,14 @@ class Space(NamedTuple):
     sums: np.ndarray  # entries of the large messages within a tile
     places: np.ndarray  # (large messages, missing axes)
     first_place: np.ndarray  # (large messages + 1,)
+
+
+@inner
+def own_space(spaces, place):
+    """Return the working memory of the thread at a place."""
+    return Space(spaces.block[place], spaces.top[place], spaces.least[place], spaces.offsets[place],
+                 spaces.contiguous[place], spaces.counter[place], spaces.sums[place], spaces.places[place],
+                 spaces.first_place[place])  # fmt: skip
 
 
 @inner
@@ -134,10 +142,10 @@ def up_piece(program, b, run_axis, first, last, values, message, start, logs, lo
         sum_states(out, space.block, row, logs)
         widen(top, least, out)
         next_state(counter, cards, a, run_axis)
-    ends[piece, 0], ends[piece, 1] = top[0], least[0]
+    largest, smallest = top[0], least[0]
     for k in range(1, run):
-        ends[piece, 0] = max(ends[piece, 0], top[k])
-        ends[piece, 1] = min(ends[piece, 1], least[k])
+        largest, smallest = max(largest, top[k]), min(smallest, least[k])
+    ends[piece, 0], ends[piece, 1] = largest, smallest
 
 
 @cold
