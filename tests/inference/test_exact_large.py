@@ -28,7 +28,7 @@ GRAPHS = {
 @pytest.fixture
 def lowered(monkeypatch):
     """Let small messages count as large, in small runs, tiles, pieces and jobs."""
-    for name, value in {"SMALL": 4, "SMALL_SHARE": 1000, "LEAST_RUN": 2, "RUN": 4}.items():
+    for name, value in {"SMALL": 4, "LOCAL": 4, "SMALL_SHARE": 1000, "LEAST_RUN": 2, "RUN": 4}.items():
         monkeypatch.setattr(arrangement, name, value)
     monkeypatch.setattr(passes, "WORTH_THREADS", 2)
     for name, value in {"WORTH_JOBS": 1, "JOBS": 5, "PIECE": 2, "PIECES": 7, "CHUNK": 30}.items():

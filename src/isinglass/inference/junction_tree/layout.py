@@ -94,13 +94,14 @@ def make_layout(tree: BucketTree) -> Layout:
 
 
 def _cuts(program: Program, arrangement: Arrangement, schedule: Schedule) -> Cuts:
-    """Count the tiles of large buckets."""
-    from isinglass.kernels.numba.junction_tree.large import Cuts
+    """Count the tiles of large buckets, and tell what there is room for."""
+    from isinglass.kernels.numba.junction_tree.large import LIGHT, LIGHT_MARGINALS, Cuts
 
     tiles, first, missing = np.zeros(len(schedule.pieces), np.int64), program.first_axis, arrangement.missing_axis
     for b in np.flatnonzero(schedule.pieces).tolist():
         tiles[b] = program.cards[first[b] : first[b] + missing[b]].prod()
-    return Cuts(missing, arrangement.run_axis, tiles, schedule.pieces)
+    light = (program.local_size <= LIGHT) & (schedule.pieces * program.local_size <= LIGHT_MARGINALS)
+    return Cuts(missing, arrangement.run_axis, tiles, schedule.pieces, light, arrangement.is_large)
 
 
 def _sizes(program: Program, cuts: Cuts, b: int) -> tuple[int, int, int, int, int, int]:

@@ -170,14 +170,15 @@ class _Walk:
         """Lead the others; they do not wait for a leader that has failed."""
         from isinglass.kernels.numba.arithmetic.together import OVER, PLACES, STEP
         from isinglass.kernels.numba.junction_tree.crews import pass_through
+        from isinglass.kernels.numba.junction_tree.large import LIGHT, LIGHT_MARGINALS
 
-        passes, none, n = self.passes, (part[0], part[0]), int(crew[PLACES])
+        passes, none, n, dtype = self.passes, (part[0], part[0]), int(crew[PLACES]), self.passes.values.dtype
+        local, marginals = max(needs.local, 2 * LIGHT), max(needs.marginals, 2 * LIGHT_MARGINALS)
         shared = (
             passes.layout.program, passes.layout.cuts, passes.layout.schedule.sequence, part if up else none,
             part if down else none, passes.values, passes.messages, self.start, passes.peak, passes.low, self.wanted,
-            self.flagged, self.semiring or None, self.into, np.empty(needs.local, passes.values.dtype),
-            np.empty((needs.pieces, 2)), np.empty(needs.marginals, passes.values.dtype), self.scratch(needs),
-            spaces(needs, n, passes.values.dtype), crew,
+            self.flagged, self.semiring or None, self.into, np.empty(local, dtype), np.zeros((n, APART)),
+            np.empty(marginals, dtype), self.scratch(needs), spaces(needs, n, dtype), crew,
         )  # fmt: skip
         try:
             with threads.beside(pass_through, [(*shared, False)] * (n - 1)):

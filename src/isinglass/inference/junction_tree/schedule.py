@@ -22,7 +22,7 @@ from isinglass.typing import IntArray
 CHUNK = 20_000_000  # bucket entries between two reports of progress, where Ctrl-C is heard
 WORTH_JOBS = 2**18  # entries of all buckets from which jobs are made
 JOBS = 64
-PIECES, PIECE = 64, 2**12  # of a large bucket: at most, and the fewest entries of one
+PIECES, PIECE = 128, 2**11  # of a large bucket: at most, and the fewest entries of one
 
 
 Part = tuple[int, int]

@@ -1,12 +1,13 @@
 """Threads that go through one compiled loop together, step by step.
 
-One thread leads. It names a step, and each thread takes the next piece of it when it is free (`take`, `done`), the
-leader too, which goes on when all pieces are done. Those that follow wait for the next step meanwhile. So a step takes
-some microseconds more than its work, where a parallel map from Python takes some hundred (`isinglass.runtime.threads`).
+One thread leads. It names a step, and each thread takes pieces of it when it is free (`take`, `done`), the leader too,
+which goes on when all pieces are done. Those that follow wait for the next step meanwhile. So a step takes some
+microseconds more than its work, where a parallel map from Python takes some hundred (`isinglass.runtime.threads`).
 
 The pieces of a step are as many ranges as there are places. A thread, whose place is its number (`come`), begins with
 the range of its place, and goes on with those of the next places when nothing is left there. So it mostly gets the same
-part of all steps, whose numbers are still in its cache.
+part of all steps, whose numbers are still in its cache. It takes half of what is left of a range at a time: many pieces
+first, so that they cost little, and single ones in the end, so that no thread has much left when the others are done.
 
 Nobody waits for threads that have not come, or have gone: a leader alone does all pieces. Which thread does which piece
 depends on timing, so a piece has memory of its own, and sums are taken in the order of the pieces.
@@ -131,35 +132,36 @@ def leave(crew):
 
 @cold
 def take_of_range(crew, step, here, size):
-    """Take the next piece of a range, which has so many; one beyond the last if there is none, or the step is over."""
+    """Take half of the pieces that are left of a range, which has so many; none if the step is over. First and last."""
     at = FIRST + LINE * here
     while True:
         seen = look(crew, at)
         taken = max(seen - step * SHIFT, 0)
         if taken >= size:
-            return size
-        if change_if(crew, at, seen, step * SHIFT + taken + 1):
-            return taken
+            return size, size
+        after = taken + (size - taken + 1) // 2
+        if change_if(crew, at, seen, step * SHIFT + after):
+            return taken, after
 
 
 @cold
 def take(crew, step, place, pieces):
-    """Take the next piece of a step for a thread at a place; one beyond the last if there is none."""
+    """Take pieces of a step for a thread at a place: the first, and the first after them; none: both are alike."""
     places = crew[PLACES]
     for i in range(places):
         here = (place + i) % places
         first = pieces * here // places
         size = pieces * (here + 1) // places - first
-        taken = take_of_range(crew, step, here, size)
-        if taken < size:
-            return first + taken
-    return pieces
+        taken, after = take_of_range(crew, step, here, size)
+        if taken < after:
+            return first + taken, first + after
+    return pieces, pieces
 
 
 @cold
-def done(crew, place):
-    """Tell that a thread at a place has done a piece."""
-    fetch_and_add(crew, FIRST + LINE * place + DONE, 1)
+def done(crew, place, pieces):
+    """Tell that a thread at a place has done some pieces."""
+    fetch_and_add(crew, FIRST + LINE * place + DONE, pieces)
 
 
 @cold
