@@ -21,10 +21,9 @@ from isinglass.graph.factor_graph import FactorGraph
 from isinglass.graph.layout import belief_entries, first_beliefs, first_states
 from isinglass.inference.algorithm import Progress
 from isinglass.inference.evidence import base_states, impossible
-from isinglass.inference.junction_tree.orders import Wishes, affordable
+from isinglass.inference.junction_tree.orders import Wishes, affordable, pool_of
 from isinglass.inference.junction_tree.passes import Into, Passes
 from isinglass.potentials import Potentials
-from isinglass.runtime.array_pool import Pool
 from isinglass.runtime.threads import team
 from isinglass.segments import component_sums
 from isinglass.typing import Array, FloatArray, IntArray, Mask
@@ -88,7 +87,7 @@ def upward(
     layout = affordable(potentials, wishes, progress)
     tree, program, tables = layout.tree, layout.program, _scaled_tables(potentials)
     n_tables = len(tables.log_values)
-    pool = potentials.graph.cached("exact pool", Pool)
+    pool = pool_of(potentials.graph)
     values = pool.take((2 * n_tables + layout.message_entries,), potentials.dtype)
     _exp(tables.log_values, values[:n_tables])
     values[n_tables : 2 * n_tables] = tables.log_values
@@ -217,6 +216,8 @@ def _log_z(
 
     def by_component(values: Array, component: IntArray) -> Array:
         """Sum pairwise (for accuracy) within each component, in an order that no other component changes."""
+        if graph.n_components == 1:  # in order
+            return component_sums(component, np.zeros(min(len(values), 1), np.int64), values, 1)
         by = np.argsort(component, kind="stable")
         first = np.flatnonzero(np.diff(component[by], prepend=-1))
         return component_sums(component[by], first, values[by], graph.n_components)

@@ -46,6 +46,7 @@ LINE = 16  # numbers of two lines of a cache: processors fetch them in pairs
 STEP, STOP, COME, GONE, PLACES, ASKED, FIRST, OVER = 0, LINE, LINE + 1, LINE + 2, LINE + 3, 2 * LINE, 3 * LINE, -1
 DONE, SHIFT = 1, 2**32
 SPINS = 200  # looks at a number before other threads are let run
+LINGER = 50_000  # looks before one who has followed returns to Python, some 30 microseconds
 PATIENCE = 1_000_000  # looks, for a second or so, before one who follows goes: the leader may have failed
 intrinsic: Any = extending.intrinsic
 let_others_run = types.ExternalFunction("SwitchToThread" if sys.platform == "win32" else "sched_yield", types.int32())
@@ -126,8 +127,11 @@ def come(crew, leads):
 
 @cold
 def leave(crew):
-    """Tell that a thread that followed has gone."""
+    """Tell that a thread that followed has gone; linger, so that the leader is the first to ask for Python's lock."""
     fetch_and_add(crew, GONE, 1)
+    looks = 0
+    while looks < LINGER and look(crew, STEP) == OVER:
+        looks += 1
 
 
 @cold
