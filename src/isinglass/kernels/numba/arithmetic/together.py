@@ -31,6 +31,7 @@ cache: a line that two of them write goes to and fro between them, each time for
 
 from __future__ import annotations
 
+import platform
 import sys
 from typing import Any
 
@@ -45,11 +46,14 @@ from isinglass.typing import IntArray
 LINE = 16  # numbers of two lines of a cache: processors fetch them in pairs
 STEP, STOP, COME, GONE, PLACES, ASKED, FIRST, OVER = 0, LINE, LINE + 1, LINE + 2, LINE + 3, 2 * LINE, 3 * LINE, -1
 DONE, SHIFT = 1, 2**32
-SPINS = 200  # looks at a number before other threads are let run
-LINGER = 50_000  # looks before one who has followed returns to Python, some 30 microseconds
-PATIENCE = 1_000_000  # looks, for a second or so, before one who follows goes: the leader may have failed
+SPINS, YIELDS = 200, 400  # looks before other threads are let run, and before this one sleeps: some 5 and 100 µs
+LINGER = 1000  # looks before one who has followed returns to Python
+PATIENCE = 10_000  # looks, for a second or so, before one who follows goes: the leader may have failed
 intrinsic: Any = extending.intrinsic
-let_others_run = types.ExternalFunction("SwitchToThread" if sys.platform == "win32" else "sched_yield", types.int32())
+IS_WINDOWS = sys.platform == "win32"
+let_others_run = types.ExternalFunction("SwitchToThread" if IS_WINDOWS else "sched_yield", types.int32())
+sleep = types.ExternalFunction("Sleep" if IS_WINDOWS else "usleep", types.int32(types.uint32))
+NAP = 1 if IS_WINDOWS else 50  # milliseconds there, microseconds here
 
 
 def new_crew(places: int) -> IntArray:
@@ -107,15 +111,44 @@ def change_if(typing_context, array, index, seen, value):
     return types.boolean(array, types.intp, types.int64, types.int64), generate
 
 
+IS_X86 = platform.machine() in ("x86_64", "AMD64")
+
+
+@intrinsic
+def pause(typing_context):
+    """Let the processor rest for a moment, so that a thread that waits does not slow down one on the same core."""
+
+    def generate(context, builder, signature, arguments):
+        if IS_X86:
+            kind = ir.FunctionType(ir.VoidType(), [])
+            builder.call(cgutils.get_or_insert_function(builder.module, kind, "llvm.x86.sse2.pause"), [])
+        return context.get_dummy_value()
+
+    return types.none(), generate
+
+
+@cold
+def wait_a_little(looks):
+    """Wait until another look at a number is worth while, after so many.
+
+    Who waits for long sleeps. If a thread that works has lost its processor to another program, the system can move it
+    to the one that is free then; it would leave it where it is while the others only ask again and again.
+    """
+    pause()
+    if looks > YIELDS:
+        sleep(NAP)
+    elif looks > SPINS:
+        let_others_run()
+
+
 @cold
 def next_step(crew, seen):
     """Wait until there is another step than `seen`; return it, or OVER after a long time."""
-    for spins in range(PATIENCE):
+    for looks in range(PATIENCE):
         step = look(crew, STEP)
         if step != seen:
             return step
-        if spins > SPINS:
-            let_others_run()
+        wait_a_little(looks)
     return OVER
 
 
@@ -131,6 +164,7 @@ def leave(crew):
     fetch_and_add(crew, GONE, 1)
     looks = 0
     while looks < LINGER and look(crew, STEP) == OVER:
+        pause()
         looks += 1
 
 
@@ -185,11 +219,10 @@ def start_step(crew, step, pieces):
 def end_steps(crew):
     """Tell that all is over; wait until those that have come are gone."""
     exchange(crew, STEP, OVER)
-    spins = 0
+    looks = 0
     while look(crew, GONE) < look(crew, COME):
-        spins += 1
-        if spins > SPINS:
-            let_others_run()
+        looks += 1
+        wait_a_little(looks)
 
 
 @cold
@@ -205,8 +238,7 @@ def pieces_done(crew):
 def finish_step(crew, pieces):
     """Wait until all pieces of a step are done."""
     crew[ASKED] += pieces
-    spins = 0
+    looks = 0
     while pieces_done(crew) < crew[ASKED]:
-        spins += 1
-        if spins > SPINS:
-            let_others_run()
+        looks += 1
+        wait_a_little(looks)
