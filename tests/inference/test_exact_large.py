@@ -8,7 +8,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import isinglass as ig
-from isinglass.inference.junction_tree import arrangement, orders, passes, recycling, schedule, upward
+from isinglass.inference.junction_tree import arrangement, layout, orders, passes, recycling, schedule, upward
 from isinglass.kernels.numba.arithmetic.together import PLACES, STOP
 from isinglass.kernels.numba.junction_tree import crews
 from isinglass.testing import random_potentials
@@ -60,15 +60,15 @@ def test_the_models_above_have_what_they_are_there_for(lowered):
     """Large messages in most, several in one bucket, runs that are not side by side, missing axes, pieces and jobs."""
     several = apart = missing = pieces = jobs = 0
     for make in GRAPHS.values():
-        layout = layout_of(random_potentials(make(), np.random.default_rng(0)))
-        program, found = layout.program, layout.arrangement
+        made = layout_of(random_potentials(make(), np.random.default_rng(0)))
+        program, found = made.program, made.arrangement
         large = np.flatnonzero(found.large)
         assert len(large)
-        jobs += len(layout.schedule.jobs) > 2
+        jobs += len(made.schedule.jobs) > 2
         for b in large:
             several += program.first_input[b + 1] - program.first_large[b] > 1
             missing += found.run_axis[b] > found.missing_axis[b]
-            pieces += layout.schedule.pieces[b] > 1
+            pieces += made.schedule.pieces[b] > 1
             last = program.first_axis[b + 1] - program.first_axis[b] - 2
             apart += program.strides[program.first_stride[program.first_large[b]] + last] > 1
     assert min(several, apart, missing, pieces, jobs) > 0
@@ -101,6 +101,24 @@ def test_threads_change_no_bit_of_a_large_model():
         assert other.log_z == one.log_z
         assert_array_equal(other.variables.flat, one.variables.flat)
         assert_array_equal(other.factors.groups[1], one.factors.groups[1])
+
+
+@pytest.mark.parametrize("rest", [0, 1])
+@pytest.mark.parametrize("name", GRAPHS)
+def test_room_for_local_tables_changes_no_bit(lowered, monkeypatch, name, rest):
+    """The leader is ahead of the others in all buckets, in some, or in none."""
+    monkeypatch.setattr(schedule, "WORTH_JOBS", 2**18)  # one job, for all threads
+    p = random_potentials(GRAPHS[name](), np.random.default_rng(0), 1.0, 0.1)
+    whole = ig.infer(p, "exact")
+    for some in (lambda i: i % 3 == rest, lambda i: i % 2 == rest, lambda i: i < 0):
+        monkeypatch.setattr(layout, "light_ones", lambda local, _, some=some: some(np.arange(len(local))))
+        again = ig.Potentials.from_groups(GRAPHS[name](), p.groups, p.table_ids)
+        for threads in (1, 3):
+            other = ig.infer(again, "exact", threads=threads)
+            assert other.log_z == whole.log_z
+            assert_array_equal(other.variables.flat, whole.variables.flat)
+            for mine, theirs in zip(other.factors.groups, whole.factors.groups, strict=True):
+                assert_array_equal(mine, theirs)
 
 
 def test_a_job_beside_which_nothing_is_done_is_none(monkeypatch):
@@ -170,8 +188,8 @@ def test_nobody_waits_for_a_leader_that_has_failed(lowered, monkeypatch):
 
 def test_after_a_stop_no_piece_is_worked_on(lowered, monkeypatch):
     pass_through, p = crews.pass_through, random_potentials(GRAPHS["grid"](), np.random.default_rng(0))
-    layout = layout_of(p)
-    program, large = layout.program, np.flatnonzero(layout.arrangement.large)
+    made = layout_of(p)
+    program, large = made.program, np.flatnonzero(made.arrangement.large)
 
     def stopped(*arguments):
         values, messages, crew = arguments[5], arguments[6], arguments[-2]
@@ -211,12 +229,12 @@ def test_places_of_messages_do_not_overlap(lowered, monkeypatch):
     """While a bucket is made, no two messages that are needed then or later share a place."""
     monkeypatch.setattr(recycling, "SMALL", 2)
     for make in GRAPHS.values():
-        layout = layout_of(random_potentials(make(), np.random.default_rng(0)))
-        start, end = recycling.recycled(layout)
-        sizes, parent = layout.program.message_size, layout.tree.arrays.parent
-        assert end <= layout.message_entries
+        made = layout_of(random_potentials(make(), np.random.default_rng(0)))
+        start, end = recycling.recycled(made)
+        sizes, parent = made.program.message_size, made.tree.arrays.parent
+        assert end <= made.message_entries
         owner = np.full(end, -1)
-        for b in layout.schedule.sequence.tolist():
+        for b in made.schedule.sequence.tolist():
             for c in np.flatnonzero(parent == b).tolist():
                 assert (owner[start[c] : start[c] + sizes[c]] == c).all()
             owner[start[b] : start[b] + sizes[b]] = b

@@ -10,7 +10,7 @@ import numpy as np
 from isinglass.graph.elimination.bucket_tree import BucketTree
 from isinglass.inference.junction_tree.arrangement import Arrangement, arranged
 from isinglass.inference.junction_tree.schedule import Part, Schedule, make_schedule
-from isinglass.typing import IntArray
+from isinglass.typing import IntArray, Mask
 
 if TYPE_CHECKING:
     from isinglass.kernels.numba.junction_tree.large import Cuts
@@ -94,14 +94,22 @@ def make_layout(tree: BucketTree) -> Layout:
 
 
 def _cuts(program: Program, arrangement: Arrangement, schedule: Schedule) -> Cuts:
-    """Count the tiles of large buckets, and tell what there is room for."""
-    from isinglass.kernels.numba.junction_tree.large import LIGHT, LIGHT_MARGINALS, Cuts
+    """Count the tiles of large buckets."""
+    from isinglass.kernels.numba.junction_tree.large import Cuts
 
     tiles, first, missing = np.zeros(len(schedule.pieces), np.int64), program.first_axis, arrangement.missing_axis
     for b in np.flatnonzero(schedule.pieces).tolist():
         tiles[b] = program.cards[first[b] : first[b] + missing[b]].prod()
-    light = (program.local_size <= LIGHT) & (schedule.pieces * program.local_size <= LIGHT_MARGINALS)
+    light = light_ones(program.local_size, schedule.pieces)
     return Cuts(missing, arrangement.run_axis, tiles, schedule.pieces, light, arrangement.is_large)
+
+
+def light_ones(local_size: IntArray, pieces: IntArray) -> Mask:
+    """Tell of which buckets there is room for the local tables of two."""
+    from isinglass.kernels.numba.junction_tree.large import LIGHT, LIGHT_MARGINALS
+
+    light: Mask = (local_size <= LIGHT) & (pieces * local_size <= LIGHT_MARGINALS)
+    return light
 
 
 def _sizes(program: Program, cuts: Cuts, b: int) -> tuple[int, int, int, int, int, int]:
