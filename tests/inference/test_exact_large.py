@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import isinglass as ig
 from isinglass.inference.junction_tree import arrangement, layout, orders, passes, recycling, schedule, upward
-from isinglass.kernels.numba.arithmetic.together import PLACES, STOP
+from isinglass.kernels.numba.arithmetic.together import DONE, FIRST, PLACES, SHIFT, STEP, STOP, new_crew
 from isinglass.kernels.numba.junction_tree import crews
 from isinglass.testing import random_potentials
 
@@ -184,6 +184,38 @@ def test_nobody_waits_for_a_leader_that_has_failed(lowered, monkeypatch):
     start = time.perf_counter()
     gone.wait()
     assert time.perf_counter() - start < 0.5  # not after they have lost patience
+
+
+@pytest.mark.parametrize("way", ["up", "down"])
+def test_the_leader_waits_for_a_piece_that_another_thread_has(lowered, monkeypatch, way):
+    """The first piece of the first step is taken in advance, by nobody."""
+    monkeypatch.setattr(schedule, "WORTH_JOBS", 2**18)  # one job, so one call
+    monkeypatch.setattr(schedule, "CHUNK", 2**18)
+    pass_through, waited = crews.pass_through, []
+
+    def held(*arguments):
+        (*program, sequence, part, _), rest, crew = arguments[:5], arguments[5:-2], new_crew(2)
+        ways, pieces = {"up": part, "down": part}, arguments[1].pieces[sequence[slice(*part)]]
+        if way == "up":
+            ways["down"], step = (0, 0), 1 + 2 * int(np.argmax(pieces > 1))
+        else:
+            pass_through(*program, sequence, part, (0, 0), *rest, new_crew(2), True)
+            ways["up"], step = (0, 0), 1 + int(np.argmax(pieces[::-1] > 1))
+        crew[FIRST] = step * SHIFT + 1
+        call = (*program, sequence, ways["up"], ways["down"], *rest, crew, True)
+        leader = threading.Thread(target=pass_through, args=call)
+        leader.start()
+        leader.join(0.3)
+        waited.append((leader.is_alive(), int(crew[STEP]) == step))
+        crew[FIRST + DONE] += 1
+        leader.join(60)
+        waited.append(not leader.is_alive())
+        raise RuntimeError("enough")
+
+    monkeypatch.setattr(crews, "pass_through", held)
+    with pytest.raises(RuntimeError, match="enough"):
+        ig.infer(random_potentials(GRAPHS["grid"](), np.random.default_rng(0)), "exact")
+    assert waited == [(True, True), True]
 
 
 def test_after_a_stop_no_piece_is_worked_on(lowered, monkeypatch):
