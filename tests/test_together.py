@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 from isinglass.kernels.numba.arithmetic.together import (
+    COME,
+    GONE,
     OVER,
     STEP,
     STOP,
@@ -13,6 +15,7 @@ from isinglass.kernels.numba.arithmetic.together import (
     done,
     end_steps,
     finish_step,
+    leave,
     new_crew,
     next_step,
     start_step,
@@ -29,16 +32,17 @@ def do_pieces(crew, step, place, values):
     """Each piece adds up all pieces of the step before: wrong if one of those is not done yet."""
     pieces = values.shape[1]
     while True:
-        i = take(crew, step, place, pieces)
-        if i >= pieces:
+        first, after = take(crew, step, place, pieces)
+        if first == after:
             return
-        if not stopped(crew):
-            for k in range(values.shape[2]):
-                total = 0.0
-                for j in range(pieces):
-                    total += values[step - 1, j, k]
-                values[step, i, k] += total / pieces + 1
-        done(crew, place)
+        for i in range(first, after):
+            if not stopped(crew):
+                for k in range(values.shape[2]):
+                    total = 0.0
+                    for j in range(pieces):
+                        total += values[step - 1, j, k]
+                    values[step, i, k] += total / pieces + 1
+        done(crew, place, after - first)
 
 
 @compiled
@@ -50,6 +54,7 @@ def walk(crew, values, leads):
         while step != OVER:
             do_pieces(crew, step, place, values)
             step = next_step(crew, step)
+        leave(crew)
         return
     for step in range(1, values.shape[0]):
         start_step(crew, step, values.shape[1])
@@ -59,8 +64,8 @@ def walk(crew, values, leads):
 
 
 @compiled
-def take_one(crew, step, place):
-    """Take a piece, from Python."""
+def take_some(crew, step, place):
+    """Take pieces, from Python."""
     return take(crew, step, place, PIECES)
 
 
@@ -72,6 +77,7 @@ def test_a_step_begins_when_all_pieces_of_the_one_before_are_done(threads, place
         for one in others:
             one.start()
         walk(crew, values, True)
+        assert crew[COME] == crew[GONE] < threads
         for one in others:
             one.join()
         assert (values == np.arange(STEPS + 1.0)[:, None, None]).all()
@@ -94,11 +100,30 @@ def test_after_a_stop_steps_are_done_without_work():
 
 
 def test_who_was_held_up_in_a_step_that_is_over_takes_nothing():
-    crew = new_crew(2)
-    assert [take_one(crew, 3, 0) for _ in range(PIECES + 1)] == [*range(PIECES), PIECES]
-    assert take_one(crew, 5, 1) == PIECES // 2  # the first of its range, which belongs to step 5 from now on
-    assert take_one(crew, 3, 1) == PIECES
-    assert [take_one(crew, 5, 0) for _ in range(PIECES)] == [0, 1, 2, 3, 5, 6, 7, PIECES]
+    crew, none = new_crew(2), (PIECES, PIECES)
+    assert [take_some(crew, 3, 0) for _ in range(7)] == [(0, 2), (2, 3), (3, 4), (4, 6), (6, 7), (7, 8), none]
+    assert take_some(crew, 5, 1) == (4, 6)  # the first of its range, which belongs to step 5 from now on
+    assert take_some(crew, 3, 1) == none
+    assert [take_some(crew, 5, 0) for _ in range(6)] == [(0, 2), (2, 3), (3, 4), (6, 7), (7, 8), none]
+
+
+@compiled
+def end(crew):
+    """End all steps, from Python."""
+    end_steps(crew)
+
+
+def test_the_leader_waits_for_those_that_have_come_and_for_nobody_else():
+    crew = new_crew(3)
+    crew[COME] = 1
+    leader = threading.Thread(target=end, args=(crew,))
+    leader.start()
+    leader.join(0.2)
+    assert leader.is_alive()
+    assert crew[STEP] == OVER
+    crew[GONE] = 1
+    leader.join(60)
+    assert not leader.is_alive()
 
 
 @compiled

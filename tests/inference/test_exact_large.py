@@ -1,11 +1,16 @@
 """Exact inference with large messages and on threads: the limits are lowered, so that small models have them."""
 
+import threading
+import time
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import isinglass as ig
-from isinglass.inference.junction_tree import arrangement, orders, passes, recycling, schedule, upward
+from isinglass.inference.junction_tree import arrangement, layout, orders, passes, recycling, schedule, upward
+from isinglass.kernels.numba.arithmetic.together import DONE, FIRST, PLACES, SHIFT, STEP, STOP, new_crew
+from isinglass.kernels.numba.junction_tree import crews
 from isinglass.testing import random_potentials
 
 GRAPHS = {
@@ -23,7 +28,7 @@ GRAPHS = {
 @pytest.fixture
 def lowered(monkeypatch):
     """Let small messages count as large, in small runs, tiles, pieces and jobs."""
-    for name, value in {"SMALL": 4, "SMALL_SHARE": 1000, "LEAST_RUN": 2, "RUN": 4}.items():
+    for name, value in {"SMALL": 4, "LOCAL": 4, "SMALL_SHARE": 1000, "LEAST_RUN": 2, "RUN": 4}.items():
         monkeypatch.setattr(arrangement, name, value)
     monkeypatch.setattr(passes, "WORTH_THREADS", 2)
     for name, value in {"WORTH_JOBS": 1, "JOBS": 5, "PIECE": 2, "PIECES": 7, "CHUNK": 30}.items():
@@ -55,15 +60,15 @@ def test_the_models_above_have_what_they_are_there_for(lowered):
     """Large messages in most, several in one bucket, runs that are not side by side, missing axes, pieces and jobs."""
     several = apart = missing = pieces = jobs = 0
     for make in GRAPHS.values():
-        layout = layout_of(random_potentials(make(), np.random.default_rng(0)))
-        program, found = layout.program, layout.arrangement
+        made = layout_of(random_potentials(make(), np.random.default_rng(0)))
+        program, found = made.program, made.arrangement
         large = np.flatnonzero(found.large)
         assert len(large)
-        jobs += len(layout.schedule.jobs) > 2
+        jobs += len(made.schedule.jobs) > 2
         for b in large:
             several += program.first_input[b + 1] - program.first_large[b] > 1
             missing += found.run_axis[b] > found.missing_axis[b]
-            pieces += layout.schedule.pieces[b] > 1
+            pieces += made.schedule.pieces[b] > 1
             last = program.first_axis[b + 1] - program.first_axis[b] - 2
             apart += program.strides[program.first_stride[program.first_large[b]] + last] > 1
     assert min(several, apart, missing, pieces, jobs) > 0
@@ -96,6 +101,24 @@ def test_threads_change_no_bit_of_a_large_model():
         assert other.log_z == one.log_z
         assert_array_equal(other.variables.flat, one.variables.flat)
         assert_array_equal(other.factors.groups[1], one.factors.groups[1])
+
+
+@pytest.mark.parametrize("rest", [0, 1])
+@pytest.mark.parametrize("name", GRAPHS)
+def test_room_for_local_tables_changes_no_bit(lowered, monkeypatch, name, rest):
+    """The leader is ahead of the others in all buckets, in some, or in none."""
+    monkeypatch.setattr(schedule, "WORTH_JOBS", 2**18)  # one job, for all threads
+    p = random_potentials(GRAPHS[name](), np.random.default_rng(0), 1.0, 0.1)
+    whole = ig.infer(p, "exact")
+    for some in (lambda i: i % 3 == rest, lambda i: i % 2 == rest, lambda i: i < 0):
+        monkeypatch.setattr(layout, "light_ones", lambda local, _, some=some: some(np.arange(len(local))))
+        again = ig.Potentials.from_groups(GRAPHS[name](), p.groups, p.table_ids)
+        for threads in (1, 3):
+            other = ig.infer(again, "exact", threads=threads)
+            assert other.log_z == whole.log_z
+            assert_array_equal(other.variables.flat, whole.variables.flat)
+            for mine, theirs in zip(other.factors.groups, whole.factors.groups, strict=True):
+                assert_array_equal(mine, theirs)
 
 
 def test_a_job_beside_which_nothing_is_done_is_none(monkeypatch):
@@ -132,42 +155,83 @@ def test_derivatives_meet_differences(lowered):
             assert_allclose(np.asarray(gradient.log_tables[a]).ravel()[entry], slope, atol=1e-8)
 
 
-def test_errors_in_pieces_reach_the_caller(lowered, monkeypatch):
+def test_errors_reach_the_caller(lowered, monkeypatch):
     def fail(*_):
-        raise RuntimeError("in a piece")
+        raise RuntimeError("in a loop")
 
-    monkeypatch.setattr(passes._Up, "together", fail)
-    with pytest.raises(RuntimeError, match="in a piece"):
+    monkeypatch.setattr(crews, "pass_through", fail)
+    with pytest.raises(RuntimeError, match="in a loop"):
         ig.infer(random_potentials(GRAPHS["grid"](), np.random.default_rng(0)), "exact", threads=2)
 
 
 def test_nobody_waits_for_a_leader_that_has_failed(lowered, monkeypatch):
-    take_part = passes._Up.together
+    pass_through, came, gone = crews.pass_through, threading.Barrier(3, timeout=60), threading.Barrier(3, timeout=60)
 
-    def fail(up, first, last, scratch, shared, leads):
+    def fail(*arguments):
+        crew, leads = arguments[-2:]
+        if crew[PLACES] == 1:  # a job on one thread
+            pass_through(*arguments)
+            return
+        came.wait()
         if leads:
             raise RuntimeError("at the head")
-        take_part(up, first, last, scratch, shared, leads)
+        pass_through(*arguments)
+        gone.wait()
 
-    monkeypatch.setattr(passes._Up, "together", fail)
+    monkeypatch.setattr(crews, "pass_through", fail)
     with pytest.raises(RuntimeError, match="at the head"):
         ig.infer(random_potentials(GRAPHS["grid"](), np.random.default_rng(0)), "exact", threads=3)
+    start = time.perf_counter()
+    gone.wait()
+    assert time.perf_counter() - start < 0.5  # not after they have lost patience
+
+
+@pytest.mark.parametrize("way", ["up", "down"])
+def test_the_leader_waits_for_a_piece_that_another_thread_has(lowered, monkeypatch, way):
+    """The first piece of the first step is taken in advance, by nobody."""
+    monkeypatch.setattr(schedule, "WORTH_JOBS", 2**18)  # one job, so one call
+    monkeypatch.setattr(schedule, "CHUNK", 2**18)
+    pass_through, waited = crews.pass_through, []
+
+    def held(*arguments):
+        (*program, sequence, part, _), rest, crew = arguments[:5], arguments[5:-2], new_crew(2)
+        ways, pieces = {"up": part, "down": part}, arguments[1].pieces[sequence[slice(*part)]]
+        if way == "up":
+            ways["down"], step = (0, 0), 1 + 2 * int(np.argmax(pieces > 1))
+        else:
+            pass_through(*program, sequence, part, (0, 0), *rest, new_crew(2), True)
+            ways["up"], step = (0, 0), 1 + int(np.argmax(pieces[::-1] > 1))
+        crew[FIRST] = step * SHIFT + 1
+        call = (*program, sequence, ways["up"], ways["down"], *rest, crew, True)
+        leader = threading.Thread(target=pass_through, args=call)
+        leader.start()
+        leader.join(0.3)
+        waited.append((leader.is_alive(), int(crew[STEP]) == step))
+        crew[FIRST + DONE] += 1
+        leader.join(60)
+        waited.append(not leader.is_alive())
+        raise RuntimeError("enough")
+
+    monkeypatch.setattr(crews, "pass_through", held)
+    with pytest.raises(RuntimeError, match="enough"):
+        ig.infer(random_potentials(GRAPHS["grid"](), np.random.default_rng(0)), "exact")
+    assert waited == [(True, True), True]
 
 
 def test_after_a_stop_no_piece_is_worked_on(lowered, monkeypatch):
-    take_part, p = passes._Up.together, random_potentials(GRAPHS["grid"](), np.random.default_rng(0))
-    large = np.flatnonzero(layout_of(p).arrangement.large)
+    pass_through, p = crews.pass_through, random_potentials(GRAPHS["grid"](), np.random.default_rng(0))
+    made = layout_of(p)
+    program, large = made.program, np.flatnonzero(made.arrangement.large)
 
-    def stopped(up, first, last, scratch, shared, leads):
-        shared.stop()
-        up.passes.values[up.passes.messages :] = np.nan
-        take_part(up, first, last, scratch, shared, leads)
-        message, size = up.passes.layout.program.first_message[large], up.passes.layout.program.message_size[large]
-        for at, entries in zip(up.passes.messages + message, size, strict=True):
-            assert np.isnan(up.passes.values[at : at + entries]).all()
+    def stopped(*arguments):
+        values, messages, crew = arguments[5], arguments[6], arguments[-2]
+        values[messages:], crew[STOP] = np.nan, 1
+        pass_through(*arguments)
+        for at, entries in zip(messages + program.first_message[large], program.message_size[large], strict=True):
+            assert np.isnan(values[at : at + entries]).all()
         raise RuntimeError("stopped")
 
-    monkeypatch.setattr(passes._Up, "together", stopped)
+    monkeypatch.setattr(crews, "pass_through", stopped)
     with pytest.raises(RuntimeError, match="stopped"):
         ig.infer(p, "exact")
 
@@ -197,12 +261,12 @@ def test_places_of_messages_do_not_overlap(lowered, monkeypatch):
     """While a bucket is made, no two messages that are needed then or later share a place."""
     monkeypatch.setattr(recycling, "SMALL", 2)
     for make in GRAPHS.values():
-        layout = layout_of(random_potentials(make(), np.random.default_rng(0)))
-        start, end = recycling.recycled(layout)
-        sizes, parent = layout.program.message_size, layout.tree.arrays.parent
-        assert end <= layout.message_entries
+        made = layout_of(random_potentials(make(), np.random.default_rng(0)))
+        start, end = recycling.recycled(made)
+        sizes, parent = made.program.message_size, made.tree.arrays.parent
+        assert end <= made.message_entries
         owner = np.full(end, -1)
-        for b in layout.schedule.sequence.tolist():
+        for b in made.schedule.sequence.tolist():
             for c in np.flatnonzero(parent == b).tolist():
                 assert (owner[start[c] : start[c] + sizes[c]] == c).all()
             owner[start[b] : start[b] + sizes[b]] = b

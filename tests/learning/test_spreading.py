@@ -31,6 +31,40 @@ def test_the_caller_and_a_helper_work_side_by_side():
     assert len({threading.get_ident(), *ThreadMap(2)(meet, [(), ()])}) == 2
 
 
+def test_a_block_begins_at_once_and_ends_without_the_others():
+    both, go_on, ended = threading.Barrier(2, timeout=60), threading.Event(), threading.Event()
+
+    def work():
+        both.wait()
+        go_on.wait(60)
+        ended.set()
+
+    with ThreadMap(2).beside(work, [(), ()]):  # the second call is never begun
+        both.wait()
+    assert not ended.is_set()
+    go_on.set()
+    assert ended.wait(60)
+    with ThreadMap(1).beside(work, [()]), ThreadMap(2).beside(work, []):
+        pass
+
+
+def test_an_error_beside_a_block_is_raised_at_its_end(monkeypatch):
+    failed, plain = threading.Event(), threads._Work.help
+
+    def help_and_tell(self):
+        plain(self)
+        failed.set()
+
+    def work():
+        raise ValueError("beside")
+
+    monkeypatch.setattr(threads._Work, "help", help_and_tell)
+    with pytest.raises(ValueError, match="beside"), ThreadMap(2).beside(work, [()]):
+        failed.wait(60)
+    with pytest.raises(KeyError, match="inside"), ThreadMap(2).beside(work, [()]):
+        raise KeyError("inside")
+
+
 @pytest.mark.parametrize("n", [1, 2, 4])
 def test_the_first_error_is_raised(n):
     met = threading.Barrier(min(n, 2), timeout=60)

@@ -83,6 +83,10 @@ class Pool:
             fill(found)
         return found
 
+    def holds(self, shape: tuple[int, ...], dtype: DType) -> bool:
+        """Tell whether an array of this shape is free; not for a pool of many graphs."""
+        return bool(self.free.get((shape, dtype.str, None)))
+
     def _free_one(self, room: tuple[int, ...], dtype: DType, content: Hashable) -> Array | None:
         with self.lock:
             some = self.free.get((room, dtype.str, content))

@@ -12,7 +12,8 @@ from __future__ import annotations
 import atexit
 import weakref
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from contextvars import Context, copy_context
 from functools import cache
 from queue import SimpleQueue
@@ -55,6 +56,25 @@ class ThreadMap:
                 work.wait()
             raise
         return work.found()
+
+    @contextmanager
+    def beside(self, function: Callable[..., object], arguments: Sequence[tuple[object, ...]]) -> Iterator[None]:
+        """Let the other threads make calls during a block, and go on without them at its end.
+
+        Calls that no thread has begun by then are left out. Those under way are not waited for: the function sees to it
+        that they do no harm. Of the errors so far the first is raised, unless the block has raised its own.
+        """
+        if self.helpers is None or not arguments:
+            yield
+            return
+        work = _Work(function, arguments)
+        try:
+            self.helpers.call(work, len(arguments))
+            yield
+        finally:
+            work.left.clear()
+        if work.errors:
+            raise work.errors[min(work.errors)]
 
     def with_blas(self, function: Callable[..., T], arguments: Sequence[tuple[object, ...]]) -> list[T]:
         """Do the same for a function that calls BLAS or LAPACK, which are limited to one thread meanwhile."""

@@ -22,14 +22,13 @@ import numpy as np
 
 from isinglass.graph.elimination.order import Restarts
 from isinglass.graph.factor_graph import FactorGraph, FactorGroup
-from isinglass.graph.layout import belief_entries, first_beliefs, first_states
 from isinglass.inference.algorithm import Algorithm, Cost, Facts, Progress, Taping, register
 from isinglass.inference.assignment import Assignment, ranked
 from isinglass.inference.brute import Brute
 from isinglass.inference.complex_step import along_beliefs
 from isinglass.inference.evidence import base_states
 from isinglass.inference.junction_tree.orders import REMEDY, Wishes, cost_of, order_for
-from isinglass.inference.junction_tree.upward import Upward, evidence_shift, upward
+from isinglass.inference.junction_tree.upward import Upward, upward
 from isinglass.inference.result import FactorBeliefs, Info, Result, VariableBeliefs
 from isinglass.potentials import Potentials
 from isinglass.runtime.memory import memory_limit_bytes
@@ -107,8 +106,8 @@ class Exact(Algorithm):
         self, potentials: Potentials, progress: Progress | None = None, tape: Taping = False, init: Result | None = None
     ) -> Result:
         """Pass messages up and beliefs down."""
-        up = upward(potentials, False, self.wishes, progress)
-        later = _Later(self, potentials, _beliefs(potentials, up, progress) if self.beliefs else None)
+        up = upward(potentials, False, self.wishes, progress, self.beliefs)
+        later = _Later(self, potentials, up)
         whole = replace(self, beliefs=True)
         return Result(
             potentials,
@@ -156,15 +155,17 @@ class Exact(Algorithm):
 class _Later:
     """The flat beliefs of variables and factors: known, or from a run that is made when they are first asked for."""
 
-    def __init__(self, algorithm: Exact, potentials: Potentials, known: tuple[Array, Array] | None) -> None:
-        self.algorithm, self.potentials, self.known = algorithm, potentials, known
+    def __init__(self, algorithm: Exact, potentials: Potentials, up: Upward) -> None:
+        self.algorithm, self.potentials, self.known = algorithm, potentials, (up.variables, up.factors)
 
     def both(self) -> tuple[Array, Array]:
         """Return both; a run that two threads make at the same time gives them the same."""
-        if self.known is None:
-            up = upward(self.potentials, False, replace(self.algorithm, beliefs=True).wishes)
-            self.known = _beliefs(self.potentials, up, None)
-        return self.known
+        variables, factors = self.known
+        if variables is None or factors is None:
+            whole = upward(self.potentials, False, replace(self.algorithm, beliefs=True).wishes, marginals=True)
+            self.known = whole.variables, whole.factors
+            return self.both()
+        return variables, factors
 
     def variables(self) -> Array:
         """Return the beliefs of variables."""
@@ -179,25 +180,6 @@ def _shifts(largest: FloatArray) -> IntArray:
     """Return the exponents of steps, to one; for large derivatives, of tiny beliefs, to where logarithms are used."""
     exponent = np.frexp(largest)[1].astype(np.int64)
     return np.where(exponent < LARGE, 0, TOP) - exponent
-
-
-def _beliefs(potentials: Potentials, up: Upward, progress: Progress | None) -> tuple[Array, Array]:
-    """Pass beliefs down. Returns the flat beliefs of variables and factors."""
-    from isinglass.kernels.numba.junction_tree.strided import LOG_SUM, SUM
-
-    graph, states = potentials.graph, base_states(potentials)
-    first_variable = first_states(graph)
-    first_factor = first_beliefs(graph) + evidence_shift(graph, states)
-    variables = np.zeros(first_variable[-1], potentials.dtype)
-    factors = np.zeros(belief_entries(graph), potentials.dtype)
-    tree = up.passes.layout.tree
-    variables[(first_variable[:-1] + states)[~tree.arrays.has_bucket]] = 1
-    factors[first_factor[tree.constants]] = 1
-    for semiring in (SUM, LOG_SUM):
-        wanted = up.semiring_of == semiring
-        if wanted.any():
-            up.passes.down(semiring, wanted, progress, variables, first_variable, factors, first_factor)
-    return variables, factors
 
 
 def _with_factor(potentials: Potentials, scope: IntArray) -> Potentials:

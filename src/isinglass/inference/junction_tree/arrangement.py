@@ -22,7 +22,8 @@ import numpy as np
 from isinglass.graph.elimination.bucket_tree import BucketTree, TreeArrays
 from isinglass.typing import IntArray, Mask
 
-SMALL = 2**11  # entries of a bucket up to which all messages are local
+SMALL = 2**11  # entries of all buckets up to which all messages are local
+LOCAL = 2**9  # entries of a bucket up to which its messages are, in other trees
 SMALL_SHARE = 16  # of a large bucket, the local table is at most this fraction, if the factors allow it
 LEAST_RUN, RUN = 16, 128  # entries of a run: at least, and wanted
 AHEAD = 64  # buckets on the way to the root that are looked at
@@ -45,7 +46,7 @@ def arranged(tree: BucketTree) -> Arrangement:
     if not n or tree.work.max() <= SMALL:
         return Arrangement(tree.arrays, *np.zeros((2, n), bool), *np.zeros((2, n), np.int64))
     plan = _Plan(tree, tree.arrays.axis.copy())
-    for b in np.flatnonzero(tree.work > SMALL).tolist():
+    for b in np.flatnonzero(tree.work > LOCAL).tolist():
         plan.arrange(b)
     arrays = tree.arrays._replace(axis=plan.axis)
     return Arrangement(arrays, plan.is_large, plan.large, plan.missing_axis, plan.run_axis)

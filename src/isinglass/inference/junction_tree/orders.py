@@ -18,9 +18,10 @@ from isinglass.graph.elimination.cost import exact_bytes
 from isinglass.graph.elimination.order import WORTH_RESTARTS, EliminationOrder, Restarts, elimination_order
 from isinglass.graph.factor_graph import FactorGraph
 from isinglass.inference.algorithm import Cost, Progress
-from isinglass.inference.junction_tree.passes import Layout, make_layout
+from isinglass.inference.junction_tree.layout import Layout, make_layout
 from isinglass.inference.junction_tree.recycling import recycled
 from isinglass.potentials import Potentials
+from isinglass.runtime.array_pool import Pool
 from isinglass.runtime.memory import memory_limit_bytes, require_memory
 from isinglass.typing import IntArray
 from isinglass.validation import bytes_text
@@ -49,6 +50,8 @@ def order_for(potentials: Potentials, wishes: Wishes, progress: Progress | None 
     order = elimination_order(graph, clamped=clamped, restarts=wishes.restarts, order=wishes.order)
     if wishes.restarts is not None or wishes.order is not None or order.entries < WORTH_RESTARTS:
         return order
+    if is_at_hand(potentials, order, wishes):
+        return order
     needed, limit = bytes_of(potentials, order, wishes.beliefs), memory_limit_bytes(wishes.memory_limit)
     if not limit < needed <= SAVES * limit:
         return order
@@ -76,6 +79,19 @@ def bytes_of(potentials: Potentials, order: EliminationOrder, beliefs: bool = Tr
         return whole
     _, kept = recycled_of(potentials.graph, layout_of(potentials.graph, order))
     return whole - potentials.dtype.itemsize * (order.message_entries - kept)
+
+
+def is_at_hand(potentials: Potentials, order: EliminationOrder, wishes: Wishes) -> bool:
+    """Tell whether an inference before has left the memory for all messages; nobody asks then how much is left."""
+    if wishes.memory_limit is not None or not order.complete:
+        return False
+    entries = 2 * sum(tables.size for tables in potentials.groups) + int(order.message_entries)
+    return pool_of(potentials.graph).holds((entries,), potentials.dtype)
+
+
+def pool_of(graph: FactorGraph) -> Pool:
+    """Return the pool for the values of a graph's inferences."""
+    return graph.cached("exact pool", Pool)
 
 
 def layout_of(graph: FactorGraph, order: EliminationOrder) -> Layout:
@@ -107,7 +123,7 @@ def affordable(potentials: Potentials, wishes: Wishes, progress: Progress | None
     """Return the layout of the order; refuse if it does not fit."""
     order = order_for(potentials, wishes, progress)
     needed = bytes_of(potentials, order, wishes.beliefs)
-    if needed > LITTLE or wishes.memory_limit is not None:
+    if (needed > LITTLE or wishes.memory_limit is not None) and not is_at_hand(potentials, order, wishes):
         _require(potentials, order, needed, memory_limit_bytes(wishes.memory_limit))
     layout = layout_of(potentials.graph, order)
     return layout if wishes.beliefs else layout.with_messages(*recycled_of(potentials.graph, layout))

@@ -11,7 +11,7 @@ from bisect import insort
 
 import numpy as np
 
-from isinglass.inference.junction_tree.passes import Layout
+from isinglass.inference.junction_tree.layout import Layout
 from isinglass.typing import IntArray
 
 SMALL = 1024  # entries of a message that is not worth the trouble

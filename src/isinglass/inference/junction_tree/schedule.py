@@ -22,7 +22,16 @@ from isinglass.typing import IntArray
 CHUNK = 20_000_000  # bucket entries between two reports of progress, where Ctrl-C is heard
 WORTH_JOBS = 2**18  # entries of all buckets from which jobs are made
 JOBS = 64
-PIECES, PIECE = 64, 2**12  # of a large bucket: at most, and the fewest entries of one
+PIECES, PIECE = 128, 2**11  # of a large bucket: at most, and the fewest entries of one
+
+
+Part = tuple[int, int]
+"""A range of the sequence of buckets."""
+
+
+def chunks(work: int) -> float:
+    """Tell how many chunks some entries are."""
+    return work / CHUNK
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,10 +55,10 @@ class Schedule:
     pieces: IntArray
     work: IntArray
 
-    def segments(self, job: int, chunk: int = CHUNK) -> list[tuple[int, int]]:
-        """Cut a job into runs of about so many entries, or of one bucket: ranges of `sequence`."""
+    def segments(self, job: int, most: int = 1) -> list[Part]:
+        """Cut a job into runs of about so many chunks, or of one bucket."""
         first, last = int(self.jobs[job]), int(self.jobs[job + 1])
-        done = np.cumsum(self.work[self.sequence[first:last]]) // chunk
+        done = np.cumsum(self.work[self.sequence[first:last]]) // (most * CHUNK)
         cuts = [0, *(np.flatnonzero(np.diff(done)) + 1).tolist(), last - first]
         return [(first + i, first + j) for i, j in pairwise(cuts) if i < j]
 

@@ -1,7 +1,7 @@
 """The upward pass of exact inference: the part that sums, maxima, samples and n-best lists share.
 
-It prepares the tables (largest entry one), allocates the messages, and passes them (`passes`). Components with products
-that could underflow are done with logarithms.
+It prepares the tables (largest entry one), allocates the messages, and passes them (`passes`); where marginals are
+wanted, beliefs go down in the same call. Components with products that could underflow are done with logarithms.
 
 The imaginary parts of complex potentials are derivatives (`kernels.numba.arithmetic.dual_numbers`) of any size.
 Components with large ones are done with logarithms too: linear values of the others would lose theirs beside them.
@@ -18,12 +18,12 @@ from numpy.typing import NDArray
 from isinglass.errors import ImpossibleEvidenceError
 from isinglass.graph.elimination.bucket_tree import BucketTree
 from isinglass.graph.factor_graph import FactorGraph
+from isinglass.graph.layout import belief_entries, first_beliefs, first_states
 from isinglass.inference.algorithm import Progress
 from isinglass.inference.evidence import base_states, impossible
-from isinglass.inference.junction_tree.orders import Wishes, affordable
-from isinglass.inference.junction_tree.passes import Passes
+from isinglass.inference.junction_tree.orders import Wishes, affordable, pool_of
+from isinglass.inference.junction_tree.passes import Into, Passes
 from isinglass.potentials import Potentials
-from isinglass.runtime.array_pool import Pool
 from isinglass.runtime.threads import team
 from isinglass.segments import component_sums
 from isinglass.typing import Array, FloatArray, IntArray, Mask
@@ -46,11 +46,15 @@ class Upward:
         The semiring that each component was done in.
     component_log_z : array (components,)
         log Z of each component; in the max semiring, the best score.
+    variables, factors : array or None
+        The flat beliefs, if they were wanted.
     """
 
     passes: Passes
     semiring_of: IntArray
     component_log_z: Array
+    variables: Array | None
+    factors: Array | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,14 +76,18 @@ def upward(
     maximise: bool,
     wishes: Wishes,
     progress: Progress | None = None,
+    marginals: bool = False,
 ) -> Upward:
-    """Run the upward pass; refuse if it does not fit, or if every assignment has probability zero."""
+    """Run the upward pass, and the one down if marginals are wanted.
+
+    Refuse if it does not fit, or if every assignment has probability zero.
+    """
     from isinglass.kernels.numba.junction_tree.strided import LOG_MAX, LOG_SUM, SUM
 
     layout = affordable(potentials, wishes, progress)
     tree, program, tables = layout.tree, layout.program, _scaled_tables(potentials)
     n_tables = len(tables.log_values)
-    pool = potentials.graph.cached("exact pool", Pool)
+    pool = pool_of(potentials.graph)
     values = pool.take((2 * n_tables + layout.message_entries,), potentials.dtype)
     _exp(tables.log_values, values[:n_tables])
     values[n_tables : 2 * n_tables] = tables.log_values
@@ -89,17 +97,32 @@ def upward(
     n_components = potentials.graph.n_components
     semiring_of = np.full(n_components, LOG_MAX if maximise else SUM, np.int64)
     flagged = np.zeros(n_components, bool) if maximise else _steep(potentials)
-    stage = "maximising" if maximise else "summing out"
-    passes.up(LOG_MAX if maximise else SUM, np.ones(n_components, bool), flagged, progress, stage)
+    stage, into = "maximising" if maximise else "summing out", _no_beliefs(potentials, tree) if marginals else None
+    passes.run(LOG_MAX if maximise else SUM, np.ones(n_components, bool), flagged, into, progress, stage)
     if flagged.any():
         again = flagged.copy()
         semiring_of[again], flagged[:] = LOG_SUM, False
-        passes.up(LOG_SUM, again, flagged, progress, stage)
+        passes.run(LOG_SUM, again, flagged, into, progress, stage)
     roots = values[2 * n_tables + program.first_message[program.input_of < 0]]
     log_z = _log_z(potentials, tree, program, tables, roots, passes.peak, semiring_of == SUM)
     if (log_z.real == -np.inf).any():
         raise ImpossibleEvidenceError(impossible(potentials))
-    return Upward(passes, semiring_of, log_z)
+    return Upward(passes, semiring_of, log_z, *((None, None) if into is None else (into[0], into[2])))
+
+
+def _no_beliefs(potentials: Potentials, tree: BucketTree) -> Into:
+    """Return the flat beliefs of variables and factors before any is added, and where they start.
+
+    They are zero, and one for the states of what has no bucket: observed variables, and factors of nothing else.
+    """
+    graph, states = potentials.graph, base_states(potentials)
+    first_variable = first_states(graph)
+    first_factor = first_beliefs(graph) + evidence_shift(graph, states)
+    variables = np.zeros(first_variable[-1], potentials.dtype)
+    factors = np.zeros(belief_entries(graph), potentials.dtype)
+    variables[(first_variable[:-1] + states)[~tree.arrays.has_bucket]] = 1
+    factors[first_factor[tree.constants]] = 1
+    return variables, first_variable, factors, first_factor
 
 
 def evidence_shift(graph: FactorGraph, states: IntArray) -> IntArray:
@@ -193,6 +216,8 @@ def _log_z(
 
     def by_component(values: Array, component: IntArray) -> Array:
         """Sum pairwise (for accuracy) within each component, in an order that no other component changes."""
+        if graph.n_components == 1:  # in order
+            return component_sums(component, np.zeros(min(len(values), 1), np.int64), values, 1)
         by = np.argsort(component, kind="stable")
         first = np.flatnonzero(np.diff(component[by], prepend=-1))
         return component_sums(component[by], first, values[by], graph.n_components)

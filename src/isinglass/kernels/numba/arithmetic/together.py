@@ -1,15 +1,20 @@
 """Threads that go through one compiled loop together, step by step.
 
-One thread leads. It names a step, and each thread takes the next piece of it when it is free (`take`, `done`), the
-leader too, which goes on when all pieces are done. Those that follow wait for the next step meanwhile. So a step takes
-some microseconds more than its work, where a parallel map from Python takes some hundred (`isinglass.runtime.threads`).
+One thread leads. It names a step, and each thread takes pieces of it when it is free (`take`, `done`), the leader too,
+which goes on when all pieces are done. Those that follow wait for the next step meanwhile. So a step takes some
+microseconds more than its work, where a parallel map from Python takes some hundred (`isinglass.runtime.threads`).
 
 The pieces of a step are as many ranges as there are places. A thread, whose place is its number (`come`), begins with
 the range of its place, and goes on with those of the next places when nothing is left there. So it mostly gets the same
-part of all steps, whose numbers are still in its cache.
+part of all steps, whose numbers are still in its cache. It takes half of what is left of a range at a time: many pieces
+first, so that they cost little, and single ones in the end, so that no thread has much left when the others are done.
 
 Nobody waits for threads that have not come, or have gone: a leader alone does all pieces. Which thread does which piece
 depends on timing, so a piece has memory of its own, and sums are taken in the order of the pieces.
+
+At the end the leader waits until those that have come are gone (`end_steps`, `leave`): who comes later finds that all
+is over, and touches nothing. So when the leader's loop returns, the memory that it worked on may be used for something
+else.
 
 `crew` is an array of zeros at first, but for the places. What different threads write lies in different lines of the
 cache: a line that two of them write goes to and fro between them, each time for as long as some hundred operations.
@@ -17,6 +22,7 @@ cache: a line that two of them write goes to and fro between them, each time for
     crew[STEP]             the step that is under way, from 1 on; OVER at the end
     crew[STOP]             set from Python after Ctrl-C: pieces are not worked on any more
     crew[COME]             how many threads have come to follow
+    crew[GONE]             how many of them have gone
     crew[PLACES]           how many places there are
     crew[ASKED]            how many pieces all steps so far have, for the leader
     crew[FIRST + LINE r]   the latest step in which pieces of range r were taken, times SHIFT, plus how many
@@ -25,6 +31,7 @@ cache: a line that two of them write goes to and fro between them, each time for
 
 from __future__ import annotations
 
+import platform
 import sys
 from typing import Any
 
@@ -37,12 +44,16 @@ from isinglass.runtime.jit import cold
 from isinglass.typing import IntArray
 
 LINE = 16  # numbers of two lines of a cache: processors fetch them in pairs
-STEP, STOP, COME, PLACES, ASKED, FIRST, OVER = 0, LINE, LINE + 1, LINE + 2, 2 * LINE, 3 * LINE, -1
+STEP, STOP, COME, GONE, PLACES, ASKED, FIRST, OVER = 0, LINE, LINE + 1, LINE + 2, LINE + 3, 2 * LINE, 3 * LINE, -1
 DONE, SHIFT = 1, 2**32
-SPINS = 200  # looks at a number before other threads are let run
-PATIENCE = 1_000_000  # looks, for a second or so, before one who follows goes: the leader may have failed
+SPINS, YIELDS = 200, 400  # looks before other threads are let run, and before this one sleeps: some 5 and 100 µs
+LINGER = 1000  # looks before one who has followed returns to Python
+PATIENCE = 10_000  # looks, for a second or so, before one who follows goes: the leader may have failed
 intrinsic: Any = extending.intrinsic
-let_others_run = types.ExternalFunction("SwitchToThread" if sys.platform == "win32" else "sched_yield", types.int32())
+IS_WINDOWS = sys.platform == "win32"
+let_others_run = types.ExternalFunction("SwitchToThread" if IS_WINDOWS else "sched_yield", types.int32())
+sleep = types.ExternalFunction("Sleep" if IS_WINDOWS else "usleep", types.int32(types.uint32))
+NAP = 1 if IS_WINDOWS else 50  # milliseconds there, microseconds here
 
 
 def new_crew(places: int) -> IntArray:
@@ -100,15 +111,44 @@ def change_if(typing_context, array, index, seen, value):
     return types.boolean(array, types.intp, types.int64, types.int64), generate
 
 
+IS_X86 = platform.machine() in ("x86_64", "AMD64")
+
+
+@intrinsic
+def pause(typing_context):
+    """Let the processor rest for a moment, so that a thread that waits does not slow down one on the same core."""
+
+    def generate(context, builder, signature, arguments):
+        if IS_X86:
+            kind = ir.FunctionType(ir.VoidType(), [])
+            builder.call(cgutils.get_or_insert_function(builder.module, kind, "llvm.x86.sse2.pause"), [])
+        return context.get_dummy_value()
+
+    return types.none(), generate
+
+
+@cold
+def wait_a_little(looks):
+    """Wait until another look at a number is worth while, after so many.
+
+    Who waits for long sleeps. If a thread that works has lost its processor to another program, the system can move it
+    to the one that is free then; it would leave it where it is while the others only ask again and again.
+    """
+    pause()
+    if looks > YIELDS:
+        sleep(NAP)
+    elif looks > SPINS:
+        let_others_run()
+
+
 @cold
 def next_step(crew, seen):
     """Wait until there is another step than `seen`; return it, or OVER after a long time."""
-    for spins in range(PATIENCE):
+    for looks in range(PATIENCE):
         step = look(crew, STEP)
         if step != seen:
             return step
-        if spins > SPINS:
-            let_others_run()
+        wait_a_little(looks)
     return OVER
 
 
@@ -119,36 +159,47 @@ def come(crew, leads):
 
 
 @cold
+def leave(crew):
+    """Tell that a thread that followed has gone; linger, so that the leader is the first to ask for Python's lock."""
+    fetch_and_add(crew, GONE, 1)
+    looks = 0
+    while looks < LINGER and look(crew, STEP) == OVER:
+        pause()
+        looks += 1
+
+
+@cold
 def take_of_range(crew, step, here, size):
-    """Take the next piece of a range, which has so many; one beyond the last if there is none, or the step is over."""
+    """Take half of the pieces that are left of a range, which has so many; none if the step is over. First and last."""
     at = FIRST + LINE * here
     while True:
         seen = look(crew, at)
         taken = max(seen - step * SHIFT, 0)
         if taken >= size:
-            return size
-        if change_if(crew, at, seen, step * SHIFT + taken + 1):
-            return taken
+            return size, size
+        after = taken + (size - taken + 1) // 2
+        if change_if(crew, at, seen, step * SHIFT + after):
+            return taken, after
 
 
 @cold
 def take(crew, step, place, pieces):
-    """Take the next piece of a step for a thread at a place; one beyond the last if there is none."""
+    """Take pieces of a step for a thread at a place: the first, and the first after them; none: both are alike."""
     places = crew[PLACES]
     for i in range(places):
         here = (place + i) % places
         first = pieces * here // places
         size = pieces * (here + 1) // places - first
-        taken = take_of_range(crew, step, here, size)
-        if taken < size:
-            return first + taken
-    return pieces
+        taken, after = take_of_range(crew, step, here, size)
+        if taken < after:
+            return first + taken, first + after
+    return pieces, pieces
 
 
 @cold
-def done(crew, place):
-    """Tell that a thread at a place has done a piece."""
-    fetch_and_add(crew, FIRST + LINE * place + DONE, 1)
+def done(crew, place, pieces):
+    """Tell that a thread at a place has done some pieces."""
+    fetch_and_add(crew, FIRST + LINE * place + DONE, pieces)
 
 
 @cold
@@ -166,8 +217,12 @@ def start_step(crew, step, pieces):
 
 @cold
 def end_steps(crew):
-    """Tell that all is over."""
+    """Tell that all is over; wait until those that have come are gone."""
     exchange(crew, STEP, OVER)
+    looks = 0
+    while look(crew, GONE) < look(crew, COME):
+        looks += 1
+        wait_a_little(looks)
 
 
 @cold
@@ -183,8 +238,7 @@ def pieces_done(crew):
 def finish_step(crew, pieces):
     """Wait until all pieces of a step are done."""
     crew[ASKED] += pieces
-    spins = 0
+    looks = 0
     while pieces_done(crew) < crew[ASKED]:
-        spins += 1
-        if spins > SPINS:
-            let_others_run()
+        looks += 1
+        wait_a_little(looks)

@@ -8,7 +8,8 @@ With psi_b the product of the factors of bucket b, v its variable, s its separat
 
 mu_b is the belief of the separator (one at a root); the marginals of v and of the factors of b are sums of
 beta_b, and log Z is the sum of the log peaks. Only messages are kept; on the way down a message's place is
-taken by mu_b / (m_b peak_b), with 0/0 = 0: what the children cannot support, the belief gives no mass.
+taken by mu_b / (m_b peak_b), with 0/0 = 0: what the children cannot support, the belief gives no mass. The
+message of a root, a number that log Z is read from, stays.
 (Lauritzen and Spiegelhalter 1988; Koller and Friedman 2009, section 10.3.)
 
 `values` holds the linear tables, their logarithms and all messages, one after the other; input i of the
@@ -181,31 +182,34 @@ def sum_beliefs(program, b, marginal, values, start, peak, logs, variables, firs
 
 
 @inner
-def down_bucket(program, b, values, messages, start, peak, wanted, logs, variables, first_state, factors, first_belief,
-                scratch):  # fmt: skip
-    """Pass the beliefs of a bucket down, if its component is wanted."""
-    if not wanted[program.component[b]]:
+def down_bucket(program, b, values, messages, start, peak, wanted, flagged, logs, variables, first_state, factors,
+                first_belief, scratch):  # fmt: skip
+    """Pass the beliefs of a bucket down, unless its component is not wanted, or flagged."""
+    component = program.component[b]
+    if not wanted[component] or flagged[component]:
         return
     local, sums = scratch.local, scratch.sums
     at = messages + program.first_message[b]
-    if program.input_of[b] < 0:
-        sums[0] = 1
-        to_ratio(values, at, program.message_size[b], peak[b], sums, logs)
     multiply_inputs(program, b, values, start, logs, local, scratch.offsets, scratch.counter)
     row = program.cards[program.first_axis[b + 1] - 1]
-    combine_rows(local, program.local_size[b], row, logs, values, at)
+    if program.input_of[b] < 0:
+        sums[0] = 1
+        sums[0] = ratio_of(values[at], sums[0], peak[b], logs)
+        combine_rows(local, program.local_size[b], row, logs, sums, 0)
+    else:
+        combine_rows(local, program.local_size[b], row, logs, values, at)
     sum_beliefs(program, b, local, values, start, peak, logs, variables, first_state, factors, first_belief,
                 scratch.offsets, scratch.counter, sums)  # fmt: skip
 
 
 @compiled
-def down(program, sequence, first, last, values, messages, start, peak, wanted, logs, variables, first_state, factors,
-         first_belief, scratch):  # fmt: skip
-    """Pass beliefs down buckets ``sequence[last - 1], ..., sequence[first]`` of the wanted components.
+def down(program, sequence, first, last, values, messages, start, peak, wanted, flagged, logs, variables, first_state,
+         factors, first_belief, scratch):  # fmt: skip
+    """Pass beliefs down buckets ``sequence[last - 1], ..., sequence[first]`` of the wanted components but flagged ones.
 
     Marginals are added to the zero-filled vectors `variables` (of variable v at ``first_state[v]``) and
     `factors` (of factor a at ``first_belief[a]``, its clamped variables' states included).
     """
     for i in range(last - 1, first - 1, -1):
-        down_bucket(program, sequence[i], values, messages, start, peak, wanted, logs, variables, first_state, factors,
-                    first_belief, scratch)  # fmt: skip
+        down_bucket(program, sequence[i], values, messages, start, peak, wanted, flagged, logs, variables, first_state,
+                    factors, first_belief, scratch)  # fmt: skip

@@ -25,6 +25,7 @@ from isinglass.kernels.numba.junction_tree.runs import (
     gather,
     multiply,
     multiply_gathered,
+    narrow,
     scale,
     sum_states,
     to_beliefs,
@@ -33,22 +34,26 @@ from isinglass.kernels.numba.junction_tree.runs import (
     total,
     widen,
 )
-from isinglass.kernels.numba.junction_tree.strided import fill, inner_offsets, next_state, offset_of
+from isinglass.kernels.numba.junction_tree.strided import fill, inner_offsets, next_state, next_within, offset_of
 from isinglass.runtime.jit import cold, inner
-from isinglass.typing import IntArray
+from isinglass.typing import IntArray, Mask
+
+LIGHT, LIGHT_MARGINALS = 2**9, 2**13  # entries of a local table, and of those of all pieces: see `Cuts.light`
 
 
 class Cuts(NamedTuple):
-    """How large buckets are cut, each (buckets,): the first missing and run axis, tiles, and pieces (0: not large)."""
+    """How large buckets are cut, each (buckets,)."""
 
-    missing_axis: IntArray
-    run_axis: IntArray
+    missing_axis: IntArray  # the first
+    run_axis: IntArray  # the first
     tiles: IntArray
-    pieces: IntArray
+    pieces: IntArray  # 0: the bucket is not large
+    light: Mask  # whether there is room for the local tables of two such buckets at a time (LIGHT)
+    by_pieces: Mask  # whether the bucket's message is large, so that pieces of its parent read and replace it
 
 
 class Space(NamedTuple):
-    """Working memory of a thread, for some large buckets."""
+    """Working memory for some large buckets; for several threads, each array has one more axis in front."""
 
     block: np.ndarray  # the states of a bucket's own variable, times the run
     top: np.ndarray  # (run,)
@@ -59,6 +64,14 @@ class Space(NamedTuple):
     sums: np.ndarray  # entries of the large messages within a tile
     places: np.ndarray  # (large messages, missing axes)
     first_place: np.ndarray  # (large messages + 1,)
+
+
+@inner
+def own_space(spaces, place):
+    """Return the working memory of the thread at a place."""
+    return Space(spaces.block[place], spaces.top[place], spaces.least[place], spaces.offsets[place],
+                 spaces.contiguous[place], spaces.counter[place], spaces.sums[place], spaces.places[place],
+                 spaces.first_place[place])  # fmt: skip
 
 
 @inner
@@ -113,11 +126,10 @@ def fill_run(program, b, run_axis, run, counter, values, start, logs, local, blo
 
 
 @cold
-def up_piece(program, b, run_axis, first, last, values, message, start, logs, local, ends, piece, space):
+def up_piece(program, b, run_axis, first, last, values, message, start, logs, local, space):
     """Write a piece of a message, states ``first:last`` of the axes before the run, without normalising it.
 
-    The message starts at ``values[message]``. ``ends[piece]`` gets the largest and the smallest non-zero value (real
-    parts).
+    The message starts at ``values[message]``. Returns the largest and the smallest non-zero value (real parts).
     """
     a, cards = program.first_axis[b], program.cards
     d = program.first_axis[b + 1] - a
@@ -134,10 +146,7 @@ def up_piece(program, b, run_axis, first, last, values, message, start, logs, lo
         sum_states(out, space.block, row, logs)
         widen(top, least, out)
         next_state(counter, cards, a, run_axis)
-    ends[piece, 0], ends[piece, 1] = top[0], least[0]
-    for k in range(1, run):
-        ends[piece, 0] = max(ends[piece, 0], top[k])
-        ends[piece, 1] = min(ends[piece, 1], least[k])
+    return narrow(top, least, run)
 
 
 @cold
@@ -220,9 +229,9 @@ def down_piece(program, b, missing_axis, run_axis, first, last, values, message,
                 for axis in range(missing_axis, run_axis):
                     place += counter[axis] * places[j, axis - missing_axis]
                 add(sums[place : place + row * run], block)
-            next_state(counter, cards, a, run_axis)
-        go_to(counter, cards, a, run_axis, which * tile)
+            next_within(counter, cards, a, missing_axis, run_axis)
         for _ in range(tile):
             write_ratios(program, b, missing_axis, run_axis, run, counter, values, start, peak, logs, sums, places,
                          first_place, space.offsets, space.contiguous)  # fmt: skip
-            next_state(counter, cards, a, run_axis)
+            next_within(counter, cards, a, missing_axis, run_axis)
+        next_within(counter, cards, a, 0, missing_axis)

@@ -75,6 +75,31 @@ def widen(top, least, x):
 
 
 @cold
+def larger(x, y):
+    """Take a vector into the largest values so far, place by place."""
+    for k in range(len(x)):
+        x[k] = y[k] if y[k] > x[k] else x[k]
+
+
+@cold
+def smaller(x, y):
+    """Take a vector into the smallest values so far, place by place."""
+    for k in range(len(x)):
+        x[k] = y[k] if y[k] < x[k] else x[k]
+
+
+@cold
+def narrow(top, least, n):
+    """Return the largest of n values and the smallest of n others, which are lost; one half is taken into the other."""
+    while n > 1:
+        half = (n + 1) // 2
+        larger(top[: n - half], top[half:n])
+        smaller(least[: n - half], least[half:n])
+        n = half
+    return top[0], least[0]
+
+
+@cold
 def to_beliefs(block, x, logs):
     """Multiply by a vector; exponentiate logarithms."""
     for k in range(len(x)):

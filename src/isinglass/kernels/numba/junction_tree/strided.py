@@ -64,13 +64,19 @@ def inner_offsets(cards, a, strides, s, cut, d, offsets):
 
 
 @inner
-def next_state(counter, cards, a, cut):
-    """Step the axes before `cut`, the last one first."""
-    for axis in range(cut - 1, -1, -1):
+def next_within(counter, cards, a, first, cut):
+    """Step the axes from `first` to before `cut`, the last one first; after their last state comes the first."""
+    for axis in range(cut - 1, first - 1, -1):
         counter[axis] += 1
         if counter[axis] < cards[a + axis]:
             return
         counter[axis] = 0
+
+
+@inner
+def next_state(counter, cards, a, cut):
+    """Step the axes before `cut`, the last one first."""
+    next_within(counter, cards, a, 0, cut)
 
 
 @inner
