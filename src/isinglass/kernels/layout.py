@@ -212,5 +212,5 @@ class SweepWork(NamedTuple):
     up_bar: FloatArray  # and derivatives of the same
     down_bar: FloatArray
     strip_bars: FloatArray  # (3, ...) of phi U1 D1, L1, R1
-    sums: FloatArray  # (chunks, 4, LANES) by entries of a shared table, in lanes
+    sums: FloatArray  # (chunks, 4, LANES) by entries of a shared table, in lanes; always float64
     masks: FloatArray  # (LANES, LANES) entry i, j is one where i <= j, else zero

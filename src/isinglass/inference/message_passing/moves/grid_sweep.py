@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import partial
 from typing import TypeVar
 
 import numpy as np
@@ -21,8 +20,6 @@ from isinglass.inference.message_passing.moves.planes import (
     grid_kernels,
     grid_pieces,
     largest_of_grids,
-    on_edges,
-    spread_out,
     used_places,
     work_of,
 )
@@ -35,11 +32,11 @@ from isinglass.inference.message_passing.moves.sheets import (
     sweep_room,
     with_own_lines,
 )
+from isinglass.inference.message_passing.moves.sweep_bars import SweepBars
 from isinglass.inference.message_passing.run import Derivatives, Run, Step, unwatched
 from isinglass.kernels.layout import LANES, WIDE, Status, SweepWork
-from isinglass.runtime.deferring import deferred
-from isinglass.segments import Largest, sum_at
-from isinglass.typing import Array, FloatArray, IntArray, Mask
+from isinglass.segments import Largest
+from isinglass.typing import Array, FloatArray, Mask
 
 T = TypeVar("T")
 
@@ -51,7 +48,7 @@ class GridSweep(PlaneMove):
     general: LinkSequence
     sheets: Sheets
     models: list[SweepModel]
-    bars: _Bars | None = field(default=None, init=False)
+    bars: SweepBars | None = field(default=None, init=False)
     used: Mask | None = field(default=None, init=False)  # the places in planes that hold messages
     collected: FloatArray | None = field(default=None, init=False)  # that were last moved to the edges
     room_on_edges: FloatArray | None = field(default=None, init=False)  # for messages
@@ -152,9 +149,7 @@ class GridSweep(PlaneMove):
         return [one for number, lines in in_turn for one in self._in_ranges(run, stage, number, *lines)]
 
     @staticmethod
-    def _in_ranges(
-        run: Run, stage: Callable[[int, int, int, int], T], number: int, length: int, chunk: int
-    ) -> list[T]:
+    def _in_ranges(run: Run, stage: Callable[[int, int, int, int], T], number: int, length: int, chunk: int) -> list[T]:
         """Let threads do a stage: ranges of so many columns, or rows, as wide as possible.
 
         They consist of whole chunks: so nothing but the time depends on the number of threads. A last chunk that is
@@ -194,7 +189,7 @@ class GridSweep(PlaneMove):
             self._backward_by_links(run, step, moved, bars)
             return
         if self.bars is None:
-            self.bars = _Bars.of(self, run, bars)
+            self.bars = SweepBars.of(self.kernels, self.sheets, self.models, run, bars.m)
         stack = step.stack if step.after is None else step.after[None]
         assert stack is not None
         model, mine, planes = self._model(step.t), self.bars.models[min(step.t, len(self.models) - 1)], self.bars.m
@@ -211,7 +206,8 @@ class GridSweep(PlaneMove):
             with self.room(run) as room:
                 self.kernels.sweep_back(
                     model.phi, step.before, stack, step.iterations, self._again(step.t), fresh, planes, mine.phi,
-                    model.across, mine.across, model.along, mine.along, moved, room, first, last, model.own, model.lanes,
+                    model.across, mine.across, model.along, mine.along, moved, room, first, last, model.own,
+                    model.lanes,
                 )  # fmt: skip
 
         run.spread(sweep_back, self._pieces(run, step.iterations))
@@ -234,7 +230,8 @@ class GridSweep(PlaneMove):
             def stage(number: int, begin: int, end: int, chunk: int) -> None:
                 self.kernels.sweep_stage_back(
                     number, model.phi, *messages, again, known, fresh, planes, mine.phi, model.across, mine.across,
-                    model.along, mine.along, c, begin, end, chunk, with_own_lines(self.sheets, room), model.own, model.lanes,
+                    model.along, mine.along, c, begin, end, chunk, with_own_lines(self.sheets, room), model.own,
+                    model.lanes,
                 )  # fmt: skip
 
             self._in_stages(run, stage)
@@ -260,7 +257,7 @@ class GridSweep(PlaneMove):
         """Carry derivatives by beliefs to the messages in planes."""
         if run.is_narrow:
             return False
-        self.bars = _Bars.zeros(self, run, run.pool.take(self.sheets.shape, WIDE))
+        self.bars = SweepBars.zeros(self.sheets, self.models, run, run.pool.take(self.sheets.shape, WIDE))
         given = BeliefDerivatives(beliefs, beliefs_bar, bars.phi[-1])
         beliefs_back(self.kernels, run.spread, self.sheets, self.sheets.grids, given, self.bars.m)
         return True
@@ -268,7 +265,7 @@ class GridSweep(PlaneMove):
     def finish_back(self, run: Run, bars: Derivatives) -> None:
         """Move the derivatives back to edges, variables and tables."""
         if self.bars is not None:
-            self.bars.give(self, run, bars)
+            self.bars.give(self.kernels, run, bars)
         self.bars = None
 
     def effects(self, run: Run, step: Step, status: Status) -> None:
@@ -309,95 +306,3 @@ class GridSweep(PlaneMove):
         """Return the messages in planes."""
         self.collected = None  # an iteration begins
         return super().into_planes(run, taped)
-
-
-@dataclass(eq=False)
-class _Bars:
-    """Derivatives in planes; of large binary grids, those by state 1 are written at the end."""
-
-    m: FloatArray
-    models: list[SweepModel]
-    fresh: Mask  # (grids,) of which nothing was reversed so far
-
-    @classmethod
-    def of(cls, move: GridSweep, run: Run, bars: Derivatives) -> _Bars:
-        """Move the derivatives by messages into planes."""
-        planes = run.pool.take(move.sheets.shape, run.in_planes)
-        shares.fill(run.spread, planes, 0)
-        spread_out(move.kernels, run.spread, bars.m, planes, move.sheets.of_edges)
-        return cls.zeros(move, run, planes)
-
-    @classmethod
-    def zeros(cls, move: GridSweep, run: Run, planes: FloatArray) -> _Bars:
-        """Return derivatives by messages with zeros for the others; those by shared tables are apart for each chunk."""
-        chunks = 1 if move.models[0].own else move.sheets.chunks
-
-        def each(tables: FloatArray) -> FloatArray:
-            dtype = planes.dtype if move.models[0].own else WIDE
-            return np.zeros((chunks, move.sheets.grids, *tables.shape[1:]), dtype)
-
-        def room(phi: FloatArray) -> FloatArray:
-            found = run.pool.take(phi.shape, phi.dtype)
-            shares.fill(run.spread, found, 0)
-            return found
-
-        zeros = [
-            one._replace(phi=room(one.phi), across=each(one.across), along=each(one.along))
-            for one in move.models
-        ]
-        return cls(planes, zeros, np.ones(move.sheets.grids, bool))
-
-    def give(self, move: GridSweep, run: Run, bars: Derivatives) -> None:
-        """Move them to edges, and add those by potentials and tables."""
-        if move.is_large and move.models[0].lanes:
-            self._mirror(run)
-        planes, kernels, spread, of_edges = run.pool.lend(self.m), move.kernels, run.spread, move.sheets.of_edges
-        bars.m = deferred(lambda: on_edges(kernels, spread, planes.array, of_edges))
-        for t, mine in enumerate(self.models):
-            phi = np.moveaxis(mine.phi, 1, -1)
-            shares.add(run.spread, bars.phi[t].reshape(phi.shape), phi)
-            run.pool.give(mine.phi)
-            self._give_tables(move.sheets, mine, bars.psi[t], bars.places[t].table)
-
-    def _mirror(self, run: Run) -> None:
-        """Write the derivatives by state 1, which are minus those by state 0."""
-        for c in np.flatnonzero(~self.fresh).tolist():
-            for planes in (*self.m[c], *(mine.phi[c] for mine in self.models)):
-                zero, one = planes.reshape(2, -1)
-                shares.in_ranges(run.spread, len(one), partial(_negative, zero, one))
-
-    def _give_tables(self, sheets: Sheets, mine: SweepModel, psi: FloatArray, table: IntArray) -> None:
-        """Add derivatives by tables, which are kept by lines, to `psi`, where the table of each link has its place."""
-        found = [apart.sum(axis=0) if len(apart) > 1 else apart[0] for apart in (mine.along, mine.across)]
-        size = sheets.card**2
-        if not len(mine.own):
-            for links, one in zip(sheets.links(table), found, strict=True):
-                tables = one.reshape(sheets.grids, -1)
-                first = links.reshape(sheets.grids, -1)[:, :1]
-                np.add.at(psi, first + np.arange(size), tables)  # grid after grid
-            return
-        entries = [np.moveaxis(one, (1, 2), (-2, -1)) for one in found]
-        rows = table.reshape(sheets.grids, -1)
-        step = int(rows[0, 1] - rows[0, 0])
-        if step >= size and (rows == rows[:, :1] + step * np.arange(rows.shape[1])).all():  # link after link
-            psi += _sums(sheets, rows[:, 0], step, entries, len(psi))
-            return
-        for links, one in zip(sheets.links(table), entries, strict=True):
-            psi += sum_at(links[..., None] + np.arange(size), one.reshape(*links.shape, size), len(psi))
-
-
-def _negative(values: FloatArray, out: FloatArray, first: int, last: int) -> None:
-    """Write a range of minus the values."""
-    np.negative(values[first:last], out=out[first:last])
-
-
-def _sums(sheets: Sheets, first: IntArray, step: int, entries: list[FloatArray], length: int) -> FloatArray:
-    """Add up tables (grids, lines, places, card, card); those of a grid lie at its `first` place, `step` apart."""
-    one, links = sheets._replace(grids=1), sum(part.shape[1] * part.shape[2] for part in entries)
-    total = np.zeros(length + step)
-    for grid, start in enumerate(first.tolist()):
-        rows = total[start : start + links * step].reshape(links, step)
-        tables = rows[:, : sheets.card**2].reshape(links, sheets.card, sheets.card)
-        for out, values in zip(one.links(tables), entries, strict=True):
-            out[0] += values[grid]
-    return total[:length]

@@ -51,12 +51,17 @@ class Way(NamedTuple):
     t: int  # the first iteration
     iterations: int
     source: FloatArray  # of all grids, or of one
-    stack: FloatArray  # planes between iterations, used in turn; if empty, grids that are not large use some for one
+    stack: FloatArray  # planes between iterations; if empty, grids that are not large use some for one
     out: FloatArray
 
     def after(self, done: int) -> FloatArray:
-        """Return the planes after one of the iterations, which are counted from zero."""
-        return self.out if done == self.iterations - 1 else self.stack[done % len(self.stack)]
+        """Return the planes after one of the iterations, which are counted from zero.
+
+        A single one between them and `out` alternate.
+        """
+        left = self.iterations - 1 - done
+        is_out = left == 0 or (len(self.stack) == 1 and left % 2 == 0)
+        return self.out if is_out else self.stack[done % len(self.stack)]
 
 
 class Planes(Protocol):
@@ -374,7 +379,7 @@ class PlaneMove(Move):
         if kept:
             stack = self.take(run, (iterations, *shape), True)
             return stack, stack[-1]
-        between = min(2, iterations - 1) if self.is_large else 0
+        between = min(1, iterations - 1) if self.is_large else 0
         return self.take(run, (between, *shape), False), self.take(run, shape, False)
 
     def finish(self, run: Run) -> None:

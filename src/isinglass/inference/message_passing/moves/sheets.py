@@ -18,6 +18,7 @@ from isinglass.runtime.array_pool import Pool
 from isinglass.typing import Array, DType, FloatArray, IntArray
 
 LINE = 64  # columns or rows of a chunk, at least
+_MASKS = {size: np.tri(LANES, dtype=f"f{size}").T.copy() for size in (4, 8)}
 
 
 class Sheets(NamedTuple):
@@ -159,7 +160,7 @@ def sweep_model(sheets: Sheets, values: Values, run: Run) -> SweepModel:
     if run.is_narrow:
         smallest = np.minimum(*(one.reshape(len(one), -1).min(axis=1) for one in (beside, below)))
         limits = np.resize(narrow_limits(smallest), sheets.grids)
-    own, lanes = () if shared else (0,), (0,) if sheets.fits_lanes and not run.is_narrow else ()
+    own, lanes = () if shared else (0,), (0,) if sheets.fits_lanes else ()
     return SweepModel(_in_order(phi, run), below, beside, own, lanes, limits)
 
 
@@ -229,7 +230,6 @@ def _lines(sheets: Sheets, dtype: DType) -> dict[str, FloatArray]:
         "run": (2, line),
         "strips": (6, *strip),
         "strip_bars": (3, *strip),
-        "sums": (sheets.chunks, 4, LANES),
     }
     rooms = {name: np.empty(shape, dtype) for name, shape in shapes.items()}
-    return rooms | {"masks": np.triu(np.ones((LANES, LANES), dtype))}
+    return rooms | {"sums": np.empty((sheets.chunks, 4, LANES)), "masks": _MASKS[dtype.itemsize]}

@@ -218,3 +218,9 @@ def blended(s, u, t, v):
         s[0] * u[0] + t[0] * v[0], s[1] * u[1] + t[1] * v[1], s[2] * u[2] + t[2] * v[2], s[3] * u[3] + t[3] * v[3],
         s[4] * u[4] + t[4] * v[4], s[5] * u[5] + t[5] * v[5], s[6] * u[6] + t[6] * v[6], s[7] * u[7] + t[7] * v[7],
     )  # fmt: skip
+
+
+@inner
+def number_over(x, u):
+    """Return x / u, for a number x."""
+    return (x / u[0], x / u[1], x / u[2], x / u[3], x / u[4], x / u[5], x / u[6], x / u[7])

@@ -45,6 +45,7 @@ from isinglass.runtime.jit import inner, unrolled_apart
 
 LEFT, RIGHT, UP, DOWN = 0, 1, 2, 3
 
+
 @inner
 def entries(weights, axis, c):
     """Return the entries of the table of an axis in grid c."""

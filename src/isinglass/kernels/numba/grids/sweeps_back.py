@@ -186,15 +186,15 @@ def sweep_stage_back(stage, phi, source, out, again, known, fresh, bars, phi_bar
                      c, begin, end, chunk, work, own, lanes):  # fmt: skip
     """Reverse one of the three stages of an iteration on grid c, for the columns (rows) ``begin:end`` alone.
 
-    Stage 0 reverses the columns upwards, 1 the rows, 2 the columns downwards. U1 is in the place of U2 if it is `known`.
+    Stage 0 reverses the columns upwards, 1 the rows, 2 the columns downwards. U1 is in the place of U2 if `known`.
+    Derivatives by state 1 of a binary grid are not written.
     """
     old, new, bar = source[c if len(source) > 1 else 0], out[c], bars[c]
     own_bar = phi_bar[c][: kept(phi[c], lanes)]
     up, down = new[UP] if known else work.up, old[DOWN] if again else work.down
     if stage == 0:
-        if len(lanes) > 0:
-            if fresh:
-                settle(bar, new, begin, end)
+        if len(lanes) > 0 and fresh:
+            settle(bar, new, begin, end)
         if not known:
             columns_down(phi[c], old, up, across, c, again, False, begin, end, work, 0.0, own, lanes)
         reverse_up(phi[c], up, new, bar, own_bar, across, across_bar, c, fresh, begin, end, chunk, work, own, lanes)
@@ -221,9 +221,8 @@ def sweep_grids_back(phi, source, stack, iterations, again, fresh, bars, phi_bar
             continue
         into_strip(work.strips[0], phi[c], 0, height, lanes)
         bar, own_bar = bars[c], phi_bar[c][: kept(phi[c], lanes)]
-        if len(lanes) > 0:
-            if fresh[c]:
-                settle(bar, stack[iterations - 1, c], 0, width)
+        if len(lanes) > 0 and fresh[c]:
+            settle(bar, stack[iterations - 1, c], 0, width)
         for t in range(iterations - 1, -1, -1):
             old, new = source[c if len(source) > 1 else 0] if t == 0 else stack[t - 1, c], stack[t, c]
             more = again or t > 0
