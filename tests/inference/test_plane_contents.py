@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import isinglass as ig
-from isinglass.graph.message_graph import pool_of
+from isinglass.graph.message_graph import pool_of, share_pool
 from isinglass.inference.algorithm import beliefs_alone, judges_convergence
 from isinglass.inference.message_passing import shares
 from isinglass.inference.message_passing.model import log_model
@@ -12,6 +12,7 @@ from isinglass.inference.message_passing.model.group_places import ones_of
 from isinglass.inference.message_passing.model.log_model import LinkModel
 from isinglass.inference.message_passing.moves import grid_flood
 from isinglass.inference.message_passing.moves.move import Move
+from isinglass.runtime.array_pool import Pool
 
 SIDES, COUNT = (6, 7), 5
 
@@ -114,6 +115,24 @@ def test_derivatives_by_first_messages_wait_for_who_asks_and_do_not_see_what_the
     bars[:] = np.nan
     assert np.abs(d.initial_messages).max() > 1e-3
     assert d.initial_messages == pytest.approx(together.initial_messages - alone.initial_messages, abs=1e-13)
+
+
+@pytest.mark.parametrize("latest", [False, True])
+@pytest.mark.parametrize("schedule", ["flooding", "grid"])
+@pytest.mark.parametrize("iterations", [1, 2, 3, 4])
+def test_messages_of_a_single_grid_wait_for_who_asks_whatever_runs_meanwhile(latest, schedule, iterations):
+    g, rng = ig.grid_graph(*SIDES, 2), np.random.default_rng(4)
+    share_pool(g, Pool(latest=latest))
+    p, other = (
+        ig.Potentials.from_groups(g, [rng.normal(size=(len(group), *group.shape)) for group in g.groups])
+        for _ in range(2)
+    )
+    given = {"iterations": iterations, "schedule": schedule}
+    one_by_one = ig.infer(p, "bp", progress=lambda *told: None, **given).messages
+    at_once = ig.infer(p, "bp", **given)
+    for _ in range(2):
+        ig.infer(other, "bp", **given)
+    assert np.array_equal(at_once.messages, one_by_one)
 
 
 @pytest.mark.parametrize("schedule", ["flooding", "grid"])

@@ -106,7 +106,7 @@ class Pool:
         """Return an array that nobody uses any more to the pool; by the name of its content, if that is known."""
         flat = self.latest and content is None
         kept = _whole(array) if flat else array
-        if kept is None:
+        if kept is None or not kept.size:  # to make an empty one takes less time than to keep it
             return
         with self.lock:
             while self.latest and self.free and self.bytes + kept.nbytes > self.limit:

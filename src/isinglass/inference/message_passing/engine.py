@@ -321,15 +321,16 @@ class Engine:
     def _read_out(self, run: Run, move: Move, flagged: Mask, outcome: Outcome) -> None:
         """Read the beliefs out; those of links later, where no component can be flagged for them."""
         active = run.wanted & ~flagged
-        outcome.begin(run.spread, bool(active.all()))
+        whole = bool(active.all())
+        outcome.begin(run.spread, whole)
         if not active.any():
             return
-        if not active.all():
+        if not whole:
             fill(run.spread, run.log_zi, 0)
         plain = run.is_linear and not self.plan.powers and self.potentials.dtype.kind == "f"
         if plain:
             least = move.read_out(run, self.beliefs_of(run, outcome), active)
-            if active.all() and self._cannot_underflow(run, outcome, least):
+            if whole and self._cannot_underflow(run, outcome, least):
                 outcome.later.append(self._links_later(run, active, flagged))
                 return
         self._read_links(run, active, flagged, outcome, not plain)

@@ -139,25 +139,25 @@ class GridBars:
         begins with the derivatives by beliefs.
         """
         grids, at, again = self.grids, self.grids.model_of(t), len(stack) == 0
-        model, mine = grids.models[at], self.models[at]
+        model, mine, lattice = grids.models[at], self.models[at], grids.lattice
 
         def reverse(piece: Piece) -> None:
             weights, own = model.tables(piece.first)
             weights_bar = mine.each if own else mine.shared[piece.block]
             strip, message, scale = grids.scratch()
             small = 0 if grids.is_large else 2
-            with grids.planes_of_one(run, small + again * (iterations - 1)) as room:
-                rooms = room[:small] if self.spare is None else self.spare[None]
-                m, phi = (rooms[0], np.empty_like(rooms[0, 0])) if self.m is None else (self.m, mine.phi)
-                grids.kernels.flood_back(
-                    model.phi, source, room[small:] if again else stack, again, iterations, m, rooms, self.settled, phi,
-                    weights, weights_bar, grids.lattice.height, grids.pitch, grids.rows, piece.top, piece.bottom,
-                    active, strip, message, np.empty_like(strip), scale, piece.first, piece.last,
-                    self._beliefs(rooms, kept), own,
-                )  # fmt: skip
+            room = grids.planes_of_one(run, small + again * (iterations - 1))
+            rooms = room[:small] if self.spare is None else self.spare[None]
+            m, phi = (rooms[0], np.empty_like(rooms[0, 0])) if self.m is None else (self.m, mine.phi)
+            grids.kernels.flood_back(
+                model.phi, source, room[small:] if again else stack, again, iterations, m, rooms, self.settled, phi,
+                weights, weights_bar, lattice.height, lattice.pitch, grids.rows, piece.top, piece.bottom, active, strip,
+                message, np.empty_like(strip), scale, piece.first, piece.last, self._beliefs(rooms, kept), own,
+            )  # fmt: skip
+            run.pool.give(room)
 
         pieces = grids.pieces(run, iterations, at)
-        for odd in range(min(2, len(grids.blocks))):
+        for odd in range(min(2, len(lattice.row_blocks))):
             run.spread(reverse, [(piece,) for piece in pieces if piece.block % 2 == odd])
         self.settled = True
 
@@ -201,7 +201,7 @@ class GridBars:
     def _give_potentials(self, run: Run, mine: PlaneModel, phi: FloatArray) -> None:
         """Add the derivatives by potentials."""
         lattice = self.grids.lattice
-        found = np.moveaxis(lattice.inside(mine.phi), 0, -1)
+        found = lattice.inside(mine.phi).transpose(1, 2, 3, 0)
         if isinstance(lattice.entries, slice):
             shares.add(run.spread, phi[lattice.entries].reshape(found.shape), found)
         else:

@@ -113,7 +113,7 @@ class GridFlood(PlaneMove, Flooding):
         If there are no planes for the last messages, beliefs are read out, and a lower bound of them is returned, too.
         """
         grids, iterations, stack, read = self.grids, way.iterations, way.stack, not way.out.size
-        at = grids.model_of(way.t)
+        at, lattice = grids.model_of(way.t), grids.lattice
         model, pieces = grids.models[at], grids.pieces(run, iterations, at)
 
         def flood(piece: Piece) -> tuple[FloatArray, Mask, float]:
@@ -121,14 +121,15 @@ class GridFlood(PlaneMove, Flooding):
             suspect = np.zeros(len(status.active), bool)
             residual = np.zeros(len(status.active)) if len(pieces) > 1 else status.residual
             rooms = 0 if len(stack) else min(2, iterations - 1)
-            with grids.planes_of_one(run, rooms + read) as room:
-                between, last = stack if len(stack) else room[:rooms], room[-1] if read else way.out
-                beliefs = self._beliefs(run, model.phi, last) if read else grids.no_beliefs
-                least = self.kernels.flood(
-                    model.phi, way.source, between, last, iterations, weights, grids.lattice.height, grids.pitch,
-                    grids.rows, piece.top, piece.bottom, status.active, suspect, residual, status.watched, tol,
-                    *grids.scratch(), np.empty((2, STRIP)), model.limits, piece.first, piece.last, beliefs, own,
-                )  # fmt: skip
+            room = grids.planes_of_one(run, rooms + read)
+            between, last = stack if len(stack) else room[:rooms], room[-1] if read else way.out
+            beliefs = self._beliefs(run, model.phi, last) if read else grids.no_beliefs
+            least = self.kernels.flood(
+                model.phi, way.source, between, last, iterations, weights, lattice.height, lattice.pitch, grids.rows,
+                piece.top, piece.bottom, status.active, suspect, residual, status.watched, tol, *grids.scratch(),
+                np.empty((2, STRIP)), model.limits, piece.first, piece.last, beliefs, own,
+            )  # fmt: skip
+            run.pool.give(room)
             return residual[piece.first : piece.last], suspect, least
 
         found = run.spread(flood, [(piece,) for piece in pieces])
@@ -155,7 +156,7 @@ class GridFlood(PlaneMove, Flooding):
     def effects(self, run: Run, step: Step, status: Status) -> None:
         """Compare the messages before and after the last iteration."""
         assert self.inbox is not None
-        pitch, plane = self.grids.pitch, (self.grids.lattice.height + 2) * self.grids.pitch
+        pitch, plane = self.planes.pitch, self.planes.sites_of_one
         old, new = self.before(run, step, step.iterations - 1), self.inbox
 
         def effects(piece: Piece) -> FloatArray:

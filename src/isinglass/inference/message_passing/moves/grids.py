@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cached_property
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -51,56 +48,42 @@ class Grids:
 
     def zeros(self, run: Run, with_phi: bool = True) -> list[PlaneModel]:
         """Return zeros for derivatives by the models."""
-        return [model.zeros(len(self.blocks), run, with_phi) for model in self.models]
+        return [model.zeros(len(self.lattice.row_blocks), run, with_phi) for model in self.models]
 
     def model_of(self, t: int) -> int:
         """Return the number of the model of iteration t."""
         return min(t, len(self.models) - 1)
 
     @property
-    def pitch(self) -> int:
-        """How far a site is from the one below it."""
-        return self.lattice.width + 2
-
-    @property
     def rows(self) -> int:
         """How many rows a strip has."""
-        return min(max(STRIP // self.pitch, 1), self.lattice.height)
+        return min(max(STRIP // self.lattice.pitch, 1), self.lattice.height)
 
     def scratch(self) -> tuple[FloatArray, ...]:
         """Return working memory for a strip."""
-        card, size, dtype = self.lattice.card, self.rows * self.pitch, self.models[0].phi.dtype
+        card, size, dtype = self.lattice.card, self.rows * self.lattice.pitch, self.models[0].phi.dtype
         size += (320 // dtype.itemsize - size) % (4096 // dtype.itemsize)  # 4096 bytes apart, runs hinder each other
         return np.empty((4, card, size), dtype), np.empty((card, size), dtype), np.empty((2, size), dtype)
 
-    @cached_property
+    @property
     def nothing(self) -> FloatArray:
         """No planes for one grid."""
         return np.empty((0, *self.lattice.shape_of_one), self.models[0].phi.dtype)
 
-    @contextmanager
-    def planes_of_one(self, run: Run, count: int) -> Iterator[FloatArray]:
-        """Lend planes for the messages of one grid, so many times."""
-        planes = run.pool.take((count, *self.lattice.shape_of_one), self.models[0].phi.dtype) if count else self.nothing
-        yield planes
-        if count:
-            run.pool.give(planes)
+    def planes_of_one(self, run: Run, count: int) -> FloatArray:
+        """Take planes for the messages of one grid, so many times, from the pool."""
+        return run.pool.take((count, *self.lattice.shape_of_one), self.models[0].phi.dtype)
 
-    @cached_property
+    @property
     def no_beliefs(self) -> GridBeliefs:
         """What tells a loop to read nothing out."""
-        none, planes, lattice = np.empty(0), self.nothing.reshape(-1), self.lattice
-        return GridBeliefs(none, none, planes, planes, lattice.steps_of_one, pair_of(lattice))
+        none, planes = np.empty(0), np.empty(0, self.models[0].phi.dtype)
+        return GridBeliefs(none, none, planes, planes, self.lattice.steps_of_one, pair_of(self.lattice))
 
     @property
     def is_large(self) -> bool:
         """Whether threads share a grid."""
-        return len(self.blocks) > 1
-
-    @cached_property
-    def blocks(self) -> list[tuple[int, int]]:
-        """The rows of each block of a grid; one block, if it is small."""
-        return self.lattice.row_blocks
+        return len(self.lattice.row_blocks) > 1
 
     def pieces(self, run: Run, iterations: int, at: int) -> list[Piece]:
         """Cut the grids of a run for a model into blocks of rows, if large; else into runs with one kind of tables."""
@@ -110,7 +93,7 @@ class Grids:
         return self.found[key]
 
     def _pieces(self, run: Run, iterations: int, alike: Mask) -> list[Piece]:
-        blocks = self.blocks
+        blocks = self.lattice.row_blocks
         first, last = self.members_in(run.span)
         if self.is_large:
             return [Piece(c, c + 1, *rows, b) for c in range(first, last) for b, rows in enumerate(blocks)]

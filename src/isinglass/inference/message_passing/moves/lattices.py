@@ -5,7 +5,8 @@ Grids of one size and number of states share their planes, one after the other, 
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -22,7 +23,8 @@ from isinglass.segments import distinct_rows
 from isinglass.typing import FloatArray, IntArray, Mask
 
 
-class Lattice(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Lattice:
     """Where the sites, messages and links of some components, grids of one size, lie in planes with a border."""
 
     card: int
@@ -36,23 +38,31 @@ class Lattice(NamedTuple):
     link_site: IntArray  # (their links,) of the left or upper end
     link_axis: IntArray  # (their links,) 0 to the right, 1 downwards
 
-    @property
+    @cached_property
+    def pitch(self) -> int:
+        """How far a site is from the one below it."""
+        return self.width + 2
+
+    @cached_property
+    def sites_of_one(self) -> int:
+        """Of a grid, with its border."""
+        return (self.height + 2) * self.pitch
+
+    @cached_property
     def sites(self) -> int:
         """Of a plane."""
-        return len(self.members) * (self.height + 2) * (self.width + 2)
+        return len(self.members) * self.sites_of_one
 
-    @property
+    @cached_property
     def steps(self) -> PlaneSteps:
         """Where the numbers of a site lie."""
-        pitch = self.width + 2
-        plane = (self.height + 2) * pitch
-        return PlaneSteps(self.card * self.sites, self.sites, plane, plane, pitch, pitch + 1, self.sites)
+        one, sites = self.sites_of_one, self.sites
+        return PlaneSteps(self.card * sites, sites, one, one, self.pitch, self.pitch + 1, sites)
 
-    @property
+    @cached_property
     def steps_of_one(self) -> PlaneSteps:
         """The same for messages in planes for one grid; potentials are in planes of all."""
-        plane = (self.height + 2) * (self.width + 2)
-        return self.steps._replace(direction=self.card * plane, state=plane, grid=0)
+        return self.steps._replace(direction=self.card * self.sites_of_one, state=self.sites_of_one, grid=0)
 
     @property
     def in_order(self) -> bool:
@@ -68,15 +78,15 @@ class Lattice(NamedTuple):
         """Return the messages as (grids, directions, states, rows, columns), with the border."""
         return np.moveaxis(planes.reshape(4, self.card, -1, self.height + 2, self.width + 2), 2, 0)
 
-    @property
+    @cached_property
     def shape(self) -> tuple[int, int, int]:
         """Of messages: directions, states, sites."""
         return 4, self.card, self.sites
 
-    @property
+    @cached_property
     def shape_of_one(self) -> tuple[int, int, int]:
         """Of messages in planes for one grid."""
-        return 4, self.card, (self.height + 2) * (self.width + 2)
+        return 4, self.card, self.sites_of_one
 
     def of_all(self, planes: FloatArray) -> FloatArray:
         """Return the messages of all grids, from planes for all or for one."""
@@ -86,7 +96,7 @@ class Lattice(NamedTuple):
         """Return the sites of planes that are not on a border, (states, grids, height, width)."""
         return plane.reshape(self.card, -1, self.height + 2, self.width + 2)[:, :, 1:-1, 1:-1]
 
-    @property
+    @cached_property
     def row_blocks(self) -> list[tuple[int, int]]:
         """The rows of each block of a grid; one block, if it is small. The first row has the number 1."""
         count = block_count(2 * work_of(self))

@@ -47,7 +47,7 @@ def plane_model(lattice: Lattice, values: Values, kernels: GridKernels, run: Run
     ones = partial(shares.fill, spread, value=1)
     phi = run.pool.take_with(walled(lattice), (card, lattice.sites), run.in_planes, ones)
     given = values.phi[lattice.entries].reshape(-1, height, width, card)
-    shares.copy(spread, lattice.inside(phi), np.moveaxis(given, -1, 0))
+    shares.copy(spread, lattice.inside(phi), given.transpose(3, 0, 1, 2))
     table = values.table[lattice.links].reshape(len(lattice.members), -1)
     cut, alike = lattice.first_link(1), _known_alike(lattice, values.table, table, run)
     shared = each = np.empty((2, card, card, 0), run.in_planes)

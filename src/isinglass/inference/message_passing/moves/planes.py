@@ -51,17 +51,12 @@ class Way(NamedTuple):
     t: int  # the first iteration
     iterations: int
     source: FloatArray  # of all grids, or of one
-    stack: FloatArray  # planes between iterations; if empty, grids that are not large use some for one
-    out: FloatArray
+    stack: FloatArray  # planes between iterations, used in turn; if empty, grids that are not large use some for one
+    out: FloatArray  # the last messages; may be in the stack, where its turn is
 
     def after(self, done: int) -> FloatArray:
-        """Return the planes after one of the iterations, which are counted from zero.
-
-        A single one between them and `out` alternate.
-        """
-        left = self.iterations - 1 - done
-        is_out = left == 0 or (len(self.stack) == 1 and left % 2 == 0)
-        return self.out if is_out else self.stack[done % len(self.stack)]
+        """Return the planes after one of the iterations, which are counted from zero."""
+        return self.out if done == self.iterations - 1 else self.stack[done % len(self.stack)]
 
 
 class Planes(Protocol):
@@ -374,19 +369,20 @@ class PlaneMove(Move):
         return step
 
     def _room_for(self, run: Run, iterations: int, kept: bool) -> tuple[FloatArray, FloatArray]:
-        """Return planes for the messages between iterations, none where loops have their own, and for the last ones."""
-        shape = self.planes.shape
-        if kept:
-            stack = self.take(run, (iterations, *shape), True)
-            return stack, stack[-1]
-        between = min(1, iterations - 1) if self.is_large else 0
-        return self.take(run, (between, *shape), False), self.take(run, shape, False)
+        """Return planes for the messages between iterations, none where loops have their own, and for the last ones.
+
+        The messages of a single grid alternate between two planes.
+        """
+        shape, alone = self.planes.shape, self.is_large or self.planes.shape == self.planes.shape_of_one
+        count = iterations if kept else min(2, iterations) if alone else 0
+        stack = self.take(run, (count, *shape), kept)
+        return stack, stack[(iterations - 1) % count] if count else self.take(run, shape, False)
 
     def finish(self, run: Run) -> None:
         """Leave the messages in planes, until they are needed on edges; what else was borrowed goes back."""
         last = None if self.inbox is self.start else self.inbox  # where nothing was done, run.m is still uniform
         self.final, self.inbox, self.spare = last, None, None
-        kept = [room for room in self.borrowed if last is not None and (room is last or room is last.base)]
+        kept = [room for room in self.borrowed if last is not None and np.may_share_memory(room, last)]
         while self.borrowed:
             room = self.borrowed.pop()
             if not any(room is one for one in kept):
