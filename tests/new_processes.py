@@ -75,5 +75,4 @@ def _become(code, folder, env, files):
 
 
 if __name__ == "__main__":
-
     _serve()
