@@ -7,6 +7,8 @@ the structure shrinks well. Hard zeros never forbid one assignment, the *witness
 from __future__ import annotations
 
 import os
+from functools import cache
+from itertools import permutations
 
 import numpy as np
 from hypothesis import HealthCheck, settings
@@ -34,11 +36,11 @@ def factor_graphs(
 ) -> FactorGraph:
     """Draw a factor graph; a variable may have one state or no factor, and a scope may occur twice."""
     n = draw(st.integers(1, max_variables))
-    cards = draw(st.lists(st.integers(1, max_card), min_size=n, max_size=n))
+    cards = [draw(_up_to(1, max_card)) for _ in range(n)]
     if forest:
         return FactorGraph(cards, draw(_tree_scopes(n, max_arity)))
-    scope = st.lists(st.integers(0, n - 1), min_size=0, max_size=min(max_arity, n), unique=True)
-    return FactorGraph(cards, draw(st.lists(scope, max_size=max_factors)))
+    number, arity = draw(_up_to(0, max_factors)), _up_to(0, min(max_arity, n))
+    return FactorGraph(cards, [draw(_scopes(n, draw(arity))) for _ in range(number)])
 
 
 @st.composite
@@ -80,6 +82,18 @@ def random_potentials(
         forbidden[tuple(witness[list(scope)])] = False
         tables.append(np.where(forbidden, -np.inf, table))
     return Potentials(graph, tables, evidence)
+
+
+@cache
+def _up_to(least: int, most: int) -> st.SearchStrategy[int]:
+    """Draw a whole number, all with the same probability; lists of Hypothesis would mostly be empty or short."""
+    return st.integers(least, most)
+
+
+@cache
+def _scopes(n: int, arity: int) -> st.SearchStrategy[tuple[int, ...]]:
+    """Draw so many of n variables, in any order."""
+    return st.sampled_from(list(permutations(range(n), arity)))
 
 
 @st.composite
