@@ -36,6 +36,7 @@ from isinglass.kernels.numba.arithmetic.together import (
     done,
     end_steps,
     finish_step,
+    leave,
     next_step,
     start_step,
     take,
@@ -102,19 +103,20 @@ def do_pieces(crew, step, place, order, factor, q, sums):
     pieces, size = sums.shape[0], sums.shape[1] * LEAF
     b, c = vector_at(q, order[ix(1)]), vector_at(q, order[ix(2)])
     while True:
-        piece = take(crew, step, place, pieces)
-        if piece >= pieces:
+        begin, end = take(crew, step, place, pieces)
+        if begin == end:
             return
-        for leaf in range(sums.shape[1]):
-            first = piece * size + leaf * LEAF
-            last = min(first + LEAF, len(q))
-            if order[ix(0)] != 0:
-                set_leaf(first, last, factor[ix(0)], b, q)
-            else:
-                move_leaf(first, last, factor[ix(0)], b, q)
-            sums[ix(piece), ix(leaf)] = multiply_leaf(first, last, q, c)
-        fold(sums, piece)
-        done(crew, place)
+        for piece in range(begin, end):
+            for leaf in range(sums.shape[1]):
+                first = piece * size + leaf * LEAF
+                last = min(first + LEAF, len(q))
+                if order[ix(0)] != 0:
+                    set_leaf(first, last, factor[ix(0)], b, q)
+                else:
+                    move_leaf(first, last, factor[ix(0)], b, q)
+                sums[ix(piece), ix(leaf)] = multiply_leaf(first, last, q, c)
+            fold(sums, piece)
+        done(crew, place, end - begin)
 
 
 @cold
@@ -138,6 +140,7 @@ def follow(crew, order, factor, q, sums):
     while step != OVER:
         do_pieces(crew, step, place, order, factor, q, sums)
         step = next_step(crew, step)
+    leave(crew)
 
 
 @compiled
