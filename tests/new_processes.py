@@ -12,22 +12,21 @@ import sys
 import tempfile
 import traceback
 from functools import cache
+from pathlib import Path
 from types import SimpleNamespace
 
 
 def run(code, folder, env):
     """Run Python code in a new process, in a folder; return its `returncode`, `stdout` and `stderr`."""
-    with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
-        files = [f"/proc/{os.getpid()}/fd/{file.fileno()}" for file in (out, err)]
+    if not hasattr(os, "fork"):
+        return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=env, cwd=folder)
+    with tempfile.TemporaryDirectory() as kept:
+        files = [os.path.join(kept, name) for name in ("out", "err")]
         pickle.dump((code, str(folder), env, files), _server().stdin)
         _server().stdin.flush()
         status = pickle.load(_server().stdout)
-        return SimpleNamespace(returncode=status, stdout=_read(out), stderr=_read(err))
-
-
-def _read(file):
-    file.seek(0)
-    return file.read()
+        out, err = (Path(file).read_text() for file in files)
+    return SimpleNamespace(returncode=status, stdout=out, stderr=err)
 
 
 @cache
@@ -56,7 +55,7 @@ def _become(code, folder, env, files):
     import numba
 
     for number, name in zip((1, 2), files, strict=True):
-        os.dup2(os.open(name, os.O_WRONLY | os.O_APPEND), number)
+        os.dup2(os.open(name, os.O_WRONLY | os.O_CREAT | os.O_APPEND), number)
     os.environ.clear()
     os.environ.update(env)
     numba.config.reload_config()

@@ -35,11 +35,11 @@ def factor_graphs(
     forest: bool = False,
 ) -> FactorGraph:
     """Draw a factor graph; a variable may have one state or no factor, and a scope may occur twice."""
-    n = draw(st.integers(1, max_variables))
-    cards = [draw(_up_to(1, max_card)) for _ in range(n)]
+    n = draw(_often_large(max_variables))
+    cards = [draw(_cards(max_card)) for _ in range(n)]
     if forest:
         return FactorGraph(cards, draw(_tree_scopes(n, max_arity)))
-    number, arity = draw(_up_to(0, max_factors)), _up_to(0, min(max_arity, n))
+    number, arity = draw(_often_large(max_factors + 1)) - 1, _arities(min(max_arity, n))
     return FactorGraph(cards, [draw(_scopes(n, draw(arity))) for _ in range(number)])
 
 
@@ -85,9 +85,21 @@ def random_potentials(
 
 
 @cache
-def _up_to(least: int, most: int) -> st.SearchStrategy[int]:
-    """Draw a whole number, all with the same probability; lists of Hypothesis would mostly be empty or short."""
-    return st.integers(least, most)
+def _often_large(most: int) -> st.SearchStrategy[int]:
+    """Draw a number from 1 to `most`, three or more twice as often; lists of Hypothesis would mostly be short."""
+    return st.sampled_from([*range(1, most + 1), *range(3, most + 1)])
+
+
+@cache
+def _cards(most: int) -> st.SearchStrategy[int]:
+    """Draw a number of states, seldom one."""
+    return st.sampled_from([*range(1, most + 1), *range(2, most + 1), *range(2, most + 1)])
+
+
+@cache
+def _arities(most: int) -> st.SearchStrategy[int]:
+    """Draw the arity of a factor, seldom none, often a pair."""
+    return st.sampled_from([*range(most + 1), *range(1, most + 1), *range(2, min(most, 2) + 1)])
 
 
 @cache
@@ -105,7 +117,7 @@ def _tree_scopes(draw: st.DrawFn, n: int, max_arity: int) -> list[tuple[int, ...
     while used < n:
         new = draw(st.integers(1, min(max_arity - 1, n - used)))
         fresh = order[used : used + new]
-        anchor = [order[draw(st.integers(0, used - 1))]] if draw(st.booleans()) else []
+        anchor = [order[draw(st.integers(0, used - 1))]] if draw(st.integers(0, 3)) else []
         scopes.append(tuple(draw(st.permutations([*anchor, *fresh]))))
         used += new
     return scopes
