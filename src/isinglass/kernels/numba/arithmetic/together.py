@@ -52,7 +52,7 @@ PATIENCE = 10_000  # looks, for a second or so, before one who follows goes: the
 intrinsic: Any = extending.intrinsic
 IS_WINDOWS = sys.platform == "win32"
 let_others_run = types.ExternalFunction("SwitchToThread" if IS_WINDOWS else "sched_yield", types.int32())
-sleep = types.ExternalFunction("Sleep" if IS_WINDOWS else "usleep", types.int32(types.uint32))
+sleep: Any = types.ExternalFunction("Sleep" if IS_WINDOWS else "usleep", types.int32(types.uint32))
 NAP = 1 if IS_WINDOWS else 50  # milliseconds there, microseconds here
 
 

@@ -34,7 +34,7 @@ from isinglass.kernels.numba.junction_tree.strided import (
     reduce_rows,
     scatter,
 )
-from isinglass.runtime.jit import cold, compiled, inner
+from isinglass.runtime.jit import apart, cold, compiled, inner
 from isinglass.typing import IntArray
 
 SAFE = 1e-290
@@ -67,7 +67,7 @@ def first_axis_of(strides, s, d):
     return d - 1
 
 
-@cold
+@apart
 def multiply_inputs(program, b, values, start, logs, local, offsets, counter):
     """Multiply the local inputs of bucket b into `local`.
 
@@ -147,7 +147,7 @@ def to_ratio(values, first, size, peak, sums, logs):
         values[first + i] = ratio_of(values[first + i], sums[i], peak, logs)
 
 
-@cold
+@apart
 def sum_beliefs(program, b, marginal, values, start, peak, logs, variables, first_state, factors, first_belief, offsets,
                 counter, sums):  # fmt: skip
     """Sum the local table of a bucket's beliefs, `marginal`, for its variable, its factors and its small messages.

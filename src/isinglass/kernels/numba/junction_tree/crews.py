@@ -46,7 +46,7 @@ from isinglass.kernels.numba.junction_tree.large import (
     size_of,
     up_piece,
 )
-from isinglass.runtime.jit import cold, compiled, inner
+from isinglass.runtime.jit import apart, cold, compiled, inner
 
 LEAST, MOST = 2.0**-8, 2.0**4  # LEVEL: the peaks of large messages that need no normalisation
 
@@ -57,7 +57,7 @@ def room(cuts, b, i, size):
     return size * (i % 2) if cuts.light[b] else 0
 
 
-@cold
+@apart
 def up_pieces(program, cuts, b, values, message, start, logs, local, ends, space, crew, step, place):
     """Take pieces of a bucket's message, until none is left; note their ends at the thread's place."""
     a, missing_axis, run_axis = program.first_axis[b], cuts.missing_axis[b], cuts.run_axis[b]
@@ -98,7 +98,7 @@ def scale_pieces(size, pieces, values, message, peak, logs, crew, step, place):
         done(crew, place, after - i)
 
 
-@cold
+@apart
 def down_pieces(program, cuts, b, values, message, start, peak, logs, local, marginals, space, crew, step, place):
     """Take pieces of a bucket's beliefs, until none is left."""
     a, missing_axis, run_axis = program.first_axis[b], cuts.missing_axis[b], cuts.run_axis[b]
@@ -178,7 +178,7 @@ def can_be_ahead(cuts, b, after):
     return cuts.pieces[after] > 0 and cuts.light[b] and cuts.light[after]
 
 
-@cold
+@apart
 def end_beliefs(program, cuts, i, sequence, values, start, peak, logs, into, marginals, scratch):
     """Sum the beliefs of all pieces of a bucket."""
     b, (variables, first_state, factors, first_belief) = sequence[i], into
