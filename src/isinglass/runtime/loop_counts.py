@@ -2,13 +2,13 @@
 
 ALWAYS = {
     "demo": 14,
-    "warmup": 152,
+    "warmup": 150,
 }
 """Work that is always the same."""
 
 USUALLY = {
     "infer convex": 14,
-    "infer exact": 6,
+    "infer exact": 5,
     "infer bp": 4,
     "infer ais": 14,
     "infer importance": 20,
