@@ -24,6 +24,9 @@ def small_blocks(monkeypatch):
     monkeypatch.setattr(shares, "RANGE", 16)
     monkeypatch.setattr(planes, "EDGES", 8)
     monkeypatch.setattr(sheets, "LINE", 3)
+    sheets._chunk.cache_clear()  # it knows the sizes of blocks
+    yield
+    sheets._chunk.cache_clear()
 
 
 def grid(card=2, own=True, height=23, width=21, seed=0):
@@ -146,13 +149,21 @@ def test_many_small_grids(schedule, monkeypatch):
 
 def test_the_values_are_those_without_blocks(monkeypatch):
     """Up to the rounding of sums over blocks."""
-    cases = [(grid(own=False), "flooding"), (grid(own=False), "grid"), (general(shared=True), "flooding")]
+    cases = [
+        (grid(own=False), "flooding"),
+        (grid(own=False), "grid"),
+        (grid(), "grid"),
+        (general(shared=True), "flooding"),
+    ]
     cut = [everything(p, ig.BeliefPropagation, 3, iterations=4, schedule=schedule) for p, schedule in cases]
+    assert sheets_of(cases[1][0].graph).is_large
     monkeypatch.setattr(shares, "BLOCK", 2**18)
+    sheets._chunk.cache_clear()
     for (p, schedule), found in zip(cases, cut, strict=True):
         fresh = ig.Potentials.from_groups(ig.FactorGraph.from_groups(
             p.graph.cards, [g.scopes for g in p.graph.groups]), p.groups, table_ids=p.table_ids)  # fmt: skip
         whole = everything(fresh, ig.BeliefPropagation, 1, iterations=4, schedule=schedule)
+        assert schedule != "grid" or not sheets_of(fresh.graph).is_large
         for one, two in zip(whole, found, strict=True):
             np.testing.assert_allclose(one, two, rtol=1e-12, atol=1e-12)
 
