@@ -229,7 +229,9 @@ def test_blocks_of_a_large_grid(monkeypatch, schedule, own):
     monkeypatch.setattr(shares, "RANGE", 16)
     monkeypatch.setattr(planes, "EDGES", 8)
     monkeypatch.setattr(sheets, "LINE", 3)
+    sheets._chunk.cache_clear()  # it knows the sizes of blocks
     p = grid(19, 17, own=own)
+    assert sheets.sheets_of(p.graph).is_large
     algorithm = ig.BeliefPropagation(iterations=3, schedule=schedule, dtype="float32")
     found = [numbers(ig.infer(p, algorithm, tape=True, n_jobs=n), **bars_of(p)) for n in (1, 2, 3)]
     for other in found[1:]:
