@@ -127,6 +127,11 @@ class Engine:
         self._finish(outcome)
         return outcome
 
+    def begun(self, part: Part) -> tuple[Run, Move]:
+        """Return the run of a part in the first arithmetic of the plan, and its move, before any iteration."""
+        run = self._prepared(*self.plan.arithmetics[0], part.wanted, self._spans(part)[0], part.settled)
+        return run, self._move(run, part.schedule)
+
     def _spans(self, part: Part) -> list[Span]:
         """Cut the components into pieces of equal work that threads run by themselves.
 
@@ -369,18 +374,21 @@ class Engine:
                 outcome.factors_so_far = np.zeros(belief_entries(self.graph), self.potentials.dtype)
 
     def _cannot_underflow(self, run: Run, outcome: Outcome, least: float | None) -> bool:
-        """Tell whether no product of the beliefs of links can be too small: a lower bound of all of them is not.
-
-        What a variable sends is at least phi prod m over all its messages, that is b_i Z_i, as no message exceeds one.
-        `least` is a lower bound of all b_i Z_i, where it is known.
-        """
-        top = 1.0 if self.initial is None else max(1.0, float(run.m.max(initial=1.0)))
+        """Tell whether no product of the beliefs of links can be too small; `least` as in `stays_clear`, if known."""
         if least is None:
             least = smallest(run.spread, outcome.variables, 1.0) * smallest(run.spread, run.log_zi, 1.0)
-        least = least / top
+        bounded = self.models[-1].bounded or bool(np.isfinite(outcome.log_z_so_far).all())
+        return bounded and self.stays_clear(run, least)
+
+    def stays_clear(self, run: Run, least: float) -> bool:
+        """Tell whether a lower bound of all products of the beliefs of links is far from an underflow.
+
+        What a variable sends is at least phi prod m over all its messages, that is b_i Z_i, as no message exceeds one.
+        `least` is a lower bound of all b_i Z_i.
+        """
+        top = 1.0 if self.initial is None else max(1.0, float(run.m.max(initial=1.0)))
         smallest_entry = SAFE / run.models[-1].limit
-        clear = smallest_entry * least ** widths_of(self.graph).slots > CLEAR
-        return clear and (self.models[-1].bounded or bool(np.isfinite(outcome.log_z_so_far).all()))
+        return smallest_entry * (least / top) ** widths_of(self.graph).slots > CLEAR
 
     def beliefs_of(self, run: Run, outcome: Outcome) -> Beliefs:
         """Return where a run reads its beliefs out to; those of links, if there is room for them."""
