@@ -54,7 +54,7 @@ class Copies:
         fine = least >= np.log(SAFE) and size < BOUND
         if fine:
             np.exp(tables, out=tables)
-            fine = self.engine.stays_clear(self.run, self._sweep(tables.reshape(-1), z))
+            fine = self.engine.reading.stays_clear(self.run, self._sweep(tables.reshape(-1), z))
         self.run.pool.give(z)
         return tables if fine else None
 
