@@ -38,6 +38,9 @@ def _server():
 
 def _serve():
     """Fork for each program; tell how it ended."""
+    import numba
+
+    numba.njit(lambda x: x)(1)  # much of Numba is imported when it first compiles
     while True:
         try:
             work = pickle.load(sys.stdin.buffer)

@@ -16,7 +16,10 @@ def starts(lengths: ArrayLike) -> IntArray:
     >>> starts([2, 0, 3]).tolist()
     [0, 2, 2, 5]
     """
-    return np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths, dtype=np.int64)])
+    given = np.asarray(lengths, np.int64)
+    found = np.zeros(len(given) + 1, np.int64)
+    np.add.accumulate(given, out=found[1:])  # much faster than to put pieces together, for few
+    return found
 
 
 def ranges(first: IntArray, lengths: IntArray) -> IntArray:

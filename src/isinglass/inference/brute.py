@@ -33,6 +33,7 @@ from isinglass.typing import Array, IntArray
 from isinglass.validation import bytes_text
 
 TABLES = 4  # copies of a joint table that may be in memory at once
+LITTLE = 2**20  # bytes that there always are: the system is not asked
 
 
 @dataclass(frozen=True)
@@ -157,8 +158,9 @@ class Brute(Algorithm):
     def tables(self, potentials: Potentials) -> list[Joint]:
         """Return the joint table of each component; raise an error if it is too large or all zero."""
         needed = self.cost(potentials).bytes
-        what = f"brute force needs {bytes_text(needed)}"
-        require_memory(needed, memory_limit_bytes(self.memory_limit), what, 'use "exact"')
+        if needed > LITTLE or self.memory_limit is not None:
+            what = f"brute force needs {bytes_text(needed)}"
+            require_memory(needed, memory_limit_bytes(self.memory_limit), what, 'use "exact"')
         tables = [Joint(free, np.zeros(potentials.graph.cards[free], potentials.dtype)) for free in _free(potentials)]
         states = base_states(potentials)
         for a, log_table in enumerate(potentials.log_tables):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -9,7 +11,7 @@ from isinglass.errors import InputError
 from isinglass.graph.factor_graph import FactorGraph, FactorGroup
 from isinglass.potentials import Potentials
 from isinglass.typing import FloatArray, IntArray, Mask
-from isinglass.validation import array_of, integers
+from isinglass.validation import array_of, integers, read_only
 
 
 def checked_labels(labels: ArrayLike, graph: FactorGraph) -> IntArray:
@@ -100,5 +102,10 @@ def table_entries(group: FactorGroup, states: IntArray) -> IntArray:
 
 def table_strides(group: FactorGroup) -> IntArray:
     """Return the step in a flat table of the group when the state of each slot grows."""
-    sizes = np.array([*group.shape[1:], 1][: group.arity], np.int64)
-    return np.cumprod(sizes[::-1])[::-1]
+    return _strides(group.shape)
+
+
+@lru_cache(maxsize=256)
+def _strides(shape: tuple[int, ...]) -> IntArray:
+    sizes = np.array([*shape[1:], 1][: len(shape)], np.int64)
+    return read_only(np.cumprod(sizes[::-1])[::-1])

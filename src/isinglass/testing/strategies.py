@@ -18,6 +18,9 @@ from isinglass.graph.factor_graph import FactorGraph
 from isinglass.potentials import Potentials
 from isinglass.typing import IntArray
 
+_SEEDS = st.integers(0, 2**32 - 1)  # strategies that are made once: Hypothesis looks at every new one
+_SHARES = st.sampled_from([0.0, 0.0, 0.3, 0.6])
+
 
 def tried(examples: int) -> settings:
     """Return settings with so many examples of each property, or as many as ``ISINGLASS_EXAMPLES`` says."""
@@ -52,13 +55,13 @@ def potentials(
     evidence: bool = True,
 ) -> Potentials:
     """Draw potentials with entries N(0, scale²), some hard zeros and some observed variables."""
-    graph = draw(factor_graphs() if graphs is None else graphs)
-    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
-    share = draw(st.sampled_from([0.0, 0.0, 0.3, 0.6])) if zeros else 0.0
+    graph = draw(_any_graph() if graphs is None else graphs)
+    rng = np.random.default_rng(draw(_SEEDS))
+    share = draw(_SHARES) if zeros else 0.0
     witness = rng.integers(0, graph.cards)
     observed: dict[int, int] = {}
     if evidence and graph.n_variables:
-        chosen = draw(st.lists(st.integers(0, graph.n_variables - 1), max_size=3, unique=True))
+        chosen = draw(_observed(graph.n_variables))
         observed = {i: int(witness[i]) for i in chosen}
     return random_potentials(graph, rng, scale, share, witness, observed)
 
@@ -82,6 +85,23 @@ def random_potentials(
         forbidden[tuple(witness[list(scope)])] = False
         tables.append(np.where(forbidden, -np.inf, table))
     return Potentials(graph, tables, evidence)
+
+
+@cache
+def _any_graph() -> st.SearchStrategy[FactorGraph]:
+    return factor_graphs()
+
+
+@cache
+def _observed(n: int) -> st.SearchStrategy[list[int]]:
+    """Draw up to three of n variables."""
+    return st.lists(_below(n), max_size=3, unique=True)
+
+
+@cache
+def _below(n: int) -> st.SearchStrategy[int]:
+    """Draw a number from 0 to n - 1."""
+    return st.integers(0, n - 1)
 
 
 @cache

@@ -101,6 +101,7 @@ def _start(
         heap=np.zeros(n, np.int64),
         place=np.zeros(n, np.int64),
         mark=np.full(n, -1, np.int64),
+        near=np.zeros(n),
         stale=np.zeros(n, np.bool_),
         touched=np.full(n, -1, np.int64),
         at=np.zeros(7, np.int64),

@@ -90,7 +90,7 @@ def difference(a: FloatArray, b: FloatArray) -> FloatArray:
 
 def copied(x: FloatArray) -> FloatArray:
     """Return a vector of its own."""
-    return entrywise(np.positive, x)
+    return entrywise(np.positive, x) if len(x) > PIECE else np.array(x, np.float64)
 
 
 def entrywise(function: Callable[..., object], *vectors: FloatArray, out: FloatArray | None = None) -> FloatArray:

@@ -39,7 +39,7 @@ class Move(ABC):
     def look_closely(self, run: Run, step: Step, status: Status, tol: float) -> None:
         """Where messages hardly changed, measure what their change can do to a probability."""
         near = status.active & ~status.flagged & (status.residual <= tol)
-        if near.any():
+        if np.count_nonzero(near):  # much faster than any() for few
             self.effects(run, step, status._replace(active=near))
 
     @abstractmethod

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
@@ -12,6 +12,7 @@ from isinglass.inference.message_passing.moves.flood import flooding_of, measure
 from isinglass.inference.message_passing.moves.move import Move
 from isinglass.inference.message_passing.run import Derivatives, Run, Step
 from isinglass.kernels.layout import Edges, Queue, Status
+from isinglass.runtime.deferring import twin
 from isinglass.typing import IntArray, Mask
 
 ROUNDING = 4e-15  # of logarithms
@@ -33,12 +34,13 @@ class LinkSequence(Move):
 
     def effects(self, run: Run, step: Step, status: Status) -> None:
         """Measure what one undamped flooding would change."""
-        undamped = replace(run, damping=0.0, models=run.models[-1:])
+        plain = run.damping == 0 and len(run.models) == 1
+        undamped = run if plain else twin(run, damping=0.0, models=run.models[-1:])
         new = run.pool.take(run.m.shape, run.m.dtype)
-        run.pool.give_back_with(undamped, new)
         ignored = status._replace(residual=np.zeros(len(status.active)), watched=False)
         flooding_of(run).pass_messages(undamped, 0, new, ignored)
         measure(undamped, run.m, new, status)
+        run.pool.give(new)
 
     def backward(self, run: Run, step: Step, moved: Mask, bars: Derivatives) -> None:
         """Reverse a step; run.m becomes what it was before."""

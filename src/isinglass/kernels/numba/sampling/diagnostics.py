@@ -3,7 +3,8 @@
 The equations are in `isinglass.inference.sampling.convergence.diagnostics`.
 
 Values are ranked by a radix sort of their bits: 8 at a time if they are few, so that there are not many more buckets
-than values, and 11 if they are many. Autocovariances are summed lag by lag, up to the lag where Geyer's
+than values, and 11 if they are many. Conditional probabilities in small models take a few different values only: up to
+`KINDS` of them are counted, which is faster. Autocovariances are summed lag by lag, up to the lag where Geyer's
 sequence ends; where that is beyond `LAGS`, the effective size is left to the caller, who has Fourier transforms.
 """
 
@@ -11,11 +12,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from isinglass.runtime.jit import compiled, inner
+from isinglass.kernels.numba.arithmetic.indexing import ix
+from isinglass.runtime.jit import cold, inner, unrolled
 
 LAGS = 1024
 BUCKETS = 2048  # at the most
 FEW = 4096  # values
+KINDS = 16  # different values, at the most, that are counted
 _SIGN = np.uint64(1) << np.uint64(63)
 _63 = np.uint64(63)
 
@@ -27,13 +30,49 @@ def sort_key(value):
     return ~bits if bits >> _63 else bits | _SIGN
 
 
-@compiled
-def sort_with_places(values, keys, places, other_keys, other_places, counts):
-    """Sort values: write their keys in order, and their places in `values`."""
-    n = len(values)
+@inner
+def find_kinds(keys, kinds, kind, counts):
+    """Write the different keys, how many there are of each, and which one each key is.
+
+    Returns the number of different keys; -1 if there are more than `KINDS`.
+    """
+    found, k = 0, 0
+    for i in range(len(keys)):
+        key = keys[ix(i)]
+        if found == 0 or kinds[ix(k)] != key:  # often it is the same as before
+            k = 0
+            while k < found and kinds[ix(k)] != key:
+                k += 1
+            if k == found:
+                if found == KINDS:
+                    return -1
+                kinds[ix(k)], counts[ix(k)], found = key, 0, found + 1
+        kind[ix(i)] = k
+        counts[ix(k)] += 1
+    return found
+
+
+@inner
+def sort_kinds(found, keys, places, kinds, kind, counts):
+    """Sort keys of few kinds: put each one after those of smaller kinds."""
+    for k in range(found):
+        counts[KINDS + k] = 0
+        for j in range(found):
+            if kinds[j] < kinds[k]:
+                counts[KINDS + k] += counts[j]
+    for i in range(len(keys)):
+        k = ix(kind[ix(i)])
+        to = counts[k + ix(KINDS)]
+        counts[k + ix(KINDS)] = to + 1
+        keys[ix(to)], places[ix(to)] = kinds[k], i
+
+
+@inner
+def sort_by_digits(keys, places, other_keys, other_places, counts):
+    """Sort keys, with their places, digit by digit."""
+    n = len(keys)
     for i in range(n):
-        keys[i] = sort_key(values[i] + 0.0)
-        places[i] = i
+        places[ix(i)] = i
     digit = 8 if n < FEW else 11
     buckets = 1 << digit
     mask = np.uint64(buckets - 1)
@@ -41,19 +80,31 @@ def sort_with_places(values, keys, places, other_keys, other_places, counts):
         shift = np.uint64(first)
         counts[:buckets] = 0
         for i in range(n):
-            counts[(keys[i] >> shift) & mask] += 1
+            counts[(keys[ix(i)] >> shift) & mask] += 1
         if counts[(keys[0] >> shift) & mask] == n:
             continue
         total = 0
         for b in range(buckets):
             total, counts[b] = total + counts[b], total
         for i in range(n):
-            bucket = (keys[i] >> shift) & mask
+            bucket = (keys[ix(i)] >> shift) & mask
             to = counts[bucket]
             counts[bucket] = to + 1
-            other_keys[to], other_places[to] = keys[i], places[i]
+            other_keys[ix(to)], other_places[ix(to)] = keys[ix(i)], places[ix(i)]
         for i in range(n):
-            keys[i], places[i] = other_keys[i], other_places[i]
+            keys[ix(i)], places[ix(i)] = other_keys[ix(i)], other_places[ix(i)]
+
+
+@cold
+def sort_with_places(values, keys, places, other_keys, other_places, counts):
+    """Sort values: write their keys in order, and their places in `values`."""
+    for i in range(len(values)):
+        keys[ix(i)] = sort_key(values[ix(i)] + 0.0)
+    found = find_kinds(keys, other_keys, other_places, counts)
+    if found < 0:
+        sort_by_digits(keys, places, other_keys, other_places, counts)
+    else:
+        sort_kinds(found, keys, places, other_keys, other_places, counts)
 
 
 @inner
@@ -92,14 +143,17 @@ def median(values, places):
 def dot(values, one, two, count):
     """Return the sum of products of two stretches of an array; four running sums, added up at the end."""
     a = b = c = d = 0.0
+    x, y = ix(one), ix(two)
     end = count - count % 4
-    for i in range(0, end, 4):
-        a += values[one + i] * values[two + i]
-        b += values[one + i + 1] * values[two + i + 1]
-        c += values[one + i + 2] * values[two + i + 2]
-        d += values[one + i + 3] * values[two + i + 3]
-    for i in range(end, count):
-        a += values[one + i] * values[two + i]
+    for _ in range(0, end, 4):
+        a += values[x] * values[y]
+        b += values[x + ix(1)] * values[y + ix(1)]
+        c += values[x + ix(2)] * values[y + ix(2)]
+        d += values[x + ix(3)] * values[y + ix(3)]
+        x, y = x + ix(4), y + ix(4)
+    for _ in range(end, count):
+        a += values[x] * values[y]
+        x, y = x + ix(1), y + ix(1)
     return (a + b) + (c + d)
 
 
@@ -158,7 +212,7 @@ def effective_size(work, m, n, within, between):
     return size / max(tau, 1 / np.log10(size)) if n - n % 2 <= LAGS else -1.0
 
 
-@compiled
+@unrolled
 def diagnose_all(trace, table, out, values, scores, work, keys, places, other_keys, other_places, counts):
     """Write R-hat, bulk and tail effective size and standard error of each quantity into the rows of `out`.
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from isinglass.kernels.numba.arithmetic.indexing import ix
 from isinglass.kernels.numba.sampling.gibbs import chosen
 from isinglass.kernels.numba.sampling.random import uniform
 from isinglass.runtime.jit import compiled, inner
@@ -20,70 +21,70 @@ from isinglass.runtime.jit import compiled, inner
 @inner
 def entry_of(e, parent, c, sites, model, states):
     """Return the entry of an incidence's table at the current states, the parent's counted as zero, and its step."""
-    entry, step = np.int64(model.at[e]), 0
-    for r in range(sites.rest[e], sites.rest[e + 1]):
-        j = sites.variable[r]
+    entry, step = np.int64(model.at[ix(e)]), 0
+    for r in range(sites.rest[ix(e)], sites.rest[ix(e + 1)]):
+        j = sites.variable[ix(r)]
         if j == parent:
-            step = sites.stride[r]
+            step = sites.stride[ix(r)]
         else:
-            entry += sites.stride[r] * np.int64(states[j, c])
+            entry += sites.stride[ix(r)] * np.int64(states[ix(j), ix(c)])
     return entry, step
 
 
 @inner
 def collect(k, c, forests, sites, model, states, log_w):
     """Begin l_v with the unary table and the factors without other members."""
-    v = forests.variable[k]
+    v = ix(forests.variable[ix(k)])
     at, card = sites.first_state[v], sites.cards[v]
-    for a in range(card):
-        log_w[at + a] = model.phi[at + a]
-    for f in range(forests.first[k], forests.first[k + 1]):
-        e = forests.fixed[f]
+    for a in range(at, at + card):
+        log_w[ix(a)] = model.phi[ix(a)]
+    for f in range(forests.first[ix(k)], forests.first[ix(k + 1)]):
+        e = forests.fixed[ix(f)]
         entry, _ = entry_of(e, -1, c, sites, model, states)
         for a in range(card):
-            log_w[at + a] += model.psi[entry + a * sites.own[e]]
+            log_w[ix(at + a)] += model.psi[ix(entry + a * sites.own[ix(e)])]
 
 
 @inner
 def send_up(k, c, forests, sites, model, states, log_w):
     """Add the message of a child to its parent's l."""
-    v, parent, e = forests.variable[k], forests.parent[k], forests.tree[k]
-    at, to = sites.first_state[v], sites.first_state[parent]
+    v, parent, e = ix(forests.variable[ix(k)]), forests.parent[ix(k)], forests.tree[ix(k)]
+    at, to, own = sites.first_state[v], sites.first_state[ix(parent)], sites.own[ix(e)]
     entry, step = entry_of(e, parent, c, sites, model, states)
-    for b in range(sites.cards[parent]):
+    for b in range(sites.cards[ix(parent)]):
         top = -np.inf
         for a in range(sites.cards[v]):
-            top = max(top, log_w[at + a] + model.psi[entry + a * sites.own[e] + b * step])
+            top = max(top, log_w[ix(at + a)] + model.psi[ix(entry + a * own + b * step)])
         if top == -np.inf:
-            log_w[to + b] = -np.inf
+            log_w[ix(to + b)] = -np.inf
             continue
         total = 0.0
         for a in range(sites.cards[v]):
-            total += np.exp(log_w[at + a] + model.psi[entry + a * sites.own[e] + b * step] - top)
-        log_w[to + b] += top + np.log(total)
+            total += np.exp(log_w[ix(at + a)] + model.psi[ix(entry + a * own + b * step)] - top)
+        log_w[ix(to + b)] += top + np.log(total)
 
 
 @inner
 def draw(k, c, share, forests, sites, model, states, log_w, p):
     """Draw a variable, given its parent; return whether a state is possible."""
-    v, parent, e = forests.variable[k], forests.parent[k], forests.tree[k]
+    v, parent, e = ix(forests.variable[ix(k)]), forests.parent[ix(k)], forests.tree[ix(k)]
     at, card, top = sites.first_state[v], sites.cards[v], -np.inf
     entry, step, own = 0, 0, 0
     if parent >= 0:
         entry, step = entry_of(e, parent, c, sites, model, states)
-        entry, own = entry + step * np.int64(states[parent, c]), sites.own[e]
+        entry, own = entry + step * np.int64(states[ix(parent), ix(c)]), sites.own[ix(e)]
     for a in range(card):
-        p[a] = log_w[at + a]
+        p[ix(a)] = log_w[ix(at + a)]
         if parent >= 0:
-            p[a] += model.psi[entry + a * own]
-        top = max(top, p[a])
+            p[ix(a)] += model.psi[ix(entry + a * own)]
+        top = max(top, p[ix(a)])
     if top == -np.inf:
         return False
     total = 0.0
     for a in range(card):
-        p[a] = np.exp(p[a] - top)
-        total += p[a]
-    states[v, c] = chosen(np.uint64(card), p, total * share)
+        p[ix(a)] = np.exp(p[ix(a)] - top)
+        total += p[ix(a)]
+    states[v, ix(c)] = chosen(np.uint64(card), p, total * share)
     return True
 
 

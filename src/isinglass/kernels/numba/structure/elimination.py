@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from isinglass.kernels.numba.arithmetic.indexing import ix
 from isinglass.runtime.jit import cold, compiled, inner
 from isinglass.typing import IntArray
 
@@ -23,7 +24,7 @@ class Search(NamedTuple):
     """A search under way; of each vertex unless something else is said.
 
     The neighbours left of v are ``pool[start[v] : start[v] + length[v]]``, with room for ``room[v]``. Vertices wait in
-    a binary heap, in which v is at ``place[v]``.
+    a binary heap, in which v is at ``place[v]``. Between two steps all `mark` are -1 and all `near` are zero.
     """
 
     log_cards: NDArray[np.float64]
@@ -41,6 +42,7 @@ class Search(NamedTuple):
     heap: IntArray
     place: IntArray
     mark: IntArray
+    near: NDArray[np.float64]
     stale: NDArray[np.bool_]
     touched: IntArray
     at: IntArray  # vertices eliminated, separators and pool used, steps, vertices scored and waiting, degree stuck at
@@ -102,7 +104,7 @@ def search_on(search, use_fill, max_log2, max_work, piece):
     order, bounds, separators, gone = search.order, search.bounds, search.separators, search.gone
     start, length, room, pool = search.start, search.length, search.room, search.pool
     score, heap, place = search.score, search.heap, search.place
-    mark, stale, touched, at = search.mark, search.stale, search.touched, search.at
+    mark, near, stale, touched, at = search.mark, search.near, search.stale, search.touched, search.at
     pause = at[WORK] + piece
     while at[SCORED] < len(gone) and at[WORK] <= max_work:
         if at[WORK] > pause:
@@ -110,7 +112,7 @@ def search_on(search, use_fill, max_log2, max_work, piece):
         v = at[SCORED]
         at[SCORED] += 1
         if not gone[v]:
-            score[v] = score_of(v, start, length, pool, log_cards, fill_weights, use_fill, mark, at)
+            score[v] = score_of(v, start, length, pool, log_cards, fill_weights, use_fill, near, at)
             heap[at[WAITING]] = v
             at[WAITING] += 1
             rise(at[WAITING] - 1, score, tie_break, heap, place)
@@ -120,7 +122,7 @@ def search_on(search, use_fill, max_log2, max_work, piece):
         v = heap[0]
         if stale[v]:
             stale[v] = False
-            score[v] = score_of(v, start, length, pool, log_cards, fill_weights, use_fill, mark, at)
+            score[v] = score_of(v, start, length, pool, log_cards, fill_weights, use_fill, near, at)
             sink(0, at[WAITING], score, tie_break, heap, place)
             continue
         degree = length[v]
@@ -149,14 +151,14 @@ def search_on(search, use_fill, max_log2, max_work, piece):
         # The scores of the neighbours change; with fill, also those of vertices next to an added edge.
         for i in range(total, total + degree):
             update(separators[i], touched, stale, score, heap, place, start, length, pool, log_cards,
-                    fill_weights, tie_break, use_fill, mark, at)  # fmt: skip
+                    fill_weights, tie_break, use_fill, near, at)  # fmt: skip
         if use_fill and filled:
             for i in range(total, total + degree):
                 u = separators[i]
                 if length[u] <= LARGE_DEGREE:
                     for j in range(start[u], start[u] + length[u]):
                         update(pool[j], touched, stale, score, heap, place, start, length, pool, log_cards,
-                                fill_weights, tie_break, use_fill, mark, at)  # fmt: skip
+                                fill_weights, tie_break, use_fill, near, at)  # fmt: skip
     return FINISHED
 
 
@@ -182,60 +184,60 @@ def join(u, v, around, first, last, start, length, room, pool, mark, at):
             pool[top + i] = pool[start[u] + i]
         start[u] = top
         at[TOP] = top + room[u]
-    kept = 0
-    for i in range(start[u], start[u] + length[u]):
-        w = pool[i]
+    begin = start[u]
+    to = begin
+    for i in range(begin, begin + length[u]):
+        w = pool[ix(i)]
         if w != v:
-            pool[start[u] + kept] = w
-            kept += 1
-            mark[w] = u
-    before = kept
+            pool[ix(to)] = w
+            to += 1
+            mark[ix(w)] = u
+    before = to
     mark[u] = u
     for i in range(first, last):
-        w = around[i]
-        if mark[w] != u:
-            pool[start[u] + kept] = w
-            kept += 1
-    for i in range(start[u], start[u] + kept):
-        mark[pool[i]] = -1
+        w = around[ix(i)]
+        if mark[ix(w)] != u:
+            pool[ix(to)] = w
+            to += 1
+    for i in range(begin, before):
+        mark[ix(pool[ix(i)])] = -1
     mark[u] = -1
     at[WORK] += length[u] + degree
-    length[u] = kept
-    return kept > before
+    length[u] = to - begin
+    return to > before
 
 
 @cold
-def score_of(v, start, length, pool, log_cards, fill_weights, use_fill, mark, at):
+def score_of(v, start, length, pool, log_cards, fill_weights, use_fill, near, at):
     """Score one vertex: its bucket's weight, or the weight of the edges missing among its neighbours."""
-    first, last = start[v], start[v] + length[v]
-    at[WORK] += length[v]
+    first, last = ix(start[v]), ix(start[v] + length[v])
+    work = length[v]
+    total = squares = present = 0.0
     if not use_fill:
+        at[WORK] += work
         total = log_cards[v]
         for i in range(first, last):
-            total += log_cards[pool[i]]
+            total += log_cards[ix(pool[i])]
         return total
-    total = 0.0
-    squares = 0.0
     for i in range(first, last):
-        u = pool[i]
-        mark[u] = v
-        total += fill_weights[u]
-        squares += fill_weights[u] * fill_weights[u]
-    present = 0.0
+        u = ix(pool[i])
+        near[u] = fill_weights[u]
+        total += near[u]
+        squares += near[u] * near[u]
     for i in range(first, last):
-        u = pool[i]
-        at[WORK] += length[u]
-        for j in range(start[u], start[u] + length[u]):
-            if mark[pool[j]] == v:
-                present += fill_weights[u] * fill_weights[pool[j]]
+        u = ix(pool[i])
+        work += length[u]
+        for j in range(ix(start[u]), ix(start[u] + length[u])):
+            present += fill_weights[u] * near[ix(pool[j])]  # zero for those that are not near
     for i in range(first, last):
-        mark[pool[i]] = -1
+        near[ix(pool[i])] = 0.0
+    at[WORK] += work
     return (total * total - squares - present) / 2
 
 
 @cold
 def update(u, touched, stale, score, heap, place, start, length, pool, log_cards, fill_weights,
-            tie_break, use_fill, mark, at):  # fmt: skip
+            tie_break, use_fill, near, at):  # fmt: skip
     """Score u anew, once for each vertex eliminated; one of large degree waits until it comes up."""
     if touched[u] == at[DONE]:
         return
@@ -243,7 +245,7 @@ def update(u, touched, stale, score, heap, place, start, length, pool, log_cards
     if length[u] > LARGE_DEGREE:
         stale[u] = True
         return
-    score[u] = score_of(u, start, length, pool, log_cards, fill_weights, use_fill, mark, at)
+    score[u] = score_of(u, start, length, pool, log_cards, fill_weights, use_fill, near, at)
     rise(place[u], score, tie_break, heap, place)
     sink(place[u], at[WAITING], score, tie_break, heap, place)
 

@@ -102,7 +102,8 @@ def counted(potentials: Potentials, samples: Samples) -> Groups:
             weights = np.repeat(samples.weights, entries.shape[1])
             counts += np.bincount(entries.ravel(), weights, tables.size)
         found.append(counts.reshape(tables.shape))
-        if (counts[np.isneginf(tables.ravel().real)] > 0).any():
+        forbidden = tables.real == -np.inf
+        if forbidden.any() and (found[-1][forbidden] > 0).any():
             raise InputError("X", "samples that the model allows", "others", "a hard zero (-inf) forbids them")
     return tuple(found)
 

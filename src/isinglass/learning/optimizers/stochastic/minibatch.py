@@ -177,15 +177,15 @@ class MiniBatch(Optimizer[MiniBatchState]):
         if not (math.isfinite(value) and np.isfinite(x).all()):
             raise StuckError("the function or the next point is not finite; try a smaller learning_rate")
         done = {"memory": memory, "iteration": state.iteration + 1, "evaluations": f.evaluations}
-        moved = replace(state, x=x, good=state.x, **done)  # type: ignore[arg-type]
-        return _counted(self._averaged(moved), value, gradient, len(chosen))
+        done |= self._averaged(state, x) | _counted(state, value, gradient, len(chosen))
+        return replace(state, x=x, good=state.x, **done)  # type: ignore[arg-type]
 
-    def _averaged(self, state: MiniBatchState) -> MiniBatchState:
+    def _averaged(self, state: MiniBatchState, x: FloatArray) -> dict[str, object]:
         """Take the new point into the mean."""
         if not self.averaging or state.epoch < self.burn_in:
-            return state
+            return {}
         count = state.averaged + 1
-        return replace(state, average=state.average + (state.x - state.average) / count, averaged=count)
+        return {"average": state.average + (x - state.average) / count, "averaged": count}
 
     def ended(self, state: MiniBatchState) -> End | None:
         """Look at the values of the last two epochs and at the number of epochs."""
@@ -237,18 +237,20 @@ def _evaluated(f: Counted, chosen: IntArray, state: MiniBatchState) -> tuple[Min
 @lru_cache(maxsize=4)
 def _order(seed: int, epoch: int, n_examples: int) -> IntArray:
     """Return the order of the examples in an epoch."""
+    if n_examples == 1:  # an objective that is one whole: nothing to shuffle in its many epochs
+        return np.zeros(1, np.int64)
     return np.random.default_rng([seed, epoch]).permutation(n_examples)
 
 
-def _counted(state: MiniBatchState, value: float, gradient: FloatArray, size: int) -> MiniBatchState:
+def _counted(state: MiniBatchState, value: float, gradient: FloatArray, size: int) -> dict[str, object]:
     """Add a batch to the sums of the epoch, and begin a new epoch after the last one."""
     if state.seen:
         value, gradient = state.value + value, state.gradient + gradient
     seen = state.seen + size
     if seen < state.n_examples:
-        return replace(state, seen=seen, value=value, gradient=gradient)
-    epoch = state.epoch + 1
-    return replace(state, epoch=epoch, seen=0, value=value, gradient=gradient, last=value, previous=state.last)
+        return {"seen": seen, "value": value, "gradient": gradient}
+    ended = {"epoch": state.epoch + 1, "seen": 0, "last": value, "previous": state.last}
+    return {"value": value, "gradient": gradient, **ended}
 
 
 def _seed(random_state: RandomState) -> int:
