@@ -1,7 +1,8 @@
 """Run the benchmarks on two source trees of the library: ``python tools/compare_bench.py OLD NEW [WORD ...]``.
 
-Every row runs RUNS times on each tree, in processes that take turns. All times in the row's cells are compared; the
-table shows the median of their ratios, new to old, with a 95 % confidence interval by the bootstrap. Rows that run
+Every row runs RUNS times on each tree, in processes that take turns. All times in the row's cells are compared, and the
+inverse of all rates; the table shows the median of their ratios, new to old, with a 95 % confidence interval by the
+bootstrap. Rows that run
 other processes or install peers (groups peers, tagging's peer, startup) are left out, unless a word names them.
 """
 
@@ -23,6 +24,7 @@ JOBS = int(os.environ.get("JOBS", "1"))  # rows that run side by side
 LEFT_OUT = ("peers", "startup", "profile", "sampling", "scaling")
 UNITS = {"us": 1e-6, "ms": 1e-3, "s": 1.0}
 TIME = re.compile(r"^(\d[\d.e+-]*) (us|ms|s)$")
+RATE = re.compile(r"^([\d.,]+)(?: M/s)?$")  # of so many a second: where the cell, or its column's title, says so
 
 
 def work() -> None:
@@ -38,8 +40,16 @@ def work() -> None:
             if getattr(kept, "__module__", "") == module.__name__:  # a fit that a row of this process made before
                 getattr(kept, "cache_clear", int)()
         row = module.rows()[name]()
-        print(json.dumps({k: float(m[1]) * UNITS[m[2]] for k, cell in enumerate(row) if (m := TIME.match(cell))}))
-        sys.stdout.flush()
+        found = {k: _cost(cell, title) for k, (cell, title) in enumerate(zip(row, module.COLUMNS, strict=True))}
+        print(json.dumps({k: cost for k, cost in found.items() if cost is not None}), flush=True)
+
+
+def _cost(cell: str, title: str) -> float | None:
+    """Return the seconds, or the inverse of the rate, that a cell shows."""
+    if (time := TIME.match(cell)) is not None:
+        return float(time[1]) * UNITS[time[2]]
+    rate = RATE.match(cell) if "/s" in cell + title else None
+    return None if rate is None else 1 / float(rate[1].replace(",", ""))
 
 
 def main(old: str, new: str, *words: str) -> None:

@@ -231,3 +231,56 @@ def test_predictions_have_the_same_bits_in_any_blocks(monkeypatch):
     monkeypatch.setattr(predicting, "FEWEST", 100)
     for jobs in (1, 2, 3, 16):
         assert np.array_equal(crf.set_params(n_jobs=jobs).predict_marginals(X), whole)
+
+
+def sweeping(Y, features=3, **options):
+    """A fitted field by sweeps, and images."""
+    X = np.random.default_rng(1).normal(size=(*Y.shape, features))
+    crf = ig.GridCRF("bp", iterations=3, max_iter=2, **options)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ig.ConvergenceWarning)
+        return crf.fit(X, Y), X
+
+
+@pytest.mark.parametrize(
+    ("states", "options"),
+    [(2, {}), (3, {"bias": True}), (2, {"edges": "shared", "bias": True}), (4, {"l2": 0.1})],
+)
+def test_copies_have_the_bits_of_one_inference(states, options, monkeypatch):
+    Y = np.random.default_rng(0).integers(0, states, (30, 9, 8))
+    crf, X = sweeping(Y, **options)
+    whole = np.asarray(crf.infer(X).variables)
+    monkeypatch.setattr(predicting, "FEWEST", 500)
+    monkeypatch.setattr(predicting, "_inferred", None)  # nobody calls it
+    for jobs in (1, 2, 3, 16):
+        crf.set_params(n_jobs=jobs)
+        assert np.array_equal(crf.predict_marginals(X), whole.reshape(*Y.shape, states))
+        found = crf.predict(X)
+        assert found.dtype == np.int64
+        assert np.array_equal(found, whole.argmax(axis=1).reshape(Y.shape))
+    assert np.array_equal(crf.predict(np.asfortranarray(X)), found)
+    assert np.array_equal(crf.predict(X[::2]), found[::2])
+
+
+def test_images_that_underflow_are_inferred_in_other_ways(monkeypatch):
+    Y = np.random.default_rng(0).integers(0, 2, (12, 9, 8))
+    crf, X = sweeping(Y)
+    X[5, 2, 3], X[6, 1] = 1e6, -3e6
+    whole = np.asarray(crf.infer(X).variables)
+    monkeypatch.setattr(predicting, "FEWEST", 150)  # two images
+    calls = []
+    inferred = predicting._inferred
+    monkeypatch.setattr(predicting, "_inferred", lambda *some: calls.append(1) or inferred(*some))
+    assert np.array_equal(crf.predict_marginals(X), whole.reshape(*Y.shape, 2))
+    assert len(calls) == 2
+
+
+def test_a_derived_decoder_is_asked(monkeypatch):
+    class Other(ig.decoding.MPM):
+        def __call__(self, given, outputs=None):
+            return 1 - super().__call__(given, outputs)
+
+    Y = np.random.default_rng(0).integers(0, 2, (6, 9, 8))
+    crf, X = sweeping(Y)
+    plain = crf.predict(X)
+    assert np.array_equal(crf.set_params(decoder=Other()).predict(X), 1 - plain)

@@ -22,6 +22,7 @@ GRAPHS = {
     "triples": lambda: ig.FactorGraph([2] * 12, [(i, (i + 3) % 12, (i + 5) % 12) for i in range(12)]),
     "two parts": lambda: ig.disjoint_union([ig.grid_graph(3, 3, 2), ig.random_graph(6, 10, 3, random_state=1)]),
     "merging": lambda: ig.random_graph(14, 20, 2, random_state=5),
+    "small messages": lambda: ig.random_graph(10, 23, 3, random_state=9),  # between buckets that are done in pieces
 }
 
 

@@ -9,7 +9,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 import isinglass as ig
-from isinglass.inference.message_passing.engine import Engine
+from isinglass.inference.message_passing.read_out import ReadOut
 from isinglass.kernels.backend import using
 from isinglass.kernels.numba.backend import NUMBA
 
@@ -55,7 +55,7 @@ def test_later_is_the_same_as_at_once(name, options, monkeypatch):
     if name == "grid" and "schedule" not in options:
         options = {**options, "schedule": "grid"}
     later = everything(MODELS[name], **options)
-    monkeypatch.setattr(Engine, "_cannot_underflow", lambda *_: False)
+    monkeypatch.setattr(ReadOut, "_cannot_underflow", lambda *_: False)
     for mine, at_once in zip(later, everything(MODELS[name], **options), strict=True):
         assert_array_equal(mine, at_once)
 
@@ -141,14 +141,14 @@ def test_derivatives_by_last_messages_that_do_not_sum_to_zero():
 def test_ctrl_c_while_it_is_read_out_later_changes_nothing(step, monkeypatch):
     p, algorithm = models()["loop"], ig.BeliefPropagation(iterations=4, schedule="flooding")
     wanted, r = ig.infer(p, algorithm), ig.infer(p, algorithm)
-    original = getattr(Engine, step)
+    original = getattr(ReadOut, step)
 
     def interrupted(*arguments):
         original(*arguments)
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr(Engine, step, interrupted)
+        patched.setattr(ReadOut, step, interrupted)
         with pytest.raises(KeyboardInterrupt):
             r.factors.flat  # noqa: B018
     assert r.log_z == wanted.log_z

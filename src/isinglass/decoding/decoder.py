@@ -12,6 +12,7 @@ decision as its temperature goes to zero (`Decoder.relaxed`).
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
@@ -22,7 +23,7 @@ from isinglass.errors import InputError
 from isinglass.inference.result import Result, VariableBeliefs
 from isinglass.potentials import Potentials
 from isinglass.registry import Registry, choose, require_declared
-from isinglass.typing import Array
+from isinglass.typing import Array, FloatArray
 
 
 @dataclass(frozen=True)
@@ -66,6 +67,13 @@ class Decoder(ABC):
         outputs : bool array (variables,), optional
             The variables to decide on; by default all. Others are hidden, and get the state -1 (or nan).
         """
+
+    def by_rows(self) -> Callable[[FloatArray], Array] | None:
+        """Return a function from beliefs (variables, states) to decisions, where these depend on nothing else.
+
+        None, by default: decisions depend on more.
+        """
+        return None
 
     def relaxed(self, result: Result, outputs: ArrayLike | None = None, temperature: float = 1.0) -> Relaxed:
         """Return the differentiable version of the decision, for training; only where the facts have a formula.

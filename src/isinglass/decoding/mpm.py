@@ -8,6 +8,7 @@ relaxation is the soft argmax of `relaxation`; that is also a decoder of its own
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -20,9 +21,25 @@ from isinglass.decoding.relaxation import Relaxed, checked_temperature, soft_arg
 from isinglass.graph.layout import state_blocks
 from isinglass.inference.result import Result, VariableBeliefs
 from isinglass.potentials import Potentials
-from isinglass.typing import Array, FloatArray, IntArray, Mask
+from isinglass.typing import Array, FloatArray, IntArray
 
 SOFT_ARGMAX = "q_i(x) = b_i(x)^(1/t) / sum_x' b_i(x')^(1/t)"
+
+
+def states_of_rows(rows: FloatArray) -> IntArray:
+    """Return the first of the largest entries of each row; of two it is the second where that is larger.
+
+    Examples
+    --------
+    >>> states_of_rows(np.array([[0.5, 0.5], [0.2, 0.8]])).tolist()
+    [0, 1]
+    """
+    states = np.empty(len(rows), np.int64)
+    if rows.shape[1] == 2:
+        np.greater(rows[:, 1], rows[:, 0], out=states)
+    else:
+        rows.argmax(axis=1, out=states)
+    return states
 
 
 @register
@@ -54,21 +71,20 @@ class MPM(Decoder):
         graph = given.potentials.graph  # type: ignore[union-attr]
         blocks = state_blocks(graph)
         if len(blocks) == 1:
-            states = _most_believed(blocks[0].rows(beliefs)).astype(np.int64, copy=False)
+            states = states_of_rows(blocks[0].rows(beliefs))
         else:
             states = np.zeros(graph.n_variables, np.int64)
             for block in blocks:
-                states[block.variables] = _most_believed(block.rows(beliefs))
+                states[block.variables] = states_of_rows(block.rows(beliefs))
         return states if outputs is None else np.where(checked_outputs(outputs, graph), states, -1)
+
+    def by_rows(self) -> Callable[[FloatArray], IntArray] | None:
+        """Return the function itself, unless a derived class has another one."""
+        return states_of_rows if type(self) is MPM else None
 
     def relaxed(self, result: Result, outputs: ArrayLike | None = None, temperature: float = 1.0) -> Relaxed:
         """Return the soft argmax of the beliefs."""
         return soft_states(result, outputs, temperature)
-
-
-def _most_believed(rows: FloatArray) -> IntArray | Mask:
-    """Return the first of the largest entries of each row; of two it is the second where that is larger."""
-    return rows[:, 1] > rows[:, 0] if rows.shape[1] == 2 else rows.argmax(axis=1)
 
 
 @register

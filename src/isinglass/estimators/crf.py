@@ -33,7 +33,7 @@ from isinglass.estimators.parameters import (
     StagesLike,
 )
 from isinglass.estimators.persistence import Saved
-from isinglass.estimators.predicting import Prediction, predicted, read_in_blocks
+from isinglass.estimators.predicting import Prediction, Reading, predicted, read_in_blocks
 from isinglass.graph.layout import belief_entries
 from isinglass.inference import Algorithm, Result
 from isinglass.learning.training.checks import (
@@ -210,15 +210,17 @@ class CRF(JointPredictions):
         stage, examples = self._stage(), self._examples(X)
         model = stage._model(examples, self.n_states_)
         with no_convergence_warnings():
-            return predicted(model, *self._prediction(stage, examples, model))
+            return predicted(model, self._prediction(stage, examples, model))
 
     def predict_marginals(self, X: Any) -> Any:
         """Return the belief of each state, for each variable, in the shape of the data."""
-        return self._shaped(X, *self._read(X, lambda result: np.asarray(result.variables)))
+        return self._shaped(
+            X, *self._read(X, Reading(lambda result: np.asarray(result.variables), lambda beliefs: beliefs))
+        )
 
     def predict(self, X: Any) -> Any:
         """Return the decoded label of each variable."""
-        flat, sizes = self._read(X, self._decoded)
+        flat, sizes = self._read(X, self._decoding())
         return self._shaped(X, labels_of(flat, self._labels), sizes)
 
     def score(self, X: Any, Y: Any, sample_weight: Any = None) -> float:
@@ -228,7 +230,7 @@ class CRF(JointPredictions):
         if decoder.facts.output != "states":
             raise InputError("decoder", "one that decides on states, for score", repr(decoder.name), "use 'mpm'")
         labels = self._flat_labels(self._examples(X), numbered(Y, self._labels))
-        found, sizes = self._read(X, self._decoded)
+        found, sizes = self._read(X, self._decoding())
         return share_right(found, labels, sizes, sample_weight, _LABELS)
 
     def _model(self, X: Any, n_states: int, like: Model | None = None, inference: Algorithm | None = None) -> Model:
@@ -350,22 +352,28 @@ class CRF(JointPredictions):
         stages: list[CRF] = stages_of(self)
         return stages[min(getattr(self, "stage_", len(stages)), len(stages) - 1)]
 
-    def _decoded(self, result: Result) -> Array:
-        return np.asarray(decoding.make(self._stage().decoder)(result))
+    def _decoding(self) -> Reading:
+        """Return how labels are read."""
+        decoder = decoding.make(self._stage().decoder)
+        return Reading(lambda result: np.asarray(decoder(result)), decoder.by_rows())
 
     def _sizes(self, X: Any) -> IntArray | None:
         """Return how many variables each example has; None where that takes their model."""
         return None
 
-    def _read(self, X: Any, read: Callable[[Result], Array]) -> tuple[Array, IntArray]:
-        """Return what a function reads from the inference on new examples, block by block, and their sizes."""
+    def _tables(self, X: Any, nodes: Array) -> Callable[[slice], FloatArray] | None:
+        """Return the tables of `Prediction.tables`, given the parameters of nodes; None where examples differ more."""
+        return None
+
+    def _read(self, X: Any, reading: Reading) -> tuple[Array, IntArray]:
+        """Return what is read from the inference on new examples, block by block, and their sizes."""
         self._require_fitted()
         stage, examples = self._stage(), self._examples(X)
         known = stage._sizes(examples)
         model = stage._model(examples if known is None else examples[:1], self.n_states_)
         sizes = sizes_of(model) if known is None else known
         with no_convergence_warnings():
-            return read_in_blocks(sizes, *self._prediction(stage, examples, model), read), sizes
+            return read_in_blocks(sizes, self._prediction(stage, examples, model), reading), sizes
 
     def _prediction(self, stage: CRF, examples: Any, model: Model) -> Prediction:
         """Return how new examples are predicted; `model` is that of some of them."""
@@ -379,7 +387,8 @@ class CRF(JointPredictions):
         def part(rows: IntArray, like: Model | None) -> Model:
             return stage._model(_rows(examples, rows), self.n_states_, like, algorithm)
 
-        return Prediction(vectors, algorithm, part, jobs_of(stage.n_jobs))
+        tables = stage._tables(examples, model.split(vectors[-1])["node"])
+        return Prediction(vectors, algorithm, part, jobs_of(stage.n_jobs), tables)
 
     def _feature_count(self, model: Model) -> int:
         """Return how many features the data have, without the constant."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -15,6 +15,7 @@ from isinglass.estimators.persistence import register
 from isinglass.learning.training.checks import checked_labels, listed_labels
 from isinglass.models import Model, grid_model
 from isinglass.models.checks import dense
+from isinglass.models.grids import node_tables
 from isinglass.typing import Array, FloatArray, IntArray
 from isinglass.validation import jobs_of
 
@@ -77,6 +78,11 @@ class GridCRF(CRF):
 
     def _plain_model(self, X: Images, n_states: int, like: Model | None) -> Model:
         return grid_model(X, n_states, edges=self.edges, bias=self.bias, like=like)
+
+    def _tables(self, X: Images, nodes: Array) -> Callable[[slice], FloatArray] | None:
+        if not isinstance(X, np.ndarray):
+            return None
+        return lambda images: node_tables(X[images], nodes, self.bias)
 
     def _sizes(self, X: Images) -> IntArray | None:
         return np.full(len(X), X.shape[1] * X.shape[2]) if isinstance(X, np.ndarray) else None

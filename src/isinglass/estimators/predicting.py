@@ -2,7 +2,8 @@
 
 Blocks need less memory, and small ones stay in the caches; threads share them out, and blocks of equal examples share
 their structure. They are the same for any number of threads. An example has the same beliefs, to the last bit, in any
-block. Smaller ones would be slower: the interpreter, which runs on one thread at a time, has some work for each.
+block. Smaller ones would be slower: the interpreter, which runs on one thread at a time, has some work for each. It has
+hardly any where examples are copies of one graph, and there is a way to infer such (`Algorithm.copies`).
 """
 
 from __future__ import annotations
@@ -29,6 +30,21 @@ FEWEST, MOST = 2 * BLOCK, 16 * BLOCK  # variables in a block of predictions
 WANTED = 16  # blocks
 
 
+class Reading(NamedTuple):
+    """What is read from the inference on examples, such as a label of each variable; it depends on its example alone.
+
+    Attributes
+    ----------
+    of_result : callable
+        From a result to an array with an entry for each variable.
+    of_beliefs : callable or None
+        The same from beliefs (variables, states), where these are enough.
+    """
+
+    of_result: Callable[[Result], Array]
+    of_beliefs: Callable[[FloatArray], Array] | None = None
+
+
 class Prediction(NamedTuple):
     """How new examples are predicted.
 
@@ -41,48 +57,61 @@ class Prediction(NamedTuple):
         From the indices of some examples, and None or a model whose structure may be used again, to their model.
     jobs : int
         How many threads share the work.
+    tables : callable or None
+        From a range of examples to the tables (variables, states) of their factors of arity one, where examples are
+        copies of one graph that differ in nothing else.
     """
 
     theta: FloatArray
     algorithm: Algorithm
     part: Callable[[IntArray, Model | None], Model]
     jobs: int
+    tables: Callable[[slice], FloatArray] | None = None
 
 
-def read_in_blocks(
-    sizes: IntArray,
-    theta: FloatArray,
-    algorithm: Algorithm,
-    part: Callable[[IntArray, Model | None], Model],
-    jobs: int,
-    read: Callable[[Result], Array],
-) -> Array:
-    """Return what a function reads from the inference on examples, such as a label of each variable.
-
-    Parameters
-    ----------
-    sizes : int array (examples,)
-        How many variables each example has.
-    theta, algorithm, part, jobs
-        A `Prediction`.
-    read : callable
-        From a result to an array with an entry for each variable, which depends on its example alone.
-    """
+def read_in_blocks(sizes: IntArray, how: Prediction, reading: Reading) -> Array:
+    """Return what is read from the inference on examples, of so many variables each."""
+    copies, algorithm = _copies(how, reading, len(sizes)), how.algorithm
     most = BLOCK if algorithm.facts.blockwise else _block_size(int(sizes.sum()))
     found, examples = blocks(sizes, most), np.arange(len(sizes))
-    if len(found) == 1 or not algorithm.splits or algorithm.facts.stochastic:
+    if copies is None and (len(found) == 1 or not algorithm.splits or algorithm.facts.stochastic):
         with beliefs_alone():
-            return read(predicted(part(examples, None), theta, algorithm, part, jobs))
-    chosen, first = threaded_in_parts(algorithm, jobs, len(found)), part(examples[found[0]], None)
+            return reading.of_result(predicted(how.part(examples, None), how))
+    chosen = threaded_in_parts(algorithm, how.jobs, len(found))
+    first = how.part(examples[found[0]], None) if copies is None else None
     together, ends = _Together(int(sizes.sum())), starts(sizes)
 
     def one(block: slice) -> None:
-        mine = first if block is found[0] else part(examples[block], first)
-        together.put(int(ends[block.start]), read(_inferred(mine, theta, chosen)))
+        read = None if copies is None else copies(block)
+        if read is None:
+            mine = first if first is not None and block is found[0] else how.part(examples[block], first)
+            read = reading.of_result(_inferred(mine, how.theta, chosen))
+        together.put(int(ends[block.start]), read)
 
     with beliefs_alone():
-        team(jobs, waits=False).with_blas(one, [(block,) for block in found])
+        team(how.jobs, waits=False).with_blas(one, [(block,) for block in found])
     return together.values
+
+
+def _copies(how: Prediction, reading: Reading, examples: int) -> Callable[[slice], Array | None] | None:
+    """Return how a range of examples is read where they are copies of one graph: None if it was not found so.
+
+    None in its place where there is no such way.
+    """
+    tables, read = how.tables, reading.of_beliefs
+    if tables is None or read is None or examples == 1 or len(how.theta) > 1:
+        return None
+    model = how.part(np.arange(1), None)
+    potentials, algorithm = model.potentials(how.theta[0]), adapted(how.algorithm, model, how.theta[0])
+    beliefs_of = algorithm.copies(potentials)
+    if beliefs_of is None:
+        return None
+
+    def read_some(block: slice) -> Array | None:
+        beliefs = beliefs_of(tables(block))
+        return None if beliefs is None else read(beliefs)
+
+    return read_some
 
 
 class _Together:
@@ -105,18 +134,12 @@ def _block_size(variables: int) -> int:
     return min(MOST, max(FEWEST, variables // WANTED))
 
 
-def predicted(
-    model: Model,
-    theta: FloatArray,
-    algorithm: Algorithm,
-    part: Callable[[IntArray, Model | None], Model],
-    jobs: int,
-) -> Result:
-    """Return the inference on all examples of a model, given a `Prediction`.
+def predicted(model: Model, how: Prediction) -> Result:
+    """Return the inference on all examples of a model.
 
     An algorithm that factorises a linear system for each example works on a few examples at a time.
     """
-    found = blocks(sizes_of(model))
+    found, (theta, algorithm, part, jobs, _) = blocks(sizes_of(model)), how
     if len(found) == 1 or not algorithm.facts.blockwise:
         return _inferred(model, theta, threaded_in_parts(algorithm, jobs, 1))
     examples = np.arange(model.graph.n_components)

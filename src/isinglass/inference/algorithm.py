@@ -102,6 +102,11 @@ class Cost:
     text: str
 
 
+BeliefsOfCopies = Callable[[FloatArray], FloatArray | None]
+"""From log tables (copies * variables, states), which it may overwrite, to beliefs, or None if it has not found them.
+
+They are those of `run`, to the last bit."""
+
 Groups = tuple[Array, ...]
 """Derivatives with respect to the log tables, shaped like `Potentials.groups`."""
 
@@ -220,6 +225,13 @@ class Algorithm(ABC):
     def sample(self, potentials: Potentials, n: int, rng: np.random.Generator) -> IntArray:
         """Draw `n` assignments, shape (n, variables)."""
         raise InputError("algorithm", "one that samples", repr(self.name), with_fact("samples"))
+
+    def copies(self, potentials: Potentials) -> BeliefsOfCopies | None:
+        """Return how to infer many copies of a graph that differ in their factors of arity one alone.
+
+        None where there is no quicker way than to infer them as one batch.
+        """
+        return None
 
     def shortage(self, potentials: Potentials) -> str:
         """Explain why `run` does not fit into its memory limit, with a remedy; empty if it fits or has no limit."""

@@ -128,6 +128,7 @@ class GridKernels(NamedTuple):
     flood_back: Loop
     sweep: Loop
     sweep_back: Loop
+    sweep_copies: Callable[..., float]
     sweep_stage: Callable[..., tuple[float, bool]]
     sweep_stage_back: Loop
     spread: Loop

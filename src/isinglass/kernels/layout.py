@@ -173,6 +173,15 @@ class PlaneSteps(NamedTuple):
     own_state: int  # of potentials
 
 
+class CopyPlanes(NamedTuple):
+    """Potentials and messages of one grid; the flat arrays are the same memory."""
+
+    phi: FloatArray  # (states, rows, columns)
+    flat_phi: FloatArray
+    messages: FloatArray  # (2, 4, states, rows, columns) before and after an iteration, in turn
+    flat_messages: FloatArray  # (2, entries)
+
+
 class GridBeliefs(NamedTuple):
     """Where a loop reads the beliefs of variables out to, when a grid is done; without variables, nowhere."""
 

@@ -21,10 +21,10 @@ from isinglass.graph.factor_graph import FactorGraph, FactorGroup
 from isinglass.graph.unions import disjoint_union
 from isinglass.models.checks import dense, examples_of, stacked, states
 from isinglass.models.model import Model
-from isinglass.models.products import Matrix
+from isinglass.models.products import Matrix, times
 from isinglass.models.terms import EdgeTerm, NodeTerm, SharedTerm, Term
 from isinglass.runtime.caching import Cache
-from isinglass.typing import FloatArray, IntArray
+from isinglass.typing import Array, FloatArray, IntArray
 from isinglass.validation import flag
 
 Sides = list[tuple[int, int]]
@@ -91,6 +91,25 @@ def grid_model(
         blank = _KEPT.get(key, lambda: _blank(sides, k, edges, nodes.shape[1]), size=len(nodes))
         return blank.with_terms(0, [node])
     return _model(sides, k, edges, node, found)
+
+
+def node_tables(X: FloatArray, nodes: Array, bias: bool) -> Array:
+    """Return the tables (pixels, states) of the nodes of images, which are known to be valid, as in `grid_model`.
+
+    Parameters
+    ----------
+    X : array (images, height, width, features)
+    nodes : array (features, states)
+        The parameters "node".
+    bias : bool
+
+    Examples
+    --------
+    >>> node_tables(np.ones((5, 3, 4, 2)), np.array([[1.0, 2.0], [0.5, 0.5]]), bias=False)[-1].tolist()
+    [1.5, 2.5]
+    """
+    rows = X.reshape(-1, X.shape[-1])
+    return times(stacked([rows], "X", bias) if bias else rows, nodes)
 
 
 def _model(sides: Sides, k: int, edges: str, node: Term, features: Matrix | None) -> Model:

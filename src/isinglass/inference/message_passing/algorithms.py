@@ -16,13 +16,24 @@ from isinglass.errors import InputError
 from isinglass.graph.factor_graph import FactorGraph
 from isinglass.graph.message_graph import edges_of
 from isinglass.graph.schedules import grid_schedule, tree_schedule
-from isinglass.inference.algorithm import Algorithm, Cost, Facts, FixedPoint, Groups, Progress, Taping, register
+from isinglass.inference.algorithm import (
+    Algorithm,
+    BeliefsOfCopies,
+    Cost,
+    Facts,
+    FixedPoint,
+    Groups,
+    Progress,
+    Taping,
+    register,
+)
 from isinglass.inference.assignment import Assignment
 from isinglass.inference.message_passing.checks.stability import (
     coupled_components,
     noise_of_messages,
     spectral_radii,
 )
+from isinglass.inference.message_passing.copies import copies_of
 from isinglass.inference.message_passing.decode import agrees, decode
 from isinglass.inference.message_passing.engine import Engine
 from isinglass.inference.message_passing.model.group_places import ones_of
@@ -182,6 +193,12 @@ class MessagePassing(Algorithm):
             messages_of=lambda: engine.messages(outcome),
             reverse=(lambda *bars: gradients(engine, outcome, Cotangents(*bars))) if tape else None,
         )
+
+    def copies(self, potentials: Potentials) -> BeliefsOfCopies | None:
+        """Return how to infer copies of a grid, by the grid schedule; not where a derived class has its own `run`."""
+        mine, base = type(self), MessagePassing
+        derived = mine.run is not base.run or mine.run_stages is not base.run_stages or mine._result is not base._result
+        return None if derived or self.start_noise else copies_of(potentials, self._plan(potentials))
 
     def remedy(self, info: Info) -> str:
         """Name the options that help messages to converge."""

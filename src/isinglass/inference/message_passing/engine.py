@@ -9,18 +9,16 @@ overwritten, for the backward pass.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
 
 from isinglass.errors import ImpossibleEvidenceError
 from isinglass.graph.factor_graph import FactorGraph
-from isinglass.graph.layout import belief_entries
 from isinglass.graph.message_graph import (
     edges_of,
     entry_components,
-    first_link_beliefs,
     pairwise_components,
     partners_of,
     pool_of,
@@ -28,9 +26,9 @@ from isinglass.graph.message_graph import (
 from isinglass.graph.schedules import grid_schedule
 from isinglass.inference.algorithm import Progress, judges_convergence
 from isinglass.inference.evidence import impossible
-from isinglass.inference.message_passing.checks.domain import imaginary_steps, log_z_range, without_unproved_zeros
-from isinglass.inference.message_passing.model.group_places import layout_of, share_unary_beliefs
-from isinglass.inference.message_passing.model.log_model import LinkModel, observed_entries
+from isinglass.inference.message_passing.checks.domain import imaginary_steps, without_unproved_zeros
+from isinglass.inference.message_passing.model.group_places import layout_of
+from isinglass.inference.message_passing.model.log_model import LinkModel
 from isinglass.inference.message_passing.moves.flood import FloodPairs, flooding_of
 from isinglass.inference.message_passing.moves.flood_back import FloodBack
 from isinglass.inference.message_passing.moves.grid_flood import GridFlood
@@ -38,23 +36,18 @@ from isinglass.inference.message_passing.moves.grid_sweep import GridSweep
 from isinglass.inference.message_passing.moves.move import Move
 from isinglass.inference.message_passing.moves.sequence import LargestResidual, LinkSequence
 from isinglass.inference.message_passing.outcome import Outcome
-from isinglass.inference.message_passing.passes import read_out_links, read_out_variables
 from isinglass.inference.message_passing.plan import Part, Plan, Schedule
-from isinglass.inference.message_passing.run import Run, scratch_of, widths_of
+from isinglass.inference.message_passing.read_out import ReadOut
+from isinglass.inference.message_passing.run import Run, scratch_of
 from isinglass.inference.message_passing.shares import (
     component_groups,
-    component_sums,
     fill,
-    logarithms,
     shares_of,
-    smallest,
 )
 from isinglass.inference.message_passing.tape import MarkedTape, Tape
-from isinglass.inference.support import support_of
 from isinglass.kernels.backend import MessagePassingKernels, message_passing_kernels
 from isinglass.kernels.layout import (
     SAFE,
-    Beliefs,
     Edges,
     Semiring,
     Span,
@@ -67,8 +60,6 @@ from isinglass.potentials import Potentials
 from isinglass.runtime.deferring import deferred
 from isinglass.runtime.threads import team
 from isinglass.typing import Array, DType, IntArray, Mask
-
-CLEAR = 1e-280  # products above this are far from an underflow
 
 
 class Engine:
@@ -89,6 +80,7 @@ class Engine:
         self.initial = None if initial is None else without_unproved_zeros(self.potentials, initial)
         self.per_iteration = list(per_iteration)
         self.models = [LinkModel.of(p, plan.counting, own_tables or plan.powers, self.spread) for p in per_iteration]
+        self.reading = ReadOut(self.potentials, self.models[-1], plan, self.initial, self.spread)
         self.low = np.logical_or.reduce([model.low for model in self.models]) | self._low_start()
 
     def _low_start(self) -> Mask:
@@ -124,8 +116,13 @@ class Engine:
                 self.abandoned = True
                 raise
             outcome.runs += [run for runs in done for run in runs]
-        self._finish(outcome)
+        self.reading.finish(outcome)
         return outcome
+
+    def begun(self, part: Part) -> tuple[Run, Move]:
+        """Return the run of a part in the first arithmetic of the plan, and its move, before any iteration."""
+        run = self._prepared(*self.plan.arithmetics[0], part.wanted, self._spans(part)[0], part.settled)
+        return run, self._move(run, part.schedule)
 
     def _spans(self, part: Part) -> list[Span]:
         """Cut the components into pieces of equal work that threads run by themselves.
@@ -175,7 +172,7 @@ class Engine:
                 if run.is_narrow:
                     flagged |= wanted & ~run.back.positive(run)
                 move = self._iterate(run, part, flagged, outcome, memory, progress)
-                self._read_out(run, move, flagged, outcome)
+                self.reading.read(run, move, flagged, outcome)
                 run.wanted = wanted & ~flagged
                 runs.append((run, memory))
                 wanted = wanted & flagged
@@ -317,121 +314,6 @@ class Engine:
             outcome.converged[status.active] = status.residual[status.active] <= self.plan.tol
         move.finish(run)
         return True
-
-    def _read_out(self, run: Run, move: Move, flagged: Mask, outcome: Outcome) -> None:
-        """Read the beliefs out; those of links later, where no component can be flagged for them."""
-        active = run.wanted & ~flagged
-        whole = bool(active.all())
-        outcome.begin(run.spread, whole)
-        if not active.any():
-            return
-        if not whole:
-            fill(run.spread, run.log_zi, 0)
-        plain = run.is_linear and not self.plan.powers and self.potentials.dtype.kind == "f"
-        if plain:
-            least = move.read_out(run, self.beliefs_of(run, outcome), active)
-            if whole and self._cannot_underflow(run, outcome, least):
-                outcome.later.append(self._links_later(run, active, flagged))
-                return
-        self._read_links(run, active, flagged, outcome, not plain)
-        fine = active & ~flagged
-        if not run.is_linear or not np.isfinite(outcome.log_z_so_far.real[fine]).all():
-            self._mark_runaways(fine, outcome)
-            outcome.normalise_large(fine, self.edges, self.beliefs_of(run, outcome))
-
-    def _read_links(
-        self, run: Run, active: Mask, flagged: Mask, outcome: Outcome, with_variables: bool = False
-    ) -> None:
-        """Read the beliefs of links out, those of variables too unless that has been done, and log Z."""
-        self._make_room(outcome)
-        run.log_za = np.zeros(len(self.edges.component), self.potentials.dtype)
-        values, beliefs = run.models[-1], self.beliefs_of(run, outcome)
-        read_out_links(run, values, beliefs, active, flagged)
-        if with_variables:
-            read_out_variables(run, values, beliefs, active)
-        fine = active & ~flagged
-        outcome.log_z_so_far[fine] += self._log_z(run)[fine]
-
-    def _links_later(self, run: Run, active: Mask, flagged: Mask) -> Callable[[Outcome], None]:
-        """Return what reads the links out; Ctrl-C may end it anywhere, so that it always begins at the beginning."""
-        linear = run.log_zi
-
-        def read(outcome: Outcome) -> None:
-            run.log_zi, outcome.log_z_so_far = linear, self.models[-1].constant.copy()
-            self._read_links(run, active, flagged, outcome)
-
-        return read
-
-    def _make_room(self, outcome: Outcome) -> None:
-        """Allocate the beliefs of factors, unless there is room for them."""
-        with outcome.lock:
-            if not len(outcome.factors_so_far):
-                outcome.factors_so_far = np.zeros(belief_entries(self.graph), self.potentials.dtype)
-
-    def _cannot_underflow(self, run: Run, outcome: Outcome, least: float | None) -> bool:
-        """Tell whether no product of the beliefs of links can be too small: a lower bound of all of them is not.
-
-        What a variable sends is at least phi prod m over all its messages, that is b_i Z_i, as no message exceeds one.
-        `least` is a lower bound of all b_i Z_i, where it is known.
-        """
-        top = 1.0 if self.initial is None else max(1.0, float(run.m.max(initial=1.0)))
-        if least is None:
-            least = smallest(run.spread, outcome.variables, 1.0) * smallest(run.spread, run.log_zi, 1.0)
-        least = least / top
-        smallest_entry = SAFE / run.models[-1].limit
-        clear = smallest_entry * least ** widths_of(self.graph).slots > CLEAR
-        return clear and (self.models[-1].bounded or bool(np.isfinite(outcome.log_z_so_far).all()))
-
-    def beliefs_of(self, run: Run, outcome: Outcome) -> Beliefs:
-        """Return where a run reads its beliefs out to; those of links, if there is room for them."""
-        links = first_link_beliefs(self.graph) if len(outcome.factors_so_far) else np.zeros(0, np.int64)
-        return Beliefs(outcome.variables, outcome.factors_so_far, links, run.log_zi, run.log_za)
-
-    def _mark_runaways(self, among: Mask, outcome: Outcome) -> None:
-        """Find components whose log Z no beliefs could give: they diverged, or every assignment is impossible.
-
-        Hard zeros in loops can let logarithms of messages grow without bound, until they are infinite or NaN.
-        """
-        log_z = outcome.log_z_so_far.real
-        low, high = (-np.inf, np.inf) if self.plan.maximise else log_z_range(self.potentials, self.plan.counting)
-        off = among & ~(np.isfinite(log_z) & (log_z >= low) & (log_z <= high))
-        if not np.isfinite(log_z[off]).all():
-            support_of(self.potentials)  # raises if every assignment is proved to be impossible
-            outcome.log_z_so_far[off & ~np.isfinite(log_z)] = np.nan
-        outcome.converged[off], outcome.residual[off] = False, np.maximum(outcome.residual[off], self.plan.tol)
-        outcome.off_domain |= off
-
-    def _log_z(self, run: Run) -> Array:
-        """Turn the Z of the read-out into logarithms; add them up for each component, without the constants."""
-        edges, layout, n = self.edges, layout_of(self.graph), self.graph.n_components
-        with np.errstate(divide="ignore", invalid="ignore"):
-            if run.is_linear:
-                run.log_zi, run.log_za = (logarithms(run.spread, zs) for zs in (run.log_zi, run.log_za))
-            if self.plan.powers and len(edges.size):
-                scale = np.log(run.scratch.scale) if run.is_linear else run.scratch.scale
-                run.log_za += np.add.reduceat(scale[edges.slot_edge], edges.first_slot[:-1])
-            of_variable: Array = 1.0 - np.diff(edges.first_edge)  # its counting number
-            if self.plan.powers:
-                link = np.repeat(np.arange(len(edges.size)), np.diff(edges.first_slot))
-                of_variable = 1.0 - np.bincount(edges.slot_variable, self.plan.counting[link], len(edges.cards))
-            of_variables = np.where(of_variable == 0, 0, of_variable * run.log_zi)
-            of_links = self.plan.counting * run.log_za
-            one = component_sums(run.spread, edges.variable_component, layout.variable_starts, of_variables, n)
-            two = component_sums(run.spread, edges.component, layout.link_starts, of_links, n)
-            return np.asarray(one + two)
-
-    def _finish(self, outcome: Outcome) -> None:
-        """Round observed variables to one-hot; give factors of arity one their variable's belief, constants theirs."""
-        outcome.begin(self.spread, False)
-        if self.potentials.evidence:
-            observed, seen = observed_entries(self.edges, self.potentials.evidence)
-            outcome.variables[observed] = 0
-            outcome.variables[seen] = 1
-        outcome.later.append(self._share_unary)
-
-    def _share_unary(self, outcome: Outcome) -> None:
-        self._make_room(outcome)
-        share_unary_beliefs(self.graph, outcome.variables, outcome.factors_so_far, self.spread)
 
     def messages(self, outcome: Outcome) -> Array:
         """Return the logarithms of the messages that the runs ended with."""

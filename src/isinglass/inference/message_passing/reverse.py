@@ -28,6 +28,7 @@ from isinglass.inference.message_passing.model.table_places import table_places
 from isinglass.inference.message_passing.moves.move import Move
 from isinglass.inference.message_passing.outcome import Outcome
 from isinglass.inference.message_passing.passes import read_out_back
+from isinglass.inference.message_passing.read_out import beliefs_of
 from isinglass.inference.message_passing.run import Derivatives, Run
 from isinglass.inference.message_passing.shares import zeros
 from isinglass.inference.message_passing.tape import Tape
@@ -131,7 +132,7 @@ def _reverse(engine: Engine, run: Run, tape: Tape, outcome: Outcome, bars: Cotan
         outcome.complete()
     factors_bar = np.require(bars.factors if by_links else np.zeros(0, bars.variables.dtype), requirements=["C", "W"])
     given = BeliefBars(bars.log_z, bars.variables, factors_bar, by_links)
-    read_out_back(run, run.models[last], engine.beliefs_of(run, outcome), given, total.bars(last), run.wanted)
+    read_out_back(run, run.models[last], beliefs_of(engine.graph, run, outcome), given, total.bars(last), run.wanted)
     converged = run.wanted & outcome.converged
     one_pass = run.settled and not len(total.counting)  # with other counting numbers it is no fixed point
     if engine.plan.iterations is not None or one_pass or not converged.any():

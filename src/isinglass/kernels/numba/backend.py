@@ -50,6 +50,7 @@ class NumbaMessagePassing:
             flood_back=_flood_back,
             sweep=_sweep,
             sweep_back=_sweep_back,
+            sweep_copies=_sweep_copies,
             sweep_stage=_sweep_stage,
             sweep_stage_back=_sweep_stage_back,
             spread=places.spread,
@@ -188,6 +189,13 @@ def _sweep(*arrays: object) -> None:
     from isinglass.kernels.numba.grids.sweeps import sweep_grids
 
     sweep_grids(*arrays)
+
+
+def _sweep_copies(*arrays: object) -> float:
+    from isinglass.kernels.numba.grids.copies import sweep_copies
+
+    least: float = sweep_copies(*arrays)
+    return least
 
 
 def _sweep_stage(*arrays: object) -> tuple[float, bool]:

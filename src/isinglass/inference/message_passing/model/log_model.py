@@ -148,7 +148,7 @@ def _variable_potentials(
     potentials: Potentials, edges: Edges, spread: ThreadMap
 ) -> tuple[Array, FloatArray, float, float]:
     """Return the potentials without each variable's largest entry, these, the smallest potential, the largest shift."""
-    card, given = layout_of(potentials.graph).card, _only_unary(potentials)
+    card, given = layout_of(potentials.graph).card, only_unary(potentials)
     phi = _sums_of_unary(potentials, edges, spread) if given is None else np.empty(given.size, potentials.dtype)
     if not len(phi):
         return phi, np.zeros(0), 0.0, 0.0
@@ -163,7 +163,7 @@ def _variable_potentials(
     return phi, tops, float(np.min(least)), float(np.max(size))
 
 
-def _only_unary(potentials: Potentials) -> Array | None:
+def only_unary(potentials: Potentials) -> Array | None:
     """Return the tables of the factors of arity one, if each variable has one, in order, and none is observed."""
     graph, unary = potentials.graph, layout_of(potentials.graph).unary
     size = int(edges_of(graph).first_state[-1])
