@@ -187,7 +187,7 @@ def flood_grid(phi, source, stack, out, iterations, weights, height, pitch, rows
             inbox = new
         if len(beliefs.variables) > 0:
             found = read_grid(beliefs.phi, beliefs.messages, beliefs.steps, len(phi), height, pitch - 2, c, 0, height,
-                              beliefs.variables, beliefs.z, beliefs.pair)  # fmt: skip
+                              beliefs.variables, beliefs.z)  # fmt: skip
             least = found if found < least else least
     return least
 

@@ -117,8 +117,7 @@ def flood_grid_back(phi, source, stack, again, iterations, bars, rooms, settled,
 def begin_with(given, c, height, width, phi_bar):
     """Write the derivatives by the messages of grid c, given those by beliefs; keep these, clear those by phi."""
     card = len(phi_bar)
-    grid_back(given.variables, given.bars, given.phi, given.messages, given.steps, card, height, width, c, 0, height,
-              given.pair)  # fmt: skip
+    grid_back(given.variables, given.bars, given.phi, given.messages, given.steps, card, height, width, c, 0, height)
     first, last = c * height * width * card, (c + 1) * height * width * card
     copy_run(given.kept[first:last], given.bars[first:last])
     phi_bar[:] = 0
