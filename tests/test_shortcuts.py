@@ -1,6 +1,7 @@
 """Shortcuts through Numba: they lead where the long way leads, and are taken by the library's own loops alone."""
 
 import operator
+from functools import reduce
 
 import numba
 import pytest
@@ -142,6 +143,19 @@ def test_functions_that_become_known_later_are_found():
         return types.int64(), generate
 
     assert compiled_anew(lambda: seven())() == 7
+
+
+def test_functions_within_functions_are_found():
+    def outer(x):
+        def square(y):
+            return y * y
+
+        total = 0.0
+        for i in range(3):
+            total += square(x + i)
+        return total + reduce(lambda a, b: a * b, (x, x, 2.0))
+
+    assert compiled_anew(outer)(1.0) == 1 + 4 + 9 + 2
 
 
 def test_events_that_somebody_may_wait_for_are_told():

@@ -190,7 +190,6 @@ class GridBeliefs(NamedTuple):
     phi: FloatArray  # flat planes of all grids
     messages: FloatArray  # flat planes for one grid, of the last messages
     steps: PlaneSteps
-    pair: tuple[int, ...]  # not empty if there are two states
 
 
 class GridBeliefBars(NamedTuple):
@@ -202,7 +201,6 @@ class GridBeliefBars(NamedTuple):
     phi: Array  # derivatives by potentials, to which a grid adds
     messages: FloatArray  # flat planes for one grid, for derivatives by its messages; zero on the border
     steps: PlaneSteps
-    pair: tuple[int, ...]
 
 
 class SweepWork(NamedTuple):

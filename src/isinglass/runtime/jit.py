@@ -249,9 +249,17 @@ def _name(kernel: Any, signature: Any) -> str:
     return f"{kernel.__qualname__}{signature}"
 
 
-def _light_passes(codegen: Any, **_: Any) -> Any:
-    """Return the passes that Numba runs first, and only these: they inline, and remove what is not used."""
-    return type(codegen)._module_pass_manager(codegen, loop_vectorize=False, slp_vectorize=False, opt=0, cost="cheap")
+def _light_passes(codegen: Any, **options: Any) -> Any:
+    """Return the passes that Numba runs first, which inline, and remove what is not used; none for those that follow.
+
+    The first ones are asked for with options.
+    """
+    plain = {"loop_vectorize": False, "slp_vectorize": False, "opt": 0}
+    if options or not hasattr(codegen, "_pass_builder"):  # as in older versions of Numba
+        return type(codegen)._module_pass_manager(codegen, **plain, cost="cheap")
+    from llvmlite.binding import create_new_module_pass_manager
+
+    return create_new_module_pass_manager(), codegen._pass_builder(**plain)
 
 
 def _has_cache(kernel: Any) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from functools import cache
+from functools import cache, reduce
 from typing import Any
 
 Function = Callable[..., Any]
@@ -40,6 +40,9 @@ def _shortcuts() -> list[tuple[Place, Function, Function]]:
         (_context, _refresh_if_needed),
         (_sizes, _known_size),
         (_rewrites, _no_rewrites),
+        (_lifetimes, _lifetimes_if_needed),
+        (_closures, _no_closures),
+        (_annotations, _no_annotations),
         (_starts, _without_quiet),
         (_ends, _without_quiet),
         (_colours, _without_colour),
@@ -180,6 +183,71 @@ def _rewrites() -> Place:
 def _no_rewrites(_: Function) -> Function:
     """Look for no expressions of whole arrays, nor indices that are text: loops that allocate nothing have none."""
     return lambda self, state: True
+
+
+def _lifetimes() -> Place:
+    from numba.core.postproc import PostProcessor
+
+    return PostProcessor, "run"
+
+
+def _lifetimes_if_needed(plain: Function) -> Function:
+    """Find out how long variables live when somebody asks, which is once in the end, and not after each pass."""
+    from numba.core.postproc import VariableLifetime
+    from numba.core.transforms import canonicalize_cfg
+
+    order: Function = canonicalize_cfg
+    lifetime: Any = VariableLifetime
+
+    def run(self: Any, emit_dels: bool = False, extend_lifetimes: bool = False) -> None:
+        code = self.func_ir
+        if emit_dels or code.is_generator:
+            plain(self, emit_dels, extend_lifetimes)
+            return
+        code.blocks = order(code.blocks)
+        code.variable_lifetime = lifetime(code.blocks)
+        code.generator_info = None
+
+    return run
+
+
+def _closures() -> Place:
+    from numba.core.untyped_passes import InlineClosureLikes
+
+    return InlineClosureLikes, "run_pass"
+
+
+def _no_closures(plain: Function) -> Function:
+    """Look for functions within functions only in code that makes functions or lists, or calls `functools.reduce`."""
+    from numba.core import ir
+    from numba.core.ir_utils import fixup_var_define_in_scope
+
+    define: Function = fixup_var_define_in_scope
+
+    def concerns(value: Any) -> bool:
+        if isinstance(value, ir.Expr):
+            return value.op in ("make_function", "build_list")
+        return isinstance(value, ir.Global | ir.FreeVar) and value.value is reduce
+
+    def run_pass(self: Any, state: Any) -> bool:
+        blocks = state.func_ir.blocks
+        if any(isinstance(line, ir.Assign) and concerns(line.value) for b in blocks.values() for line in b.body):
+            return bool(plain(self, state))
+        define(blocks)
+        return True
+
+    return run_pass
+
+
+def _annotations() -> Place:
+    from numba.core.annotations.type_annotations import TypeAnnotation
+
+    return TypeAnnotation, "annotate"
+
+
+def _no_annotations(_: Function) -> Function:
+    """Write no lines with types beside those of the source, for people: the cache would keep them."""
+    return lambda self: ""
 
 
 def _starts() -> Place:

@@ -16,7 +16,7 @@ import numpy as np
 from isinglass.inference.message_passing.engine import Engine
 from isinglass.inference.message_passing.model.log_model import BOUND, only_unary
 from isinglass.inference.message_passing.moves.grid_sweep import GridSweep
-from isinglass.inference.message_passing.moves.planes import PIECE, pair_of, work_of
+from isinglass.inference.message_passing.moves.planes import PIECE, work_of
 from isinglass.inference.message_passing.moves.sheets import Sheets, sweep_room
 from isinglass.inference.message_passing.plan import Plan
 from isinglass.inference.message_passing.run import Run
@@ -64,7 +64,6 @@ class Copies:
         return self.move.kernels.sweep_copies(
             values, z, self.start, _planes(sheets), sheets.steps, self.engine.plan.iterations, model.across,
             model.along, sweep_room(sheets, WIDE, self.run.pool, self), model.limits[0], model.own, model.lanes,
-            pair_of(sheets),
         )  # fmt: skip
 
 

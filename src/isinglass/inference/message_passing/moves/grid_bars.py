@@ -16,7 +16,6 @@ from isinglass.inference.message_passing.moves.planes import (
     BeliefDerivatives,
     beliefs_back,
     largest_of_grids,
-    pair_of,
     used_places,
     write_borders,
 )
@@ -169,7 +168,7 @@ class GridBars:
             assert self.given is not None
             rooms[1] = 0  # the border stays so
             arrays = self.given.beliefs, self.given.bars, kept, self.given.phi
-        return GridBeliefBars(*arrays, rooms[-1].reshape(-1), lattice.steps_of_one, pair_of(lattice))
+        return GridBeliefBars(*arrays, rooms[-1].reshape(-1), lattice.steps_of_one)
 
     def planes_of(self, m: FloatArray, run: Run) -> FloatArray:
         """Return the messages of edges in planes, which the next call overwrites."""

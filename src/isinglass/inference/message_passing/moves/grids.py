@@ -10,7 +10,7 @@ import numpy as np
 
 from isinglass.inference.message_passing.moves.lattices import Lattice
 from isinglass.inference.message_passing.moves.plane_model import PlaneModel, plane_model, walled
-from isinglass.inference.message_passing.moves.planes import grid_pieces, pair_of, work_of
+from isinglass.inference.message_passing.moves.planes import grid_pieces, work_of
 from isinglass.inference.message_passing.run import Run
 from isinglass.kernels.backend import GridKernels
 from isinglass.kernels.layout import GridBeliefs, Span
@@ -78,7 +78,7 @@ class Grids:
     def no_beliefs(self) -> GridBeliefs:
         """What tells a loop to read nothing out."""
         none, planes = np.empty(0), np.empty(0, self.models[0].phi.dtype)
-        return GridBeliefs(none, none, planes, planes, self.lattice.steps_of_one, pair_of(self.lattice))
+        return GridBeliefs(none, none, planes, planes, self.lattice.steps_of_one)
 
     @property
     def is_large(self) -> bool:

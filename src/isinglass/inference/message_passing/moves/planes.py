@@ -130,11 +130,6 @@ def work_of(grid: Planes) -> int:
     return grid.height * grid.width * grid.card**2
 
 
-def pair_of(grid: Planes) -> tuple[int, ...]:
-    """Return what tells loops by its type whether there are two states."""
-    return (0,) if grid.card == 2 else ()
-
-
 def grids_at_once(work: int) -> int:
     """Return how many grids a loop may do at once, each of them so much work."""
     return max(1, PIECE // max(1, work))
@@ -195,7 +190,7 @@ def beliefs_back(
     def back(*piece: int) -> None:
         kernels.read_out_back(
             given.beliefs, given.bars, given.phi, planes.reshape(-1), grid.steps, grid.card, grid.height, grid.width,
-            *piece, pair_of(grid),
+            *piece,
         )  # fmt: skip
 
     spread(back, row_pieces(spread, grid, grids))
@@ -401,7 +396,7 @@ class PlaneMove(Move):
         def read(*piece: int) -> float:
             return self.kernels.read_out(
                 phi, messages, grid.steps, grid.card, grid.height, grid.width, *piece, beliefs.variables,
-                beliefs.z_variables, pair_of(grid),
+                beliefs.z_variables,
             )  # fmt: skip
 
         return min(run.spread(read, row_pieces(run.spread, grid, len(active))))

@@ -22,7 +22,7 @@ def take_potentials(planes, values, first, card, sites):
 
 
 @compiled
-def sweep_copies(values, z, start, planes, steps, iterations, across, along, work, limit, own, lanes, pair):
+def sweep_copies(values, z, start, planes, steps, iterations, across, along, work, limit, own, lanes):
     """Replace the potentials of copies, flat and site by site, by their beliefs, after iterations from one `start`.
 
     Returns a lower bound of the beliefs before their normalisation, at most one; zero if a product that a site sends is
@@ -43,6 +43,6 @@ def sweep_copies(values, z, start, planes, steps, iterations, across, along, wor
             old = new
         beliefs, sums = values[first : first + sites * card], z[c * sites : (c + 1) * sites]
         found = read_grid(planes.flat_phi, planes.flat_messages[(iterations - 1) % 2], steps, card, height, width, 0, 0,
-                          height, beliefs, sums, pair)  # fmt: skip
+                          height, beliefs, sums)  # fmt: skip
         least = min(least, found)
     return least

@@ -105,7 +105,7 @@ def raise_to_distance(change, one, two):
         change[ix(x)] = moved if moved > change[ix(x)] else change[ix(x)]
 
 
-@inner
+@apart
 def products(phi, place, inbox, at, size, strip):
     """Write the messages n from the sites of a strip to their four links: strip[direction, k]."""
     end = at + size
@@ -126,7 +126,7 @@ def link_place(place, direction, pitch):
     return place - pitch if direction == UP else place
 
 
-@inner
+@apart
 def send_on(weights, c, direction, place, pitch, strip, message, scale, own):
     """Write the messages towards a direction, unnormalised, from strip[direction], and one over their sums.
 
@@ -187,7 +187,7 @@ def flood_grid(phi, source, stack, out, iterations, weights, height, pitch, rows
             inbox = new
         if len(beliefs.variables) > 0:
             found = read_grid(beliefs.phi, beliefs.messages, beliefs.steps, len(phi), height, pitch - 2, c, 0, height,
-                              beliefs.variables, beliefs.z, beliefs.pair)  # fmt: skip
+                              beliefs.variables, beliefs.z)  # fmt: skip
             least = found if found < least else least
     return least
 

@@ -32,7 +32,7 @@ from isinglass.kernels.numba.grids.flooding import (
     weigh,
 )
 from isinglass.kernels.numba.grids.read_out import grid_back
-from isinglass.runtime.jit import compiled, inner
+from isinglass.runtime.jit import apart, compiled, inner
 
 
 @inner
@@ -117,8 +117,7 @@ def flood_grid_back(phi, source, stack, again, iterations, bars, rooms, settled,
 def begin_with(given, c, height, width, phi_bar):
     """Write the derivatives by the messages of grid c, given those by beliefs; keep these, clear those by phi."""
     card = len(phi_bar)
-    grid_back(given.variables, given.bars, given.phi, given.messages, given.steps, card, height, width, c, 0, height,
-              given.pair)  # fmt: skip
+    grid_back(given.variables, given.bars, given.phi, given.messages, given.steps, card, height, width, c, 0, height)
     first, last = c * height * width * card, (c + 1) * height * width * card
     copy_run(given.kept[first:last], given.bars[first:last])
     phi_bar[:] = 0
@@ -198,7 +197,7 @@ def reverse_strip(phi, inbox, at_old, bar, at_bar, new_bar, at_new, phi_bar, at_
             subtract(new_bar[direction, k, at_new : at_new + size], total, back[direction, k, :size])
 
 
-@inner
+@apart
 def receive_back(weights, weights_bar, c, direction, place, pitch, strip, slope, back, run, own):
     """Write t = n sum_y psi slope(y) for the messages towards a direction, and add to the derivatives by psi."""
     card, size, axis = len(slope), len(run), direction // 2

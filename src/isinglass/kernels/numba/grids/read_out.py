@@ -3,14 +3,14 @@
 The arithmetic is that of `messages.read_out` and `messages.adjoints`, in the same sequence (edges of a site: left,
 right, up, down): the same bits. Where a site has no neighbour, the message is one. Inputs are positive.
 
-Planes come flat; `steps` says where the numbers of a site lie in them (see `layout.PlaneSteps`). `pair` is empty unless
-there are two states: a type, so that only one kind of rows is compiled. Those of pairs become vectors.
+Planes come flat; `steps` says where the numbers of a site lie in them (see `layout.PlaneSteps`). Rows of two states
+have loops of their own, which become vectors.
 """
 
 from __future__ import annotations
 
 from isinglass.kernels.numba.arithmetic.indexing import ix
-from isinglass.runtime.jit import compiled, inner
+from isinglass.runtime.jit import apart, compiled, inner
 
 
 @inner
@@ -60,8 +60,8 @@ def smallest(values, first, last):
     return least
 
 
-@inner
-def read_grid(phi, inbox, steps, card, height, width, c, top, bottom, variables, z, pair):
+@apart
+def read_grid(phi, inbox, steps, card, height, width, c, top, bottom, variables, z):
     """Write the normalised beliefs of the rows ``top:bottom`` of grid c, and their sums before that.
 
     Returns a lower bound of the beliefs before their normalisation; at most one.
@@ -71,7 +71,7 @@ def read_grid(phi, inbox, steps, card, height, width, c, top, bottom, variables,
         at = c * steps.grid + row * steps.row + steps.site
         own = c * steps.potentials + row * steps.row + steps.site
         i = (c * height + row) * width
-        if len(pair) > 0:
+        if card == 2:
             found = read_row_of_pairs(phi, inbox, own, at, steps, width, variables, z, i)
         else:
             found = read_row(phi, inbox, own, at, steps, card, width, variables, z, i)
@@ -80,11 +80,11 @@ def read_grid(phi, inbox, steps, card, height, width, c, top, bottom, variables,
 
 
 @compiled
-def read_out_planes(phi, inbox, steps, card, height, width, first, last, top, bottom, variables, z, pair):
+def read_out_planes(phi, inbox, steps, card, height, width, first, last, top, bottom, variables, z):
     """Do it for some grids."""
     least = 1.0
     for c in range(first, last):
-        found = read_grid(phi, inbox, steps, card, height, width, c, top, bottom, variables, z, pair)
+        found = read_grid(phi, inbox, steps, card, height, width, c, top, bottom, variables, z)
         least = found if found < least else least
     return least
 
@@ -129,8 +129,8 @@ def pairs_back(variables, variables_bar, phi_bar, bars, steps, width, at, i, abo
         bars[ix(t + down)] = one * below
 
 
-@inner
-def grid_back(variables, variables_bar, phi_bar, bars, steps, card, height, width, c, top, bottom, pair):
+@apart
+def grid_back(variables, variables_bar, phi_bar, bars, steps, card, height, width, c, top, bottom):
     """Write the derivatives by the logs of messages to the rows ``top:bottom`` of grid c, given those by beliefs.
 
     They are added to the derivatives by potentials, too, which lie as the beliefs do. Borders are left alone.
@@ -139,7 +139,7 @@ def grid_back(variables, variables_bar, phi_bar, bars, steps, card, height, widt
         at = c * steps.grid + row * steps.row + steps.site
         i = (c * height + row) * width
         above, below = 1.0 if row > 0 else 0.0, 1.0 if row < height - 1 else 0.0
-        if len(pair) > 0:
+        if card == 2:
             pairs_back(variables, variables_bar, phi_bar, bars, steps, width, at, i, above, below)
         else:
             row_back(variables, variables_bar, phi_bar, bars, steps, card, width, at, i, above, below)
@@ -149,8 +149,7 @@ def grid_back(variables, variables_bar, phi_bar, bars, steps, card, height, widt
 
 
 @compiled
-def read_out_planes_back(variables, variables_bar, phi_bar, bars, steps, card, height, width, first, last, top, bottom,
-                         pair):  # fmt: skip
+def read_out_planes_back(variables, variables_bar, phi_bar, bars, steps, card, height, width, first, last, top, bottom):
     """Do it for some grids."""
     for c in range(first, last):
-        grid_back(variables, variables_bar, phi_bar, bars, steps, card, height, width, c, top, bottom, pair)
+        grid_back(variables, variables_bar, phi_bar, bars, steps, card, height, width, c, top, bottom)

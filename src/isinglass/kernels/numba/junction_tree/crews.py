@@ -141,7 +141,7 @@ def end_message(program, cuts, b, values, messages, peak, low, logs, ends, crew,
     low[program.input_of[b]] = min(1.0, least / scale)
 
 
-@cold
+@apart
 def lead_up(program, cuts, sequence, first, last, values, messages, start, peak, low, wanted, flagged, logs, local,
             ends, scratch, space, crew):  # fmt: skip
     """Pass the messages of buckets ``sequence[first:last]``, small and large, as the leader."""
@@ -190,7 +190,7 @@ def end_beliefs(program, cuts, i, sequence, values, start, peak, logs, into, mar
                 scratch.offsets, scratch.counter, scratch.sums)  # fmt: skip
 
 
-@cold
+@apart
 def lead_down(program, cuts, sequence, first, last, values, messages, start, peak, wanted, flagged, logs, into, local,
               marginals, scratch, space, crew, before):  # fmt: skip
     """Pass beliefs down buckets ``sequence[last - 1], ..., sequence[first]``, as the leader, after so many steps."""
@@ -229,7 +229,7 @@ def lead_down(program, cuts, sequence, first, last, values, messages, start, pea
         end_beliefs(program, cuts, left, sequence, values, start, peak, logs, into, marginals, scratch)
 
 
-@cold
+@apart
 def follow_up(program, cuts, i, sequence, values, messages, start, peak, logs, local, ends, space, crew, step, place):
     """Take part in a step of a large bucket on the way up: its message, or the scaling of that."""
     b = sequence[i]
@@ -241,7 +241,7 @@ def follow_up(program, cuts, i, sequence, values, messages, start, peak, logs, l
         scale_pieces(program.message_size[b], cuts.pieces[b], values, message, peak[b], logs, crew, step, place)
 
 
-@cold
+@apart
 def follow_down(program, cuts, i, sequence, values, messages, start, peak, logs, local, marginals, space, crew, step,
                 place):  # fmt: skip
     """Take part in the step of a large bucket on the way down."""
