@@ -110,6 +110,17 @@ def relay(function: Function) -> Function:
     return _jit(function, "light", "whole", **_NO_ENTRY)
 
 
+def require_numba() -> Any:
+    """Return Numba; say how to get it, where it is not installed."""
+    try:
+        import numba
+    except ImportError as error:
+        raise MissingDependencyError(
+            "this calculation needs Numba, which is not installed: pip install numba"
+        ) from error
+    return numba
+
+
 def kernels() -> tuple[Any, ...]:
     """Return the Numba dispatchers of all inner loops that were imported so far."""
     return tuple(_KERNELS)
@@ -153,13 +164,7 @@ def _note(kernel: Any, *arguments: Any) -> Function:
 
 
 def _jit(function: Function, passes: Passes = "full", kind: parts.Kind = "whole", **options: bool) -> Function:
-    try:
-        import numba
-    except ImportError as error:
-        raise MissingDependencyError(
-            "this calculation needs Numba, which is not installed: pip install numba"
-        ) from error
-    njit: Any = numba.njit
+    njit: Any = require_numba().njit
     options = {"nogil": True, **options}
     kernel = njit(error_model="numpy", _nrt=False, no_cfunc_wrapper=True, **options)(function)
     kernel.compile = partial(_compile, kernel.compile, kernel, passes, kind)

@@ -13,14 +13,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-
-from isinglass.errors import MissingDependencyError
-
-try:
-    from numba import types
-    from numba.extending import overload
-except ImportError as error:
-    raise MissingDependencyError("this calculation needs Numba, which is not installed: pip install numba") from error
+from numba import types
+from numba.extending import overload
 
 PLAIN: Any = {"error_model": "numpy", "forceinline": True}
 
