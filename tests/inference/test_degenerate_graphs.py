@@ -56,7 +56,7 @@ def chosen():
     found = {}
     for name, cls in ALGORITHMS.items():
         known = cls.__dataclass_fields__
-        found[name] = cls()
+        found[name] = cls(random_state=0) if cls.facts.stochastic else cls()
         if "iterations" in known:
             found[f"{name}, 3 iterations"] = cls(iterations=3)
         for schedule in SCHEDULES if "schedule" in known else ():

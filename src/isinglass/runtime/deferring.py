@@ -10,22 +10,34 @@ A class marks the field, and its makers may then give a function instead of the 
     found = Found(deferred(lambda: np.ones(3)))
 
 Everything else stays as it was: the value can be given itself, and is read as ``found.value``. Only `twin` copies an
-object without computing anything; `dataclasses.replace` asks for every field.
+object without computing anything; `dataclasses.replace` asks for every field. The value is computed once, for all
+threads and twins: whoever asks meanwhile waits for it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from threading import RLock
 from typing import TypeVar, cast
 
 T = TypeVar("T")
 
 
 class _Promise:
-    """A function that makes a value."""
+    """A function that makes a value, and the value when it is made."""
 
-    def __init__(self, make: Callable[[], object]) -> None:
-        self.make = make
+    def __init__(self, function: Callable[[], object]) -> None:
+        self.function: Callable[[], object] | None = function
+        self.value: object = None
+        self.lock = RLock()
+
+    def make(self) -> object:
+        """Return the value."""
+        with self.lock:
+            if self.function is not None:
+                self.value = self.function()
+                self.function = None  # and what it holds
+        return self.value
 
 
 class _Field:
