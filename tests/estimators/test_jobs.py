@@ -275,7 +275,7 @@ def test_images_that_underflow_are_inferred_in_other_ways(monkeypatch):
     assert len(calls) == 2
 
 
-def test_a_derived_decoder_is_asked(monkeypatch):
+def test_a_derived_decoder_is_asked():
     class Other(ig.decoding.MPM):
         def __call__(self, given, outputs=None):
             return 1 - super().__call__(given, outputs)

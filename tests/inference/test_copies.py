@@ -64,6 +64,14 @@ def test_small_products_are_left_to_infer(size, card):
     assert copies(np.zeros_like(logs)) is not None  # the next ones are not harmed
 
 
+@pytest.mark.parametrize("wrong", [np.inf, -np.inf])
+@pytest.mark.parametrize("state", [0, 1, slice(None)])
+def test_infinite_tables_are_left_to_infer(wrong, state):
+    logs = np.zeros((3 * 90, 2))
+    logs[123, state] = wrong
+    assert sweeps().copies(grid(9, 10))(logs) is None
+
+
 @pytest.mark.parametrize(("size", "fine"), [(5.0, True), (64.0, False), (150.0, False)])
 def test_products_that_are_small_only_together(size, fine):
     """No entry is small, but messages from four sides agree: beliefs of links might underflow, or messages do."""

@@ -94,9 +94,9 @@ def read_in_blocks(sizes: IntArray, how: Prediction, reading: Reading) -> Array:
 
 
 def _copies(how: Prediction, reading: Reading, examples: int) -> Callable[[slice], Array | None] | None:
-    """Return how a range of examples is read where they are copies of one graph: None if it was not found so.
+    """Return a function that reads a range of examples; None where these are no copies that `Algorithm.copies` is for.
 
-    None in its place where there is no such way.
+    It returns None for a range in which beliefs must be found in another way.
     """
     tables, read = how.tables, reading.of_beliefs
     if tables is None or read is None or examples == 1 or len(how.theta) > 1:
