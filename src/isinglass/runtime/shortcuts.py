@@ -240,14 +240,22 @@ def _no_closures(plain: Function) -> Function:
 
 
 def _annotations() -> Place:
-    from numba.core.annotations.type_annotations import TypeAnnotation
+    from numba.core.typed_passes import AnnotateTypes
 
-    return TypeAnnotation, "annotate"
+    return AnnotateTypes, "run_pass"
 
 
-def _no_annotations(_: Function) -> Function:
-    """Write no lines with types beside those of the source, for people: the cache would keep them."""
-    return lambda self: ""
+def _no_annotations(plain: Function) -> Function:
+    """Keep no lines with types beside those of the source, for people, nor all the code that they are about."""
+    from numba.core import config
+
+    def run_pass(self: Any, state: Any) -> bool:
+        if getattr(config, "ANNOTATE", 0) or getattr(config, "HTML", None):
+            return bool(plain(self, state))
+        state.type_annotation = ""
+        return False
+
+    return run_pass
 
 
 def _starts() -> Place:

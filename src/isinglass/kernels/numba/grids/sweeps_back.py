@@ -192,11 +192,12 @@ def sweep_stage_back(stage, phi, source, out, again, known, fresh, bars, phi_bar
     old, new, bar = source[c if len(source) > 1 else 0], out[c], bars[c]
     own_bar = phi_bar[c][: kept(phi[c], lanes)]
     up, down = new[UP] if known else work.up, old[DOWN] if again else work.down
+    limit = phi.dtype.type(0)  # of the type that the iterations forward have: the same compiled code
     if stage == 0:
         if len(lanes) > 0 and fresh:
             settle(bar, new, begin, end)
         if not known:
-            columns_down(phi[c], old, up, across, c, again, False, begin, end, work, 0.0, own, lanes)
+            columns_down(phi[c], old, up, across, c, again, False, begin, end, work, limit, own, lanes)
         reverse_up(phi[c], up, new, bar, own_bar, across, across_bar, c, fresh, begin, end, chunk, work, own, lanes)
     elif stage == 1:
         top = begin
@@ -215,7 +216,7 @@ def sweep_stage_back(stage, phi, source, out, again, known, fresh, bars, phi_bar
 def sweep_grids_back(phi, source, stack, iterations, again, fresh, bars, phi_bar, across, across_bar, along, along_bar,
                      active, work, first, last, own, lanes):  # fmt: skip
     """Reverse iterations that began with `source`: `bars` are derivatives by the logs of messages, after and before."""
-    height, width = phi.shape[2], phi.shape[3]
+    height, width, limit = phi.shape[2], phi.shape[3], phi.dtype.type(0)
     for c in range(first, last):
         if not active[c]:
             continue
@@ -229,7 +230,7 @@ def sweep_grids_back(phi, source, stack, iterations, again, fresh, bars, phi_bar
             known = more and t < iterations - 2
             up, down = new[UP] if known else work.up, old[DOWN] if more else work.down
             if not known:
-                columns_down(phi[c], old, up, across, c, more, False, 0, width, work, 0.0, own, lanes)
+                columns_down(phi[c], old, up, across, c, more, False, 0, width, work, limit, own, lanes)
             reverse_up(phi[c], up, new, bar, own_bar, across, across_bar, c, fresh[c], 0, width, width, work, own,
                        lanes)  # fmt: skip
             reverse_rows(up, down, new, bar, own_bar, along, along_bar, c, fresh[c], 0, height, height, work, own,
