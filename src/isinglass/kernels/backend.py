@@ -24,6 +24,7 @@ from isinglass.kernels.layout import (
     Status,
     Values,
 )
+from isinglass.runtime.calls import Calls
 from isinglass.typing import Array, FloatArray, IntArray, Mask
 
 Loop = Callable[..., None]
@@ -41,6 +42,7 @@ class MessageRun(Protocol):
     scratch: Scratch
     m: Array  # the messages from links to variables
     n: Array  # room for the messages from variables to links
+    calls: Calls  # of loops, whose arguments have the same types in all iterations
 
 
 class MessagePassingKernels(Protocol):

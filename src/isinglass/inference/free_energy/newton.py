@@ -176,7 +176,7 @@ class Newton:
             self.direction(members, 1.0, factor)
             measure_steps(blocks, members, self.step, self.report, floor, ROUNDING)
             size, residual = self.report[:, 0], np.maximum(self.report[:, 3], self.tie_residual)
-            relative = self.report[:, 1] if polishing else self.report[:, 1:3].max(axis=1)
+            relative = self.report[:, 1] if polishing else np.maximum(self.report[:, 1], self.report[:, 2])
             members = members[np.isfinite(size[members]) & (self.ridge[members] <= self.most_ridge)]
             self.keep_multipliers()
             self.residual[members] = np.maximum(size, residual)[members]

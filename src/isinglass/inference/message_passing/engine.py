@@ -57,6 +57,7 @@ from isinglass.kernels.layout import (
     units,
 )
 from isinglass.potentials import Potentials
+from isinglass.runtime.calls import Calls
 from isinglass.runtime.deferring import deferred
 from isinglass.runtime.threads import team
 from isinglass.typing import Array, DType, IntArray, Mask
@@ -209,6 +210,7 @@ class Engine:
             back=FloodBack(self.graph, self.initial),
             spread=self.spread if whole else team(1),
             shares=shares if whole and self.spread.threads > 1 and len(shares) > 1 else [],
+            calls=Calls(same=len(self.models) == 1),
             in_planes=in_planes,
             uniform=self.initial is None,
         )
@@ -284,15 +286,15 @@ class Engine:
                 residual[active] = 0
             elif plan.iterations is None or (watched and t == limit - 1):
                 step.move.look_closely(run, step, now, plan.tol)
-            moved = active & ~flagged
-            outcome.iterations[moved] = t + 1
+            active = active & ~flagged
+            np.copyto(outcome.iterations, t + 1, where=active)
             if not watched:
-                active = moved
                 continue
-            outcome.residual[moved] = residual[moved]
-            done = moved & (residual <= plan.tol)
-            outcome.converged[moved] = done[moved]
-            active = moved & ~done if plan.iterations is None else moved
+            done = residual <= plan.tol
+            np.copyto(outcome.residual, residual, where=active)
+            np.copyto(outcome.converged, done, where=active)
+            if plan.iterations is None:
+                active = active & ~done
             if progress is not None:
                 progress(f"iteration {t + 1}, residual {residual.max(initial=0.0):.1e}", (t + 1) / limit)
         move.finish(run)

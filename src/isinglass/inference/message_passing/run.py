@@ -18,6 +18,7 @@ from isinglass.inference.message_passing.shares import Share
 from isinglass.kernels.backend import MessagePassingKernels
 from isinglass.kernels.layout import NARROW, WIDE, Bars, Edges, Scratch, Semiring, Span, Status, Values, is_linear
 from isinglass.runtime.array_pool import Pool
+from isinglass.runtime.calls import Calls
 from isinglass.runtime.deferring import defer
 from isinglass.runtime.threads import ThreadMap
 from isinglass.typing import Array, DType, FloatArray, IntArray, Mask
@@ -54,6 +55,7 @@ class Run:
     back: FloodBack  # the reverse of flooding
     spread: ThreadMap  # the threads that share its work
     shares: list[Share]  # the parts of the graph that they work on; none for a single thread
+    calls: Calls  # of loops in its iterations
     in_planes: DType = WIDE  # of messages, and of derivatives by them, in planes
     uniform: bool = False  # whether m starts uniform
     spare: Array | None = None  # a second array for messages, where no tape keeps them

@@ -17,9 +17,10 @@ class NumbaPairs:
         """Update all links at once."""
         from isinglass.kernels.numba.messages.pairs import flood_pairs
 
-        flood_pairs(
-            run.edges, partner, run.span, values, run.m, new, run.damping, *status, run.scratch, run.states, run.units
-        )
+        run.calls(
+            flood_pairs, run.edges, partner, run.span, values, run.m, new, run.damping, *status, run.scratch,
+            run.states, run.units,
+        )  # fmt: skip
 
     def flood_back(
         self, run: MessageRun, partner: IntArray, values: Values, new_bar: Array, bars: Bars, moved: Mask
@@ -76,8 +77,8 @@ class NumbaMessagePassing:
         """Update all links at once."""
         from isinglass.kernels.numba.messages.passes import flood
 
-        flood(
-            run.edges, run.span, values, run.m, new, run.n, run.damping, *status[:3], run.scratch, run.states,
+        run.calls(
+            flood, run.edges, run.span, values, run.m, new, run.n, run.damping, *status[:3], run.scratch, run.states,
             run.units, run.semiring,
         )  # fmt: skip
 
@@ -156,7 +157,7 @@ class NumbaMessagePassing:
         """Set residuals to what a change of messages can do to a probability."""
         from isinglass.kernels.numba.messages.changes import effects
 
-        effects(run.edges, run.span, old, new, run.damping, status.active, status.residual, run.semiring)
+        run.calls(effects, run.edges, run.span, old, new, run.damping, status.active, status.residual, run.semiring)
 
     def imaginary_effects(
         self, run: MessageRun, old: Array, new: Array, active: Mask, moved: FloatArray, size: FloatArray
