@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-FEW = 3  # calls; a look of Numba takes half as long as one in Python
+FEW = 2  # calls; a look in Python takes as long as two of Numba
 _code: dict[Hashable, Callable[..., Any]] = {}  # by loop and kinds of arguments
 
 
