@@ -99,9 +99,9 @@ class NumbaMessagePassing:
         """Update one link after the other."""
         from isinglass.kernels.numba.messages.passes import update_in_sequence
 
-        update_in_sequence(
-            run.edges, values, sequence, run.m, run.n, log, run.damping, *status[:3], run.scratch, run.states,
-            run.units, run.semiring,
+        run.calls(
+            update_in_sequence, run.edges, values, sequence, run.m, run.n, log, run.damping, *status[:3], run.scratch,
+            run.states, run.units, run.semiring,
         )  # fmt: skip
 
     def update_in_sequence_back(
@@ -119,9 +119,9 @@ class NumbaMessagePassing:
         """Update the links of largest change."""
         from isinglass.kernels.numba.messages.residual import update_by_residual
 
-        updates, logged = update_by_residual(
-            run.edges, run.span, values, queue, run.m, run.n, run.damping, *status[:3], run.scratch, run.states,
-            run.units, run.semiring,
+        updates, logged = run.calls(
+            update_by_residual, run.edges, run.span, values, queue, run.m, run.n, run.damping, *status[:3], run.scratch,
+            run.states, run.units, run.semiring,
         )  # fmt: skip
         return updates, logged
 
