@@ -1,11 +1,12 @@
-"""Arithmetic in three semirings, chosen by the *type* of an argument, so that compiled loops have no branches.
+"""Arithmetic in three semirings, chosen by an argument.
 
-    SUM      = ()        values are linear; + and *
-    LOG_SUM  = (0,)      values are logarithms; log-sum-exp and +
-    LOG_MAX  = (0, 0)    values are logarithms; max and +
+    SUM      = ()      values are linear; + and *
+    LOG_SUM  = (0,)    values are logarithms; log-sum-exp and +
+    LOG_MAX  = (1,)    values are logarithms; max and +
 
 These are defined in `kernels.layout`; in the loops the argument is called `ring`. The length of a tuple is a constant
-to the compiler. Values are float64, or complex128 for derivatives by a complex step: comparisons look at the real part.
+to the compiler: loops for linear values have no branches. Those for logarithms are compiled once, and ask which of the
+two semirings it is where they add. Values are float64, or complex128 for derivatives by a complex step: comparisons look at the real part.
 A hard zero is 0, or -inf.
 """
 
@@ -15,6 +16,12 @@ import numpy as np
 
 from isinglass.kernels.layout import SAFE
 from isinglass.runtime.jit import inner
+
+
+@inner
+def takes_largest(ring):
+    """Tell whether sums are replaced by maxima."""
+    return ring[0] == 1 if len(ring) > 0 else False
 
 
 @inner
@@ -68,9 +75,9 @@ def plus(one, two, ring):
     """Add two values: +, log-sum-exp, or the larger one."""
     if len(ring) == 0:
         return one + two
-    if len(ring) == 1:
-        return log_add(one, two)
-    return two if two.real > one.real else one
+    if takes_largest(ring):
+        return two if two.real > one.real else one
+    return log_add(one, two)
 
 
 @inner
@@ -78,7 +85,7 @@ def share(part, whole, ring):
     """Return part / whole as a linear number, zero where both are hard zeros; in LOG_MAX, one if they are equal."""
     if len(ring) == 0:
         return part / whole if whole.real != 0 else part
-    if len(ring) == 2:
+    if takes_largest(ring):
         return part * 0 + 1 if part.real == whole.real else part * 0
     return np.exp(part - whole)
 

@@ -22,7 +22,7 @@ from math import exp
 from isinglass.kernels.layout import SAFE
 from isinglass.kernels.numba.arithmetic.indexing import card_of, first_of, ix
 from isinglass.kernels.numba.arithmetic.powers import is_strange, raise_run
-from isinglass.kernels.numba.arithmetic.semiring import is_zero, plus, power, product, quotient, underflows
+from isinglass.kernels.numba.arithmetic.semiring import is_zero, plus, power, product, quotient, takes_largest, underflows
 from isinglass.runtime.jit import cold, inner, relay
 
 RAISED = 64  # variables whose messages are raised to powers at a time
@@ -369,6 +369,6 @@ def distance(old, new, ring):
         return abs(new.real - old.real)
     if is_zero(old, ring) and is_zero(new, ring):
         return 0.0
-    if len(ring) == 1:
-        return abs(exp(new.real) - exp(old.real))
-    return abs(new.real - old.real)
+    if takes_largest(ring):
+        return abs(new.real - old.real)
+    return abs(exp(new.real) - exp(old.real))
