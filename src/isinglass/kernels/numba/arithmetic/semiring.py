@@ -15,7 +15,7 @@ from __future__ import annotations
 import numpy as np
 
 from isinglass.kernels.layout import SAFE
-from isinglass.runtime.jit import inner
+from isinglass.runtime.jit import apart, inner
 
 
 @inner
@@ -58,7 +58,7 @@ def quotient(one, two, ring):
     return one / two if len(ring) == 0 else one - two
 
 
-@inner
+@apart
 def log_add(one, two):
     """Log of the sum of two exponentials."""
     if one.real == -np.inf:

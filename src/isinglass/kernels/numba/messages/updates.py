@@ -23,7 +23,7 @@ from isinglass.kernels.layout import SAFE
 from isinglass.kernels.numba.arithmetic.indexing import card_of, first_of, ix
 from isinglass.kernels.numba.arithmetic.powers import is_strange, raise_run
 from isinglass.kernels.numba.arithmetic.semiring import is_zero, plus, power, product, quotient, takes_largest, underflows
-from isinglass.runtime.jit import cold, inner, relay
+from isinglass.runtime.jit import apart, inner, relay
 
 RAISED = 64  # variables whose messages are raised to powers at a time
 
@@ -41,14 +41,14 @@ def raise_messages(i, first_edge, start, cards, edge_link, counting, m, powered,
             own[ix(s + k)] = quotient(raised, value, ring)
 
 
-@cold
-def raise_block(i, last_variable, edges, values, m, active, scratch, states, ring):
-    """Do the same for the next RAISED variables, unless none is active, if i is the first of them.
+@apart
+def raise_block(i, stop, edges, values, m, active, scratch, states, ring):
+    """Do the same for the variables from i to before `stop`, unless none is active.
 
     Linear real numbers are raised in one run, and one by one where a power is not normal: whatever lies beside them,
     the bits are the same.
     """
-    stop, wanted = min(i + RAISED, last_variable), False
+    wanted = False
     for j in range(i, stop):
         wanted |= active[edges.variable_component[ix(j)]]
     if not wanted:
@@ -324,7 +324,7 @@ def advance(first, last, slot_edge, start, digits, states):
         digits[ix(slot - first)] = 0
 
 
-@inner
+@apart
 def damp_row(old, at, new, to, card, damping, ring):
     """Mix a new message with the old one."""
     for k in range(card):
