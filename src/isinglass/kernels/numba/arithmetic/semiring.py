@@ -6,8 +6,8 @@
 
 These are defined in `kernels.layout`; in the loops the argument is called `ring`. The length of a tuple is a constant
 to the compiler: loops for linear values have no branches. Those for logarithms are compiled once, and ask which of the
-two semirings it is where they add. Values are float64, or complex128 for derivatives by a complex step: comparisons look at the real part.
-A hard zero is 0, or -inf.
+two semirings it is where they add. Values are float64, or complex128 for derivatives by a complex step: comparisons
+look at the real part. A hard zero is 0, or -inf.
 """
 
 from __future__ import annotations

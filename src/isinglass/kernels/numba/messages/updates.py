@@ -22,27 +22,33 @@ from math import exp
 from isinglass.kernels.layout import SAFE
 from isinglass.kernels.numba.arithmetic.indexing import card_of, first_of, ix
 from isinglass.kernels.numba.arithmetic.powers import is_strange, raise_run
-from isinglass.kernels.numba.arithmetic.semiring import is_zero, plus, power, product, quotient, takes_largest, underflows
+from isinglass.kernels.numba.arithmetic.semiring import (
+    is_zero,
+    plus,
+    power,
+    product,
+    quotient,
+    takes_largest,
+    underflows,
+)
 from isinglass.runtime.jit import apart, inner, relay
 
 RAISED = 64  # variables whose messages are raised to powers at a time
 
 
 @inner
-def raise_messages(i, first_edge, start, cards, edge_link, counting, m, powered, own, states, ring):
+def raise_messages(i, first_edge, start, edge_link, counting, m, powered, own, ring):
     """Write m^c to `powered` and m^(c - 1) to `own`, for every edge of variable i."""
-    card = card_of(i, cards, states)
     for e in range(first_edge[ix(i)], first_edge[ix(i + 1)]):
-        c, s = counting[ix(edge_link[ix(e)])], first_of(e, start, states)
-        for k in range(card):
-            value = m[ix(s + k)]
-            raised = power(value, c, ring)
-            powered[ix(s + k)] = raised
-            own[ix(s + k)] = quotient(raised, value, ring)
+        c = counting[ix(edge_link[ix(e)])]
+        for s in range(start[ix(e)], start[ix(e + 1)]):
+            raised = power(m[ix(s)], c, ring)
+            powered[ix(s)] = raised
+            own[ix(s)] = quotient(raised, m[ix(s)], ring)
 
 
 @apart
-def raise_block(i, stop, edges, values, m, active, scratch, states, ring):
+def raise_block(i, stop, edges, values, m, active, scratch, ring):
     """Do the same for the variables from i to before `stop`, unless none is active.
 
     Linear real numbers are raised in one run, and one by one where a power is not normal: whatever lies beside them,
@@ -55,11 +61,10 @@ def raise_block(i, stop, edges, values, m, active, scratch, states, ring):
         return
     if len(ring) > 0 or len(values.raising) == 0:
         for j in range(i, stop):
-            raise_messages(j, edges.first_edge, edges.start, edges.cards, edges.edge_link, values.counting, m,
-                           scratch.powered, scratch.own, states, ring)  # fmt: skip
+            raise_messages(j, edges.first_edge, edges.start, edges.edge_link, values.counting, m, scratch.powered,
+                           scratch.own, ring)  # fmt: skip
         return
-    first = first_of(edges.first_edge[ix(i)], edges.start, states)
-    last = first_of(edges.first_edge[ix(stop)], edges.start, states)
+    first, last = edges.start[edges.first_edge[ix(i)]], edges.start[edges.first_edge[ix(stop)]]
     exponents, powered, own = values.raising, scratch.powered, scratch.own
     plain = raise_run(m.real[first:last], exponents[first:last], powered.real[first:last])
     for s in range(first, last):
@@ -124,7 +129,7 @@ def divide_row(values, first, card, total, ring):
             values[ix(first + k)] -= total
 
 
-@relay
+@apart
 def sending_underflows(i, edges, values, powered, n, base):
     """Tell whether a product at variable i underflows: of its messages, or of a pairwise table and n_ia."""
     low = products_underflow(i, edges, values.phi, powered)
@@ -190,7 +195,7 @@ def to_one_link(e, i, first_edge, start, first_state, cards, phi, m, counting, e
     return suspect
 
 
-@relay
+@apart
 def one_underflows(e, i, edges, values, m, n):
     """Tell whether a product underflows in `to_one_link`, or of a pairwise table and its result."""
     low = table_underflows(e, edges, values, n, edges.start[e], edges.cards[i])
@@ -303,7 +308,7 @@ def others(first, last, slot_edge, start, value, n, prefix, digits, states, unit
     return whole
 
 
-@relay
+@apart
 def entry_underflows(first, last, slot_edge, start, value, n, digits):
     """Tell whether the product of what is not zero among a table entry and the messages to it underflows."""
     run = value.real
@@ -344,6 +349,17 @@ def damp(m, out, first, last, slot_edge, start, damping, states, ring):
         card = edge_card(start, e, states)
         damp_row(m, first_of(e, start, states), out, place, card, damping, ring)
         place += card
+
+
+@inner
+def put(new, out, first, last, slot_edge, start, states):
+    """Write the messages of a link to `new`."""
+    place = 0
+    for slot in range(first, last):
+        s = first_of(slot_edge[ix(slot)], start, states)
+        for k in range(edge_card(start, slot_edge[ix(slot)], states)):
+            new[ix(s + k)] = out[ix(place)]
+            place += 1
 
 
 @inner
