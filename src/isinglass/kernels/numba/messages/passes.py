@@ -13,7 +13,6 @@ from isinglass.kernels.numba.messages.updates import (
     divide_slots,
     edge_card,
     one_underflows,
-    put,
     raise_block,
     replace,
     sending_underflows,
@@ -55,19 +54,11 @@ def some_to_links(first, last, edges, values, m, n, active, flagged, scratch, st
 @compiled
 def flood(edges, span, values, m, new, n, damping, active, flagged, residual, scratch, states, units, ring):
     """One iteration of flooding, from the messages m to `new`: all variables send, then all links."""
-    for c in range(span.first_component, span.last_component):
-        residual[c] = 0
     all_to_links(edges, span, values, m, n, active, flagged, scratch, states, units, ring)
-    all_to_variables(edges, span, values, m, new, n, damping, active, flagged, residual, True, scratch, states, units,
-                     ring)  # fmt: skip
-
-
-@apart
-def all_to_variables(edges, span, values, m, new, n, damping, active, flagged, residual, watched, scratch, states,
-                     units, ring):  # fmt: skip
-    """Write to `new` what all active links send; update residuals only if they are `watched`."""
     start, first_slot, slot_edge, component = edges.start, edges.first_slot, edges.slot_edge, edges.component
     out, totals, prefix, digits = scratch.out, scratch.totals, scratch.prefix, scratch.digits
+    for c in range(span.first_component, span.last_component):
+        residual[c] = 0
     for f in range(span.first_link, span.last_link):
         c = component[ix(f)]
         first, last = first_slot[ix(f)], first_slot[ix(f + 1)]
@@ -78,10 +69,7 @@ def all_to_variables(edges, span, values, m, new, n, damping, active, flagged, r
                                edges.size[f], n, out, totals, prefix, digits, states, units, ring)  # fmt: skip
         divide_slots(first, last, slot_edge, start, out, totals, states, ring)
         damp(m, out, first, last, slot_edge, start, damping, states, ring)
-        if watched:
-            residual[c] = max(residual[c], replace(m, new, out, first, last, slot_edge, start, states, ring))
-        else:
-            put(new, out, first, last, slot_edge, start, states)
+        residual[c] = max(residual[c], replace(m, new, out, first, last, slot_edge, start, states, ring))
 
 
 @inner

@@ -12,12 +12,11 @@ from __future__ import annotations
 
 from isinglass.kernels.numba.arithmetic.indexing import first_of, ix
 from isinglass.kernels.numba.messages.changes import effect, widest_ratio
-from isinglass.kernels.numba.messages.passes import all_to_variables, compute, keep, some_to_links
+from isinglass.kernels.numba.messages.passes import compute, keep, some_to_links
 from isinglass.kernels.numba.messages.updates import (
     damp_row,
     divide_row,
     edge_card,
-    put,
     raise_messages,
     send,
     sending_underflows,
@@ -92,19 +91,15 @@ def raise_all(edges, span, values, m, active, scratch, ring):
 def look_ahead(f, edges, values, m, n, pending, change, damping, scratch, states, units, ring):
     """Compute the next messages of link f and how far each is from the current one. Returns an underflow flag."""
     low = compute(f, edges, values, m, n, damping, scratch, states, units, ring)
-    first, last = edges.first_slot[ix(f)], edges.first_slot[ix(f + 1)]
-    put(pending, scratch.out, first, last, edges.slot_edge, edges.start, states)
-    compare(f, edges, m, pending, change, states, ring)
-    return low
-
-
-@inner
-def compare(f, edges, m, pending, change, states, ring):
-    """Compute how far the next messages of link f are from the current ones."""
+    place = 0
     for slot in range(edges.first_slot[ix(f)], edges.first_slot[ix(f + 1)]):
         e = edges.slot_edge[ix(slot)]
         s, card = first_of(e, edges.start, states), edge_card(edges.start, e, states)
+        for k in range(card):
+            pending[ix(s + k)] = scratch.out[ix(place + k)]
         change[ix(e)] = widest_ratio(m, s, pending, s, card, ring)
+        place += card
+    return low
 
 
 @inner
@@ -143,8 +138,6 @@ def update_by_residual(edges, span, values, queue, m, n, damping, active, flagge
         raise_all(edges, span, values, m, active, scratch, ring)
     some_to_links(span.first_variable, span.last_variable, edges, values, m, n, active, flagged, scratch, states, units,
                   ring)  # fmt: skip
-    all_to_variables(edges, span, values, m, pending, n, damping, active, flagged, residual, False, scratch, states,
-                     units, ring)  # fmt: skip
     count, logged = 0, 0
     for c in range(span.first_component, span.last_component):
         first, size = first_member[c], first_member[c + 1] - first_member[c]
@@ -152,7 +145,7 @@ def update_by_residual(edges, span, values, queue, m, n, damping, active, flagge
             continue
         for j in range(size):
             f = members[first + j]
-            compare(f, edges, m, pending, change, states, ring)
+            flagged[c] |= look_ahead(f, edges, values, m, n, pending, change, damping, scratch, states, units, ring)
             priority[f] = largest_change(f, edges, change)
         make_heap(heap, place, priority, members, first, size)
         for _ in range(size):

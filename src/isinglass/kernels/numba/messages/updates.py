@@ -352,17 +352,6 @@ def damp(m, out, first, last, slot_edge, start, damping, states, ring):
 
 
 @inner
-def put(new, out, first, last, slot_edge, start, states):
-    """Write the messages of a link to `new`."""
-    place = 0
-    for slot in range(first, last):
-        s = first_of(slot_edge[ix(slot)], start, states)
-        for k in range(edge_card(start, slot_edge[ix(slot)], states)):
-            new[ix(s + k)] = out[ix(place)]
-            place += 1
-
-
-@inner
 def replace(m, new, out, first, last, slot_edge, start, states, ring):
     """Write the messages of a link to `new`. Returns the largest change from those in m."""
     change = 0.0
