@@ -129,7 +129,7 @@ def divide_row(values, first, card, total, ring):
             values[ix(first + k)] -= total
 
 
-@apart
+@relay
 def sending_underflows(i, edges, values, powered, n, base):
     """Tell whether a product at variable i underflows: of its messages, or of a pairwise table and n_ia."""
     low = products_underflow(i, edges, values.phi, powered)
@@ -329,7 +329,7 @@ def advance(first, last, slot_edge, start, digits, states):
         digits[ix(slot - first)] = 0
 
 
-@apart
+@inner
 def damp_row(old, at, new, to, card, damping, ring):
     """Mix a new message with the old one."""
     for k in range(card):
