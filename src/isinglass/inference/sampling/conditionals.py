@@ -63,7 +63,7 @@ class TableOf:
     >>> p = ig.models.Potts(ig.grid_graph(3, 3, 3)).potentials(coupling=0.5)
     >>> tables = TableOf(p.graph, site_model(p), np.arange(9))
     >>> bool(tables.after(9).known.any()), tables.after(1e6).known.all().item(), len(tables.after(0).sums)
-    (False, True, 999)
+    (False, True, 675)
     """
 
     def __init__(self, graph: FactorGraph, model: SiteModel, variables: IntArray) -> None:

@@ -18,6 +18,7 @@ from isinglass.runtime.jit import compiled, inner
 
 LANES = 256  # chains at once, by a table
 
+
 @inner
 def conditional(i, c, d, sites, model, states, p):
     """Write the unnormalised probabilities of the states of variable i; return their sum, zero if none is possible.
