@@ -63,7 +63,7 @@ def _become(code, folder, env, files):
     os.environ.update(env)
     numba.config.reload_config()
     os.chdir(folder)
-    sys.path[:0] = env["PYTHONPATH"].split(os.pathsep)
+    sys.path[:0] = filter(None, env.get("PYTHONPATH", "").split(os.pathsep))
     status = 1
     try:
         exec(compile(code, "<string>", "exec"), {"__name__": "__main__"})
