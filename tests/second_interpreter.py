@@ -7,4 +7,6 @@ its time. It shares nothing with the process of the test, not even the seed of P
 import multiprocessing
 
 context = multiprocessing.get_context("forkserver")
-context.set_forkserver_preload(["pytest", "hypothesis", "isinglass.estimators", "isinglass.kernels.numba.backend"])
+context.set_forkserver_preload(
+    ["pytest", "hypothesis", "numba.np.arraymath", "isinglass.estimators", "isinglass.kernels.numba.backend"]
+)
