@@ -16,6 +16,7 @@ if "PYTEST_XDIST_WORKER" in os.environ:
     for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):  # before they are loaded; threads would wait
         os.environ.setdefault(name, "1")
 
+os.fsync = lambda descriptor: None  # what tests write need not survive a loss of power; disks are slow
 gc.disable()  # until everything is collected
 EXACT = ({"array_equal"}, {"assert_array_equal"}, {"tobytes"}, {"view", "int64"})  # names that a test uses
 

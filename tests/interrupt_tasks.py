@@ -1,9 +1,9 @@
-"""Interrupt calls at random moments; run as a script by `test_interrupts`, in a process that may well crash.
+"""Interrupt calls at random moments; run by `test_interrupts`, in a process that may well crash.
 
-``interrupt_tasks.py COUNT SEED FOLDER NAME...`` prints a JSON object for each task: its outcomes and how many seconds
-after the signal they came, the slowest of them. A task is called once to compile and load what it needs, once for the
-answer and the time that it takes, then COUNT times with a signal at a random moment of that time, and at last without
-one: the answer must be as before.
+As a script, ``interrupt_tasks.py COUNT SEED FOLDER NAME...`` prints a JSON object for each task: its outcomes and how
+many seconds after the signal they came, the slowest of them. A task is called once to compile and load what it needs,
+once for the answer and the time that it takes, then COUNT times with a signal at a random moment of that time, and at
+last without one: the answer must be as before.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""New processes that have Numba imported, and nothing of the library: each is forked from one that waits.
+"""New processes that have Numba and scikit-learn imported, and nothing of the library: forked from one that waits.
 
-To import Numba takes most of the time of a short program. What a program imports of the library, and the environment
+To import these takes most of the time of a short program. What a program imports of the library, and the environment
 in which Numba looks for its cache, are its own.
 """
 
@@ -39,6 +39,7 @@ def _server():
 def _serve():
     """Fork for each program; tell how it ended."""
     import numba
+    import sklearn.base  # noqa: F401
 
     numba.njit(lambda x: x)(1)  # much of Numba is imported when it first compiles
     while True:
@@ -63,7 +64,7 @@ def _become(code, folder, env, files):
     os.environ.update(env)
     numba.config.reload_config()
     os.chdir(folder)
-    sys.path[:0] = env["PYTHONPATH"].split(os.pathsep)
+    sys.path[:0] = filter(None, env.get("PYTHONPATH", "").split(os.pathsep))
     status = 1
     try:
         exec(compile(code, "<string>", "exec"), {"__name__": "__main__"})

@@ -4,7 +4,7 @@ import importlib
 import os
 import pickle
 import re
-import subprocess
+import runpy
 import sys
 import warnings
 from pathlib import Path
@@ -15,6 +15,7 @@ import isinglass as ig
 import new_processes
 from isinglass.runtime import jit as compilation
 from isinglass.runtime.loop_counts import USUALLY
+from second_interpreter import context
 
 LOOPS = """
 from isinglass.runtime.jit import compiled
@@ -381,19 +382,30 @@ TOOL = Path(__file__).parents[1] / "tools" / "count_loops.py"
 forks = pytest.mark.skipif(sys.platform != "linux", reason="the tool forks")
 
 
+def run_tool(said, arguments):
+    sys.argv, sys.stderr = [str(TOOL), *arguments], open(said, "w")  # noqa: SIM115  (until this process ends)
+    runpy.run_path(str(TOOL), run_name="__main__")
+
+
+def check_loops(said, names):
+    """Compare some rows of the table, or all."""
+    process = context.Process(target=run_tool, args=(said, ["--check", *names]))
+    process.start()
+    process.join()
+    assert process.exitcode == 0, said.read_text()
+
+
 @forks
-def test_the_table_of_loops_is_not_stale():
+def test_the_table_of_loops_is_not_stale(tmp_path):
     """Some of it: `python tools/count_loops.py --check` has all, and without --check it writes the table anew."""
     names = ["infer exact", "infer bp", "fit GridCRF bp ucl", "fit ChainCRF cl"]
-    done = subprocess.run([sys.executable, TOOL, "--check", *names], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    check_loops(tmp_path / "said", names)
 
 
 @forks
 @pytest.mark.slow
-def test_the_whole_table_of_loops_is_not_stale():
-    done = subprocess.run([sys.executable, TOOL, "--check"], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+def test_the_whole_table_of_loops_is_not_stale(tmp_path):
+    check_loops(tmp_path / "said", [])
 
 
 ONE_LINE = """
@@ -413,8 +425,19 @@ def test_training_that_is_verbose_tells_of_loops(tmp_path):
 import numpy as np, isinglass as ig
 ig.ChainCRF(max_iter=1, tol=1e9, verbose={verbose}).fit([np.eye(3)] * 2, [np.array([0, 1, 0])] * 2)
 """
-    where = {"NUMBA_CACHE_DIR": str(tmp_path)}
-    said = python(ONE_LINE + code.format(verbose=True), tmp_path, **where).stdout
+    said = python(ONE_LINE + code.format(verbose=True), tmp_path, NUMBA_CACHE_DIR=str(tmp_path)).stdout
     assert said == f"compiling, once: 1 of about {USUALLY['fit ChainCRF cl']}\n"
-    where["NUMBA_CACHE_DIR"] = str(tmp_path / "other")
-    assert python(code.format(verbose=False), tmp_path, **where).stdout == ""
+
+
+def test_training_that_is_not_verbose_does_not(tmp_path):
+    """A loop of the callback is compiled while it trains."""
+    (tmp_path / "loops.py").write_text(PARTS)
+    code = """
+import numpy as np, isinglass as ig, loops
+crf = ig.ChainCRF(max_iter=1, callback=lambda progress: loops.one(3) == 0, verbose={verbose})
+crf.fit([np.eye(3)] * 2, [np.array([0, 1, 0])] * 2)
+assert loops.one.stats.cache_misses
+"""
+    assert python(code.format(verbose=False), tmp_path).stdout == ""
+    (tmp_path / "loops.py").write_text(PARTS + "# changed")
+    assert "compiling, once: " in python(code.format(verbose=True), tmp_path).stdout

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import isinglass as ig
+import new_processes
 from isinglass.inference.rehearsal import rehearsing
 from isinglass.runtime import helper as helpers
 from isinglass.runtime.helper import SWITCH, Helper, call_for_help, helping
@@ -71,6 +72,13 @@ def allowed(monkeypatch):
 def python(code, *arguments, **options):
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
     return subprocess.Popen([sys.executable, "-c", code, *map(str, arguments)], **pipes, **options)
+
+
+def printed(code, folder, **variables):
+    """Return what a program prints that needs Numba, but is not to import it anew."""
+    done = new_processes.run(code, folder, os.environ | variables)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
 
 
 def has_ended(pid, seconds=20):
@@ -184,9 +192,9 @@ def test_without_a_folder_nobody_waits(tmp_path):
         pass
 
 
-def test_a_rehearsal_notes_the_loops_and_runs_none():
+def test_a_rehearsal_notes_the_loops_and_runs_none(tmp_path):
     """In a fresh process: loops that were called before run in a rehearsal, too."""
-    names, compiled, error = python(REHEARSE, env=dict(os.environ)).communicate()[0].splitlines()
+    names, compiled, error = printed(REHEARSE, tmp_path).splitlines()
     assert {"flood_grid", "read_out_links", "flood_grid_back"} <= set(names.split())
     assert names.index("flood_grid") < names.index("flood_grid_back")
     assert int(compiled) == 0
@@ -194,17 +202,16 @@ def test_a_rehearsal_notes_the_loops_and_runs_none():
 
 
 def test_what_is_compiled_ahead_is_all_that_a_gradient_needs(tmp_path):
-    env = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
-    ahead = python(MODEL + AHEAD, env=env).communicate()[0]
-    assert int(ahead) > 5
-    assert python(MODEL + GRADIENT, env=env).communicate()[0] == "\n"  # all of it was found
+    where = {"NUMBA_CACHE_DIR": str(tmp_path)}
+    assert int(printed(MODEL + AHEAD, tmp_path, **where)) > 5
+    assert printed(MODEL + GRADIENT, tmp_path, **where) == "\n"  # all of it was found
 
 
 def test_an_inference_without_a_tape_is_helped_by_loops_that_come_next(tmp_path):
-    env = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
-    ahead = python(MODEL + AHEAD.replace("compile_from_the_end", "compile_ahead"), env=env).communicate()[0]
-    assert int(ahead) > 5
-    assert python(MODEL + GRADIENT.replace(", tape=True).backward(log_z=1.0)", ")"), env=env).communicate()[0] == "\n"
+    where = {"NUMBA_CACHE_DIR": str(tmp_path)}
+    assert int(printed(MODEL + AHEAD.replace("compile_from_the_end", "compile_ahead"), tmp_path, **where)) > 5
+    inference = GRADIENT.replace(", tape=True).backward(log_z=1.0)", ")")
+    assert printed(MODEL + inference, tmp_path, **where) == "\n"
 
 
 @pytest.mark.skipif(os.name != "posix", reason="no locks")

@@ -35,20 +35,29 @@ from isinglass.kernels.numba.free_energy import ldl
 from isinglass.potentials import Potentials
 from isinglass.runtime import interrupts, lapack
 from isinglass.runtime.jit import kernels
+from second_interpreter import context
 
 pytestmark = pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timers here")
 
-SCRIPT = Path(interrupt_tasks.__file__)
 SEED = os.environ.get("ISINGLASS_SEED", "0")
 ALLOWED = {"KeyboardInterrupt", "best so far", "done"}
 
 
+def run_tasks(argv: list[str], *files: Path) -> None:
+    """Interrupt tasks; what the process prints, also when it crashes, goes to two files."""
+    for number, file in zip((1, 2), files, strict=True):
+        os.dup2(os.open(file, os.O_WRONLY | os.O_CREAT), number)
+    interrupt_tasks.run(argv)
+
+
 def interrupt(folder: Path, count: int, names: list[str]) -> None:
     """Interrupt tasks in a process of their own; all must end well, and give the same answer afterwards."""
-    argv = [sys.executable, str(SCRIPT), str(count), SEED, str(folder), *names]
-    done = subprocess.run(argv, capture_output=True, text=True, check=False)
-    found = [json.loads(line) for line in done.stdout.splitlines() if line.startswith('{"task"')]
-    assert done.returncode == 0, f"after {[one['task'] for one in found]}: {done.returncode}\n{done.stderr}"
+    out, err = folder / "stdout", folder / "stderr"
+    process = context.Process(target=run_tasks, args=([str(count), SEED, str(folder), *names], out, err))
+    process.start()
+    process.join()
+    found = [json.loads(line) for line in out.read_text().splitlines() if line.startswith('{"task"')]
+    assert process.exitcode == 0, f"after {[one['task'] for one in found]}: {process.exitcode}\n{err.read_text()}"
     for one in found:
         assert set(one["outcomes"]) <= ALLOWED, one
         assert sum(one["outcomes"].values()) == count, one

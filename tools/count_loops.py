@@ -15,6 +15,7 @@ from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
 
+import numba
 import numpy as np
 
 import isinglass as ig
@@ -126,6 +127,7 @@ def counted(run):
 def table(names):
     """Return the most loops of the examples of each work."""
     examples, found = works(), {}
+    numba.njit(lambda x: x)(1)  # much of Numba is imported when it first compiles; once, before forks
     for name in names or examples:
         numbers = [n for n in map(counted, examples[name]) if n is not None]
         print(f"{name}: {', '.join(map(str, numbers)) or 'refused'}", flush=True)

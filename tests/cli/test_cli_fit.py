@@ -2,10 +2,7 @@
 
 import gzip
 import json
-import os
 import signal
-import subprocess
-import sys
 import time
 import warnings
 
@@ -14,6 +11,7 @@ import pytest
 from cli_helpers import data_folder
 
 import isinglass as ig
+from isinglass.cli.main import main
 from isinglass.cli.recipe import Recipe
 from isinglass.datasets.chunking import TAGS as TAGS_WINDOWS
 from isinglass.datasets.chunking import WORDS as WINDOWS
@@ -22,6 +20,7 @@ from isinglass.estimators import load, notes_of
 from isinglass.features import window_attributes
 from isinglass.learning.optimizers import Lbfgs
 from isinglass.metrics import span_f1
+from second_interpreter import context
 
 pytestmark = pytest.mark.filterwarnings("ignore:training stopped after")
 
@@ -294,13 +293,15 @@ def test_killed_and_taken_up_again_gives_the_same_file(chunks, command):
     whole, again, state = chunks / "whole.isg", chunks / "again.isg", chunks / "run"
     assert command(*start, "--model", whole).code == 0
     resumed = [*start, "--model", str(again), "--checkpoint", str(state)]
-    run = subprocess.Popen([sys.executable, "-m", "isinglass", *resumed], env=os.environ)
+    run = context.Process(target=main, args=(resumed,))
+    run.start()
     while not state.exists():
         time.sleep(0.005)
-        assert run.poll() is None
+        assert run.is_alive()
     time.sleep(0.05)
-    run.send_signal(signal.SIGKILL)
-    assert run.wait() == -signal.SIGKILL
+    run.kill()
+    run.join()
+    assert run.exitcode == -signal.SIGKILL
     assert not again.exists()
     assert command(*resumed).code == 0
     assert again.read_bytes() == whole.read_bytes()

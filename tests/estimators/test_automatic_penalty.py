@@ -1,11 +1,7 @@
 """l2="auto": chosen on examples that are held out, by one mechanism for all estimators."""
 
-import os
 import signal
-import subprocess
-import sys
 import time
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -20,6 +16,7 @@ from isinglass.estimators import load
 from isinglass.io.arrays import read_arrays, write_arrays
 from isinglass.learning.optimizers import Adam
 from isinglass.learning.training.penalty_search import DECADE, FOLDS, MOST, SEED, best_step, next_step, value_of
+from second_interpreter import context
 
 TIGHT = {"tol": 1e-7, "max_iter": 500}
 
@@ -174,29 +171,24 @@ def test_threads_change_nothing():
     assert one.l2_path_ == two.l2_path_
 
 
-SCRIPT = """
-import sys, time
-sys.path.insert(0, {helpers!r})
-from estimator_helpers import graph, graphs
-
-crf = graph(l2="auto", tol=1e-9, checkpoint=sys.argv[1], callback=lambda progress: time.sleep(float(sys.argv[2])))
-crf.fit(*graphs(6))
-"""
+def search_slowly(path):
+    graph(l2="auto", tol=1e-9, checkpoint=path, callback=lambda progress: time.sleep(0.05)).fit(*graphs(6))
 
 
 def test_a_killed_search_goes_on_bit_for_bit(tmp_path):
-    script, path = tmp_path / "script.py", tmp_path / "run.npz"
-    script.write_text(SCRIPT.format(helpers=str(Path(__file__).parent)))
-    process = subprocess.Popen([sys.executable, str(script), str(path), "0.05"])
+    path = tmp_path / "run.npz"
+    process = context.Process(target=search_slowly, args=(path,))
+    process.start()
     record, deadline = tmp_path / "run.l2.npz", time.monotonic() + 120
     while not (
         record.exists() and read_arrays(record).arrays["counts"].sum() >= 4 and (tmp_path / "run.l2-1-1.npz").exists()
     ):
         assert time.monotonic() < deadline
-        assert process.poll() is None
+        assert process.is_alive()
         time.sleep(0.01)
-    os.kill(process.pid, signal.SIGKILL)
-    process.wait()
+    process.kill()
+    process.join()
+    assert process.exitcode == -signal.SIGKILL
     assert not path.exists()  # it was still looking for l2
     X, Y = graphs(6)
     calls = []
@@ -206,7 +198,7 @@ def test_a_killed_search_goes_on_bit_for_bit(tmp_path):
     assert (resumed.l2_path_, resumed.history_) == (whole.l2_path_, whole.history_)
     done = sum(sum(trial.iterations) for trial in whole.l2_path_) + whole.n_iter_
     assert 0 < len(calls) < done
-    assert sorted(p.name for p in tmp_path.iterdir()) == ["run.l2.npz", "run.npz", "script.py"]
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["run.l2.npz", "run.npz"]
     again = graph(l2="auto", tol=1e-9, checkpoint=path).fit(X, Y)  # a finished run stays finished
     assert again.theta_.tobytes() == whole.theta_.tobytes()
     assert again.l2_path_ == whole.l2_path_

@@ -1,9 +1,8 @@
 """Training that is killed goes on from its checkpoint, bit for bit."""
 
+import contextlib
 import os
 import signal
-import subprocess
-import sys
 import time
 from functools import partial
 from pathlib import Path
@@ -20,35 +19,26 @@ from isinglass.learning import checkpoint
 from isinglass.learning.checkpoint import resume
 from isinglass.learning.optimizers import OPTIMIZERS, Adam
 from isinglass.learning.training.fingerprints import fingerprint
-
-SCRIPT = """
-import sys, time
-sys.path.insert(0, {helpers!r})
-from estimator_helpers import KINDS
-
-kind, path, pause = sys.argv[1], sys.argv[2] or None, float(sys.argv[3])
-make, data = KINDS[kind]
-crf = make(tol=1e-9, checkpoint=path, callback=lambda progress: time.sleep(pause))
-crf.fit(*data())
-print(crf.n_iter_, len(crf.history_), crf.theta_.tobytes().hex(), crf.message_)
-"""
-
-
-def command(folder, kind, path, pause=0.0):
-    script = folder / "script.py"
-    script.write_text(SCRIPT.format(helpers=str(Path(__file__).parent)))
-    return [sys.executable, str(script), kind, str(path), str(pause)]
+from second_interpreter import context
 
 
 def described(crf):
     return f"{crf.n_iter_} {len(crf.history_)} {crf.theta_.tobytes().hex()} {crf.message_}\n"
 
 
+def train(kind, path, written):
+    """Train slowly, in a process of its own; write the result and what is printed into a file."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    make, data = KINDS[kind]
+    with open(written, "w") as file, contextlib.redirect_stderr(file):
+        crf = make(tol=1e-9, checkpoint=path, callback=lambda progress: time.sleep(0.2))
+        file.write(described(crf.fit(*data())))
+
+
 def started(folder, kind, path):
     """Start training, and wait until three iterations are in its checkpoint."""
-    process = subprocess.Popen(
-        command(folder, kind, path, 0.2), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
+    process = context.Process(target=train, args=(kind, path, folder / "written"))
+    process.start()
     deadline = time.monotonic() + 120
     while not (path.exists() and resume(path).state.iteration >= 3):
         assert time.monotonic() < deadline
@@ -61,7 +51,9 @@ def test_survives_kill_9(kind, tmp_path):
     path = tmp_path / "run.npz"
     process = started(tmp_path, kind, path)
     os.kill(process.pid, signal.SIGKILL)
-    assert process.communicate()[0] == ""
+    process.join()
+    assert process.exitcode == -signal.SIGKILL
+    assert (tmp_path / "written").read_text() == ""
     make, data = KINDS[kind]
     whole = make(tol=1e-9).fit(*data())
     assert 3 <= resume(path).state.iteration < whole.n_iter_
@@ -72,10 +64,11 @@ def test_survives_kill_9(kind, tmp_path):
 def test_ctrl_c_ends_training_in_order(tmp_path):
     process = started(tmp_path, "graph", tmp_path / "run.npz")
     os.kill(process.pid, signal.SIGINT)
-    printed, errors = process.communicate()
-    assert process.returncode == 0
-    assert printed.rstrip().endswith("interrupted")
-    assert "the best parameters so far are kept" in errors
+    process.join()
+    assert process.exitcode == 0
+    written = (tmp_path / "written").read_text()
+    assert written.endswith(" interrupted\n")
+    assert "the best parameters so far are kept" in written
     again = graph(tol=1e-9, checkpoint=tmp_path / "run.npz").fit(*graphs())
     assert described(again) == described(graph(tol=1e-9).fit(*graphs()))
 

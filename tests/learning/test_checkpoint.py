@@ -1,15 +1,11 @@
 """States in files: resumed bit for bit, also after SIGKILL; damaged files are refused."""
 
 import contextlib
-import io
 import os
 import signal
-import subprocess
-import sys
 import time
 import zipfile
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -22,6 +18,7 @@ from isinglass.io.arrays import read_arrays, write_arrays
 from isinglass.learning.checkpoint import Journal, resume, save_checkpoint
 from isinglass.learning.optimizers import OPTIMIZERS, Adam, Lbfgs, LbfgsState, OwlQn, Sgd, make_optimizer
 from isinglass.learning.optimizers import state as state_module
+from second_interpreter import context
 
 F = Logistic(n=33, features=7)
 OPTIONS = {
@@ -103,76 +100,57 @@ def test_any_option_survives(tmp_path):
     assert resume(tmp_path / "a").optimiser == Adam()
 
 
-SCRIPT = """
-import signal, sys, time
-signal.signal(signal.SIGINT, signal.default_int_handler)
-sys.path.insert(0, {helpers!r})
-import numpy as np
-from optim_helpers import Logistic
-from isinglass.learning.checkpoint import Journal, resume
-from isinglass.learning.optimizers import make_optimizer
+def trained(path, name, pause=0.0, resumed=False):
+    """Run an optimiser, from a checkpoint or from the start, with a pause at each step; describe the result."""
+    if resumed:
+        optimiser, state = resume(path)
+    elif name == "lbfgs":
+        optimiser, state = make_optimizer(name, tol=0.0, ftol=0.0, max_iter=25), None
+    else:
+        optimiser, state = make_optimizer(name, epochs=4, batch_size=5, random_state=0, averaging=True), None
 
-F, path, name, mode = Logistic(n=33, features=7), *sys.argv[1:]
-pause = 0.03 if mode == "slow" else 0.0
+    def on(indices, x):
+        time.sleep(pause)
+        return F.on(indices, x)
 
-def on(indices, x):
-    time.sleep(pause)
-    return F.on(indices, x)
-
-if mode == "resume":
-    optimiser, state = resume(path)
-elif name == "lbfgs":
-    optimiser, state = make_optimizer(name, tol=0.0, ftol=0.0, max_iter=25), None
-else:
-    optimiser, state = make_optimizer(name, epochs=4, batch_size=5, random_state=0, averaging=True), None
-x0, journal = np.full(7, 3.0), Journal(path, optimiser)
-if name == "lbfgs":
-    result = optimiser.minimise(lambda x: on(np.arange(33), x), x0, state=state, callback=journal)
-else:
-    result = optimiser.minimise_batches(on, 33, x0, state=state, callback=journal)
-print(result.iterations, result.x.tobytes().hex(), result.message)
-"""
+    x0, journal = np.full(7, 3.0), Journal(path, optimiser)
+    if name == "lbfgs":
+        result = optimiser.minimise(lambda x: on(np.arange(33), x), x0, state=state, callback=journal)
+    else:
+        result = optimiser.minimise_batches(on, 33, x0, state=state, callback=journal)
+    return f"{result.iterations} {result.x.tobytes().hex()} {result.message}"
 
 
-def command(folder, name, file, mode):
-    script = folder / "script.py"
-    script.write_text(SCRIPT.format(helpers=str(Path(__file__).parent)))
-    return [sys.executable, str(script), str(folder / file), name, mode]
-
-
-def output(monkeypatch, *arguments):
-    """Run the script here, and return what it prints."""
-    monkeypatch.setattr(sys, "argv", command(*arguments)[1:])
-    printed = io.StringIO()
-    with contextlib.redirect_stdout(printed):
-        exec(Path(sys.argv[0]).read_text(), {})
-    return printed.getvalue()
+def train_slowly(path, name, written):
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    written.write_text(trained(path, name, 0.03))
 
 
 def signalled(folder, name, number):
-    """Start a run, send it a signal after three iterations, and return its exit code and what it printed."""
-    process = subprocess.Popen(command(folder, name, "run.npz", "slow"), stdout=subprocess.PIPE, text=True)
-    path, deadline = folder / "run.npz", time.monotonic() + 60
+    """Start a run, send it a signal after three iterations, and return its exit code and what it has written."""
+    path, written, deadline = folder / "run.npz", folder / "written", time.monotonic() + 60
+    process = context.Process(target=train_slowly, args=(path, name, written))
+    process.start()
     while not (path.exists() and resume(path).state.iteration >= 3):
         assert time.monotonic() < deadline
         time.sleep(0.01)
     os.kill(process.pid, number)
-    printed, _ = process.communicate()
-    return process.returncode, printed
+    process.join()
+    return process.exitcode, written.read_text() if written.exists() else ""
 
 
 @pytest.mark.parametrize("name", ["lbfgs", "adam"])
-def test_survives_sigkill(name, tmp_path, monkeypatch):
-    whole = output(monkeypatch, tmp_path, name, "whole.npz", "fast")
+def test_survives_sigkill(name, tmp_path):
+    whole = trained(tmp_path / "whole.npz", name)
     assert signalled(tmp_path, name, signal.SIGKILL) == (-signal.SIGKILL, "")
     assert 3 <= resume(tmp_path / "run.npz").state.iteration < int(whole.split()[0])
-    assert output(monkeypatch, tmp_path, name, "run.npz", "resume") == whole
+    assert trained(tmp_path / "run.npz", name, resumed=True) == whole
 
 
 @pytest.mark.parametrize("name", ["lbfgs", "adam"])
 def test_ctrl_c_ends_a_run_in_order(name, tmp_path):
-    code, printed = signalled(tmp_path, name, signal.SIGINT)
-    iterations, x, message = printed.split()
+    code, written = signalled(tmp_path, name, signal.SIGINT)
+    iterations, x, message = written.split()
     assert (code, message) == (0, "interrupted")
     assert int(iterations) >= 3
     assert 0 <= int(iterations) - resume(tmp_path / "run.npz").state.iteration <= 1

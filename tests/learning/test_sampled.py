@@ -2,8 +2,6 @@
 
 import os
 import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -25,6 +23,8 @@ from isinglass.learning.markov import (
 )
 from isinglass.learning.markov.likelihood.maximum import counted
 from isinglass.learning.optimizers import Sgd
+from isinglass.learning.training import loop
+from second_interpreter import context
 
 GRAPH = ig.FactorGraph([2] * 4, [(0,), (1,), (2,), (3,), (0, 1), (1, 2), (2, 3), (3, 0)])
 FAMILY = ig.models.Ising(GRAPH)
@@ -158,27 +158,31 @@ def test_threads_change_no_bit():
     np.testing.assert_array_equal(one, two)
 
 
+def incomplete():
+    X = data()
+    X[::7, 2] = -1
+    return X
+
+
 def killed(path, method):
-    """Train in another process, which kills itself after some steps."""
-    code = f"""
-import os, signal, sys
-sys.path.insert(0, {str(Path(__file__).parent)!r})
-from test_sampled import data, fitted
-from isinglass.learning.training import loop
-loop._PAUSE = 0.0
-stop = lambda progress: os.kill(os.getpid(), signal.SIGKILL) if progress.iteration == 13 else None
-X = data(); X[::7, 2] = -1
-fitted({method!r}, X, 40, checkpoint={str(path)!r}, callback=stop)
-"""
-    return subprocess.run([sys.executable, "-c", code], check=False, env={**os.environ}).returncode
+    """Train in a process that kills itself after some steps."""
+    loop._PAUSE = 0.0
+
+    def stop(progress):
+        if progress.iteration == 13:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    fitted(method, incomplete(), 40, checkpoint=path, callback=stop)
 
 
 @pytest.mark.parametrize("method", ["cd", "sml"])
 def test_a_killed_run_goes_on_bit_for_bit(tmp_path, method):
-    X = data()
-    X[::7, 2] = -1
+    X = incomplete()
     whole = fitted(method, X, 40)
-    assert killed(tmp_path / "run.npz", method) == -signal.SIGKILL
+    process = context.Process(target=killed, args=(tmp_path / "run.npz", method))
+    process.start()
+    process.join()
+    assert process.exitcode == -signal.SIGKILL
     seen = []
     again = fitted(method, X, 40, checkpoint=tmp_path / "run.npz", callback=lambda p: seen.append(p.iteration))
     assert seen[0] > 5  # it did go on

@@ -2,7 +2,6 @@
 
 import os
 import signal
-import subprocess
 import sys
 from dataclasses import replace
 from functools import partial
@@ -28,6 +27,7 @@ from isinglass.losses import (
 from isinglass.losses.sampled.divergence import counted
 from isinglass.losses.sampled.memory import chains_of, split
 from isinglass.testing import random_potentials
+from second_interpreter import context
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "sampling"))
 from transition_oracle import Joint, of_sampler
@@ -192,18 +192,23 @@ def test_ctrl_c_inside_an_evaluation_loses_nothing(tmp_path, monkeypatch):
     assert fitted("pcd", 3, 0.2, checkpoint=file).theta_.tobytes() == whole.theta_.tobytes()
 
 
+def killed(file):
+    """Train in a process that kills itself after some steps."""
+    loop._PAUSE = 0.0
+
+    def stop(progress):
+        if progress.iteration == 33:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    fitted("sml", 4, 0.2, checkpoint=file, callback=stop)
+
+
 def test_a_killed_run_goes_on_bit_for_bit(tmp_path):
     file = tmp_path / "run.npz"
-    code = f"""
-import os, signal, sys
-sys.path.insert(0, {str(Path(__file__).parent)!r})
-from test_sampled_losses import fitted, loop
-loop._PAUSE = 0.0
-stop = lambda progress: os.kill(os.getpid(), signal.SIGKILL) if progress.iteration == 33 else None
-fitted("sml", 4, 0.2, checkpoint={str(file)!r}, callback=stop)
-"""
-    done = subprocess.run([sys.executable, "-c", code], check=False, env={**os.environ})
-    assert done.returncode == -signal.SIGKILL
+    process = context.Process(target=killed, args=(file,))
+    process.start()
+    process.join()
+    assert process.exitcode == -signal.SIGKILL
     seen = []
     again = fitted("sml", 4, 0.2, checkpoint=file, callback=lambda p: seen.append(p.iteration))
     assert seen[0] > 20

@@ -39,9 +39,9 @@ def add_parser(commands: Commands) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     """Train, print the table, draw the panel, write the page."""
+    require_stdout()
     from isinglass.experiments.demo import train_demo
 
-    require_stdout()
     os.makedirs(arguments.out, exist_ok=True)
     arguments.report = arguments.out if arguments.report is None else arguments.report
     prepare_report(arguments.report)

@@ -79,13 +79,13 @@ def add_parser(commands: Commands) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     """Run the experiment, print its table, write what was asked for."""
+    require_stdout()
     from isinglass.experiments import make
 
     experiment = make(arguments.name, **_options(arguments))
     if arguments.out is not None:
         os.makedirs(arguments.out, exist_ok=True)
     prepare_report(arguments.report)
-    require_stdout()
     if arguments.json is not None:
         check_writable(arguments.json)
     with progress_on_stderr(arguments.quiet) as progress:

@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from scipy.sparse.linalg import LinearOperator, gmres
 
 from isinglass.errors import InputError, warn_of_convergence
 from isinglass.gradients.rule import GradientRule, one_stage, register
@@ -81,6 +80,8 @@ def _through(
     factors_bar: Array,
 ) -> tuple[Array, ...]:
     """Add what goes through the state to the direct derivatives."""
+    from scipy.sparse.linalg import LinearOperator, gmres
+
     if result.potentials.dtype.kind == "c":
         raise InputError("potentials", "real log tables for an implicit gradient", "complex ones")
     state_bar, direct = equations.read_out_back(z_bar, variables_bar, factors_bar)

@@ -49,8 +49,8 @@ def streams(potentials: Potentials, random_state: RandomState, *, distinct: bool
     before: Counter[bytes] = Counter()
     found = []
     for digest in fingerprints(potentials):
-        words = np.frombuffer(digest, "<u4")
-        seed = np.random.SeedSequence([*base.tolist(), *words.tolist(), before[digest]])
+        words = np.frombuffer(digest, "<u4").tolist()
+        seed = np.random.SeedSequence(np.array([*base.tolist(), *words, before[digest]], np.uint32))
         before[digest] += distinct
         found.append(np.random.default_rng(seed))
     return found

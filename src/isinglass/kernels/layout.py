@@ -20,12 +20,12 @@ LANES = 8  # sites of a binary grid that are updated together
 STRIP = 32  # rows of a large grid that are turned at a time; the last strip may have up to LANES - 1 more
 WIDE, NARROW = np.dtype(np.float64), np.dtype(np.float32)
 
-Semiring = tuple[()] | tuple[int] | tuple[int, int]
-"""In which arithmetic messages are computed. The length of the tuple is part of its type, so that each semiring gets
-loops of its own, without branches."""
+Semiring = tuple[()] | tuple[int]
+"""In which arithmetic messages are computed. The length of the tuple is part of its type, so that linear values and
+logarithms get loops of their own; both semirings of logarithms share theirs."""
 SUM: Semiring = ()  # values are linear; + and *
 LOG_SUM: Semiring = (0,)  # values are logarithms; log-sum-exp and +
-LOG_MAX: Semiring = (0, 0)  # values are logarithms; max and +
+LOG_MAX: Semiring = (1,)  # values are logarithms; max and +
 
 
 def is_linear(semiring: Semiring) -> bool:
@@ -35,7 +35,7 @@ def is_linear(semiring: Semiring) -> bool:
 
 def is_max(semiring: Semiring) -> bool:
     """Tell whether sums are replaced by maxima."""
-    return len(semiring) == 2
+    return semiring == LOG_MAX
 
 
 def units(dtype: Any, semiring: Semiring) -> Array:

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import sparse
 
 from isinglass.errors import InputError, require
 from isinglass.models.products import Features, Matrix
@@ -35,6 +34,8 @@ def dense(values: ArrayLike, argument: str, axes: str, threads: int = 1) -> Floa
 
 def matrix(values: Features, argument: str, axes: str = "rows, features") -> Matrix:
     """Convert features to a float64 array, or a CSR array where they are sparse."""
+    from scipy import sparse
+
     if not sparse.issparse(values):
         return dense(values, argument, axes)
     given: sparse.sparray = values
@@ -56,6 +57,8 @@ def stacked(matrices: Sequence[Matrix], argument: str, bias: bool = False) -> Ma
 
     The whole is sparse if one of them is.
     """
+    from scipy import sparse
+
     widths = {m.shape[1]: i for i, m in reversed(list(enumerate(matrices)))}
     if len(widths) > 1:
         (first, _), (other, i) = sorted(widths.items(), key=lambda pair: pair[1])[:2]

@@ -14,7 +14,6 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from scipy import sparse
 
 from isinglass.models.products import Matrix, times
 from isinglass.typing import Array, IntArray
@@ -111,8 +110,10 @@ def selection(chosen: IntArray, n_tables: int) -> SliceMap | SparseMap:
     of_group, of_term = _run(rows), _run(chosen[rows])
     if of_group is not None and of_term is not None:
         return SliceMap(of_group, of_term, n_tables)
+    from scipy.sparse import csr_array
+
     ones = np.ones(len(rows))
-    return SparseMap(sparse.csr_array((ones, (rows, chosen[rows])), shape=(len(chosen), n_tables)))
+    return SparseMap(csr_array((ones, (rows, chosen[rows])), shape=(len(chosen), n_tables)))
 
 
 def is_whole(found: SliceMap | SparseMap, n_tables: int) -> bool:

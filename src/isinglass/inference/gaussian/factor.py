@@ -8,13 +8,16 @@ column to its first (`isinglass.kernels.numba.gaussian.selected`).
 from __future__ import annotations
 
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.sparse import coo_array, csc_array, eye_array, triu
 
 from isinglass.errors import InputError
 from isinglass.segments import starts
 from isinglass.typing import FloatArray, IntArray
+
+if TYPE_CHECKING:
+    from scipy.sparse import csc_array
 
 REMEDY = "its eigenvalues must be positive: raise its diagonal, or check the signs"
 
@@ -24,10 +27,12 @@ def fill_order(matrix: csc_array) -> IntArray:
 
     Examples
     --------
+    >>> from scipy.sparse import csc_array
     >>> star = csc_array([[1, 1, 1], [1, 1, 0], [1, 0, 1]])
     >>> int(fill_order(star)[0]) != 0  # the centre is not the first
     True
     """
+    from scipy.sparse import csc_array, eye_array
     from scipy.sparse.linalg import splu
 
     n = matrix.shape[0]
@@ -49,6 +54,8 @@ class SparseFactor:
     """
 
     def __init__(self, matrix: csc_array, argument: str = "precision") -> None:
+        from scipy.sparse import csc_array, triu
+
         from isinglass.kernels.numba.free_energy.ldl import PIECE, factorise, row_patterns
 
         n = matrix.shape[0]
@@ -108,6 +115,8 @@ class SparseFactor:
     @cached_property
     def selected_inverse(self) -> csc_array:
         """The inverse on the pattern of L + L': exact there, and not known elsewhere."""
+        from scipy.sparse import coo_array
+
         from isinglass.kernels.numba.free_energy.ldl import PIECE
         from isinglass.kernels.numba.gaussian.selected import invert
 

@@ -13,17 +13,19 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.sparse import csc_array, csr_array, issparse
 
 from isinglass.errors import InputError
 from isinglass.inference.gaussian.factor import SparseFactor
 from isinglass.segments import distinct_rows
 from isinglass.typing import FloatArray, IntArray
 from isinglass.validation import RandomState, array_of, generator, real_numbers, variables_of, whole_number
+
+if TYPE_CHECKING:
+    from scipy.sparse import csc_array, csr_array
 
 ASYMMETRY = 1e-9  # of a precision matrix, against its largest entry: rounding errors of an inverse
 
@@ -108,13 +110,15 @@ class GaussianField:
 
         They are not zero; `covariance` has any of them.
         """
+        from scipy.sparse import csr_array
+
         entries, found = self.precision.tocoo(), self._selected
         values = np.asarray(found[entries.row, entries.col]).ravel()
         return csr_array((values, (entries.row, entries.col)), shape=self.precision.shape)
 
     @cached_property
     def _selected(self) -> csr_array:
-        return csr_array(self.factor.selected_inverse)
+        return self.factor.selected_inverse.tocsr()
 
     def covariance(self, rows: Sequence[int] | int, columns: Sequence[int] | int | None = None) -> FloatArray:
         """Return the covariances (rows, columns) of some variables, by one solution for each column."""
@@ -148,6 +152,8 @@ class GaussianField:
 
     def partial_correlations(self) -> csr_array:
         """Return the partial correlation of each pair that is joined, given all others, and one on the diagonal."""
+        from scipy.sparse import csr_array
+
         entries, scale = self.precision.tocoo(), np.sqrt(self.precision.diagonal())
         values = -entries.data / (scale[entries.row] * scale[entries.col])
         values[entries.row == entries.col] = 1.0
@@ -191,6 +197,8 @@ class GaussianField:
 
 def _symmetric(matrix: Any) -> csc_array:
     """Check a precision matrix."""
+    from scipy.sparse import csc_array, issparse
+
     expected = "a square matrix of finite numbers"
     found = (
         csc_array(matrix) if issparse(matrix) else csc_array(np.atleast_2d(real_numbers(matrix, "precision", expected)))

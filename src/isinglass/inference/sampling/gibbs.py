@@ -19,6 +19,7 @@ from isinglass.errors import ImpossibleEvidenceError
 from isinglass.graph.incidences import Unsigned, colours_of
 from isinglass.inference.evidence import impossible
 from isinglass.inference.sampling.chains import Chains, States
+from isinglass.inference.sampling.conditionals import TableOf
 from isinglass.inference.sampling.sampler import Counted, Sampler
 from isinglass.inference.sampling.sites import BinaryLayout, EqualLinks, binary_components, binary_layout, equal_links
 from isinglass.potentials import Potentials
@@ -176,6 +177,7 @@ class _OtherPart:
         key = ("gibbs order", sampler.scan, sampler.backwards, variables.tobytes())
         self.order, self.bounds, self.ends, self.counted = graph.cached(key, lambda: self._order(variables))
         self.row = int(graph.cards.max(initial=1))
+        self.tables = TableOf(graph, sampler.model, variables)
 
     def _order(self, variables: IntArray) -> tuple[Unsigned, Unsigned, Unsigned, Counted]:
         sampler, graph = self.sampler, self.sampler.graph
@@ -194,22 +196,23 @@ class _OtherPart:
 
     def recorded(self, chains: Chains, sweeps: np.uint64, first: np.uint64, last: np.uint64, out: States) -> bool:
         """Make sweeps, and write the states after each, unless `out` has no variables."""
-        from isinglass.kernels.numba.sampling.gibbs import sweeps_at_random, sweeps_in_order
+        from isinglass.kernels.numba.sampling.gibbs import LANES, sweeps_at_random, sweeps_in_order
 
         sampler, streams = self.sampler, self.counted.streams(chains)
-        rest = (sampler.near, sampler.model, streams, chains.states[None], out)
+        table = self.tables.after(float(sweeps) * float(last - first) * len(self.order))
+        rest = (sampler.near, sampler.model, table, streams, chains.states[None], out)
         some = (sweeps, first, last, np.empty(self.row))
         if sampler.scan == "random":
             return bool(sweeps_at_random(self.order, self.ends, *rest, *some))
-        return bool(sweeps_in_order(self.order, *rest, *some))
+        return bool(sweeps_in_order(self.order, *rest, *some, np.empty(LANES, np.uint32)))
 
     def piece(self, chains: Chains, begin: int, end: int) -> bool:
         """Draw some variables of one colour, in all chains."""
-        from isinglass.kernels.numba.sampling.gibbs import sweeps_in_order
+        from isinglass.kernels.numba.sampling.gibbs import LANES, sweeps_in_order
 
         sampler, counted, part = self.sampler, self.counted, slice(begin, end)
         streams = counted._replace(component=counted.component[part], place=counted.place[part]).streams(chains)
         once = np.uint64(1), np.uint64(0), np.uint64(chains.n)
-        states = chains.states[None]
-        rest = (sampler.near, sampler.model, streams, states, states[:, :0], *once, np.empty(self.row))
-        return bool(sweeps_in_order(self.order[part], *rest))
+        states, table = chains.states[None], self.tables.after(float(end - begin) * chains.n)
+        rest = (sampler.near, sampler.model, table, streams, states, states[:, :0], *once, np.empty(self.row))
+        return bool(sweeps_in_order(self.order[part], *rest, np.empty(LANES, np.uint32)))

@@ -13,7 +13,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import linprog
 
 from isinglass.errors import ImpossibleEvidenceError
 from isinglass.graph.factor_graph import FactorGraph, FactorGroup
@@ -72,6 +71,8 @@ class Relaxed(Violation):
 
 def relaxed_violation(potentials: Potentials, costs: FloatArray) -> Violation:
     """Maximise the score with the costs of states (flat) over the local polytope."""
+    from scipy.optimize import linprog
+
     graph = potentials.graph
     soft, allowed = _without_zeros(potentials)
     program = program_of(soft)

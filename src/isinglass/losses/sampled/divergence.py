@@ -109,8 +109,9 @@ def counted(potentials: Potentials, states: Array, weights: FloatArray) -> tuple
     graph, n = potentials.graph, states.shape[1]
     value, slopes = np.zeros(graph.n_components, potentials.dtype), []
     for group, tables, ids in zip(graph.groups, potentials.groups, potentials.table_ids, strict=True):
-        places = np.einsum("frc,r->fc", states[group.scopes].astype(np.int64), table_strides(group))
-        entries = ids[:, None] * group.table_size + places
+        entries = np.zeros((len(group), n), np.int64) + ids[:, None] * group.table_size
+        for members, stride in zip(group.scopes.T, table_strides(group), strict=True):
+            entries += states[members].astype(np.int64) * stride
         component = graph.factor_component[group.factors]
         scores = tables.reshape(-1)[entries].mean(axis=1)
         value += weights_times(weights, sum_at(component, scores, graph.n_components))

@@ -23,7 +23,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_matrix
 
 from isinglass.errors import MissingDependencyError
 from isinglass.inference.free_energy.linear.system import Pattern
@@ -53,6 +52,8 @@ class IterativeFactor:
     """
 
     def __init__(self, pattern: Pattern, dtype: DType, sure: bool) -> None:
+        from scipy.sparse import csr_matrix
+
         self.first, self.columns = pattern.sparse
         self.multigrid, self.sure = pattern.preconditioner == "multigrid", sure
         n = len(pattern.order)
@@ -141,6 +142,8 @@ class IterativeFactor:
 
     def _incomplete(self, values: FloatArray) -> Precondition:
         """Factorise incompletely, in the order of the diagonal, with the smallest shift that allows it."""
+        from scipy.sparse import csr_matrix
+
         from isinglass.kernels.numba.free_energy.incomplete import apply_incomplete, incomplete
 
         order, n = np.argsort(self.diagonal, kind="stable"), len(self.diagonal)
@@ -163,6 +166,8 @@ class IterativeFactor:
 
     def _multigrid(self) -> Precondition:
         """Aggregate the matrix with a diagonal of ones; no step of it is random."""
+        from scipy.sparse import csr_matrix
+
         amg, scale = require_multigrid(), 1 / np.sqrt(self.diagonal)
         sweeps = ("gauss_seidel", {"sweep": "symmetric", "iterations": 10})
         rows = np.repeat(scale, np.diff(self.real.indptr))

@@ -16,8 +16,6 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import reverse_cuthill_mckee
 
 from isinglass.segments import ranges, starts
 from isinglass.typing import Array, DType, FloatArray, IntArray
@@ -213,6 +211,9 @@ def _expanded(order: IntArray, weight: IntArray) -> IntArray:
 
 
 def _band_order(first: IntArray, near: IntArray) -> IntArray:
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import reverse_cuthill_mckee
+
     n = len(first) - 1
     if n == 0:
         return np.zeros(0, np.int64)

@@ -18,10 +18,9 @@ than that of a block, until the KKT residual is looked at in the end.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.sparse import coo_array, csr_array
-from scipy.sparse.csgraph import reverse_cuthill_mckee
 
 from isinglass.inference.free_energy.layout import Structure, lay_out
 from isinglass.inference.free_energy.newton import Newton
@@ -29,6 +28,9 @@ from isinglass.inference.free_energy.problem import Problem, Shape
 from isinglass.inference.free_energy.solvers.shared import kept_positive, require_positive
 from isinglass.segments import ranges
 from isinglass.typing import Array, IntArray, Mask
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 SIZE, OVERLAP = 55 * 55, 5
 ONE = np.zeros(1, np.int64)  # the only component of a block
@@ -134,6 +136,9 @@ def _cut(problem: Problem, variables: IntArray, links: IntArray, slot_variable: 
 
 def _parts(problem: Problem, size: int, overlap: int) -> Iterator[_Part]:
     """Cover the variables of each component with runs of an order of small bandwidth, widened by their neighbours."""
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import reverse_cuthill_mckee
+
     blocks = problem.shape.blocks
     n, links = len(blocks.cards), len(blocks.kind)
     if not n:

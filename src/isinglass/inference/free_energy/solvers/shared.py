@@ -14,7 +14,6 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.sparse import coo_array, csr_array
 
 from isinglass.errors import InputError
 from isinglass.inference.free_energy.newton import Newton
@@ -23,6 +22,8 @@ from isinglass.segments import ranges, starts, sum_at
 from isinglass.typing import Array, FloatArray, IntArray
 
 if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
     from isinglass.kernels.numba.free_energy.newton import Blocks
 
 Solver = Callable[[Newton, float, int], None]  # sets `converged` where it is done; the KKT residual is checked after
@@ -92,6 +93,8 @@ def _normalising(cost: FloatArray, w: FloatArray, owner: IntArray, n: int) -> Fl
 
 def constraint_matrix(problem: Problem) -> csr_array:
     """Return A: sums of variables, then, for each slot and state, its belief minus the marginal of the link's."""
+    from scipy.sparse import coo_array
+
     states, blocks = all_states(problem)
     n, variable = len(blocks.cards), np.repeat(np.arange(len(blocks.cards)), blocks.cards)
     slots = len(blocks.slot_variable)

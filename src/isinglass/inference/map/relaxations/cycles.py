@@ -23,16 +23,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import combinations, pairwise
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from scipy.sparse import coo_array, csr_array
-from scipy.sparse.csgraph import dijkstra
 
 from isinglass.graph.factor_graph import FactorGraph
 from isinglass.graph.layout import first_states
 from isinglass.potentials import Potentials
 from isinglass.typing import FloatArray, IntArray
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 CUT = 1e-4  # a cycle that is violated by less is left
 FRACTION = 1e-3  # beliefs nearer to 0 or 1 are no ends of violated edges
@@ -109,6 +110,8 @@ def _columns(potentials: Potentials) -> list[IntArray]:
 
 def _agreement(potentials: Potentials, triples: list[Triple], columns: list[IntArray]) -> csr_array:
     """Return the rows: the belief of a cluster, summed over one variable, less that of the pair."""
+    from scipy.sparse import coo_array
+
     graph, pairs = potentials.graph, _pairs(potentials.graph)
     rows, places, values, height = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)], [np.zeros(0)], 0
     for t, triple in enumerate(triples):
@@ -130,6 +133,8 @@ def _agreement(potentials: Potentials, triples: list[Triple], columns: list[IntA
 
 def violated_cycles(potentials: Potentials, solution: FloatArray, most: int) -> list[list[int]]:
     """Return the variables around cycles that a solution of the program violates, the most violated first."""
+    from scipy.sparse.csgraph import dijkstra
+
     graph = potentials.graph
     first, columns = first_states(graph), _columns(potentials)
     states = solution[: int(first[-1])]
@@ -156,6 +161,8 @@ def _lengths(
     potentials: Potentials, columns: list[IntArray], solution: FloatArray, number: IntArray, n: int
 ) -> csr_array:
     """Return the graph of two copies of each node."""
+    from scipy.sparse import coo_array, csr_array
+
     graph, first = potentials.graph, first_states(potentials.graph)
     rows, places, values = [], [], []
     for (i, j), (factor, flipped) in _pairs(graph).items():

@@ -8,10 +8,9 @@ below a score's rounding.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from scipy.sparse import csr_array, vstack
 
 from isinglass.errors import ImpossibleEvidenceError
 from isinglass.inference.evidence import impossible
@@ -27,6 +26,9 @@ from isinglass.potentials import Potentials
 from isinglass.runtime.interrupts import interruptible
 from isinglass.typing import FloatArray
 from isinglass.validation import whole_number
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 GAP = 1e-6  # the difference of objective and bound that HiGHS calls zero
 MOST_CYCLES = 200  # that one round of tightening adds
@@ -119,6 +121,7 @@ def _limits(search: Search) -> dict[str, Any]:
 def _minimise(program: Program, rows: csr_array, options: dict[str, Any]) -> Any:
     """Minimise minus the score, with further rows that are zero."""
     from scipy.optimize import linprog
+    from scipy.sparse import vstack
 
     matrix = vstack([program.matrix, rows]).tocsr() if rows.shape[0] else program.matrix
     right = np.concatenate([program.right, np.zeros(rows.shape[0])])

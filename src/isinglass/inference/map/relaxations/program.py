@@ -14,16 +14,18 @@ reparameterisation, with the model's own tables, so that it is true whatever the
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from scipy.sparse import coo_array, csr_array
 
 from isinglass.graph.factor_graph import FactorGraph
 from isinglass.graph.layout import first_states
 from isinglass.graph.message_graph import edges_of
 from isinglass.potentials import Potentials
 from isinglass.typing import FloatArray, IntArray
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 
 class Program(NamedTuple):
@@ -58,6 +60,8 @@ def program_of(potentials: Potentials) -> Program:
     >>> program_of(ig.Potentials(ig.FactorGraph([2, 3], [(0, 1)]), [np.zeros((2, 3))])).matrix.shape
     (7, 11)
     """
+    from scipy.sparse import coo_array
+
     graph, edges = potentials.graph, edges_of(potentials.graph)
     first, n = first_states(graph), graph.n_variables
     link_of = np.full(graph.n_factors, -1)

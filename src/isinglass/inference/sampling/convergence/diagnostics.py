@@ -65,13 +65,14 @@ def diagnose(trace: FloatArray) -> Diagnostics:
         return Diagnostics(unknown, none, none, unknown)
     if not quantities:
         return Diagnostics(*np.zeros((4, 0)))
-    from isinglass.kernels.numba.sampling.diagnostics import BUCKETS, diagnose_all
+    from isinglass.kernels.numba.sampling.diagnostics import BUCKETS, KINDS, PAD, diagnose_all
 
     size = 2 * chains * (draws // 2)
     out = np.empty((quantities, 8))
-    numbers, whole = np.empty((3, size)), np.empty((2, size), np.int64)
-    keys = np.empty((2, size), np.uint64)
-    buffers = (*numbers, keys[0], whole[0], keys[1], whole[1], np.empty(BUCKETS, np.int64))
+    numbers, work = np.empty((2, size)), np.zeros(size + 2 * chains * PAD)
+    few = np.empty(2 * chains), np.empty(3), np.empty(2 * KINDS)
+    keys, whole = np.empty((2, size), np.uint64), np.empty((2, size), np.int64)
+    buffers = (*numbers, work, *few, keys[0], whole[0], keys[1], whole[1], np.empty(BUCKETS, np.int64))
     diagnose_all(np.ascontiguousarray(trace), rank_scores(size), out, *buffers)
     for column, values in enumerate((normal_scores, _low_tail, _high_tail, None)):
         long = np.flatnonzero(out[:, 4 + column] < 0)

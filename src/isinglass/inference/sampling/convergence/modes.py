@@ -80,8 +80,8 @@ def _counts(potentials: Potentials, states: States) -> tuple[IntArray, Mask]:
 
 def _log_mass(scores: FloatArray, which: Mask) -> FloatArray:
     """Return the logarithm of the sum of exp(scores) over some columns."""
-    from scipy.special import logsumexp
-
     chosen = np.where(which, scores, -np.inf)
+    top = chosen.max(axis=1, initial=-np.inf)
+    top[top == -np.inf] = 0.0
     with np.errstate(divide="ignore"):
-        return np.asarray(logsumexp(chosen, axis=1))
+        return np.asarray(np.log(np.exp(chosen - top[:, None]).sum(axis=1)) + top)

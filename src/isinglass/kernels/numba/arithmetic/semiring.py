@@ -1,12 +1,13 @@
-"""Arithmetic in three semirings, chosen by the *type* of an argument, so that compiled loops have no branches.
+"""Arithmetic in three semirings, chosen by an argument.
 
-    SUM      = ()        values are linear; + and *
-    LOG_SUM  = (0,)      values are logarithms; log-sum-exp and +
-    LOG_MAX  = (0, 0)    values are logarithms; max and +
+    SUM      = ()      values are linear; + and *
+    LOG_SUM  = (0,)    values are logarithms; log-sum-exp and +
+    LOG_MAX  = (1,)    values are logarithms; max and +
 
 These are defined in `kernels.layout`; in the loops the argument is called `ring`. The length of a tuple is a constant
-to the compiler. Values are float64, or complex128 for derivatives by a complex step: comparisons look at the real part.
-A hard zero is 0, or -inf.
+to the compiler: loops for linear values have no branches. Those for logarithms are compiled once, and ask which of the
+two semirings it is where they add. Values are float64, or complex128 for derivatives by a complex step: comparisons
+look at the real part. A hard zero is 0, or -inf.
 """
 
 from __future__ import annotations
@@ -14,7 +15,13 @@ from __future__ import annotations
 import numpy as np
 
 from isinglass.kernels.layout import SAFE
-from isinglass.runtime.jit import inner
+from isinglass.runtime.jit import apart, inner
+
+
+@inner
+def takes_largest(ring):
+    """Tell whether sums are replaced by maxima."""
+    return ring[0] == 1 if len(ring) > 0 else False
 
 
 @inner
@@ -51,7 +58,7 @@ def quotient(one, two, ring):
     return one / two if len(ring) == 0 else one - two
 
 
-@inner
+@apart
 def log_add(one, two):
     """Log of the sum of two exponentials."""
     if one.real == -np.inf:
@@ -68,9 +75,9 @@ def plus(one, two, ring):
     """Add two values: +, log-sum-exp, or the larger one."""
     if len(ring) == 0:
         return one + two
-    if len(ring) == 1:
-        return log_add(one, two)
-    return two if two.real > one.real else one
+    if takes_largest(ring):
+        return two if two.real > one.real else one
+    return log_add(one, two)
 
 
 @inner
@@ -78,7 +85,7 @@ def share(part, whole, ring):
     """Return part / whole as a linear number, zero where both are hard zeros; in LOG_MAX, one if they are equal."""
     if len(ring) == 0:
         return part / whole if whole.real != 0 else part
-    if len(ring) == 2:
+    if takes_largest(ring):
         return part * 0 + 1 if part.real == whole.real else part * 0
     return np.exp(part - whole)
 

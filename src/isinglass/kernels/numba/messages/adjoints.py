@@ -18,7 +18,7 @@ iteration. In the max semiring a sum is its largest term, and so is the derivati
 from __future__ import annotations
 
 from isinglass.kernels.numba.arithmetic.indexing import card_of, first_of, ix
-from isinglass.kernels.numba.arithmetic.semiring import is_zero, linear, logarithm, share
+from isinglass.kernels.numba.arithmetic.semiring import is_zero, linear, logarithm, share, takes_largest
 from isinglass.kernels.numba.messages.passes import all_to_links, gather
 from isinglass.kernels.numba.messages.updates import advance, damp_row, divide_slots, edge_card, others, sum_link
 from isinglass.runtime.jit import compiled, inner
@@ -30,7 +30,7 @@ def center(bar, values, at, card, ring):
     total = bar[ix(at)]
     for k in range(1, card):
         total += bar[ix(at + k)]
-    if len(ring) == 2:
+    if takes_largest(ring):
         bar[ix(at + first_largest(values, at, card))] -= total
         return
     for k in range(at, at + card):
@@ -65,7 +65,7 @@ def weights_back(first, last, slot_edge, start, psi, at, size, n, raw, bar, n_ba
             weight = bar[k] * 0
             if not (is_zero(raw[k], ring) or is_zero(prefix[ix(slot - first)], ring)):
                 weight = bar[k] * share(prefix[ix(slot - first)], raw[k], ring)
-                if len(ring) == 2:
+                if takes_largest(ring):
                     bar[k] -= weight  # the entry that attains the maximum takes it all; another one gets nothing
             prefix[ix(slot - first)] = weight
             total += weight
@@ -239,7 +239,7 @@ def read_out_back(edges, span, values, m, variables, factors, first_belief, log_
 def log_z_share(beliefs, at, k, size, ring):
     """Return the derivative of a region's log Z by the log of entry k: its belief; of a maximum: one where it is."""
     value = beliefs[ix(at + k)]
-    if len(ring) == 2:
+    if takes_largest(ring):
         return value * 0 + (1 if first_largest(beliefs, at, size) == k else 0)
     return value
 

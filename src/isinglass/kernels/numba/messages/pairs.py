@@ -34,7 +34,7 @@ def flood_pairs(edges, partner, span, values, m, new, damping, active, flagged, 
         residual[c] = 0
     for i in range(span.first_variable, span.last_variable):
         if len(own) > 0 and (i - span.first_variable) % RAISED == 0:
-            raise_block(i, span.last_variable, edges, values, m, active, scratch, states, ())
+            raise_block(i, min(i + RAISED, span.last_variable), edges, values, m, active, scratch, ())
         c = component[ix(i)]
         first, last = first_edge[ix(i)], first_edge[ix(i + 1)]
         base = first_of(first, start, states)

@@ -20,18 +20,29 @@ from isinglass.kernels.numba.messages.updates import (
     to_links,
     to_one_link,
 )
-from isinglass.runtime.jit import compiled, inner
+from isinglass.runtime.jit import apart, compiled, inner
 
 
 @inner
 def all_to_links(edges, span, values, m, n, active, flagged, scratch, states, units, ring):
     """Send the messages of all active variables."""
+    first, last = span.first_variable, span.last_variable
+    if len(scratch.own) == 0:
+        some_to_links(first, last, edges, values, m, n, active, flagged, scratch, states, units, ring)
+        return
+    for i in range(first, last, RAISED):
+        stop = min(i + RAISED, last)
+        raise_block(i, stop, edges, values, m, active, scratch, ring)
+        some_to_links(i, stop, edges, values, m, n, active, flagged, scratch, states, units, ring)
+
+
+@apart
+def some_to_links(first, last, edges, values, m, n, active, flagged, scratch, states, units, ring):
+    """Send the messages of the active ones among the variables ``first:last``; their powers are in `scratch`."""
     first_edge, start, first_state, cards = edges.first_edge, edges.start, edges.first_state, edges.cards
     component, phi, own, scale, limit = edges.variable_component, values.phi, scratch.own, scratch.scale, values.limit
     powered = scratch.powered if len(own) > 0 else m
-    for i in range(span.first_variable, span.last_variable):
-        if len(own) > 0 and (i - span.first_variable) % RAISED == 0:
-            raise_block(i, span.last_variable, edges, values, m, active, scratch, states, ring)
+    for i in range(first, last):
         c = component[ix(i)]
         if not active[ix(c)]:
             continue

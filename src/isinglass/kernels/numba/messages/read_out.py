@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from isinglass.kernels.layout import SAFE
 from isinglass.kernels.numba.arithmetic.indexing import card_of, first_of, ix
-from isinglass.kernels.numba.arithmetic.semiring import linear, product, underflows
+from isinglass.kernels.numba.arithmetic.semiring import linear, product, takes_largest, underflows
 from isinglass.kernels.numba.messages.passes import all_to_links
 from isinglass.kernels.numba.messages.updates import advance, edge_card, entry_underflows, normalise_row
 from isinglass.runtime.jit import compiled, inner
@@ -119,7 +119,7 @@ def to_distribution(values, first, size, ring):
     scale = normalise_row(values, first, size, ring)
     for k in range(first, first + size):
         values[ix(k)] = linear(values[ix(k)], ring)
-    if len(ring) == 2:
+    if takes_largest(ring):
         total = values[first]
         for k in range(first + 1, first + size):
             total += values[k]

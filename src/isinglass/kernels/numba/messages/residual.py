@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from isinglass.kernels.numba.arithmetic.indexing import first_of, ix
 from isinglass.kernels.numba.messages.changes import effect, widest_ratio
-from isinglass.kernels.numba.messages.passes import compute, keep
+from isinglass.kernels.numba.messages.passes import compute, keep, some_to_links
 from isinglass.kernels.numba.messages.updates import (
     damp_row,
     divide_row,
@@ -22,7 +22,7 @@ from isinglass.kernels.numba.messages.updates import (
     sending_underflows,
     to_links,
 )
-from isinglass.runtime.jit import compiled, inner
+from isinglass.runtime.jit import apart, compiled, inner
 
 
 @inner
@@ -56,17 +56,35 @@ def sift(heap, place, priority, at, size):
     place[ix(link)] = at
 
 
+@apart
+def make_heap(heap, place, priority, members, first, size):
+    """Put the links ``members[first : first + size]`` into the heap."""
+    for j in range(size):
+        heap[ix(j)] = members[ix(first + j)]
+        place[ix(heap[ix(j)])] = j
+        sift(heap, place, priority, j, j + 1)
+
+
 @inner
 def send_anew(i, edges, values, m, n, scratch, states, units, ring):
     """Send the messages of variable i. Returns whether a product underflowed."""
     powered = scratch.powered if len(scratch.own) > 0 else m
     if len(scratch.own) > 0:
-        raise_messages(i, edges.first_edge, edges.start, edges.cards, edges.edge_link, values.counting, m,
-                       scratch.powered, scratch.own, states, ring)  # fmt: skip
+        raise_messages(i, edges.first_edge, edges.start, edges.edge_link, values.counting, m, scratch.powered,
+                       scratch.own, ring)  # fmt: skip
     if to_links(i, edges.first_edge, edges.start, edges.first_state, edges.cards, values.phi, powered, scratch.own, n,
                 0, scratch.scale, states, values.limit, units, ring):  # fmt: skip
         return sending_underflows(i, edges, values, powered, n, 0)
     return False
+
+
+@apart
+def raise_all(edges, span, values, m, active, scratch, ring):
+    """Raise the messages of all active variables to powers, with the bits of `send_anew`."""
+    for i in range(span.first_variable, span.last_variable):
+        if active[edges.variable_component[ix(i)]]:
+            raise_messages(i, edges.first_edge, edges.start, edges.edge_link, values.counting, m, scratch.powered,
+                           scratch.own, ring)  # fmt: skip
 
 
 @inner
@@ -116,10 +134,10 @@ def update_by_residual(edges, span, values, queue, m, n, damping, active, flagge
     members, first_member, pending, change = queue.members, queue.first_member, queue.pending, queue.change
     log, sequence, priority, heap, place = queue.log, queue.sequence, queue.priority, queue.heap, queue.place
     limit = queue.limit
-    for i in range(span.first_variable, span.last_variable):
-        c = edges.variable_component[i]
-        if active[c]:
-            flagged[c] |= send_anew(i, edges, values, m, n, scratch, states, units, ring)
+    if len(scratch.own) > 0:
+        raise_all(edges, span, values, m, active, scratch, ring)
+    some_to_links(span.first_variable, span.last_variable, edges, values, m, n, active, flagged, scratch, states, units,
+                  ring)  # fmt: skip
     count, logged = 0, 0
     for c in range(span.first_component, span.last_component):
         first, size = first_member[c], first_member[c + 1] - first_member[c]
@@ -129,9 +147,7 @@ def update_by_residual(edges, span, values, queue, m, n, damping, active, flagge
             f = members[first + j]
             flagged[c] |= look_ahead(f, edges, values, m, n, pending, change, damping, scratch, states, units, ring)
             priority[f] = largest_change(f, edges, change)
-            heap[j] = f
-            place[f] = j
-            sift(heap, place, priority, j, j + 1)
+        make_heap(heap, place, priority, members, first, size)
         for _ in range(size):
             f = heap[0]
             if priority[f] <= limit:

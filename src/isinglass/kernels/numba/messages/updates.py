@@ -22,44 +22,49 @@ from math import exp
 from isinglass.kernels.layout import SAFE
 from isinglass.kernels.numba.arithmetic.indexing import card_of, first_of, ix
 from isinglass.kernels.numba.arithmetic.powers import is_strange, raise_run
-from isinglass.kernels.numba.arithmetic.semiring import is_zero, plus, power, product, quotient, underflows
-from isinglass.runtime.jit import cold, inner, relay
+from isinglass.kernels.numba.arithmetic.semiring import (
+    is_zero,
+    plus,
+    power,
+    product,
+    quotient,
+    takes_largest,
+    underflows,
+)
+from isinglass.runtime.jit import apart, inner, relay
 
 RAISED = 64  # variables whose messages are raised to powers at a time
 
 
 @inner
-def raise_messages(i, first_edge, start, cards, edge_link, counting, m, powered, own, states, ring):
+def raise_messages(i, first_edge, start, edge_link, counting, m, powered, own, ring):
     """Write m^c to `powered` and m^(c - 1) to `own`, for every edge of variable i."""
-    card = card_of(i, cards, states)
     for e in range(first_edge[ix(i)], first_edge[ix(i + 1)]):
-        c, s = counting[ix(edge_link[ix(e)])], first_of(e, start, states)
-        for k in range(card):
-            value = m[ix(s + k)]
-            raised = power(value, c, ring)
-            powered[ix(s + k)] = raised
-            own[ix(s + k)] = quotient(raised, value, ring)
+        c = counting[ix(edge_link[ix(e)])]
+        for s in range(start[ix(e)], start[ix(e + 1)]):
+            raised = power(m[ix(s)], c, ring)
+            powered[ix(s)] = raised
+            own[ix(s)] = quotient(raised, m[ix(s)], ring)
 
 
-@cold
-def raise_block(i, last_variable, edges, values, m, active, scratch, states, ring):
-    """Do the same for the next RAISED variables, unless none is active, if i is the first of them.
+@apart
+def raise_block(i, stop, edges, values, m, active, scratch, ring):
+    """Do the same for the variables from i to before `stop`, unless none is active.
 
     Linear real numbers are raised in one run, and one by one where a power is not normal: whatever lies beside them,
     the bits are the same.
     """
-    stop, wanted = min(i + RAISED, last_variable), False
+    wanted = False
     for j in range(i, stop):
         wanted |= active[edges.variable_component[ix(j)]]
     if not wanted:
         return
     if len(ring) > 0 or len(values.raising) == 0:
         for j in range(i, stop):
-            raise_messages(j, edges.first_edge, edges.start, edges.cards, edges.edge_link, values.counting, m,
-                           scratch.powered, scratch.own, states, ring)  # fmt: skip
+            raise_messages(j, edges.first_edge, edges.start, edges.edge_link, values.counting, m, scratch.powered,
+                           scratch.own, ring)  # fmt: skip
         return
-    first = first_of(edges.first_edge[ix(i)], edges.start, states)
-    last = first_of(edges.first_edge[ix(stop)], edges.start, states)
+    first, last = edges.start[edges.first_edge[ix(i)]], edges.start[edges.first_edge[ix(stop)]]
     exponents, powered, own = values.raising, scratch.powered, scratch.own
     plain = raise_run(m.real[first:last], exponents[first:last], powered.real[first:last])
     for s in range(first, last):
@@ -190,7 +195,7 @@ def to_one_link(e, i, first_edge, start, first_state, cards, phi, m, counting, e
     return suspect
 
 
-@relay
+@apart
 def one_underflows(e, i, edges, values, m, n):
     """Tell whether a product underflows in `to_one_link`, or of a pairwise table and its result."""
     low = table_underflows(e, edges, values, n, edges.start[e], edges.cards[i])
@@ -303,7 +308,7 @@ def others(first, last, slot_edge, start, value, n, prefix, digits, states, unit
     return whole
 
 
-@relay
+@apart
 def entry_underflows(first, last, slot_edge, start, value, n, digits):
     """Tell whether the product of what is not zero among a table entry and the messages to it underflows."""
     run = value.real
@@ -369,6 +374,6 @@ def distance(old, new, ring):
         return abs(new.real - old.real)
     if is_zero(old, ring) and is_zero(new, ring):
         return 0.0
-    if len(ring) == 1:
-        return abs(exp(new.real) - exp(old.real))
-    return abs(new.real - old.real)
+    if takes_largest(ring):
+        return abs(new.real - old.real)
+    return abs(exp(new.real) - exp(old.real))

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from isinglass.kernels.numba.sampling.gibbs import chosen, exponentials
 from isinglass.kernels.numba.sampling.random import uniform
 from isinglass.runtime.jit import compiled, inner
 
@@ -43,22 +44,13 @@ def moved(state, first, label, cards):
 
 @inner
 def label_of(w, at, cards, share):
-    """Turn the weights into running sums of probabilities; return the state at which they pass `share`."""
+    """Turn log-weights into weights; return the state at which their running sum passes `share` of it all."""
     top = w[at]
     for y in range(cards):
         top = max(top, w[at + y])
-    total = 0.0
-    for y in range(cards):
-        w[at + y] = np.exp(w[at + y] - top)
-        total += w[at + y]
-    running, last = 0.0, 0
-    for y in range(cards):
-        if w[at + y] > 0:
-            last = y
-            running += w[at + y]
-            if running > share * total:
-                break
-    return last
+    mine = w[at : at + cards]
+    total = exponentials(np.uint64(cards), mine, top)
+    return np.int64(chosen(np.uint64(cards), mine, total * share))
 
 
 @compiled

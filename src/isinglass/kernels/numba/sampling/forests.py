@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from isinglass.kernels.numba.arithmetic.indexing import ix
-from isinglass.kernels.numba.sampling.gibbs import chosen
+from isinglass.kernels.numba.sampling.gibbs import chosen, exponentials
 from isinglass.kernels.numba.sampling.random import uniform
 from isinglass.runtime.jit import compiled, inner
 
@@ -46,22 +46,20 @@ def collect(k, c, forests, sites, model, states, log_w):
 
 
 @inner
-def send_up(k, c, forests, sites, model, states, log_w):
+def send_up(k, c, forests, sites, model, states, log_w, p):
     """Add the message of a child to its parent's l."""
     v, parent, e = ix(forests.variable[ix(k)]), forests.parent[ix(k)], forests.tree[ix(k)]
-    at, to, own = sites.first_state[v], sites.first_state[ix(parent)], sites.own[ix(e)]
+    at, to, own, card = sites.first_state[v], sites.first_state[ix(parent)], sites.own[ix(e)], sites.cards[v]
     entry, step = entry_of(e, parent, c, sites, model, states)
     for b in range(sites.cards[ix(parent)]):
         top = -np.inf
-        for a in range(sites.cards[v]):
-            top = max(top, log_w[ix(at + a)] + model.psi[ix(entry + a * own + b * step)])
+        for a in range(card):
+            p[ix(a)] = log_w[ix(at + a)] + model.psi[ix(entry + a * own + b * step)]
+            top = max(top, p[ix(a)])
         if top == -np.inf:
             log_w[ix(to + b)] = -np.inf
-            continue
-        total = 0.0
-        for a in range(sites.cards[v]):
-            total += np.exp(log_w[ix(at + a)] + model.psi[ix(entry + a * own + b * step)] - top)
-        log_w[ix(to + b)] += top + np.log(total)
+        else:
+            log_w[ix(to + b)] += top + np.log(exponentials(ix(card), p, top))
 
 
 @inner
@@ -80,11 +78,8 @@ def draw(k, c, share, forests, sites, model, states, log_w, p):
         top = max(top, p[ix(a)])
     if top == -np.inf:
         return False
-    total = 0.0
-    for a in range(card):
-        p[ix(a)] = np.exp(p[ix(a)] - top)
-        total += p[ix(a)]
-    states[v, ix(c)] = chosen(np.uint64(card), p, total * share)
+    total = exponentials(ix(card), p, top)
+    states[v, ix(c)] = chosen(ix(card), p, total * share)
     return True
 
 
@@ -100,7 +95,7 @@ def forest_sweeps(forests, sites, model, streams, states, sweeps, first_chain, l
                 for back in range(end - begin):
                     k = end - 1 - back
                     if forests.parent[k] >= 0:
-                        send_up(k, c, forests, sites, model, states, log_w)
+                        send_up(k, c, forests, sites, model, states, log_w, p)
                 for k in range(begin, end):
                     of = streams.component[k]
                     number = streams.drawn[of] + s * streams.numbers[of] + streams.place[k]

@@ -4,6 +4,9 @@
 
 phi_i is the sum of the tables of i alone, and phi_a the table of a factor of two or more variables. -inf is a hard
 zero: such a state has probability zero exactly. (Geman and Geman 1984.)
+
+A variable whose neighbours have few configurations may have a table of its conditional distributions, one for each
+(`isinglass.inference.sampling.conditionals`). The same arithmetic fills it, so that what is drawn has the same bits.
 """
 
 from __future__ import annotations
@@ -12,6 +15,8 @@ import numpy as np
 
 from isinglass.kernels.numba.sampling.random import uniform
 from isinglass.runtime.jit import compiled, inner
+
+LANES = 256  # chains at once, by a table
 
 
 @inner
@@ -32,8 +37,16 @@ def conditional(i, c, d, sites, model, states, p):
     top = p[0]
     for a in range(card):
         top = max(top, p[a])
-    if top == -np.inf:
-        return 0.0
+    return 0.0 if top == -np.inf else exponentials(card, p, top)
+
+
+@inner
+def exponentials(card, p, top):
+    """Turn log-weights, of which `top` is the largest, into exp(p - top); return their sum."""
+    if card == 2:  # one of them is one exactly
+        first, other = p[0] == top, np.exp(min(p[0], p[1]) - top)
+        p[0], p[1] = 1.0 if first else other, other if first else 1.0
+        return 1.0 + other
     total = 0.0
     for a in range(card):
         p[a] = np.exp(p[a] - top)
@@ -63,7 +76,87 @@ def write_states(states, first_chain, last_chain, record):
 
 
 @compiled
-def sweeps_in_order(variables, sites, model, streams, states, record, sweeps, first_chain, last_chain, p):
+def fill_table(variables, sites, model, table, states, p):
+    """Write the table of the listed variables; `states` are those of one chain, (1, variables, 1), all zero.
+
+    A configuration of the neighbours has the sum of the probabilities, zero if there is none; then the running sums up
+    to the state before the last, infinite from the last possible state on.
+    """
+    one, zero = np.uint64(1), np.uint64(0)
+    for v in range(np.uint64(len(variables))):
+        i = variables[v]
+        card, at = sites.cards[i], np.uint64(table.row[i])
+        begin, end = table.first[i], table.first[i + one]
+        r = begin
+        while r <= end:  # the digit that grows next
+            if r == begin:
+                total = conditional(i, zero, zero, sites, model, states, p)
+                write_row(card, p, total, table.sums, at)
+                at += card
+            if r == end:
+                break
+            j = np.uint64(table.other[r])
+            if np.uint64(states[zero, j, zero]) + one < sites.cards[j]:
+                states[zero, j, zero] += 1
+                r = begin
+            else:
+                states[zero, j, zero] = 0
+                r += one
+
+
+@inner
+def write_row(card, p, total, sums, at):
+    """Write the sum and the running sums of a distribution."""
+    running, last = 0.0, chosen(card, p, np.inf)
+    sums[at] = total
+    for a in range(card - np.uint64(1)):
+        running += p[a]
+        sums[at + np.uint64(1) + a] = running if a < last and total > 0 else np.inf
+
+
+@inner
+def tabled(card, sums, at, share):
+    """Return the state at which the running sums of a table's row pass `share` times their end."""
+    share *= sums[at]
+    if card == 2:
+        return np.uint64(sums[at + np.uint64(1)] <= share)
+    state = np.uint64(0)
+    for a in range(np.uint64(1), card):
+        state += np.uint64(sums[at + a] <= share)
+    return state
+
+
+@inner
+def draw_tabled(i, card, table, keys, number, states, first_chain, last_chain, at):
+    """Draw a variable in some chains by its table; return whether all had a possible state."""
+    possible = True
+    for begin in range(first_chain, last_chain, np.uint64(LANES)):
+        width = min(np.uint64(LANES), last_chain - begin)
+        for k in range(width):
+            at[k] = table.row[i]
+        for r in range(table.first[i], table.first[i + np.uint64(1)]):
+            j, stride = np.uint64(table.other[r]), table.stride[r]
+            for k in range(width):
+                at[k] += np.uint32(stride * np.uint32(states[j, begin + k]))
+        for k in range(width):
+            row = np.uint64(at[k])
+            possible &= table.sums[row] > 0
+            states[i, begin + k] = tabled(card, table.sums, row, uniform(keys[begin + k], number))
+    return possible
+
+
+@inner
+def draw_plainly(i, card, c, share, sites, model, states, p):
+    """Draw a variable in one chain without a table; return whether it had a possible state."""
+    total = conditional(i, c, np.uint64(0), sites, model, states, p)
+    if total == 0:
+        return False
+    states[0, i, c] = chosen(card, p, total * share)
+    return True
+
+
+@compiled
+def sweeps_in_order(variables, sites, model, table, streams, states, record, sweeps, first_chain, last_chain, p, at):
     """Draw the listed variables one after the other, some times over; return whether all had a possible state.
 
     The states after each sweep are written to `record` (sweeps, variables, chains), unless it has no variables.
@@ -71,19 +164,22 @@ def sweeps_in_order(variables, sites, model, streams, states, record, sweeps, fi
     for s in range(sweeps):
         for v in range(np.uint64(len(variables))):
             i, of = variables[v], streams.component[v]
+            card, keys = sites.cards[i], streams.keys[of]
             number = streams.drawn[of] + s * streams.numbers[of] + streams.place[v]
-            for c in range(first_chain, last_chain):
-                total = conditional(i, c, np.uint64(0), sites, model, states, p)
-                if total == 0:
+            if table.known[i]:
+                if not draw_tabled(i, card, table, keys, number, states[0], first_chain, last_chain, at):
                     return False
-                states[0, i, c] = chosen(sites.cards[i], p, total * uniform(streams.keys[of, c], number))
+            else:
+                for c in range(first_chain, last_chain):
+                    if not draw_plainly(i, card, c, uniform(keys[c], number), sites, model, states, p):
+                        return False
         if record.shape[1] > 0:
             write_states(states[0], first_chain, last_chain, record[s])
     return True
 
 
 @compiled
-def sweeps_at_random(variables, ends, sites, model, streams, states, record, sweeps, first_chain, last_chain, p):
+def sweeps_at_random(variables, ends, sites, model, table, streams, states, record, sweeps, first_chain, last_chain, p):
     """Draw variables that are chosen at random, as many as each component lists; write and return as above.
 
     Component k lists ``variables[ends[k]:ends[k + 1]]``. A step takes two random numbers.
@@ -97,10 +193,16 @@ def sweeps_at_random(variables, ends, sites, model, streams, states, record, swe
                 for c in range(first_chain, last_chain):
                     key = streams.keys[of, c]
                     i = variables[begin + min(np.uint64(uniform(key, number) * count), count - one)]
-                    total = conditional(i, c, np.uint64(0), sites, model, states, p)
-                    if total == 0:
+                    share = uniform(key, number + one)
+                    if table.known[i]:
+                        row = np.uint64(table.row[i])
+                        for r in range(table.first[i], table.first[i + one]):
+                            row += np.uint64(table.stride[r]) * np.uint64(states[0, np.uint64(table.other[r]), c])
+                        if table.sums[row] == 0:
+                            return False
+                        states[0, i, c] = tabled(sites.cards[i], table.sums, row, share)
+                    elif not draw_plainly(i, sites.cards[i], c, share, sites, model, states, p):
                         return False
-                    states[0, i, c] = chosen(sites.cards[i], p, total * uniform(key, number + one))
         if record.shape[1] > 0:
             write_states(states[0], first_chain, last_chain, record[s])
     return True

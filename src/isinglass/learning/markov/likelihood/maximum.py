@@ -98,7 +98,10 @@ def counted(potentials: Potentials, samples: Samples) -> Groups:
         step = max(1, AT_ONCE // max(len(samples.weights), 1))
         strides = table_strides(group)
         for k in range(0, len(group), step):
-            entries = samples.states[:, group.scopes[k : k + step]] @ strides + ids[k : k + step] * group.table_size
+            scopes = group.scopes[k : k + step]
+            entries = np.zeros((len(samples.weights), len(scopes)), np.int64) + ids[k : k + step] * group.table_size
+            for members, stride in zip(scopes.T, strides, strict=True):
+                entries += samples.states[:, members] * stride
             weights = np.repeat(samples.weights, entries.shape[1])
             counts += np.bincount(entries.ravel(), weights, tables.size)
         found.append(counts.reshape(tables.shape))
