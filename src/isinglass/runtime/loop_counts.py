@@ -2,7 +2,7 @@
 
 ALWAYS = {
     "demo": 14,
-    "warmup": 145,
+    "warmup": 142,
 }
 """Work that is always the same."""
 
@@ -17,12 +17,12 @@ USUALLY = {
     "infer max-product": 4,
     "infer trw": 7,
     "infer fbp": 4,
-    "infer gibbs": 8,
+    "infer gibbs": 9,
     "infer tree-gibbs": 9,
     "infer swendsen-wang": 7,
     "infer wolff": 7,
     "infer metropolis": 8,
-    "infer tempering": 10,
+    "infer tempering": 11,
     "MAP exact": 6,
     "MAP bp": 4,
     "MAP max-product": 4,
