@@ -107,3 +107,14 @@ def test_tables_are_made_when_they_pay():
     made = tables.after(1)
     assert made.known.all()
     assert tables.after(1) is made
+
+
+@pytest.mark.parametrize("scan", SCANS)
+def test_sums_that_overflow_are_no_hard_zeros(scan):
+    """What is not a number is drawn as without a table."""
+    tables = [np.array([0.0, 0, 1.2e308]), np.diag([0.0, 0, 1.2e308]), np.zeros(3)]
+    p = ig.Potentials(ig.FactorGraph([3, 3], [(0,), (0, 1), (1,)]), tables)
+    start = Chains.start(p, 8, random_state=0)
+    (with_table, known), (without, _) = (drawn(p, start, least, scan) for least in (0, np.inf))
+    assert known
+    np.testing.assert_array_equal(with_table, without)

@@ -140,7 +140,7 @@ def draw_tabled(i, card, table, keys, number, states, first_chain, last_chain, a
                 at[k] += np.uint32(stride * np.uint32(states[j, begin + k]))
         for k in range(width):
             row = np.uint64(at[k])
-            possible &= table.sums[row] > 0
+            possible &= table.sums[row] != 0  # as without a table: not a number, where potentials overflow, is no zero
             states[i, begin + k] = tabled(card, table.sums, row, uniform(keys[begin + k], number))
     return possible
 
