@@ -109,7 +109,8 @@ def _layout(graph: FactorGraph, variables: IntArray) -> Layout:
     """Lay out the tables of those listed variables that have short ones; if these are less than half, of none."""
     n, cards = graph.n_variables, graph.cards
     owner, other = _neighbours(graph)
-    sizes = np.exp(np.log(cards) + np.bincount(owner, np.log(cards[other]), n)).round()  # numbers of each table
+    logs = np.log(cards) + np.bincount(owner, np.log(cards[other]), n)
+    sizes = np.exp(np.minimum(logs, np.log(2 * LONGEST))).round()  # numbers of each table; of long ones, too many
     order = variables[np.argsort(sizes[variables], kind="stable")]
     fits = (sizes[order] <= LONGEST) & (np.cumsum(sizes[order]) <= NUMBERS)
     if 2 * fits.sum() < len(variables):
