@@ -147,7 +147,7 @@ def _chain() -> Row:
             crf.set_params(callback=lambda _: stamps.append(time.perf_counter())).fit(X, Y)
         return float(np.median(np.diff(stamps)))
 
-    return _timed(f"ChainCRF iteration, {sum(map(len, Y)):,} tokens", "compute", iteration, 3)
+    return _timed(f"ChainCRF iteration, {sum(map(len, Y)):,} tokens", "compute", iteration)
 
 
 def _exact() -> Row:

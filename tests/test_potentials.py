@@ -86,6 +86,11 @@ def test_evidence_is_checked_and_merged():
         ([np.zeros(2), np.zeros((2, 3)), np.zeros(3)], r"log_tables\[2\]: expected shape \(2,\), got shape \(3,\)"),
         ([[0, np.nan], np.zeros((2, 3)), np.zeros(2)], r"log_tables\[0\]: .* got nan at index \(1,\)"),
         ([np.zeros(2), np.zeros((2, 3)), [np.inf, 0]], r"log_tables\[2\]: .* got inf at index \(0,\)"),
+        (
+            [np.zeros(2), np.zeros((2, 3)), [np.finfo(float).min, 0]],
+            r"log_tables\[2\]: .* got -1.79\d*e\+308 at index \(0,\); sums .* write -np.inf to forbid",
+        ),
+        ([np.zeros(2), np.zeros((2, 3)), [0, 1e301 + 1j]], r"log_tables\[2\]: .* sums of numbers beyond 1e\+300"),
         ([["a", "b"], np.zeros((2, 3)), np.zeros(2)], r"log_tables\[0\]: expected real numbers"),
     ],
 )
@@ -156,3 +161,13 @@ def test_evidence_in_bulk_and_one_by_one_agree():
     for wrong in ({5: 0}, {-1: 0}, {0: 2}, {0: -1}, {10**30: 0}, {0: 10**30}, {True: 0}, {0: False}, {0.0: 0}):
         with pytest.raises(ig.InputError, match="evidence"):
             p.with_evidence(wrong)
+
+
+@pytest.mark.parametrize("algorithm", ["exact", "bp", "trw", "mf", "brute"])
+def test_the_largest_logarithms_have_finite_sums(algorithm):
+    """The log-scores go from -3e300 to 3e300."""
+    tables = [np.array([[1e300, 0], [0, -1e300]]), np.array([1e300, -1e300]), np.array([1e300, -1e300])]
+    p = ig.Potentials(ig.FactorGraph([2, 2], [(0, 1), (0,), (1,)]), tables)
+    r = ig.infer(p, algorithm)
+    np.testing.assert_allclose(r.log_z, 3e300)
+    np.testing.assert_array_equal(np.stack(r.variables), [[1.0, 0.0]] * 2)

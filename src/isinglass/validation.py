@@ -18,6 +18,7 @@ from isinglass.typing import Array, FloatArray, IntArray
 Evidence = Mapping[int, int]
 RandomState = int | np.random.Generator | None
 
+LARGEST_LOG = 1e300  # of a finite log-potential: sums of 1e8 of them are finite
 MOST_THREADS = 1024
 _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "KI": 2**10, "MI": 2**20, "GI": 2**30, "TI": 2**40}
 
@@ -220,17 +221,32 @@ def integers(values: ArrayLike, argument: str, ndim: int) -> IntArray:
 
 
 def log_values(values: ArrayLike, argument: str) -> Array:
-    """Convert to a new float64 (or complex128) array without NaN or +inf; -inf is a hard zero."""
+    """Convert to a new float64 (or complex128) array without NaN or +inf; -inf is a hard zero.
+
+    Finite values beyond `LARGEST_LOG` are refused: their sums may overflow.
+    """
     expected = "real numbers (natural logarithms; -inf forbids)"
     array = array_of(values, argument, expected, "use .filled(-np.inf) to forbid what is masked")
     if array.dtype.kind not in "iufc":
         raise InputError(argument, expected, f"dtype {array.dtype}")
     array = array.astype(np.complex128 if array.dtype.kind == "c" else np.float64)
-    bad = ~(array.real < np.inf) | np.isnan(array.imag)
+    if _are_moderate(array):
+        return array
+    bad = ~((np.abs(array.real) <= LARGEST_LOG) | (array.real == -np.inf)) | np.isnan(array.imag)
     if bad.any():
         where = tuple(int(i) for i in np.argwhere(bad)[0])
-        raise InputError(argument, expected, f"{array[where]} at index {where}", "only -inf and finite values fit")
+        remedy = "only -inf and finite values fit"
+        if np.isfinite(array[where]):
+            remedy = f"sums of numbers beyond {LARGEST_LOG:g} may overflow; write -np.inf to forbid a configuration"
+        raise InputError(argument, expected, f"{array[where]} at index {where}", remedy)
     return array
+
+
+def _are_moderate(array: Array) -> bool:
+    """Tell whether an array is real and all its values are finite and at most `LARGEST_LOG`."""
+    if array.dtype.kind == "c" or not array.size:
+        return not array.size
+    return bool(array.min() >= -LARGEST_LOG and array.max() <= LARGEST_LOG)
 
 
 def evidence_dict(evidence: Evidence | None, cards: IntArray, argument: str = "evidence") -> dict[int, int]:

@@ -65,6 +65,9 @@ def test_wrong_input():
         Potts(ig.FactorGraph([3, 3, 3], [(0, 1, 2)]))
     with pytest.raises(ig.InputError, match=r"field: expected one number, or shape \(3,\)"):
         Potts(ig.grid_graph(2, 2, 3)).potentials(field=[1.0, 2.0])
+    for huge in ({"field": 1e301}, {"coupling": [1.0, 1.0, -1e308, 1.0]}):
+        with pytest.raises(ig.InputError, match=r"(field|coupling): expected numbers up to 1e\+300"):
+            Potts(ig.grid_graph(2, 2, 3)).potentials(**huge)
     with pytest.raises(ig.InputError, match="graph: expected a FactorGraph, or a Model"):
         ig.MRF(3).fit([[0]])
     with pytest.raises(ig.InputError, match="pickle the estimator"):

@@ -111,9 +111,11 @@ def test_tables_are_made_when_they_pay():
 
 @pytest.mark.parametrize("scan", SCANS)
 def test_sums_that_overflow_are_no_hard_zeros(scan):
-    """What is not a number is drawn as without a table."""
-    tables = [np.array([0.0, 0, 1.2e308]), np.diag([0.0, 0, 1.2e308]), np.zeros(3)]
-    p = ig.Potentials(ig.FactorGraph([3, 3], [(0,), (0, 1), (1,)]), tables)
+    """What is not a number is drawn as without a table. `Potentials` refuses such tables; parameters can give them."""
+    graph = ig.FactorGraph([3, 3], [(0,), (0, 1), (1,)])
+    tables = {1: np.array([[0.0, 0, 1.2e308], [0.0, 0, 0]]), 2: np.diag([0.0, 0, 1.2e308])[None]}
+    groups = [tables[group.arity] for group in graph.groups]
+    p = ig.Potentials._build(graph, groups, [np.arange(len(g)) for g in groups], {})
     start = Chains.start(p, 8, random_state=0)
     (with_table, known), (without, _) = (drawn(p, start, least, scan) for least in (0, np.inf))
     assert known
@@ -122,7 +124,8 @@ def test_sums_that_overflow_are_no_hard_zeros(scan):
 
 def test_a_variable_with_very_many_neighbours_has_no_table():
     """The size of its table would overflow; that is no warning to anybody."""
-    p = ig.testing.random_potentials(ig.FactorGraph([3] * 901, [(0, i) for i in range(1, 901)]), np.random.default_rng(0))
+    star = ig.FactorGraph([3] * 901, [(0, i) for i in range(1, 901)])
+    p = ig.testing.random_potentials(star, np.random.default_rng(0))
     known = table_of(p).known
     assert not known[0]
     assert known[1:].all()

@@ -20,7 +20,7 @@ from isinglass.models.model import Model
 from isinglass.models.terms import Term
 from isinglass.potentials import Potentials
 from isinglass.typing import Array, FloatArray, IntArray
-from isinglass.validation import array_of, instance
+from isinglass.validation import LARGEST_LOG, array_of, instance
 
 
 class PatternTerm(Term):
@@ -159,11 +159,19 @@ class CouplingModel(ModelFamily):
         return f"{type(self).__name__}: {describe(self.graph)}"
 
 
-def numbers(values: ArrayLike, count: int, argument: str, what: str) -> FloatArray:
-    """Check one number, or `count` numbers."""
+def moderate(values: ArrayLike, argument: str) -> FloatArray:
+    """Check that numbers are finite, and that their sums are."""
     array = array_of(values, argument, NUMBERS)
     if array.dtype.kind not in "biuf" or not np.isfinite(array).all():
         raise InputError(argument, NUMBERS, f"{values!r:.60}")
+    if (np.abs(array) > LARGEST_LOG).any():
+        raise InputError(argument, f"numbers up to {LARGEST_LOG:g}, whose sums are finite", f"{values!r:.60}")
+    return array.astype(np.float64)
+
+
+def numbers(values: ArrayLike, count: int, argument: str, what: str) -> FloatArray:
+    """Check one number, or `count` numbers."""
+    array = moderate(values, argument)
     if array.ndim and array.size != count:
         raise InputError(argument, f"one number, or one for each of {count} {what}", f"shape {array.shape}")
-    return (array.ravel() if array.ndim else array).astype(np.float64)
+    return array.ravel() if array.ndim else array

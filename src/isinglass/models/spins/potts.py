@@ -12,12 +12,11 @@ from numpy.typing import ArrayLike
 
 from isinglass.errors import InputError
 from isinglass.graph.factor_graph import FactorGraph
-from isinglass.models.checks import NUMBERS
-from isinglass.models.spins.couplings import CouplingModel
+from isinglass.models.spins.couplings import CouplingModel, moderate
 from isinglass.models.terms import SharedTerm, Term
 from isinglass.potentials import Potentials
 from isinglass.typing import FloatArray, IntArray
-from isinglass.validation import array_of, instance
+from isinglass.validation import instance
 
 
 class Potts(CouplingModel):
@@ -67,9 +66,7 @@ class Potts(CouplingModel):
 
     def _tables(self, field: ArrayLike) -> FloatArray:
         shape = (self.graph.n_variables, self.n_states)
-        array = array_of(field, "field", NUMBERS)
-        if array.dtype.kind not in "biuf" or not np.isfinite(array).all():
-            raise InputError("field", NUMBERS, f"{field!r:.60}")
+        array = moderate(field, "field")
         if array.shape not in ((), shape[1:], shape):
             raise InputError("field", f"one number, or shape {shape[1:]} or {shape}", f"shape {array.shape}")
-        return np.broadcast_to(array.astype(np.float64), shape)
+        return np.broadcast_to(array, shape)
