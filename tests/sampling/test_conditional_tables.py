@@ -122,7 +122,9 @@ def test_sums_that_overflow_are_no_hard_zeros(scan):
 
 def test_a_variable_with_very_many_neighbours_has_no_table():
     """The size of its table would overflow; that is no warning to anybody."""
-    p = ig.testing.random_potentials(ig.FactorGraph([3] * 901, [(0, i) for i in range(1, 901)]), np.random.default_rng(0))
+    p = ig.testing.random_potentials(
+        ig.FactorGraph([3] * 901, [(0, i) for i in range(1, 901)]), np.random.default_rng(0)
+    )
     known = table_of(p).known
     assert not known[0]
     assert known[1:].all()
