@@ -8,7 +8,7 @@ import os
 import pytest
 from _pytest.doctest import DoctestModule
 
-from isinglass.runtime.helper import SWITCH
+from isinglass.runtime.compilation.helper import SWITCH
 
 os.environ.setdefault(SWITCH, "0")  # tests run in as many processes as there are processors
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # processes that tests start would compile all modules, each time

@@ -5,9 +5,9 @@ import pytest
 
 import isinglass as ig
 from isinglass.kernels.layout import Span
-from isinglass.runtime import calls as module
-from isinglass.runtime.calls import FEW, Calls, kind
-from isinglass.runtime.jit import compiled
+from isinglass.runtime.compilation import calls as module
+from isinglass.runtime.compilation.calls import FEW, Calls, kind
+from isinglass.runtime.compilation.jit import compiled
 
 
 @compiled

@@ -13,12 +13,12 @@ import pytest
 
 import isinglass as ig
 import new_processes
-from isinglass.runtime import jit as compilation
-from isinglass.runtime.loop_counts import USUALLY
+from isinglass.runtime.compilation import jit as compilation
+from isinglass.runtime.compilation.loop_counts import USUALLY
 from second_interpreter import context
 
 LOOPS = """
-from isinglass.runtime.jit import compiled
+from isinglass.runtime.compilation.jit import compiled
 
 @compiled
 def double(x):
@@ -31,7 +31,7 @@ def four_times(x):
 
 RUN = """
 import loops
-from isinglass.runtime.jit import cache_folders
+from isinglass.runtime.compilation.jit import cache_folders
 assert loops.four_times(3) == 12
 assert loops.four_times(0.5) == 2.0
 print(*cache_folders(), sep="\\n")
@@ -39,7 +39,7 @@ print(*cache_folders(), sep="\\n")
 
 WARM = """
 import isinglass as ig
-from isinglass.runtime.jit import kernels
+from isinglass.runtime.compilation.jit import kernels
 done = ig.warmup()
 missed = [k.__name__ for k in kernels() if k.stats.cache_misses]
 print(done.compiled, done.loaded, len(kernels()), *missed)
@@ -181,7 +181,7 @@ def test_warmup_command(warm):
 
 
 PARTS = """
-from isinglass.runtime.jit import cold, compiled, inner
+from isinglass.runtime.compilation.jit import cold, compiled, inner
 
 @inner
 def part(x, k):
@@ -215,7 +215,7 @@ def test_parts_have_no_machine_code_and_come_from_the_cache(tmp_path):
 
 
 NUMBERS = """
-from isinglass.runtime.jit import apart, compiled, inner
+from isinglass.runtime.compilation.jit import apart, compiled, inner
 
 @apart
 def times(x, k, twice):
@@ -285,7 +285,7 @@ def test_loops_of_an_older_source_are_removed(tmp_path):
 
 
 APART = """
-from isinglass.runtime.jit import apart, compiled, inner, prepared
+from isinglass.runtime.compilation.jit import apart, compiled, inner, prepared
 
 @prepared
 def fill(x, value):
@@ -342,7 +342,7 @@ def test_each_loop_that_is_compiled_is_told_with_its_number(tmp_path):
     (tmp_path / "loops.py").write_text(PARTS)
     code = """
 import loops
-from isinglass.runtime.compiling import telling
+from isinglass.runtime.compilation.progress import telling
 said = []
 with telling(said.append):
     loops.one(3), loops.one(4), loops.two(3), loops.two(0.5)
@@ -360,8 +360,8 @@ def test_of_work_that_was_counted_the_words_say_how_many_loops_it_needs(tmp_path
     (tmp_path / "loops.py").write_text(PARTS)
     code = """
 import loops
-from isinglass.runtime import loop_counts
-from isinglass.runtime.compiling import telling, working
+from isinglass.runtime.compilation import loop_counts
+from isinglass.runtime.compilation.progress import telling, working
 loop_counts.ALWAYS["known"], loop_counts.USUALLY["guessed"] = 2, 3
 loops.one(1j)
 with telling(lambda text: text and print(text)):

@@ -13,20 +13,20 @@ import pytest
 import isinglass as ig
 import new_processes
 from isinglass.inference.rehearsal import rehearsing
-from isinglass.runtime import helper as helpers
-from isinglass.runtime.helper import SWITCH, Helper, call_for_help, helping
-from isinglass.runtime.turns import is_taken, turn
+from isinglass.runtime.compilation import helper as helpers
+from isinglass.runtime.compilation.helper import SWITCH, Helper, call_for_help, helping
+from isinglass.runtime.compilation.turns import is_taken, turn
 
 HOLD = """
 import sys
-from isinglass.runtime.turns import turn
+from isinglass.runtime.compilation.turns import turn
 with turn(sys.argv[1], "loop"):
     print("held", flush=True)
     sys.stdin.read()
 """
 LEAVE = """
 import os
-from isinglass.runtime.helper import Helper
+from isinglass.runtime.compilation.helper import Helper
 helper = Helper("time:sleep", (60,))
 helper.start()
 print(helper.process.pid, flush=True)
@@ -35,7 +35,7 @@ os._exit(0)
 REHEARSE = """
 import numpy as np
 import isinglass as ig
-from isinglass.runtime.jit import kernels, rehearsal
+from isinglass.runtime.compilation.jit import kernels, rehearsal
 p = ig.Potentials.from_groups(ig.grid_graph(3, 3, 2), [np.ones((9, 2)), np.ones((12, 2, 2))])
 bp = ig.BeliefPropagation(iterations=2)
 with rehearsal() as noted, np.errstate(all="ignore"):
@@ -47,7 +47,7 @@ print(abs(ig.infer(p, bp).variable(4) - ig.infer(p, "exact").variable(4)).max())
 MODEL = """
 import numpy as np
 import isinglass as ig
-from isinglass.runtime.jit import kernels
+from isinglass.runtime.compilation.jit import kernels
 p = ig.Potentials.from_groups(ig.chain_graph(3, 2), [np.zeros((3, 2)), np.ones((2, 2, 2))])
 bp = ig.BeliefPropagation(iterations=2, schedule="flooding")
 """

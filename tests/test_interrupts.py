@@ -34,7 +34,7 @@ from isinglass.io import write_uai
 from isinglass.kernels.numba.free_energy import ldl
 from isinglass.potentials import Potentials
 from isinglass.runtime import interrupts, lapack
-from isinglass.runtime.jit import kernels
+from isinglass.runtime.compilation.jit import kernels
 from second_interpreter import context
 
 pytestmark = pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timers here")

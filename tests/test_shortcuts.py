@@ -12,9 +12,9 @@ from numba.core.registry import cpu_target
 from numba.core.targetconfig import TargetConfig
 from numba.core.types.functions import BaseFunction
 
-from isinglass.runtime import shortcuts as module
-from isinglass.runtime.jit import compiled
-from isinglass.runtime.shortcuts import shortcuts
+from isinglass.runtime.compilation import shortcuts as module
+from isinglass.runtime.compilation.jit import compiled
+from isinglass.runtime.compilation.shortcuts import shortcuts
 
 NUMBERS = types.int64, types.uint8, types.float64, types.float32, types.complex128, types.boolean, types.literal(3)
 

@@ -22,7 +22,7 @@ from isinglass.kernels.numba.arithmetic.together import (
     stopped,
     take,
 )
-from isinglass.runtime.jit import compiled
+from isinglass.runtime.compilation.jit import compiled
 
 STEPS, PIECES, ENTRIES = 300, 8, 2000
 

@@ -1,6 +1,6 @@
 """Count the inner loops that the usual pieces of work need, for progress such as "compiling, once: 7 of 14".
 
-    python tools/count_loops.py                    # write src/isinglass/runtime/loop_counts.py
+    python tools/count_loops.py                    # write src/isinglass/runtime/compilation/loop_counts.py
     python tools/count_loops.py --check [NAME ...]   # compare; fail if it is stale
 
 Each piece of work runs in a process of its own, on small models or data; the most loops of its examples count. It takes
@@ -21,9 +21,9 @@ import numpy as np
 import isinglass as ig
 from isinglass.experiments.demo import train_demo
 from isinglass.inference import ALGORITHMS, SOLVERS
-from isinglass.runtime import jit, loop_counts  # noqa: F401  (Numba is imported once, before forks)
-from isinglass.runtime.compiling import Count
-from isinglass.runtime.helper import SWITCH
+from isinglass.runtime.compilation import jit, loop_counts  # noqa: F401  (Numba is imported once, before forks)
+from isinglass.runtime.compilation.helper import SWITCH
+from isinglass.runtime.compilation.progress import Count
 
 TARGET = Path(loop_counts.__file__)
 ELSEWHERE = {"toulbar2"}  # another program

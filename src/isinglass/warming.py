@@ -53,8 +53,8 @@ from isinglass.models.chain.attributes import StateFeatures
 from isinglass.models.chain.model import SequenceModel, Sequences
 from isinglass.models.products import times
 from isinglass.potentials import Potentials
-from isinglass.runtime.compiling import working
-from isinglass.runtime.helper import helping
+from isinglass.runtime.compilation.helper import helping
+from isinglass.runtime.compilation.progress import working
 
 Step = tuple[str, Callable[[], object]]
 
@@ -98,7 +98,7 @@ def warmup(progress: Progress | None = None) -> Warmth:
     >>> ig.warmup().compiled  # doctest: +SKIP
     0
     """
-    from isinglass.runtime.jit import cache_folders
+    from isinglass.runtime.compilation.jit import cache_folders
 
     start, before = time.perf_counter(), _counts()
     steps = list(_steps())
@@ -112,7 +112,7 @@ def warmup(progress: Progress | None = None) -> Warmth:
 
 
 def run_from_the_end() -> None:
-    """Do the steps of `warmup`, the last one first; see `isinglass.runtime.helper`."""
+    """Do the steps of `warmup`, the last one first; see `isinglass.runtime.compilation.helper`."""
     with no_convergence_warnings():
         for _, run in reversed(list(_steps())):
             run()
@@ -120,7 +120,7 @@ def run_from_the_end() -> None:
 
 def _counts() -> tuple[int, int]:
     """Return how many loops this process compiled and loaded so far, each for its types of arguments."""
-    from isinglass.runtime.jit import kernels
+    from isinglass.runtime.compilation.jit import kernels
 
     stats = [k.stats for k in kernels()]
     return sum(sum(s.cache_misses.values()) for s in stats), sum(sum(s.cache_hits.values()) for s in stats)

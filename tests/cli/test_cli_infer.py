@@ -16,7 +16,7 @@ import isinglass as ig
 from isinglass.cli.report import ProgressBar, ProgressLines, Silence, progress_on_stderr
 from isinglass.inference import ALGORITHMS, Brute, Cost, Facts
 from isinglass.io import read_map, read_mar, read_pr
-from isinglass.runtime.compiling import tell
+from isinglass.runtime.compilation.progress import tell
 
 LOG_10 = math.log(10)
 

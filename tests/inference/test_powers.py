@@ -7,7 +7,7 @@ from numpy.testing import assert_array_equal
 
 import isinglass as ig
 from isinglass.kernels.numba.arithmetic.powers import is_strange, raise_run
-from isinglass.runtime.jit import compiled
+from isinglass.runtime.compilation.jit import compiled
 from isinglass.testing import random_potentials
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from isinglass.cli.options import Commands, add_command, add_json, add_model, add_quiet, memory_bytes
 from isinglass.cli.report import Silence, check_writable, emit, json_text, progress_on_stderr, say
 from isinglass.errors import InputError, require
-from isinglass.runtime.compiling import working
+from isinglass.runtime.compilation.progress import working
 
 if TYPE_CHECKING:
     from isinglass.inference import Algorithm, Assignment, Cost, Info, Result, Solver
@@ -125,7 +125,7 @@ def _algorithm(name: str | None, task: str) -> Chosen | None:
 
 
 def _work(algorithm: Chosen | None, task: str) -> str:
-    """Name the work, for `isinglass.runtime.loop_counts`."""
+    """Name the work, for `isinglass.runtime.compilation.loop_counts`."""
     name = "exact" if algorithm is None else algorithm.name
     return f"MAP {name}" if task == "MAP" else f"infer {name}"
 

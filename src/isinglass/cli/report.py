@@ -16,7 +16,7 @@ from io import UnsupportedOperation
 from typing import TYPE_CHECKING, Any, Self
 
 from isinglass.errors import CacheWarning, ConvergenceWarning, InputError, SearchWarning
-from isinglass.runtime.compiling import telling
+from isinglass.runtime.compilation.progress import telling
 
 if TYPE_CHECKING:
     from rich.console import Console

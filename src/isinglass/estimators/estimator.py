@@ -33,7 +33,7 @@ from isinglass.learning.training.stages import (
     start_line,
     start_loss,
 )
-from isinglass.runtime.compiling import printing, working
+from isinglass.runtime.compilation.progress import printing, working
 from isinglass.runtime.sklearn_base import BaseEstimator, NotFittedError
 from isinglass.typing import FloatArray
 
@@ -41,7 +41,7 @@ SAMPLED = "gradients by sampling have no test of convergence: compare runs with 
 
 
 def work_of(estimator: Any) -> str:
-    """Name a training by its choices, for `isinglass.runtime.loop_counts`.
+    """Name a training by its choices, for `isinglass.runtime.compilation.loop_counts`.
 
     Examples
     --------

@@ -9,8 +9,8 @@ from isinglass.datasets import noisy_digits
 from isinglass.experiments.common.experiment import Progress, tell
 from isinglass.experiments.common.methods import Training, error, ink, predict, start_of, train
 from isinglass.experiments.common.selection import Selected, select
-from isinglass.runtime.compiling import working
-from isinglass.runtime.helper import helping, processors
+from isinglass.runtime.compilation.helper import helping, processors
+from isinglass.runtime.compilation.progress import working
 from isinglass.runtime.interrupts import ending_all
 from isinglass.typing import Array
 from isinglass.validation import whole_number
@@ -91,7 +91,7 @@ def train_demo(images: int = 3, iterations: int = 20, progress: Progress | None 
 
 
 def compile_from_the_end() -> None:
-    """Compile what the methods need, the last one first; see `isinglass.runtime.helper`."""
+    """Compile what the methods need, the last one first; see `isinglass.runtime.compilation.helper`."""
     data = noisy_digits(NOISE, 1, 1)
     X, Y, training = data.X[:2], data.Y[:2], Training(max_iter=1)
     for name in reversed(NAMES):

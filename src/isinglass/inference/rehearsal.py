@@ -1,7 +1,7 @@
 """Compile the last loops of an inference, and those of its gradient, while its first ones are compiled.
 
-Another process rehearses them (`isinglass.runtime.helper`): it makes all calls, but no loop runs. So it knows, after
-some milliseconds, which loops will be called with which types, and compiles them, the last one first.
+Another process rehearses them (`isinglass.runtime.compilation.helper`): it makes all calls, but no loop runs. So it
+knows, after some milliseconds, which loops will be called with which types, and compiles them, the last one first.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy as np
 
 from isinglass.inference.algorithm import Algorithm
 from isinglass.potentials import Potentials
-from isinglass.runtime.helper import helping
+from isinglass.runtime.compilation.helper import helping
 
 LIMIT = 10.0  # seconds for calls without loops, whose results are arbitrary: they might not end
 MOST = 2**24  # bytes of potentials that are sent to another process
@@ -49,7 +49,7 @@ def compile_ahead(algorithm: Algorithm, stages: Sequence[Potentials]) -> None:
 
     These are few, and the last of them may be needed in a rehearsal only, whose results are arbitrary.
     """
-    from isinglass.runtime.jit import is_compiling
+    from isinglass.runtime.compilation.jit import is_compiling
 
     for kernel, types in _rehearse(lambda: algorithm.run_stages(stages, None, False, None)):
         if not is_compiling(kernel, types):
@@ -58,7 +58,7 @@ def compile_ahead(algorithm: Algorithm, stages: Sequence[Potentials]) -> None:
 
 def _rehearse(run: Callable[[], object]) -> list[tuple[Any, Any]]:
     """Return the loops that are called, with the types of their arguments."""
-    from isinglass.runtime.jit import rehearsal
+    from isinglass.runtime.compilation.jit import rehearsal
 
     limit = Timer(LIMIT, os._exit, (1,))
     limit.start()

@@ -24,7 +24,7 @@ from isinglass.kernels.layout import (
     Status,
     Values,
 )
-from isinglass.runtime.calls import Calls
+from isinglass.runtime.compilation.calls import Calls
 from isinglass.typing import Array, FloatArray, IntArray, Mask
 
 Loop = Callable[..., None]

@@ -11,7 +11,7 @@ Ties go to the lower `tie_break`, then to the lower number. The sequence inside 
 depend on the other parts.
 
 The search is done in pieces of about PIECE steps, between which Ctrl-C can interrupt it; all of its state is in arrays,
-which the loops fill but never allocate (see `isinglass.runtime.jit`). `small` does the same in plain Python.
+which the loops fill but never allocate (see `runtime.compilation.jit`). `small` does the same in plain Python.
 """
 
 from __future__ import annotations

@@ -57,7 +57,7 @@ from isinglass.kernels.layout import (
     units,
 )
 from isinglass.potentials import Potentials
-from isinglass.runtime.calls import Calls
+from isinglass.runtime.compilation.calls import Calls
 from isinglass.runtime.deferring import deferred
 from isinglass.runtime.threads import team
 from isinglass.typing import Array, DType, IntArray, Mask

@@ -18,7 +18,7 @@ from isinglass.inference.message_passing.shares import Share
 from isinglass.kernels.backend import MessagePassingKernels
 from isinglass.kernels.layout import NARROW, WIDE, Bars, Edges, Scratch, Semiring, Span, Status, Values, is_linear
 from isinglass.runtime.array_pool import Pool
-from isinglass.runtime.calls import Calls
+from isinglass.runtime.compilation.calls import Calls
 from isinglass.runtime.deferring import defer
 from isinglass.runtime.threads import ThreadMap
 from isinglass.typing import Array, DType, FloatArray, IntArray, Mask

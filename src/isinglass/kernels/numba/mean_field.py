@@ -26,7 +26,7 @@ from __future__ import annotations
 import numpy as np
 
 from isinglass.kernels.numba.messages.updates import advance
-from isinglass.runtime.jit import compiled, inner
+from isinglass.runtime.compilation.jit import compiled, inner
 
 LEAST = 1e-290  # probabilities below are as good as none
 

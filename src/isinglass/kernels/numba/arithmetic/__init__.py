@@ -1,5 +1,5 @@
 """Arithmetic that other loops are made of: semirings, runs of numbers, powers, matrix products."""
 
-from isinglass.runtime.jit import require_numba
+from isinglass.runtime.compilation.jit import require_numba
 
 require_numba()

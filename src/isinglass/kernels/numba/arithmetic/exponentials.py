@@ -15,7 +15,7 @@ from math import factorial
 
 import numpy as np
 
-from isinglass.runtime.jit import inner
+from isinglass.runtime.compilation.jit import inner
 
 LEAST = -708.0
 PER_LOG2 = 1.4426950408889634

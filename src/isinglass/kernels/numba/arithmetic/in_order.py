@@ -23,7 +23,7 @@ from __future__ import annotations
 import numpy as np
 
 from isinglass.kernels.numba.arithmetic.together import exchange, fetch_and_add, look
-from isinglass.runtime.jit import cold
+from isinglass.runtime.compilation.jit import cold
 from isinglass.typing import IntArray
 
 TAKEN, PIECES, PARTS, GROUP = 0, 1, 2, 3

@@ -11,7 +11,7 @@ from typing import Any
 from numba import types
 from numba.extending import intrinsic
 
-from isinglass.runtime.jit import inner
+from isinglass.runtime.compilation.jit import inner
 
 
 def _unsigned(_typing: Any, place: Any) -> Any:

@@ -1,13 +1,13 @@
 """Eight numbers of a run at a time, as tuples: they stay in registers, and become vectors of the processor.
 
 Each lane is computed by itself and in the written order, so the bits do not depend on the processor. Loops that use
-these functions are `unrolled` (see `isinglass.runtime.jit`): neighbouring lanes are then joined into vectors.
+these functions are `unrolled` (see `runtime.compilation.jit`): neighbouring lanes are then joined into vectors.
 """
 
 from __future__ import annotations
 
 from isinglass.kernels.numba.arithmetic.indexing import ix
-from isinglass.runtime.jit import inner
+from isinglass.runtime.compilation.jit import inner
 
 ZEROS = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 ONES = (1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0)

@@ -20,7 +20,7 @@ from numba import types
 from numba.extending import intrinsic
 
 from isinglass.kernels.numba.arithmetic.indexing import ix
-from isinglass.runtime.jit import inner
+from isinglass.runtime.compilation.jit import inner
 
 SMALLEST = float(np.finfo(float).tiny)
 WIDEST = 700.0  # exp(+-700) is normal

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from isinglass.kernels.numba.arithmetic.indexing import ix
 from isinglass.kernels.numba.arithmetic.lanes import ZEROS, add_eight, eight, put_eight
-from isinglass.runtime.jit import compiled, inner, unrolled
+from isinglass.runtime.compilation.jit import compiled, inner, unrolled
 
 PIECE = 512
 """Rows that are added up before the next ones: fewer roundings in a long sum."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from isinglass.kernels.numba.arithmetic.indexing import ix
-from isinglass.runtime.jit import inner
+from isinglass.runtime.compilation.jit import inner
 
 
 @inner

@@ -15,7 +15,7 @@ from __future__ import annotations
 import numpy as np
 
 from isinglass.kernels.layout import SAFE
-from isinglass.runtime.jit import apart, inner
+from isinglass.runtime.compilation.jit import apart, inner
 
 
 @inner

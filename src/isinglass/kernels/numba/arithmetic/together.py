@@ -40,7 +40,7 @@ from llvmlite import ir
 from numba import extending, types
 from numba.core import cgutils
 
-from isinglass.runtime.jit import cold
+from isinglass.runtime.compilation.jit import cold
 from isinglass.typing import IntArray
 
 LINE = 16  # numbers of two lines of a cache: processors fetch them in pairs

@@ -42,7 +42,7 @@ from isinglass.kernels.numba.arithmetic.together import (
     take,
 )
 from isinglass.kernels.numba.arithmetic.vectors import LEAF, fold
-from isinglass.runtime.jit import cold, compiled, inner, unrolled_apart
+from isinglass.runtime.compilation.jit import cold, compiled, inner, unrolled_apart
 
 intrinsic: Any = extending.intrinsic
 

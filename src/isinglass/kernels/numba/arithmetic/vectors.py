@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from isinglass.kernels.numba.arithmetic.indexing import ix
 from isinglass.kernels.numba.arithmetic.lanes import ZEROS, add_products, eight, total_of
-from isinglass.runtime.jit import inner, unrolled
+from isinglass.runtime.compilation.jit import inner, unrolled
 
 LEAF = 128
 """Numbers that are added up in lanes: NumPy's choice."""

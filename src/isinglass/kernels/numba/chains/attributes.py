@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from isinglass.kernels.numba.arithmetic.indexing import ix
 from isinglass.kernels.numba.arithmetic.lanes import ZEROS, add_eight, eight, put_eight
-from isinglass.runtime.jit import compiled, inner, unrolled
+from isinglass.runtime.compilation.jit import compiled, inner, unrolled
 
 LANES = 8
 """Numbers that a row of labels is padded to a multiple of: those of `arithmetic.lanes`."""

@@ -17,7 +17,7 @@ import numpy as np
 
 from isinglass.kernels.numba.arithmetic.indexing import ix
 from isinglass.kernels.numba.chains.recursions import add_chain, ahead, back, shift
-from isinglass.runtime.jit import compiled, inner, unrolled
+from isinglass.runtime.compilation.jit import compiled, inner, unrolled
 
 
 @unrolled

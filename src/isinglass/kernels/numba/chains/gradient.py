@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from isinglass.kernels.numba.arithmetic.indexing import ix
 from isinglass.kernels.numba.arithmetic.lanes import ZEROS, add_eight, eight, put_eight
-from isinglass.runtime.jit import compiled, inner, unrolled, unrolled_apart
+from isinglass.runtime.compilation.jit import compiled, inner, unrolled, unrolled_apart
 
 
 @inner

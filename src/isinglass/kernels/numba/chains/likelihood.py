@@ -20,7 +20,7 @@ from isinglass.kernels.numba.arithmetic.together import let_others_run
 from isinglass.kernels.numba.chains.attributes import sum_attributes
 from isinglass.kernels.numba.chains.gradient import add_part
 from isinglass.kernels.numba.chains.recursions import add_chain, ahead, back, shift
-from isinglass.runtime.jit import cold, inner, unrolled
+from isinglass.runtime.compilation.jit import cold, inner, unrolled
 
 
 @inner

@@ -29,7 +29,7 @@ from isinglass.kernels.numba.chains.strings import (
     type_of,
     word_at,
 )
-from isinglass.runtime.jit import compiled, holding, inner
+from isinglass.runtime.compilation.jit import compiled, holding, inner
 
 FREE, LONGEST = 0xFFFFFFFF, 2**31
 HEAD = 48  # bytes of a string before its text, about

@@ -17,7 +17,7 @@ import numpy as np
 
 from isinglass.kernels.numba.arithmetic.indexing import ix
 from isinglass.kernels.numba.arithmetic.lanes import add_eight, best_eight, eight, put_eight
-from isinglass.runtime.jit import compiled, inner, unrolled
+from isinglass.runtime.compilation.jit import compiled, inner, unrolled
 
 NOTHING = (-np.inf,) * 8
 

@@ -39,7 +39,7 @@ from isinglass.kernels.numba.arithmetic.lanes import (
     times_eight,
     total_of,
 )
-from isinglass.runtime.jit import inner
+from isinglass.runtime.compilation.jit import inner
 
 SPAN = 230.0
 LOW = 1e-180

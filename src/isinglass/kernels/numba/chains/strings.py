@@ -2,7 +2,7 @@
 
 Lists and strings are read by functions of Python's C interface, all of its stable part. An object is the number that
 `id` returns. What such a function hands out is valid as long as nobody changes the list: loops that call them keep
-Python's lock meanwhile (`isinglass.runtime.jit.holding`). None of these functions runs code of Python.
+Python's lock meanwhile (`isinglass.runtime.compilation.jit.holding`). None of these functions runs code of Python.
 
 The text of a string is its UTF-8 bytes. Python has them for what is ASCII; for others it makes them once, and keeps
 them with the string.
@@ -17,7 +17,7 @@ from llvmlite import ir
 from numba import extending, types
 from numba.core import cgutils
 
-from isinglass.runtime.jit import inner
+from isinglass.runtime.compilation.jit import inner
 
 intrinsic: Any = extending.intrinsic
 _ADDRESS, _BYTE = ir.IntType(64), ir.IntType(8)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from isinglass.runtime.jit import compiled, inner
+from isinglass.runtime.compilation.jit import compiled, inner
 
 LEAST_PIVOT = 1e-14  # relative to the diagonal: what is less may be rounding
 

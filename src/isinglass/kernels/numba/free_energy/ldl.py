@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from isinglass.kernels.numba.arithmetic.indexing import ix
-from isinglass.runtime.jit import compiled
+from isinglass.runtime.compilation.jit import compiled
 from isinglass.typing import IntArray
 
 PIECE = 200_000_000  # multiplications between two moments at which Ctrl-C is heard, about a quarter of a second

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from isinglass.kernels.numba.arithmetic.indexing import ix
-from isinglass.runtime.jit import cold, inner
+from isinglass.runtime.compilation.jit import cold, inner
 
 DEPENDENT = 1e-26  # the share of a column's squared norm below which nothing of it is left
 

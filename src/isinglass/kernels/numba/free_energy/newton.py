@@ -37,7 +37,7 @@ from isinglass.kernels.numba.free_energy.links import (
     two_block,
     two_step,
 )
-from isinglass.runtime.jit import compiled, inner
+from isinglass.runtime.compilation.jit import compiled, inner
 
 TWO, PAIR, GENERAL = 0, 1, 2
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from isinglass.runtime.jit import compiled, inner
+from isinglass.runtime.compilation.jit import compiled, inner
 
 
 @inner

@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from isinglass.kernels.numba.free_energy.newton import GENERAL
-from isinglass.runtime.jit import compiled, inner
+from isinglass.runtime.compilation.jit import compiled, inner
 
 LARGEST = 650.0  # exponent: what is lacking stays finite
 

@@ -10,7 +10,7 @@ All entries on the right lie in the pattern of L, too: rows that a column shares
 from __future__ import annotations
 
 from isinglass.kernels.numba.arithmetic.indexing import ix
-from isinglass.runtime.jit import compiled
+from isinglass.runtime.compilation.jit import compiled
 
 
 @compiled

@@ -41,7 +41,7 @@ from isinglass.kernels.numba.arithmetic.lanes import (
     times_eight,
     total_of,
 )
-from isinglass.runtime.jit import inner, unrolled_apart
+from isinglass.runtime.compilation.jit import inner, unrolled_apart
 
 LEFT, RIGHT, UP, DOWN = 0, 1, 2, 3
 

@@ -37,7 +37,7 @@ from isinglass.kernels.numba.arithmetic.lanes import (
     total_of,
 )
 from isinglass.kernels.numba.arithmetic.parts import part
-from isinglass.runtime.jit import inner, prepared, unrolled_apart
+from isinglass.runtime.compilation.jit import inner, prepared, unrolled_apart
 
 
 @inner

@@ -10,7 +10,7 @@ from isinglass.kernels.numba.arithmetic.indexing import ix
 from isinglass.kernels.numba.grids.read_out import read_grid
 from isinglass.kernels.numba.grids.sweeps import sweep_one
 from isinglass.kernels.numba.grids.turning import into_strip
-from isinglass.runtime.jit import compiled, inner
+from isinglass.runtime.compilation.jit import compiled, inner
 
 
 @inner

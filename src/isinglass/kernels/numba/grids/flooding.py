@@ -41,7 +41,7 @@ from isinglass.kernels.numba.arithmetic.runs import (
 from isinglass.kernels.numba.grids.binary import flood_binary
 from isinglass.kernels.numba.grids.read_out import read_grid
 from isinglass.kernels.numba.messages.changes import effect_in_planes
-from isinglass.runtime.jit import apart, compiled, inner
+from isinglass.runtime.compilation.jit import apart, compiled, inner
 
 LEFT, RIGHT, UP, DOWN = 0, 1, 2, 3
 

@@ -32,7 +32,7 @@ from isinglass.kernels.numba.grids.flooding import (
     weigh,
 )
 from isinglass.kernels.numba.grids.read_out import grid_back
-from isinglass.runtime.jit import apart, compiled, inner
+from isinglass.runtime.compilation.jit import apart, compiled, inner
 
 
 @inner

@@ -10,7 +10,7 @@ have loops of their own, which become vectors.
 from __future__ import annotations
 
 from isinglass.kernels.numba.arithmetic.indexing import ix
-from isinglass.runtime.jit import apart, compiled, inner
+from isinglass.runtime.compilation.jit import apart, compiled, inner
 
 
 @inner

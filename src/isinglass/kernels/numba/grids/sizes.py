@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import inf
 
 from isinglass.kernels.numba.arithmetic.indexing import ix
-from isinglass.runtime.jit import compiled, inner
+from isinglass.runtime.compilation.jit import compiled, inner
 
 
 @inner

@@ -46,7 +46,7 @@ from isinglass.kernels.numba.arithmetic.runs import (
 )
 from isinglass.kernels.numba.grids.binary_lines import pass_binary
 from isinglass.kernels.numba.grids.turning import copy_planes, from_strip, into_strip, largest_difference, set_line
-from isinglass.runtime.jit import apart, compiled, inner
+from isinglass.runtime.compilation.jit import apart, compiled, inner
 
 LEFT, RIGHT, UP, DOWN = 0, 1, 2, 3
 DOWNWARDS, UPWARDS = False, True  # along rows: to the right, to the left

@@ -26,7 +26,7 @@ from isinglass.kernels.numba.grids.sweeps import (
     weigh,
 )
 from isinglass.kernels.numba.grids.turning import copy_planes, into_strip, set_columns, set_line
-from isinglass.runtime.jit import apart, compiled, inner, prepared
+from isinglass.runtime.compilation.jit import apart, compiled, inner, prepared
 
 
 @inner

@@ -10,7 +10,7 @@ from isinglass.kernels.numba.arithmetic.indexing import ix
 from isinglass.kernels.numba.arithmetic.parts import part
 from isinglass.kernels.numba.arithmetic.runs import copy_run
 from isinglass.kernels.numba.arithmetic.squares import turn_square
-from isinglass.runtime.jit import inner, prepared
+from isinglass.runtime.compilation.jit import inner, prepared
 
 _BLOCK = 16
 

@@ -34,7 +34,7 @@ from isinglass.kernels.numba.junction_tree.strided import (
     reduce_rows,
     scatter,
 )
-from isinglass.runtime.jit import apart, cold, compiled, inner
+from isinglass.runtime.compilation.jit import apart, cold, compiled, inner
 from isinglass.typing import IntArray
 
 SAFE = 1e-290

@@ -46,7 +46,7 @@ from isinglass.kernels.numba.junction_tree.large import (
     size_of,
     up_piece,
 )
-from isinglass.runtime.jit import apart, cold, compiled, inner
+from isinglass.runtime.compilation.jit import apart, cold, compiled, inner
 
 LEAST, MOST = 2.0**-8, 2.0**4  # LEVEL: the peaks of large messages that need no normalisation
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from isinglass.kernels.numba.junction_tree.strided import LOG_MAX, SUM, fill
-from isinglass.runtime.jit import compiled, inner
+from isinglass.runtime.compilation.jit import compiled, inner
 
 
 @inner

@@ -35,7 +35,7 @@ from isinglass.kernels.numba.junction_tree.runs import (
     widen,
 )
 from isinglass.kernels.numba.junction_tree.strided import fill, inner_offsets, next_state, next_within, offset_of
-from isinglass.runtime.jit import cold, inner
+from isinglass.runtime.compilation.jit import cold, inner
 from isinglass.typing import IntArray, Mask
 
 LIGHT, LIGHT_MARGINALS = 2**9, 2**13  # entries of a local table, and of those of all pieces: see `Cuts.light`

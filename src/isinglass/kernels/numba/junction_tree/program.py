@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from isinglass.runtime.jit import cold, compiled
+from isinglass.runtime.compilation.jit import cold, compiled
 from isinglass.typing import IntArray
 
 

@@ -7,7 +7,7 @@ None for linear values (see `strided`).
 from __future__ import annotations
 
 from isinglass.kernels.numba.junction_tree.strided import belief_of, product_of, ratio_of, sum_of
-from isinglass.runtime.jit import cold
+from isinglass.runtime.compilation.jit import cold
 
 
 @cold

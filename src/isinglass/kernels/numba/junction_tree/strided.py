@@ -15,7 +15,7 @@ from __future__ import annotations
 import numpy as np
 
 from isinglass.kernels.numba.arithmetic.dual_numbers import exp_of, log_of, over, times
-from isinglass.runtime.jit import cold, inner
+from isinglass.runtime.compilation.jit import cold, inner
 
 SUM, LOG_SUM, LOG_MAX = 0, 1, 2
 """Semirings: linear values with + and *; their logarithms with log-sum-exp and +; logarithms with max and +.

@@ -21,7 +21,7 @@ from isinglass.kernels.numba.arithmetic.indexing import card_of, first_of, ix
 from isinglass.kernels.numba.arithmetic.semiring import is_zero, linear, logarithm, share, takes_largest
 from isinglass.kernels.numba.messages.passes import all_to_links, gather
 from isinglass.kernels.numba.messages.updates import advance, damp_row, divide_slots, edge_card, others, sum_link
-from isinglass.runtime.jit import compiled, inner
+from isinglass.runtime.compilation.jit import compiled, inner
 
 
 @inner

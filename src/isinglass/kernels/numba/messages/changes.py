@@ -22,7 +22,7 @@ import numpy as np
 
 from isinglass.kernels.numba.arithmetic.indexing import ix
 from isinglass.kernels.numba.arithmetic.semiring import is_zero
-from isinglass.runtime.jit import apart, compiled, inner
+from isinglass.runtime.compilation.jit import apart, compiled, inner
 
 ROUNDING = 2.0**-52
 SURELY = 1 - 2.0**-48  # below one by more than the rounding of a comparison

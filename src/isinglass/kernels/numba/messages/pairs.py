@@ -19,7 +19,7 @@ from isinglass.kernels.numba.messages.updates import (
     sending_underflows,
     to_links,
 )
-from isinglass.runtime.jit import compiled, inner
+from isinglass.runtime.compilation.jit import compiled, inner
 
 
 @compiled

@@ -20,7 +20,7 @@ from isinglass.kernels.numba.messages.updates import (
     to_links,
     to_one_link,
 )
-from isinglass.runtime.jit import apart, compiled, inner
+from isinglass.runtime.compilation.jit import apart, compiled, inner
 
 
 @inner

@@ -18,7 +18,7 @@ from isinglass.kernels.numba.arithmetic.indexing import card_of, first_of, ix
 from isinglass.kernels.numba.arithmetic.semiring import linear, product, takes_largest, underflows
 from isinglass.kernels.numba.messages.passes import all_to_links
 from isinglass.kernels.numba.messages.updates import advance, edge_card, entry_underflows, normalise_row
-from isinglass.runtime.jit import compiled, inner
+from isinglass.runtime.compilation.jit import compiled, inner
 
 
 @compiled

@@ -22,7 +22,7 @@ from isinglass.kernels.numba.messages.updates import (
     sending_underflows,
     to_links,
 )
-from isinglass.runtime.jit import apart, compiled, inner
+from isinglass.runtime.compilation.jit import apart, compiled, inner
 
 
 @inner

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from isinglass.kernels.numba.arithmetic.indexing import ix
-from isinglass.runtime.jit import compiled
+from isinglass.runtime.compilation.jit import compiled
 
 
 @compiled

@@ -31,7 +31,7 @@ from isinglass.kernels.numba.arithmetic.semiring import (
     takes_largest,
     underflows,
 )
-from isinglass.runtime.jit import apart, inner, relay
+from isinglass.runtime.compilation.jit import apart, inner, relay
 
 RAISED = 64  # variables whose messages are raised to powers at a time
 

@@ -19,7 +19,7 @@ import numpy as np
 from isinglass.kernels.numba.sampling.exponential import LARGEST, exponential
 from isinglass.kernels.numba.sampling.gibbs import write_states
 from isinglass.kernels.numba.sampling.random import STEP, uniform_of
-from isinglass.runtime.jit import compiled, inner
+from isinglass.runtime.compilation.jit import compiled, inner
 
 LANES = 1024
 

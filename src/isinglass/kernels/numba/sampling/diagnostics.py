@@ -14,7 +14,7 @@ from __future__ import annotations
 import numpy as np
 
 from isinglass.kernels.numba.arithmetic.indexing import ix
-from isinglass.runtime.jit import cold, inner, unrolled
+from isinglass.runtime.compilation.jit import cold, inner, unrolled
 
 LAGS = 1024
 BUCKETS = 2048  # at the most

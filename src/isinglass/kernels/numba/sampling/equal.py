@@ -11,7 +11,7 @@ import numpy as np
 from isinglass.kernels.numba.sampling.binary import LANES
 from isinglass.kernels.numba.sampling.exponential import LARGEST, exponential
 from isinglass.kernels.numba.sampling.random import STEP, uniform_of
-from isinglass.runtime.jit import compiled, inner
+from isinglass.runtime.compilation.jit import compiled, inner
 
 
 @compiled

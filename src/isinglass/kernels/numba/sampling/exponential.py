@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from isinglass.runtime.jit import inner
+from isinglass.runtime.compilation.jit import inner
 
 LARGEST = 708.0  # the function is right for |x| up to this
 _PER_LOG2, _HIGH, _LOW = 1.4426950408889634, 6.93147180369123816490e-01, 1.90821492927058770002e-10

@@ -15,7 +15,7 @@ import numpy as np
 from isinglass.kernels.numba.arithmetic.indexing import ix
 from isinglass.kernels.numba.sampling.gibbs import chosen, exponentials
 from isinglass.kernels.numba.sampling.random import uniform
-from isinglass.runtime.jit import compiled, inner
+from isinglass.runtime.compilation.jit import compiled, inner
 
 
 @inner

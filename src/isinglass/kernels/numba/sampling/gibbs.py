@@ -14,7 +14,7 @@ from __future__ import annotations
 import numpy as np
 
 from isinglass.kernels.numba.sampling.random import uniform
-from isinglass.runtime.jit import compiled, inner
+from isinglass.runtime.compilation.jit import compiled, inner
 
 LANES = 256  # chains at once, by a table
 

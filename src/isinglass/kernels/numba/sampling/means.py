@@ -13,7 +13,7 @@ import numpy as np
 
 from isinglass.kernels.numba.sampling.exponential import LARGEST, exponential
 from isinglass.kernels.numba.sampling.gibbs import conditional
-from isinglass.runtime.jit import compiled, inner
+from isinglass.runtime.compilation.jit import compiled, inner
 
 
 @compiled

@@ -15,7 +15,7 @@ import numpy as np
 
 from isinglass.kernels.numba.sampling.gibbs import write_states
 from isinglass.kernels.numba.sampling.random import uniform
-from isinglass.runtime.jit import compiled, inner
+from isinglass.runtime.compilation.jit import compiled, inner
 
 
 @inner

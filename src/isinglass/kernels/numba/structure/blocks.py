@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from isinglass.runtime.jit import cold, compiled
+from isinglass.runtime.compilation.jit import cold, compiled
 
 
 @compiled

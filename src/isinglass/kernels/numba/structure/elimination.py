@@ -1,7 +1,7 @@
 """Greedy elimination of the vertices of an undirected graph: the loops of `graph.elimination.greedy`.
 
 The search is done in pieces, between which Python hears Ctrl-C; all of its state is in arrays, which the loops fill but
-never allocate (see `runtime.jit`).
+never allocate (see `runtime.compilation.jit`).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isinglass.kernels.numba.arithmetic.indexing import ix
-from isinglass.runtime.jit import cold, compiled, inner
+from isinglass.runtime.compilation.jit import cold, compiled, inner
 from isinglass.typing import IntArray
 
 LARGE_DEGREE = 256  # above it a score is brought up to date when its vertex comes up, not at every change

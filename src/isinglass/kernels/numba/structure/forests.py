@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from isinglass.runtime.jit import compiled, inner
+from isinglass.runtime.compilation.jit import compiled, inner
 
 
 @inner

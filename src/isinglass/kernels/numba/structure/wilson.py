@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from isinglass.runtime.jit import compiled
+from isinglass.runtime.compilation.jit import compiled
 
 
 @compiled

@@ -1,9 +1,9 @@
 """Who is told when loops are compiled: a progress bar, for example, as that takes seconds and happens once.
 
 How many loops a piece of work needs is known before only by experience: it was counted for the usual ones
-(`isinglass.runtime.loop_counts`). The loops that are found in the cache count there, too: another process may compile
-some meanwhile, and what was compiled yesterday needs no more time. Where nothing was counted, or more loops come than
-were expected, the words say how many were compiled so far.
+(`loop_counts`). The loops that are found in the cache count there, too: another process may compile some meanwhile, and
+what was compiled yesterday needs no more time. Where nothing was counted, or more loops come than were expected, the
+words say how many were compiled so far.
 
 This module does not import Numba, so that programs may ask to be told before they know whether they need it.
 """
@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from isinglass.runtime.loop_counts import ALWAYS, USUALLY
+from isinglass.runtime.compilation.loop_counts import ALWAYS, USUALLY
 
 Listener = Callable[[str], None]
 

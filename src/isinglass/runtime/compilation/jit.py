@@ -31,12 +31,12 @@ from pathlib import Path
 from typing import Any, Literal
 
 from isinglass.errors import CacheWarning, MissingDependencyError
-from isinglass.runtime import parts
-from isinglass.runtime.compiling import Count, begins, tell
-from isinglass.runtime.helper import call_for_help
+from isinglass.runtime.compilation import parts
+from isinglass.runtime.compilation.helper import call_for_help
+from isinglass.runtime.compilation.progress import Count, begins, tell
+from isinglass.runtime.compilation.shortcuts import shortcuts
+from isinglass.runtime.compilation.turns import is_taken, turn
 from isinglass.runtime.interrupts import not_lost
-from isinglass.runtime.shortcuts import shortcuts
-from isinglass.runtime.turns import is_taken, turn
 
 Function = Callable[..., Any]
 Passes = Literal["full", "joined", "light"]

@@ -26,7 +26,7 @@ import isinglass
 
 SWITCH = "ISINGLASS_HELPER"
 NICE = 5  # where processors are scarce, the program itself comes first
-_PROGRAM = "from isinglass.runtime.helper import serve; serve()"
+_PROGRAM = "from isinglass.runtime.compilation.helper import serve; serve()"
 _offered: list[Helper] = []  # one at the most
 
 

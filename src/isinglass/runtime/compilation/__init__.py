@@ -1,0 +1,1 @@
+"""How inner loops are compiled, kept on disk, and called."""
