@@ -18,7 +18,7 @@ from isinglass.inference import Algorithm, Info, Result, infer
 from isinglass.inference.algorithm import beliefs_alone, threaded_in_parts
 from isinglass.inference.result import FactorBeliefs, VariableBeliefs
 from isinglass.learning.objective import adapted
-from isinglass.learning.total import BLOCK, blocks
+from isinglass.learning.total import BLOCK, block_size, blocks
 from isinglass.learning.training.problem import sizes_of
 from isinglass.models import Model
 from isinglass.potentials import Potentials
@@ -131,7 +131,7 @@ class _Together:
 
 def _block_size(variables: int) -> int:
     """Return how many variables a block may have: few enough for many threads."""
-    return min(MOST, max(FEWEST, variables // WANTED))
+    return block_size(variables, FEWEST, MOST, WANTED)
 
 
 def predicted(model: Model, how: Prediction) -> Result:
