@@ -28,7 +28,7 @@ from isinglass.graph.elimination.order import elimination_order
 from isinglass.graph.forests import wilson
 from isinglass.graph.forests.blocks import adjacency
 from isinglass.inference import ConvexFreeEnergy, infer
-from isinglass.inference.message_passing.algorithms import BeliefPropagation
+from isinglass.inference.message_passing.algorithms.belief_propagation import BeliefPropagation
 from isinglass.inference.message_passing.moves import planes as plane_move
 from isinglass.io import write_uai
 from isinglass.kernels.numba.free_energy import ldl
