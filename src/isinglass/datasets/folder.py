@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 from isinglass.errors import InputError, require
-from isinglass.io.conll import read_conll
+from isinglass.io.formats.conll import read_conll
 
 
 def data_file(name: str, data_dir: str | os.PathLike[str] | None) -> Path:
