@@ -28,8 +28,8 @@ from isinglass.graph.elimination.order import elimination_order
 from isinglass.graph.forests import wilson
 from isinglass.graph.forests.blocks import adjacency
 from isinglass.inference import ConvexFreeEnergy, infer
-from isinglass.inference.message_passing.algorithms import BeliefPropagation
-from isinglass.inference.message_passing.moves import planes as plane_move
+from isinglass.inference.message_passing.algorithms.belief_propagation import BeliefPropagation
+from isinglass.inference.message_passing.moves import planes
 from isinglass.io import write_uai
 from isinglass.kernels.numba.free_energy import ldl
 from isinglass.potentials import Potentials
@@ -167,13 +167,13 @@ def test_pieces_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     for module, name, value in (
         (greedy, "PIECE", 10),
         (ldl, "PIECE", 10),
-        (plane_move, "PIECE", 200),
+        (planes, "PIECE", 200),
         (wilson, "DRAWN", 100),
         (lapack, "LONG", 0),
     ):
         monkeypatch.setattr(module, name, value)
     assert answers() == wanted
-    monkeypatch.setattr(plane_move, "PIECE", 4 * 20 * 9)  # all iterations, one grid after the other
+    monkeypatch.setattr(planes, "PIECE", 4 * 20 * 9)  # all iterations, one grid after the other
     assert answers() == wanted
 
 

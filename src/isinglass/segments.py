@@ -53,7 +53,8 @@ def sum_at(places: IntArray, values: Array, length: int) -> Array:
 def distinct_rows(rows: NDArray[np.generic]) -> tuple[IntArray, IntArray]:
     """Return the first place of each different row, these in lexicographic order, and the number of every row's own.
 
-    `numpy.unique` along an axis compares records; there, Ctrl-C turns into a TypeError.
+    The different rows themselves are ``rows[first]``. `numpy.unique` with ``axis=0`` compares records; NumPy calls
+    Python code for that, and takes a Ctrl-C in it for records that cannot be compared.
 
     Examples
     --------
@@ -61,9 +62,11 @@ def distinct_rows(rows: NDArray[np.generic]) -> tuple[IntArray, IntArray]:
     >>> first.tolist(), number.tolist()
     ([1, 0], [1, 0, 1])
     """
+    if not rows.size:
+        return np.arange(len(rows[:1])), np.zeros(len(rows), np.int64)
     order = np.lexsort(rows.T[::-1])
-    new = np.ones(len(rows), bool)
-    new[1:] = (rows[order[1:]] != rows[order[:-1]]).any(axis=1)
+    ordered, new = rows[order], np.ones(len(rows), bool)
+    new[1:] = (ordered[1:] != ordered[:-1]).any(axis=1)
     number = np.empty(len(rows), np.int64)
     number[order] = np.cumsum(new) - 1
     return order[new], number

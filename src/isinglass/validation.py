@@ -23,28 +23,6 @@ MOST_THREADS = 1024
 _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "KI": 2**10, "MI": 2**20, "GI": 2**30, "TI": 2**40}
 
 
-def distinct_rows(rows: IntArray) -> tuple[IntArray, IntArray]:
-    """Return the distinct rows, sorted, and which of them each row is.
-
-    As `numpy.unique` with ``axis=0``, which compares records; NumPy calls Python code for that, and takes a Ctrl-C in
-    it for records that cannot be compared.
-
-    Examples
-    --------
-    >>> distinct, which = distinct_rows(np.array([[2, 1], [1, 3], [2, 1]]))
-    >>> distinct.tolist(), which.tolist()
-    ([[1, 3], [2, 1]], [1, 0, 1])
-    """
-    if not rows.size:
-        return rows[:1], np.zeros(len(rows), np.int64)
-    order = np.lexsort(rows.T[::-1])
-    ordered, new = rows[order], np.ones(len(rows), np.bool_)
-    new[1:] = (ordered[1:] != ordered[:-1]).any(axis=1)
-    which = np.empty(len(rows), np.int64)
-    which[order] = np.cumsum(new) - 1
-    return ordered[new], which
-
-
 def read_only(array: Array) -> Array:
     """Return a view of `array` that cannot be written to; the array itself, if that is one already."""
     if not array.flags.writeable:

@@ -12,7 +12,7 @@ import isinglass as ig
 from browser import WIDTH, visited
 from isinglass.cli.main import main
 from isinglass.experiments.common.methods import Training
-from isinglass.experiments.digits import Digits, Plan
+from isinglass.experiments.domke.digits import Digits, Plan
 
 pytestmark = pytest.mark.filterwarnings("ignore:training stopped after")
 

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from isinglass.experiments.common.methods import Training
-from isinglass.experiments.digits import Digits, Plan
+from isinglass.experiments.domke.digits import Digits, Plan
 
 
 @pytest.fixture(autouse=True)

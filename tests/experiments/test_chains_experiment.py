@@ -6,8 +6,9 @@ from numpy.testing import assert_allclose
 
 import isinglass as ig
 from isinglass.cli.main import main
-from isinglass.experiments import chains, make
+from isinglass.experiments import make
 from isinglass.experiments.common.statistics import holm, p_value
+from isinglass.experiments.domke import chains
 from isinglass.models import chain_model
 
 

@@ -9,8 +9,9 @@ from numpy.testing import assert_allclose
 import isinglass as ig
 from isinglass.cli.main import main
 from isinglass.datasets import Photographs
-from isinglass.experiments import convergence, make
-from isinglass.experiments.convergence import Curve, Iterate, distances, followed, reached
+from isinglass.experiments import make
+from isinglass.experiments.domke import convergence
+from isinglass.experiments.domke.convergence import Curve, Iterate, distances, followed, reached
 from isinglass.inference.free_energy.algorithm import SOLVERS
 
 

@@ -9,7 +9,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 import isinglass as ig
-from isinglass.experiments import EXPERIMENTS, digits, make
+from isinglass.experiments import EXPERIMENTS, make
 from isinglass.experiments.common.methods import (
     METHODS,
     Training,
@@ -24,7 +24,8 @@ from isinglass.experiments.common.methods import (
 )
 from isinglass.experiments.common.selection import select
 from isinglass.experiments.common.statistics import mean_and_error
-from isinglass.experiments.digits import NOISE, PUBLISHED, Digits, Plan, trained
+from isinglass.experiments.domke import digits
+from isinglass.experiments.domke.digits import NOISE, PUBLISHED, Digits, Plan, trained
 
 TINY = Training(max_iter=4, tol=1e-3, most=20, grid=(1.0, 0.01))
 

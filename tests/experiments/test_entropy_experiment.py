@@ -6,9 +6,10 @@ from numpy.testing import assert_allclose
 
 import isinglass as ig
 from isinglass.cli.main import main
-from isinglass.experiments import entropy, make
+from isinglass.experiments import make
 from isinglass.experiments.common.methods import LOSSES, Training, error, predict
-from isinglass.experiments.entropy import ROWS, Entropy, Plan, weights_of
+from isinglass.experiments.domke import entropy
+from isinglass.experiments.domke.entropy import ROWS, Entropy, Plan, weights_of
 
 FEW = Training(max_iter=2)
 

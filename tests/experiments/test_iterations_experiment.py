@@ -7,8 +7,9 @@ import pytest
 
 import isinglass as ig
 from isinglass.cli.main import main
-from isinglass.experiments import iterations, make
+from isinglass.experiments import make
 from isinglass.experiments.common.methods import Training, error, predict, train
+from isinglass.experiments.domke import iterations
 
 
 @pytest.fixture

@@ -6,7 +6,8 @@ from numpy.testing import assert_allclose
 
 import isinglass as ig
 from isinglass.cli.main import main
-from isinglass.experiments import make, scaling
+from isinglass.experiments import make
+from isinglass.experiments.domke import scaling
 from isinglass.gradients import rule
 
 

@@ -7,7 +7,8 @@ import pytest
 
 import isinglass as ig
 from isinglass.datasets import Photographs
-from isinglass.experiments import make, scenes
+from isinglass.experiments import make
+from isinglass.experiments.domke import scenes
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 import isinglass as ig
 from isinglass.errors import no_convergence_warnings
 from isinglass.graph.message_graph import edges_of
-from isinglass.inference.message_passing.algorithms import _Flooding
+from isinglass.inference.message_passing.algorithms.base import _Flooding
 
 SCHEDULES = ["auto", "flooding", "sequential", "random", "residual"]
 COUPLING = np.array([[1.0, -1.0], [-1.0, 1.0]])
@@ -227,7 +227,7 @@ def test_a_stable_start_is_left_alone():
 @pytest.mark.parametrize("name", ["bp", "trw"])
 def test_a_start_without_coupling_needs_no_check(monkeypatch, name):
     """It takes up to 80 iterations in reverse, whose loops are long to compile."""
-    monkeypatch.setattr("isinglass.inference.message_passing.algorithms.spectral_radii", None)
+    monkeypatch.setattr("isinglass.inference.message_passing.algorithms.base.spectral_radii", None)
     r = ig.infer(torus(4, 0.0), name)
     assert (r.info.stable, r.info.note, r.info.iterations, r.info.converged) == (None, "", 1, True)
 

@@ -8,7 +8,7 @@ import isinglass as ig
 from isinglass.graph import disjoint_union
 from isinglass.inference import ALGORITHMS
 from isinglass.inference.free_energy.algorithm import SOLVERS
-from isinglass.inference.message_passing.algorithms import SCHEDULES
+from isinglass.inference.message_passing.algorithms.base import SCHEDULES
 from isinglass.testing import random_potentials
 
 NONE = [np.zeros((0, r), int) for r in range(4)]

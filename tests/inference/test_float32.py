@@ -19,8 +19,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 import isinglass as ig
 from isinglass.graph.message_graph import pool_of
 from isinglass.inference.message_passing import shares
+from isinglass.inference.message_passing.algorithms.narrow import UNIT, least_tol
 from isinglass.inference.message_passing.moves import planes, sheets
-from isinglass.inference.message_passing.narrow import UNIT, least_tol
 from isinglass.kernels.backend import using
 from isinglass.kernels.numba.backend import NUMBA
 from isinglass.testing.strategies import tried

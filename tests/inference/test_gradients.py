@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose
 
 import isinglass as ig
 from isinglass.graph.message_graph import edges_of
-from isinglass.inference.message_passing.algorithms import MessagePassing
+from isinglass.inference.message_passing.algorithms.base import MessagePassing
 from isinglass.testing import random_potentials
 
 GRAPHS = {

@@ -11,8 +11,8 @@ from test_gradients import GRAPHS, Loss, along, moved, richardson, run
 
 import isinglass as ig
 from isinglass.graph.message_graph import edges_of
-from isinglass.inference.message_passing.decode import agrees
-from isinglass.inference.message_passing.max_product import MaxProduct
+from isinglass.inference.message_passing.algorithms.decode import agrees
+from isinglass.inference.message_passing.algorithms.max_product import MaxProduct
 from isinglass.testing import random_potentials
 
 

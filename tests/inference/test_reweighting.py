@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import isinglass as ig
 from isinglass.graph.forests.appearance import appearance_probabilities
-from isinglass.inference.message_passing import reweighting
+from isinglass.inference.message_passing.algorithms import reweighting
 from isinglass.testing import random_potentials
 
 

@@ -8,7 +8,7 @@ from io_helpers import one_line
 
 from isinglass.errors import FileFormatError, InputError
 from isinglass.io import read_map, read_mar, read_pr
-from isinglass.io.results import map_text, mar_text, pr_text
+from isinglass.io.formats.results import map_text, mar_text, pr_text
 
 
 @given(st.floats(-1e6, 1e6))

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from io_helpers import one_line
 
 from isinglass.errors import FileFormatError
-from isinglass.io.tokens import TokenReader, shown
+from isinglass.io.formats.tokens import TokenReader, shown
 from isinglass.segments import ranges
 
 

@@ -11,7 +11,7 @@ from io_helpers import assert_close, assert_identical, models, one_line
 from isinglass.errors import FileFormatError, InputError
 from isinglass.graph import FactorGraph, grid_graph
 from isinglass.io import read_evidence, read_model, read_uai, write_model, write_uai
-from isinglass.io.tables import exp_of_logs
+from isinglass.io.formats.tables import exp_of_logs
 from isinglass.potentials import Potentials
 
 SMALL = "MARKOV\n3\n2 2 3\n2\n2 0 1\n1 2\n\n4\n 1 2 3 4\n3\n 0 1 .5\n"

@@ -27,8 +27,8 @@ from isinglass.features.schemes import to_bio, to_bioes
 from isinglass.features.windows import Window, window_attributes
 from isinglass.features.words import with_forms
 from isinglass.io import read_npz
-from isinglass.io.conll import Sentence, read_conll
 from isinglass.io.files import PathLike, shown_path
+from isinglass.io.formats.conll import Sentence, read_conll
 from isinglass.typing import Array, JsonObject
 
 UNOBSERVED = "-1"

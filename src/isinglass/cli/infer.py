@@ -190,7 +190,7 @@ def _beliefs(
 ) -> Answer:
     """Compute log Z and, for MAR, give the marginals too."""
     from isinglass.inference import infer
-    from isinglass.io.results import mar_text, pr_text
+    from isinglass.io.formats.results import mar_text, pr_text
 
     name = None if algorithm is None else algorithm.name
     result = infer(potentials, name, progress=progress, **options)
@@ -213,7 +213,7 @@ def _most_probable(
 ) -> Answer:
     """Maximise. What an algorithm needs is found first; a solver is priced by its time limit alone."""
     from isinglass.inference import ALGORITHMS, map_assignment
-    from isinglass.io.results import map_text
+    from isinglass.io.formats.results import map_text
 
     name = "exact" if algorithm is None else algorithm.name
     cost = _cost(name, options, potentials) if name in ALGORITHMS else None

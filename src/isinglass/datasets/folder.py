@@ -6,7 +6,9 @@ import os
 from pathlib import Path
 
 from isinglass.errors import InputError, require
-from isinglass.io.conll import read_conll
+from isinglass.io.arrays import read_npz
+from isinglass.io.formats.conll import read_conll
+from isinglass.typing import Array
 
 
 def data_file(name: str, data_dir: str | os.PathLike[str] | None) -> Path:
@@ -18,6 +20,11 @@ def data_file(name: str, data_dir: str | os.PathLike[str] | None) -> Path:
     if not path.is_file():
         raise InputError("data_dir", f"a folder with {name}", repr(os.fspath(folder)), remedy)
     return path
+
+
+def data_arrays(name: str, data_dir: str | os.PathLike[str] | None) -> dict[str, Array]:
+    """Return the arrays of a data file, at most 64 MiB."""
+    return read_npz(data_file(name, data_dir), limit=2**26)
 
 
 def text_columns(name: str, columns: int, data_dir: str | os.PathLike[str] | None) -> list[list[list[str]]]:

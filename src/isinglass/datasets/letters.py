@@ -11,9 +11,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from isinglass.datasets.folder import data_file
+from isinglass.datasets.folder import data_arrays
 from isinglass.errors import FileFormatError
-from isinglass.io import read_npz
 from isinglass.typing import FloatArray, IntArray
 
 HEIGHT, WIDTH = 16, 8
@@ -51,17 +50,17 @@ def load_letters(data_dir: str | os.PathLike[str] | None = None) -> Letters:
     data_dir : str or os.PathLike, optional
         The folder of the file; else the one that the environment variable ISINGLASS_DATA names.
     """
-    path = data_file("letters_folds0-7.npz", data_dir)
-    arrays = read_npz(path, limit=2**26)
+    name = "letters_folds0-7.npz"
+    arrays = data_arrays(name, data_dir)
     if missing := {"X_bits", "y", "lengths", "fold"} - set(arrays):
-        raise FileFormatError(path.name, None, "the arrays X_bits, y, lengths, fold", f"none called {min(missing)}")
+        raise FileFormatError(name, None, "the arrays X_bits, y, lengths, fold", f"none called {min(missing)}")
     bits, y, lengths, fold = (arrays[name] for name in ("X_bits", "y", "lengths", "fold"))
     fits = bits.dtype == np.uint8 and bits.ndim == 2 and bits.shape[1] == HEIGHT * WIDTH // 8
     whole = all(a.dtype.kind in "iu" and a.ndim == 1 for a in (y, lengths, fold))
     if not (fits and whole and len(y) == len(bits) == lengths.sum() and len(fold) == len(lengths)):
-        raise FileFormatError(path.name, None, "pixels, labels, lengths and folds that fit together", "others")
+        raise FileFormatError(name, None, "pixels, labels, lengths and folds that fit together", "others")
     if not ((y >= 0) & (y < 26)).all() or not (lengths > 0).all():
-        raise FileFormatError(path.name, None, "letters from 0 to 25 in words that have some", "others")
+        raise FileFormatError(name, None, "letters from 0 to 25 in words that have some", "others")
     cuts = np.cumsum(lengths)[:-1].astype(np.int64)
     pixels = np.unpackbits(bits, axis=1).astype(np.float64)
     return Letters(np.split(pixels, cuts), np.split(y.astype(np.int64), cuts), fold.astype(np.int64))

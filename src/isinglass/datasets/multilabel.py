@@ -11,9 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from isinglass.datasets.folder import data_file
+from isinglass.datasets.folder import data_arrays
 from isinglass.errors import FileFormatError
-from isinglass.io import read_npz
 from isinglass.typing import Array, FloatArray, IntArray
 
 MULTI_LABELS = ("beach", "sunset", "fall foliage", "field", "mountain", "urban")
@@ -37,7 +36,7 @@ def load_scene_labels(data_dir: str | os.PathLike[str] | None = None) -> MultiLa
         The folder of scene.npz; else the one that the environment variable ISINGLASS_DATA names.
     """
     name, n = "scene.npz", len(MULTI_LABELS)
-    arrays = read_npz(data_file(name, data_dir), limit=2**26)
+    arrays = data_arrays(name, data_dir)
     found: list[Array] = []
     for part in ("train", "test"):
         X, y = arrays.get(f"X_{part}"), arrays.get(f"y_{part}")

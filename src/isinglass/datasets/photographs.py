@@ -12,9 +12,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from isinglass.datasets.folder import data_file
+from isinglass.datasets.folder import data_arrays
 from isinglass.errors import FileFormatError
-from isinglass.io import read_npz
 from isinglass.typing import Array, IntArray
 
 SCENE_LABELS = ("building", "sky", "car", "road", "tree")
@@ -38,7 +37,7 @@ def load_street_scenes(data_dir: str | os.PathLike[str] | None = None) -> Photog
         The folder of camvid_60x80.npz; else the one that the environment variable ISINGLASS_DATA names.
     """
     name = "camvid_60x80.npz"
-    arrays = read_npz(data_file(name, data_dir), limit=2**26)
+    arrays = data_arrays(name, data_dir)
     parts = [arrays.get(f"{what}_{part}") for part in ("train", "test") for what in "XY"]
     return _checked(parts, len(SCENE_LABELS), name)
 
@@ -52,7 +51,7 @@ def load_horses(data_dir: str | os.PathLike[str] | None = None) -> Photographs:
         The folder of weizmann_horses_60x80.npz; else the one that the environment variable ISINGLASS_DATA names.
     """
     name = "weizmann_horses_60x80.npz"
-    arrays = read_npz(data_file(name, data_dir), limit=2**26)
+    arrays = data_arrays(name, data_dir)
     chosen = arrays.get("is_train")
     if chosen is None or chosen.ndim != 1 or chosen.dtype.kind not in "biu":
         raise FileFormatError(name, None, "an array 'is_train'", "something else")

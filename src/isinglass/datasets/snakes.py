@@ -17,9 +17,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from isinglass.datasets.folder import data_file
+from isinglass.datasets.folder import data_arrays
 from isinglass.errors import FileFormatError, InputError, require
-from isinglass.io import read_npz
 from isinglass.typing import Array, FloatArray, IntArray
 from isinglass.validation import array_of, whole_number
 
@@ -109,11 +108,11 @@ def load_snakes(data_dir: str | os.PathLike[str] | None = None) -> Snakes:
     FileFormatError
         If the file is not what it should be.
     """
-    path = data_file("snakes.npz", data_dir)
-    arrays = read_npz(path, limit=2**26)
+    name = "snakes.npz"
+    arrays = data_arrays(name, data_dir)
     parts: list[Any] = []
     for part in _PARTS:
-        _check(arrays, part, path.name)
+        _check(arrays, part, name)
         sizes = arrays[f"shape_{part}"].tolist()
         parts.append([x[:h, :w].copy() for x, (h, w) in zip(arrays[f"X_{part}"], sizes, strict=True)])
         parts.append([y[:h, :w].astype(np.int64) for y, (h, w) in zip(arrays[f"Y_{part}"], sizes, strict=True)])

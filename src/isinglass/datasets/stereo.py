@@ -15,10 +15,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from isinglass.datasets.folder import data_file
+from isinglass.datasets.folder import data_arrays
 from isinglass.errors import FileFormatError
 from isinglass.graph.builders import grid_graph
-from isinglass.io import read_npz
 from isinglass.potentials import Potentials
 from isinglass.typing import IntArray
 from isinglass.validation import number, whole_number
@@ -41,7 +40,7 @@ def load_stereo(data_dir: str | os.PathLike[str] | None = None) -> Stereo:
         The folder of stereo_tsukuba_venus.npz; else the one that the environment variable ISINGLASS_DATA names.
     """
     name = "stereo_tsukuba_venus.npz"
-    arrays = read_npz(data_file(name, data_dir), limit=2**26)
+    arrays = data_arrays(name, data_dir)
     left, right, disparity = (arrays.get(f"tsukuba_{what}") for what in ("left", "right", "disp"))
     if left is None or right is None or disparity is None or left.dtype != np.uint8 or left.shape != right.shape:
         raise FileFormatError(name, None, "arrays tsukuba_left, tsukuba_right and tsukuba_disp", "something else")

@@ -24,8 +24,9 @@ from isinglass.inference.api import sample
 from isinglass.inference.result import Result
 from isinglass.potentials import Potentials
 from isinglass.registry import Registry
+from isinglass.segments import distinct_rows
 from isinglass.typing import FloatArray, IntArray
-from isinglass.validation import RandomState, distinct_rows, whole_number
+from isinglass.validation import RandomState, whole_number
 
 Cost = Callable[[IntArray, IntArray], ArrayLike]
 """From a decision (outputs,) and truths (samples, outputs) to the losses (samples,)."""
@@ -136,4 +137,4 @@ def _candidates(drawn: IntArray, cards: IntArray) -> IntArray:
         ranks = np.empty_like(order)
         ranks[order] = np.arange(len(order))
         found.append((ranks < np.arange(len(order) + 1)[:, None]).astype(np.int64))
-    return np.concatenate([*found, distinct_rows(drawn)[0]])
+    return np.concatenate([*found, drawn[distinct_rows(drawn)[0]]])

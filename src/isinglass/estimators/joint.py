@@ -18,6 +18,7 @@ from isinglass.estimators.classes import Classes, labels_of, numbered
 from isinglass.estimators.weights import ExplainedField
 from isinglass.inference import Algorithm, infer, n_best
 from isinglass.inference import sample as draw
+from isinglass.learning.training.problem import sizes_of
 from isinglass.models import Model
 from isinglass.potentials import Potentials
 from isinglass.typing import Array, FloatArray, IntArray
@@ -76,7 +77,7 @@ class JointPredictions(ExplainedField):
         self._require_fitted()
         model, p = self._joint(self._examples(X))
         drawn = draw(p, 1, algorithm, random_state=generator(random_state))[0]
-        return self._shaped(X, labels_of(drawn, self._labels), _sizes(model))
+        return self._shaped(X, labels_of(drawn, self._labels), sizes_of(model))
 
     def predict_n_best(self, X: Any, n: int, algorithm: str | Algorithm = "exact") -> list[list[tuple[Any, float]]]:
         """Return the n best labellings of each example, best first, each with its log-probability.
@@ -96,7 +97,7 @@ class JointPredictions(ExplainedField):
         for example, model, p in self._each(X):
             log_z = float(infer(p, algorithm).log_z)
             shaped = [
-                (self._shaped(example, labels_of(one.states, self._labels), _sizes(model))[0], one.score - log_z)
+                (self._shaped(example, labels_of(one.states, self._labels), sizes_of(model))[0], one.score - log_z)
                 for one in n_best(p, count, algorithm)
             ]
             found.append(shaped)
@@ -143,7 +144,3 @@ class JointPredictions(ExplainedField):
         for i in range(len(examples)):
             one = examples[i : i + 1]
             yield one, *self._joint(one)
-
-
-def _sizes(model: Model) -> IntArray:
-    return np.bincount(model.graph.variable_component, minlength=model.graph.n_components)

@@ -21,9 +21,9 @@ from isinglass.graph.derived import FlatScopes, connected_parts, flatten, forest
 from isinglass.graph.names import SHOWN, NamedCards, Names, VariableLike, names_for, scope_numbers, split_cards
 from isinglass.graph.views import View
 from isinglass.runtime.caching import Cache
-from isinglass.segments import starts
+from isinglass.segments import distinct_rows, starts
 from isinglass.typing import IntArray, Mask
-from isinglass.validation import distinct_rows, integers, items, read_only, whole_number
+from isinglass.validation import integers, items, read_only, whole_number
 
 T = TypeVar("T")
 
@@ -372,10 +372,11 @@ def _group_scopes(cards: IntArray, scopes: Sequence[Sequence[VariableLike]]) -> 
     for arity in np.unique(lengths).tolist():
         factors = np.flatnonzero(lengths == arity)
         array = _check_scopes(flat[first[factors][:, None] + np.arange(arity)], cards, "scopes")
-        shapes, which = distinct_rows(cards[array])
+        shapes = cards[array]
+        examples, which = distinct_rows(shapes)
         by_shape = np.argsort(which, kind="stable")
-        cuts = np.cumsum(np.bincount(which, minlength=len(shapes)))[:-1]
-        for shape, rows in zip(shapes.tolist(), np.split(by_shape, cuts), strict=True):
+        cuts = np.cumsum(np.bincount(which, minlength=len(examples)))[:-1]
+        for shape, rows in zip(shapes[examples].tolist(), np.split(by_shape, cuts), strict=True):
             groups.append(FactorGroup(array[rows], tuple(shape), factors[rows]))
     return sorted(groups, key=lambda g: int(g.factors[0]))
 

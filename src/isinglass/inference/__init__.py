@@ -24,9 +24,9 @@ from isinglass.inference.map.solver import SOLVERS, Solver, SolverFacts
 from isinglass.inference.map.toulbar2 import Toulbar2
 from isinglass.inference.mean_field.naive import MeanField
 from isinglass.inference.mean_field.structured import StructuredMeanField
-from isinglass.inference.message_passing.algorithms import BeliefPropagation
-from isinglass.inference.message_passing.max_product import MaxProduct
-from isinglass.inference.message_passing.trw import FractionalBeliefPropagation, TreeReweighted
+from isinglass.inference.message_passing.algorithms.belief_propagation import BeliefPropagation
+from isinglass.inference.message_passing.algorithms.max_product import MaxProduct
+from isinglass.inference.message_passing.algorithms.trw import FractionalBeliefPropagation, TreeReweighted
 from isinglass.inference.result import Gradients, Info, Result
 from isinglass.inference.sampling.algorithms import (
     Gibbs,

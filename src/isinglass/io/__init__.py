@@ -2,13 +2,13 @@
 
 from isinglass.io.arrays import ArrayFile, read_arrays, read_npz, write_arrays
 from isinglass.io.bayesian import BayesianNetwork, from_bayesian_network
-from isinglass.io.bif import read_bif
-from isinglass.io.conll import read_conll, write_conll
-from isinglass.io.evidence import read_evidence, write_evidence
-from isinglass.io.fg import read_fg, write_fg
+from isinglass.io.formats.bif import read_bif
+from isinglass.io.formats.conll import read_conll, write_conll
+from isinglass.io.formats.evidence import read_evidence, write_evidence
+from isinglass.io.formats.fg import read_fg, write_fg
+from isinglass.io.formats.results import read_map, read_mar, read_pr
+from isinglass.io.formats.uai import read_uai, write_uai
 from isinglass.io.model import read_model, write_model
-from isinglass.io.results import read_map, read_mar, read_pr
-from isinglass.io.uai import read_uai, write_uai
 
 __all__ = [
     "ArrayFile",

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from isinglass.errors import InputError
-from isinglass.io.evidence import EvidenceSource, observe
-from isinglass.io.fg import read_fg, write_fg
 from isinglass.io.files import PathLike, checked_path
-from isinglass.io.uai import read_uai, write_uai
+from isinglass.io.formats.evidence import EvidenceSource, observe
+from isinglass.io.formats.fg import read_fg, write_fg
+from isinglass.io.formats.uai import read_uai, write_uai
 from isinglass.potentials import Potentials
 
 

@@ -19,8 +19,9 @@ from isinglass.learning.markov.data import decode
 from isinglass.learning.markov.frames import framed, is_frame
 from isinglass.losses import Likelihood
 from isinglass.potentials import Potentials
+from isinglass.segments import distinct_rows
 from isinglass.typing import FloatArray, IntArray
-from isinglass.validation import RandomState, distinct_rows, generator, items
+from isinglass.validation import RandomState, generator, items
 
 AT_ONCE = 200_000  # states of variables in one inference
 HOW = ("marginal", "joint", "sample")
@@ -52,7 +53,8 @@ class Queries(Predictions):
         """
         self._require_fitted()
         states = self._encoded(X)
-        rows, where = distinct_rows(states)
+        first, where = distinct_rows(states)
+        rows = states[first]
         cards = self.model_.graph.cards
         with self._naming(states):
             found = [infer(clamped, self._algorithm()).variables.flat for clamped in self._clamped(rows)]
@@ -96,7 +98,8 @@ class Queries(Predictions):
             with self._naming(states):
                 drawn = [draw(one, 1, Exact(), random_state=rng)[0] for one in self._clamped(states)]
             return self._decoded(np.concatenate(drawn).reshape(states.shape), X)
-        rows, where = distinct_rows(states)
+        first, where = distinct_rows(states)
+        rows = states[first]
         with self._naming(states):
             found = [map_assignment(clamped, "exact").states for clamped in self._clamped(rows)]
         return self._decoded(np.concatenate(found).reshape(rows.shape)[where], X)

@@ -16,7 +16,7 @@ from isinglass.errors import InputError
 from isinglass.experiments.erma.data import Task, make_task
 from isinglass.experiments.erma.settings import TESTS, first_of, losses_by_setting
 from isinglass.experiments.erma.training import train
-from isinglass.inference.message_passing.algorithms import BeliefPropagation
+from isinglass.inference.message_passing.algorithms.belief_propagation import BeliefPropagation
 from isinglass.io.arrays import read_arrays, write_arrays
 from isinglass.models.tables import table_model
 from isinglass.runtime.caching import Cache

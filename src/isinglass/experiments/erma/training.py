@@ -26,7 +26,7 @@ from isinglass.gradients import GradientRule, rule
 from isinglass.gradients.rule import belief_sums, one_stage
 from isinglass.graph.message_graph import share_pool
 from isinglass.inference import Algorithm, Result, infer
-from isinglass.inference.message_passing.algorithms import BeliefPropagation
+from isinglass.inference.message_passing.algorithms.belief_propagation import BeliefPropagation
 from isinglass.learning.objective import Objective
 from isinglass.learning.optimizers import Lbfgs, Smd
 from isinglass.losses import Evaluation, Hybrid, Loss

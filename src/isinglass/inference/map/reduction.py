@@ -20,8 +20,9 @@ from isinglass.graph.layout import first_states
 from isinglass.inference.evidence import base_states
 from isinglass.inference.support import support_of
 from isinglass.potentials import Potentials
+from isinglass.segments import distinct_rows
 from isinglass.typing import Array, IntArray, Mask
-from isinglass.validation import assignments, distinct_rows
+from isinglass.validation import assignments
 
 
 class Reduction(NamedTuple):

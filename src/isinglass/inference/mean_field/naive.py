@@ -21,7 +21,7 @@ from isinglass.inference.evidence import impossible
 from isinglass.inference.junction_tree.algorithm import Exact
 from isinglass.inference.mean_field.ascent import Ascent, MeanFieldAlgorithm, given_beliefs
 from isinglass.inference.mean_field.bound import Bars, MeanFieldBound
-from isinglass.inference.message_passing.algorithms import BeliefPropagation
+from isinglass.inference.message_passing.algorithms.belief_propagation import BeliefPropagation
 from isinglass.inference.message_passing.model.log_model import LinkModel, links_with
 from isinglass.inference.result import Result
 from isinglass.potentials import Potentials

@@ -37,7 +37,7 @@ from isinglass.inference.mean_field.ascent import DIFFERENCE, Ascent, MeanFieldA
 from isinglass.inference.mean_field.bound import Bars, MeanFieldBound
 from isinglass.inference.mean_field.naive import begin
 from isinglass.inference.mean_field.stability import slope
-from isinglass.inference.message_passing.algorithms import BeliefPropagation
+from isinglass.inference.message_passing.algorithms.belief_propagation import BeliefPropagation
 from isinglass.inference.message_passing.engine import Engine
 from isinglass.inference.message_passing.outcome import Outcome
 from isinglass.inference.message_passing.plan import Plan

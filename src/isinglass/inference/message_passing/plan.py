@@ -50,7 +50,7 @@ class Plan:
     threads : int
         How many may work on the components in parallel.
     dtype : dtype
-        In which the loops for regular grids keep messages; float32 only where they can (see `narrow`).
+        In which the loops for regular grids keep messages; float32 only where they can (see `algorithms.narrow`).
     """
 
     parts: list[Part]

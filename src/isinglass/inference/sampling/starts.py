@@ -17,7 +17,7 @@ from isinglass.errors import MemoryLimitError, no_convergence_warnings
 from isinglass.graph.factor_graph import FactorGraph, iter_groups
 from isinglass.graph.layout import first_states
 from isinglass.inference.junction_tree.algorithm import Exact
-from isinglass.inference.message_passing.algorithms import BeliefPropagation
+from isinglass.inference.message_passing.algorithms.belief_propagation import BeliefPropagation
 from isinglass.inference.support import Support, support_of
 from isinglass.potentials import Potentials
 from isinglass.segments import starts

@@ -9,8 +9,8 @@ import numpy as np
 
 from isinglass.models import Model
 from isinglass.potentials import Potentials
+from isinglass.segments import distinct_rows
 from isinglass.typing import FloatArray, IntArray, Mask
-from isinglass.validation import distinct_rows
 
 
 class TermCounts(NamedTuple):
@@ -65,10 +65,10 @@ class Samples:
         >>> s.states.tolist(), s.weights.tolist()
         ([[0, 1], [1, 1]], [2.0, 1.0])
         """
-        distinct, where = distinct_rows(states)
-        total = np.asarray(np.bincount(where, weights, len(distinct)), np.float64)
-        counts = np.bincount(where[weights > 0], minlength=len(distinct))
-        return cls(distinct[total > 0], total[total > 0], counts[total > 0])
+        first, where = distinct_rows(states)
+        total = np.asarray(np.bincount(where, weights, len(first)), np.float64)
+        counts = np.bincount(where[weights > 0], minlength=len(first))
+        return cls(states[first[total > 0]], total[total > 0], counts[total > 0])
 
     @property
     def whole(self) -> Mask:

@@ -15,6 +15,7 @@ import numpy as np
 
 from isinglass.graph.builders import pairwise_graph
 from isinglass.graph.factor_graph import FactorGraph
+from isinglass.graph.forests.disjoint_sets import root_of
 from isinglass.learning.structure.learner import Observations, StructureLearner, register
 from isinglass.typing import FloatArray
 from isinglass.validation import number
@@ -64,17 +65,10 @@ class ChowLiu(StructureLearner):
         information, least = mutual_information(data), number(self.least, "least", 0, np.inf)
         pairs = np.stack(np.triu_indices(len(data.cards), 1), axis=1)
         gains = information[pairs[:, 0], pairs[:, 1]]
-        root, edges = list(range(len(data.cards))), []
-
-        def find(i: int) -> int:
-            while root[i] != i:
-                root[i] = root[root[i]]
-                i = root[i]
-            return i
-
+        parent, edges = list(range(len(data.cards))), []
         for k in np.argsort(-gains, kind="stable").tolist():
             i, j = pairs[k].tolist()
-            if gains[k] > least and find(i) != find(j):
-                root[find(i)] = find(j)
+            if gains[k] > least and root_of(parent, i) != root_of(parent, j):
+                parent[root_of(parent, i)] = root_of(parent, j)
                 edges.append((i, j))
         return pairwise_graph(len(data.cards), np.array(sorted(edges), np.int64).reshape(-1, 2), data.cards)

@@ -16,7 +16,7 @@ from isinglass.gradients import GradientRule, rule
 from isinglass.inference import ALGORITHMS, Algorithm
 from isinglass.inference.algorithm import make
 from isinglass.inference.free_energy.entropies import FIT, with_entropy
-from isinglass.inference.message_passing.algorithms import SCHEDULES
+from isinglass.inference.message_passing.algorithms.base import SCHEDULES
 from isinglass.io.files import checked_path
 from isinglass.learning.combinations import require_valid
 from isinglass.learning.optimizers import OPTIMIZERS, AdaGrad, Lbfgs, Optimizer, OwlQn, make_optimizer

@@ -11,7 +11,8 @@ from isinglass.graph.factor_graph import FactorGraph
 from isinglass.inference.message_passing.moves.flood import Flooding, FloodPairs
 from isinglass.inference.message_passing.moves.grids import STRIP, Grids, Piece
 from isinglass.inference.message_passing.moves.lattices import Lattice, lattice_of
-from isinglass.inference.message_passing.moves.planes import PIECE, PlaneMove, Way, grid_kernels, work_of
+from isinglass.inference.message_passing.moves.plane_move import PlaneMove, Way, grid_kernels
+from isinglass.inference.message_passing.moves.planes import is_short
 from isinglass.inference.message_passing.run import Run, Step
 from isinglass.kernels.layout import Beliefs, GridBeliefs, Status
 from isinglass.runtime.deferring import deferred
@@ -70,7 +71,7 @@ class GridFlood(PlaneMove, Flooding):
 
     def forward_all(self, run: Run, iterations: int, status: Status, taped: bool, tol: float = -1.0) -> Step | None:
         """Do all iterations. Of many grids, the beliefs are read out at once, and no messages are kept."""
-        many = 0 < iterations * work_of(self.planes) <= PIECE and not self.keeps(iterations)
+        many = iterations > 0 and is_short(self.planes, iterations) and not self.keeps(iterations)
         if not (many and run.uniform and self._can_read_out(run, status)):
             return super().forward_all(run, iterations, status, taped, tol)
         start, none = self.into_planes(run, taped), self.grids.nothing

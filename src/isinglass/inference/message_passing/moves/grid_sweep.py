@@ -11,13 +11,11 @@ import numpy as np
 
 from isinglass.graph.factor_graph import FactorGraph
 from isinglass.inference.message_passing import shares
+from isinglass.inference.message_passing.moves.plane_move import PlaneMove, Way, grid_kernels
 from isinglass.inference.message_passing.moves.planes import (
     BeliefDerivatives,
-    PlaneMove,
-    Way,
     beliefs_back,
     collect,
-    grid_kernels,
     grid_pieces,
     largest_of_grids,
     used_places,

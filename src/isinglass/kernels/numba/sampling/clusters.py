@@ -18,16 +18,8 @@ import numpy as np
 
 from isinglass.kernels.numba.sampling.gibbs import chosen, exponentials
 from isinglass.kernels.numba.sampling.random import uniform
+from isinglass.kernels.numba.structure.disjoint_sets import root_of
 from isinglass.runtime.compilation.jit import compiled, inner
-
-
-@inner
-def root_of(parent, i):
-    """Return the representative of a variable's cluster; paths become shorter on the way."""
-    while parent[i] != i:
-        parent[i] = parent[parent[i]]
-        i = parent[i]
-    return i
 
 
 @inner

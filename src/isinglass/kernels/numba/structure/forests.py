@@ -2,16 +2,8 @@
 
 from __future__ import annotations
 
+from isinglass.kernels.numba.structure.disjoint_sets import root_of
 from isinglass.runtime.compilation.jit import compiled, inner
-
-
-@inner
-def root_of(parent, i):
-    """Return the representative of a variable's tree."""
-    while parent[i] != i:
-        parent[i] = parent[parent[i]]
-        i = parent[i]
-    return i
 
 
 @inner

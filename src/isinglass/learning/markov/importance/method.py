@@ -30,7 +30,7 @@ from isinglass.inference.sampling.chains import Chains
 from isinglass.inference.sampling.convergence.ergodicity import ergodic_components
 from isinglass.learning.markov.importance.reference import ReferenceSamples, advanced
 from isinglass.learning.markov.likelihood.maximum import counted
-from isinglass.learning.markov.likelihood.sampled import remembered, restored_chains
+from isinglass.learning.markov.likelihood.sampled_objective import remembered, restored_chains
 from isinglass.learning.markov.method import Method, MethodFacts, register
 from isinglass.learning.markov.objective import Groups, MarkovObjective, Task
 from isinglass.learning.markov.samples import Samples

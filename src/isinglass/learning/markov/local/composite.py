@@ -19,6 +19,7 @@ import numpy as np
 from isinglass.errors import InputError
 from isinglass.graph.elimination.order import interaction_graph
 from isinglass.graph.factor_graph import FactorGraph
+from isinglass.graph.forests.disjoint_sets import root_of
 from isinglass.learning.markov.method import Method, MethodFacts, register
 from isinglass.learning.markov.objective import MarkovObjective, Task, total
 from isinglass.learning.markov.samples import Copies
@@ -46,25 +47,18 @@ def tree_blocks(graph: FactorGraph) -> IntArray:
 
 def _tree_blocks(graph: FactorGraph) -> IntArray:
     first, neighbours = (a.tolist() for a in interaction_graph(graph, np.arange(graph.n_variables)))
-    block, root = [-1] * graph.n_variables, list(range(graph.n_variables))
-
-    def find(i: int) -> int:
-        while root[i] != i:
-            root[i] = root[root[i]]
-            i = root[i]
-        return i
-
+    block, parent = [-1] * graph.n_variables, list(range(graph.n_variables))
     for i in range(graph.n_variables):
         near: dict[int, list[int]] = {}
         for j in neighbours[first[i] : first[i + 1]]:
             if block[j] >= 0:
-                near.setdefault(block[j], []).append(find(j))
+                near.setdefault(block[j], []).append(root_of(parent, j))
         b = 0
         while len(set(near.get(b, []))) < len(near.get(b, [])):  # two neighbours in one tree: a cycle
             b += 1
         block[i] = b
         for r in near.get(b, []):
-            root[r] = i
+            parent[r] = i
     return np.array(block, np.int64)
 
 

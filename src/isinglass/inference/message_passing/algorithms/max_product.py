@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from isinglass.inference.algorithm import Facts, register
-from isinglass.inference.message_passing.algorithms import MessagePassing
+from isinglass.inference.message_passing.algorithms.base import MessagePassing
 from isinglass.inference.message_passing.outcome import Outcome
 from isinglass.inference.message_passing.plan import Plan
 from isinglass.inference.result import Bound

@@ -16,11 +16,19 @@ from itertools import pairwise
 
 import numpy as np
 
-from isinglass.io.evidence import EvidenceSource, observe, take_evidence, write_evidence
 from isinglass.io.files import PathLike, checked_path, write_text_atomically
-from isinglass.io.names import with_names_of, write_names
-from isinglass.io.tables import MAX_ARITY, MAX_CARD, Layout, factor_texts, from_values, repeated_slot, table_sizes
-from isinglass.io.tokens import TokenReader
+from isinglass.io.formats.evidence import EvidenceSource, observe, take_evidence, write_evidence
+from isinglass.io.formats.names import with_names_of, write_names
+from isinglass.io.formats.tables import (
+    MAX_ARITY,
+    MAX_CARD,
+    Layout,
+    factor_texts,
+    from_values,
+    repeated_slot,
+    table_sizes,
+)
+from isinglass.io.formats.tokens import TokenReader
 from isinglass.potentials import Potentials
 from isinglass.segments import ranges, starts
 from isinglass.typing import FloatArray, IntArray

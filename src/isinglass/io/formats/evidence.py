@@ -17,8 +17,8 @@ import numpy as np
 from isinglass.errors import InputError
 from isinglass.graph.names import EvidenceLike, evidence_numbers
 from isinglass.io.files import PathLike, checked_path, write_text_atomically
-from isinglass.io.tables import MAX_CARD
-from isinglass.io.tokens import TokenReader
+from isinglass.io.formats.tables import MAX_CARD
+from isinglass.io.formats.tokens import TokenReader
 from isinglass.potentials import Potentials
 from isinglass.typing import IntArray
 from isinglass.validation import Evidence, integers, whole_number

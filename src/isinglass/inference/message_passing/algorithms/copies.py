@@ -16,7 +16,7 @@ import numpy as np
 from isinglass.inference.message_passing.engine import Engine
 from isinglass.inference.message_passing.model.log_model import BOUND, only_unary
 from isinglass.inference.message_passing.moves.grid_sweep import GridSweep
-from isinglass.inference.message_passing.moves.planes import PIECE, work_of
+from isinglass.inference.message_passing.moves.planes import is_short
 from isinglass.inference.message_passing.moves.sheets import Sheets, sweep_room
 from isinglass.inference.message_passing.plan import Plan
 from isinglass.inference.message_passing.run import Run
@@ -96,6 +96,6 @@ def copies_of(potentials: Potentials, plan: Plan) -> Copies | None:
     run, move = engine.begun(plan.parts[0])
     if not isinstance(move, GridSweep) or engine.low.any() or not engine.models[0].bounded:
         return None
-    if move.is_large or move.models[0].own or iterations * work_of(move.planes) > PIECE:
+    if move.is_large or move.models[0].own or not is_short(move.planes, iterations):
         return None
     return Copies(engine, run, move, move.into_planes(run, taped=True))

@@ -23,7 +23,7 @@ from isinglass.experiments.common.methods import (
     predict,
 )
 from isinglass.experiments.common.statistics import mean_and_error
-from isinglass.experiments.digits import trained
+from isinglass.experiments.domke.digits import trained
 from isinglass.typing import JsonObject
 
 TESTED = tuple(range(1, 11))

@@ -17,8 +17,8 @@ from numpy.typing import ArrayLike
 
 from isinglass.errors import InputError, require
 from isinglass.io.files import PathLike
-from isinglass.io.tables import MAX_CARD
-from isinglass.io.tokens import TokenReader
+from isinglass.io.formats.tables import MAX_CARD
+from isinglass.io.formats.tokens import TokenReader
 from isinglass.segments import ranges, starts
 from isinglass.typing import FloatArray, IntArray
 from isinglass.validation import integers

@@ -14,10 +14,17 @@ from isinglass.graph.factor_graph import FactorGraph
 from isinglass.graph.forests.appearance import appearance_probabilities
 from isinglass.graph.message_graph import edges_of
 from isinglass.inference.algorithm import Facts, Progress, Taping, register
-from isinglass.inference.message_passing.algorithms import BeliefPropagation, MessagePassing, is_exact
-from isinglass.inference.message_passing.learned import COUNTING, bounded, checked_names, unbounded, with_learned
+from isinglass.inference.message_passing.algorithms.base import MessagePassing, is_exact
+from isinglass.inference.message_passing.algorithms.belief_propagation import BeliefPropagation
+from isinglass.inference.message_passing.algorithms.learned import (
+    COUNTING,
+    bounded,
+    checked_names,
+    unbounded,
+    with_learned,
+)
+from isinglass.inference.message_passing.algorithms.reweighting import WeightSearch, is_bound, search_weights
 from isinglass.inference.message_passing.outcome import Outcome
-from isinglass.inference.message_passing.reweighting import WeightSearch, is_bound, search_weights
 from isinglass.inference.result import Bound, Result
 from isinglass.potentials import Potentials
 from isinglass.runtime.deferring import twin
@@ -39,7 +46,7 @@ class TreeReweighted(MessagePassing):
         Appearance probability of each factor, in (0, 1]; those of arity below two are ignored. By default the
         probability of being in a random spanning forest (see `graph.forests.appearance`). "optimised" lowers the
         bound from there by Frank-Wolfe steps, each of which passes messages a few times (see
-        `message_passing.reweighting`), then infers with the weights found: from the messages of the search, or, if
+        `algorithms.reweighting`), then infers with the weights found: from the messages of the search, or, if
         `iterations`, `init` or a tape is asked for, as if the weights had been given. Gradients take the weights as
         constants: they are those of log Z and the beliefs at fixed weights, not through the search.
     weight_steps : int

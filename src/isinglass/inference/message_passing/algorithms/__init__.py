@@ -1,0 +1,1 @@
+"""The message-passing algorithms, one module each, and what they share."""
