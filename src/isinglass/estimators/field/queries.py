@@ -1,4 +1,4 @@
-"""Questions to a fitted Markov random field: missing values, and conditional distributions."""
+"""Queries of a fitted Markov random field: missing values, and conditional distributions."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Queries(Predictions):
     """What can be asked of a fitted Markov random field."""
 
     def predict_proba(self, X: Any) -> list[FloatArray]:
-        """Return the probabilities of the states of all variables, given what each sample shows.
+        """Return the probabilities of the states of all variables, given the observed values of each sample.
 
         Parameters
         ----------
@@ -67,15 +67,15 @@ class Queries(Predictions):
         X : array (samples, variables)
             As in `fit`.
         how : "marginal", "joint" or "sample"
-            The most probable state of each value by itself, the most probable states of all missing values of a sample
-            together, or a draw from their distribution.
+            The most probable state of each missing value, the most probable joint state of all missing values of a
+            sample, or a sample from their distribution.
         random_state : int or Generator, optional
-            For draws.
+            The seed for "sample".
 
         Returns
         -------
         array (samples, variables)
-            States; labels, where `fit` saw labels. A data frame, if `X` is one.
+            States, or labels if the training data had labels. A data frame, if `X` is one.
 
         Examples
         --------
@@ -114,15 +114,15 @@ class Queries(Predictions):
         Parameters
         ----------
         variables : int or sequence of int
-            By numbers, or by names if there are some.
+            By numbers or names.
         given : mapping of int to int, or sequence of int
-            States of other variables; or other variables, for a table with all of their states.
+            States of other variables; or only the variables, for a table over all of their states.
 
         Returns
         -------
         array
-            One axis for each of `given`, where these are variables, and then one for each of `variables`. It is NaN
-            where states of the given variables are impossible.
+            One axis for each variable of `variables`. If `given` lists variables without states, their axes come
+            first; entries are NaN where the given states are impossible.
 
         Examples
         --------
