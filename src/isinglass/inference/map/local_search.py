@@ -7,7 +7,7 @@ Iterated local search (Lourenco, Martin and Stuetzle 2003), here with two kinds 
 variables are redrawn, the ball climbs to a local maximum, and the result is kept unless it is worse; and random forests
 of variables are maximised exactly (`kernels.numba.map.forest`).
 
-Neither proves anything. Both end when their time is over or nothing new was found for a while.
+Neither gives a bound. Both stop at their time limit, or if they have found no improvement for a while.
 """
 
 from __future__ import annotations

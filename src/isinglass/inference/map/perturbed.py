@@ -2,9 +2,10 @@
 
     x  =  argmax_x  s(x) + sum_i gamma_i(x_i)           gamma_i(x_i) independent, Gumbel, of mean zero
 
-With noise for each assignment the maximum would be a sample of the distribution itself. With noise for each state of
-each variable it is one only where no factor joins variables; elsewhere it is near, and how near is not known. The mean
-of the maxima is an upper bound on log Z (Hazan and Jaakkola 2012), up to its standard error, if each was proved.
+With independent noise for each assignment the maximum would be an exact sample. With noise for each state of each
+variable it is exact only if no factor joins variables; otherwise it is an approximation of unknown quality. The mean of
+the maxima is an upper bound on log Z (Hazan and Jaakkola 2012), up to its standard error, if each maximum is proved
+optimal.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What all samplers share as inference algorithms: options, chains, beliefs, and when a run counts as converged.
+"""The base class of samplers as inference algorithms: options, chains, beliefs, and the test of convergence.
 
 A run has converged if, for every belief of variables and factors, the rank-normalised R-hat is below `R_HAT` and the
 bulk and tail effective sample sizes are at least `ESS`, from at least `CHAINS` chains; and if it is proved that the
