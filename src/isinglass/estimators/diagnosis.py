@@ -235,7 +235,7 @@ def _inference(base: Any, data: _Data, errors: FloatArray) -> Iterator[Cause]:
     if isinstance(base, SequenceEstimator):
         return  # theirs is exact
     if base.own_parameters:
-        raise InputError("own_parameters", "parameters that iterations share", "others")
+        raise InputError("own_parameters", "parameters that all iterations share", "separate ones")
     better, name = _reference(base, data)
     yield _cause("inference", name, errors, data.errors(better, range(len(errors))))
 

@@ -132,8 +132,8 @@ class JointPredictions(ExplainedField):
         model = stage._model(examples, self.n_states_)
         stage._require_same(model)
         if len(self.theta_) != model.size:
-            got, remedy = "parameters of their own for each iteration", "fit with own_parameters=False"
-            raise InputError("own_parameters", "one distribution, which iterations share", got, remedy)
+            got, remedy = "separate parameters for each iteration", "fit with own_parameters=False"
+            raise InputError("own_parameters", "parameters that all iterations share", got, remedy)
         return model, model.potentials(self.theta_)
 
     def _each(self, X: Any) -> Iterator[tuple[Any, Model, Potentials]]:

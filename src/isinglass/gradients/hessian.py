@@ -5,8 +5,8 @@ With g(phi) the gradient of a loss through the inference that ran, and h so smal
     H v  =  d/dt g(phi + t v)  =  Im g(phi + i h v) / h
 
 (Squire and Trapp 1998; Pearlmutter 1994). The kernels are analytic in every value, forward and backward, so the product
-is exact up to rounding and costs about two gradients. It is that of what really ran: of T iterations, if T were run,
-else of the fixed point; to that end a run goes on until the imaginary parts, too, have converged.
+is exact up to rounding and costs about two gradients. With a given number of iterations T it is the product of these T
+iterations, otherwise that of the fixed point; then a run continues until the imaginary parts have converged, too.
 
 Exact inference carries belief losses back by such a step already, and there is no second imaginary unit. There, a loss
 of log Z alone needs none: H v = Im b(phi + i h v) / h. For other losses g is differentiated along v by differences of

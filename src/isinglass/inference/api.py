@@ -291,7 +291,7 @@ def _stages(potentials: Potentials | Sequence[Potentials], evidence: EvidenceLik
 
 def _real(potentials: Potentials) -> Potentials:
     if potentials.dtype.kind == "c":
-        raise InputError("potentials", "real log tables", "complex ones", "they serve derivatives of `infer` only")
+        raise InputError("potentials", "real log tables", "complex ones", "only `infer` takes these, for derivatives")
     return potentials
 
 

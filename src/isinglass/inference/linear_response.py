@@ -149,13 +149,13 @@ def require_stationary(algorithm: Algorithm) -> None:
     if algorithm.iterations is not None:
         raise InputError(
             "iterations",
-            "None: the rule holds where inference has converged",
+            "None, because this rule needs converged inference",
             repr(algorithm.iterations),
-            "leave it out, or use infer(..., tape=True).backward for the gradient of what really ran",
+            "leave it out, or use infer(..., tape=True).backward for the gradient through the iterations that were run",
         )
 
 
 def refused(expected: str, got: str, remedy: str = "") -> InputError:
     """Return an error that names the other way to a gradient."""
-    other = "use infer(..., tape=True).backward for the gradient of what really ran"
+    other = "use infer(..., tape=True).backward for the gradient through the iterations that were run"
     return InputError("algorithm", expected, got, f"{remedy}, or {other}" if remedy else other)

@@ -307,7 +307,7 @@ def _require_apart(result: Queries, wanted: Sequence[int], given: Sequence[int])
     both = sorted(set(wanted) & set(given))
     if both:
         got = name_of(result.potentials.graph, both[0])
-        raise InputError("given", "variables that are not asked for", got, "leave it out of one of them")
+        raise InputError("given", "variables other than those asked for", got, "leave it out of one of them")
 
 
 def _conditioned(result: Queries, wanted: Sequence[int], evidence: Mapping[int, int]) -> FloatArray:

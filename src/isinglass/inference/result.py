@@ -375,5 +375,5 @@ class _Constant:
 def _index(value: int, argument: str, length: int, what: str) -> int:
     index = whole_number(value, argument)
     if index >= length:
-        raise InputError(argument, f"a number below {length}, that of the {what}", str(index))
+        raise InputError(argument, f"a number below {length}, the number of {what}", str(index))
     return index

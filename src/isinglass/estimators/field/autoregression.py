@@ -109,7 +109,7 @@ class VectorAutoregression(BaseEstimator):  # type: ignore[misc]
                 break
             before = value
         else:
-            warn_of_convergence(f"the fit stopped after {most} turns; raise max_iter or tol", stacklevel=3)
+            warn_of_convergence(f"the fit stopped after {most} rounds; raise max_iter or tol", stacklevel=3)
         self.constant_ = B[:, 0]
         self.coefficients_ = np.ascontiguousarray(B[:, 1:].reshape(n, lags, n).transpose(1, 0, 2))
         self.noise_, self.n_iter_, self.log_likelihood_ = GaussianField(K), turn, value * len(Y)
@@ -173,7 +173,7 @@ class VectorAutoregression(BaseEstimator):  # type: ignore[misc]
         exact = np.diag(S) <= 1e-20 * (Y**2).mean(axis=0)
         if exact.any():
             got = f"variable {int(np.argmax(exact))}, which the past determines"
-            raise InputError("X", "variables with noise of their own", got, "leave it out")
+            raise InputError("X", "variables that the others do not determine", got, "leave it out")
         return np.asarray(S, np.float64)
 
     def _free(self, lags: int, n: int) -> Mask:

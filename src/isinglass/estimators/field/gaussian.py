@@ -241,12 +241,12 @@ class GaussianMRF(Estimator):
         if covariance is None:
             for name, value in (("n_samples", n_samples), ("mean", mean)):
                 if value is not None:
-                    raise InputError(name, "nothing without a covariance", f"{value!r:.40}", "leave it out")
+                    raise InputError(name, "None if no covariance is given", f"{value!r:.40}", "leave it out")
             if X is None:
                 raise InputError("X", "samples, or covariance=", "nothing")
             return Moments.of(X, sample_weight)
         if X is not None or sample_weight is not None:
-            raise InputError("X", "nothing beside a covariance", "samples or weights", "leave one of them out")
+            raise InputError("X", "None if a covariance is given", "samples or weights", "leave one of them out")
         return Moments.given(covariance, n_samples, mean)
 
     def _fitted(self, moments: Moments) -> tuple[IntArray, Fitted, FloatArray]:

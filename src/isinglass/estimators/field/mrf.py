@@ -294,7 +294,7 @@ class MRF(Statistics):
         if self.prior is None:
             return Penalties(l2=l2)
         if l2 or is_automatic(self.l2):
-            raise InputError("l2", "0 beside a prior", f"{self.l2!r}", "leave out one of them")
+            raise InputError("l2", "0 if a prior is given", f"{self.l2!r}", "leave out one of them")
         return make_prior(self.prior).penalties()
 
     def _problem(
@@ -417,7 +417,7 @@ class MRF(Statistics):
         if self.edges is None:
             return None
         if self.graph is not None:
-            raise InputError("edges", "nothing beside a graph", "both", "leave out one of them")
+            raise InputError("edges", "None if a graph is given", "both", "leave out one of them")
         if not is_frame(X):
             raise InputError("X", "a data frame, whose columns `edges` names", type(X).__name__, "or give a graph")
         refuse_weights(X, sample_weight)
@@ -450,7 +450,7 @@ class MRF(Statistics):
         """Return the cells of a table of counts as samples, and those that are impossible."""
         for name, given in (("X", X), ("sample_weight", sample_weight)):
             if given is not None:
-                raise InputError(name, "nothing beside a table of counts", type(given).__name__, "leave it out")
+                raise InputError(name, "None if a table of counts is given", type(given).__name__, "leave it out")
         table = read_table(counts, model.graph)
         samples = Samples(table.cells, table.counts)
         return samples, None, table.impossible if len(table.impossible) else None

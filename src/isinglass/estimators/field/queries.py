@@ -138,7 +138,7 @@ class Queries(Predictions):
             evidence = evidence_numbers(graph, self._states_given(given), "given")
             both = sorted(set(wanted) & set(evidence))
             if both:
-                raise InputError("given", "variables that are not asked for", name_of(graph, both[0]))
+                raise InputError("given", "variables other than those asked for", name_of(graph, both[0]))
             return np.asarray(infer(self.potentials_, Exact(), evidence=evidence).joint(wanted), np.float64)
         known = _numbers(graph, given, "given")
         joint = np.asarray(infer(self.potentials_, Exact()).joint([*known, *wanted]), np.float64)
@@ -165,8 +165,8 @@ class Queries(Predictions):
             lost = np.flatnonzero(np.isneginf(self._score_states(states)))
             if not len(lost):
                 raise
-            text = f"sample {lost[0]} has probability zero: what it shows, {states[lost[0]].tolist()!r:.60}, meets a "
-            raise ImpossibleEvidenceError(f"{text}hard zero; score_samples is -inf for such samples") from None
+            text = f"sample {lost[0]} has probability zero: its observed values, {states[lost[0]].tolist()!r:.60}, "
+            raise ImpossibleEvidenceError(f"{text}meet a hard zero; score_samples is -inf for such samples") from None
 
     def _score_states(self, states: IntArray) -> FloatArray:
         raise NotImplementedError

@@ -233,7 +233,7 @@ class RBM(Estimator):
     def _steps(self, method: SampledLikelihood, given: Optimizer[Any]) -> Optimizer[Any]:
         """Return the optimizer; one that is named has the options of this estimator."""
         if not isinstance(given, MiniBatch):
-            expected = "one for minibatches, as gradients are estimates"
+            expected = "a minibatch optimizer, because gradients are estimates"
             raise InputError("optimizer", expected, f"{given.name!r}", "use 'sgd', 'adagrad' or 'adam'")
         if not isinstance(self.optimizer, str):
             return given

@@ -169,7 +169,7 @@ class Statistics(Queries):
         g2 = self.deviance() - larger.deviance()
         if df < 0 or (df == 0 and g2 < -1e-3):
             got = f"one with {-df} fewer free parameters" if df else "one that fits worse with as many free parameters"
-            raise InputError("larger", "a model that holds this one", got)
+            raise InputError("larger", "a model that contains this one", got)
         return _test(g2, x2, df)
 
     def posterior(self) -> HyperDirichlet | BayesianFitting:
@@ -372,7 +372,7 @@ def _require_nested(small: FactorGraph, large: FactorGraph) -> None:
     if outside:
         known = small.names
         scope = outside[0] if known is None else tuple(known.variables[i] for i in outside[0])
-        raise InputError("larger", "a model that holds this one", f"no scope that holds {scope}")
+        raise InputError("larger", "a model that contains this one", f"no scope that contains {scope}")
 
 
 def _hierarchical_rank(graph: FactorGraph) -> int:

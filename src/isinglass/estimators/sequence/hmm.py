@@ -113,7 +113,7 @@ class HMM(SequenceEstimator):
         if (moves[ruled_out] > 0).any():
             x, y = np.argwhere(ruled_out & (moves > 0))[0]
             pair = (classes[x] if x < k else None, classes[y])
-            raise InputError("Y", "labels that the model allows", f"the forbidden neighbours {pair!r:.60}")
+            raise InputError("Y", "labels that the model allows", f"the forbidden transition {pair!r:.60}")
         smoothed = np.where(ruled_out, 0.0, moves + alpha)
         states, steps = _log_shares(emissions), _log_shares(smoothed)
         self.index_, self.classes_ = index, classes

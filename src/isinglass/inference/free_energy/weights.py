@@ -97,7 +97,7 @@ class EntropyWeights:
                 expected = f"an array that broadcasts to {(len(group), *group.shape)}"
                 raise InputError(f"weights.factors[{g}]", expected, f"shape {values.shape}") from None
             if not (flat[part] > 0).all():
-                remedy = "leave a factor out by a table of zeros"
+                remedy = "to leave a factor out, give it a table of zeros"
                 raise InputError("weights.factors", "positive numbers", f"{flat[part].min():g}", remedy)
         return flat
 

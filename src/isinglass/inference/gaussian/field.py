@@ -67,7 +67,7 @@ class GaussianField:
         n = self.precision.shape[0]
         self.variables = np.arange(n) if variables is None else _called(variables, n)
         if potential is not None and mean is not None:
-            raise InputError("mean", "nothing beside a potential", "both", "leave out one of them")
+            raise InputError("mean", "None if a potential is given", "both", "leave out one of them")
         self.factor = SparseFactor(self.precision)
         centre = None if mean is None else _vector(mean, n, "mean")
         if centre is None:

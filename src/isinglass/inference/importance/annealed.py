@@ -155,7 +155,7 @@ class AnnealedImportance(Weighted):
             if given.ndim != 2 or len(given) < 2:
                 raise InputError("data", "at least two assignments, shape (n, variables)", f"shape {given.shape}")
             if not (potentials.log_score(given) > -np.inf).all():
-                raise InputError("data", "assignments that the model has drawn", "one of probability zero")
+                raise InputError("data", "samples of the model", "one of probability zero")
             return given
         states = np.zeros((self.chains, graph.n_variables), np.int64)
         for k, one in enumerate(streams(potentials, rng)):

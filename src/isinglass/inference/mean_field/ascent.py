@@ -297,8 +297,8 @@ class Ascent(ABC):
             raise InputError(
                 "tape",
                 "a fixed point whose derivative converges",
-                f"one where it has not died out after {self.limit} sweeps",
-                "raise max_iter, or use iterations= for the derivative of so many sweeps",
+                f"one where it has not converged after {self.limit} sweeps",
+                "raise max_iter, or use iterations= for the derivative of a given number of sweeps",
             )
         bars.q[self.settled[self.owner]] = 0
 

@@ -178,7 +178,7 @@ def _fixed_point_back(
     raise InputError(
         "tape",
         "a fixed point whose derivative converges",
-        f"one where it grows, or has not died out after {limit} iterations",
+        f"one where it grows, or has not converged after {limit} iterations",
         "the fixed point is not stable (start_noise=1e-3 may leave it), or raise max_iter; a likelihood (loss='cl') is "
         "trained without this derivative by gradient='envelope'",
     )

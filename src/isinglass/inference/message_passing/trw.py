@@ -222,5 +222,6 @@ def _of_links(potentials: Potentials, given: ArrayLike, argument: str) -> FloatA
     numbers = np.broadcast_to(array, n)
     chosen = numbers[edges_of(potentials.graph).link_factor].copy()
     if not (np.isfinite(chosen).all() and (chosen > 0).all()):
-        raise InputError(argument, "positive numbers", f"{chosen.min():g}", "leave a factor out by a table of zeros")
+        remedy = "to leave a factor out, give it a table of zeros"
+        raise InputError(argument, "positive numbers", f"{chosen.min():g}", remedy)
     return chosen
