@@ -30,18 +30,17 @@ from isinglass.validation import RandomState, generator, whole_number
 
 @dataclass(frozen=True, eq=False)
 class PerturbedSamples:
-    """What perturb-and-MAP drew.
+    """Samples by perturb-and-MAP.
 
     Attributes
     ----------
     states : int array (n, variables)
     maxima : array (n,)
-        The perturbed score of each; without the noise of observed variables.
+        The perturbed score of each sample, without the noise of observed variables.
     proved : bool array (n,)
-        Whether each was proved to be a maximum.
+        Whether each sample is a proved maximum.
     approximate : bool
-        Whether the draws follow another distribution than the model's: true if a factor joins variables, or a maximum
-        was not proved.
+        Whether the samples are only approximate: true if a factor joins variables, or a maximum was not proved.
     """
 
     states: IntArray
@@ -77,7 +76,8 @@ def perturb_and_map(
     potentials : Potentials
     n : int
     algorithm : str, Algorithm or Solver
-        What maximises; any that `map_assignment` takes, such as "graph-cut" for models too large to sample exactly.
+        The algorithm that maximises: any of `map_assignment`, such as "graph-cut" for models that are too large to
+        sample exactly.
     evidence : mapping of int to int, optional
     random_state : int, Generator or None
     **options
@@ -86,7 +86,7 @@ def perturb_and_map(
     Returns
     -------
     PerturbedSamples
-        With `states`; `approximate` says whether they follow another distribution than the model's.
+        It has `states`, and `approximate` says whether they are only approximate samples.
 
     Examples
     --------

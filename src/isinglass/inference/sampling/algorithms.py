@@ -28,8 +28,16 @@ class Gibbs(MonteCarlo):
 
     Parameters
     ----------
-    sweeps, chains, burn_in, thin, random_state, threads
-        As for all samplers (`MonteCarlo`).
+    sweeps, chains : int
+        The number of sweeps of each chain, including the burn-in, and the number of chains.
+    burn_in : int, optional
+        The number of initial sweeps that are discarded; by default a quarter of `sweeps`.
+    thin : int, optional
+        Keep one sample of every `thin` sweeps. Beliefs are means over all sweeps.
+    random_state : int, Generator or None
+        The seed; None: a random seed.
+    threads : int, optional
+        Another name for `n_jobs` of `infer`.
     scan : {"chromatic", "systematic", "random"}
         The order of the variables in a sweep: by colours (variables of one colour share no factor), by number, or
         drawn at random with replacement.
