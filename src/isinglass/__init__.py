@@ -1,4 +1,4 @@
-"""Isinglass: undirected graphical models, trained for the inference that you will run.
+"""Isinglass: undirected graphical models, learned for the inference that will really be run.
 
 Public names are loaded at first use (`__init__.pyi` lists them), so importing the package is fast and needs none of
 the heavy dependencies.
