@@ -37,27 +37,28 @@ TITLES = {
 }
 HEAD = """# Approximations on the UAI instances
 
-How far belief propagation, tree-reweighting and mean field are from the truth on 27 instances of the UAI 2014
-competition, and whether they converged. Written by `tools/uai_table.py`; tolerance {tol:g}, at most {max_iter}
-iterations, the same settings for every instance. The schedule and damping of belief propagation were chosen among a
-few that were tried on these same instances (flooding with damping 0.3 and sequential with 0.1 on all of them, flooding
-with 0.5, sequential with 0.5 and residual with 0.7 on five), because they converged more often; errors were seen, too,
-so take its figures as slightly favourable. The others have their defaults. One core; the second of two runs is timed,
-so that compilation is not counted.
+Errors of belief propagation, tree-reweighting and mean field on 27 instances of the UAI 2014 competition, and whether
+they converged. This page is written by `tools/uai_table.py`, with tolerance {tol:g}, at most {max_iter} iterations, and
+the same settings for every instance. The schedule and damping of belief propagation were selected on these same
+instances, because they converged more often. The candidates were flooding with damping 0.3 and sequential with 0.1 on
+all of them, and flooding with 0.5, sequential with 0.5 and residual with 0.7 on five. The errors were visible during
+this selection, so the figures of belief propagation are slightly optimistic. The other algorithms have their defaults.
+Times are for one core, from the second of two runs, so they do not include compilation.
 
-- *mean, max*: over the unobserved variables, the largest absolute difference between a belief and the reference
-  marginal.
+- *mean, max*: the mean and the maximum, over the unobserved variables, of the error of a variable. This is the largest
+  absolute difference between its beliefs and its reference marginals.
 - *log10 Z*: difference from the reference, positive where the estimate is too high. Reference marginals and log10 Z
-  have 6 digits; where the exact log10 Z was computed again, that is used.
-- *bound*: what the result itself claims about its log Z. Tree-reweighting claims an upper bound only when it has
-  converged; mean field's bound holds at every iterate.
-- *residual*: the most that another iteration can do to a probability (of runs that did not converge: at least).
+  have 6 digits. Where we computed the exact log10 Z, that is used instead.
+- *bound*: what the result reports about its log Z. Tree-reweighting reports an upper bound only when it has converged;
+  the bound of mean field holds at every iteration.
+- *residual*: an upper bound on how much one more iteration can change a probability (for runs that did not converge, a
+  lower bound).
 """
 AFTER = """
-Mean field starts, where a model has hard zeros, from a possible assignment. Where max-product messages find none and
-exact inference does not fit, it refuses instead of returning a bound of minus infinity. Tree-reweighting is slow on
-strongly coupled models; one that has not converged claims no bound. Belief propagation may converge to a fixed point
-far from the truth: a small residual says nothing about the error.
+If a model has hard zeros, mean field starts from an assignment of positive probability. If max-product finds none and
+exact inference does not fit in memory, mean field refuses the model; it does not return a bound of minus infinity.
+Tree-reweighting is slow on strongly coupled models, and reports no bound before it has converged. Belief propagation
+may converge to a fixed point far from the truth: a small residual says nothing about the error.
 """
 
 

@@ -1,7 +1,7 @@
 """Isinglass: undirected graphical models, learned for the inference that will really be run.
 
-Public names load when they are first used, so that importing the package is fast and needs none of the
-heavy packages; `__init__.pyi` lists them.
+Public names are loaded at first use (`__init__.pyi` lists them), so importing the package is fast and needs none of
+the heavy dependencies.
 """
 
 import lazy_loader

@@ -1,4 +1,4 @@
-"""The errors and warnings of the library: each says what was expected, what came, and what to do."""
+"""The errors and warnings of the library: each says what was expected, what was given, and what to do."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class InputError(IsinglassError, ValueError):
     Parameters
     ----------
     argument : str
-        The name of the argument, as the caller spelt it.
+        The name of the argument in the call.
     expected, got : str
         What the function needs, and what it was given.
     remedy : str, optional
@@ -87,7 +87,7 @@ class FileFormatError(IsinglassError, ValueError):
 
 
 class MemoryLimitError(IsinglassError, MemoryError):
-    """The work would need more memory than it may take; nothing was started."""
+    """The computation would need more memory than its limit; it was not started."""
 
 
 @contextmanager
@@ -121,11 +121,11 @@ class ConvergenceWarning(UserWarning):
 
 
 class CacheWarning(UserWarning):
-    """Compiled inner loops are not cached beside the source, or not at all; first calls take seconds longer."""
+    """Compiled inner loops are cached in another folder, or cannot be cached; then first calls take seconds longer."""
 
 
 class SearchWarning(UserWarning):
-    """Exact inference does not fit with the first elimination order: a longer search, of some seconds, begins."""
+    """Exact inference does not fit in memory with the first elimination order, so a longer search follows."""
 
 
 _UNTOLD: ContextVar[bool] = ContextVar("isinglass_convergence_untold", default=False)

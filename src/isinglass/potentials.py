@@ -1,4 +1,4 @@
-"""Values on a structure: one table of log-potentials for each factor, and evidence.
+"""The values of a factor graph: one table of log-potentials for each factor, and evidence.
 
 The model is log p(x) = sum_a phi_a(x_a) - log Z, with phi_a a table of natural logarithms; -inf is a hard
 zero. Factors of a group may share tables: factor a uses table ``table_ids[a]`` of its group.
@@ -50,16 +50,16 @@ class LogTables(View[Array]):
 
 
 class Potentials:
-    """Log-potentials on a factor graph.
+    """Log-potentials on a factor graph: the model p(x) = exp(sum_a phi_a(x_a)) / Z.
 
     Parameters
     ----------
     graph : FactorGraph
     log_tables : sequence of arrays
-        One for each factor, its shape the cardinalities of the factor's scope. They are copied.
+        The table phi_a of each factor: natural logarithms, with one axis for each variable of its scope; -inf is a hard
+        zero. They are copied.
     evidence : mapping of int to int, optional
-        Observed variables and their states. Every inference clamps them. Where the graph has names, they may be given
-        by these.
+        Observed variables and their states, by numbers or names. Every inference clamps them.
 
     Attributes
     ----------
@@ -67,7 +67,7 @@ class Potentials:
     groups : tuple of arrays (tables, k_1, ..., k_r)
         The distinct tables of each group of the graph; float64, or complex128 for derivatives.
     table_ids : tuple of int arrays (factors of the group,)
-        Which table each factor uses.
+        The index, in `groups`, of the table of each factor.
     evidence : mapping of int to int
 
     Examples
@@ -110,7 +110,7 @@ class Potentials:
         ----------
         graph : FactorGraph
         tables : sequence of arrays
-            One for each factor; values are not negative, and zero forbids.
+            One for each factor. Values must not be negative; zero means impossible.
         evidence : mapping, optional
 
         Examples
@@ -138,16 +138,16 @@ class Potentials:
         table_ids: Sequence[ArrayLike | None] | None = None,
         evidence: EvidenceLike | None = None,
     ) -> Potentials:
-        """Build in bulk, one array for each group of the graph.
+        """Build from one array for each group of the graph, without a Python loop over factors.
 
         Parameters
         ----------
         graph : FactorGraph
         log_tables : sequence of arrays (tables, k_1, ..., k_r)
-            As many tables as the group has factors, or one that all of them share, or any number with
-            `table_ids`. A group without factors uses none: of what is given for it, their number alone is kept.
+            For each group: one table for each factor, or one table that all of them share, or any number of tables
+            with `table_ids`. For a group without factors the tables are ignored, except for their number.
         table_ids : sequence of (int array (factors,) or None), optional
-            Which table each factor of each group uses.
+            For each group, the index of the table that each factor uses.
         evidence : mapping of int to int, optional
 
         Examples
@@ -279,12 +279,12 @@ class Potentials:
         return f"Potentials: {describe(self.graph)}{parts}{observed}"
 
     def __str__(self) -> str:
-        """Describe the model, and say what exact inference would cost; this searches an elimination order."""
+        """Describe the model and the cost of exact inference; this searches for an elimination order."""
         return f"{self!r}, {exact_cost(self.graph, tuple(self.evidence), self.groups)}"
 
 
 def potentials_union(potentials: Sequence[Potentials]) -> Potentials:
-    """Put potentials side by side on the disjoint union of their graphs.
+    """Combine potentials into one batch, on the disjoint union of their graphs.
 
     Examples
     --------

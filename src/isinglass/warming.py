@@ -1,8 +1,8 @@
-"""Compile the inner loops ahead of time, by running tiny models through every algorithm.
+"""Compile the inner loops in advance, by running every algorithm on tiny models.
 
 A loop is compiled for the types of its arguments: for real and complex numbers, linear values and logarithms, sums and
-maxima, and for a few fixed numbers of states. The models here are chosen to meet these cases; what is rarer (seven
-states, complex potentials given by the caller) is compiled when it is first needed.
+maxima, and for a few fixed numbers of states. The models here cover these cases. Rarer ones (seven states, complex
+potentials given by the caller) are compiled at first use.
 """
 
 from __future__ import annotations
@@ -61,16 +61,17 @@ Step = tuple[str, Callable[[], object]]
 
 @dataclass(frozen=True)
 class Warmth:
-    """What `warmup` did.
+    """The result of `warmup`.
 
     Attributes
     ----------
     seconds : float
+        The elapsed time.
     compiled, loaded : int
-        Specialised loops that this process compiled, and those that it found in the cache: where there are two
-        processors, another process has put some of them there meanwhile.
+        The number of specialised loops that this process compiled, and that it loaded from the cache. With two or more
+        processors, a second process has compiled some of the loaded ones in the meantime.
     folders : tuple of Path
-        Where the cache lies; empty where no folder can be written.
+        The folders of the cache; empty if no folder is writable.
     """
 
     seconds: float
@@ -80,7 +81,7 @@ class Warmth:
 
 
 def warmup(progress: Progress | None = None) -> Warmth:
-    """Compile the usual inner loops, so that later calls and later processes need not wait for it.
+    """Compile the usual inner loops in advance, so that later calls and later processes need not wait.
 
     Parameters
     ----------

@@ -220,7 +220,7 @@ def test_stages(tmp_path, command):
         ("estimator = 'chain'\n[windows]\nw = [[0]]", "windows.w"),
         ("estimator = 'chain'\n[windows]\nc0 = [0]", "lists of offsets"),
         ("estimator = 'chain'\nlabel = 2020-01-01", "text, numbers"),
-        ("estimator = 'grid'\nseparator = ','", "none but for estimator 'chain'"),
+        ("estimator = 'grid'\nseparator = ','", "none, unless estimator is 'chain'"),
         ("estimator = ", "TOML"),
         ("", "estimator"),
     ],

@@ -310,7 +310,7 @@ def test_partial_fit_has_no_examples_to_hold_out():
         (lambda: grid(edge_l2="auto").fit(*images()), "edge_l2: expected a number"),
         (lambda: field(l2="auto", method="ipf").fit(samples()[0]), "l2: expected 0 for method='ipf', got 'auto'"),
         (lambda: field(l2="auto", method="pcd").fit(samples()[0]), "l2: expected a number for method='pcd'"),
-        (lambda: field(l2="auto", prior="laplace").fit(samples()[0]), "l2: expected 0 beside a prior, got 'auto'"),
+        (lambda: field(l2="auto", prior="laplace").fit(samples()[0]), "l2: expected 0 if a prior is given, got 'auto'"),
         (lambda: field(l2="auto").fit(counts=np.full((2, 3, 2), 0.5)), "counts: expected whole numbers"),
         (lambda: ig.RBM(l2="auto").fit(np.eye(4)), "l2: expected a number of at least 0, got 'auto'"),
     ],

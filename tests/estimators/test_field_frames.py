@@ -69,7 +69,7 @@ def test_summaries_read_well() -> None:
         row.interval(95)
     alone = ig.MRF(ig.FactorGraph({"a": ["no", "yes"], "b": 2}, [("a",), ("b",)]), method="ipf").fit(counts=table)
     assert repr(alone.compare(mrf)).startswith("FitTest(g2=8.63")
-    with pytest.raises(InputError, match=r"no scope that holds \('a', 'b'\)"):
+    with pytest.raises(InputError, match=r"no scope that contains \('a', 'b'\)"):
         mrf.compare(alone)
 
 

@@ -94,7 +94,7 @@ def test_only_larger_models_are_compared_with():
     X, weights = np.array(list(np.ndindex(2, 2))), [1.0, 4.0, 2.0, 9.0]
     free, tied = (ig.MRF(graph, tied=t).fit(X, sample_weight=weights) for t in (False, True))
     assert tied.compare(free).df == 1
-    with pytest.raises(InputError, match="larger: expected a model that holds this one, got one with 1 fewer"):
+    with pytest.raises(InputError, match="larger: expected a model that contains this one, got one with 1 fewer"):
         free.compare(tied)
     with pytest.raises(InputError, match="larger: expected a fitted MRF, got int"):
         free.compare(3)
@@ -118,6 +118,6 @@ def test_impossible_samples_have_no_probability_and_are_named():
     assert np.isneginf(scores).tolist() == [False, True, True, False, True]
     assert_allclose(np.exp(scores[[0, 3]]), [5 / 14, 4 / 14], atol=1e-12)
     for ask in (mrf.predict_proba, mrf.impute, lambda X: mrf.impute(X, "joint"), lambda X: mrf.impute(X, "sample")):
-        with pytest.raises(ImpossibleEvidenceError, match=r"sample 1 has probability zero: what it shows, \[-1, 1\]"):
+        with pytest.raises(ImpossibleEvidenceError, match=r"sample 1 has probability zero: .*, \[-1, 1\], meet"):
             ask(X)
         ask(X[[0, 3]])

@@ -309,7 +309,7 @@ SAMPLES = [[0, 0, 0, 0], [1, 1, 1, 1]]
         ({"method": "ipf", "optimizer": "owlqn"}, SAMPLES, "an update of its own"),
         ({"method": "ipf", "prior": "laplace"}, SAMPLES, "no Laplace prior"),
         ({"method": "em", "prior": "dirichle"}, SAMPLES, "did you mean 'dirichlet'"),
-        ({"prior": "gaussian", "l2": 1.0}, SAMPLES, "l2: expected 0 beside a prior"),
+        ({"prior": "gaussian", "l2": 1.0}, SAMPLES, "l2: expected 0 if a prior is given"),
         ({"prior": Gaussian(0.0)}, SAMPLES, "prior.scale"),
         ({"method": IterativeScaling("gsi")}, SAMPLES, "'gis' or 'iis'"),
         ({"method": ExpectationMaximisation(steps=0)}, SAMPLES, "method.steps"),

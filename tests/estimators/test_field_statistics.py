@@ -77,7 +77,7 @@ def test_deviances_of_hair_and_eyes():
     assert (step.df, round(step.g2, 2)) == (9, 146.44)
     p, q = (exact_table(m.potentials_) for m in (found[1], found[0]))
     assert step.x2 == pytest.approx(table.sum() * ((p - q) ** 2 / q).sum(), rel=1e-9)
-    with pytest.raises(ig.InputError, match=r"no scope that holds \(0, 1\)"):
+    with pytest.raises(ig.InputError, match=r"no scope that contains \(0, 1\)"):
         found[2].compare(found[0])
 
 

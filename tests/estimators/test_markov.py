@@ -108,7 +108,7 @@ def test_forbidden_neighbours_leave_their_probability_to_others():
             assert best[0] != "c"
     shares = np.exp(ig.HMM(forbidden=rules).fit(X, Y).parameters_["transition"])
     assert shares[0, 0] + shares[0, 2] == pytest.approx(1.0)
-    with pytest.raises(InputError, match="forbidden neighbours"):
+    with pytest.raises(InputError, match="forbidden transition"):
         ig.HMM(forbidden=[(Y[0][0], Y[0][1])] if len(Y[0]) > 1 else [(None, Y[0][0])]).fit(X, Y)
 
 

@@ -247,7 +247,7 @@ def test_probabilities_and_warm_starts():
         ({"learning_rate": 0}, "learning_rate"),
         ({"batch_size": 0}, "batch_size"),
         ({"max_iter": 0}, "max_iter"),
-        ({"optimizer": "lbfgs"}, "optimizer: expected one for minibatches"),
+        ({"optimizer": "lbfgs"}, "optimizer: expected a minibatch optimizer"),
         ({"l2": -1}, "l2"),
         ({"random_state": None}, "random_state"),
         ({"n_jobs": 0}, "n_jobs"),

@@ -156,7 +156,7 @@ def test_frames_of_another_package(weather):
         (lambda m, d: m.score(d.rename(columns={"wet": "wets"})), "X: .* got no column 'wet'; is it 'wets'"),
         (lambda m, d: ig.MRF(edges=[("rian", "wet")]).fit(d), "edges: .* did you mean 'rain'"),
         (lambda m, d: ig.MRF(edges=[("rain", "wet")]).fit(np.zeros((3, 2), int)), "X: expected a data frame"),
-        (lambda m, d: ig.MRF(m.graph_, edges=[("rain", "wet")]).fit(d), "edges: expected nothing beside a graph"),
+        (lambda m, d: ig.MRF(m.graph_, edges=[("rain", "wet")]).fit(d), "edges: expected None if a graph is given"),
         (lambda m, d: ig.MRF(edges=[]).fit(d.rename(columns={"wet": 3})), "columns whose names are strings"),
         (lambda m, d: ig.MRF(edges=[]).fit(d.assign(wet=None)), "none in 'wet'"),
         (lambda m, d: m.conditional("wet", given={"rain": "ja"}), r"given\['rain'\]: .*'yes', 'no', 'hail'"),

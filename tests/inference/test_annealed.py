@@ -260,7 +260,7 @@ def test_wrong_input(options, message):
 
 def test_data_of_probability_zero_is_refused():
     p = ig.Potentials(ig.FactorGraph([2], [(0,)]), [[0.0, -np.inf]])
-    with pytest.raises(ig.InputError, match="assignments that the model has drawn, got one of probability zero"):
+    with pytest.raises(ig.InputError, match="samples of the model, got one of probability zero"):
         ig.infer(p, "ais", direction="reverse", data=[[0], [1]])
 
 

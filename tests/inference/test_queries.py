@@ -157,7 +157,7 @@ def test_names_in_queries():
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (lambda r: r.conditional(0, given={0: 1}), "given: expected variables that are not asked for, got 0"),
+        (lambda r: r.conditional(0, given={0: 1}), "given: expected variables other than those asked for, got 0"),
         (lambda r: r.pair(0, 9), "j: expected a number below 4"),
         (lambda r: r.correlation(0, 1, values=([1], [2])), r"values\[0\]: expected 2 numbers"),
         (lambda r: r.expect(lambda s: s), "f: expected an array .24,., one number for each assignment"),

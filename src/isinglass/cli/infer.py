@@ -59,18 +59,18 @@ def add_parser(commands: Commands) -> None:
     parser.add_argument(
         "--task", type=str.upper, choices=("PR", "MAR", "MAP"), default="MAR", help="what to compute (default: MAR)"
     )
-    text = "see: isinglass algorithms (default: exact where it fits into memory; the report says which)"
+    text = "see: isinglass algorithms (default: exact if it fits in memory; the report names the algorithm)"
     parser.add_argument("--algorithm", metavar="NAME", help=text)
-    text = "bytes it may take, such as 12GB or 500MiB; more is refused at once (default: half of what is free)"
+    text = "memory limit, such as 12GB or 500MiB; a model that needs more is refused (default: half of the free memory)"
     parser.add_argument("--memory", metavar="SIZE", help=text)
-    text = "exact: repeat the search for an elimination order so often (default: a little on hard models, and for some "
-    text += "seconds where that does not fit)"
+    text = "exact: repetitions of the search for an elimination order (default: a few on hard models, and "
+    text += "some seconds of search if the result does not fit in memory)"
     parser.add_argument("--restarts", type=int, metavar="N", help=text)
-    text = "threads; -1: one for each processor; results do not depend on them (default: ISINGLASS_THREADS, or 1)"
+    text = "threads; -1: one for each processor; the result does not depend on it (default: ISINGLASS_THREADS, or 1)"
     parser.add_argument("--jobs", type=int, metavar="N", help=text)
-    text = "solvers of --task MAP: their time limit; the best assignment so far is written then (default: none)"
+    text = "--task MAP: time limit of the solver, which then returns the best assignment so far (default: none)"
     parser.add_argument("--seconds", type=float, metavar="X", help=text)
-    text = "algorithms that draw random numbers: their seed (default: that of the algorithm; see its class)"
+    text = "seed of algorithms that draw random numbers (default: that of the algorithm; see its class)"
     parser.add_argument("--random-state", type=int, metavar="N", help=text)
     for flag, kind, metavar, text in _ITERATIVE:
         parser.add_argument(flag, type=kind, metavar=metavar, help=f"iterative algorithms: {text}")

@@ -27,7 +27,7 @@ def add_parser(commands: Commands) -> None:
     parser.add_argument("model", metavar="MODEL", help="a model that `isinglass fit` wrote")
     parser.add_argument("data", metavar="DATA", help="examples: text, or .npz; - is standard input")
     parser.add_argument("--marginals", action="store_true", help="probabilities, too (default: no)")
-    text = "write predictions as JSON, an object a line for each example (default: no)"
+    text = "write predictions as JSON, one object per line for each example (default: no)"
     parser.add_argument("--json", action="store_true", help=text)
     parser.add_argument("--out", metavar="FILE", help="where predictions are written (default: text to stdout)")
 

@@ -106,7 +106,7 @@ class Recipe:
             )
         extra = (self.columns, self.windows, self.forms, self.separator, self.scheme)
         if self.estimator != "chain" and any(extra):
-            raise InputError("columns, forms, windows, separator, scheme", "none but for estimator 'chain'", "some")
+            raise InputError("columns, forms, windows, separator, scheme", "none, unless estimator is 'chain'", "some")
 
     def _check_forms(self) -> None:
         from isinglass.features.schemes import SCHEMES

@@ -68,11 +68,11 @@ def add_parser(commands: Commands) -> None:
     parser.add_argument("--noise", metavar="A,B,...", help="noise levels, 0 to 1 (default: those published)")
     parser.add_argument("--rows", metavar="A,B,...", help="methods, such as pixels,trw,ucl-4 (default: all)")
     parser.add_argument("--all-losses", action="store_true", help="the other test losses, too (default: no)")
-    text = "processes or threads, -1 for one a processor; values do not depend on them (default: 2)"
+    text = "number of processes or threads; -1: one for each processor; results do not depend on it (default: 2)"
     parser.add_argument("--n-jobs", metavar="N", type=int, help=text)
-    text = "folder for the state of long training, from which a further run goes on (default: none)"
+    text = "folder for the state of long training, from which a later run resumes (default: none)"
     parser.add_argument("--checkpoints", metavar="DIR", help=text)
-    text = "report what --checkpoints has, and train nothing more; experiment erma (default: no)"
+    text = "report the results in --checkpoints, without further training; experiment erma (default: no)"
     parser.add_argument("--finished", action="store_true", help=text)
     add_quiet(parser)
 

@@ -1,6 +1,6 @@
-"""What conditional random fields on graphs share: from data to a model, to an objective, to predictions.
+"""The base class of conditional random fields on graphs: from data to a model, to an objective, to predictions.
 
-Only orchestration is here: models, losses, gradient rules, optimizers and decoders are those of their own packages.
+It only connects models, losses, gradient rules, optimizers and decoders, which have their own packages.
 """
 
 from __future__ import annotations
@@ -72,57 +72,60 @@ class CRF(JointPredictions):
     Parameters
     ----------
     inference : str or Algorithm, default="bp"
-        The inference that will be run, in training and in prediction.
+        The inference algorithm, used in training and in prediction.
     iterations : int, None or "auto", default="auto"
-        Of the inference: exactly so many; None: until its tolerance. "auto": until its tolerance, but at most 10 where
-        training goes back through them (an inference by name, a loss of beliefs, unrolled gradients), unless all graphs
-        are forests and it is exact. Belief propagation is exact on every example that is a forest. See `iterations_`.
+        The number of iterations of the inference. None: until its tolerance. "auto": until its tolerance, but at most
+        10 if training differentiates through them (an inference given by name, a loss of beliefs, unrolled gradients),
+        unless all graphs are forests and it is exact. Belief propagation is exact on every example that is a forest.
+        See `iterations_`.
     own_parameters : bool, default=False
-        Give each of the `iterations` parameters of its own (Domke 2009, section 5.4): message passing, a loss of
-        beliefs and unrolled gradients only. With `warm_start`, from a fit with shared ones.
+        Whether each of the `iterations` has its own parameters (Domke 2009, section 5.4). Only for message passing, a
+        loss of beliefs and unrolled gradients. With `warm_start` they start from a fit with shared parameters.
     loss : str or Loss, default="ucl"
-        Some start from another, see `started_from_`.
+        The loss that is minimised. Some losses start from another one, see `started_from_`.
     gradient : str or GradientRule, default="unrolled"
-        How derivatives go back through the inference; a loss that needs none ("pseudo") does not use it.
+        How derivatives are propagated back through the inference. A loss that needs no inference ("pseudo") ignores it.
     stages : sequence of str or mapping, optional
-        Train in stages, each from the parameters of the one before. A stage is a mapping of the parameters that it
-        changes, such as ``{"loss": "cl", "max_iter": 3}``, or the name of a loss. Predictions are made as in the last.
+        Train in stages, each starting from the parameters of the one before. A stage is a mapping of the parameters
+        that it changes, such as ``{"loss": "cl", "max_iter": 3}``, or the name of a loss. Predictions use the settings
+        of the last stage.
     l2 : float or "auto", default=1
-        Penalty of the squares of parameters. "auto": chosen on examples that are held out, in three folds; then all
-        examples are trained on. See `l2_path_`.
+        The squared penalty of the parameters. "auto": chosen by three-fold cross-validation; then all examples are used
+        for training. See `l2_path_`.
     edge_l2 : float, optional
-        That of edge parameters; as `l2`, if not given.
+        The squared penalty of edge parameters; by default `l2`.
     l1, edge_l1 : float
-        Penalties of the absolute values, which make parameters zero (`edge_l1`: as `l1`, if not given). With one of
-        them, ``optimizer="lbfgs"`` is OWL-QN; an `OwlQn` object gets them in place of its own.
+        Absolute-value penalties, which set parameters to zero (`edge_l1`: by default `l1`). With one of them,
+        ``optimizer="lbfgs"`` means OWL-QN. They replace the penalties of an `OwlQn` object.
     bias : bool, default=True
         Append a constant feature.
     entropy : str or mapping, optional
-        With ``inference="convex"``: the entropy weights. "A", "B", "C" or "bethe", see `EntropyWeights`; a mapping such
-        as ``{"variables": [0.1, 0.2], "factors": 1.0}``, of numbers, or one for each state and pair of states; or
-        "fit": they are parameters, too, with ``gradient="implicit"``. Fitting begins with the entropy of the stage
-        before, or else that of the inference (A); penalties are of logarithms relative to it.
+        The entropy weights, with ``inference="convex"``. "A", "B", "C" or "bethe", see `EntropyWeights`; or a mapping
+        such as ``{"variables": [0.1, 0.2], "factors": 1.0}``, with one number, or one for each state or pair of states;
+        or "fit": the weights are learned, with ``gradient="implicit"``. Learning starts from the weights of the stage
+        before, or else from those of the inference (A). Penalties apply to the logarithms relative to this start.
     decoder : str or Decoder, default="mpm"
+        How beliefs are turned into labels.
     n_states : int, optional
-        By default the largest label and one; the number of different labels, if they are strings.
+        The number of labels. By default the largest label plus one; for strings, the number of different labels.
     warm_start : bool
-        Begin a further `fit` with the parameters of the last; those that are new begin with zero.
+        Whether `fit` starts from the parameters of the last `fit`; new parameters start at zero.
 
     Attributes
     ----------
     entropy_ : dict of str to array, or None
-        With ``inference="convex"``: the entropy weights, given or fitted, "variables" (states,) and "factors" (states,
+        With ``inference="convex"``: the entropy weights, given or learned, "variables" (states,) and "factors" (states,
         states); None for "bethe".
     iterations_ : int or None
-        The most iterations that inference has, given or chosen; None: it runs until its tolerance.
+        The maximal number of iterations of inference, given or chosen; None: until its tolerance.
     tape_ : "full", "sqrt" or None
-        How training goes back through inference. "sqrt", which needs less memory and one more forward pass for the same
-        derivatives, is chosen where a full tape might take more than 512 MiB; None: it need not.
+        What training stores of the forward iterations. "sqrt" needs less memory and one more forward pass, and gives
+        the same derivatives; it is chosen if a full tape might take more than 512 MiB. None: no tape is needed.
     started_from_ : str or None
-        The loss that was minimised first, as `loss` declares it (``facts.starts_from``): "ucl" for "suclass". In
-        `history_` that is stage 0. Not with `stages`, which say what comes first, nor after a warm start.
+        The loss that was minimised first, as `loss` declares it (``facts.starts_from``): "ucl" for "suclass". It is
+        stage 0 in `history_`. None if `stages` is given, and after a warm start.
     stage_ : int
-        Which of the `stages` the parameters are of: the last, unless training was interrupted.
+        The stage of the parameters: the last of the `stages`, unless training was interrupted.
     classes_ : array (states,)
         The labels: 0, 1, ..., or the strings in `Y`, sorted.
     n_states_, n_features_in_
@@ -170,20 +173,20 @@ class CRF(JointPredictions):
         """Return what X is made of, one array after the other."""
 
     def fit(self, X: Any, Y: Any, sample_weight: Any = None, validation: Any = None) -> Self:
-        """Learn the parameters, in one stage or in several.
+        """Learn the parameters, in one or several stages.
 
-        Ctrl-C ends training in order: the best parameters of the stage so far are kept, with a warning.
+        Ctrl-C ends training cleanly: the best parameters of the current stage are kept, with a warning.
 
         Parameters
         ----------
         X, Y
-            Examples and their labels: numbers, where -1 is "not observed", or strings, where None is.
+            Examples and their labels. Labels are integers, with -1 for "not observed", or strings, with None.
         sample_weight : array (examples,), optional
-            How often each example counts.
+            The weight of each example.
         validation : tuple (X, Y), optional
-            Examples that nothing is learned from. Their loss is looked at after each iteration (each epoch, with
-            minibatches): the parameters where it was least are kept, and after `patience` looks without a lower one
-            training ends.
+            Validation data, for early stopping. Their loss is computed after each iteration (with minibatches: after
+            each epoch). The parameters with the lowest validation loss are kept. Training ends after `patience`
+            evaluations without a lower loss.
 
         Returns
         -------
@@ -205,7 +208,7 @@ class CRF(JointPredictions):
         return super()._announcements(problems) + [line for said, line in lines if said]
 
     def infer(self, X: Any) -> Result:
-        """Return the inference on new examples, all of them in one result."""
+        """Run inference on new examples, and return one result for all of them."""
         self._require_fitted()
         stage, examples = self._stage(), self._examples(X)
         model = stage._model(examples, self.n_states_)

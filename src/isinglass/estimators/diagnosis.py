@@ -1,16 +1,16 @@
 """Where the errors of a fitted model come from: inference, decoding, optimisation, or the model itself.
 
-Let e(c, D) be the share of wrong labels of estimator c on examples D, and c0 the given one. A cause is measured by a
-change that would mend it, and its effect is the error that the change takes away:
+Let e(c, D) be the share of wrong labels of estimator c on examples D, and c0 the given estimator. For each possible
+cause a change is tried that would remove it. The effect of the change is how much the error drops:
 
     inference      e(c0, D) - e(c0 with exact inference, D)             the same parameters
     decoding       e(c1, D) - e(c1 with another decoder, D)             c1: c0 with exact inference
-    optimisation   e(c0, B) - e(c0 trained further on A, B)             from its parameters, until they stand still
+    optimisation   e(c0, B) - e(c0 trained further on A, B)             from its parameters, until convergence
     model          e(c trained on A, B) - e(c with m trained on A, B)   both from zero; m: a bias, products, ...
 
-A and B are the two halves of D, each once in either place. Where exact inference does not fit, it is belief propagation
-until it converges. Effects are no parts of a whole: two changes may mend the same labels. What no change mends is
-noise, or a cause that is not looked for.
+A and B are the two halves of D; each is used once for training and once for the error. If exact inference does not fit
+in memory, converged belief propagation is used. Effects need not add up: two changes may correct the same labels. An
+error that no change removes is noise, or has a cause that is not tested.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ Change = Callable[[Any], Any]
 
 
 class Cause(NamedTuple):
-    """A change, and what it does to the share of wrong labels.
+    """A change, and its effect on the share of wrong labels.
 
     Attributes
     ----------
@@ -58,7 +58,7 @@ class Cause(NamedTuple):
 
     @property
     def effect(self) -> float:
-        """The share of wrong labels that the change takes away; negative where it does harm."""
+        """How much the change lowers the share of wrong labels; negative if it raises it."""
         return self.before - self.after
 
 
@@ -71,7 +71,7 @@ class Diagnosis:
     error : float
         The share of wrong labels of the estimator as it is.
     causes : list of Cause
-        All changes that were tried, by their effects, the largest first.
+        All changes that were tried, sorted by their effects, the largest first.
     not_converged : list of int
         Examples whose inference did not converge.
     notes : list of str
@@ -113,16 +113,16 @@ class Diagnosis:
 def diagnose(
     estimator: CRF | SequenceEstimator, X: Any, Y: Any, *, examples: int = 100, random_state: RandomState = 0
 ) -> Diagnosis:
-    """Say where the errors of a fitted conditional random field come from, and what helps.
+    """Find where the errors of a fitted conditional random field come from, and what helps.
 
     Parameters
     ----------
     estimator : GridCRF, GraphCRF, MultiLabelCRF or ChainCRF
-        Fitted; it is not changed.
+        A fitted estimator; it is not changed.
     X, Y
-        Labelled examples, better other ones than those of training.
+        Labelled examples, preferably not those of training.
     examples : int
-        At most so many are used, drawn without replacement.
+        The maximal number of examples; if there are more, a random subset is used.
     random_state : int or Generator
 
     Returns
@@ -235,7 +235,7 @@ def _inference(base: Any, data: _Data, errors: FloatArray) -> Iterator[Cause]:
     if isinstance(base, SequenceEstimator):
         return  # theirs is exact
     if base.own_parameters:
-        raise InputError("own_parameters", "parameters that iterations share", "others")
+        raise InputError("own_parameters", "parameters that all iterations share", "separate ones")
     better, name = _reference(base, data)
     yield _cause("inference", name, errors, data.errors(better, range(len(errors))))
 

@@ -1,7 +1,8 @@
-"""What every estimator is: parameters, a training that all share, and safe files.
+"""The base class of all estimators: parameters, training, and safe files.
 
-They keep scikit-learn's contract: nothing is checked in ``__init__``; `fit` checks everything before any work; what is
-learned has a trailing underscore. A subclass is a dataclass of its parameters that says what is minimised:
+Estimators follow the conventions of scikit-learn: ``__init__`` checks nothing, `fit` checks everything before any work,
+and learned attributes end in an underscore. A subclass is a dataclass whose fields are its parameters; it defines the
+objective:
 
     choices  ->  problem (data, as a function of the parameters)  ->  training in stages  ->  what is learned
 """
@@ -59,40 +60,44 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
     Parameters
     ----------
     loss : str or Loss
-        Some start from another, see `started_from_`.
+        The loss that is minimised. Some losses start from another one, see `started_from_`.
     optimizer : str or Optimizer, default="lbfgs"
     class_weight : "balanced", dict or array, optional
+        Weights of the labels in the loss.
     tol, max_iter
-        Of an optimizer that is given by name (`max_iter`: epochs, for those that go through minibatches).
+        The tolerance and the maximal number of iterations (with minibatches: epochs) of an optimizer given by name.
     warm_start : bool
-        Begin a further `fit` with the parameters of the last.
+        Whether `fit` starts from the parameters of the last `fit`.
     patience : int, default=5
-        With validation data: after how many looks at them (one an iteration or epoch) without a lower loss training
-        ends.
+        With validation data: training ends after this number of iterations (with minibatches: epochs) without a lower
+        validation loss.
     n_jobs : int, optional
-        Threads, in `fit` and for predictions; -1: one for each processor. By default what the environment variable
-        ISINGLASS_THREADS says, or one. Results have the same bits for any number.
+        The number of threads of `fit` and of predictions; -1: one for each processor. The default is the environment
+        variable ISINGLASS_THREADS, or one. The result has the same bits for any number of threads.
     checkpoint : str or os.PathLike, optional
-        A file that training keeps its state in, after each iteration. If it is there, training goes on from it, bit for
-        bit as if nothing had happened; a file of other data or choices is refused. Further stages have files of their
-        own: ``run.npz``, ``run.stage1.npz``, ...; so has the search of ``l2="auto"``: ``run.l2.npz``.
+        A file to which the state of training is written after each iteration. If the file exists, training resumes from
+        it, and gives the same bits as an uninterrupted run. A file of other data or settings is refused. Further stages
+        have their own files, ``run.stage1.npz`` and so on for ``run.npz``, and so has the search of ``l2="auto"``:
+        ``run.l2.npz``.
     callback : callable, optional
         Called with the progress of each iteration; training ends if it returns True.
     verbose : bool
-        Print each iteration: objective, gradient norm, iterations of inference and the share that converged; and, once
-        on a machine, that loops are compiled.
+        Print each iteration: objective, gradient norm, iterations of inference, and the share of examples that
+        converged. Also print when loops are compiled (once on a machine).
 
     Attributes
     ----------
     theta_ : array
         All parameters in one vector.
     history_ : list of Epoch
+        One entry for each iteration.
     l2_ : float
-        The penalty of squares, given or chosen.
+        The squared penalty, given or chosen.
     l2_path_ : list of L2Trial
-        With ``l2="auto"``: the values that were tried, in their order, with the losses of examples held out.
+        With ``l2="auto"``: the penalties that were tried, in this order, with the losses on held-out examples.
     n_iter_, converged_, objective_, message_
-        Of the last stage of training: its iterations, whether a tolerance was reached, the objective, and why it ended.
+        For the last stage of training: the number of iterations, whether the tolerance was reached, the objective, and
+        why training ended.
     """
 
     schema: ClassVar[str]  # the name in files
@@ -214,24 +219,23 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         return "training" if self.stages is None else f"stage {stage} of training"
 
     def save(self, path: PathLike, notes: Mapping[str, Any] | None = None) -> None:
-        """Write the fitted estimator to a file, all or nothing.
+        """Write the fitted estimator to a file, atomically.
 
-        The file holds arrays and JSON: nothing in it is run when it is read. `checkpoint` is not kept; a `callback`, or
-        another object that the library does not know by name, is refused, as are labels other than strings, numbers,
-        Booleans and tuples of those.
+        The file holds arrays and JSON, and no code. `checkpoint` is not stored. A `callback`, or an object of a class
+        that is not registered, is refused, and so are labels other than strings, numbers, Booleans and tuples of these.
 
         Parameters
         ----------
         path : str or os.PathLike
         notes : mapping, optional
-            JSON values that the file carries along; `isinglass.estimators.notes_of` reads them.
+            Additional JSON values to store in the file; `isinglass.estimators.notes_of` reads them.
         """
         self._require_fitted()
         persistence.save(self, path, notes)
 
     @classmethod
     def load(cls, path: PathLike) -> Self:
-        """Read an estimator that `save` wrote; safe for files of unknown origin.
+        """Read an estimator that `save` wrote. Files from untrusted sources are safe to read.
 
         Parameters
         ----------
@@ -240,12 +244,12 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         Returns
         -------
         estimator
-            Fitted; its predictions are those of the one that was saved.
+            The fitted estimator, with the same predictions.
 
         Raises
         ------
         FileFormatError
-            If the file is damaged, or holds something else.
+            If the file is damaged or is not a file of this estimator.
         """
         return persistence.load_as(cls, path)  # type: ignore[no-any-return]
 

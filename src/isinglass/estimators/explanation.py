@@ -1,7 +1,7 @@
-"""What a fitted model looks at: its strongest weights, by label, and its tables of neighbours.
+"""The largest weights of a fitted model, by label, and its tables of neighbouring labels.
 
-Weights are in nats: a feature of value 1 with the weight w for a label raises the log-odds of that label against one
-without a weight by w. They are comparable among features of equal scale only.
+Weights are in nats: a feature of value 1 with weight w for a label raises the log-odds of that label against a label of
+weight zero by w. Only weights of features of equal scale are comparable.
 """
 
 from __future__ import annotations
@@ -39,18 +39,18 @@ class Matrix(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Explanation:
-    """The strongest weights of a fitted estimator; ``print`` shows them, a notebook as tables with colours.
+    """The largest weights of a fitted estimator; ``print`` shows them, a notebook shows coloured tables.
 
     Attributes
     ----------
     classes : list
     features : dict of label to list of Weight
-        For each label the features with the largest positive weights, falling, and then those with the largest negative
-        ones, the most negative first.
+        For each label the features with the largest positive weights, in decreasing order, followed by the most
+        negative ones, the most negative first.
     transitions : list of Weight
-        The strongest weights of neighbours, of both signs, by size.
+        The transition (or edge) weights with the largest absolute values.
     matrices : dict of str to Matrix
-        All tables of neighbours: of transitions, or of each kind of edge. ``ig.viz.heat_map`` draws them.
+        All tables of neighbouring labels: of transitions, or of each kind of edge. ``ig.viz.heat_map`` draws them.
     top : int
     """
 
@@ -132,12 +132,12 @@ class Explained(Estimator):
         return list(self.classes_.tolist() if isinstance(self.classes_, np.ndarray) else self.classes_)
 
     def explain(self, top: int = 20) -> Explanation:
-        """Return the strongest positive and negative weights for each label, and those of neighbours.
+        """Return the largest positive and negative weights for each label, and of pairs of neighbouring labels.
 
         Parameters
         ----------
         top : int
-            How many of each sign are listed for each label; and twice as many of neighbours.
+            The number of weights of each sign for each label; twice as many are listed for pairs.
 
         Examples
         --------

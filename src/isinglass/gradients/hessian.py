@@ -1,18 +1,18 @@
 """Hessian-vector products: the gradient at a complex step.
 
-With g(phi) the gradient of a loss through the inference that ran, and h so small that h² vanishes,
+With g(phi) the gradient of a loss through the inference, and h so small that h² vanishes,
 
     H v  =  d/dt g(phi + t v)  =  Im g(phi + i h v) / h
 
 (Squire and Trapp 1998; Pearlmutter 1994). The kernels are analytic in every value, forward and backward, so the product
-is exact up to rounding and costs about two gradients. It is that of what really ran: of T iterations, if T were run,
-else of the fixed point; to that end a run goes on until the imaginary parts, too, have converged.
+is exact up to rounding and costs about two gradients. With a given number of iterations T it is the product of these T
+iterations, otherwise that of the fixed point; then a run continues until the imaginary parts have converged, too.
 
-Exact inference carries belief losses back by such a step already, and there is no second imaginary unit. There, a loss
-of log Z alone needs none: H v = Im b(phi + i h v) / h. For other losses g is differentiated along v by differences of
-order eight at t = k u, 0 < |k| <= 4, with the unit u such that no assignment's score moves by more than 0.02 in it.
-As a function of complex t, Z has no zero within pi/2 of such score, 78 units; so the differences converge fast, and
-what is left is mostly rounding: about 1e-14 / u, relative to v.
+Exact inference already uses a complex step for the gradient of belief losses, and there is no second imaginary unit. A
+loss of log Z alone does not need it: H v = Im b(phi + i h v) / h. For other losses g is differentiated along v by
+finite differences of order eight at t = k u, 0 < |k| <= 4. The unit u is such that it changes the score of no
+assignment by more than 0.02. As a function of complex t, Z has no zero where scores change by less than pi/2, that is
+78 units. So the differences converge fast, and the remaining error is mostly rounding: about 1e-14 / u, relative to v.
 """
 
 from __future__ import annotations
@@ -53,32 +53,33 @@ def hessian_vector_product(
     evidence: EvidenceLike | None = None,
     **options: Any,
 ) -> Gradients:
-    """Multiply the Hessian of a loss, by the log tables, with a direction.
+    """Multiply the Hessian of a loss, with respect to the log tables, by a direction.
 
     Parameters
     ----------
     potentials : Potentials
-        Real ones.
+        Real potentials.
     algorithm : str or Algorithm
-        A run that stops at a tolerance is differentiated at its fixed point; ``iterations=T``, through the T that ran.
+        With ``iterations=T`` the T iterations are differentiated; a run that converges is differentiated at its fixed
+        point.
     direction : sequence of arrays, or Gradients
-        One for each factor, in the shape of its table, the same for factors that share a table; or an object whose
-        `groups` hold one for each distinct table. Hard zeros do not move.
+        One array for each factor, in the shape of its table, the same for factors that share a table; or an object
+        whose `groups` hold one for each distinct table. Hard zeros do not change.
     log_z, variables, factors
         Derivatives, as in `Result.backward`, of a loss that is linear in log Z and the beliefs.
     loss : callable, optional
-        Instead: a function of the result that returns those three derivatives of any loss. It is called with complex
-        log Z and beliefs and must be analytic in them (no abs, max or conjugate; comparisons by ``.real``).
+        Instead of these: a function of the result that returns these three derivatives of any loss. It is called with
+        complex log Z and beliefs and must be analytic in them (no abs, max or conjugate; comparisons by ``.real``).
     evidence : mapping of int to int, optional
-        More observed variables and their states.
+        Additional observed variables and their states.
     **options
         Options of the algorithm.
 
     Returns
     -------
     Gradients
-        The product, in `groups` and `log_tables`; in the other fields, the derivatives along the direction of the
-        gradients that they are named after.
+        `groups` and `log_tables` hold the product. The other fields hold the directional derivatives of the gradients
+        with the same name.
 
     Examples
     --------
@@ -89,7 +90,7 @@ def hessian_vector_product(
     >>> ig.hessian_vector_product(p, "bp", [[0.0, 1.0]], log_z=1.0).log_tables[0].round(4).tolist()
     [-0.1875, 0.1875]
 
-    A loss that is not linear, -log b_0(0), gives its derivative by the beliefs:
+    A loss that is not linear, -log b_0(0), returns its derivative with respect to the beliefs:
 
     >>> def loss(r):
     ...     return 0.0, [[-1 / r.variable(0)[0], 0.0]], None

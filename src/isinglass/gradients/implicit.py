@@ -28,7 +28,7 @@ from isinglass.typing import Array
 ACCURACY = 1e-11  # of the linear system, relative to its right-hand side
 RESTART, RESTARTS = 60, 20
 SINGULAR = 1e8  # the growth from right-hand side to solution that is warned about
-REMEDY = "use gradient='unrolled' for the derivative of what ran, add damping or shrink the potentials"
+REMEDY = "use gradient='unrolled', which differentiates the iterations that ran, add damping or shrink the potentials"
 
 
 @register

@@ -7,9 +7,9 @@ derivative of the beliefs along dL/db:
     dL/dphi  =  d/dh b(phi + h dL/db)  =  Im b(phi + i h dL/db) / h    with h so small that h² vanishes
 
 (Domke 2010; the complex step of Squire and Trapp 1998). A fixed point depends on phi only through the sum of all
-tables, so a loss of a variable's belief perturbs the smallest factor that holds the variable.
+tables, so a loss of a variable's belief perturbs the smallest factor that contains the variable.
 
-How an iterative algorithm goes on from its converged messages is in `isinglass.inference.linear_response`.
+`isinglass.inference.linear_response` describes how an iterative algorithm continues from its converged messages.
 """
 
 from __future__ import annotations
@@ -42,20 +42,20 @@ def perturbation(
     init: Result | None = None,
     **options: Any,
 ) -> Gradients:
-    """Carry derivatives by log Z and the beliefs to the log tables, by one more inference.
+    """Compute the derivatives of a loss with respect to the log tables, by one more inference on complex potentials.
 
-    It needs no tape, however many iterations a run takes. It holds for exact inference and for *converged* runs of
-    algorithms whose fixed point makes log Z stationary; truncated runs and max-product are refused.
+    It needs no tape, so memory does not grow with the number of iterations. It is valid for exact inference and for
+    *converged* runs of algorithms whose fixed points make log Z stationary; truncated runs and max-product are refused.
 
     Parameters
     ----------
     potentials : Potentials
-        Real ones; their own evidence is used.
+        Real potentials; their evidence is used.
     algorithm : str or Algorithm
     log_z, variables, factors
-        Derivatives of the loss by log Z and the beliefs, as in `Result.backward`.
+        Derivatives of the loss with respect to log Z and the beliefs, as in `Result.backward`.
     evidence : mapping of int to int, optional
-        More observed variables and their states.
+        Additional observed variables and their states.
     init : Result, optional
         An earlier result on the same graph, from which an iterative algorithm starts.
     **options
@@ -64,8 +64,8 @@ def perturbation(
     Returns
     -------
     Gradients
-        Those by initial messages (none) and damping (zero) are trivial; those by counting numbers are not given (nan)
-        unless inference is exact, where they are zero.
+        With respect to the log tables. Initial messages have no derivative, damping has zero. Derivatives with respect
+        to counting numbers are zero for exact inference, otherwise not available (nan).
 
     Examples
     --------

@@ -1,8 +1,8 @@
 """Builders of common graphs. Scopes: one unary factor for each variable, then the edges.
 
 Variables of grids and lattices are numbered row by row (C order). Edges come axis by axis, the last axis
-first: on a grid all horizontal edges, then all vertical ones; then, with diagonals, the diagonal ones. On a periodic
-lattice every site has, in each direction, one edge to the next site, which of the last site is the first.
+first: on a grid all horizontal edges, then all vertical ones, then the diagonal ones, if there are any. On a periodic
+lattice every site has one edge to the next site along each axis; the next site of the last one is the first.
 """
 
 from __future__ import annotations
@@ -64,11 +64,11 @@ def lattice_graph(
     shape : sequence of int
     cards : int or int array (variables,)
     neighbours : int, optional
-        Either the 2d nearest sites (4 in the plane, 6 in space; the default) or all 3^d - 1 sites that
-        touch, diagonals included (8 in the plane, 26 in space).
+        The number of neighbours of an inner site of a lattice with d axes. Either the 2d nearest sites (4 in the plane,
+        6 in space; the default) or all 3^d - 1 adjacent sites, diagonals included (8 in the plane, 26 in space).
     periodic : bool
-        Join opposite borders: in the plane, a torus. An axis of one site has no edges then, and one of two sites has
-        each edge twice.
+        Join opposite borders (in the plane: a torus). An axis with one site then has no edges, and one with two sites
+        has each edge twice.
 
     Examples
     --------
@@ -104,7 +104,7 @@ def chain_graph(n: int, cards: ArrayLike) -> FactorGraph:
 
 
 def tree_graph(n: int, cards: ArrayLike, random_state: RandomState = None) -> FactorGraph:
-    """Return a random recursive tree: each variable is tied to a uniformly drawn earlier one.
+    """Return a random recursive tree: each variable is joined to a uniformly drawn earlier one.
 
     Examples
     --------
@@ -147,7 +147,7 @@ def random_graph(n: int, n_edges: int, cards: ArrayLike, random_state: RandomSta
 
 
 def from_networkx(graph: nx.Graph, cards: ArrayLike | str) -> FactorGraph:
-    """Return the factor graph of an undirected networkx graph, nodes in the order that it lists them.
+    """Return the factor graph of an undirected networkx graph; variables are in the order of its nodes.
 
     Nodes that are strings become the names of the variables.
 

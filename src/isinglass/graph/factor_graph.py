@@ -1,8 +1,8 @@
 """The structure of a factor graph: variables with cardinalities, factors with scopes. No values.
 
-Factors are stored in groups of equal table shape, so that everything after construction works on arrays. Groups keep
-the order of their first factor; factors keep the number under which the caller listed them. A structure is immutable:
-arrays are read-only, and what is derived from it is computed once and cached.
+Factors are stored in groups of equal table shape, so that everything after construction works on arrays. Groups are in
+the order of their first factor; factors keep the numbers of the caller's list. A graph is immutable: arrays are
+read-only, and derived quantities are computed once and cached.
 """
 
 from __future__ import annotations
@@ -83,21 +83,23 @@ class FactorGraph:
     Parameters
     ----------
     cards : sequence of int, or mapping of str to (int or sequence of str)
-        The number of states of each variable, at least 1. Or the name of each variable, with the number or the names
-        of its states.
+        The number of states of each variable, at least 1. Or a mapping from the name of each variable to the number
+        or the names of its states.
     scopes : sequence of sequences of int or str
-        The variables of each factor, in the order of its table's axes; by their names, if they have some. Any arity,
-        repeated scopes and variables without a factor are allowed.
+        The variables of each factor, by numbers or names, in the order of the axes of its table. Any arity, repeated
+        scopes, and variables without a factor are allowed.
 
     Attributes
     ----------
     cards : int array (variables,)
+        The number of states of each variable.
     groups : tuple of FactorGroup
+        The factors, grouped by the shape of their tables.
     variable_component, factor_component : int arrays
-        The component (example of a batch) that each variable and factor belongs to: zero unless the
-        graph was made by `disjoint_union` or `repeat`.
+        The component (example of a batch) of each variable and factor: zero unless the graph was made by
+        `disjoint_union` or `repeat`.
     names : Names or None
-        The names of variables and states. With them, all that asks for a variable or a state takes names and numbers.
+        The names of variables and states. If a graph has names, functions accept them in place of numbers.
 
     Examples
     --------
@@ -133,7 +135,7 @@ class FactorGraph:
 
     @classmethod
     def from_groups(cls, cards: ArrayLike, scopes: Sequence[ArrayLike]) -> FactorGraph:
-        """Build in bulk from one integer array (factors, arity) for each group, without a Python loop.
+        """Build a graph from one integer array (factors, arity) for each group, without a Python loop over factors.
 
         All factors of a group must have the same table shape. Factors are numbered group after group.
 
@@ -226,8 +228,8 @@ class FactorGraph:
     def cached(self, key: Hashable, make: Callable[[], T], fits: Callable[[T], bool] | None = None) -> T:
         """Return what is cached for this structure under `key`, computed the first time; see `Cache.get`.
 
-        At most CACHED entries are kept, and the oldest is dropped first: entries that depend on evidence would pile up.
-        Threads may share a graph; cached values are never changed.
+        At most CACHED entries are kept, and the oldest is dropped first; otherwise entries that depend on evidence
+        would accumulate. Threads may share a graph; cached values are never changed.
         """
         return self._cache.get(key, make, fits)
 
@@ -275,7 +277,7 @@ class FactorGraph:
 
     @property
     def connected_components(self) -> IntArray:
-        """A label for each variable: the connected part that it is in, numbered by first variable."""
+        """The connected component of each variable; components are numbered in the order of their first variable."""
         return self.cached("connected_components", lambda: connected_parts(self))
 
     def repeat(self, n: int) -> FactorGraph:

@@ -204,7 +204,7 @@ def variable_number(graph: FactorGraph, variable: VariableLike, argument: str) -
     if not isinstance(variable, str | tuple):
         found = whole_number(variable, argument)
         if found >= graph.n_variables:
-            raise InputError(argument, f"a number below {graph.n_variables}, that of the variables", str(found))
+            raise InputError(argument, f"a number below {graph.n_variables}, the number of variables", str(found))
         return found
     if not is_name(variable):
         raise InputError(argument, "a variable, or the pair of its name and component", repr(variable))

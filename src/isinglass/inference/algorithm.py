@@ -1,7 +1,7 @@
 """The interface of an inference algorithm: a frozen dataclass of options, declared facts, pure methods on potentials.
 
-An algorithm registers its class under a public name. It implements `cost` and `run` (beliefs and log Z) and, where
-its facts say so, `maximise` and `sample`. The facts are promises: the conformance suite of
+An algorithm registers its class under a public name. It implements `cost` and `run` (beliefs and log Z) and, if
+its facts say so, `maximise` and `sample`. The facts are guarantees: the conformance suite of
 `isinglass.testing` checks each of them for every registered algorithm.
 """
 

@@ -1,4 +1,4 @@
-"""The public functions: check the input, make the algorithm from its name or object, run and time it, warn."""
+"""The public functions: check the input, create the algorithm from its name or object, run and time it, warn."""
 
 from __future__ import annotations
 
@@ -41,37 +41,39 @@ def infer(
     n_jobs: int | None = None,
     **options: Any,
 ) -> Result:
-    """Infer the beliefs of all variables and factors, and log Z.
+    """Compute the beliefs (marginals) of all variables and factors, and log Z.
 
     Parameters
     ----------
     potentials : Potentials
-        With their evidence. Or a list of T of them on one graph, for message passing with ``iterations=T``: iteration
-        t uses the t-th, and the beliefs are computed with the last.
+        The model. Its evidence is used. For message passing with ``iterations=T`` it can be a list of T potentials on
+        one graph: iteration t uses the t-th, and the beliefs are computed with the last.
     algorithm : str, Algorithm or None
-        A name ("exact", "bp"), an object with options (``ig.Exact(memory_limit="2GB")``), or None: exact
-        where it fits in memory. ``result.info.algorithm`` says which one it was.
+        A name (`algorithms` lists them), such as "exact" or "bp", or an object with options, such as
+        ``ig.Exact(memory_limit="2GB")``. None: exact inference if it fits in memory, otherwise an error that names
+        alternatives. ``result.info.algorithm`` is the algorithm that was used.
     evidence : mapping of int to int, optional
-        Further observed variables and their states, by numbers or names.
+        Additional observed variables and their states, by numbers or names.
     tol, max_iter : float, int, optional
-        When an iterative algorithm stops. Other algorithms ignore them.
+        The tolerance and the maximal number of iterations. Algorithms that do not iterate ignore them.
     init : Result, optional
-        An earlier result on the same graph, whose messages are the warm start of an iterative algorithm.
+        An earlier result on the same graph. An iterative algorithm starts from its messages (warm start).
     tape : bool or "sqrt"
-        Record what `Result.backward` needs. With "sqrt", message passing stores every k-th iteration and recomputes
-        the others: memory grows with the square root of the number of iterations, and the gradient is the same.
+        Whether to record what `Result.backward` needs. With "sqrt", message passing stores every k-th iteration and
+        recomputes the others: memory grows with the square root of the number of iterations, and the gradient is the
+        same.
     progress : callable (stage, fraction), optional
         Called from time to time during long runs.
     n_jobs : int, optional
-        Threads; -1: one for each processor. By default what the environment variable ISINGLASS_THREADS says, or one.
-        Results have the same bits for any number. Algorithms that cannot share their work ignore it.
+        The number of threads; -1: one for each processor. The default is the environment variable ISINGLASS_THREADS,
+        or one. The result has the same bits for any number of threads. Algorithms without threads ignore it.
     **options
-        Further options of the algorithm, such as `random_state` of a stochastic one.
+        Other options of the algorithm, such as `damping` of "bp" or `random_state` of a sampler.
 
     Returns
     -------
     Result
-        With `log_z` (nats), `variable(i)`, `factor(a)`, `variables`, `factors`, `info`.
+        It has `log_z` (in nats), `variable(i)`, `factor(a)`, `variables`, `factors` and `info`.
 
     Examples
     --------
@@ -118,23 +120,23 @@ def map_assignment(
     ----------
     potentials : Potentials
     algorithm : str, Algorithm or Solver
-        A solver (`map_solvers` lists them), such as "trws" or ``ig.TRWS(seconds=5)``, or an inference algorithm that
-        maximises, such as "exact" (the default) or "max-product".
+        A MAP solver (`map_solvers` lists them), such as "trws" or ``ig.TRWS(seconds=5)``, or an inference algorithm
+        that can maximise, such as "exact" (the default) or "max-product".
     evidence : mapping of int to int, optional
-        Further observed variables and their states, by numbers or names.
+        Additional observed variables and their states, by numbers or names.
     progress : callable (stage, fraction), optional
         Called from time to time during long searches.
     n_jobs : int, optional
-        Threads; -1: one for each processor. By default what the environment variable ISINGLASS_THREADS says, or one.
-        Results have the same bits for any number. Algorithms that cannot share their work ignore it.
+        The number of threads; -1: one for each processor. The default is the environment variable ISINGLASS_THREADS,
+        or one. The result has the same bits for any number of threads. Algorithms without threads ignore it.
     **options
-        Options of the algorithm; every solver has `seconds`, a time limit.
+        Options of the algorithm; every MAP solver has `seconds`, a time limit.
 
     Returns
     -------
     Assignment
-        With `states`, `score`, `bound` and `optimal`. Ctrl-C during a solver's search returns the best assignment so
-        far, with a warning; its bound is true.
+        It has `states`, `score`, `bound` and `optimal`. Ctrl-C during the search of a solver returns the best
+        assignment so far, with a warning; its bound is valid.
 
     Examples
     --------
@@ -190,23 +192,26 @@ def sample(
 ) -> IntArray:
     """Draw `n` assignments, shape (n, variables).
 
-    With "exact" and "brute" they are independent draws from the distribution itself. Other samplers approach it.
+    With "exact" (the default) and "brute" the samples are independent and exact. Markov chain samplers, such as
+    "gibbs", approximate the distribution.
 
     Parameters
     ----------
     potentials : Potentials
     n : int
+        The number of samples.
     algorithm : str or Algorithm
-        One whose facts say that it samples; or "perturb-and-map", whose draws are approximate (`perturb_and_map`, which
-        also says how good they are).
+        An algorithm that can sample, such as "exact", "gibbs" or "swendsen-wang"; or "perturb-and-map", whose samples
+        are approximate (see `perturb_and_map`).
     evidence : mapping of int to int, optional
+        Additional observed variables and their states, by numbers or names.
     random_state : int, Generator or None
-        None: that of the algorithm, if it was given one; otherwise fresh entropy.
+        The seed. None: the `random_state` of the algorithm, if it has one; otherwise a random seed.
     n_jobs : int, optional
-        Threads; -1: one for each processor. By default what the environment variable ISINGLASS_THREADS says, or one.
-        Results have the same bits for any number. Algorithms that cannot share their work ignore it.
+        The number of threads; -1: one for each processor. The default is the environment variable ISINGLASS_THREADS,
+        or one. The result has the same bits for any number of threads. Algorithms without threads ignore it.
     **options
-        Further options of the algorithm.
+        Other options of the algorithm, such as `chains`, `burn_in` and `thin` of a Markov chain sampler.
 
     Examples
     --------
@@ -262,7 +267,7 @@ def _maximiser(algorithm: str | Algorithm | Solver, n_jobs: int | None, options:
 
 
 def _threaded(algorithm: Algorithm, n_jobs: int | None, options: dict[str, Any]) -> Algorithm:
-    """Return the algorithm with so many threads; `threads` among its options is another word for them."""
+    """Return the algorithm with this number of threads; its option `threads` means the same."""
     if n_jobs is not None and options.get("threads") is not None:
         raise InputError("threads", "n_jobs alone, which means the same", f"n_jobs={n_jobs!r:.20} and threads, too")
     return threaded(algorithm, n_jobs)
@@ -286,12 +291,12 @@ def _stages(potentials: Potentials | Sequence[Potentials], evidence: EvidenceLik
 
 def _real(potentials: Potentials) -> Potentials:
     if potentials.dtype.kind == "c":
-        raise InputError("potentials", "real log tables", "complex ones", "they serve derivatives of `infer` only")
+        raise InputError("potentials", "real log tables", "complex ones", "only `infer` takes these, for derivatives")
     return potentials
 
 
 def _choose(potentials: Potentials, options: dict[str, Any]) -> Algorithm:
-    """Choose exact inference if it fits into memory; otherwise name the alternatives and leave the choice."""
+    """Choose exact inference if it fits in memory; otherwise raise an error that names the alternatives."""
     chosen = make(DEFAULT, options)
     shortage = chosen.shortage(potentials)
     if not shortage:

@@ -23,9 +23,9 @@ class MapInfo:
         Iterations, sweeps or moves.
     seconds : float
     stopped : {"optimal", "converged", "iterations", "seconds", "interrupted"}
-        Why it ended: with a proof, by itself, at its last iteration, at its time limit, or by Ctrl-C.
+        Why it stopped: optimality was proved, it converged, it reached its limit of iterations or of time, or Ctrl-C.
     did : str
-        What it did, for people; mostly empty.
+        A description of what it did, for the user; usually empty.
     bounds : tuple of float
         The upper bounds that it found, in order.
     """
@@ -40,25 +40,25 @@ class MapInfo:
 
 @dataclass(frozen=True, eq=False)
 class Assignment:
-    """A decoded assignment.
+    """A most probable assignment, or the best that was found.
 
     Attributes
     ----------
     states : int array (variables,)
-        -1 for what "qpbo" leaves undecided, if that was wished.
+        The state of each variable. -1 means undecided; only "qpbo" returns it, and only on request.
     score : float
-        Its log-score, sum_a phi_a(x_a); nan if a variable is undecided.
+        The log-score, sum_a phi_a(x_a); nan if a variable is undecided.
     bound : float
         An upper bound on the score of every assignment; inf if the algorithm proves none.
     optimal : bool
         Whether the algorithm proved that no assignment scores higher.
     locally_optimal : bool
-        Whether the algorithm proved that it is a maximum over all assignments that differ from it only on a set of
-        variables whose factors form trees and single loops (Weiss and Freeman 2001). Implied by `optimal`.
+        Whether the algorithm proved that no assignment that differs from it only on trees and single loops scores
+        higher (Weiss and Freeman 2001). Implied by `optimal`.
     info : MapInfo or None
-        How the search went, where a solver for most probable assignments made one (`map_solvers`).
+        How the search went, if a MAP solver was used (`map_solvers`).
     graph : FactorGraph or None
-        The graph that it is an assignment of, which knows the names.
+        The graph, which has the names.
     """
 
     states: IntArray
@@ -71,7 +71,7 @@ class Assignment:
 
     @property
     def labels(self) -> dict[str | tuple[str, int] | int, StateLike]:
-        """The assignment by names: each variable and the name of its state; numbers where there are none.
+        """The assignment by names: each variable and the name of its state; numbers if there are no names.
 
         Examples
         --------

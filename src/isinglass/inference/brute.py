@@ -85,7 +85,7 @@ class Brute(Algorithm):
     Parameters
     ----------
     memory_limit : str, int or None
-        Bytes that the joint table may take, such as "2GB"; by default half of the free memory.
+        The maximal size of the joint table, such as "2GB" or a number of bytes; by default half of the free memory.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The linear response of a converged inference: how its beliefs follow a small change of the log potentials.
+"""Linear response of a converged inference: the derivatives of its beliefs with respect to the log potentials.
 
 Where the gradient of log Z is the beliefs b, their derivative by a field on state a of variable i is a covariance:
 
@@ -7,10 +7,10 @@ Where the gradient of log Z is the beliefs b, their derivative by a field on sta
 It is exact for exact beliefs. For converged fixed points it is the estimate of the pair marginal of variables that
 share no factor (Welling and Teh 2004, "Linear response algorithms for approximate inference in graphical models").
 
-The derivative is Im b(phi + i h field) / h, with h so small that h² vanishes. An iterative algorithm goes on from its
-converged messages. Their real parts stand still; the imaginary parts follow the linearised iteration, which contracts
-as fast as the run itself did, until they change little *relative to their size*: an absolute tolerance means nothing to
-numbers around h.
+The derivative is Im b(phi + i h field) / h, with h so small that h² vanishes. An iterative algorithm continues from its
+converged messages. Their real parts do not change. Their imaginary parts follow the linearised iteration, which
+converges as fast as the run itself. They have converged when they change little *relative to their size*, because an
+absolute tolerance is useless for numbers of the size of h.
 """
 
 from __future__ import annotations
@@ -149,13 +149,13 @@ def require_stationary(algorithm: Algorithm) -> None:
     if algorithm.iterations is not None:
         raise InputError(
             "iterations",
-            "None: the rule holds where inference has converged",
+            "None, because this rule needs converged inference",
             repr(algorithm.iterations),
-            "leave it out, or use infer(..., tape=True).backward for the gradient of what really ran",
+            "leave it out, or use infer(..., tape=True).backward for the gradient through the iterations that were run",
         )
 
 
 def refused(expected: str, got: str, remedy: str = "") -> InputError:
     """Return an error that names the other way to a gradient."""
-    other = "use infer(..., tape=True).backward for the gradient of what really ran"
+    other = "use infer(..., tape=True).backward for the gradient through the iterations that were run"
     return InputError("algorithm", expected, got, f"{remedy}, or {other}" if remedy else other)

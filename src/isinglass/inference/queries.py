@@ -4,9 +4,9 @@
     H         =  log Z - sum_a <b_a, phi_a>                                   since log p(x) = sum_a phi_a(x_a) - log Z
     E f(x)    =  sum_x  b(x) f(x)
 
-(Cover and Thomas 2006, chapter 2.) The belief of several variables comes from the first of these that there is: a
-joint belief (exact inference), the belief of a factor that holds them all, the draws of a sampler, and, for two
-variables, the linear response (`isinglass.inference.linear_response`). Where there is none, the error says so.
+(Cover and Thomas 2006, chapter 2.) The joint belief of several variables comes from the first of these that is
+available: exact inference, the belief of a factor that contains all of them, the samples of a sampler, and, for two
+variables, linear response (`isinglass.inference.linear_response`). If none is available, an error says so.
 """
 
 from __future__ import annotations
@@ -127,9 +127,10 @@ class Queries:
     def pair(self, i: VariableLike, j: VariableLike) -> FloatArray:
         """Return the joint belief of two variables, an array (states of i, states of j).
 
-        Variables that share no factor are answered by exact joint beliefs, by the draws of a sampler, or by linear
-        response: for a converged approximation, how the belief of one follows a small change of the other. That keeps
-        the beliefs of single variables; an entry may come out below zero where the approximation is poor.
+        If the two share no factor, it comes from exact inference, from the samples of a sampler, or from linear
+        response: for a converged approximation, the derivative of one belief with respect to the potential of the
+        other variable. Linear response keeps the beliefs of single variables, but an entry may be negative where the
+        approximation is poor.
 
         Examples
         --------
@@ -148,20 +149,20 @@ class Queries:
     def conditional(self, variables: Variables, given: EvidenceLike | Variables = ()) -> FloatArray:
         """Return the conditional belief of some variables, given states of others.
 
-        The inference is run again with the given states as evidence, by the same algorithm.
+        The same algorithm is run again, with the given states as evidence.
 
         Parameters
         ----------
         variables : variable or sequence of variables
             By numbers or names.
         given : mapping of variables to states, or sequence of variables
-            States of other variables; or other variables, for a table with all of their states.
+            States of other variables; or only the variables, for a table over all of their states.
 
         Returns
         -------
         array
-            One axis for each of `given`, where these are variables, and then one for each of `variables`; NaN where
-            states of the given variables are impossible.
+            One axis for each variable of `variables`. If `given` lists variables without states, their axes come
+            first; entries are NaN where the given states are impossible.
 
         Examples
         --------
@@ -190,7 +191,7 @@ class Queries:
         ----------
         i, j : variable
         values : pair of arrays, optional
-            What the states of the two count as; their numbers 0, 1, ... by default.
+            A number for each state of i, and of j; by default 0, 1, ...
 
         Examples
         --------
@@ -222,8 +223,8 @@ class Queries:
     def entropy(self, variables: Variables | None = None) -> float:
         """Return the entropy, in nats: of all variables together, or of the joint belief of some.
 
-        With approximate inference it is the entropy that the approximation has: that of Bethe for belief propagation, a
-        lower bound for mean field's distribution, and so on.
+        With approximate inference it is the entropy of the approximation: the Bethe entropy for belief propagation, the
+        entropy of the mean-field distribution for mean field, and so on.
 
         Examples
         --------
@@ -262,12 +263,13 @@ class Queries:
         Parameters
         ----------
         f : callable
-            From states, an int array (assignments, variables), to a number for each assignment.
+            It takes states, an int array (assignments, variables), and returns a number for each assignment.
         variables : sequence of variables, optional
-            Those that `f` takes, in this order; all by default.
+            The arguments of `f`, in this order; by default all variables.
         samples : int, optional
-            Estimate it from so many draws, instead of the sum over all joint states. For functions of many variables;
-            the algorithm must be one that samples. The result of a sampler uses the draws that it has.
+            Estimate the expectation from this number of samples, instead of a sum over all joint states. This is for
+            functions of many variables; the algorithm must be able to sample. The result of a sampler uses the samples
+            that it already has.
         random_state : int or Generator, optional
 
         Examples
@@ -305,7 +307,7 @@ def _require_apart(result: Queries, wanted: Sequence[int], given: Sequence[int])
     both = sorted(set(wanted) & set(given))
     if both:
         got = name_of(result.potentials.graph, both[0])
-        raise InputError("given", "variables that are not asked for", got, "leave it out of one of them")
+        raise InputError("given", "variables other than those asked for", got, "leave it out of one of them")
 
 
 def _conditioned(result: Queries, wanted: Sequence[int], evidence: Mapping[int, int]) -> FloatArray:

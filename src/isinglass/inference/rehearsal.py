@@ -1,7 +1,7 @@
-"""Compile the last loops of an inference, and those of its gradient, while its first ones are compiled.
+"""Compile loops of an inference and its gradient in a second process, while this process compiles the first ones.
 
-Another process rehearses them (`isinglass.runtime.compilation.helper`): it makes all calls, but no loop runs. So it
-knows, after some milliseconds, which loops will be called with which types, and compiles them, the last one first.
+The second process (`isinglass.runtime.compilation.helper`) makes the same calls without running any loop. So it finds out within
+milliseconds which loops will be called with which types, and compiles them, starting with the last one.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The result of an inference: beliefs, log Z, and a report on how it went."""
+"""The result of inference: beliefs, log Z, and a report."""
 
 from __future__ import annotations
 
@@ -36,36 +36,39 @@ Bound = Literal["exact", "upper", "lower"] | None
 
 @dataclass(frozen=True)
 class Info:
-    """How an inference went.
+    """A report on how inference went.
 
     Attributes
     ----------
     algorithm : str
+        The name of the algorithm.
     converged : bool
-        Whether it reached its tolerance; true for algorithms that do not iterate. For a sampler: whether its own
-        diagnostics found nothing against its estimates.
+        Whether it reached its tolerance; true for algorithms that do not iterate. For a sampler: whether its
+        diagnostics found no problem.
     iterations : int
-        For a sampler: the sweeps of a chain.
+        The number of iterations; for a sampler, the number of sweeps of a chain.
     residual : float
         The distance from a fixed point: the largest change of a normalised message (or belief) in the last iteration.
-        Within the tolerance it is an upper bound on the change of any probability, small ones included, by another
-        iteration (`isinglass.kernels.numba.messages.changes`). For a sampler: the largest standard error of a belief.
+        If it is within the tolerance, it is an upper bound on how much one more iteration can change any probability,
+        also a small one (`isinglass.kernels.numba.messages.changes`). For a sampler: the largest standard error of a
+        belief.
     bound : {"exact", "upper", "lower"} or None
         Whether log_z is exact, or an upper or lower bound on the true log Z; None if nothing is guaranteed.
     seconds : float
+        The elapsed time.
     converged_share : float
         The fraction of components (examples of a batch) that converged.
     stable : bool or None
-        Whether the fixed point is stable, that is, small changes of the messages die out; None if not checked.
+        Whether the fixed point is stable: small changes of the messages decay. None if this was not checked.
     note : str
-        A warning for the user, for instance why log_z is not a number; mostly empty.
+        A warning for the user, for example why log_z is not a number; usually empty.
     stderr : float or None
-        The standard error of log_z; None if log_z is no Monte Carlo estimate.
+        The standard error of log_z; None if log_z is not a Monte Carlo estimate.
     details : mapping of str to number or array
-        Further diagnostics of the algorithm. Names with a fixed meaning: "stderr_variables" and "stderr_factors", the
-        standard errors of the beliefs as flat arrays (factors: group by group, like ``FactorBeliefs.groups``); "ess",
-        "ess_tail" and "rhat", bulk and tail effective sample sizes and rank-normalised split R-hats of the variables'
-        beliefs, flat; "ess_factors", "ess_tail_factors" and "rhat_factors", those of the factors' beliefs.
+        Other diagnostics of the algorithm. Some names have a fixed meaning. "stderr_variables" and "stderr_factors":
+        standard errors of the beliefs, as flat arrays (factors: group by group, like ``FactorBeliefs.groups``). "ess",
+        "ess_tail" and "rhat": bulk and tail effective sample sizes and rank-normalised split R-hat of the variable
+        beliefs, flat. "ess_factors", "ess_tail_factors" and "rhat_factors": those of the factor beliefs.
     """
 
     algorithm: str
@@ -109,7 +112,7 @@ class Info:
 class VariableBeliefs(View[Array]):
     """The belief of each variable, an array (states,); `flat` holds all of them, concatenated.
 
-    They can be given by a function, which is called when they are first asked for.
+    They can be given by a function, which is called at first use.
     """
 
     def __init__(self, graph: FactorGraph, flat: Array | Callable[[], Array]) -> None:
@@ -139,7 +142,7 @@ class VariableBeliefs(View[Array]):
 class FactorBeliefs(View[Array]):
     """The belief of each factor, shaped like its table; `groups` holds them as (factors, k_1, ..., k_r).
 
-    They can be given by a function, which is called when they are first asked for.
+    They can be given by a function, which is called at first use.
     """
 
     def __init__(self, graph: FactorGraph, flat: Array | Callable[[], Array]) -> None:
@@ -180,15 +183,17 @@ class Gradients:
         With respect to the log tables, like `Potentials.groups`: summed over all factors that share a table.
         With different potentials in each iteration, the iteration is the first axis.
     log_tables : sequence of arrays
-        For each factor, the derivative by its table (with different potentials in each iteration: a list of those).
+        With respect to the log table of each factor. With different potentials in each iteration: a list of these
+        sequences.
     initial_messages : array
-        With respect to the logarithms of the first messages, flat.
+        With respect to the logarithms of the initial messages, flat.
     damping : float
+        With respect to the damping.
     counting_numbers : array (factors,)
-        With respect to the counting number of each factor of arity two or more; zero for the others. Computed when
-        first asked for.
+        With respect to the counting number of each factor of arity two or more; zero for the others. Computed at first
+        use.
     parameters : mapping of str to array
-        By the parameters of the algorithm, where it has some (`Algorithm.parameters`).
+        With respect to the parameters of the algorithm, if it has any (`Algorithm.parameters`).
     """
 
     groups: tuple[Array, ...]
@@ -213,24 +218,26 @@ defer(Gradients, "initial_messages")
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Result(Queries):
-    """Beliefs and log Z.
+    """The result of inference: beliefs and log Z.
 
     Attributes
     ----------
     potentials : Potentials
-        The input of the inference, evidence included.
+        The model, with the evidence.
+    log_z : float
+        The natural logarithm of the partition function, of all components together.
     component_log_z : array (components,)
-        log Z of each component (example) of the graph, in nats. It can be given as `deferred`, to be computed when it
-        is first asked for.
+        log Z of each component (example of a batch), in nats. It can be given as `deferred`; then it is computed at
+        first use.
     variables : sequence of arrays (states,)
         The belief of each variable; one-hot if it is observed.
     factors : sequence of arrays
         The belief of each factor, in the shape of its table.
     info : Info
     traces : Traces or None
-        The draws of a sampler and its chains, from which ``infer(..., init=result)`` goes on.
+        The samples and the chains of a sampler; ``infer(..., init=result)`` continues the chains.
     algorithm : Algorithm or None
-        What inferred it, with its options.
+        The algorithm, with its options.
     """
 
     potentials: Potentials
@@ -263,9 +270,9 @@ class Result(Queries):
         return self.factors[_index(a, "a", len(self.factors), "factors")]
 
     def joint(self, variables: ArrayLike | Sequence[VariableLike]) -> Array:
-        """Return the joint belief of any variables, one axis for each, in the given order.
+        """Return the joint belief of any set of variables, one axis for each, in the given order.
 
-        Only algorithms whose facts say so can compute it ("exact" and "brute").
+        Only some algorithms can compute it ("exact" and "brute").
         """
         wanted = variable_numbers(self.potentials.graph, variables)
         needed = 8.0 * math.prod(self.potentials.graph.cards[wanted].astype(float).tolist())
@@ -280,7 +287,8 @@ class Result(Queries):
     def to_frame(self) -> Any:
         """Return the beliefs of all variables as a pandas DataFrame, one row for each state.
 
-        The columns are variable, state and belief; names where there are some. A batch has a column component, too.
+        The columns are variable, state and belief, with names if the graph has names. A batch also has a column
+        component.
 
         Examples
         --------
@@ -299,9 +307,10 @@ class Result(Queries):
         variables: Sequence[ArrayLike] | ArrayLike | None = None,
         factors: Sequence[ArrayLike | None] | Array | None = None,
     ) -> Gradients:
-        """Compute the derivatives of a loss by the log tables, from those by log Z and the beliefs.
+        """Compute the derivatives of a loss with respect to the log tables, given those with respect to the beliefs.
 
-        They are the derivatives of the computation that ran, iteration by iteration.
+        This is back-propagation through the computation that was run, iteration by iteration. It needs a result
+        of ``infer(..., tape=True)``.
 
         Parameters
         ----------
@@ -322,7 +331,7 @@ class Result(Queries):
         return self.reverse(*cotangents(self, log_z, variables, factors))
 
     def without_tape(self) -> Result:
-        """Return it without what `backward` needs; it keeps the messages, to start another inference from them."""
+        """Return the result without its tape; it keeps the messages, so another inference can start from them."""
         if self.messages_of is None:
             return twin(self, reverse=None)
         computed = {
@@ -366,5 +375,5 @@ class _Constant:
 def _index(value: int, argument: str, length: int, what: str) -> int:
     index = whole_number(value, argument)
     if index >= length:
-        raise InputError(argument, f"a number below {length}, that of the {what}", str(index))
+        raise InputError(argument, f"a number below {length}, the number of {what}", str(index))
     return index

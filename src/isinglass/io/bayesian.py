@@ -98,12 +98,12 @@ def from_bayesian_network(
     tables: Mapping[str, ArrayLike] | Sequence[ArrayLike] | None = None,
     states: Mapping[str, Sequence[str]] | None = None,
 ) -> BayesianNetwork:
-    """Make a factor graph of a Bayesian network.
+    """Convert a Bayesian network to a factor graph.
 
     Parameters
     ----------
     network : pgmpy network, mapping of str to sequence of str, or sequence of sequences of int
-        A pgmpy network has tables and states of its own. A mapping gives the names of each variable's parents; a
+        A pgmpy network has its own tables and states. A mapping gives the names of the parents of each variable; a
         sequence gives their numbers.
     tables : mapping or sequence of arrays, optional
         The conditional probabilities of each variable: one axis for each parent, in their order, and a last axis for

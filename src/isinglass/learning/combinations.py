@@ -1,7 +1,7 @@
-"""Which losses, inferences and gradient rules go together, and what each combination guarantees.
+"""Which losses, inference algorithms and gradient rules go together, and what each combination guarantees.
 
-A loss of the potentials alone (pseudolikelihood) has a derivative of its own, and training with it runs no inference:
-it goes with every inference, which then serves prediction, and with every gradient rule, which then has nothing to do.
+A loss of the potentials alone (pseudolikelihood) has its own derivative, and training with it runs no inference. It
+goes with every inference, which is then used only in prediction, and with every gradient rule, which is then ignored.
 """
 
 from __future__ import annotations

@@ -80,7 +80,7 @@ class Objective:
         whole_number(self.stages, "stages", 1)
         if self.stages > 1 and self.loss.facts.uses != "beliefs":
             got = f"{self.stages} with loss {self.loss.name!r}"
-            raise InputError("stages", "1 for losses that are none of beliefs", got, "use a loss such as 'ucl'")
+            raise InputError("stages", "1, unless the loss is a loss of beliefs", got, "use a loss such as 'ucl'")
 
     @property
     def size(self) -> int:

@@ -140,7 +140,7 @@ class LossProblem:
         """Return the potentials that all iterations share; refuse others, in the name of a loss."""
         if isinstance(self.potentials, Potentials):
             return self.potentials
-        expected, got = "1 for losses that are none of beliefs", f"{len(self.potentials)} with loss {loss!r}"
+        expected, got = "1, unless the loss is a loss of beliefs", f"{len(self.potentials)} with loss {loss!r}"
         raise InputError("stages", expected, got, "use a loss such as 'ucl'")
 
 

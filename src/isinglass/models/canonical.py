@@ -35,8 +35,8 @@ def canonical_potentials(
 ) -> Potentials:
     """Return the canonical potentials of a positive distribution.
 
-    Two models are the same distribution, up to a constant factor, exactly if their canonical potentials of one or more
-    variables are the same.
+    Two models are the same distribution, up to a constant factor, if and only if their canonical potentials of one or
+    more variables are the same.
 
     Parameters
     ----------
@@ -45,13 +45,13 @@ def canonical_potentials(
     reference : sequence of int, optional
         The reference state of each variable; zeros by default.
     tol : float
-        Sets of variables whose potentials are at most this (in nats) in size are left out.
+        Sets of variables whose potentials are at most this large (in nats) are left out.
 
     Returns
     -------
     Potentials
-        One factor for each remaining set of variables, smaller sets first. They add up to the log-potentials that came
-        in, constants included, so ``infer(p).joint(range(n))`` gives a normalised table back.
+        One factor for each remaining set of variables, smaller sets first. Their sum is the given log-potentials,
+        constants included, so ``infer(p).joint(range(n))`` returns the normalised table.
 
     Examples
     --------

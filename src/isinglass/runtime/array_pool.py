@@ -1,12 +1,13 @@
-"""A pool of arrays for messages: fresh memory costs more than an iteration, because the system maps it page by page.
+"""A pool of reusable arrays for messages.
 
-A graph keeps the arrays that its last runs returned: LIMIT bytes of them, and more as long as all pools together keep
-no more than an eighth of the memory beyond that. Threads may share a pool, and so may graphs: a pool of many graphs
-keeps the latest arrays. There, lengths are rounded up to one of eight for each power of two, so that arrays of about
-the same size take each other's places.
+New memory can cost more time than an iteration of message passing, because the operating system maps it page by page.
+So a graph keeps the arrays of its last runs. A pool keeps up to LIMIT bytes; beyond that, all pools together may keep
+an eighth of the memory. Threads may share a pool, and so may graphs. A pool that is shared by many graphs keeps the
+latest arrays. Its lengths are rounded up, to one of eight lengths for each power of two, so that arrays of similar size
+can replace each other.
 
-An array that comes back as it was filled at first, or whose border does, may be given back with the name of this
-content: who needs the same finds it there, and has nothing to write.
+An array may be returned with the name of its content, if it (or its border) still has its initial content. A run that
+needs the same initial content gets this array and need not fill it.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ LIMIT = 2**28
 
 @cache
 def common_limit() -> int:
-    """Return how many bytes all pools together may keep beyond their own limits: an eighth of the memory."""
+    """Return the bytes that all pools together may keep beyond their own limits: an eighth of the memory."""
     return available_memory() // 8
 
 
@@ -40,15 +41,15 @@ class Loan:
 
 
 class Pool:
-    """Free arrays by shape, dtype and content; of many graphs, flat ones by their length, rounded down.
+    """Free arrays by shape, dtype and content; if many graphs share the pool, flat arrays by rounded length.
 
     Parameters
     ----------
     limit : int
-        The bytes that are kept in any case; more, if the other pools leave room.
+        The bytes that the pool may always keep; it may keep more if the other pools leave room.
     latest : bool
-        Whether, beyond the limit, the arrays that came first make room; else the new one is let go if there is no
-        common room, either.
+        What happens beyond the limit. True: the oldest arrays are dropped. False: the new array is dropped, unless the
+        common limit leaves room.
     """
 
     everywhere: ClassVar[weakref.WeakSet[Pool]] = weakref.WeakSet()
@@ -56,16 +57,16 @@ class Pool:
     def __init__(self, limit: int = LIMIT, latest: bool = False) -> None:
         self.limit, self.latest = limit, latest
         self.free: dict[tuple[tuple[int, ...], str, Hashable], list[Array]] = {}
-        self.lock = RLock()  # the garbage collector may give something back while this thread takes something
+        self.lock = RLock()  # reentrant: the garbage collector may return an array while this thread takes one
         self.everywhere.add(self)
 
     @property
     def bytes(self) -> int:
-        """The size of the free arrays; counted again each time, so that an interruption cannot make it wrong."""
+        """The bytes of the free arrays; counted anew each time, so that an interruption cannot make it wrong."""
         return sum(len(some) * some[-1].nbytes for some in list(self.free.values()) if some)
 
     def take(self, shape: tuple[int, ...], dtype: DType) -> Array:
-        """Return an array that is not initialised."""
+        """Return an uninitialised array."""
         size = math.prod(shape)
         room = (_room(size),) if self.latest else shape
         found = self._free_one(room, dtype, None)
@@ -76,7 +77,7 @@ class Pool:
     def take_with(
         self, content: Hashable, shape: tuple[int, ...], dtype: DType, fill: Callable[[Array], object]
     ) -> Array:
-        """Return an array that was given back with this content; else another one, which is filled."""
+        """Return an array that was returned with this content; otherwise fill another one."""
         found = self._free_one(shape, dtype, content)
         if found is None:
             found = self.take(shape, dtype)
@@ -84,7 +85,7 @@ class Pool:
         return found
 
     def holds(self, shape: tuple[int, ...], dtype: DType) -> bool:
-        """Tell whether an array of this shape is free; not for a pool of many graphs."""
+        """Return whether an array of this shape is free; not for a pool of many graphs."""
         return bool(self.free.get((shape, dtype.str, None)))
 
     def _free_one(self, room: tuple[int, ...], dtype: DType, content: Hashable) -> Array | None:
@@ -97,16 +98,16 @@ class Pool:
         weakref.finalize(owner, self.give, array, content).atexit = False
 
     def lend(self, array: Array, content: Hashable = None) -> Loan:
-        """Return a holder of an array, which goes back to the pool when nobody has the holder any more."""
+        """Return a holder of an array; the array goes back to the pool when the holder is deleted."""
         loan = Loan(array)
         self.give_back_with(loan, array, content)
         return loan
 
     def give(self, array: Array, content: Hashable = None) -> None:
-        """Return an array that nobody uses any more to the pool; by the name of its content, if that is known."""
+        """Return an unused array to the pool, with the name of its content, if that is known."""
         flat = self.latest and content is None
         kept = _whole(array) if flat else array
-        if kept is None or not kept.size:  # to make an empty one takes less time than to keep it
+        if kept is None or not kept.size:  # allocating an empty array is cheaper than keeping it
             return
         with self.lock:
             while self.latest and self.free and self.bytes + kept.nbytes > self.limit:
@@ -142,7 +143,7 @@ def _step(size: int) -> int:
 
 
 def _whole(array: Array) -> Array | None:
-    """Return the flat array that a pool has lent this one from; else itself, flat; None if it has gaps."""
+    """Return the flat array of a pool that this array is a view of, or itself, flattened; None if it has gaps."""
     owner = array.base
     if not array.flags.c_contiguous:
         return None
@@ -152,7 +153,7 @@ def _whole(array: Array) -> Array | None:
 
 
 def _fills(array: Array, owner: Array) -> bool:
-    """Tell whether an array is all of its owner but what the rounding has added."""
+    """Return whether an array is the whole of its owner, except for what rounding has added."""
     return _length(owner.size) == _room(array.size) and owner.size >= array.size and _start(owner) == _start(array)
 
 

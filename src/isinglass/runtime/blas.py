@@ -1,7 +1,8 @@
 """A limit on the threads of BLAS and LAPACK.
 
-On one thread they add in a fixed order. On several threads, the way in which a product or a factorisation is split
-depends on their number, which changes the last bits; and they wait for each other where other processes are busy.
+With one thread, sums are taken in a fixed order. With several threads, the division of a product or a factorisation
+depends on their number, which changes the last bits of the result. Also, threads wait for each other if the processors
+are busy with other work.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Any
 
 
 class _Limit:
-    """The limit, which holds for the whole process, and how many asked for it."""
+    """The limit, which applies to the whole process, and the number of contexts that need it."""
 
     def __init__(self) -> None:
         self.lock, self.users, self.stack = Lock(), 0, ExitStack()
@@ -32,7 +33,7 @@ def one_blas_thread() -> Iterator[None]:
             if _LIMIT.users == 0:
                 _LIMIT.stack.enter_context(_libraries().limit(limits=1, user_api="blas"))
             _LIMIT.users += 1
-            counted = True  # Ctrl-C is not heard between these two
+            counted = True  # Python handles no signal between these two lines
         yield
     finally:
         with _LIMIT.lock:
@@ -43,8 +44,8 @@ def one_blas_thread() -> Iterator[None]:
 
 @cache
 def _libraries() -> Any:
-    import numpy as np  # noqa: F401 (so that its BLAS is there to be limited)
-    import scipy.linalg.cython_lapack  # noqa: F401 (which may have another)
+    import numpy as np  # noqa: F401 (so that its BLAS is loaded and can be limited)
+    import scipy.linalg.cython_lapack  # noqa: F401 (which may load another BLAS)
     from threadpoolctl import ThreadpoolController
 
     return ThreadpoolController()

@@ -1,9 +1,9 @@
-"""A cache of immutable values under keys, which threads may share.
+"""A cache of immutable values by key, which threads may share.
 
-Values are never changed once they are in a cache; they are replaced. (A pool of arrays, which must change, has its own
-lock.) Reading takes no lock, because a dictionary lookup is atomic. Computing a value takes a lock of its key alone: it
-may take seconds, and may need other values. A thread that wants the same value meanwhile waits for it; where the
-calculation fails, it computes the value itself. No thread waits for a value that might not fit.
+Values in a cache are never changed, only replaced. (A pool of arrays, whose content changes, has its own lock.) Reading
+takes no lock, because a dictionary lookup is atomic. Computing a value locks only its key, because it may take seconds
+and may need other values of the cache. A thread that needs the same value waits for it; if the computation fails, the
+waiting thread computes the value itself. A thread does not wait for a value that might not fit its needs.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 
 class _Missing:
-    """Marks what is not in a cache (None may be)."""
+    """Marks a key that is not in the cache (None can be a value)."""
 
 
 _MISSING = _Missing()
@@ -28,7 +28,7 @@ class Cache:
     Parameters
     ----------
     most : int
-        The largest sum of the sizes of its values; beyond it, the oldest ones are dropped.
+        The maximal total size of its values; beyond it, the oldest values are dropped.
 
     Examples
     --------
@@ -44,13 +44,13 @@ class Cache:
         self._values: dict[Hashable, Any] = {}
         self._sizes: dict[Hashable, int] = {}
         self._making: dict[Hashable, RLock] = {}
-        self._lock = RLock()  # which the same thread may take again: dropping a value can run anything
+        self._lock = RLock()  # reentrant: dropping a value can run any code
 
     def __len__(self) -> int:
         return len(self._values)
 
     def get(self, key: Hashable, make: Callable[[], T], fits: Callable[[T], bool] | None = None, size: int = 1) -> T:
-        """Return the value of `key`; compute it the first time, and again where the cached one does not fit."""
+        """Return the value of `key`; compute it the first time, and again if the cached one does not fit."""
         found: T | _Missing = self._values.get(key, _MISSING)
         if not isinstance(found, _Missing) and (fits is None or fits(found)):
             return found
@@ -59,7 +59,7 @@ class Cache:
         with self._lock:
             turn = self._making.setdefault(key, RLock())
         with turn:
-            found = self._found(key, fits)  # by a thread that this one has waited for
+            found = self._found(key, fits)  # from a thread that this one has waited for
             if not isinstance(found, _Missing):
                 return found
             try:
@@ -73,7 +73,7 @@ class Cache:
         return found if isinstance(found, _Missing) or fits is None or fits(found) else _MISSING
 
     def _kept(self, key: Hashable, value: T, fits: Callable[[T], bool] | None, size: int) -> T:
-        """Store a value, unless another thread was faster; return the stored one."""
+        """Store a value, unless another thread has stored one already; return the stored value."""
         with self._lock:
             found = self._found(key, fits)
             if not isinstance(found, _Missing):

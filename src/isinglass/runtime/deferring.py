@@ -1,6 +1,6 @@
-"""Fields of dataclasses that are computed when they are first asked for.
+"""Fields of dataclasses that are computed at first use.
 
-A class marks the field, and its makers may then give a function instead of the value:
+The class marks the field with `defer`. An object can then be created with a function instead of the value:
 
     @dataclass(frozen=True)
     class Found:
@@ -9,9 +9,9 @@ A class marks the field, and its makers may then give a function instead of the 
     defer(Found, "value")
     found = Found(deferred(lambda: np.ones(3)))
 
-Everything else stays as it was: the value can be given itself, and is read as ``found.value``. Only `twin` copies an
-object without computing anything; `dataclasses.replace` asks for every field. The value is computed once, for all
-threads and twins: whoever asks meanwhile waits for it.
+The value can still be given directly, and is always read as ``found.value``. To copy an object without computing
+anything use `twin`; `dataclasses.replace` reads every field. The value is computed once for all threads and twins;
+another thread that reads it at the same time waits.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 
 class _Promise:
-    """A function that makes a value, and the value when it is made."""
+    """A function that computes a value, and the value once it is computed."""
 
     def __init__(self, function: Callable[[], object]) -> None:
         self.function: Callable[[], object] | None = function
@@ -36,12 +36,12 @@ class _Promise:
         with self.lock:
             if self.function is not None:
                 self.value = self.function()
-                self.function = None  # and what it holds
+                self.function = None  # frees what it refers to
         return self.value
 
 
 class _Field:
-    """Reads a field of an object, whose value it makes first, if there is only a promise of it."""
+    """A descriptor that reads a field, and computes its value first if it is only a promise."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -59,18 +59,18 @@ class _Field:
 
 
 def defer(cls: type, *names: str) -> None:
-    """Let fields of a dataclass be computed when they are first asked for."""
+    """Let fields of a dataclass be computed at first use."""
     for name in names:
         setattr(cls, name, _Field(name))
 
 
 def deferred(make: Callable[[], T]) -> T:
-    """Return what stands for a value in such a field until it is asked for."""
+    """Return a placeholder for the value of such a field, from a function that computes it."""
     return cast("T", _Promise(make))
 
 
 def twin(one: T, **changes: object) -> T:
-    """Return a copy with other values in some fields; what is not computed yet is not computed.
+    """Return a copy with other values in some fields; deferred fields are not computed.
 
     Examples
     --------

@@ -1,13 +1,13 @@
-"""Ctrl-C during long calculations.
+"""Ctrl-C during long computations.
 
-Python looks for signals between its own instructions, so a compiled loop cannot be interrupted before it returns. Loops
-that could run for more than about a second are therefore cut into pieces (elimination orders, exact inference,
-factorisations, iterations on grids). What cannot be cut, such as one call of LAPACK, runs in a thread while the caller
-waits: waiting can be interrupted. Where a library calls Python back, as LLVM does, an interrupt that comes there is
-lost, or becomes another error; `not_lost` raises it again.
+Python handles signals between its own instructions, so a compiled loop cannot be interrupted before it returns. Loops
+that could run for more than about a second are therefore split into pieces (elimination orders, exact inference,
+factorisations, iterations on grids). A call that cannot be split, such as one call of LAPACK, runs in a thread while
+the caller waits, and waiting can be interrupted. If a library calls back into Python, as LLVM does, an interrupt during
+the callback is lost or becomes another error; `not_lost` raises it again.
 
-A fit or a search that is interrupted keeps the best that it found and returns. Where it is one of many, in an
-experiment, that would only skip to the next one: there Ctrl-C ends all of them (`ending_all`).
+A fit or a search that is interrupted returns the best result so far. In an experiment with many fits, this would only
+skip to the next one. There, Ctrl-C ends all of them (`ending_all`).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _ends_all: ContextVar[bool] = ContextVar("ends_all", default=False)
 
 @contextmanager
 def ending_all() -> Iterator[None]:
-    """Let Ctrl-C end a whole block: fits and searches in it do not return what they have so far.
+    """Let Ctrl-C end a whole block: fits and searches inside do not return their best result so far.
 
     Examples
     --------
@@ -45,15 +45,16 @@ def ending_all() -> Iterator[None]:
 
 
 def keeps_best() -> bool:
-    """Tell whether a fit or a search that is interrupted returns the best that it found."""
+    """Return whether an interrupted fit or search returns its best result so far."""
     return not _ends_all.get()
 
 
 @contextmanager
 def not_lost() -> Iterator[None]:
-    """Raise KeyboardInterrupt at the end of a block, or in place of its error, if Ctrl-C was lost in it.
+    """Raise KeyboardInterrupt at the end of a block, or in place of its error, if Ctrl-C was lost inside it.
 
-    Handlers of the user's own are left alone, and so are other threads than the main one: it alone receives Ctrl-C.
+    Signal handlers of the user are not replaced. In threads other than the main thread it does nothing, because only
+    the main thread receives Ctrl-C.
 
     Examples
     --------
@@ -86,9 +87,9 @@ def not_lost() -> Iterator[None]:
 def interruptible(function: Callable[..., T], *arguments: object) -> T:
     """Call a function that releases the GIL, so that Ctrl-C works while it runs.
 
-    After Ctrl-C the function goes on in the background until it returns, and its result is dropped; so it must not
-    write to anything that is used afterwards. Starting the thread takes some 0.1 ms. Only the main thread receives
-    Ctrl-C: in others the function is called directly.
+    After Ctrl-C the function continues in the background until it returns, and its result is dropped. So it must not
+    write to memory that is used afterwards. Starting the thread takes about 0.1 ms. Only the main thread receives
+    Ctrl-C; in other threads the function is called directly.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""How much memory there is, and the refusal of work that would not fit."""
+"""The available memory, and the refusal of work that does not fit."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from isinglass.validation import bytes_text, memory_size
 
 
 def available_memory() -> int:
-    """Return the bytes that can be taken now without swapping, within the limits of a container."""
+    """Return the bytes that can be allocated now without swapping, within the limits of a container."""
     candidates = [_meminfo(), _cgroup(Path("/sys/fs/cgroup"))]
     known = [c for c in candidates if c is not None]
     return min(known) if known else _physical()
 
 
 def memory_limit_bytes(limit: str | int | float | None) -> int:
-    """Return the limit in bytes; by default half of what is available."""
+    """Return the limit in bytes; by default half of the available memory."""
     return available_memory() // 2 if limit is None else memory_size(limit)
 
 
 def require_memory(needed: float, limit: int, what: str, remedy: str) -> None:
-    """Raise MemoryLimitError if the work would not fit; nothing was started then."""
+    """Raise MemoryLimitError, before any work, if the work does not fit in memory."""
     if needed > limit:
         raise MemoryLimitError(f"{what}, but the memory limit is {bytes_text(limit)}; {remedy}")
 

@@ -1,10 +1,10 @@
-"""A parallel map over threads: the caller is one of them, and each thread takes the next piece when it is free.
+"""A parallel map over threads. The caller is one of the threads; a free thread takes the next task.
 
-Which thread gets which piece depends on timing. So each piece writes to its own memory, and sums are taken in the order
-of the pieces.
+Which thread gets which task depends on timing. So each task writes to its own memory, and sums are taken in the order
+of the tasks.
 
-Loops are shared out hundreds of times in a second, so that it must cost little. Threads wait at one queue for work;
-nobody waits for those that come when nothing is left to do.
+Compiled loops start parallel work hundreds of times a second, so the overhead must be small. All threads wait for work
+at one queue. The caller does not wait for a thread that wakes up after the last task was taken.
 """
 
 from __future__ import annotations
@@ -26,10 +26,11 @@ T = TypeVar("T")
 
 
 class ThreadMap:
-    """Call a function with several tuples of arguments on some threads; results come in the order of the tuples.
+    """Call a function with several tuples of arguments on some threads; results are in the order of the tuples.
 
-    Of several errors, the first in this order is raised. After an error or Ctrl-C no call is begun. With `waits` those
-    under way are waited for: then nobody writes to memory that is used for something else afterwards.
+    If several calls raise an error, the first in this order is raised. After an error or Ctrl-C no further call is
+    started. With `waits` the calls that are still running are waited for, so none of them writes to memory that is
+    reused afterwards.
 
     Examples
     --------
@@ -59,10 +60,10 @@ class ThreadMap:
 
     @contextmanager
     def beside(self, function: Callable[..., object], arguments: Sequence[tuple[object, ...]]) -> Iterator[None]:
-        """Let the other threads make calls during a block, and go on without them at its end.
+        """Let the other threads make calls while a block runs, and continue without them at its end.
 
-        Calls that no thread has begun by then are left out. Those under way are not waited for: the function sees to it
-        that they do no harm. Of the errors so far the first is raised, unless the block has raised its own.
+        Calls that have not started by then are dropped. Running calls are not waited for: the function must make sure
+        that they do no harm. If calls raised errors, the first is raised, unless the block raised its own.
         """
         if self.helpers is None or not arguments:
             yield
@@ -77,7 +78,7 @@ class ThreadMap:
             raise work.errors[min(work.errors)]
 
     def with_blas(self, function: Callable[..., T], arguments: Sequence[tuple[object, ...]]) -> list[T]:
-        """Do the same for a function that calls BLAS or LAPACK, which are limited to one thread meanwhile."""
+        """Do the same for a function that calls BLAS or LAPACK, which are limited to one thread during the calls."""
         if self.helpers is None:
             return self(function, arguments)
         with one_blas_thread():
@@ -86,7 +87,7 @@ class ThreadMap:
 
 @cache
 def team(threads: int, waits: bool = True) -> ThreadMap:
-    """Return a map whose threads are started once and shared by all who ask for as many; calls may be nested.
+    """Return a map with this number of threads. They are started once and shared by all callers; calls may be nested.
 
     Examples
     --------
@@ -97,7 +98,7 @@ def team(threads: int, waits: bool = True) -> ThreadMap:
 
 
 class _Helpers:
-    """Threads that take part in whatever work they are called for; they end with this object, or with the program."""
+    """Worker threads, which can take part in any work; they end with this object, or with the program."""
 
     everywhere: ClassVar[weakref.WeakSet[_Helpers]] = weakref.WeakSet()
 
@@ -110,7 +111,7 @@ class _Helpers:
         weakref.finalize(self, _dismiss, self.calls, self.threads).atexit = False
 
     def call(self, work: _Work[Any], wanted: int) -> None:
-        """Ask some of them to take part, each in a copy of the caller's context."""
+        """Ask some of the threads to take part, each in a copy of the caller's context."""
         wanted = min(wanted, self.most)
         if len(self.threads) < wanted:
             self._start(wanted)
@@ -150,8 +151,8 @@ def _end_all() -> None:
 class _Work(Generic[T]):
     """A queue of calls, and their results.
 
-    A thread enters before it takes a call. When no call is left, those that have entered and not left yet are under
-    way; who enters later finds nothing to do.
+    A thread enters before it takes a call. When the queue is empty, the threads that have entered and not yet left are
+    still working; a thread that enters later finds nothing to do.
     """
 
     def __init__(self, function: Callable[..., T], arguments: Sequence[tuple[object, ...]]) -> None:
@@ -161,7 +162,7 @@ class _Work(Generic[T]):
         self.errors: dict[int, BaseException] = {}
         self.entered: list[None] = []
         self.gone: list[None] = []
-        self.signals: SimpleQueue[None] = SimpleQueue()  # one after each that has left
+        self.signals: SimpleQueue[None] = SimpleQueue()  # one for each thread that has left
 
     def help(self) -> None:
         """Make calls in another thread than the caller's."""
@@ -171,7 +172,7 @@ class _Work(Generic[T]):
         self.signals.put(None)
 
     def wait(self) -> None:
-        """Wait until no call is under way; none must be left. After Ctrl-C it may be called again."""
+        """Wait until no call is running; the queue must be empty. After Ctrl-C it may be called again."""
         while len(self.gone) < len(self.entered):
             self.signals.get()
 

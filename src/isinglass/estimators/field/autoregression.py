@@ -1,8 +1,8 @@
 """Vector autoregression: a Gaussian chain graph, fitted to time series.
 
-The likelihood, given the first slices, is raised by turns: the coefficients by generalised least squares with the
-precision of the noise, and the precision by covariance selection with the residuals. Where all arrows are there one
-turn is enough.
+The likelihood, conditional on the first time slices, is maximised alternately: the coefficients by generalised least
+squares with the precision of the noise, and the precision by covariance selection on the residuals. If no arrow is
+missing, one round is enough.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ class VectorAutoregression(BaseEstimator):  # type: ignore[misc]
     Parameters
     ----------
     lags : int, default=1
-        How many slices of the past a slice depends on.
+        The number of past time slices that a slice depends on.
     arrows : bool array (lags, variables, variables), optional
-        Entry (k, i, j): whether variable j, k + 1 steps back, points at variable i. All, by default.
+        Entry (k, i, j): whether variable i depends on variable j, k + 1 steps before. By default all do.
     graph : FactorGraph, pairs of variables or None, default=None
-        Which variables of a slice are joined, given the past; all, by default.
+        The edges between variables of one slice, given the past; by default all pairs.
     tol : float, default=1e-9
-        The change of the log-likelihood per slice at which fitting ends.
+        Fitting ends when the log-likelihood per slice changes by less than this.
     max_iter : int, default=200
 
     Attributes
@@ -109,7 +109,7 @@ class VectorAutoregression(BaseEstimator):  # type: ignore[misc]
                 break
             before = value
         else:
-            warn_of_convergence(f"the fit stopped after {most} turns; raise max_iter or tol", stacklevel=3)
+            warn_of_convergence(f"the fit stopped after {most} rounds; raise max_iter or tol", stacklevel=3)
         self.constant_ = B[:, 0]
         self.coefficients_ = np.ascontiguousarray(B[:, 1:].reshape(n, lags, n).transpose(1, 0, 2))
         self.noise_, self.n_iter_, self.log_likelihood_ = GaussianField(K), turn, value * len(Y)
@@ -173,7 +173,7 @@ class VectorAutoregression(BaseEstimator):  # type: ignore[misc]
         exact = np.diag(S) <= 1e-20 * (Y**2).mean(axis=0)
         if exact.any():
             got = f"variable {int(np.argmax(exact))}, which the past determines"
-            raise InputError("X", "variables with noise of their own", got, "leave it out")
+            raise InputError("X", "variables that the others do not determine", got, "leave it out")
         return np.asarray(S, np.float64)
 
     def _free(self, lags: int, n: int) -> Mask:

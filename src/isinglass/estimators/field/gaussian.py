@@ -5,8 +5,8 @@ With the covariance S of N samples of p variables, and a precision matrix K,
     log-likelihood  N/2 ( log det K - tr(S K) - p log 2 pi ),
     deviance        N ( tr(S K) - log det (S K) - p ),      against the model of all edges.
 
-It has a chi-squared distribution, with as many degrees of freedom as the graph lacks edges, for many samples of the
-model (Lauritzen 1996, section 5.2.2).
+Under the model and for many samples, the deviance has a chi-squared distribution; its degrees of freedom are the number
+of missing edges (Lauritzen 1996, section 5.2.2).
 """
 
 from __future__ import annotations
@@ -55,18 +55,19 @@ class GaussianMRF(Estimator):
     Parameters
     ----------
     graph : FactorGraph, pairs of variables or None, default=None
-        Which variables are joined; all, by default. For method="directed" the parents of each variable. Numbers of
-        states have no meaning here.
+        The edges; by default all pairs. For method="directed" the parents of each variable. The numbers of states of a
+        graph are ignored.
     method : str, default="ipf"
         "ipf": maximum likelihood by iterative proportional fitting. "closed-form": the same on chordal graphs, in one
-        step. "lasso": the graphical lasso of scikit-learn, which finds the graph. "covariance": a covariance graph, in
-        which variables that are not joined are independent. "directed": a regression of each variable on its parents.
+        step. "lasso": the graphical lasso of scikit-learn, which also finds the graph. "covariance": a covariance
+        graph, in which variables without an edge are marginally independent. "directed": a regression of each variable
+        on its parents.
     alpha : float, default=0.01
         The penalty of "lasso", in the units of the covariance.
     tol : float, optional
-        How close expectations of samples and model must come, as correlations: 1e-8, or 1e-4 for "lasso".
+        The maximal difference between the correlations of samples and model on edges: 1e-8, or 1e-4 for "lasso".
     max_iter : int, default=1000
-        Sweeps.
+        The maximal number of sweeps.
 
     Attributes
     ----------
@@ -119,7 +120,7 @@ class GaussianMRF(Estimator):
         y : None
             Ignored; for scikit-learn.
         sample_weight : array (samples,), optional
-            How often each sample counts.
+            The weight of each sample.
         covariance : array (variables, variables), optional
             Instead of X: the covariance of the samples, divided by their number.
         n_samples : float, optional
@@ -240,12 +241,12 @@ class GaussianMRF(Estimator):
         if covariance is None:
             for name, value in (("n_samples", n_samples), ("mean", mean)):
                 if value is not None:
-                    raise InputError(name, "nothing without a covariance", f"{value!r:.40}", "leave it out")
+                    raise InputError(name, "None if no covariance is given", f"{value!r:.40}", "leave it out")
             if X is None:
                 raise InputError("X", "samples, or covariance=", "nothing")
             return Moments.of(X, sample_weight)
         if X is not None or sample_weight is not None:
-            raise InputError("X", "nothing beside a covariance", "samples or weights", "leave one of them out")
+            raise InputError("X", "None if a covariance is given", "samples or weights", "leave one of them out")
         return Moments.given(covariance, n_samples, mean)
 
     def _fitted(self, moments: Moments) -> tuple[IntArray, Fitted, FloatArray]:

@@ -59,63 +59,65 @@ from isinglass.validation import flag, whole_number
 @register
 @dataclass(eq=False, repr=False)
 class MRF(Statistics):
-    """A Markov random field.
+    """A Markov random field: the joint distribution of the variables of a graph.
 
     Parameters
     ----------
     graph : FactorGraph, Model, Ising or Potts
-        A graph: every entry of every table is a parameter. A model (`isinglass.models`): a log-linear one, with the
-        parameters that it has, such as the fields and couplings of ``ig.models.Ising(graph)``. Or nothing: `fit` then
-        makes a graph from a data frame and `edges`.
+        For a graph, every entry of every table is a parameter. A model (`isinglass.models`) is log-linear, with its own
+        parameters, such as the fields and couplings of ``ig.models.Ising(graph)``. If None, `fit` makes a graph from a
+        data frame and `edges`.
     method : str or Method, default="ml"
-        How to learn. Maximum likelihood: "ml" by gradients, with the log Z of `inference` (a surrogate, where that is
-        approximate); "closed-form" on chordal graphs; "ipf", iterative proportional fitting; "scaling", iterative
-        scaling; "em", expectation maximisation. Without log Z: "pseudo", the pseudolikelihood; "composite",
-        "piecewise", "mpf", "ratio-matching", "nce", "pmm" and "camel". By sampling: "cd", contrastive
-        divergence; "pcd", the same with persistent chains; "sml", stochastic maximum likelihood; "importance",
-        weighted samples of a reference. Missing values are summed over by "ml", "em", and by "pseudo" where the sum for
-        a value has at most 256 joint states; other values are left out, with a warning, see `terms_`. "cd", "pcd" and
-        "sml" draw them. Other methods refuse them.
-        `isinglass.learning.markov.METHODS` lists all, with their facts.
+        How the parameters are learned. Maximum likelihood: "ml" by gradients, with the log Z of `inference` (a
+        surrogate likelihood, if that is approximate); "closed-form" on chordal graphs; "ipf", iterative proportional
+        fitting; "scaling", iterative scaling; "em", expectation maximisation. Without log Z: "pseudo", the
+        pseudolikelihood; "composite", "piecewise", "mpf", "ratio-matching", "nce", "pmm" and "camel". By sampling:
+        "cd", contrastive divergence; "pcd", persistent contrastive divergence; "sml", stochastic maximum likelihood;
+        "importance", importance sampling from a reference. `isinglass.learning.markov.METHODS` lists all methods, with
+        their facts.
+
+        Missing values are summed out by "ml" and "em", and by "pseudo" if the sum for a value has at most 256 joint
+        states; other values are then left out, with a warning (see `terms_`). "cd", "pcd" and "sml" sample missing
+        values. Other methods refuse them.
     inference : str or Algorithm, default="exact"
-        Also what `log_likelihood` uses.
+        The inference algorithm; `log_likelihood` also uses it.
     iterations : int, optional
-        Of the inference: exactly so many. By default until its tolerance.
+        The number of iterations of the inference; by default until its tolerance.
     gradient : str or GradientRule, default="envelope"
+        How derivatives are propagated back through the inference.
     optimizer : str or Optimizer, default="lbfgs"
-        Methods with an update of their own ("closed-form", "ipf", "scaling", "em") have no use for one. Those that
-        sample take `max_iter` steps of "sgd", or of another optimizer for minibatches; they have no test of
-        convergence.
+        Methods with their own updates ("closed-form", "ipf", "scaling", "em") ignore it. Methods that sample make
+        `max_iter` steps of "sgd", or of another minibatch optimizer; they have no test of convergence.
     l2 : float or "auto", default=0
-        Weight of the squared parameters against the *sum* over samples. Without it, what was never seen gets a
-        potential that only the tolerance of the optimizer keeps from minus infinity. "auto": chosen on samples that are
-        held out, in three folds; then all samples are trained on. See `l2_path_`.
+        The squared penalty, added to the *sum* over samples. Without a penalty the optimal potential of a configuration
+        that never occurs is minus infinity, and only the tolerance of the optimizer keeps it finite. "auto": chosen by
+        three-fold cross-validation; then all samples are used for training. See `l2_path_`.
     prior : "gaussian", "laplace", "group", "horseshoe", "dirichlet" or Prior, optional
-        Another way to say what is likely before any sample was seen (`isinglass.learning.markov.priors`); instead of
-        `l2`. "group" and "horseshoe" make whole tables of edges exactly zero. A Dirichlet prior stands for virtual
-        samples, and goes with closed forms and proportional fitting; see `posterior`.
+        A prior of the parameters, instead of `l2` (`isinglass.learning.markov.priors`). "group" and "horseshoe" set
+        whole edge tables to exactly zero. A Dirichlet prior adds pseudo-counts, and needs "closed-form" or "ipf"; see
+        `posterior`.
     tied : bool, default=False
         For a graph: whether all factors of one shape share a table. For Ising and Potts: whether there is one field
         and one coupling for all.
     tol, max_iter
-        Of an optimizer that is given by name; and of a method's own update, where `tol` bounds the norm of the
-        difference between the expectations of samples and model. "lbfgs" stops, too, where the objective hardly falls
-        any more; for more digits ask ``Lbfgs(tol=1e-9, ftol=0)``.
+        The tolerance and the maximal number of iterations of an optimizer given by name, or of the updates of a method.
+        For these, `tol` bounds the norm of the difference between the expectations under samples and model. "lbfgs"
+        also stops when the objective hardly decreases; for more digits use ``Lbfgs(tol=1e-9, ftol=0)``.
     loss : str or Loss, optional
-        With ``fit(X, outputs=mask)``: how well outputs are predicted from inputs. Any loss of conditional random
-        fields; by default "cl", the conditional likelihood. Losses of beliefs and decisions need
-        ``gradient="unrolled"`` or another rule for them. It is summed over samples.
+        With ``fit(X, outputs=mask)``: the loss of the predicted outputs given the inputs, summed over samples. Any loss
+        of conditional random fields; by default "cl", the conditional likelihood. Losses of beliefs and decisions need
+        ``gradient="unrolled"`` or another suitable rule.
     decoder : str or Decoder, default="mpm"
-        How `predict` decides, and what losses of decisions are behind.
+        How `predict` turns beliefs into states; losses of decisions use it, too.
     stages : sequence of str or mapping, optional
-        With `loss`: train in stages, each from the parameters of the one before; see `GraphCRF`.
+        With `loss`: train in stages, each starting from the parameters of the one before; see `GraphCRF`.
     n_jobs : int, optional
-        Threads of chains, and of `score_samples` where inference is message passing; -1: one for each processor.
-        Results have the same bits for any number.
+        The number of threads for Markov chains, and for `score_samples` with message passing; -1: one for each
+        processor. The result has the same bits for any number of threads.
     edges : sequence of tuples of str, optional
         Instead of `graph`, for data frames: which columns interact, such as ``[("hair", "eyes"), ("eyes", "sex")]``.
-        Every column is a variable, with a factor of its own; its states are its categories, or its different values.
-        Whole numbers are states and count from 0; where they are names (1 and 2, years), make them strings.
+        Every column is a variable, with a unary factor; its states are its categories, or its different values.
+        Integers are taken as states, starting at 0; if they are names (such as years), convert them to strings.
 
     Attributes
     ----------
@@ -123,18 +125,18 @@ class MRF(Statistics):
     feature_names_in_ : array (variables,)
         The names of the variables, if they have some.
     potentials_ : Potentials
-        An entry that no sample shows is a hard zero, where the method can find it: "closed-form", "ipf", "scaling".
+        The fitted model. With "closed-form", "ipf" and "scaling" an entry that occurs in no sample is a hard zero.
     parameters_ : dict of str to array
     model_ : Model
-        What gives potentials for parameters.
+        The model, which maps parameters to potentials.
     impossible_ : int array (cells, variables) or None
-        Joint states without any mass: structural zeros, and those that "ipf" and "scaling" find to lose it because the
-        maximum of the likelihood lies at infinity (in tables of at most 2,048 cells).
+        Joint states of probability zero: structural zeros, and those that "ipf" and "scaling" find because the maximum
+        of the likelihood lies at infinity (in tables of at most 2,048 cells).
     categories_ : list or None
-        For each variable the labels of its states, where they are strings.
+        The labels of the states of each variable, if they are strings.
     terms_ : TermCounts or None
-        For "pseudo": how many values are observed, how many have a term (`given_neighbours` and `summed`), and how many
-        are `left_out`.
+        For "pseudo": the number of values that are observed, that have a term (`given_neighbours` and `summed`), and
+        that are `left_out`.
 
     Examples
     --------
@@ -178,24 +180,24 @@ class MRF(Statistics):
     ) -> Self:
         """Learn the parameters.
 
-        Ctrl-C ends training in order: the best parameters so far are kept, with a warning.
+        Ctrl-C ends training cleanly: the best parameters so far are kept, with a warning.
 
         Parameters
         ----------
         X : array (samples, variables), data frame (pandas, Polars), or table of counts
-            States; -1, NaN, None or masked where a value is missing. Strings are numbered in sorted order, see
-            `categories_`. An array with one axis for each variable, as long as it has states, is a table of counts
-            (for two variables, if its entries are no states; `counts` leaves no doubt). The columns of a data frame are
-            found by the names of the variables.
+            The states of each sample. A missing value is -1, NaN, None or masked. Strings are numbered in sorted order,
+            see `categories_`. The columns of a data frame are matched with the names of the variables. An array whose
+            shape is the number of states of each variable is taken as a table of counts (for two variables, only if its
+            entries cannot be states); to avoid ambiguity use `counts`.
         y : None
             Ignored; for scikit-learn.
         sample_weight : array (samples,), optional
-            How often each sample counts.
+            The weight of each sample.
         counts : array with one axis for each variable, optional
-            How often each joint state was seen, instead of `X`. A cell that is NaN, or masked, is impossible.
+            The count of each joint state, instead of `X`. A cell that is NaN or masked is impossible.
         outputs : bool array (samples, variables) or (variables,), optional
-            Learn to predict these variables from the others (see `loss`): other known values are inputs, which are
-            conditioned on, and other missing values hidden.
+            Learn to predict these variables from the others (see `loss`). All other observed values are inputs, which
+            are conditioned on; all other missing values are hidden variables.
 
         Returns
         -------
@@ -207,7 +209,7 @@ class MRF(Statistics):
         return self._train(X, sample_weight, counts, outputs)
 
     def score_samples(self, X: Any) -> FloatArray:
-        """Return the log-probability of each sample; of what it shows, where values are missing."""
+        """Return the log-probability of each sample; missing values are summed out."""
         self._require_fitted()
         return self._score_states(self._encoded(X))
 
@@ -239,7 +241,7 @@ class MRF(Statistics):
         return np.concatenate([self._clamped_scores(half, algorithm) for half in halves])
 
     def log_likelihood(self, X: Any, sample_weight: Any = None) -> float:
-        """Return the log-likelihood of samples, summed; with approximate inference, a surrogate of it."""
+        """Return the log-likelihood, summed over samples; with approximate inference it is a surrogate."""
         each = self.score_samples(X)
         weights = np.ones(len(each)) if sample_weight is None else example_weights(sample_weight, len(each))
         return float((weights * each).sum())
@@ -255,7 +257,7 @@ class MRF(Statistics):
         return draw(self.potentials_, n, Exact(), random_state=random_state)
 
     def decode(self, states: Any) -> Array:
-        """Return states by the labels that `fit` saw; states, where these were numbers."""
+        """Convert states to the labels of the training data; numbers are returned as they are."""
         self._require_fitted()
         return decode(np.asarray(states), self.categories_)
 
@@ -292,7 +294,7 @@ class MRF(Statistics):
         if self.prior is None:
             return Penalties(l2=l2)
         if l2 or is_automatic(self.l2):
-            raise InputError("l2", "0 beside a prior", f"{self.l2!r}", "leave out one of them")
+            raise InputError("l2", "0 if a prior is given", f"{self.l2!r}", "leave out one of them")
         return make_prior(self.prior).penalties()
 
     def _problem(
@@ -415,7 +417,7 @@ class MRF(Statistics):
         if self.edges is None:
             return None
         if self.graph is not None:
-            raise InputError("edges", "nothing beside a graph", "both", "leave out one of them")
+            raise InputError("edges", "None if a graph is given", "both", "leave out one of them")
         if not is_frame(X):
             raise InputError("X", "a data frame, whose columns `edges` names", type(X).__name__, "or give a graph")
         refuse_weights(X, sample_weight)
@@ -448,7 +450,7 @@ class MRF(Statistics):
         """Return the cells of a table of counts as samples, and those that are impossible."""
         for name, given in (("X", X), ("sample_weight", sample_weight)):
             if given is not None:
-                raise InputError(name, "nothing beside a table of counts", type(given).__name__, "leave it out")
+                raise InputError(name, "None if a table of counts is given", type(given).__name__, "leave it out")
         table = read_table(counts, model.graph)
         samples = Samples(table.cells, table.counts)
         return samples, None, table.impossible if len(table.impossible) else None

@@ -114,7 +114,7 @@ class MarkovProblem(TrainingProblem):
 
 def used_terms(found: TermCounts) -> TermCounts:
     """Return the counts of terms of a pseudolikelihood; warn of values that have none."""
-    reason = f"with the missing values that they hang on, they have more than {JOINT_STATES} joint states"
+    reason = f"together with the missing values that they depend on, they have more than {JOINT_STATES} joint states"
     if found.left_out == found.observed:
         got = f"{found.observed} observed values, none of which can be used: {reason}"
         raise InputError("X", "fewer missing values for method='pseudo'", got, "use method='ml'")

@@ -1,4 +1,4 @@
-"""Questions to a fitted Markov random field: missing values, and conditional distributions."""
+"""Queries of a fitted Markov random field: missing values, and conditional distributions."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Queries(Predictions):
     """What can be asked of a fitted Markov random field."""
 
     def predict_proba(self, X: Any) -> list[FloatArray]:
-        """Return the probabilities of the states of all variables, given what each sample shows.
+        """Return the probabilities of the states of all variables, given the observed values of each sample.
 
         Parameters
         ----------
@@ -69,15 +69,15 @@ class Queries(Predictions):
         X : array (samples, variables)
             As in `fit`.
         how : "marginal", "joint" or "sample"
-            The most probable state of each value by itself, the most probable states of all missing values of a sample
-            together, or a draw from their distribution.
+            The most probable state of each missing value, the most probable joint state of all missing values of a
+            sample, or a sample from their distribution.
         random_state : int or Generator, optional
-            For draws.
+            The seed for "sample".
 
         Returns
         -------
         array (samples, variables)
-            States; labels, where `fit` saw labels. A data frame, if `X` is one.
+            States, or labels if the training data had labels. A data frame, if `X` is one.
 
         Examples
         --------
@@ -117,15 +117,15 @@ class Queries(Predictions):
         Parameters
         ----------
         variables : int or sequence of int
-            By numbers, or by names if there are some.
+            By numbers or names.
         given : mapping of int to int, or sequence of int
-            States of other variables; or other variables, for a table with all of their states.
+            States of other variables; or only the variables, for a table over all of their states.
 
         Returns
         -------
         array
-            One axis for each of `given`, where these are variables, and then one for each of `variables`. It is NaN
-            where states of the given variables are impossible.
+            One axis for each variable of `variables`. If `given` lists variables without states, their axes come
+            first; entries are NaN where the given states are impossible.
 
         Examples
         --------
@@ -141,7 +141,7 @@ class Queries(Predictions):
             evidence = evidence_numbers(graph, self._states_given(given), "given")
             both = sorted(set(wanted) & set(evidence))
             if both:
-                raise InputError("given", "variables that are not asked for", name_of(graph, both[0]))
+                raise InputError("given", "variables other than those asked for", name_of(graph, both[0]))
             return np.asarray(infer(self.potentials_, Exact(), evidence=evidence).joint(wanted), np.float64)
         known = _numbers(graph, given, "given")
         joint = np.asarray(infer(self.potentials_, Exact()).joint([*known, *wanted]), np.float64)
@@ -168,8 +168,8 @@ class Queries(Predictions):
             lost = np.flatnonzero(np.isneginf(self._score_states(states)))
             if not len(lost):
                 raise
-            text = f"sample {lost[0]} has probability zero: what it shows, {states[lost[0]].tolist()!r:.60}, meets a "
-            raise ImpossibleEvidenceError(f"{text}hard zero; score_samples is -inf for such samples") from None
+            text = f"sample {lost[0]} has probability zero: its observed values, {states[lost[0]].tolist()!r:.60}, "
+            raise ImpossibleEvidenceError(f"{text}meet a hard zero; score_samples is -inf for such samples") from None
 
     def _score_states(self, states: IntArray) -> FloatArray:
         raise NotImplementedError

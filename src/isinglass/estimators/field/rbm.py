@@ -1,4 +1,4 @@
-"""Restricted Boltzmann machines: features and a distribution of binary data, learned by sampling."""
+"""Restricted Boltzmann machines: a distribution of binary data with hidden units, learned by sampling."""
 
 from __future__ import annotations
 
@@ -48,23 +48,25 @@ class RBM(Estimator):
     Parameters
     ----------
     n_components : int, default=256
-        Hidden units.
-    method : {"pcd", "cd", "sml"} or an object of theirs
-        Chains that go on from step to step, that start at the samples of each batch, or the first with the mean of the
-        iterates of the second half. ``ContrastiveDivergence(sweeps=5)`` of `isinglass.learning.markov` is CD-5.
+        The number of hidden units.
+    method : {"pcd", "cd", "sml"} or an object of one of these methods
+        "pcd": persistent chains. "cd": chains that start at the samples of each batch. "sml": persistent chains, and
+        the average of the parameters over the second half of training. ``ContrastiveDivergence(sweeps=5)`` of
+        `isinglass.learning.markov` is CD-5.
     learning_rate : float, default=0.1
-        Of the mean gradient of a batch; it falls as 1 / (1 + 0.01 epochs). An optimizer that is an object has its own.
+        The step size for the mean gradient of a batch; it decreases as 1 / (1 + 0.01 epochs). An optimizer given as an
+        object has its own.
     batch_size : int, default=32
     max_iter : int, default=20
-        Epochs. There is no test of convergence.
+        The number of epochs. There is no test of convergence.
     optimizer : str or Optimizer, default="sgd"
-        One for minibatches.
+        A minibatch optimizer.
     l2 : float, default=0
-        Weight of the squared weights, not biases, against the *sum* over samples.
+        The squared penalty of the weights (not of the biases), added to the *sum* over samples.
     random_state : int, default=0
-        Of the first weights, the order of the samples and the chains.
+        The seed of the initial weights, the order of the samples and the chains.
     n_jobs : int, optional
-        Threads that share the chains. Results have the same bits for any number.
+        The number of threads that share the chains. The result has the same bits for any number.
 
     Attributes
     ----------
@@ -106,13 +108,13 @@ class RBM(Estimator):
     def fit(self, X: ArrayLike, y: Any = None) -> Self:
         """Learn weights and biases.
 
-        Ctrl-C ends training in order: the parameters so far are kept, with a warning.
+        Ctrl-C ends training cleanly: the parameters so far are kept, with a warning.
 
         Parameters
         ----------
         X : array (samples, features)
-            0 and 1, or numbers between them, which stand for probabilities. Missing values are refused; ``ig.MRF`` of
-            ``ig.models.BoltzmannMachine`` takes them.
+            0 and 1, or probabilities between them. Missing values are refused; ``ig.MRF`` with
+            ``ig.models.BoltzmannMachine`` accepts them.
         y : None
             Ignored; for scikit-learn.
         """
@@ -138,9 +140,9 @@ class RBM(Estimator):
         return chains.states
 
     def sample(self, n: int, random_state: RandomState = None, sweeps: int = 1000) -> IntArray:
-        """Draw visible states, int array (n, features): the ends of `n` chains, each after so many sweeps.
+        """Draw visible states, int array (n, features): the final states of `n` chains of Gibbs sampling.
 
-        How far they are from the model's distribution depends on how well Gibbs sampling mixes.
+        How close they are to the distribution of the model depends on how well Gibbs sampling mixes.
         """
         machine = self._fitted()
         chains = LayerChains.start(self.base_, whole_number(n, "n"), random_state)
@@ -172,13 +174,13 @@ class RBM(Estimator):
         chains: int = 100,
         random_state: RandomState = None,
     ) -> PartitionEstimate:
-        """Return log Z, exactly where a layer is small, else by annealed importance sampling, with its standard error.
+        """Return log Z and its standard error: exact if a layer is small, else by annealed importance sampling.
 
         Parameters
         ----------
         method : {"auto", "exact", "ais"}
         temperatures, chains
-            Of annealing: more make the error smaller.
+            The number of steps and chains of annealed importance sampling; more of them reduce the error.
         random_state : int, Generator or None
         """
         machine = self._fitted()
@@ -190,7 +192,7 @@ class RBM(Estimator):
         return annealed_log_z(machine, self.base_, temperatures, chains, random_state)
 
     def log_likelihood(self, X: ArrayLike, log_z: float | PartitionEstimate | None = None) -> float:
-        """Return the log-likelihood of rows, summed; `log_z` may be given, by default `log_z()` finds it."""
+        """Return the log-likelihood, summed over rows; by default log Z comes from `log_z()`."""
         known = self.log_z(random_state=0) if log_z is None else log_z
         value = known.log_z if isinstance(known, PartitionEstimate) else number(known, "log_z", -math.inf, math.inf)
         energies = self.free_energy(X)
@@ -231,7 +233,7 @@ class RBM(Estimator):
     def _steps(self, method: SampledLikelihood, given: Optimizer[Any]) -> Optimizer[Any]:
         """Return the optimizer; one that is named has the options of this estimator."""
         if not isinstance(given, MiniBatch):
-            expected = "one for minibatches, as gradients are estimates"
+            expected = "a minibatch optimizer, because gradients are estimates"
             raise InputError("optimizer", expected, f"{given.name!r}", "use 'sgd', 'adagrad' or 'adam'")
         if not isinstance(self.optimizer, str):
             return given

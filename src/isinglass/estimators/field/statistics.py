@@ -1,12 +1,12 @@
-"""Statistics of a fitted Markov random field: how well it fits, how many parameters it has, and how sure they are.
+"""Statistics of a fitted Markov random field: goodness of fit, degrees of freedom, and standard errors.
 
 With counts n(x) of N samples and the model's probabilities p(x), over all cells x that are possible,
 
     deviance   G2 = 2 sum_x n(x) log( n(x) / (N p(x)) )
     Pearson    X2 = sum_x (n(x) - N p(x))² / (N p(x)) = sum_x n(x)² / (N p(x)) - N
 
-Both have a chi-squared distribution, with cells - 1 - free parameters degrees of freedom, for many samples of the model
-(Agresti 2013, chapter 9).
+Under the model and for many samples, both have a chi-squared distribution with (cells - 1 - free parameters) degrees of
+freedom (Agresti 2013, chapter 9).
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class Statistics(Queries):
         raise NotImplementedError
 
     def deviance(self, X: Any = None, sample_weight: Any = None) -> float:
-        """Return G2: twice the log-likelihood of the saturated model less that of this one.
+        """Return G2: twice the difference between the log-likelihoods of the saturated model and of this one.
 
         Parameters
         ----------
@@ -105,8 +105,8 @@ class Statistics(Queries):
     def degrees_of_freedom(self) -> int:
         """Return the residual degrees of freedom: possible cells, less one, less free parameters.
 
-        Cells of probability zero, structural zeros and those that the samples leave without support, do not count.
-        Methods that climb ("ml") do not find the latter, but warn where an entry of a table was never seen.
+        Cells of probability zero do not count: structural zeros, and cells whose estimated probability is zero.
+        Gradient methods ("ml") do not find the latter, but warn if an entry of a table never occurs.
         """
         return self._freedom()
 
@@ -133,7 +133,7 @@ class Statistics(Queries):
     def goodness_of_fit(self) -> FitTest:
         """Test the model against the saturated one, with the samples of the last `fit`.
 
-        The p values need several samples for each cell of the table; with more cells than samples they mean nothing.
+        The p-values are valid only with several samples for each cell of the table.
 
         Examples
         --------
@@ -152,7 +152,7 @@ class Statistics(Queries):
         Parameters
         ----------
         larger : MRF
-            A model that holds this one: each scope of this graph lies in a scope of the larger one.
+            A model that contains this one: each scope of this graph is a subset of a scope of the larger one.
         """
         self._require_fitted()
         if not isinstance(larger, Statistics):
@@ -169,7 +169,7 @@ class Statistics(Queries):
         g2 = self.deviance() - larger.deviance()
         if df < 0 or (df == 0 and g2 < -1e-3):
             got = f"one with {-df} fewer free parameters" if df else "one that fits worse with as many free parameters"
-            raise InputError("larger", "a model that holds this one", got)
+            raise InputError("larger", "a model that contains this one", got)
         return _test(g2, x2, df)
 
     def posterior(self) -> HyperDirichlet | BayesianFitting:
@@ -178,8 +178,8 @@ class Statistics(Queries):
         Returns
         -------
         HyperDirichlet or BayesianFitting
-            On chordal graphs with a factor for each maximal clique: exact draws of models, credible intervals, and the
-            log-evidence of the graph. Otherwise by Gibbs sampling: draws and credible intervals.
+            On chordal graphs with a factor for each maximal clique: exact posterior samples, credible intervals, and
+            the log-evidence of the graph. Otherwise samples and credible intervals by Gibbs sampling.
 
         Examples
         --------
@@ -204,13 +204,13 @@ class Statistics(Queries):
     def standard_errors(self, kind: str = "fisher") -> dict[str, FloatArray]:
         """Return the standard errors of the parameters, by name, in the shapes of `parameters_`.
 
-        NaN marks parameters that cannot be estimated by themselves, which with tables are most of them: a constant can
-        be moved from one table to another. `summary` has those of contrasts, which can.
+        NaN marks parameters that are not identifiable. With tables these are most of them, because a constant can be
+        moved from one table to another. `summary` has the standard errors of contrasts, which are identifiable.
 
         Parameters
         ----------
         kind : "fisher" or "sandwich"
-            By the Fisher information; or robust, where the model may be wrong.
+            From the Fisher information; or robust, for a model that may be misspecified.
         """
         variance, information = self._variance(kind)
         every = np.eye(self.model_.size)
@@ -372,7 +372,7 @@ def _require_nested(small: FactorGraph, large: FactorGraph) -> None:
     if outside:
         known = small.names
         scope = outside[0] if known is None else tuple(known.variables[i] for i in outside[0])
-        raise InputError("larger", "a model that holds this one", f"no scope that holds {scope}")
+        raise InputError("larger", "a model that contains this one", f"no scope that contains {scope}")
 
 
 def _hierarchical_rank(graph: FactorGraph) -> int:

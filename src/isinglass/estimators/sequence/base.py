@@ -1,6 +1,6 @@
-"""What estimators for sequences share: how they predict, from scores of tokens and one transition table.
+"""The base class of estimators for sequences: predictions from scores of tokens and one transition table.
 
-A fitted estimator is a `SequenceModel` with parameters theta. Labels of a sequence then have the score
+A fitted estimator is a `SequenceModel` with parameters theta. A labelling of a sequence has the score
 
     sum_t f_t(y_t) + sum_t g(y_{t-1}, y_t)
 
@@ -56,17 +56,17 @@ class SequenceEstimator(ExplainedSequence):
     Parameters
     ----------
     forbidden : collection of (before, after), optional
-        Labels that may not follow one another: the others share their probability. (None, y): y may not be first,
-        (x, None): x may not be last.
+        Forbidden transitions; the probabilities of the others are renormalised. (None, y): y may not be first, (x,
+        None): x may not be last.
     decoder : "map" or "mpm", default="map"
-        The best labelling as a whole, or the best label of each token.
+        The most probable labelling, or the most probable label of each token.
 
     Attributes
     ----------
     classes_ : list
-        The labels, in order if they have one.
+        The labels, sorted if possible.
     state_features_ : dict
-        From (attribute, label) to weight.
+        The weight of each pair (attribute, label).
     n_features_in_
     """
 
@@ -82,9 +82,9 @@ class SequenceEstimator(ExplainedSequence):
         """Change scores so that p(y | X) is proportional to the exponential of their sum; a CRF's are so already."""
 
     def encode(self, X: Any) -> Encoded:
-        """Lay out sequences once, by the attributes of the fitted estimator, for several calls.
+        """Encode sequences once, with the attributes of the fitted estimator, for several calls.
 
-        What it returns can be given as X to `predict` and all other methods but `fit` and `partial_fit`.
+        The result can be used as X in `predict` and all other methods, except `fit` and `partial_fit`.
         """
         self._require_fitted()
         return self.index_.encode(X)
@@ -96,11 +96,11 @@ class SequenceEstimator(ExplainedSequence):
         ----------
         X : list of sequences
         forced : list of label sequences, optional
-            Labels that are known; None where not.
+            Known labels; None for unknown ones.
         allowed : list of sequences of collections of labels, optional
             The labels that each token may have; None: any.
         forbidden : collection of (before, after), optional
-            Labels that may not follow one another, beside those of the estimator.
+            Forbidden transitions, in addition to those of the estimator.
         """
         data, rules = self._data(X, forced, allowed, forbidden)
         return self._spelt(self._codes(data, rules), data)
@@ -108,7 +108,7 @@ class SequenceEstimator(ExplainedSequence):
     def predict_marginals(
         self, X: Any, *, forced: Any = None, allowed: Any = None, forbidden: Any = None
     ) -> list[FloatArray]:
-        """Return the probability of each label, arrays (length, labels), columns as `classes_`; see `predict`."""
+        """Return the probability of each label, arrays (length, labels) in the order of `classes_`; see `predict`."""
         data, rules = self._data(X, forced, allowed, forbidden)
         beliefs = self._beliefs(data, rules)
         return [beliefs[a:b] for a, b in pairwise(data.offsets.tolist())]
@@ -116,9 +116,9 @@ class SequenceEstimator(ExplainedSequence):
     def predict_n_best(
         self, X: Any, n: int, *, forced: Any = None, allowed: Any = None, forbidden: Any = None
     ) -> list[list[tuple[list[Any], float]]]:
-        """Return the n best labellings of each sequence, best first, each with its log-probability; see `predict`.
+        """Return the n most probable labellings of each sequence, each with its log-probability; see `predict`.
 
-        A sequence that has fewer labellings has a shorter list.
+        The list is shorter if a sequence has fewer labellings.
         """
         data, rules = self._data(X, forced, allowed, forbidden)
         n = whole_number(n, "n", 1)
@@ -162,7 +162,7 @@ class SequenceEstimator(ExplainedSequence):
 
     @property
     def state_features_(self) -> dict[tuple[Any, Any], float]:
-        """The weights of attributes, by (attribute, label); attributes of arrays are the numbers of columns."""
+        """The weight of each pair (attribute, label); for arrays, attributes are column numbers."""
         self._require_fitted()
         titles, features = self.index_.titles(), self.model_.features
         keys = zip(features.attributes.tolist(), features.labels.tolist(), strict=True)
@@ -171,7 +171,7 @@ class SequenceEstimator(ExplainedSequence):
 
     @property
     def transition_features_(self) -> dict[tuple[Any, Any], float]:
-        """The weights of neighbours, by (before, after)."""
+        """The weight of each transition (before, after)."""
         self._require_fitted()
         weights = self.parameters_["transition"].ravel().tolist()
         return dict(zip(product(self.classes_, repeat=2), weights, strict=True))

@@ -1,4 +1,4 @@
-"""Conditional random fields on sequences, exact."""
+"""Linear-chain conditional random fields, with exact inference."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from isinglass.estimators.sequence.log_linear import LogLinearSequence
 @register
 @dataclass(eq=False, repr=False)
 class ChainCRF(LogLinearSequence):
-    """A linear-chain conditional random field: labels of sequences, with exact inference.
+    """A linear-chain conditional random field for labelling sequences, with exact inference.
 
     The objective is the sum over sequences of the loss, plus ``l2`` times the squares and ``l1`` times the absolute
     values of all parameters, as CRFsuite's c2 and c1.
@@ -23,21 +23,21 @@ class ChainCRF(LogLinearSequence):
     loss : str or Loss, default="cl"
         "cl", "pseudo", "ucl", "ccl", "uquad", "cquad", "suclass", "scclass". The last two start from "ucl" and "ccl".
     order : 1 or 2, default=1
-        With 2 triples of labels have parameters, too. Inference is exact, but a token takes (labels * (labels + 1))²
-        steps: for a dozen labels or two. Losses of pairs of labels become those of triples; not for "pseudo".
+        The order of the chain. With 2, triples of labels also have parameters. Inference is exact, but a token takes
+        (labels * (labels + 1))² steps, which limits it to one or two dozen labels. Losses of pairs of labels become
+        losses of triples; "pseudo" is not available.
     forbidden : collection of (before, after), optional
-        Labels that may not follow one another, in training and prediction; (None, y): y may not be first, (x, None): x
-        may not be last.
+        Forbidden transitions, in training and prediction; (None, y): y may not be first, (x, None): x may not be last.
     class_weight : "balanced" or dict, optional
-        For losses that are sums over labels. Those that a dict does not name have the weight 1.
+        Weights of the labels, for losses that are sums over labels. Labels that are not in the dict have weight 1.
 
     Attributes
     ----------
     parameters_ : dict of str to array
         "state" (weights,), "transition" (labels, labels), rows: the earlier label; "start" and "end" with `boundary`;
-        "second" (labels + 1, labels, labels) with `order` 2, the last of the first axis: no label.
+        "second" (labels + 1, labels, labels) with `order` 2, where the last index of the first axis means "no label".
     started_from_ : str or None
-        The loss that was minimised first, as `loss` declares it: stage 0 in `history_`. None after a warm start.
+        The loss that was minimised first, as `loss` declares it; it is stage 0 in `history_`. None after a warm start.
 
     Examples
     --------

@@ -1,10 +1,10 @@
-"""Hidden Markov models with known labels: counting, and naive Bayes for the attributes of a token.
+"""Hidden Markov models, learned from labelled data by counting, with naive Bayes for the attributes of a token.
 
     p(X, y)      =  p(y_1) prod_t p(y_t | y_{t-1}) prod_t p(x_t | y_t)               (Murphy 2012, equation 19.65)
     p(x_t | y)   ~  prod_a p(a | y)^{X_ta}                                           over the attributes of token t
 
-X_ta is how often token t has the attribute a, mostly 0 or 1; p(a | y) sums to one over attributes. With one attribute a
-token, such as its word, this is the classical HMM. Every probability is a smoothed share of counts,
+X_ta is how often token t has the attribute a, usually 0 or 1; p(a | y) sums to one over attributes. With one attribute
+for each token, such as its word, this is the classical HMM. Every probability is a smoothed relative frequency,
 
     p(y | x)  =  (N(x, y) + alpha) / sum_y' (N(x, y') + alpha),        p(a | y) and p(y_1) likewise,
 
@@ -38,26 +38,25 @@ from isinglass.validation import jobs_of, positive
 class HMM(SequenceEstimator):
     """A hidden Markov model, learned from labelled sequences by counting.
 
-    `log_likelihood`, `predict_marginals` and the others are about labels given tokens, as those of `ChainCRF`.
+    `log_likelihood`, `predict_marginals` and the other methods are those of labels given tokens, as in `ChainCRF`.
 
     Parameters
     ----------
     alpha : float, default=1.0
-        Added to every count; positive.
+        The pseudo-count, added to every count; positive.
     n_jobs : int, optional
-        Threads, for predictions; -1: one for each processor. By default what the environment variable ISINGLASS_THREADS
-        says, or one.
+        The number of threads for predictions; -1: one for each processor. The default is the environment variable
+        ISINGLASS_THREADS, or one.
 
     Attributes
     ----------
     parameters_ : dict of str to array
-        Logarithms: "state" (attributes * labels,), "transition" (labels, labels), rows: the earlier label, "start"
-        (labels,), and "end", zeros. Zero, too, for what is forbidden.
+        Log-probabilities: "state" (attributes * labels,), "transition" (labels, labels), rows: the earlier label,
+        "start" (labels,), and "end" (all zero). Forbidden entries are also zero.
     state_features_ : dict
-        From (attribute, label) to log p(attribute | label).
+        log p(attribute | label) of each pair (attribute, label).
     objective_ : float
-        Minus the logarithm of the probability of tokens and labels, smoothing included: that of the data and `alpha`
-        further ones of each kind.
+        The negative log-probability of tokens and labels, including the pseudo-counts.
 
     Examples
     --------
@@ -78,7 +77,7 @@ class HMM(SequenceEstimator):
     n_jobs: int | None = None
 
     def fit(self, X: Any, Y: Any, sample_weight: Any = None) -> Self:
-        """Count.
+        """Learn the probabilities by counting.
 
         Parameters
         ----------
@@ -86,10 +85,10 @@ class HMM(SequenceEstimator):
             Arrays (length, features), dense or scipy.sparse, or lists of tokens: dicts or lists of strings. Values
             must not be negative.
         Y : list of label sequences
-            Labels of one type, any that is hashable; None, -1 among numbers, and what is masked, is "not observed":
-            neither the token nor its transitions count.
+            Labels of one hashable type. "Not observed" is None; for numbers also -1, or a masked entry. The token and
+            its transitions are then not counted.
         sample_weight : array (sequences,), optional
-            How often each sequence counts.
+            The weight of each sequence.
         """
         self._check()
         alpha = self._alpha()
@@ -114,7 +113,7 @@ class HMM(SequenceEstimator):
         if (moves[ruled_out] > 0).any():
             x, y = np.argwhere(ruled_out & (moves > 0))[0]
             pair = (classes[x] if x < k else None, classes[y])
-            raise InputError("Y", "labels that the model allows", f"the forbidden neighbours {pair!r:.60}")
+            raise InputError("Y", "labels that the model allows", f"the forbidden transition {pair!r:.60}")
         smoothed = np.where(ruled_out, 0.0, moves + alpha)
         states, steps = _log_shares(emissions), _log_shares(smoothed)
         self.index_, self.classes_ = index, classes

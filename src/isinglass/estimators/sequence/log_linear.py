@@ -1,4 +1,4 @@
-"""What estimators for sequences share whose parameters are found by an optimizer."""
+"""The base class of estimators for sequences whose parameters are found by an optimizer."""
 
 from __future__ import annotations
 
@@ -28,20 +28,20 @@ class LogLinearSequence(SequenceEstimator):
     Parameters
     ----------
     l2 : float or "auto", default=1
-        Penalty of the squares of parameters. "auto": chosen on sequences that are held out, in three folds; then all
-        sequences are trained on. See `l2_path_`.
+        The squared penalty of the parameters. "auto": chosen by three-fold cross-validation; then all sequences are
+        used for training. See `l2_path_`.
     l1 : float
-        With it the optimizer is OWL-QN, and many parameters are zero.
+        The absolute-value penalty. With it the optimizer is OWL-QN, and many parameters are zero.
     state_features : "seen" or "all", default="seen"
         Which pairs of attribute and label have a weight: those that occur in the training data, or all.
     min_count : int, default=1
         Pairs ("seen") or attributes ("all") that occur less often have no weight.
     boundary : bool, default=True
-        Whether the first and the last label of a sequence have parameters of their own.
+        Whether there are parameters for the first and for the last label of a sequence.
     bias : bool, default=True
-        Append an attribute that is always there.
+        Append a constant attribute to each token.
     warm_start : bool
-        Begin a further `fit` with the parameters, attributes and classes of the last.
+        Whether `fit` starts from the parameters, attributes and classes of the last `fit`.
     """
 
     loss: LossLike = field(init=False)  # the places of parameters that some subclasses have
@@ -68,20 +68,20 @@ class LogLinearSequence(SequenceEstimator):
     def fit(self, X: Any, Y: Any, sample_weight: Any = None, validation: Any = None) -> Self:
         """Learn the parameters.
 
-        Ctrl-C ends training in order: the best parameters so far are kept, with a warning.
+        Ctrl-C ends training cleanly: the best parameters so far are kept, with a warning.
 
         Parameters
         ----------
         X : list of sequences
             Arrays (length, features), dense or scipy.sparse, or lists of tokens: dicts or lists of strings.
         Y : list of label sequences
-            Labels of one type, any that is hashable; None, -1 among numbers, and what is masked, is "not observed".
+            Labels of one hashable type. "Not observed" is None; for numbers also -1, or a masked entry.
         sample_weight : array (sequences,), optional
-            How often each sequence counts.
+            The weight of each sequence.
         validation : tuple (X, Y), optional
-            Sequences that nothing is learned from. Their loss is looked at after each iteration (each epoch, with
-            minibatches): the parameters where it was least are kept, and after `patience` looks without a lower one
-            training ends.
+            Validation data, for early stopping. Their loss is computed after each iteration (with minibatches: after
+            each epoch). The parameters with the lowest validation loss are kept. Training ends after `patience`
+            evaluations without a lower loss.
         """
         return self._train(X, Y, sample_weight, validation)
 
@@ -93,19 +93,19 @@ class LogLinearSequence(SequenceEstimator):
         return with_validation(problem_of(self, chosen, X, Y, sample_weight, known=again), validation)
 
     def partial_fit(self, X: Any, Y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
-        """Go once through some sequences with a minibatch optimizer ("sgd", "adagrad", "adam").
+        """Make one pass through some sequences with a minibatch optimizer ("sgd", "adagrad", "adam").
 
-        A loss that `fit` starts from another one is minimised from the first call on: call it with that one first.
-        Attributes that come later get weights, which begin at zero, as do pairs of attribute and label with
-        `state_features="seen"`; `min_count` is of one call. Columns of arrays stay as many as in the first call, and
-        labels are those of the first call: name all of them there.
+        New attributes of later calls get weights that start at zero; with ``state_features="seen"`` so do new pairs of
+        attribute and label. `min_count` counts within one call. The number of columns of arrays, and the labels, are
+        those of the first call: list all labels there. A loss that `fit` would start from another one is minimised from
+        the first call on; to start from the other loss, call `partial_fit` with that loss first.
 
         Parameters
         ----------
         X, Y, sample_weight
-            As for `fit`. The penalty counts in full for these sequences.
+            As for `fit`. The penalty is applied in full for these sequences.
         classes : list, optional
-            All labels; without it those of the first call.
+            All labels; by default those of the first call.
         """
         known = hasattr(self, "theta_")
         chosen = self._choices()

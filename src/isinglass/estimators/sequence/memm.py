@@ -2,8 +2,8 @@
 
     p(y | X)  =  prod_t p(y_t | y_{t-1}, X),      p(y_t = y | y_{t-1} = x, X)  =  exp(f_t(y) + g(x, y)) / sum_y' ...
 
-The parameters are those of a chain CRF, but each factor is normalised by itself. Training needs no inference. As labels
-before t do not depend on the token t, what comes late in a sequence cannot correct what came early: the label bias
+The parameters are those of a chain CRF, but each factor is normalised separately, so training needs no inference.
+Labels before t do not depend on token t, so later tokens cannot correct earlier labels. This is the label bias problem
 (McCallum, Freitag and Pereira 2000; Lafferty, McCallum and Pereira 2001; Murphy 2012, section 19.6.1).
 """
 
@@ -22,10 +22,10 @@ from isinglass.typing import FloatArray, IntArray
 @register
 @dataclass(eq=False, repr=False)
 class MEMM(LogLinearSequence):
-    """A maximum entropy Markov model: labels of sequences, each given the one before it.
+    """A maximum entropy Markov model for labelling sequences: each label depends on the one before it.
 
-    It has the parameters of `ChainCRF` but `loss`: what is minimised is minus the logarithm of p(y_t | y_{t-1}, X),
-    summed over tokens whose label and the one before it are observed, plus penalties.
+    It has the parameters of `ChainCRF`, except `loss`. The objective is the sum of -log p(y_t | y_{t-1}, X) over all
+    tokens whose label and previous label are observed, plus penalties.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ class MEMM(LogLinearSequence):
     >>> memm.predict([[["w=a"], ["w=cat"], ["w=barks"]]])
     [['D', 'N', 'V']]
 
-    Later tokens say nothing about earlier labels (but, with `boundary`, that a token is the last one):
+    Later tokens do not change the probabilities of earlier labels (except, with `boundary`, whether a token is last):
 
     >>> memm = MEMM(l2=0.1, boundary=False).fit(X, Y)
     >>> one, two = memm.predict_marginals([[["w=a"]], [["w=a"], ["w=barks"]]])

@@ -1,12 +1,13 @@
-"""Elimination orders: the order in which exact inference sums the variables out, and what that costs.
+"""Elimination orders: the order in which exact inference sums out the variables, and its cost.
 
-Summing out v multiplies everything that mentions v into one table over v and its separator (its bucket).
-The *width* is the size of the largest separator; the cost of exact inference is the number of entries of
-all buckets, its memory that of all separators (the messages that are kept).
+To sum out v, all factors and messages that contain v are multiplied into one table, its bucket. The variables of a
+bucket are v and its separator. The *width* is the size of the largest separator. The time of exact inference is
+proportional to the number of entries of all buckets, its memory to that of all separators (the stored messages).
 
-The order is found greedily (Koller and Friedman 2009, section 9.4.3): least weight first, and, where a connected part
-is not trivial, also least fill, weighted least fill, sweeps across the part (`sweeps`) and repetitions of the greedy
-rules that break ties at random. Each connected part is searched by itself, so its order does not depend on the others.
+The order is found greedily (Koller and Friedman 2009, section 9.4.3), by min-weight. For each connected component that
+is not trivial, min-fill, weighted min-fill, sweeps across the component (`sweeps`) and repetitions of the greedy rules
+with random ties are tried, too. Each connected component is searched separately, so its order does not depend on the
+others.
 """
 
 from __future__ import annotations
@@ -46,8 +47,8 @@ class EliminationOrder:
     Attributes
     ----------
     order : int array
-        The variables in the sequence in which they are summed out; clamped and one-state variables are
-        left out. Shorter than that if `complete` is false.
+        The variables in the order in which they are summed out; clamped and one-state variables are left out. It is
+        not complete if `complete` is false.
     first, separators : int arrays
         The separator of ``order[i]`` is ``separators[first[i]:first[i + 1]]``.
     width : int
@@ -55,12 +56,12 @@ class EliminationOrder:
     log2_largest : float
         The base-2 logarithm of the entries of the largest bucket.
     entries, message_entries : float
-        The entries of all buckets (work) and of all separators (memory), together.
+        The total number of entries of all buckets (work), and of all separators (memory).
     most_inputs : float
-        The most entries of the separators that meet in one bucket.
+        The largest total number of entries of the messages into one bucket.
     complete : bool
-        False if the search stopped at a bucket that no machine could hold; the costs are then only lower bounds for
-        this order.
+        False if the search stopped at a bucket that is too large for any machine; the costs are then only lower bounds
+        for this order.
     """
 
     order: IntArray
@@ -101,15 +102,15 @@ def elimination_order(
     method : {"auto", "min_weight", "min_fill", "weighted_min_fill"}
         A greedy rule, or the best order of all of them.
     clamped : sequence of int
-        Variables whose state is known, which are left out.
+        Observed variables, which are left out.
     restarts : int or "long", optional
-        How often to repeat with ties broken, and with weights of fill changed, at random. By default for at most about
-        as long as inference itself would take, on hard parts only; "long": a thousand times, or for some five seconds.
+        The number of repetitions with random ties and random fill weights. By default hard components are searched for
+        at most about as long as the inference itself would take. "long": a thousand repetitions, or about five seconds.
     random_state : int
-        Seed for breaking ties.
+        The seed for random ties.
     order : sequence of int, optional
-        An order to price and to use, instead of a search: each variable once; clamped and one-state variables may be
-        left out.
+        A given order, instead of a search; its cost is computed. It must contain each variable once; clamped and
+        one-state variables may be left out.
 
     Examples
     --------

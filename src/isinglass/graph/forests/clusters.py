@@ -164,7 +164,8 @@ def _checked(graph: FactorGraph, union: _Union, scopes: Scopes, given: tuple[int
         roots = [union.find(i) for i in scopes[f]]
         if len(set(roots)) < len(roots):
             got = f"factor {numbers[f]}, which has two variables in one tree"
-            raise InputError("forest", "trees that no other factor joins to themselves", got, "leave out some factors")
+            expected = "every other factor to have its variables in different trees"
+            raise InputError("forest", expected, got, "leave out some factors")
     return taken
 
 

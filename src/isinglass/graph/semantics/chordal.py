@@ -25,10 +25,11 @@ Clique = tuple[int, ...]
 
 
 def is_chordal(graph: FactorGraph) -> bool:
-    """Tell whether every cycle of four or more variables has a chord.
+    """Return whether the graph is chordal: every cycle of four or more variables has a chord.
 
-    A distribution that factorises over the maximal cliques of a chordal graph is given by its marginals in closed form,
-    and such graphs are those that directed and undirected graphs can both express (Murphy 2012, section 19.2.3).
+    A distribution that factorises over the maximal cliques of a chordal graph is a closed-form function of its clique
+    marginals. Chordal graphs express the independences that both directed and undirected graphs can express (Murphy
+    2012, section 19.2.3).
 
     Examples
     --------
@@ -41,9 +42,9 @@ def is_chordal(graph: FactorGraph) -> bool:
 
 
 def cliques(graph: FactorGraph) -> list[Clique]:
-    """List the maximal cliques: sets of variables that are all neighbours, and are in no larger such set.
+    """List the maximal cliques: sets of mutual neighbours that are in no larger such set.
 
-    A graph can have exponentially many; a chordal one has at most as many as variables.
+    A graph can have exponentially many of them; a chordal graph has at most as many as variables.
 
     Examples
     --------
@@ -58,10 +59,10 @@ def cliques(graph: FactorGraph) -> list[Clique]:
 
 
 def triangulate(graph: FactorGraph) -> FactorGraph:
-    """Return the graph with the factors of new pairs added that make it chordal; the same graph if it is.
+    """Return a chordal graph, by adding factors of new pairs; the same graph if it is chordal already.
 
-    The pairs are those that an elimination in the order of `elimination_order` joins. Few are added, though not the
-    fewest: that is NP-hard to find.
+    The pairs are the fill-in edges of the elimination order of `elimination_order`. Few are added, but not always the
+    fewest possible, which is NP-hard to find.
 
     Examples
     --------

@@ -139,7 +139,7 @@ def require_possible(values: FloatArray, first: int = 0) -> None:
     """Raise an error if log Z, or the best score, of a sequence is -inf; `first` numbers the first sequence."""
     if (values == -np.inf).any():
         s = first + int(np.argmax(values == -np.inf))
-        text = f"no labelling of sequence {s} is possible: forbidden neighbours, allowed and known labels rule out all"
+        text = f"no labelling of sequence {s} is possible with these forbidden transitions, allowed and known labels"
         raise ImpossibleEvidenceError(text)
 
 

@@ -3,13 +3,13 @@
     minimise    sum_i sum_x w_i(x) b_i(x) log b_i(x) + sum_a sum_x w_a(x) b_a(x) log b_a(x) - sum_a <b_a, phi_a>
     subject to  sum_x b_i(x) = 1,    sum_{x_a with x_i} b_a(x_a) = b_i(x_i)
 
-(Domke 2009, chapter 4, who minimises with weights of one for factors and .01 for variables). Factors of arity one
-belong to their variables. log Z is minus the minimum. The energy is convex where all weights are positive, and, for
-weights of variables below zero, as long as the system that `newton` factorises is positive definite: Bethe's
-weights are on forests, where the minimum is the exact answer.
+(Domke 2009, chapter 4, who uses weights of one for factors and .01 for variables). The tables of factors of arity one
+are added to their variables. log Z is minus the minimum. The energy is convex if all weights are positive. If variables
+have negative weights, it is convex as long as the system that `newton` factorises is positive definite. The Bethe
+weights satisfy this on forests, where the result is exact.
 
-At the minimum the beliefs follow costs and weights by the implicit function theorem: with the same system and the
-derivative of a loss by the beliefs in the place of the gradient (see `derivative`),
+At the minimum the implicit function theorem gives the derivatives with respect to costs and weights. They solve the
+same system, with the derivative of the loss with respect to the beliefs in place of the gradient (see `derivative`):
 
     dL/dv = m,    dL/dw = m (log b + 1),    m = argmin (dL/db)'m + m'Hm / 2  over m that keep b consistent.
 """
@@ -53,32 +53,33 @@ class ConvexFreeEnergy(Algorithm):
     Parameters
     ----------
     weights : EntropyWeights, mapping, "A", "B", "C" or "bethe", optional
-        Of the entropies of variables and factors; by default entropy A: one for factors, .01 for variables. A mapping
-        such as ``{"variables": [0.1, 0.2], "factors": 1.0}`` has the same ones for all variables, and for all factors:
-        a number, or one for each state and configuration.
+        The weights of the entropies of variables and factors. By default entropy A: one for factors, .01 for variables.
+        A mapping such as ``{"variables": [0.1, 0.2], "factors": 1.0}`` gives all variables the same weights, and all
+        factors the same weights: one number, or one for each state or configuration.
     tol : float
-        A component has converged when no Newton step changes a belief, and no constraint is violated, by more than
-        this,
+        A component has converged when a Newton step changes no belief by more than this, no constraint is violated by
+        more than this, and `rtol` is satisfied.
     rtol : float
-        and when no belief, however small, changes by more than this fraction of itself (beliefs below 1e-15 are refined
-        in extra steps). Infinity leaves this test out, which saves half of the iterations where some beliefs are small.
-        Derivatives then use the last system without refinement, and are less accurate.
+        The relative tolerance: no belief, however small, changes by more than this fraction of itself (beliefs below
+        1e-15 are refined in extra steps). Infinity skips this test, which saves half of the iterations if some beliefs
+        are small. Derivatives then use the last system without refinement, and are less accurate.
     max_iter : int
-        The largest number of Newton steps (for each factor of the homotopy, where one is needed), or of iterations of
+        The maximal number of Newton steps (for each step of the homotopy, if one is needed), or of iterations of
         another solver.
     solver : {"auto", "newton", "primal", "blocks", "dual", "lbfgs", "messages"}
-        "auto" is "newton"; the others, which are slower, are in `isinglass.inference.free_energy.solvers`. Whatever the
-        solver, `info.converged` is true only where the KKT residual is below `tol`. "dual", "lbfgs" and "messages"
-        ignore `init`.
+        "auto" is "newton". The others are slower; see `isinglass.inference.free_energy.solvers`. With any solver,
+        `info.converged` is true only if the KKT residual is below `tol`. "dual", "lbfgs" and "messages" ignore `init`.
     reuse : bool
-        In training, start the inference of an example from its beliefs in the last evaluation (warm start): about a
-        third of the iterations. What is learned then agrees with another run within the tolerance, not in every bit.
+        In training, start the inference of an example from its beliefs in the last evaluation (warm start). This needs
+        about a third of the iterations. The learned parameters of two runs then agree within the tolerance, but not
+        bit for bit.
     system : {"auto", "factorised", "iterative", "multigrid"}
-        How linear systems over variables are solved: by a banded or sparse factor, or by conjugate gradients with an
-        incomplete factor or, if PyAMG is installed, with algebraic multigrid, which suits strong couplings as long as
-        beliefs are not very small. "auto" factorises components unless the factor would take more than 256 MiB; then it
-        is "iterative". A system that is not solved well enough leaves `info.converged` false; where a derivative needs
-        it, there is a warning. Components with variables that hard zeros tie are always factorised.
+        How linear systems over variables are solved. "factorised": by a banded or sparse factorisation. "iterative": by
+        conjugate gradients with an incomplete factorisation. "multigrid": by conjugate gradients with algebraic
+        multigrid, which suits strong couplings if beliefs are not very small (it needs PyAMG). "auto" is "factorised"
+        unless the factor of a component would take more than 256 MiB; then it is "iterative". If a system is not solved
+        accurately enough, `info.converged` is false; for a derivative there is a warning. Components with variables
+        that are tied by hard zeros are always factorised.
 
     Examples
     --------

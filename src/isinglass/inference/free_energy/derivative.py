@@ -1,20 +1,20 @@
-"""The derivative of the minimum of a convex free energy by its costs: one linear system, refined.
+"""The derivative of the minimum of a convex free energy with respect to its costs: one linear system, refined.
 
-With g the derivative of a loss by the beliefs and H = w / b, the derivative by the costs is the m that minimises g'm +
-m'Hm / 2 over all m that keep beliefs consistent: H m + g = A'y, A m = 0. On links u = A'y are sums of one number for
-each state of a slot, and m = (u - g) / H.
+With g the derivative of a loss with respect to the beliefs and H = w / b, the derivative with respect to the costs is
+the m that minimises g'm + m'Hm / 2 over all m that keep beliefs consistent: H m + g = A'y, A m = 0. On links u = A'y
+are sums of one number for each state of a slot, and m = (u - g) / H.
 
-Where a link almost forbids two states together, the beliefs of its variables move as one. A system over variables then
+If a link almost forbids two states together, the beliefs of its variables change together, and a system over variables
 loses their difference in rounding. So the system uses beliefs of links that are at least a fraction s of those of their
 variables. Rounding changes its solution by about 1e-16 / s, and s itself changes it by about 40 s (both measured, with
-two states together in one of 1e22 cases): 1e-7 at best. The error shows in numbers of moderate size: with the true
-1 / H and the u that was found, m violates the constraints a little. The violations, as residuals of the same system,
-give a correction. One correction takes an error of 1e-7 to 1e-14.
+two states together in one of 1e22 cases): 1e-7 at best. This error is then corrected. With the true 1 / H and the u
+found, m violates the constraints slightly. The violations, as residuals of the same system, give a correction. One
+correction reduces an error of 1e-7 to 1e-14.
 
-Beliefs that the minimisation left at its floor are read out of multipliers, variables and links each by themselves.
-Rounding then decides how small they are. A link may keep a belief of 1e-14 in a state that its variable gives 1e-250,
-and a system with both has no use: its u reaches 1e170, and corrections grow. So no belief of a link is more than twice
-that of any of its variables. Where a correction grows all the same, it is not applied, and counts as the error.
+Beliefs at the floor of the minimisation are computed from multipliers, separately for variables and links, and are
+determined by rounding. A link may then have a belief of 1e-14 in a state in which its variable has 1e-250. A system
+with both is useless: its u reaches 1e170, and corrections grow. So no belief of a link may be more than twice that of
+any of its variables. If a correction still grows, it is not applied, and is reported as the error.
 
 Ties (see `inference.support`) are not refined.
 """

@@ -1,4 +1,4 @@
-"""The entropy of a convex free energy as one option of an estimator: given, or fitted from one that was given."""
+"""The entropy weights of a convex free energy as an option of an estimator: fixed, or learned from a given start."""
 
 from __future__ import annotations
 

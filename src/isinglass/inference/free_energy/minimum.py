@@ -183,8 +183,8 @@ class Minimum:
     def _warn_of_residual(self, left: float) -> None:
         if not left <= ENOUGH:
             warn_of_convergence(
-                f"the system at the minimum was solved to a relative residual of {left:.1e} only: derivatives are as "
-                "wrong; use system='factorised' or 'multigrid', or larger weights",
+                f"the system at the minimum was solved only to a relative residual of {left:.1e}; derivatives have "
+                "errors of this size; use system='factorised' or 'multigrid', or larger weights",
                 stacklevel=4,
             )
 

@@ -1,8 +1,9 @@
-"""Entropy weights: how much each term b log b of a convex free energy counts.
+"""Entropy weights: the weight of each term b log b of a convex free energy.
 
-With w = 1 for factors and 1 - (number of factors) for variables the energy is Bethe's, whose minimum is belief
-propagation's fixed point; it is convex on forests. Entropies A, B and C of Domke (2009, section 6.3) have w = 1 for
-factors and .01, .1 and 1 for variables: convex on every graph, the less close to Bethe's the larger the second number.
+With w = 1 for factors and 1 - (number of factors) for variables it is the Bethe free energy, whose stationary points
+are the fixed points of belief propagation; it is convex on forests. Entropies A, B and C of Domke (2009, section 6.3)
+have w = 1 for factors and .01, .1 and 1 for variables. They are convex on every graph. The larger the weight of the
+variables, the further they are from the Bethe free energy.
 """
 
 from __future__ import annotations
@@ -40,10 +41,11 @@ class EntropyWeights:
     Parameters
     ----------
     variables : float or array (variables,) or array (states,)
-        For all, for each variable, or for each state, flat like ``Result.variables.flat``. Any sign.
+        One for all variables, one for each variable, or one for each state, flat like ``Result.variables.flat``. Any
+        sign.
     factors : float, array (factors,) or sequence of arrays
-        For all, for each factor, or for each group an array that broadcasts to (factors, k_1, ..., k_r). Positive;
-        those of factors with less than two variables, whose tables belong to the variables, are not looked at.
+        One for all factors, one for each factor, or for each group an array that broadcasts to (factors, k_1, ...,
+        k_r). Positive. Those of factors with less than two variables are ignored.
 
     Examples
     --------
@@ -95,7 +97,7 @@ class EntropyWeights:
                 expected = f"an array that broadcasts to {(len(group), *group.shape)}"
                 raise InputError(f"weights.factors[{g}]", expected, f"shape {values.shape}") from None
             if not (flat[part] > 0).all():
-                remedy = "leave a factor out by a table of zeros"
+                remedy = "to leave a factor out, give it a table of zeros"
                 raise InputError("weights.factors", "positive numbers", f"{flat[part].min():g}", remedy)
         return flat
 
@@ -123,9 +125,9 @@ class EntropyTable:
     factors : float or array (k_1, ..., k_r)
         Positive.
     fit : bool
-        Whether they are only where learning begins; see `ConvexFreeEnergy.learned`.
+        Whether the weights are learned, starting from these values; see `ConvexFreeEnergy.learned`.
     symmetric : bool
-        Whether tables of pairs must be symmetric, also when they are learned.
+        Whether pairwise tables must be symmetric, also when they are learned.
 
     Examples
     --------
@@ -198,10 +200,11 @@ def resolved(weights: object, graph: FactorGraph) -> tuple[FloatArray, FloatArra
 
 
 def covers(graph: FactorGraph, by_state: FloatArray, by_configuration: FloatArray) -> Mask:
-    """Tell for which components the entropy is at least the true one, so that log Z is an upper bound.
+    """Return for which components the entropy is at least the true one, so that log Z is an upper bound.
 
-    It is if no weight is negative and those around every variable add up to one or more: joint entropy is at most a
-    sum of entropies of sets of variables that cover each variable in total weight one (Shearer's inequality).
+    It is if no weight is negative and the weights of the variable and its factors add up to one or more, for every
+    variable: by Shearer's inequality a weighted sum of entropies that covers each variable with total weight one is an
+    upper bound on the joint entropy.
     """
     least = np.minimum.reduceat(by_state, first_states(graph)[:-1]) if len(by_state) else np.zeros(0)
     fine, around = least >= 0, least.copy()

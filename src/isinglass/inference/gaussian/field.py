@@ -42,7 +42,7 @@ class GaussianField:
     mean : array (n,), optional
         Instead of the potential.
     variables : int array (n,), optional
-        What the variables are called in the field that this one is a part of; 0, 1, ... by default.
+        The numbers of the variables in the field of which this one is a part; by default 0, 1, ...
 
     Examples
     --------
@@ -67,7 +67,7 @@ class GaussianField:
         n = self.precision.shape[0]
         self.variables = np.arange(n) if variables is None else _called(variables, n)
         if potential is not None and mean is not None:
-            raise InputError("mean", "nothing beside a potential", "both", "leave out one of them")
+            raise InputError("mean", "None if a potential is given", "both", "leave out one of them")
         self.factor = SparseFactor(self.precision)
         centre = None if mean is None else _vector(mean, n, "mean")
         if centre is None:
@@ -96,7 +96,7 @@ class GaussianField:
         return (float(self.potential @ self.mean) - self.log_determinant + self.n_variables * math.log(2 * math.pi)) / 2
 
     def edges(self) -> IntArray:
-        """Return the pairs (m, 2) of variables that are joined: those with an entry of the precision matrix."""
+        """Return the edges (m, 2): the pairs of variables with a non-zero entry of the precision matrix."""
         entries = self.precision.tocoo()
         pairs = np.stack([entries.row, entries.col], axis=1)[entries.row < entries.col].astype(np.int64)
         return np.asarray(pairs[np.lexsort(pairs.T[::-1])], np.int64)
@@ -106,9 +106,9 @@ class GaussianField:
         return self.factor.inverse_diagonal
 
     def covariances(self) -> csr_array:
-        """Return the covariances of all pairs that are joined, and the variances; other entries are left out.
+        """Return the variances, and the covariances of the edges; other entries are left out.
 
-        They are not zero; `covariance` has any of them.
+        The other entries are not zero; use `covariance` for them.
         """
         from scipy.sparse import csr_array
 
@@ -151,7 +151,7 @@ class GaussianField:
         return GaussianField(self.precision[rest][:, rest], potential, variables=self.variables[rest])
 
     def partial_correlations(self) -> csr_array:
-        """Return the partial correlation of each pair that is joined, given all others, and one on the diagonal."""
+        """Return the partial correlation of each edge given all other variables, with ones on the diagonal."""
         from scipy.sparse import csr_array
 
         entries, scale = self.precision.tocoo(), np.sqrt(self.precision.diagonal())

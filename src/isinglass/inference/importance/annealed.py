@@ -7,11 +7,11 @@ x_1 ~ q, and x_{t+1} is drawn from x_t by sweeps of Gibbs sampling that leave f_
 
 and E[w] = Z / Z_q exactly, whether the sweeps mix or not. By Jensen's inequality, E[log w] is at most log(Z / Z_q).
 
-In reverse (Grosse, Ghahramani and Adams 2015), x_T is drawn from the model itself, and sweeps in the reversed sequence
-lead down to q. The inverse products have the mean s Z_q / Z, so that the estimate of log Z tends to be too large:
-together with the forward one, it brackets log Z. Here s is the share of q on assignments that the hard zeros of the
-model allow, one if there are none; draws of q estimate it. Bridge sampling joins both directions, whose sweeps must be
-reversals of each other (`isinglass.inference.importance.weights`).
+In reverse (Grosse, Ghahramani and Adams 2015), x_T is drawn from the model, and the same sweeps in reverse order lead
+to q. The mean of the inverse weights is s Z_q / Z, so the estimate of log Z tends to be too large. Together with the
+forward estimate it brackets log Z. Here s is the probability under q of the assignments that the hard zeros of the
+model allow (one if there are none); it is estimated by samples of q. Bridge sampling combines both directions, whose
+sweeps must be reversals of each other (`isinglass.inference.importance.weights`).
 """
 
 from __future__ import annotations
@@ -49,24 +49,24 @@ class AnnealedImportance(Weighted):
     Parameters
     ----------
     temperatures : int
-        Steps between the start and the model.
+        The number of steps from the initial distribution to the model.
     chains : int
+        The number of chains, each of which has one weight.
     sweeps : int
-        Sweeps of Gibbs sampling at each temperature.
+        The number of Gibbs sweeps at each temperature.
     start : str or Algorithm
-        "uniform", "tree" (the model without the factors that are off a spanning forest), or an approximate inference
-        such as "mf" or "bp", whose beliefs on a spanning forest are the start.
+        The initial distribution: "uniform"; "tree" (the model restricted to the factors of a spanning forest); or an
+        approximate inference such as "mf" or "bp", whose beliefs on a spanning forest are used.
     direction : {"forward", "reverse", "both"}
-        "forward": an estimate of Z without bias; that of log Z tends to be too small. "reverse": from assignments that
-        the model itself has drawn; it tends to be too large. "both": their bridge estimate; `info.details` has each
-        of them, "log_z_forward" and "log_z_reverse".
+        "forward": the estimate of Z is unbiased, and that of log Z tends to be too small. "reverse": starts from
+        samples of the model, and log Z tends to be too large. "both": the bridge estimate of the two; `info.details`
+        has each of them, "log_z_forward" and "log_z_reverse".
     data : int array (n, variables), optional
-        Assignments that were drawn from the model, where it goes in reverse; by default, exact inference draws as many
-        as there are chains.
+        Samples of the model, for "reverse" and "both". By default exact inference draws one for each chain.
     random_state : int, Generator or None
-        None: fresh entropy.
+        The seed; None: a random seed.
     threads : int
-        Threads that share the chains. They change nothing but the time.
+        The number of threads that share the chains. It does not change the result.
 
     Examples
     --------
@@ -155,7 +155,7 @@ class AnnealedImportance(Weighted):
             if given.ndim != 2 or len(given) < 2:
                 raise InputError("data", "at least two assignments, shape (n, variables)", f"shape {given.shape}")
             if not (potentials.log_score(given) > -np.inf).all():
-                raise InputError("data", "assignments that the model has drawn", "one of probability zero")
+                raise InputError("data", "samples of the model", "one of probability zero")
             return given
         states = np.zeros((self.chains, graph.n_variables), np.int64)
         for k, one in enumerate(streams(potentials, rng)):

@@ -31,11 +31,12 @@ class ImportanceSampling(Weighted):
     Parameters
     ----------
     samples : int
+        The number of samples.
     proposal : str or Algorithm
-        An approximate inference ("bp", "mf", "trw", ...), whose beliefs on a spanning forest are the proposal; "tree":
-        the model without the factors that are off a spanning forest; or "uniform".
+        The proposal distribution: an approximate inference ("bp", "mf", "trw", ...), whose beliefs on a spanning forest
+        are used; "tree": the model restricted to the factors of a spanning forest; or "uniform".
     random_state : int, Generator or None
-        None: fresh entropy.
+        The seed; None: a random seed.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What importance sampling and annealed importance sampling share: beliefs and log Z from weighted assignments.
+"""The base of importance sampling and annealed importance sampling: beliefs and log Z from weighted assignments.
 
 Chain c of a component has the state x_c and the weight w_c, such that for any function h
 
@@ -9,11 +9,11 @@ So log Z = log Z_q + log mean w. A belief is the weighted average of conditional
     ( sum_c v_c² (h(x_c) - mean)² )^(1/2),        v_c = w_c / sum w
 
 A run counts as converged if, in every component, the effective size of the weights is at least `LEAST_SIZE` and their
-Pareto shape at most 0.7 (`isinglass.inference.importance.pareto`). The shape is not looked at where the largest of n
-weights has at most 1 / sqrt(n) of their sum: then there is no long tail, but the few different weights of a small model
-may be fitted by one. (Of weights with shape k, the largest is about n^k times the mean.)
+Pareto shape at most 0.7 (`isinglass.inference.importance.pareto`). The shape is ignored if the largest of n weights has
+at most 1 / sqrt(n) of their sum. Then there is no long tail, although a tail may be fitted to the few different weights
+of a small model. (Of weights with shape k, the largest is about n^k times the mean.)
 
-Nor has it converged if assignments that were seen, by draws or by local searches, have more mass than the estimate
+A run has not converged if the assignments found by sampling or by local searches have more mass than the estimate
 (`isinglass.inference.sampling.convergence.modes`).
 """
 

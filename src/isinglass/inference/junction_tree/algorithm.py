@@ -1,13 +1,13 @@
 """Exact inference by a junction tree (here: the bucket tree of an elimination order).
 
-Messages go up once and beliefs come down once, so log Z, the marginals of all variables and those of all
-factors cost about three times log Z alone; forests and chains take linear time. The same messages, in the
-max semiring, give the most probable assignments; followed downwards at random, they give exact samples.
+There is one upward pass of messages and one downward pass of beliefs. So log Z and the marginals of all variables
+and factors cost about three times as much as log Z alone; forests and chains take linear time. The same messages, in
+the max semiring, give the most probable assignments. Sampling from the last bucket to the first gives exact samples.
 The equations are in `isinglass.kernels.numba.junction_tree.buckets`.
 
-n best: Lawler's (1972) partition. The best assignment is followed from the last bucket to the first; every
-other assignment first differs from it at some bucket b, with another state k, and the best of those scores
-less by the loss of k at b, which the messages give. Solving that candidate partitions its set in the same way.
+n best assignments: the partition of Lawler (1972). Backtracking from the last bucket to the first gives the best
+assignment. Every other assignment first differs from it at some bucket b, with another state k. The score of the best
+of these is lower by the loss of k at b, which the messages give. Each such candidate is partitioned in the same way.
 """
 
 from __future__ import annotations
@@ -48,20 +48,20 @@ class Exact(Algorithm):
     Parameters
     ----------
     memory_limit : str, int or None
-        Bytes that it may take, such as "12GB"; by default half of what is free. It is compared with what
-        the model needs before anything starts.
+        The memory that it may use, such as "12GB" or a number of bytes; by default half of the free memory. If the
+        model needs more, it is refused before any work.
     restarts : int or "long", optional
-        How often the search for an elimination order is repeated at random (see `elimination_order`); more find
-        cheaper orders of hard models. By default a few times, and "long" where the order found does not fit in memory.
+        The number of randomised repetitions of the search for an elimination order (see `elimination_order`). More
+        repetitions find cheaper orders for hard models. By default a few, and "long" if the order found does not fit
+        in memory.
     order : sequence of int, optional
-        The variables in the sequence in which to eliminate them, instead of a search; those that are observed or have
-        one state may be left out.
+        The elimination order, instead of a search. Variables that are observed or have one state may be left out.
     beliefs : bool
-        False: compute log Z alone, in about a third of the time and in much less memory, because no message is kept
-        for longer than it is needed. Beliefs are then computed when they are first asked for, by a second run.
+        False: compute only log Z, in about a third of the time and with much less memory, because each message is
+        freed after its use. If beliefs are used later, they are computed by a second run.
     threads : int, optional
-        An older word for `n_jobs` of `infer`: how many threads share subtrees and parts of large tables; -1 for all
-        processors. They change no bit of the result.
+        Another name for `n_jobs` of `infer`: the number of threads; -1: one for each processor. The result has the
+        same bits for any number.
 
     Examples
     --------

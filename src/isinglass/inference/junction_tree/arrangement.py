@@ -1,14 +1,14 @@
-"""How the tables of large buckets lie in memory: which messages are large, and the sequence of the axes.
+"""The memory layout of large buckets: which messages are large, and the order of the axes.
 
-Factors and small messages of a bucket are multiplied first, into a local table. A message is large if the local table
-would otherwise become more than a small part of the bucket. The axes of a bucket with large messages come in runs,
+Factors and small messages of a bucket are multiplied first, into a local table. A message is large if including it
+would make the local table more than a small part of the bucket. The axes of a bucket with large messages are ordered as
 
     common | missing | run | v
 
-(`isinglass.kernels.numba.junction_tree.large`). The inner loops go along the run: axes that the local table lacks and
-every large message has. They should lie last in the message that is read, too. So a bucket keeps the run of its largest
-message while it can. When it cannot, it takes those axes that are in no local table for longest on the way to the root,
-as Belady (1966) chooses what to keep in a cache.
+(`isinglass.kernels.numba.junction_tree.large`). The inner loops go along the run: axes that every large message has and
+the local table does not have. They should be the last axes of the messages that are read, too. So a bucket keeps the
+run of its largest message if it can. Otherwise it takes the axes that stay out of local tables for longest on the path
+to the root, as in the cache replacement of Belady (1966).
 """
 
 from __future__ import annotations

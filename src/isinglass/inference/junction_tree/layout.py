@@ -1,4 +1,4 @@
-"""What exact inference knows of a bucket tree before it sees a number: tables, sequence, pieces, and working memory."""
+"""The part of a bucket tree that depends on the structure only: tables, order, pieces, and working memory."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Which elimination order exact inference takes: the caller's, the first one found, or a better one if it does not fit.
+"""The elimination order of exact inference: the caller's, the first one found, or the result of a longer search.
 
-The first search takes no longer than inference itself would. Where its order does not fit into memory, but another one
-might, a longer search is made before the model is refused. It is announced, because it takes some seconds.
+The first search takes no longer than the inference itself would. If its order does not fit in memory, but another one
+might, a longer search follows before the model is refused. It is announced by a warning, because it takes some seconds.
 """
 
 from __future__ import annotations

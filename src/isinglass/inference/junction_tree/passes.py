@@ -1,8 +1,8 @@
-"""Passing messages up and beliefs down a bucket tree, bucket by bucket, on some threads.
+"""The upward pass of messages and the downward pass of beliefs in a bucket tree, with several threads.
 
-Small buckets are done in runs by one compiled loop (`kernels.numba.junction_tree.buckets`). Runs with large messages
-are done by all threads together (`kernels.numba.junction_tree.crews`). `schedule` says what threads may do side by
-side.
+Runs of small buckets are processed by one compiled loop (`kernels.numba.junction_tree.buckets`). Runs with large
+messages are processed by all threads together (`kernels.numba.junction_tree.crews`). `schedule` defines what threads
+may do in parallel.
 """
 
 from __future__ import annotations

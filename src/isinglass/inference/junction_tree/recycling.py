@@ -1,8 +1,8 @@
-"""Where messages lie when only log Z is wanted: a message is forgotten once its parent has been made.
+"""The memory of messages if only log Z is computed: a message is freed once the message of its parent is computed.
 
-The places of forgotten messages are used again, so that a sweep across a model needs little more than two messages at a
-time (register allocation by linear scan; Poletto and Sarkar 1999). Jobs that threads do side by side have places of
-their own. Small messages, and those of roots, are kept.
+Freed memory is reused, so that a sweep across a model needs little more memory than two messages (register allocation
+by linear scan; Poletto and Sarkar 1999). Jobs that run in parallel have separate memory. Small messages, and those of
+roots, are kept.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""In which sequence the buckets of a tree pass their messages, and what threads do side by side.
+"""The order in which the buckets of a tree pass their messages, and what threads do in parallel.
 
-Buckets of small subtrees are put together to jobs of about equal work, which threads do side by side; the buckets
-above them come one after the other. A bucket with large messages is cut into pieces, which threads do side by side, too
-(`kernels.numba.junction_tree.large`). Jobs and pieces depend on the tree alone, and each entry is computed in one way
-only, so the number of threads changes no bit of the result.
+Buckets of small subtrees are combined into jobs of about equal work, which run in parallel; the buckets above them are
+processed one after the other. A bucket with large messages is divided into pieces, which also run in parallel
+(`kernels.numba.junction_tree.large`). Jobs and pieces depend only on the tree, and each entry is always computed in the
+same way. So the result is the same, bit for bit, for any number of threads.
 
-Ctrl-C is heard between runs of buckets of about CHUNK entries.
+Ctrl-C is handled between runs of buckets of about CHUNK entries.
 """
 
 from __future__ import annotations

@@ -1,10 +1,11 @@
 """The upward pass of exact inference: the part that sums, maxima, samples and n-best lists share.
 
-It prepares the tables (largest entry one), allocates the messages, and passes them (`passes`); where marginals are
-wanted, beliefs go down in the same call. Components with products that could underflow are done with logarithms.
+It scales the tables (largest entry one), allocates the messages, and passes them (`passes`). If marginals are needed,
+the same call also does the downward pass. Components with products that could underflow are computed with logarithms.
 
 The imaginary parts of complex potentials are derivatives (`kernels.numba.arithmetic.dual_numbers`) of any size.
-Components with large ones are done with logarithms too: linear values of the others would lose theirs beside them.
+Components with large derivatives are also computed with logarithms: in sums of linear values, small derivatives would
+be lost beside large ones.
 """
 
 from __future__ import annotations

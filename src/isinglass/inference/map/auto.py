@@ -1,12 +1,12 @@
-"""The solver that chooses: exact where it fits, then the cheapest proof, then the best score and bound in time.
+"""The solver that chooses: exact methods if possible, cheapest first, else the best score and bound in the given time.
 
 1. A submodular binary model: a minimum cut (where PyMaxflow is installed).
 2. A model of small treewidth: a junction tree.
-3. Any other binary pairwise model: roof duality; what it decides is kept, and the steps below see the rest.
+3. Any other binary pairwise model: roof duality; its persistent labels are fixed, and the steps below solve the rest.
 4. TRW-S, for a bound and a first assignment; then iterated local search from that assignment.
-5. Branch and bound, if there is time left and the model is small enough: toulbar2 where it is installed, else HiGHS.
+5. Branch and bound, if there is time left and the model is small enough: toulbar2 if it is installed, else HiGHS.
 
-Every step sees the best assignment and the best bound of those before, and the search ends as soon as they meet.
+Every step uses the best assignment and the best bound so far. The search ends as soon as score and bound are equal.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ TRWS_SHARE, LOCAL_SHARE = 0.4, 0.5  # of the time that is left
 @register
 @dataclass(frozen=True, eq=False)
 class Auto(Solver):
-    """Choose among the solvers by the model; ``info.did`` says what was done.
+    """Choose the solvers that suit the model; ``info.did`` says which were used.
 
     Parameters
     ----------
     seconds : float or None
-        Time limit; None waits for a proof, however long that takes.
+        Time limit; None: search until optimality is proved, however long that takes.
     random_state : int, Generator or None
-        For the local search.
+        The seed of the local search.
 
     Examples
     --------

@@ -1,10 +1,10 @@
-"""Several good assignments that differ (Batra, Yadollahpour, Guzman-Rivera and Shakhnarovich 2012).
+"""Diverse good assignments (Batra, Yadollahpour, Guzman-Rivera and Shakhnarovich 2012).
 
-The m-th assignment maximises its score less a penalty for each variable that has the same state as in an earlier one:
+The m-th assignment maximises its score minus a penalty for each variable with the same state as in an earlier one:
 
     x^m  =  argmax_x  s(x) - strength sum_{l < m} sum_i [x_i = x^l_i]
 
-Each is one maximisation with other potentials of single variables, by any algorithm or solver.
+Each is one maximisation with modified unary potentials, by any algorithm or solver.
 """
 
 from __future__ import annotations
@@ -35,17 +35,17 @@ def diverse_best(
     evidence: EvidenceLike | None = None,
     **options: Any,
 ) -> list[Assignment]:
-    """Find a most probable assignment, and further good ones that differ from those before.
+    """Find a most probable assignment, and other good ones that differ from the previous ones.
 
     Parameters
     ----------
     potentials : Potentials
     n : int
-        How many.
+        The number of assignments.
     algorithm : str, Algorithm or Solver
-        What maximises; any that `map_assignment` takes.
+        The algorithm that maximises: any of `map_assignment`.
     strength : float
-        What a variable that has the same state as in an earlier assignment costs, in nats.
+        The penalty for each variable with the same state as in an earlier assignment, in nats.
     evidence : mapping of int to int, optional
     **options
         Options of the algorithm.
@@ -53,7 +53,7 @@ def diverse_best(
     Returns
     -------
     list of Assignment
-        In the order in which they were found, each with its score in the model itself. Only the first can be proved
+        In the order in which they were found, each with its score without penalties. Only the first can be proved
         optimal; all have its bound.
 
     Examples

@@ -2,9 +2,9 @@
 
     x_i  <-  argmax_{x_i} sum_{a at i} phi_a(x_a)          one variable after the other
 
-until no change of one variable helps. With ``blocks="trees"`` the steps are larger: a random set of variables that
-induces a forest, usually more than half of them, is maximised exactly given the others. The score never falls. Hard
-zeros count as conflicts, fewer of which are better whatever the score.
+until no change of one variable raises the score. With ``blocks="trees"`` the steps are larger: a random set of
+variables that induces a forest, usually more than half of them, is maximised exactly given the others. The score never
+decreases. Hard zeros count as conflicts; an assignment with fewer conflicts is better, whatever its score.
 """
 
 from __future__ import annotations
@@ -47,17 +47,17 @@ class ICM(Solver):
     Parameters
     ----------
     blocks : {"variables", "trees"}
-        What is maximised at a time: one variable, or a random forest of variables.
+        What is maximised in one step: one variable, or a random forest of variables.
     restarts : int
-        Random starts after the first; the best result is kept.
+        The number of random starts after the first; the best result is kept.
     max_iter : int
-        The most sweeps of each start.
+        The maximal number of sweeps for each start.
     patience : int
-        With trees: how many forests in a row may bring nothing before a start ends.
+        With trees: a start ends after this number of forests in a row without an improvement.
     start : int array (variables,), optional
-        The assignment to start from; by default each variable's best state on its own.
+        The initial assignment; by default the best state of each variable under its unary factors.
     random_state : int, Generator or None
-        For restarts and trees.
+        The seed for restarts and trees.
     seconds : float, optional
         Time limit.
 

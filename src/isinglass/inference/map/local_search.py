@@ -7,7 +7,7 @@ Iterated local search (Lourenco, Martin and Stuetzle 2003), here with two kinds 
 variables are redrawn, the ball climbs to a local maximum, and the result is kept unless it is worse; and random forests
 of variables are maximised exactly (`kernels.numba.map.forest`).
 
-Neither proves anything. Both end when their time is over or nothing new was found for a while.
+Neither gives a bound. Both stop at their time limit, or if they have found no improvement for a while.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ class Annealing(Solver):
     Parameters
     ----------
     sweeps : int
-        Sweeps over all variables, in each run.
+        The number of sweeps over all variables in each run.
     hot, cold : float
         The first and the last temperature, relative to the mean size of a log table (its largest absolute entry).
     restarts : int
-        Further runs, each from a random assignment.
+        The number of additional runs, each from a random assignment.
     random_state : int, Generator or None
     seconds : float, optional
         Time limit.
@@ -89,16 +89,17 @@ class IteratedLocalSearch(Solver):
     Parameters
     ----------
     size : int
-        Variables of a ball.
+        The number of variables of a ball.
     temperature : float
-        At which the states of a ball are redrawn, relative to the mean size of a log table; higher ones forget more.
+        The temperature at which the states of a ball are redrawn, relative to the mean size of a log table; a higher
+        one makes larger changes.
     max_iter, patience : int
-        The most rounds of a run, and how many in a row may bring nothing before it ends. A round has two balls for each
-        variable, and three forests. With a time limit, `patience` decides when to restart instead.
+        The maximal number of rounds of a run; a run ends after `patience` rounds in a row without an improvement. A
+        round has two balls for each variable, and three forests. With a time limit, `patience` decides when to restart.
     restarts : int
-        Further runs, each from a random assignment, where the time limit (if any) allows.
+        The number of additional runs, each from a random assignment, within the time limit (if any).
     start : int array (variables,), optional
-        The assignment to start from; by default each variable's best state on its own.
+        The initial assignment; by default the best state of each variable under its unary factors.
     random_state : int, Generator or None
     seconds : float, optional
         Time limit.

@@ -2,9 +2,10 @@
 
     x  =  argmax_x  s(x) + sum_i gamma_i(x_i)           gamma_i(x_i) independent, Gumbel, of mean zero
 
-With noise for each assignment the maximum would be a sample of the distribution itself. With noise for each state of
-each variable it is one only where no factor joins variables; elsewhere it is near, and how near is not known. The mean
-of the maxima is an upper bound on log Z (Hazan and Jaakkola 2012), up to its standard error, if each was proved.
+With independent noise for each assignment the maximum would be an exact sample. With noise for each state of each
+variable it is exact only if no factor joins variables; otherwise it is an approximation of unknown quality. The mean of
+the maxima is an upper bound on log Z (Hazan and Jaakkola 2012), up to its standard error, if each maximum is proved
+optimal.
 """
 
 from __future__ import annotations
@@ -29,18 +30,17 @@ from isinglass.validation import RandomState, generator, whole_number
 
 @dataclass(frozen=True, eq=False)
 class PerturbedSamples:
-    """What perturb-and-MAP drew.
+    """Samples by perturb-and-MAP.
 
     Attributes
     ----------
     states : int array (n, variables)
     maxima : array (n,)
-        The perturbed score of each; without the noise of observed variables.
+        The perturbed score of each sample, without the noise of observed variables.
     proved : bool array (n,)
-        Whether each was proved to be a maximum.
+        Whether each sample is a proved maximum.
     approximate : bool
-        Whether the draws follow another distribution than the model's: true if a factor joins variables, or a maximum
-        was not proved.
+        Whether the samples are only approximate: true if a factor joins variables, or a maximum was not proved.
     """
 
     states: IntArray
@@ -76,7 +76,8 @@ def perturb_and_map(
     potentials : Potentials
     n : int
     algorithm : str, Algorithm or Solver
-        What maximises; any that `map_assignment` takes, such as "graph-cut" for models too large to sample exactly.
+        The algorithm that maximises: any of `map_assignment`, such as "graph-cut" for models that are too large to
+        sample exactly.
     evidence : mapping of int to int, optional
     random_state : int, Generator or None
     **options
@@ -85,7 +86,7 @@ def perturb_and_map(
     Returns
     -------
     PerturbedSamples
-        With `states`; `approximate` says whether they follow another distribution than the model's.
+        It has `states`, and `approximate` says whether they are only approximate samples.
 
     Examples
     --------

@@ -1,10 +1,10 @@
-"""A model without its evidence and without the states that hard zeros exclude: what the solvers work on.
+"""The reduced model that solvers work on: without observed variables, and without states that hard zeros exclude.
 
 Observed variables, and variables with one possible state left (`inference.support`), are removed: the tables of their
 factors are sliced at these states. Of the other variables the impossible states are removed. An assignment of the
-reduced model is lifted to one of the whole model, and the score is the same. So solvers need neither evidence nor
-states that meet -inf in a factor of arity one; and every state that is left has a possible configuration in each of its
-factors, so that maxima over the other variables of a factor are finite.
+reduced model is lifted to one of the whole model, with the same score. So solvers need not handle evidence, or entries
+of -inf in factors of arity one. Every remaining state has a possible configuration in each of its factors, so maxima
+over the other variables of a factor are finite.
 """
 
 from __future__ import annotations

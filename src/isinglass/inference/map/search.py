@@ -1,7 +1,7 @@
-"""What a solver has found so far: the best assignment, the best bound, and how much time is left.
+"""The state of a search: the best assignment so far, the best bound, and the remaining time.
 
-A solver offers assignments and tightens the bound; both only ever improve. So a search that ends early, by its time
-limit or by Ctrl-C, still has an answer, and a true one: every bound that was given holds for all assignments.
+A solver offers assignments and tightens the bound; both only improve. So a search that ends early, by its time limit or
+by Ctrl-C, still returns a valid answer: every bound holds for all assignments.
 
 The search is *closed* when the bound meets the score up to rounding. A score and a bound are sums of one number for
 each factor, so their rounding is relative to

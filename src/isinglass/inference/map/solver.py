@@ -3,11 +3,12 @@
     x*  =  argmax_x sum_a phi_a(x_a)
 
 A solver is a frozen dataclass of options. It registers its class under a public name and implements `solve`: it offers
-assignments to a `Search` and tightens its bound. The frame (`Solver.maximise`) does what all solvers share: it removes
-evidence and impossible states, keeps the time, hears Ctrl-C, and returns the best assignment with its certificate.
+assignments to a `Search` and tightens its bound. The frame (`Solver.maximise`) is common to all solvers: it removes
+evidence and impossible states, checks the time limit, handles Ctrl-C, and returns the best assignment with its
+certificate.
 
-The certificate: `bound` is at least the score of every assignment, and `optimal` says that the score meets it up to
-rounding (see `search`). Both are true however the search ended.
+The certificate: `bound` is at least the score of every assignment, and `optimal` says that the score equals it up to
+rounding (see `search`). Both are valid however the search ended.
 """
 
 from __future__ import annotations

@@ -41,14 +41,14 @@ _ALONE = Lock()  # toulbar2 has one state for the whole process
 @register
 @dataclass(frozen=True)
 class Toulbar2(Solver):
-    """A most probable assignment by toulbar2, which proves it, or its bound at the time limit.
+    """A most probable assignment with a proof by toulbar2; at the time limit, the best assignment and bound so far.
 
     Parameters
     ----------
     vac : int
-        Depth of the search up to which virtual arc consistency is kept; 1: at the root only, 0: nowhere.
+        The depth of the search up to which virtual arc consistency is enforced; 1: only at the root, 0: nowhere.
     seconds : float, optional
-        Time limit, of the processor: toulbar2 counts no other time.
+        Time limit, in processor time, because toulbar2 measures no other time.
 
     Examples
     --------

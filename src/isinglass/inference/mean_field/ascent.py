@@ -1,16 +1,17 @@
 """Coordinate ascent of mean field, naive or on trees: sweeps until convergence, escape from saddle points, and reverse.
 
-A symmetric model without field starts at a fixed point, whatever its couplings, and that may be a saddle point of the
-bound. So the stability of a component is checked (see `stability`) if its first sweep changed nothing, or if variables
-end with equal beliefs in all of their states. From a saddle point the ascent continues from slightly different beliefs,
-along the direction in which the bound grows most, with a sign that depends on the seed.
+In a symmetric model without fields the initial beliefs are a fixed point, which may be a saddle point of the bound. So
+the stability of a component is checked (see `stability`) if its first sweep changed nothing, or if a variable ends with
+equal beliefs for all of its states. From a saddle point the ascent continues from slightly different beliefs, in the
+direction in which the bound grows most, with a sign that depends on the seed.
 
-A run that stopped at its tolerance is differentiated at its fixed point: with F the last sweep, derivatives by the
-beliefs are carried back through F repeatedly, until they have died out,
+A run that converged is differentiated at its fixed point: with F the last sweep, derivatives with respect to the
+beliefs are propagated back through F repeatedly, until they vanish,
 
     d/dphi  =  sum_k  F_phi' (F_q')^k q_bar,
 
-wherever the run started. Complex beliefs have converged if their imaginary parts have, too, relative to their size.
+which does not depend on the start. Complex beliefs have converged only if their imaginary parts have converged, too,
+relative to their size.
 """
 
 from __future__ import annotations
@@ -296,8 +297,8 @@ class Ascent(ABC):
             raise InputError(
                 "tape",
                 "a fixed point whose derivative converges",
-                f"one where it has not died out after {self.limit} sweeps",
-                "raise max_iter, or use iterations= for the derivative of so many sweeps",
+                f"one where it has not converged after {self.limit} sweeps",
+                "raise max_iter, or use iterations= for the derivative of a given number of sweeps",
             )
         bars.q[self.settled[self.owner]] = 0
 

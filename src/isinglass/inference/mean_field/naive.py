@@ -1,9 +1,10 @@
-"""Naive mean field: a lower bound on log Z at every iterate (equations in `isinglass.kernels.numba.mean_field`).
+"""Naive mean field: a lower bound on log Z at every iteration (equations in `isinglass.kernels.numba.mean_field`).
 
-The start is uniform over the states that a variable's own potential allows. In a component whose links have hard zeros
-that would give probability to what is forbidden; there it is a possible assignment instead, from max-product messages
-or, where it fits, from exact inference; if neither finds one, the run is refused. From a start of finite bound every
-iterate has a finite bound. How saddle points are left and derivatives computed is described in `ascent`.
+The initial beliefs are uniform over the states that the unary factors allow. If other factors of a component have hard
+zeros, uniform beliefs would give probability to forbidden assignments, and the bound would be minus infinity. Such a
+component starts from an allowed assignment, found by max-product or, if it fits in memory, by exact inference. If
+neither finds one, the run is refused. From an allowed start the bound is finite at every iteration. `ascent` describes
+how saddle points are left and how derivatives are computed.
 """
 
 from __future__ import annotations
@@ -39,14 +40,15 @@ class MeanField(MeanFieldAlgorithm):
     iterations : int, optional
         Run exactly this number of sweeps over the variables. By default: until `tol`, at most `max_iter`.
     tol : float
-        Stop when no belief changes by more than this: by tanh(d / 4), where d is how far apart two states of a variable
-        move in the logarithm. That is the largest change of a probability that such a d can cause.
+        Stop when no belief changes by more than this. The change is measured by tanh(d / 4), where d is the largest
+        change of the log-odds of two states of a variable: the largest change of a probability that d can cause.
     max_iter : int
+        The maximal number of sweeps.
     check_stability : bool
-        Report in `info.stable` whether the beliefs are a maximum of the bound. (Without `iterations`, a run leaves
-        saddle points at which it starts, or at which symmetry holds it, in any case.)
+        Report in `info.stable` whether the beliefs are a local maximum of the bound. (Without `iterations`, a run that
+        starts at a saddle point, or is kept there by symmetry, always leaves it.)
     random_state : int or Generator
-        Decides to which side a run leaves a saddle point.
+        The seed. It decides in which direction a run leaves a saddle point.
 
     Examples
     --------

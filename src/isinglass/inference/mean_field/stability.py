@@ -1,4 +1,4 @@
-"""Whether a fixed point of mean field is a maximum of its bound, or a saddle point that it should leave.
+"""Whether a fixed point of mean field is a maximum of its bound or a saddle point.
 
 Let C be the covariances that the beliefs q give to the indicators of states (block by block: of a variable, or of a
 tree), and W the second derivative of the expected log tables by q. To first order a change v of the effective

@@ -6,17 +6,17 @@ Some links C are chosen such that their clusters are trees and every other link 
     q_t(x_t)  ~  exp( sum_{i in t} t_i(x_i) + sum_{a in C, in t} phi_a(x_a) )
     t_i(x_i)  =  phi_i(x_i) + sum_{a not in C, at i} E_q[ phi_a | x_i ]
 
-which is exact inference on a tree: sum-product, once from the leaves to the roots and back. Trees of one colour do not
-see each other and are set together. Each such step raises the bound of `isinglass.kernels.numba.mean_field`
-(Saul and Jordan 1996; Wainwright and Jordan 2008, section 5.5); it is a lower bound at every iterate, and exact after
-one iteration where all links are chosen, as on a forest.
+which is exact inference on a tree: sum-product, once from the leaves to the roots and back. Trees of one colour share
+no factor and are updated together. Each update raises the bound of `isinglass.kernels.numba.mean_field`
+(Saul and Jordan 1996; Wainwright and Jordan 2008, section 5.5). It is a lower bound at every iteration, and exact after
+one iteration if all links are chosen, as on a forest.
 
-The start is uniform. In a component whose crossing links have hard zeros it is a possible assignment instead (as in
-naive mean field); zeros inside the trees need none.
+The initial beliefs are uniform. A component whose crossing links have hard zeros starts from an allowed assignment (as
+in naive mean field); hard zeros inside the trees need no special start.
 
-The backward pass reverses tree inferences: those of one more sweep, repeatedly, where a run has converged (see
-`ascent`), else all that ran. The tape keeps their messages and tables: each iteration takes about as much memory as one
-belief propagation.
+The backward pass reverses the tree inferences: at convergence those of one more sweep, repeatedly (see `ascent`),
+otherwise all that were run. The tape stores their messages and tables: each iteration takes about as much memory as
+one iteration of belief propagation.
 """
 
 from __future__ import annotations
@@ -58,15 +58,16 @@ class StructuredMeanField(MeanFieldAlgorithm):
     iterations : int, optional
         Run exactly this number of sweeps over the trees. By default: until `tol`, at most `max_iter`.
     tol : float
-        Stop when no variable's belief changes by more than this, measured as by `MeanField`.
+        Stop when no belief of a variable changes by more than this, measured as in `MeanField`.
     max_iter : int
+        The maximal number of sweeps.
     forest : sequence of int, optional
-        The factors to keep whole: of arity two or more, without a cycle, and such that every other factor has its
-        variables in different trees. By default as many as a greedy search in factor order finds.
+        The factors of the trees: of arity two or more, without a cycle, and such that every other factor has its
+        variables in different trees. By default they are chosen greedily in factor order.
     check_stability : bool
-        Report in `info.stable` whether the beliefs are a maximum of the bound.
+        Report in `info.stable` whether the beliefs are a local maximum of the bound.
     random_state : int or Generator
-        Decides to which side a run leaves a saddle point.
+        The seed. It decides in which direction a run leaves a saddle point.
 
     Examples
     --------

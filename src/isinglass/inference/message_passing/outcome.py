@@ -1,7 +1,7 @@
 """What the engine returns.
 
-The beliefs of factors and log Z take a pass over the links, which many losses never look at. Where it is certain that
-nothing underflows in it, this pass is made when they are first asked for.
+The beliefs of factors and log Z need a pass over the links, and many losses do not use them. If it is certain that
+nothing underflows in this pass, it is made at their first use.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Passes over a graph that threads share: flooding and the read-out, their reverses, and the measure of changes.
+"""Parallel passes over a graph: flooding and the read-out, their reverses, and the measure of changes.
 
-A pass has phases: what variables do, and what links do. In a phase no variable (link) writes what another one reads or
-writes, so that each share of the graph (see `shares`) can be done by another thread; between the phases they wait. What
-several blocks of one component would write, such as residuals and flags, each writes to an array of its own. One
-thread does all phases in one call.
+A pass has phases: updates of variables, and updates of links. In a phase no variable (link) writes what another one
+reads or writes, so each share of the graph (see `shares`) can be processed by another thread; threads wait between the
+phases. If several blocks of one component would write the same value, such as a residual or a flag, each block writes
+to its own array. With one thread, all phases are done in one call.
 """
 
 from __future__ import annotations

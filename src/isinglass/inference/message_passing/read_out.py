@@ -1,7 +1,7 @@
 """The read-out: from messages to beliefs and log Z.
 
-The beliefs of links, and log Z, take a pass of their own. Where no product in it can underflow, it is left for who asks
-for them (see `outcome`); else it is made at once, because a component that underflows is run again.
+The beliefs of links, and log Z, need a separate pass. If no product in it can underflow, it is deferred until they are
+used (see `outcome`). Otherwise it is made at once, because a component that underflows must be run again.
 """
 
 from __future__ import annotations

@@ -1,14 +1,14 @@
-"""The reverse of a run: from derivatives by log Z and the beliefs to those by all inputs.
+"""The reverse of a run: from derivatives with respect to log Z and the beliefs to those with respect to all inputs.
 
-A run of a given number of iterations is reversed iteration by iteration; so is a run that did not converge, and a pass
-up and down trees. Any other run that converged at its tolerance stands for its fixed point m* = F(m*), which does not
-depend on where it started:
+A run with a given number of iterations is reversed iteration by iteration. So is a run that did not converge, and a
+forward and backward pass on trees. Any other run, which converged, is differentiated at its fixed point m* = F(m*),
+which does not depend on the initial messages:
 
     dL/dphi  =  sum_k  (dF/dphi)' (J')^k dL/dm,       dF/dphi, J = dF/dm at m*.
 
-F is one iteration as it was run, damped or not. It is reversed at the last messages repeatedly, until the derivative
-has died out. The iterations on the way to m* would not do: a run that starts close to its fixed point, as training from
-zero does, has too few of them, and J on the way can be very different from J at m*.
+F is one iteration as it was run, damped or not. It is reversed repeatedly at the final messages, until the terms of the
+sum vanish. Reversing the iterations that led to m* would not be enough: a run that starts close to its fixed point, as
+in training from zero, has too few of them, and J at earlier messages can be very different from J at m*.
 """
 
 from __future__ import annotations
@@ -178,7 +178,7 @@ def _fixed_point_back(
     raise InputError(
         "tape",
         "a fixed point whose derivative converges",
-        f"one where it grows, or has not died out after {limit} iterations",
+        f"one where it grows, or has not converged after {limit} iterations",
         "the fixed point is not stable (start_noise=1e-3 may leave it), or raise max_iter; a likelihood (loss='cl') is "
         "trained without this derivative by gradient='envelope'",
     )

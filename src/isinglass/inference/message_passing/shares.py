@@ -1,12 +1,12 @@
 """How threads share the work on a graph.
 
-The partition depends on the graph alone, never on the number of threads, and neither does the order of sums: so any
-number of threads gives the same bits. A small component is worked on by one thread. A large one is cut into blocks:
-rows of a grid, or ranges of variables and of links. Where several blocks add to one number, each has a copy of its own,
-and the copies are added up in their order.
+The partition and the order of sums depend only on the graph, never on the number of threads, so any number of threads
+gives the same bits. A small component is processed by one thread. A large one is divided into blocks: rows of a grid,
+or ranges of variables and of links. If several blocks add to one number, each has its own copy, and the copies are
+added in a fixed order.
 
-What is computed entry by entry, or is a maximum, has the same bits however it is cut: ranges of flat arrays, a few for
-each thread, since the interpreter starts only one at a time.
+Values that are computed entry by entry, and maxima, have the same bits for any partition. These use ranges of flat
+arrays, a few for each thread.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What all samplers share as inference algorithms: options, chains, beliefs, and when a run counts as converged.
+"""The base class of samplers as inference algorithms: options, chains, beliefs, and the test of convergence.
 
 A run has converged if, for every belief of variables and factors, the rank-normalised R-hat is below `R_HAT` and the
 bulk and tail effective sample sizes are at least `ESS`, from at least `CHAINS` chains; and if it is proved that the
@@ -51,19 +51,19 @@ class MonteCarlo(Algorithm):
     Parameters
     ----------
     sweeps : int
-        Sweeps of each chain by `infer`, the burn-in included.
+        The number of sweeps of each chain in `infer`, including the burn-in.
     chains : int
-        Chains that start far apart. At least 4 are needed for a verdict on convergence.
+        The number of chains, which start far apart. At least 4 are needed to report convergence.
     burn_in : int, optional
-        Sweeps at the beginning that do not count; by default a quarter of `sweeps`.
+        The number of initial sweeps that are discarded; by default a quarter of `sweeps`.
     thin : int, optional
-        Keep a draw after every so many sweeps. By default `infer` keeps as many as its diagnostics can work on in
-        reasonable time, at least 400 of each chain, and `sample` one of 10. Beliefs are means over all sweeps.
+        Keep one sample of every `thin` sweeps. By default `infer` keeps as many as its diagnostics can process in
+        reasonable time, at least 400 of each chain, and `sample` keeps one of 10. Beliefs are means over all sweeps.
     random_state : int, Generator or None
-        None: fresh entropy.
+        The seed; None: a random seed.
     threads : int, optional
-        An older word for `n_jobs` of `infer`: how many threads share the chains; -1 for all processors. They change
-        nothing but the time.
+        Another name for `n_jobs` of `infer`: the number of threads that share the chains; -1: one for each processor.
+        The result does not depend on it.
     """
 
     sweeps: int = 2000

@@ -24,15 +24,23 @@ from isinglass.validation import whole_number
 @register
 @dataclass(frozen=True)
 class Gibbs(MonteCarlo):
-    """Gibbs sampling: every variable is drawn given all others. It serves every model.
+    """Gibbs sampling: each variable in turn is drawn given all others. It works for every model.
 
     Parameters
     ----------
-    sweeps, chains, burn_in, thin, random_state, threads
-        As for all samplers (`MonteCarlo`).
+    sweeps, chains : int
+        The number of sweeps of each chain, including the burn-in, and the number of chains.
+    burn_in : int, optional
+        The number of initial sweeps that are discarded; by default a quarter of `sweeps`.
+    thin : int, optional
+        Keep one sample of every `thin` sweeps. Beliefs are means over all sweeps.
+    random_state : int, Generator or None
+        The seed; None: a random seed.
+    threads : int, optional
+        Another name for `n_jobs` of `infer`.
     scan : {"chromatic", "systematic", "random"}
-        The sequence of the variables in a sweep: by colours (variables of one colour share no factor), by number, or
-        chosen at random, with replacement.
+        The order of the variables in a sweep: by colours (variables of one colour share no factor), by number, or
+        drawn at random with replacement.
 
     Examples
     --------
@@ -64,10 +72,10 @@ class Gibbs(MonteCarlo):
 @register
 @dataclass(frozen=True)
 class TreeGibbs(MonteCarlo):
-    """Gibbs sampling of blocks that are forests: each is drawn exactly, given all other variables.
+    """Blocked Gibbs sampling: the blocks are forests, each drawn exactly given all other variables.
 
-    It mixes faster than single variables where couplings are strong, and serves every model. On a forest, every sweep
-    is an independent draw.
+    It works for every model, and mixes faster than `Gibbs` if couplings are strong. On a forest, every sweep is an
+    independent sample.
 
     Parameters
     ----------
@@ -93,11 +101,11 @@ class TreeGibbs(MonteCarlo):
 @register
 @dataclass(frozen=True)
 class SwendsenWang(MonteCarlo):
-    """Swendsen-Wang sampling of Ising and Potts models: clusters of equal states are drawn anew.
+    """Swendsen-Wang sampling of Ising and Potts models: whole clusters of equal states are redrawn.
 
-    It serves binary models with factors of one or two variables and, with more states, couplings that prefer equal
-    states, J [x = y] with J >= 0. Fields and unary tables are allowed. It is at its best near the critical temperature
-    of a model without fields; strong fields or frustration make clusters of little use.
+    It works for binary models with factors of one or two variables and, with more states, for couplings that prefer
+    equal states, J [x = y] with J >= 0. Unary tables (fields) are allowed. It is most efficient near the critical
+    temperature of a model without fields, and inefficient with strong fields or frustration.
 
     Parameters
     ----------
@@ -124,16 +132,16 @@ class SwendsenWang(MonteCarlo):
 @register
 @dataclass(frozen=True)
 class Wolff(MonteCarlo):
-    """Wolff's sampling of Ising and Potts models: one cluster of equal states at a time.
+    """Wolff sampling of Ising and Potts models: one cluster of equal states at a time.
 
-    It serves the same models as `SwendsenWang`.
+    It works for the same models as `SwendsenWang`.
 
     Parameters
     ----------
     sweeps, chains, burn_in, thin, random_state, threads
         As for all samplers (`MonteCarlo`).
     clusters : int, optional
-        Clusters in a sweep; by default the square root of the number of variables.
+        The number of clusters in a sweep; by default the square root of the number of variables.
 
     Examples
     --------
@@ -162,7 +170,7 @@ class Wolff(MonteCarlo):
 @register
 @dataclass(frozen=True)
 class Metropolis(MonteCarlo):
-    """Metropolis sampling: a state is proposed for each variable, and accepted or not. It serves every model.
+    """Metropolis sampling: a state is proposed for each variable, and accepted or rejected. It works for every model.
 
     Parameters
     ----------
@@ -188,11 +196,12 @@ class Metropolis(MonteCarlo):
 @register
 @dataclass(frozen=True)
 class ParallelTempering(MonteCarlo):
-    """Parallel tempering: replicas at higher temperatures cross barriers, and states are exchanged between them.
+    """Parallel tempering: replicas at higher temperatures cross barriers, and exchange states with colder ones.
 
-    The replicas of a chain are at geometrically spaced inverse temperatures, from 1 to `hottest`, and move by Gibbs
-    sampling. It serves every model; hard zeros stay hard at every temperature. ``info.details["exchange_rates"]`` has
-    the accepted share of the exchanges between neighbouring temperatures: below about 0.2, more replicas are needed.
+    The replicas of a chain have geometrically spaced inverse temperatures, from 1 to `hottest`, and are updated by
+    Gibbs sampling. It works for every model; hard zeros remain at every temperature.
+    ``info.details["exchange_rates"]`` has the acceptance rate of exchanges between neighbouring temperatures. If it is
+    below about 0.2, use more replicas.
 
     Parameters
     ----------

@@ -1,8 +1,8 @@
 """Markov chains of one model: their states and their random streams.
 
-Chain c of component (example) k has a random stream of its own, by a key that comes from the stream of the component
-(`isinglass.inference.streams`). `drawn` counts the numbers that each component has used. With that, a chain goes on bit
-for bit from where it was, and neither the other chains nor the rest of a batch change a bit of it.
+Chain c of component (example) k has its own random stream. Its key comes from the stream of the component
+(`isinglass.inference.streams`). `drawn` counts the random numbers that each component has used. So a chain can be
+continued bit for bit, and its bits do not depend on the other chains or on the rest of a batch.
 """
 
 from __future__ import annotations

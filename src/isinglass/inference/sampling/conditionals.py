@@ -1,8 +1,8 @@
 """Tables of conditional distributions: p(x_i | rest) at every configuration of the neighbours of a variable.
 
-A variable that has few configurations of neighbours, and is drawn many times, is drawn faster by such a table: nothing
-is added and no exponential is taken. A row of it holds the sum of the unnormalised probabilities and their running
-sums, by the arithmetic that draws without a table (`isinglass.kernels.numba.sampling.gibbs`): the bits are the same.
+If a variable has few configurations of neighbours and is drawn many times, such a table makes sampling faster: it saves
+the sums and the exponentials. A row holds the sum of the unnormalised probabilities and their cumulative sums. They are
+computed by the same arithmetic as without a table (`isinglass.kernels.numba.sampling.gibbs`), so the bits are the same.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
 """Beliefs and their diagnostics.
 
 Beliefs and their standard errors are running means over all sweeps (`isinglass.inference.sampling.means`). R-hat and
-effective sizes are those of the draws that were kept, one of every `thin` sweeps. A mean over all sweeps is at least as
-good as that over some of them, so that these effective sizes are on the safe side.
+effective sample sizes are those of the stored samples, one of every `thin` sweeps. A mean over all sweeps is at least
+as good as a mean over some of them, so these effective sizes are conservative.
 
-Traces of conditional probabilities are computed from the draws, some variables at a time, so that they need not be in
-memory at once. If there are very many factors, their traces are not ranked (which takes most of the time): their
-effective sizes then come from the means of `BATCHES` batches of each chain, and their R-hat is the split one of the
-values themselves (Gelman et al. 2013).
+Traces of conditional probabilities are computed from the samples for some variables at a time, to save memory. If there
+are very many factors, their traces are not ranked, which would take most of the time. Their effective sizes then come
+from the means of `BATCHES` batches of each chain, and their R-hat is the split R-hat without ranks (Gelman et al.
+2013).
 """
 
 from __future__ import annotations

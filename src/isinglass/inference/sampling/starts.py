@@ -1,12 +1,12 @@
-"""Starts of chains: states that are possible and far apart.
+"""Initial states of chains: possible assignments that are far apart.
 
-Where the hard zeros of a component leave a product of sets (any combination of the states that are left is possible),
-the first chain starts with the lowest state of each variable and the second with the highest. Of the others, every
-second one starts uniformly at random, and the next at its mirror image: the j-th lowest state becomes the j-th highest.
+If any combination of the states that hard zeros leave is possible in a component, the first chain starts with the
+lowest state of each variable and the second with the highest. The others are in pairs: one starts uniformly at random,
+and the next at its mirror image, in which the j-th lowest state becomes the j-th highest.
 
-Elsewhere an assignment must be searched. Exact inference draws uniformly from all that are possible, where that is
-cheap; else max-product decodes the model with random unary tables, some times; if none of this finds one, an error says
-so.
+Otherwise a possible assignment must be searched for. If it is cheap, exact inference draws uniformly from all possible
+assignments. Otherwise max-product decodes the model with random unary tables, several times. If no assignment is found,
+an error is raised.
 """
 
 from __future__ import annotations

@@ -25,12 +25,12 @@ from isinglass.validation import whole_number
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Trace:
-    """What an iterative inference went through.
+    """The messages, beliefs and residuals of each iteration of an inference.
 
     Attributes
     ----------
     potentials : Potentials
-        With the evidence.
+        The model, with the evidence.
     algorithm : str
     beliefs : array (iterations + 1, states of all variables)
         Before the first iteration, and after each.
@@ -102,9 +102,9 @@ class Trace:
         return pd.concat(whole, ignore_index=True)
 
     def to_html(self, path: PathLike | None = None) -> str:
-        """Return a page with a slider that shows each iteration; also written to a file, if there is a path.
+        """Return an HTML page with a slider that shows each iteration; if a path is given, also write it to a file.
 
-        Circles show beliefs; arrows are messages, orange where they changed in the iteration.
+        Circles show beliefs. Arrows show messages, orange if they changed in the iteration.
         """
         page = page_of(self, _ends(self.potentials))
         if path is not None:
@@ -143,19 +143,20 @@ def trace(
     evidence: EvidenceLike | None = None,
     **options: Any,
 ) -> Trace:
-    """Infer step by step, and keep messages, beliefs and residuals of each iteration.
+    """Run inference step by step, and keep the messages, beliefs and residuals of each iteration.
 
-    Iteration t is what `infer` gives with ``iterations=t``, so the work grows with the square of their number: this is
-    to look at small models.
+    Iteration t is the result of `infer` with ``iterations=t``, so the work grows with the square of the number of
+    iterations. Use it for small models.
 
     Parameters
     ----------
     potentials : Potentials
     algorithm : str or Algorithm
-        One that iterates: "bp", "trw", "mf", ...
+        An iterative algorithm: "bp", "trw", "mf", ...
     iterations : int
+        The number of iterations.
     evidence : mapping, optional
-        More observed variables and their states.
+        Additional observed variables and their states.
     **options
         Options of the algorithm, such as ``schedule="flooding"`` or ``damping=0.5``.
 
@@ -168,7 +169,7 @@ def trace(
     >>> import isinglass as ig
     >>> p = ig.Potentials.from_groups(ig.chain_graph(4, 2), [[[0.0, 1.0]] + 3 * [[0.0, 0.0]], np.eye(2)[None]])
     >>> t = ig.trace(p, "bp", iterations=4, schedule="flooding")
-    >>> t.variable(3)[:, 1].round(3).tolist()  # the news need three steps to the other end
+    >>> t.variable(3)[:, 1].round(3).tolist()  # the information needs three steps to the other end
     [0.5, 0.5, 0.5, 0.523, 0.523]
     >>> t.message(4, 1)[1].round(3).tolist()  # from factor 4, of variables 0 and 1, in the first iteration
     [0.393, 0.607]

@@ -93,15 +93,15 @@ def read_fg(path: PathLike, max_entries: int | None = None) -> Potentials:
 def write_fg(potentials: Potentials, path: PathLike) -> None:
     r"""Write a model in libDAI's factor graph format.
 
-    Values have all their digits: what `read_fg` gave is written and read again without a change. A variable
-    that has no factor gets a unary one of ones, after the others, because the format knows a variable only by
-    its factors. Names of variables and states go to a small JSON file beside it (model.fg.names.json).
+    Values are written with all digits, so reading and writing a model does not change it. A variable without a factor
+    gets a unary factor of ones, after the others, because the format lists variables only in factors. Names of
+    variables and states are written to a JSON file in the same folder (model.fg.names.json).
 
     Parameters
     ----------
     potentials : Potentials
     path : str or os.PathLike
-        A name that ends in .gz is compressed. An old file is replaced in one step.
+        A file whose name ends in .gz is compressed. An existing file is replaced atomically.
 
     Raises
     ------

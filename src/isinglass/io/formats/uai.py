@@ -6,7 +6,7 @@
 
 Words may be in any mix of capitals, white space is free, ``#`` starts a comment. In a table the last variable
 of the scope runs fastest (C order). Values are not negative; a potential is the natural logarithm of its
-value, -inf for zero. The tables of a BAYES file are factors like any others: nobody checks that they are
+value, -inf for zero. The tables of a BAYES file are factors like any others; it is not checked that they are
 normalised. Evidence after the last table follows the grammar of .evid files.
 """
 
@@ -48,7 +48,8 @@ def read_uai(path: PathLike, evidence: EvidenceSource = None) -> Potentials:
     Returns
     -------
     Potentials
-        With the evidence, and with the names that `write_uai` put beside the file. Factors keep the order of the file.
+        With the evidence, and with the names in the JSON file of `write_uai`, if there is one. Factors keep the order
+        of the file.
 
     Raises
     ------
@@ -80,15 +81,15 @@ def read_uai(path: PathLike, evidence: EvidenceSource = None) -> Potentials:
 def write_uai(potentials: Potentials, path: PathLike) -> None:
     """Write a model in the UAI format, as MARKOV.
 
-    Values have all their digits: what `read_uai` gave is written and read again without a change. If there is
-    evidence, it goes to a second file, named `path` + ".evid" without .gz (model.uai.gz, model.uai.evid). Names of
-    variables and states go to a small JSON file beside it (model.uai.names.json), which `read_uai` looks for.
+    Values are written with all digits, so reading and writing a model does not change it. Evidence is written to a
+    second file, named `path` + ".evid" without .gz (model.uai.gz, model.uai.evid). Names of variables and states are
+    written to a JSON file in the same folder (model.uai.names.json), which `read_uai` reads.
 
     Parameters
     ----------
     potentials : Potentials
     path : str or os.PathLike
-        A name that ends in .gz is compressed. An old file is replaced in one step.
+        A file whose name ends in .gz is compressed. An existing file is replaced atomically.
 
     Raises
     ------

@@ -94,5 +94,5 @@ def regressions(covariance: FloatArray, mean: FloatArray, dag: Any) -> Regressio
         variances[t] = covariance[t, t] - weights[t, P] @ covariance[P, t]
         if variances[t] <= n * np.finfo(float).eps * covariance[t, t]:
             got = f"variable {t}, which its parents determine"
-            raise InputError("X", "variables with noise of their own", got, "more samples, or fewer parents")
+            raise InputError("X", "variables that the others do not determine", got, "more samples, or fewer parents")
     return Regressions(weights, variances, mean)

@@ -198,7 +198,7 @@ class Optimizer(ABC, Generic[S]):
         OptimResult
             Value and gradient are those of the epoch so far, added up while x moved and scaled to all examples.
         """
-        expected, remedy = "one that goes through minibatches", "use 'sgd', 'adagrad' or 'adam'"
+        expected, remedy = "a minibatch optimizer", "use 'sgd', 'adagrad' or 'adam'"
         require(self.minibatch, "optimizer", expected, repr(self.name), remedy)
         n = whole_number(n_examples, "n_examples", 1)
         if (before := getattr(state, "n_examples", n)) != n:

@@ -99,30 +99,30 @@ def induce_features(
     l2: float = 0.1,
     inference: Algorithm | None = None,
 ) -> Induction:
-    """Grow a log-linear model from samples, one feature at a time.
+    """Build a log-linear model from samples, one feature at a time.
 
     Parameters
     ----------
     X : int array (samples, variables)
-        States, counted from 0; complete.
+        Complete samples: states, counted from 0.
     cards : int array (variables,), optional
-        The numbers of states; by default one more than the largest state that was seen.
+        The numbers of states; by default the largest state in `X` plus one.
     sample_weight : array (samples,), optional
     start : iterable of mappings of int to int
-        Features to begin with: states of some variables. Without any, the model starts as the uniform distribution.
+        Initial features: states of some variables. By default the model starts as the uniform distribution.
     given : sequence of int
-        Variables that are inputs: the model is one of the others, given these.
+        Input variables: the model is the conditional distribution of the others given these.
     most : int, default=20
-        Features that are added at most.
+        The maximal number of features to add.
     order : int, default=3
-        The most variables of a feature.
+        The maximal number of variables of a feature.
     criterion : "bic" or "aic", default="bic"
-        What a feature must gain, summed over samples: half the logarithm of their number, or one.
+        The minimal gain of a feature, summed over samples: half the logarithm of their number, or one.
     l2 : float, default=0.1
-        Weight of the squared parameters, against the sum over samples. It must be positive, as a feature that no sample
-        shows would have an infinite weight without it.
+        The squared penalty, added to the sum over samples. It must be positive, because without it a feature that
+        occurs in no sample would have an infinite weight.
     inference : Algorithm, optional
-        One with joint beliefs; exact by default.
+        An algorithm with joint beliefs; by default exact inference.
 
     Returns
     -------

@@ -93,22 +93,23 @@ def learn_structure(
     Parameters
     ----------
     X : array (samples, variables), or data frame
-        States, counted from 0, or labels such as strings; complete. The graph has the names of the columns of a frame,
-        and of their states.
+        Complete samples: states, counted from 0, or labels such as strings. For a data frame, the graph has the names
+        of the columns and of their states.
     method : str or StructureLearner
         "chow-liu": the tree of maximum likelihood. "neighbourhood": the neighbours of each variable by a sparse
-        regression on all others. "group-l1": all edges at once, by a sparse pseudolikelihood. "greedy": edges added one
-        by one to a chordal graph, while a criterion falls.
+        regression on all others. "group-l1": all edges at once, by a sparse pseudolikelihood. "greedy": a chordal
+        graph, by adding edges one by one while a criterion decreases.
     cards : int array (variables,), optional
-        The numbers of states; by default one more than the largest state that was seen.
+        The numbers of states; by default the largest state in `X` plus one.
     sample_weight : array (samples,), optional
+        The weight of each sample.
     **options
-        Of the method.
+        Options of the method, such as `strength` or `criterion`.
 
     Returns
     -------
     FactorGraph
-        With a unary factor for each variable, and a factor for each edge ("greedy": for each maximal clique).
+        It has a unary factor for each variable, and a factor for each edge ("greedy": for each maximal clique).
 
     Examples
     --------

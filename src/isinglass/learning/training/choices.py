@@ -336,5 +336,5 @@ def _check_file(path: Any) -> None:
     with renamed("path", "checkpoint"):
         folder = os.path.dirname(os.fspath(checked_path(path)))
     if folder and not os.path.isdir(folder):
-        got = f"one in {folder!r:.100}, which is none"
+        got = f"one in {folder!r:.100}, which does not exist"
         raise InputError("checkpoint", "a file in a folder that exists", got, "create the folder first")

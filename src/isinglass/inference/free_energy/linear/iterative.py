@@ -1,20 +1,20 @@
-"""The system of a convex free energy by preconditioned conjugate gradients, where a factor would be too large.
+"""The system of a convex free energy by preconditioned conjugate gradients, if a factorisation would be too large.
 
 The matrix K is positive definite for positive weights, and with entropies A to C on grids a few dozen iterations solve
 it (Hestenes and Stiefel 1952). Preconditioners:
 
-- *iterative*: an incomplete Cholesky factor without fill, with a shift where it breaks down. Unknowns go in the order
-  of their diagonal entries, the smallest first: where beliefs differ by many orders of magnitude that takes a sixth
-  of the iterations that the given order does (57 in place of 351 on 60 x 60 with beliefs down to 1e-23).
-- *multigrid*: smoothed aggregation (Vanek, Mandel and Brezina 1996) by PyAMG. Which states the unknowns of a variable
-  stand for changes their signs, so that the vector that aggregates must keep is not known; ten sweeps of Gauss and
-  Seidel on K x = 0 from ones find one.
+- *iterative*: an incomplete Cholesky factorisation without fill, with a diagonal shift if it breaks down. Unknowns are
+  in the order of their diagonal entries, the smallest first. If beliefs differ by many orders of magnitude, this takes
+  a sixth of the iterations of the given order (57 instead of 351 on 60 x 60 with beliefs down to 1e-23).
+- *multigrid*: smoothed aggregation (Vanek, Mandel and Brezina 1996) by PyAMG. The near-nullspace vector that
+  aggregation must preserve is not known, because the signs of the unknowns depend on which states they represent. Ten
+  Gauss-Seidel sweeps on K x = 0, starting from ones, give an approximation.
 
-Whether K is positive definite shows by p'Kp, positive for all directions p. Where weights do not guarantee it, a system
-with a random right-hand side is solved to find out: what has a part in every eigenvector meets a negative eigenvalue.
+If K is positive definite, p'Kp is positive for all directions p. If the weights do not guarantee this, a system with a
+random right-hand side is solved as a test: it has a component in every eigenvector, so a negative eigenvalue is found.
 
-A complex system (K + iM)(x + iy) = a + ic, as complex steps make it, is solved by refinement with its real part, real
-and imaginary parts each to their own size.
+A complex system (K + iM)(x + iy) = a + ic, from complex-step derivatives, is solved by iterative refinement with its
+real part. Real and imaginary parts each converge relative to their own size.
 """
 
 from __future__ import annotations

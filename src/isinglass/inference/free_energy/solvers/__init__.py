@@ -1,4 +1,4 @@
-"""Ways to the minimum of a convex free energy other than Newton's method, for comparison; one file each.
+"""Other solvers for convex free energies, for comparison with Newton's method; one file each.
 
 All of them set the beliefs of a `Newton`, whose system they share. On small graphs of mixed arity, with weights in
 [.1, 1], all of them and Newton's method agree in every belief to 1e-8, and with a conic solver to 1e-7.

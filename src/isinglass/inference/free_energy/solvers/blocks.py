@@ -1,4 +1,4 @@
-"""The block form of the primal algorithm: beliefs of a region at a time, all others fixed (Domke 2009, algorithm 2).
+"""The block form of the primal algorithm: one region of beliefs at a time, all others fixed (Domke 2009, algorithm 2).
 
 A block k has the beliefs of a connected set of variables and those of every link with one of them. Its step minimises
 
@@ -8,11 +8,11 @@ that is, links at the boundary keep their marginals on variables outside. As in 
 (`solvers.primal`), from consistent beliefs that is half a Newton step, and beliefs that come out negative are set to
 (10 c)^-2. One iteration visits every block once.
 
-Nothing is lost by fixing the rest: every variable is in a block with all of its links, and on a link the multipliers of
-two blocks can differ by a constant only, so that beliefs that no block moves are the minimum. How fast that is depends
-on the overlap. The thesis has blocks of 55 x 55 pixels with an overlap of 5: here blocks are runs of 3025 variables in
-an order of small bandwidth, widened by the variables that 5 links reach. What is saved is memory: no system is larger
-than that of a block, until the KKT residual is looked at in the end.
+The fixed points are the same as without blocks: every variable is in a block with all of its links, and on a link the
+multipliers of two blocks can differ only by a constant, so beliefs that no block changes are the minimum. The speed
+depends on the overlap. The thesis uses blocks of 55 x 55 pixels with an overlap of 5. Here blocks are runs of 3025
+variables in an order of small bandwidth, extended by all variables within 5 links. This saves memory: no system is
+larger than that of a block, until the KKT residual is computed at the end.
 """
 
 from __future__ import annotations

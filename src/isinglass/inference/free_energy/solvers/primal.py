@@ -1,4 +1,4 @@
-"""Domke's (2009) algorithm 1: minimise a quadratic bound on the energy, again and again.
+"""Domke's (2009) algorithm 1: repeatedly minimise a quadratic bound on the energy.
 
 The bound x log x <= x (log x0 - 1) + x² / x0 is minimised in place of the energy. Beliefs that come out negative are
 set to (10 c)^-2, where c counts how often. From consistent beliefs such a step is exactly half a Newton step, so

@@ -1,4 +1,4 @@
-"""What the solvers share: the Lagrange dual, and the beliefs and weights that they accept.
+"""Common parts of the solvers: the Lagrange dual, and the beliefs and weights that they accept.
 
 With costs v and constraints A b = d, the beliefs of multipliers lambda are
 

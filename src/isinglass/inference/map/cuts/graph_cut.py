@@ -1,7 +1,8 @@
 """Graph cuts: exact maximisation of binary pairwise models whose energies are submodular.
 
-The model becomes a minimum cut (`binary`; Greig, Porteous and Seheult 1989), which a maximum flow solves and proves:
-the flow is a bound, and the cut meets it. The flow is that of Boykov and Kolmogorov (2004), by PyMaxflow.
+The problem is a minimum cut (`binary`; Greig, Porteous and Seheult 1989), which is found by a maximum flow. The flow
+proves optimality: its value is a bound, and equals that of the cut. The flow is computed by the algorithm of Boykov and
+Kolmogorov (2004), with PyMaxflow.
 """
 
 from __future__ import annotations
@@ -23,12 +24,13 @@ from isinglass.inference.map.solver import Solver, SolverFacts, register
 class GraphCut(Solver):
     """A most probable assignment of a binary, pairwise, submodular model, by a minimum cut.
 
-    A table of log-potentials is submodular if ``t[0, 0] + t[1, 1] >= t[0, 1] + t[1, 0]``: neighbours like to agree.
+    A log table is submodular (attractive) if ``t[0, 0] + t[1, 1] >= t[0, 1] + t[1, 0]``: neighbours prefer equal
+    states.
 
     Parameters
     ----------
     seconds : float, optional
-        A time limit; a minimum cut is one step, so it has no effect.
+        Time limit. It has no effect, because a minimum cut is one step.
 
     Examples
     --------

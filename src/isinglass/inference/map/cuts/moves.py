@@ -7,7 +7,7 @@ tried in turn until none improves the score. With the energy V = -t of a pairwis
     expansion    V(a, b) + V(k, k)  <=  V(a, k) + V(k, b)       for all a, b, k       (a *metric* fulfils it)
     swap         V(a, a) + V(b, b)  <=  V(a, b) + V(b, a)       for all a, b          (a *semi-metric* fulfils it)
 
-Elsewhere roof duality takes the place of the minimum cut; the score still never falls. No bound is computed.
+Otherwise roof duality is used instead of a minimum cut; the score still never decreases. No bound is computed.
 """
 
 from __future__ import annotations
@@ -101,12 +101,12 @@ class Expansion(_Moves):
     Parameters
     ----------
     moves : {"auto", "exact"}
-        "auto" solves a move by a minimum cut where it is submodular, else by roof duality. "exact" refuses a model
-        whose tables are no metric.
+        "auto" solves a move by a minimum cut if it is submodular, else by roof duality. "exact" refuses a model whose
+        tables are not metrics.
     max_iter : int
-        The most rounds over all states.
+        The maximal number of rounds over all states.
     start : int array (variables,), optional
-        The assignment to start from.
+        The initial assignment.
     seconds : float, optional
         Time limit.
 
@@ -152,12 +152,12 @@ class Swap(_Moves):
     Parameters
     ----------
     moves : {"auto", "exact"}
-        "auto" solves a move by a minimum cut where it is submodular, else by roof duality. "exact" refuses a model
-        whose tables are no semi-metric.
+        "auto" solves a move by a minimum cut if it is submodular, else by roof duality. "exact" refuses a model whose
+        tables are not semi-metrics.
     max_iter : int
-        The most rounds over all pairs of states.
+        The maximal number of rounds over all pairs of states.
     start : int array (variables,), optional
-        The assignment to start from.
+        The initial assignment.
     seconds : float, optional
         Time limit.
 

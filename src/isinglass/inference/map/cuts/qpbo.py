@@ -28,8 +28,8 @@ class QPBO(Solver):
     Parameters
     ----------
     complete : str, Solver, Algorithm or None
-        What decides the variables without a persistent label. None: nothing does; their state is -1, and the score is
-        nan unless every variable has a label.
+        The solver for the variables without a persistent label. None: their state is -1, and the score is nan unless
+        every variable has a label.
     seconds : float, optional
         Time limit of the completion.
 

@@ -33,12 +33,12 @@ WARM = 0.005  # the first temperature, relative to the mean size of a table
 class DualDecomposition(Solver):
     """Dual decomposition: the bound of the local relaxation, and assignments decoded from it.
 
-    It starts where TRW-S ends, and is slower; its bound is lower where TRW-S gets stuck.
+    It starts from the result of TRW-S and is slower. Its bound is lower if TRW-S stops above the optimum.
 
     Parameters
     ----------
     max_iter : int
-        The most rounds of smoothed and of sharp sweeps.
+        The maximal number of rounds of smoothed and of exact sweeps.
     tol : float
         Stop when a round lowers the best bound by no more than ``tol * (1 + |bound|)``.
     seconds : float, optional

@@ -38,13 +38,14 @@ INFEASIBLE, SOLVED = 2, 0  # what SciPy calls the states of a program
 @register
 @dataclass(frozen=True)
 class LinearProgram(Solver):
-    """The local relaxation by linear programming; optimal where its solution is integral.
+    """The local relaxation by linear programming; optimal if its solution is integral.
 
     Parameters
     ----------
     cycles : int
-        Rounds of tightening: each adds clusters of three variables along cycles that the solution violates, and solves
-        again. That closes many gaps of frustrated pairwise models, at the price of larger programs.
+        The number of rounds of tightening. Each round adds clusters of three variables along cycles that the solution
+        violates, and solves the program again. This closes many gaps of frustrated pairwise models, but the programs
+        are larger.
     seconds : float, optional
         Time limit.
 

@@ -23,16 +23,16 @@ from isinglass.validation import number, whole_number
 @register
 @dataclass(frozen=True)
 class TRWS(Solver):
-    """Sequential tree-reweighted message passing: a bound that never rises, and assignments decoded from it.
+    """Sequential tree-reweighted message passing: an upper bound that never rises, and assignments decoded from it.
 
     Parameters
     ----------
     max_iter : int
-        The most iterations, each a forward and a backward pass.
+        The maximal number of iterations, each a forward and a backward pass.
     tol : float
         Stop when ten iterations lower the bound by no more than ``tol * (1 + |bound|)``.
     every : int
-        After how many iterations the bound is computed and an assignment is decoded.
+        The number of iterations between computations of the bound and of an assignment.
     seconds : float, optional
         Time limit.
 

@@ -64,29 +64,32 @@ class MessagePassing(Algorithm):
     iterations : int, optional
         Run exactly this number of iterations. By default: until `tol`, at most `max_iter`.
     tol : float
-        Stop when the change of no message, without damping, can move any probability by more than this: tanh(osc / 4)
-        with osc the oscillation of the change of its logarithm (see `isinglass.kernels.numba.messages.changes`).
+        The tolerance. Stop when no undamped update of a message can change any probability by more than this. The
+        measure is tanh(osc / 4), where osc is the oscillation (maximum minus minimum) of the change of the log-message
+        (see `isinglass.kernels.numba.messages.changes`).
     max_iter : int
+        The maximal number of iterations.
     damping : float
         In [0, 1): the weight of the old message in a geometric mean with the new one.
     schedule : {"auto", "flooding", "tree", "grid", "sequential", "random", "residual"}
-        By default flooding; on forests, unless `iterations` is given, one undamped pass up and down, which is exact.
+        The order of updates. "auto" is flooding; on forests, unless `iterations` is given, it is one undamped pass from
+        the leaves to the root and back, which is exact.
     random_state : int
         Seed of the random schedule and of `start_noise`.
     start_noise : float
-        Standard deviation of the logarithms of the first messages. By default these are uniform, which can be an
-        unstable fixed point of a symmetric model: a little noise, say 1e-3, leaves it.
+        Standard deviation of the initial log-messages. By default the initial messages are uniform, which can be an
+        unstable fixed point of a symmetric model. A little noise, such as 1e-3, avoids it.
     check_stability : bool
-        Report in `info.stable` whether small changes of the messages die out: by the leading eigenvalue of the
-        iteration at the messages it ended with, which takes up to 80 iterations in reverse.
+        Report in `info.stable` whether the fixed point is stable: small changes of the messages decay. This is decided
+        by the leading eigenvalue of the iteration at the final messages, and costs up to 80 backward iterations.
     reuse : bool
-        In training, start the inference of an example from its messages in the last evaluation (warm start): fewer
-        iterations, most of all for "trw". What is learned then agrees with another run within the tolerance, not in
-        every bit; and where messages have several fixed points, training follows one of them. Not with `iterations`.
+        In training, start the inference of an example from its messages in the last evaluation (warm start). This saves
+        iterations, especially for "trw". The learned parameters of two runs then agree within the tolerance, but not
+        bit for bit; and if there are several fixed points, training follows one of them. Not with `iterations`.
     threads : int, optional
-        An older word for `n_jobs` of `infer`: how many threads share the work; -1 for all processors. By default what
-        the environment variable ISINGLASS_THREADS says, or one. Beliefs, log Z and derivatives by tables are the same
-        bits for any number; the derivative by the damping agrees to rounding.
+        Another name for `n_jobs` of `infer`: the number of threads; -1: one for each processor. The default is the
+        environment variable ISINGLASS_THREADS, or one. Beliefs, log Z and derivatives with respect to tables have the
+        same bits for any number; the derivative with respect to the damping agrees up to rounding.
     """
 
     iterations: int | None = None
@@ -104,7 +107,7 @@ class MessagePassing(Algorithm):
 
     @property
     def takes_stages(self) -> bool:
-        """Whether each iteration can have potentials of its own."""
+        """Whether each iteration can have its own potentials."""
         return True
 
     def resumed(self, iterations: int) -> Algorithm:

@@ -29,13 +29,25 @@ class BeliefPropagation(MessagePassing):
 
     Parameters
     ----------
+    iterations : int, optional
+        Run exactly this number of iterations. By default: until `tol`, at most `max_iter`.
+    tol : float
+        Stop when one more iteration cannot change any probability by more than this.
+    max_iter : int
+        The maximal number of iterations.
+    damping : float
+        In [0, 1): the weight of the old message in a geometric mean with the new one.
+    schedule : {"auto", "flooding", "tree", "grid", "sequential", "random", "residual"}
+        The order of updates. "auto" is flooding, and an exact tree schedule on forests.
+    random_state, start_noise, check_stability, reuse, threads
+        As for all message-passing algorithms (see `message_passing.algorithms.base.MessagePassing`).
     dtype : {"float64", "float32"}
-        Of messages and of the tape. "float32" takes half of the memory and, in grid sweeps of large grids, about half
-        of the time, with beliefs and gradients of about five digits: for undamped flooding and grid sweeps of real
-        potentials on regular grids of one size; all else is refused. A `tol` that it cannot reach is raised, to 1.4e-6
-        for two states. Potentials, beliefs, log Z and derivatives are float64 all the same. Components with hard zeros
-        (evidence, too) or with products below 1e-25 are run with float64. ``info.details`` has "float32", the share of
-        the other components, and "tol", the tolerance.
+        The type of messages and of the tape. "float32" halves the memory and, in grid sweeps of large grids, about
+        halves the time; beliefs and gradients have about five digits. It is available for undamped flooding and grid
+        sweeps with real potentials on regular grids of one size, and refused otherwise. If `tol` is too small for it,
+        it is raised, to 1.4e-6 for two states. Potentials, beliefs, log Z and derivatives remain float64. Components
+        with hard zeros (also from evidence) or with products below 1e-25 are run with float64. ``info.details`` has
+        "float32", the share of components that used it, and "tol", the tolerance.
 
     Examples
     --------

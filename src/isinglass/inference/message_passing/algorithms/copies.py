@@ -1,10 +1,10 @@
-"""Beliefs of many copies of one grid that differ in the potentials of variables alone, such as images of one size.
+"""Beliefs of many copies of one grid that differ only in the unary potentials, such as images of one size.
 
-The loops are those of the grid schedule, and so are the beliefs, to the last bit. But nothing is built except the
-structure of one grid, and the interpreter, for which threads would wait, has little to do.
+The loops are those of the grid schedule, and the beliefs have the same bits. But only the structure of one grid is
+built, and little Python code runs, for which other threads would have to wait.
 
-Where a product comes near to an underflow, or might do so in the beliefs of links, no beliefs are returned: then it is
-for `infer`, which has other arithmetics, to find them.
+If a product is close to an underflow, or might be in the beliefs of links, no beliefs are returned, and the caller must
+use `infer`, which can compute with logarithms.
 """
 
 from __future__ import annotations

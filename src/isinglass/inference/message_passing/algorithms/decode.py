@@ -1,10 +1,10 @@
-"""From max-marginals to an assignment, and what it is proved to be.
+"""From max-marginals to an assignment, and what is proved about it.
 
-Decoding goes one link after the other, so that ties are broken consistently.
+Links are decoded one after the other, so that ties are broken consistently.
 
-Links are visited from the roots of the graph's forest components down to their leaves (elsewhere in factor order);
-each chooses the best states of its undecided variables, given those that are decided. On a forest with converged
-max-product messages this is a most probable assignment, whatever the ties (Wainwright and Jordan 2008, section 8.1).
+Links are visited from the roots to the leaves in components that are forests, elsewhere in factor order. Each link
+chooses the best states of its undecided variables, given those that are decided. On a forest with converged max-product
+messages the result is a most probable assignment, even with ties (Wainwright and Jordan 2008, section 8.1).
 
 Proofs. At a fixed point max_{x_a with x_i} b_a ~ b_i, and the score of x is, up to a constant,
 

@@ -1,9 +1,9 @@
-"""Max-product belief propagation: max-marginals and the score that they add up to.
+"""Max-product belief propagation: max-marginals, and the score of a most probable assignment.
 
-The messages are those of `kernels.numba.messages.updates` with sums replaced by maxima. The belief of a variable or
+The messages are those of `kernels.numba.messages.updates` with maxima in place of sums. The belief of a variable or
 factor is its max-marginal, scaled to sum to one, b_i(x_i) ~ max_{x with x_i} exp(sum_a phi_a(x_a)): exact on forests
-(Pearl 1988). `log_z` is what `passes` forms with log maxima in place of log sums; at a fixed point on a forest it is
-the score of a best assignment.
+(Pearl 1988). `log_z` is computed as in `passes`, with maxima in place of sums; at a fixed point on a forest it is
+the score of a most probable assignment.
 
 The derivative of a maximum is that of the entry that attains it (Danskin 1966), the first one at a tie.
 """
@@ -24,7 +24,9 @@ from isinglass.potentials import Potentials
 @register
 @dataclass(frozen=True)
 class MaxProduct(MessagePassing):
-    """Max-product belief propagation: beliefs are max-marginals, `log_z` is the score of a best assignment on forests.
+    """Max-product belief propagation: beliefs are max-marginals; on forests `log_z` is the score of a MAP assignment.
+
+    Its options are those of all message-passing algorithms; see `BeliefPropagation`.
 
     Examples
     --------

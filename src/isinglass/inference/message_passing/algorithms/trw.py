@@ -35,24 +35,27 @@ from isinglass.validation import number, real_numbers, whole_number
 @register
 @dataclass(frozen=True)
 class TreeReweighted(MessagePassing):
-    """Tree-reweighted sum-product: log Z is an upper bound once it has converged; exact on forests.
+    """Tree-reweighted belief propagation: log Z is an upper bound at convergence; exact on forests.
 
-    `info.bound` is "upper" only if the beliefs prove it too: with potentials of hundreds of nats, messages can hardly
-    change before they are consistent.
+    `info.bound` is "upper" only if the beliefs also prove it. (With potentials of hundreds of nats, messages may seem
+    to have converged before the beliefs are consistent.)
 
     Parameters
     ----------
     weights : array (factors,) or "optimised", optional
-        Appearance probability of each factor, in (0, 1]; those of arity below two are ignored. By default the
-        probability of being in a random spanning forest (see `graph.forests.appearance`). "optimised" lowers the
-        bound from there by Frank-Wolfe steps, each of which passes messages a few times (see
-        `algorithms.reweighting`), then infers with the weights found: from the messages of the search, or, if
-        `iterations`, `init` or a tape is asked for, as if the weights had been given. Gradients take the weights as
-        constants: they are those of log Z and the beliefs at fixed weights, not through the search.
+        The edge appearance probability of each factor, in (0, 1]; factors of arity below two are ignored. By default
+        the probability of being in a random spanning forest (see `graph.forests.appearance`). "optimised" starts from
+        the default and lowers the bound by Frank-Wolfe steps, each with a few iterations of message passing (see
+        `algorithms.reweighting`). Inference with the weights found then continues from the messages of the
+        search; with `iterations`, `init` or a tape it runs as if the weights had been given. Gradients treat the
+        weights as constants: they do not go through the search.
     weight_steps : int
-        Frank-Wolfe steps at most, for each component.
+        The maximal number of Frank-Wolfe steps for each component.
     weight_tol : float
-        A component's search ends when its bound is, by the duality gap, within this many nats of the least one.
+        The search of a component ends when the duality gap proves that its bound is within this many nats of the
+        lowest one.
+    iterations, tol, max_iter, damping, schedule, random_state, start_noise, check_stability, reuse, threads
+        As for all message-passing algorithms; see `BeliefPropagation`.
 
     Examples
     --------
@@ -94,7 +97,7 @@ class TreeReweighted(MessagePassing):
         return weights
 
     def bound(self, potentials: Potentials, outcome: Outcome) -> Bound:
-        """Promise an upper bound at convergence, if the beliefs prove it; given weights are assumed to be valid."""
+        """Report an upper bound at convergence, if the beliefs prove it; given weights are assumed to be valid."""
         counting = self.counting(potentials)
         if (counting == 1).all() and is_exact(potentials, outcome):
             return "exact"
@@ -124,12 +127,12 @@ class TreeReweighted(MessagePassing):
         return replace(self, weights=self.optimise(potentials).weights) if self._optimises() else self
 
     def optimise(self, potentials: Potentials, progress: Progress | None = None) -> WeightSearch:
-        """Search for weights of a lower bound, from the given ones or the appearance probabilities.
+        """Search for weights with a tighter (lower) upper bound, starting from the given or the default weights.
 
         Returns
         -------
         WeightSearch
-            With `weights`, for further inferences on this or similar potentials, `bounds` and `gap`.
+            It has `weights`, which can be used for this or similar potentials, `bounds` and `gap`.
 
         Examples
         --------
@@ -157,10 +160,13 @@ class FractionalBeliefPropagation(MessagePassing):
     Parameters
     ----------
     counting_numbers : float or array (factors,)
-        Positive; one for each factor of arity two or more (others are ignored). Ones give belief propagation.
+        Positive: one number, or one for each factor (those of arity below two are ignored). The value 1 gives belief
+        propagation.
     learn : sequence of str
-        Some of "damping" and "counting_numbers" (one number for all factors): an estimator whose gradient is "unrolled"
-        then learns them with the model, beginning with what is given here.
+        Any of "damping" and "counting_numbers" (one number for all factors). An estimator with
+        ``gradient="unrolled"`` then learns them together with the model, starting from the values given here.
+    iterations, tol, max_iter, damping, schedule, random_state, start_noise, check_stability, reuse, threads
+        As for all message-passing algorithms; see `BeliefPropagation`.
 
     Examples
     --------
@@ -223,5 +229,6 @@ def _of_links(potentials: Potentials, given: ArrayLike, argument: str) -> FloatA
     numbers = np.broadcast_to(array, n)
     chosen = numbers[edges_of(potentials.graph).link_factor].copy()
     if not (np.isfinite(chosen).all() and (chosen > 0).all()):
-        raise InputError(argument, "positive numbers", f"{chosen.min():g}", "leave a factor out by a table of zeros")
+        remedy = "to leave a factor out, give it a table of zeros"
+        raise InputError(argument, "positive numbers", f"{chosen.min():g}", remedy)
     return chosen

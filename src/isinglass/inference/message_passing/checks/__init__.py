@@ -1,1 +1,1 @@
-"""What the end of a run is worth: the range of log Z, and whether the fixed point is stable."""
+"""Checks at the end of a run: the possible range of log Z, and whether the fixed point is stable."""

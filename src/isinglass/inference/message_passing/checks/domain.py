@@ -1,4 +1,4 @@
-"""What messages and log Z can be, given the potentials: hard zeros that are proved, and the range of log Z."""
+"""The possible values of messages and log Z, given the potentials: proved hard zeros, and the range of log Z."""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@ At a fixed point of m <- F(m), with logarithms of messages, a small change e bec
 
     B  =  d I + (1 - d) J,      J  =  dF/dm,
 
-so that it dies out if the spectral radius of B is below one (Mooij and Kappen 2005). The radius is estimated by
+so that it decays if the spectral radius of B is below one (Mooij and Kappen 2005). The radius is estimated by
 Arnoldi's method (1951): a few products with B', whose eigenvalues are those of B, span a space, and the largest
 eigenvalue of B' restricted to that space is taken. Each component has its own space, which starts from a
 random vector.

@@ -1,7 +1,8 @@
-"""Where derivatives by the tables of links are added up: apart for each component, or for each group of components.
+"""Where derivatives with respect to the tables of links are summed: by component, or by group of components.
 
-A table that several components share gets the sum of theirs, in their order. So does one that the blocks of a large
-component share. A thread works on whole groups or on a block, so the number of threads does not change a bit of it.
+If several components share a table, its derivative is the sum of theirs, in a fixed order; the same holds for the
+blocks of a large component. A thread works on whole groups or on a block, so the result has the same bits for any
+number of threads.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""The reverse of flooding: each component is reversed by the loop that would reverse it alone.
+"""The reverse of flooding: each component is reversed by the same loop as if it were alone.
 
 Three loops can reverse an iteration: that of `grids`, in planes; that of `pairs`, variable by variable; and the general
-one of `adjoints`, link by link. They add up in different sequences, so that their results differ in the last bits.
-Which one serves a component therefore depends on its structure and numbers only, not on the batch or on the loop that
+one of `adjoints`, link by link. They sum in different orders, so their results differ in the last bits. Therefore the
+choice of the loop depends only on the structure and the numbers of the component, not on the batch or on the loop that
 computed its messages (those all give the same bits):
 
     planes   a regular grid, real potentials, no hard zeros; a run with float32 has no others

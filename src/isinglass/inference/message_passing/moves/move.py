@@ -1,8 +1,8 @@
 """How one iteration is done, and its reverse: the base class of all moves.
 
 A move takes a run from the messages of iteration t to those of t + 1 and returns a `Step`, from which it can go back.
-Where several moves can serve a schedule, all give the same messages, to the last bit. Their reverses would differ in
-the last bits: which one serves a component depends on that component only (see `flood_back`).
+If several moves implement a schedule, all of them give the same messages, to the last bit. Their reverses differ in the
+last bits, so the choice of the reverse depends only on the component (see `flood_back`).
 """
 
 from __future__ import annotations

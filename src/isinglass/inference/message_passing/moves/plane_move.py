@@ -1,13 +1,13 @@
-"""What moves on regular grids share: messages stay in planes for the whole run.
+"""The base of moves on regular grids: messages are stored in planes during the whole run.
 
-They move into planes when the first iteration begins and back to edges when the last has ended. Where a product comes
-near to an underflow, the iteration is done by a move for other graphs, and so are those after it. With float32, a
-component in which that happens is flagged: it is run again with float64.
+Messages are copied into planes before the first iteration and back to edges after the last. If a product is close to an
+underflow, this iteration and all later ones are done by a move for general graphs. With float32, a component in which
+that happens is flagged and run again with float64.
 
-A call of a loop does all iterations of some grids, as many as take a fraction of a second: then Ctrl-C is heard. A grid
-that takes longer by itself is done iteration by iteration. Messages that nobody asks for later lie in planes for one
-grid, which serve all of them in turn and stay in a cache: uniform ones, and those between iterations. A large grid, on
-which several threads work, has planes of its own.
+One call of a compiled loop does all iterations of some grids, as many as take a fraction of a second, so that Ctrl-C
+works. A grid that takes longer is done iteration by iteration. Messages that are not needed later (initial uniform
+messages, and those between iterations) use the planes of one grid, which all grids share in turn and which stay in the
+processor's cache. A large grid, on which several threads work, has its own planes.
 """
 
 from __future__ import annotations

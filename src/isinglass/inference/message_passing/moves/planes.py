@@ -1,7 +1,7 @@
 """The messages of regular grids in planes: where they lie, how threads share them, and the way to edges and back.
 
-Planes of float32 (see `narrow`) are rounded potentials, tables, messages and derivatives by messages; what is on edges
-is float64.
+Planes of float32 (see `narrow`) hold rounded potentials, tables, messages and derivatives with respect to messages;
+values on edges are float64.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Where single-variable moves are known to reach every possible assignment from every other (irreducibility).
+"""Whether single-variable moves can reach every possible assignment from every other (irreducibility).
 
-Without hard zeros they do. With hard zeros they do where every combination of the states that are left is possible, for
-each variable can be set in turn. Of small components, the graph of possible assignments is searched: two are linked if
-they differ in one variable. Elsewhere nothing is claimed.
+Without hard zeros they can. With hard zeros they can if every combination of the remaining states is possible, because
+the variables can be set one by one. In small components the graph of possible assignments is searched: two are joined
+if they differ in one variable. Otherwise nothing is claimed.
 """
 
 from __future__ import annotations

@@ -1,12 +1,13 @@
-"""Modes that a sampler missed, found by local searches.
+"""Local searches for modes that a sampler has missed.
 
     Z  =  sum_x exp S(x)  >=  sum_{x in A} exp S(x)          for any set A of different assignments
 
-No diagnostic of draws tells of a mode that no draw met. So local searches (iterated conditional modes) climb from
-different starts. An estimate of log Z below the sum over all assignments that were seen has missed some. And chains
-that keep to a few assignments have missed a mode, if the searches find others of some mass: let s be the share of
-draws that met their assignment only once. The draws hold about 1 - s of the mass that the chains can reach (Good 1953).
-If that is more than a half, what they did not meet must be little.
+No diagnostic of samples can detect a mode that was never visited. So local searches (iterated conditional modes) are
+started from different states. There are two tests. An estimate of log Z that is below the sum over all assignments
+found has missed a mode. And if the chains visit only a few assignments, they have missed a mode if the searches find
+others of considerable mass. For this, let s be the share of samples whose assignment occurs only once. The visited
+assignments have about 1 - s of the mass that the chains can reach (Good 1953). If this is more than a half, unvisited
+assignments must have little mass.
 """
 
 from __future__ import annotations
