@@ -1,7 +1,7 @@
 """Compile loops of an inference and its gradient in a second process, while this process compiles the first ones.
 
-The second process (`isinglass.runtime.compilation.helper`) makes the same calls without running any loop. So it finds out within
-milliseconds which loops will be called with which types, and compiles them, starting with the last one.
+The second process (`isinglass.runtime.compilation.helper`) makes the same calls without running any loop. So it finds
+out within milliseconds which loops will be called with which types, and compiles them, starting with the last one.
 """
 
 from __future__ import annotations
