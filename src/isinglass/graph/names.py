@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from isinglass.errors import InputError, UnknownNameError
+from isinglass.runtime.cached_property import cached_property
 from isinglass.typing import IntArray
 from isinglass.validation import Evidence, evidence_dict, items, variables_of, whole_number
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from functools import cached_property
 from html import escape
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -22,6 +21,7 @@ from isinglass.inference.cotangents import cotangents
 from isinglass.inference.frames import beliefs_frame
 from isinglass.inference.queries import Queries
 from isinglass.potentials import Potentials
+from isinglass.runtime.cached_property import cached_property
 from isinglass.runtime.deferring import defer, twin
 from isinglass.runtime.memory import memory_limit_bytes, require_memory
 from isinglass.typing import Array, IntArray

@@ -12,7 +12,6 @@ the result has the same bits for any number of threads.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
 from threading import local
 
 import numpy as np
@@ -27,6 +26,7 @@ from isinglass.learning.optimizers.vectors import dot, entrywise, moved
 from isinglass.losses import HingeLoss, Loss
 from isinglass.models.chain.layout import Training, aligned, width_of
 from isinglass.models.chain.model import PIECE, SequenceModel, Sequences, Tables, ends_of
+from isinglass.runtime.cached_property import cached_property
 from isinglass.runtime.threads import ThreadMap
 from isinglass.segments import ranges, starts
 from isinglass.typing import FloatArray, IntArray

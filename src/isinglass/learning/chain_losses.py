@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
@@ -22,6 +22,7 @@ from isinglass.losses import HingeLoss, Loss
 from isinglass.losses.loss import Differentiate, Evaluation, LossFacts, LossProblem, ScoringLoss
 from isinglass.models.chain.label_states import LabelStates
 from isinglass.models.chain.model import ends_of
+from isinglass.runtime.cached_property import cached_property
 from isinglass.segments import ranges, starts
 from isinglass.typing import FloatArray, IntArray, Mask
 

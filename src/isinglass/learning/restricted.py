@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 
 import numpy as np
 from scipy.special import expit
@@ -27,6 +26,7 @@ from isinglass.learning.training.fingerprints import fingerprint
 from isinglass.learning.training.problem import TrainingProblem
 from isinglass.models.products import times
 from isinglass.models.spins.restricted import RestrictedBoltzmannMachine
+from isinglass.runtime.cached_property import cached_property
 from isinglass.typing import Array, FloatArray, IntArray
 
 SPREAD = 0.5  # the standard deviation of the first weights, over the root of the number of units

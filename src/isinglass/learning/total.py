@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import TypeVar
 
 import numpy as np
 
 from isinglass.learning.objective import Objective
+from isinglass.runtime.cached_property import cached_property
 from isinglass.runtime.threads import ThreadMap
 from isinglass.typing import FloatArray, IntArray
 

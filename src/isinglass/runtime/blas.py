@@ -7,6 +7,7 @@ are busy with other work.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from functools import cache
@@ -22,6 +23,15 @@ class _Limit:
 
 
 _LIMIT = _Limit()
+
+
+def _unlock() -> None:
+    """Give a forked process a lock of its own: a thread that held the old one is not there."""
+    _LIMIT.lock = Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_unlock)
 
 
 @contextmanager

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -34,6 +33,7 @@ from isinglass.losses.conditioned import ConditionedLikelihood
 from isinglass.models import ConditionedModel, Conditioning, Model
 from isinglass.potentials import Potentials
 from isinglass.runtime.array_pool import Pool
+from isinglass.runtime.cached_property import cached_property
 from isinglass.segments import ranges, starts
 from isinglass.typing import Array, IntArray, Mask
 from isinglass.validation import array_of

@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
-from functools import cached_property
 
 import numpy as np
 
@@ -19,6 +18,7 @@ from isinglass.learning.training.choices import Choices
 from isinglass.learning.training.fingerprints import fingerprint
 from isinglass.learning.training.problem import TrainingProblem
 from isinglass.models import Model
+from isinglass.runtime.cached_property import cached_property
 from isinglass.typing import Array, FloatArray, IntArray
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 from itertools import chain
 from typing import Any
 
@@ -20,6 +20,7 @@ from isinglass.errors import InputError, require
 from isinglass.estimators.sequence.names import GrowingNames, Names, NameTable, chunks
 from isinglass.models.chain.layout import ByToken
 from isinglass.models.checks import matrix, stacked
+from isinglass.runtime.cached_property import cached_property
 from isinglass.runtime.threads import ThreadMap
 from isinglass.segments import starts
 from isinglass.typing import Array, FloatArray, IntArray

@@ -8,13 +8,13 @@ computed again with logarithms. Forbidden labels have the score -inf.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
 from isinglass.errors import ImpossibleEvidenceError
 from isinglass.models.chain.layout import aligned, width_of
 from isinglass.models.chain.model import ends_of
+from isinglass.runtime.cached_property import cached_property
 from isinglass.typing import Array, FloatArray, IntArray, Mask
 
 

@@ -7,12 +7,12 @@ column to its first (`isinglass.kernels.numba.gaussian.selected`).
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from isinglass.errors import InputError
+from isinglass.runtime.cached_property import cached_property
 from isinglass.segments import starts
 from isinglass.typing import FloatArray, IntArray
 

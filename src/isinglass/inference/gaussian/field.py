@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,6 +19,7 @@ from numpy.typing import ArrayLike
 
 from isinglass.errors import InputError
 from isinglass.inference.gaussian.factor import SparseFactor
+from isinglass.runtime.cached_property import cached_property
 from isinglass.segments import distinct_rows
 from isinglass.typing import FloatArray, IntArray
 from isinglass.validation import RandomState, array_of, generator, real_numbers, variables_of, whole_number

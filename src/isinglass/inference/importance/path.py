@@ -7,7 +7,6 @@ multiplied by b, those of the latter by 1 - b. Hard zeros of the model are hard 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
@@ -16,6 +15,7 @@ from isinglass.inference.importance.reference import Reference
 from isinglass.inference.sampling.chains import States
 from isinglass.inference.sampling.scores import Scores
 from isinglass.potentials import Potentials
+from isinglass.runtime.cached_property import cached_property
 from isinglass.typing import FloatArray
 
 

@@ -15,11 +15,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
 from isinglass.graph.elimination.bucket_tree import BucketTree, TreeArrays
+from isinglass.runtime.cached_property import cached_property
 from isinglass.typing import IntArray, Mask
 
 SMALL = 2**11  # entries of all buckets up to which all messages are local

@@ -16,13 +16,13 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import cached_property
 from typing import Literal
 
 import numpy as np
 
 from isinglass.inference.algorithm import Progress
 from isinglass.potentials import Potentials
+from isinglass.runtime.cached_property import cached_property
 from isinglass.typing import IntArray
 
 ROUNDING = 1e-11

@@ -9,7 +9,6 @@ round: that is the reversal of the chain, p(x) P(x, y) = p(y) P'(y, x).
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import cached_property
 from itertools import pairwise
 from typing import Literal
 
@@ -23,6 +22,7 @@ from isinglass.inference.sampling.conditionals import TableOf
 from isinglass.inference.sampling.sampler import Counted, Sampler
 from isinglass.inference.sampling.sites import BinaryLayout, EqualLinks, binary_components, binary_layout, equal_links
 from isinglass.potentials import Potentials
+from isinglass.runtime.cached_property import cached_property
 from isinglass.runtime.threads import ThreadMap
 from isinglass.segments import starts
 from isinglass.typing import IntArray

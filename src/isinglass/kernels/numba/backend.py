@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import Any
 
 from isinglass.kernels.backend import GridKernels, MessageRun
 from isinglass.kernels.layout import LANES, Bars, BeliefBars, Beliefs, Queue, Status, Values
+from isinglass.runtime.cached_property import cached_property
 from isinglass.typing import Array, FloatArray, IntArray, Mask
 
 

@@ -8,12 +8,12 @@ kept only if sᵀy > 0 beyond rounding, so that H is positive definite.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
 from isinglass.learning.optimizers.state import Vectors
 from isinglass.learning.optimizers.vectors import PIECE, crew_for, dot, scaled
+from isinglass.runtime.cached_property import cached_property
 from isinglass.typing import FloatArray
 
 _LEAST_CURVATURE = float(np.finfo(float).eps)

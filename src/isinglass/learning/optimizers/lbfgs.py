@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import ClassVar
 
 from isinglass.errors import require
@@ -21,6 +20,7 @@ from isinglass.learning.optimizers.descent import Descent, DescentState, next_st
 from isinglass.learning.optimizers.line_search import Trial, WolfeSearch
 from isinglass.learning.optimizers.state import State, Vectors
 from isinglass.learning.optimizers.vectors import difference, dot, norm
+from isinglass.runtime.cached_property import cached_property
 from isinglass.typing import FloatArray
 from isinglass.validation import number, whole_number
 

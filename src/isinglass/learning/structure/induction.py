@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cached_property
 from itertools import combinations
 from typing import Any, Literal, NamedTuple
 
@@ -36,6 +35,7 @@ from isinglass.losses import Evaluation, Likelihood
 from isinglass.models.conjunctions import Conjunction, conjunction, conjunction_model
 from isinglass.models.model import Model
 from isinglass.potentials import Potentials
+from isinglass.runtime.cached_property import cached_property
 from isinglass.typing import FloatArray, IntArray
 from isinglass.validation import number, variables_of, whole_number
 

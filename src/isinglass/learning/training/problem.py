@@ -9,7 +9,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import partial
 from typing import Any, Protocol, Self
 
 import numpy as np
@@ -24,6 +24,7 @@ from isinglass.learning.training.choices import Choices, GraphChoices
 from isinglass.learning.training.fingerprints import fingerprint
 from isinglass.learning.training.keeping import Keeping
 from isinglass.models import Model
+from isinglass.runtime.cached_property import cached_property
 from isinglass.segments import ranges, starts
 from isinglass.typing import Array, FloatArray, IntArray
 

@@ -13,13 +13,13 @@ Training lays the tokens out by kind, and once more by attribute (`isinglass.mod
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from isinglass.models.chain.layout import ByToken, Places, Training, by_token, width_of
+from isinglass.runtime.cached_property import cached_property
 from isinglass.runtime.threads import ThreadMap
 from isinglass.segments import starts
 from isinglass.typing import FloatArray, IntArray, Mask

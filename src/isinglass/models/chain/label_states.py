@@ -10,10 +10,10 @@ chain of second order is one of first order over K (K + 1) states, whose scores 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
+from isinglass.runtime.cached_property import cached_property
 from isinglass.typing import Array, FloatArray, IntArray, Mask
 
 

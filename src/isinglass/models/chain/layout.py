@@ -11,7 +11,6 @@ not depend on the parts.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cached_property
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -19,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from isinglass.runtime.cached_property import cached_property
 from isinglass.runtime.threads import ThreadMap
 from isinglass.segments import ranges, starts
 from isinglass.typing import FloatArray, IntArray

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from math import prod
 
 import numpy as np
@@ -21,6 +20,7 @@ import numpy as np
 from isinglass.models.chain.attributes import StateFeatures, Tokens, Weights
 from isinglass.models.chain.label_states import LabelStates
 from isinglass.models.chain.layout import width_of
+from isinglass.runtime.cached_property import cached_property
 from isinglass.runtime.threads import ThreadMap
 from isinglass.typing import FloatArray, IntArray, Mask
 

@@ -13,7 +13,6 @@ computed its messages (those all give the same bits):
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cached_property
 
 import numpy as np
 
@@ -28,6 +27,7 @@ from isinglass.inference.message_passing.moves.planes import BeliefDerivatives, 
 from isinglass.inference.message_passing.run import Derivatives, Run, Step
 from isinglass.inference.message_passing.shares import smallest
 from isinglass.kernels.layout import SAFE
+from isinglass.runtime.cached_property import cached_property
 from isinglass.segments import Largest
 from isinglass.typing import Array, FloatArray, IntArray, Mask
 

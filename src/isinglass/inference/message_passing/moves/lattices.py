@@ -6,7 +6,6 @@ Grids of one size and number of states share their planes, one after the other, 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
@@ -18,6 +17,7 @@ from isinglass.inference.message_passing.moves.planes import collect, spread_out
 from isinglass.inference.message_passing.shares import block_count, cut
 from isinglass.kernels.backend import GridKernels
 from isinglass.kernels.layout import PlaneSteps
+from isinglass.runtime.cached_property import cached_property
 from isinglass.runtime.threads import ThreadMap
 from isinglass.segments import distinct_rows
 from isinglass.typing import FloatArray, IntArray, Mask

@@ -18,7 +18,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -38,6 +37,7 @@ from isinglass.learning.optimizers import Lbfgs
 from isinglass.losses import Evaluation, Loss, Pseudolikelihood
 from isinglass.potentials import Potentials
 from isinglass.runtime.blas import one_blas_thread
+from isinglass.runtime.cached_property import cached_property
 from isinglass.typing import Array, FloatArray
 from isinglass.validation import whole_number
 

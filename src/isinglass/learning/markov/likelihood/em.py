@@ -11,7 +11,6 @@ L-BFGS. At a fixed point the gradient of the likelihood is zero.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
@@ -24,6 +23,7 @@ from isinglass.learning.markov.objective import Groups, MarkovObjective, Task
 from isinglass.learning.optimizers import Lbfgs
 from isinglass.losses import Evaluation
 from isinglass.potentials import Potentials
+from isinglass.runtime.cached_property import cached_property
 from isinglass.typing import FloatArray
 from isinglass.validation import whole_number
 

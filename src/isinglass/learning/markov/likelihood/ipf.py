@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
@@ -25,6 +24,7 @@ from isinglass.learning.markov.method import Method, MethodFacts, register
 from isinglass.learning.markov.objective import Task
 from isinglass.models import Model
 from isinglass.potentials import Potentials
+from isinglass.runtime.cached_property import cached_property
 from isinglass.typing import FloatArray
 
 

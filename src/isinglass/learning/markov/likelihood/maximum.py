@@ -13,7 +13,6 @@ Dirichlet prior on the joint table, restricted to the model.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
@@ -26,6 +25,7 @@ from isinglass.losses import Evaluation, Likelihood
 from isinglass.losses.likelihood import log_z_loss
 from isinglass.losses.observed import table_strides
 from isinglass.potentials import Potentials
+from isinglass.runtime.cached_property import cached_property
 from isinglass.typing import FloatArray
 
 AT_ONCE = 1_000_000  # pairs of samples and factors that are counted together

@@ -12,7 +12,6 @@ value is E_model[log f] - E_data[log f], whose derivative is g for given states;
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cached_property
 from typing import NamedTuple, Protocol, TypeVar
 
 import numpy as np
@@ -25,6 +24,7 @@ from isinglass.learning.markov.objective import Groups, MarkovObjective, Task
 from isinglass.learning.markov.samples import Copies, Samples
 from isinglass.losses import Evaluation, Likelihood
 from isinglass.potentials import Potentials
+from isinglass.runtime.cached_property import cached_property
 from isinglass.typing import Array, FloatArray, IntArray
 
 LEAST_CHAINS, MOST_CHAINS = 256, 10_000  # where they start at samples; several or fewer start at each

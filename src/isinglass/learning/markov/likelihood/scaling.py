@@ -20,7 +20,6 @@ one copy of the graph for each feature, side by side; Newton's method finds d_j,
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -32,6 +31,7 @@ from isinglass.learning.markov.likelihood.maximum import LikelihoodObjective
 from isinglass.learning.markov.method import Method, MethodFacts, register
 from isinglass.learning.markov.objective import Groups, Task
 from isinglass.potentials import Potentials, sum_tables
+from isinglass.runtime.cached_property import cached_property
 from isinglass.typing import Array, FloatArray, Mask
 
 KINDS = ("gis", "iis")

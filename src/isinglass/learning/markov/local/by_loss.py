@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import ClassVar
 
 from isinglass.learning.markov.local.pairwise import PairwiseScores
@@ -20,6 +19,7 @@ from isinglass.losses import (
     RatioMatching,
 )
 from isinglass.potentials import Potentials
+from isinglass.runtime.cached_property import cached_property
 
 
 class LossObjective(MarkovObjective):

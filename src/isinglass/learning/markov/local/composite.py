@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
@@ -27,6 +26,7 @@ from isinglass.losses.likelihood import Likelihood, log_z_loss
 from isinglass.losses.loss import Differentiate, Evaluation
 from isinglass.losses.observed import component_weights, known_states
 from isinglass.potentials import Potentials
+from isinglass.runtime.cached_property import cached_property
 from isinglass.typing import FloatArray, IntArray
 from isinglass.validation import items, variables_of
 

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
@@ -26,6 +25,7 @@ from isinglass.learning.markov.objective import MarkovObjective, Task
 from isinglass.learning.markov.samples import Samples
 from isinglass.losses import Evaluation, Loss, Pseudolikelihood
 from isinglass.potentials import Potentials
+from isinglass.runtime.cached_property import cached_property
 from isinglass.typing import FloatArray, IntArray
 from isinglass.validation import positive, whole_number
 

@@ -9,7 +9,6 @@ counted.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
@@ -21,6 +20,7 @@ from isinglass.learning.markov.samples import Copies, TermCounts
 from isinglass.losses import Evaluation, Loss, Pseudolikelihood
 from isinglass.losses.pseudo import PseudoTerms
 from isinglass.potentials import Potentials
+from isinglass.runtime.cached_property import cached_property
 
 JOINT_STATES = 256  # the most that a term of a pseudolikelihood sums over
 
