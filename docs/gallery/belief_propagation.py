@@ -52,8 +52,8 @@ for name in people:
 # %%
 # ## A loop
 #
-# Now Eve also talks to Ann. A message can go round and come back to where it started, as if it were news. Belief
-# propagation counts it again and becomes too sure.
+# Now Eve also talks to Ann. A message can go round the loop and come back as if it were new information. Belief
+# propagation counts it again, and its beliefs become overconfident.
 ring = ig.FactorGraph(
     dict.fromkeys(people, opinions),
     scopes=[("Ann",), *pairwise(people), ("Eve", "Ann")],

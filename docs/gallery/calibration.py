@@ -48,9 +48,9 @@ for name, r in reports.items():
 
 # %%
 # **Reliability.** Predictions are put into bins by their confidence; the height of a bar is the share of them that is
-# right. Bars of less than 20 predictions are left out. Bars on the diagonal are honest; bars below it are too sure of
-# themselves. (The last row of the table is for 10 of the 40 test images, because exact inference takes longer. It
-# shows that the parameters, too, are to blame: they were learned as if all neighbours were known.)
+# right. Bars of less than 20 predictions are left out. Bars on the diagonal are well calibrated; bars below it are
+# overconfident. (The last row of the table is for 10 of the 40 test images, because exact inference takes longer. It
+# shows that the parameters are also a cause: they were learned as if all neighbours were known.)
 figure, axes = plt.subplots(1, 4, figsize=(9.5, 2.7), layout="constrained", sharey=True)
 axes[0].set_ylabel("share right")
 for ax, (name, r) in zip(axes, reports.items(), strict=False):

@@ -22,9 +22,9 @@ print("wrong pixels on a blank page:    ", round(float(np.mean(Y_test != 0)), 3)
 # %%
 # ## Training through truncated inference
 #
-# `iterations=T` runs T sweeps of belief propagation, whether they have converged or not. The loss `"ucl"` is the mean
-# log-probability that the beliefs after T sweeps give to the true pixels, and its gradient goes back through all T
-# sweeps. So training sees what prediction will do. Thirty iterations of training are enough here.
+# `iterations=T` runs T sweeps of belief propagation, whether they have converged or not. The loss `"ucl"` is the
+# negative sum of the logarithms of the beliefs of the true pixels after T sweeps, and its gradient goes back through
+# all T sweeps. So training uses the same computation as prediction. Thirty iterations of training are enough here.
 crfs = {}
 with ig.errors.no_convergence_warnings():
     for T in (1, 2, 4):
@@ -50,7 +50,7 @@ ax.set(xlabel="sweeps at test time", ylabel="learned for", title="share of wrong
 ax.spines[:].set_visible(False)
 
 # %%
-# Pseudolikelihood asks each pixel to follow its *true* neighbours. At test time there are only noisy ones, and its
-# couplings are so strong that every pixel becomes blank.
+# The pseudolikelihood learns to predict each pixel from its *true* neighbours. At test time only noisy ones are known,
+# and the couplings are so strong that every pixel becomes blank.
 for name, crf in crfs.items():
     print(f"{name:17} coupling of horizontal neighbours", crf.parameters_["edge/horizontal"].round(2).tolist())

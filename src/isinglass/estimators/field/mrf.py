@@ -74,11 +74,9 @@ class MRF(Statistics):
         pseudolikelihood; "composite", "piecewise", "mpf", "ratio-matching", "nce", "pmm" and "camel". By sampling:
         "cd", contrastive divergence; "pcd", persistent contrastive divergence; "sml", stochastic maximum likelihood;
         "importance", importance sampling from a reference. `isinglass.learning.markov.METHODS` lists all methods, with
-        their facts.
-
-        Missing values are summed out by "ml" and "em", and by "pseudo" if the sum for a value has at most 256 joint
-        states; other values are then left out, with a warning (see `terms_`). "cd", "pcd" and "sml" sample missing
-        values. Other methods refuse them.
+        their facts. Missing values are summed out by "ml" and "em", and by "pseudo" if the sum for a value has at most
+        256 joint states; other values are then left out, with a warning (see `terms_`). "cd", "pcd" and "sml" sample
+        missing values. Other methods refuse them.
     inference : str or Algorithm, default="exact"
         The inference algorithm; `log_likelihood` also uses it.
     iterations : int, optional
