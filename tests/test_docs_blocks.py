@@ -24,6 +24,7 @@ PAGES += (
     "defaults",
     "choosing",
     "growth",
+    "sampled-learning",
 )
 
 
@@ -33,10 +34,27 @@ def run_blocks(path):
     assert blocks
     for block in blocks:
         exec(compile(block, path.name, "exec"), names)
+        check_comments(block, names)
+
+
+def check_comments(block, names):
+    """Check numbers in comments that end in an ellipsis against the value of the expression before them."""
+    for expression, comment in re.findall(r"^(\S.*?)\s+# (.*\d\.\.\..*)$", block, re.MULTILINE):
+        shown = [float(number) for number in re.findall(r"-?\d+\.\d+(?=\.\.\.)", comment)]
+        values = eval(expression, names)
+        found = np.concatenate([np.ravel(v) for v in (values if isinstance(values, tuple) else (values,))])
+        np.testing.assert_allclose(found[: len(shown)], shown, atol=1e-3)
 
 
 @pytest.mark.parametrize("page", PAGES)
 def test_the_blocks_of_a_page_run(page, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    run_blocks(DOCS / f"{page}.md")
+
+
+@pytest.mark.filterwarnings("ignore::isinglass.ConvergenceWarning")  # runs that are short, or show the warning
+@pytest.mark.parametrize("page", ["sampling"])
+def test_the_blocks_of_a_page_that_warns_run(page, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     run_blocks(DOCS / f"{page}.md")
 
