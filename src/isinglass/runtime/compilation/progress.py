@@ -5,17 +5,25 @@ How many loops a piece of work needs is known before only by experience: it was 
 what was compiled yesterday needs no more time. Where nothing was counted, or more loops come than were expected, the
 words say how many were compiled so far.
 
+Where nobody asked, and somebody sits before a terminal or a notebook, one line on stderr explains why it takes so long:
+after two seconds of compilation, once in a process.
+
 This module does not import Numba, so that programs may ask to be told before they know whether they need it.
 """
 
 from __future__ import annotations
 
+import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from isinglass.runtime.compilation.loop_counts import ALWAYS, USUALLY
 
 Listener = Callable[[str], None]
+
+PATIENCE = 2.0  # seconds of compilation without a word
+LINE = "isinglass: compiling inner loops, once on this machine; later runs load them (`isinglass warmup` compiles all)"
 
 _listeners: list[Listener] = []
 _works: list[Work] = []
@@ -25,6 +33,12 @@ class Count:
     """Loops of this process: those that it compiled, and all that it got ready, compiled or loaded."""
 
     compiled = ready = 0
+
+
+class Waiting:
+    """Seconds of compilation that nobody was told of, when the present one began, and whether the line was said."""
+
+    seconds, since, told = 0.0, 0.0, False
 
 
 class Work:
@@ -68,14 +82,37 @@ def telling(listener: Listener) -> Iterator[None]:
 @contextmanager
 def printing(wanted: bool) -> Iterator[None]:
     """Print the words, where that is wanted."""
-    with telling(lambda text: print(text, flush=True) if wanted and text else None):
+    if not wanted:
+        yield
+        return
+    with telling(lambda text: print(text, flush=True) if text else None):
         yield
 
 
 def tell(text: str) -> None:
-    """Tell all who asked."""
+    """Tell all who asked; if there are none, see to it that nobody wonders."""
+    if not _listeners:
+        _explain(text)
     for listener in tuple(_listeners):
         listener(text)
+
+
+def _explain(text: str) -> None:
+    """Count the seconds between the beginning and the end of a compilation; say the line when they are many."""
+    now = time.monotonic()
+    if text:
+        Waiting.since = now
+        return
+    Waiting.seconds += now - (Waiting.since or now)
+    Waiting.since = 0.0
+    if Waiting.seconds > PATIENCE and not Waiting.told and _watched():
+        Waiting.told = True
+        print(LINE, file=sys.stderr, flush=True)
+
+
+def _watched() -> bool:
+    """Tell whether stderr is a terminal or a notebook."""
+    return "ipykernel" in sys.modules or (sys.stderr is not None and sys.stderr.isatty())
 
 
 def begins() -> None:
