@@ -521,7 +521,7 @@ def test_partial_fit():
             fitted.partial_fit(X[part], Y[part], classes=["B", "I", "O"])
     assert fitted.score(X, Y) > 0.8
     assert fitted.n_iter_ == 8 * 10
-    with pytest.raises(InputError, match="minibatches"):
+    with pytest.raises(InputError, match="a minibatch optimizer"):
         crf().partial_fit(X, Y)
     with pytest.raises(InputError, match="classes"):
         fitted.partial_fit(X, [["new"] * len(x) for x in X])

@@ -84,5 +84,5 @@ def test_images_and_mistakes():
     with pytest.raises(ig.InputError, match="labels from 0 to 1, as in fit"):
         crf.log_likelihood(X, Y + 1)
     own = ig.GridCRF(iterations=2, own_parameters=True).fit(X, Y)
-    with pytest.raises(ig.InputError, match="own_parameters: expected one distribution"):
+    with pytest.raises(ig.InputError, match="own_parameters: expected parameters that all iterations share"):
         own.sample(X)

@@ -167,7 +167,7 @@ def test_a_system_that_is_not_solved_is_reported(monkeypatch, system):
     monkeypatch.setattr(convex_iterative, "MOST", 1)
     with pytest.warns(ig.ConvergenceWarning, match="convex stopped after .* with residual inf"):
         assert not ig.infer(p, ig.ConvexFreeEnergy(system=system)).info.converged
-    with pytest.warns(ig.ConvergenceWarning, match="solved to a relative residual of .* only"):
+    with pytest.warns(ig.ConvergenceWarning, match="solved only to a relative residual of"):
         result.backward(variables=np.arange(480.0))
 
 

@@ -148,7 +148,7 @@ def test_parameters_of_their_own_for_each_iteration(loss, inference, labels):
 
 @pytest.mark.parametrize("loss", ["cl", "pseudo"])
 def test_stages_are_for_losses_of_beliefs(loss):
-    with pytest.raises(ig.InputError, match=r"stages: expected 1 .*; use a loss such as 'ucl'"):
+    with pytest.raises(ig.InputError, match=r"stages: expected 1, .*; use a loss such as 'ucl'"):
         made((loss, "bp", "unrolled"), OBSERVED["partly"], stages=3)
 
 
