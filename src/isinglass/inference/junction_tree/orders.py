@@ -108,15 +108,13 @@ def cost_of(potentials: Potentials, order: EliminationOrder, beliefs: bool = Tru
     """Price an order."""
     needed, more = bytes_of(potentials, order, beliefs), "" if order.complete else "more than "
     bytes_needed = _bytes_text(potentials, order, needed)
-    text = f"width {more}{order.width}, {bytes_needed}, {more}{order.entries:.3g} table entries"
+    text = f"{order.width_text}, {bytes_needed}, {more}{order.entries:.3g} table entries"
     return Cost(needed, order.entries, text)
 
 
 def _bytes_text(potentials: Potentials, order: EliminationOrder, needed: float) -> str:
     """Say what an order needs; at least what its first part does, where the search did not finish."""
-    if order.complete:
-        return bytes_text(needed)
-    return f"more than {bytes_text(exact_bytes(potentials.graph, order, potentials.groups))}"
+    return order.bytes_text(needed if order.complete else exact_bytes(potentials.graph, order, potentials.groups))
 
 
 def affordable(potentials: Potentials, wishes: Wishes, progress: Progress | None) -> Layout:
@@ -133,6 +131,6 @@ def _require(potentials: Potentials, order: EliminationOrder, needed: float, lim
     more = "" if order.complete else "more than "
     what = (
         f"exact inference needs {_bytes_text(potentials, order, needed)} "
-        f"(width {more}{order.width}, largest table 2^{order.log2_largest:.1f} entries)"
+        f"({order.width_text}, largest table {more}2^{order.log2_largest:.1f} entries)"
     )
     require_memory(needed, limit, what, f"{REMEDY}, or use an approximate algorithm")
