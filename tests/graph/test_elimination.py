@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 import isinglass as ig
 import isinglass.graph.elimination.order as order_module
+from isinglass.graph.elimination import bounds
 from isinglass.graph.elimination.bounds import square_grid
 from isinglass.graph.elimination.greedy import eliminate
 from isinglass.graph.elimination.order import interaction_graph
@@ -189,6 +190,42 @@ def test_grids_with_holes_diagonals_and_many_states_are_refused_without_a_search
     assert not ig.elimination_order(ig.pairwise_graph(n.size, edges, 2), clamped=n[60, ::3]).complete
     assert not ig.elimination_order(ig.grid_graph(20, 20, 8)).complete  # 2^63 entries
     assert not ig.elimination_order(ig.pairwise_graph(n.size, n.size - 1 - edges, 2)).complete
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_clusters_are_connected_and_bound_the_width(seed):
+    graph = ig.random_graph(60, 150, 2, random_state=seed)
+    free = np.random.default_rng(seed).random(60) < 0.9
+    low, step = bounds._pairs(graph, free)
+    owner = bounds._clusters(low, low + step, free, 12)
+    for cluster in range(12):
+        members = set(np.flatnonzero(owner == cluster).tolist())
+        assert members <= set(np.flatnonzero(free).tolist())
+        reached, rest = {members.pop()}, members
+        while near := {v for scope in graph.scopes if set(scope) & reached for v in set(scope) & rest}:
+            reached, rest = reached | near, rest - near
+        assert not rest
+    least = bounds.dense_minor(graph, free, 3)
+    assert least <= ig.elimination_order(graph, clamped=np.flatnonzero(~free)).width
+
+
+def test_the_degeneracy_is_the_largest_least_degree():
+    near = np.zeros((7, 7), bool)
+    near[:4, :4] = ~np.eye(4, dtype=bool)
+    near[3, 4] = near[4, 3] = near[4, 5] = near[5, 4] = True
+    assert bounds._degeneracy(near) == 3
+
+
+def test_large_random_graphs_are_refused_without_a_search(monkeypatch):
+    monkeypatch.setattr(order_module, "_greedy", lambda *_: pytest.fail("a search was made"))
+    order = ig.elimination_order(ig.random_graph(100_000, 150_000, 2, random_state=0))
+    assert not order.complete
+    assert order.width >= 48
+
+
+def test_large_graphs_that_fit_are_searched():
+    assert ig.elimination_order(ig.grid_graph(4, 20_000, 2)).width == 4
+    assert ig.elimination_order(ig.chain_graph(60_000, 3)).width == 1
 
 
 def test_grids_that_fit_are_searched_as_before(monkeypatch):

@@ -7,7 +7,7 @@ proportional to the number of entries of all buckets, its memory to that of all 
 The order is found greedily (Koller and Friedman 2009, section 9.4.3), by min-weight. For each connected component that
 is not trivial, min-fill, weighted min-fill, sweeps across the component (`sweeps`) and repetitions of the greedy rules
 with random ties are tried, too. Each connected component is searched separately, so its order does not depend on the
-others. Graphs that contain a large grid are not searched: no order fits (`bounds`).
+others. Graphs with a large grid or a dense minor are not searched: no order fits (`bounds`).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Literal
 import numpy as np
 
 from isinglass.errors import InputError
-from isinglass.graph.elimination.bounds import square_grid
+from isinglass.graph.elimination.bounds import dense_minor, square_grid
 from isinglass.graph.factor_graph import FactorGraph
 from isinglass.segments import starts
 from isinglass.typing import FloatArray, IntArray, Mask
@@ -39,6 +39,7 @@ MAX_RESTARTS = 100  # by default; more is for the caller to ask for
 SEARCH_SHARE = 4  # restarts may take one step for so many table entries, less than the inference itself
 LONG_RESTARTS, LONG_WORK = 1000, 1_000_000_000  # of a long search, about five seconds for a part
 NOISE = 0.2  # by which the weights of a fill are changed at random
+HUGE = 50_000  # variables above which a dense minor is looked for, which is quicker than a search
 LARGE = 2000  # variables of a part above which a hopeless first order is not improved
 
 
@@ -235,15 +236,17 @@ def _free(graph: FactorGraph, clamped: tuple[int, ...]) -> Mask:
 
 
 def _hopeless(graph: FactorGraph, clamped: tuple[int, ...]) -> EliminationOrder | None:
-    """Return an empty order, with lower bounds of its costs, if the graph contains a grid that no order fits."""
+    """Return an empty order, with lower bounds of its costs, if a bound shows that no order fits."""
     free = _free(graph, clamped)
     least = float(np.log2(graph.cards[free].min(initial=graph.cards.max(initial=1)))) if free.any() else 0.0
-    side = square_grid(graph, free, int(HOPELESS // least)) if least else 0
-    if not side:
+    width = square_grid(graph, free, int(HOPELESS // least)) if least else 0
+    if not width and np.count_nonzero(free) > HUGE:
+        width = dense_minor(graph, free, int(HOPELESS // least))
+    if not width:
         return None
-    log2_largest, none = min((side + 1) * least, STATED), np.zeros(0, np.int64)
+    log2_largest, none = min((width + 1) * least, STATED), np.zeros(0, np.int64)
     entries = float(np.exp2(log2_largest))
-    return EliminationOrder(none, np.zeros(1, np.int64), none, side, log2_largest, entries, 0.0, 0.0, False)
+    return EliminationOrder(none, np.zeros(1, np.int64), none, width, log2_largest, entries, 0.0, 0.0, False)
 
 
 def _free_part(graph: FactorGraph, clamped: tuple[int, ...]) -> tuple[IntArray, _Part]:
