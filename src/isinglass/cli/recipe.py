@@ -134,7 +134,7 @@ class Recipe:
         known = [name for name in cls._get_param_names() if name not in _NOT_HERE]
         for name in self.options:
             expected, got = f"one of {', '.join(known)}", f"{name!a:.40}"
-            require(name in known, "options", expected, got, did_you_mean(name, known))
+            require(name in known, f"options.{name}", expected, got, did_you_mean(name, known))
         chosen = {name: _chosen(name, value) for name, value in self.options.items()}
         return cls(**chosen, **more)
 
