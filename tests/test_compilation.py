@@ -13,8 +13,9 @@ import pytest
 
 import isinglass as ig
 import new_processes
+from isinglass.runtime.compilation import counting
 from isinglass.runtime.compilation import jit as compilation
-from isinglass.runtime.compilation.loop_counts import USUALLY
+from isinglass.runtime.compilation.loop_counts import ALWAYS, USUALLY
 from second_interpreter import context
 
 LOOPS = """
@@ -178,6 +179,69 @@ def test_warmup_command(warm):
     done = python(code, warm[0], NUMBA_CACHE_DIR=str(warm[0]))
     assert re.match(r"compiled 0 loops in \S+ s; \d+ were in the cache\n", done.stdout)
     assert f"cache: {warm[0]}" in done.stdout
+
+
+FITS = """
+import numpy as np
+import isinglass as ig
+from isinglass.runtime.compilation.progress import Count
+rng = np.random.default_rng(0)
+X, Y = rng.normal(size=(4, 12, 11, 2)), rng.integers(0, 2, (4, 12, 11))
+for crf in (ig.GridCRF(max_iter=3), ig.GridCRF(iterations=4, loss="ucl", max_iter=3)):
+    crf.fit(X, Y).score(X, Y)
+words = [["Ann", "met", "Bo"], ["Bo", "left"]]
+labels = [["B-PER", "O", "B-PER"], ["B-PER", "O"]]
+for token in (lambda w: {"w": w}, lambda w: [w]):
+    X = [[token(w) for w in sentence] for sentence in words]
+    crf = ig.ChainCRF(l2=0.1).fit(X, labels)
+    crf.predict(X), crf.predict_marginals(X), crf.predict_n_best(X, 3)
+X = [(rng.normal(size=(5, 2)), np.array([(0, 1), (1, 2), (2, 3), (3, 4), (4, 0)])) for _ in range(4)]
+ig.GraphCRF(max_iter=3).fit(X, [rng.integers(0, 2, 5) for _ in X]).predict(X)
+print(Count.compiled, Count.ready > 20)
+"""
+
+
+@pytest.mark.slow
+def test_the_usual_fits_compile_nothing_after_warmup(warm):
+    assert python(FITS, warm[0], NUMBA_CACHE_DIR=str(warm[0])).stdout.split() == ["0", "True"]
+
+
+@pytest.mark.slow
+def test_warmup_counts_in_one_way(warm):
+    cache, first = warm
+    second = python(WARM, cache, NUMBA_CACHE_DIR=str(cache)).stdout.split()
+    assert first[:2] == [str(ALWAYS["warmup"]), "0"]
+    assert second[:2] == ["0", str(ALWAYS["warmup"])]
+
+
+COUNTED = """
+import isinglass as ig
+from isinglass import warming
+from isinglass.runtime.compilation.progress import Count
+warming._steps = lambda: iter([(f"step {i}", run) for i, run in enumerate([warming._features, warming._gaussian])])
+done = ig.warmup()
+print(done.compiled, done.loaded, Count.ready)
+"""
+
+
+def test_loops_are_counted_once_and_without_their_parts(tmp_path):
+    """From an empty cache all are compiled, from a full one all are loaded: the same number, that of the progress."""
+    first, second = (
+        list(map(int, python(COUNTED, tmp_path, NUMBA_CACHE_DIR=str(tmp_path)).stdout.split())) for _ in range(2)
+    )
+    assert first[0] > 1
+    assert first == [first[2], 0, first[2]]
+    assert second == [0, first[2], first[2]]
+
+
+def test_what_the_helper_compiled_meanwhile_counts_as_compiled(monkeypatch):
+    counter = counting.Counter()
+    monkeypatch.setattr(counting.Count, "compiled", counting.Count.compiled + 3)
+    monkeypatch.setattr(counting.Count, "ready", counting.Count.ready + 10)
+    monkeypatch.setattr(counting, "_written_since", lambda moment: 5 * (moment == counter.moment))
+    assert counter.loops() == (8, 2)
+    monkeypatch.setattr(counting, "_written_since", lambda _: 20)  # parts that are loops elsewhere
+    assert counter.loops() == (10, 0)
 
 
 PARTS = """

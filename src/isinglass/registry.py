@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import fields, replace
 from typing import Generic, TypeVar
 
@@ -47,10 +47,8 @@ class Registry(Mapping[str, T], Generic[T]):
     def __getitem__(self, name: str) -> T:
         if isinstance(name, str) and name in self._entries:
             return self._entries[name]
-        near = difflib.get_close_matches(str(name), self._entries, 1)
-        remedy = f"did you mean {near[0]!r}?" if near else ""
         known = ", ".join(map(repr, self._entries))
-        raise UnknownNameError(self.what, f"one of {known}", repr(name), remedy)
+        raise UnknownNameError(self.what, f"one of {known}", repr(name), did_you_mean(str(name), self._entries))
 
     def __contains__(self, name: object) -> bool:
         return name in self._entries
@@ -60,6 +58,18 @@ class Registry(Mapping[str, T], Generic[T]):
 
     def __len__(self) -> int:
         return len(self._entries)
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """Ask for the known name that is closest to an unknown one; an empty text if none is close.
+
+    Examples
+    --------
+    >>> did_you_mean("max_iters", ["tol", "max_iter"]), did_you_mean("speed", ["tol"])
+    ("did you mean 'max_iter'?", '')
+    """
+    near = difflib.get_close_matches(name, list(known), 1)
+    return f"did you mean {near[0]!r}?" if near else ""
 
 
 def _origin(entry: object) -> tuple[str, str]:
@@ -90,7 +100,12 @@ def require_declared(cls: type, decorator: str = "@dataclass(frozen=True)", **ki
 
 
 def choose(
-    registry: Registry[type[T]], base: type[T], given: str | T, options: Mapping[str, object], example: str
+    registry: Registry[type[T]],
+    base: type[T],
+    given: str | T,
+    options: Mapping[str, object],
+    example: str,
+    also: Mapping[str, str] | None = None,
 ) -> T:
     """Return the object of this name, or the given object, with further options.
 
@@ -105,6 +120,8 @@ def choose(
         Options that the object is to have.
     example : str
         The name of an entry, for the message about what is neither a name nor an object.
+    also : mapping, optional
+        Arguments of the caller's, for the message about an unknown option; each with the option that it stands for.
     """
     if not isinstance(given, (str, base)):
         got = type(given).__name__ if not isinstance(given, type) else f"the class {given.__name__}"
@@ -116,9 +133,10 @@ def choose(
     known = [f.name for f in fields(cls)]  # type: ignore[arg-type]
     unknown = [o for o in options if o not in known]
     if unknown:
-        expected = "one of " + ", ".join(known) if known else "no options"
-        name = getattr(cls, "name", cls.__name__)
-        raise InputError(unknown[0], f"an option of {name!r} ({expected})", f"{options[unknown[0]]!r:.40}")
+        listed = [o for o in known if o not in (also or {}).values()] + list(also or ())
+        expected = "one of " + ", ".join(listed) if listed else "no options"
+        name, remedy = getattr(cls, "name", cls.__name__), did_you_mean(unknown[0], listed)
+        raise InputError(unknown[0], f"an option of {name!r} ({expected})", f"{options[unknown[0]]!r:.40}", remedy)
     if isinstance(given, str):
         return cls(**options)
     return replace(given, **options)  # type: ignore[type-var]

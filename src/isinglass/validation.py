@@ -20,6 +20,7 @@ RandomState = int | np.random.Generator | None
 
 LARGEST_LOG = 1e300  # of a finite log-potential: sums of 1e8 of them are finite
 MOST_THREADS = 1024
+SHOWN = 10  # entries of a list that a message shows
 _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "KI": 2**10, "MI": 2**20, "GI": 2**30, "TI": 2**40}
 
 
@@ -282,10 +283,23 @@ def variables_of(variables: Sequence[int] | ArrayLike, n_variables: int, argumen
     """Check a list of distinct variables."""
     array = integers(variables, argument, 1)
     if array.size and (array.min() < 0 or array.max() >= n_variables):
-        raise InputError(argument, f"variables 0 to {n_variables - 1}", str(array.tolist()))
+        raise InputError(argument, f"variables 0 to {n_variables - 1}", _some(array))
     if len(np.unique(array)) != len(array):
-        raise InputError(argument, "distinct variables", str(array.tolist()))
+        raise InputError(argument, "distinct variables", _some(array))
     return array
+
+
+def _some(array: IntArray) -> str:
+    """Write a list of integers; of a long one the first few.
+
+    Examples
+    --------
+    >>> _some(np.array([3, 3])), _some(np.zeros(400, int))
+    ('[3, 3]', '[0, 0, 0, 0, 0, ...], 400 in all')
+    """
+    if len(array) <= SHOWN:
+        return str(array.tolist())
+    return f"[{', '.join(map(str, array[: SHOWN // 2].tolist()))}, ...], {len(array)} in all"
 
 
 def generator(random_state: RandomState) -> np.random.Generator:

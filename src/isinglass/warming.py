@@ -1,4 +1,4 @@
-"""Compile the inner loops in advance, by running every algorithm on tiny models.
+"""Compile the inner loops in advance, by running every algorithm on tiny models, and the usual fits on tiny data.
 
 A loop is compiled for the types of its arguments: for real and complex numbers, linear values and logarithms, sums and
 maxima, and for a few fixed numbers of states. The models here cover these cases. Rarer ones (seven states, complex
@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from isinglass.errors import no_convergence_warnings
+from isinglass.estimators import ChainCRF, GraphCRF, GridCRF
 from isinglass.graph.builders import chain_graph, grid_graph
 from isinglass.graph.factor_graph import FactorGraph
 from isinglass.graph.grids import grid_shape
@@ -53,6 +54,7 @@ from isinglass.models.chain.attributes import StateFeatures
 from isinglass.models.chain.model import SequenceModel, Sequences
 from isinglass.models.products import times
 from isinglass.potentials import Potentials
+from isinglass.runtime.compilation.counting import Counter
 from isinglass.runtime.compilation.helper import helping
 from isinglass.runtime.compilation.progress import working
 
@@ -68,8 +70,8 @@ class Warmth:
     seconds : float
         The elapsed time.
     compiled, loaded : int
-        The number of specialised loops that this process compiled, and that it loaded from the cache. With two or more
-        processors, a second process has compiled some of the loaded ones in the meantime.
+        The number of loops that were compiled, and of those that were in the cache before. A loop counts once for each
+        types of its arguments, as in the progress. With two or more processors, a second process compiles some.
     folders : tuple of Path
         The folders of the cache; empty if no folder is writable.
     """
@@ -101,15 +103,14 @@ def warmup(progress: Progress | None = None) -> Warmth:
     """
     from isinglass.runtime.compilation.jit import cache_folders
 
-    start, before = time.perf_counter(), _counts()
+    start, counter = time.perf_counter(), Counter()
     steps = list(_steps())
     with no_convergence_warnings(), working("warmup"), helping(f"{__name__}:run_from_the_end"):
         for i, (name, run) in enumerate(steps):
             if progress is not None:
                 progress(name, i / len(steps))
             run()
-    compiled, loaded = (after - b for after, b in zip(_counts(), before, strict=True))
-    return Warmth(time.perf_counter() - start, compiled, loaded, tuple(cache_folders()))
+    return Warmth(time.perf_counter() - start, *counter.loops(), tuple(cache_folders()))
 
 
 def run_from_the_end() -> None:
@@ -117,14 +118,6 @@ def run_from_the_end() -> None:
     with no_convergence_warnings():
         for _, run in reversed(list(_steps())):
             run()
-
-
-def _counts() -> tuple[int, int]:
-    """Return how many loops this process compiled and loaded so far, each for its types of arguments."""
-    from isinglass.runtime.compilation.jit import kernels
-
-    stats = [k.stats for k in kernels()]
-    return sum(sum(s.cache_misses.values()) for s in stats), sum(sum(s.cache_hits.values()) for s in stats)
 
 
 def _steps() -> Iterator[Step]:
@@ -145,6 +138,10 @@ def _steps() -> Iterator[Step]:
     yield "long vectors", _long_vectors
     yield "layers of units", _layers
     yield "a single chain", _single_chain
+    for labels in (2, 3):
+        yield f"GridCRF, {labels} labels", lambda labels=labels: _fit_grids(labels)  # type: ignore[misc]
+        yield f"GraphCRF, {labels} labels", lambda labels=labels: _fit_graphs(labels)  # type: ignore[misc]
+    yield "ChainCRF", _fit_sequences
 
 
 def _large_tables() -> None:
@@ -216,6 +213,39 @@ def _single_chain() -> None:
 def _layers() -> None:
     """Draw the units of a restricted Boltzmann machine."""
     LayerChains.start(np.zeros(2), 2, 0)
+
+
+def _fit_grids(labels: int) -> None:
+    """Train on images, with the default options and as the README does, and predict."""
+    rng = np.random.default_rng(0)
+    X, Y = rng.normal(size=(8, 8, 9, 2)), rng.integers(0, labels, (8, 8, 9))
+    Y[0, 0, 0] = -1  # not labelled
+    for crf in (GridCRF(max_iter=2), GridCRF(iterations=2, loss="ucl", max_iter=2)):
+        crf.fit(X, Y).predict(X[:1])
+        crf.predict_marginals(X[:2])
+        crf.score(X, Y)
+
+
+def _fit_graphs(labels: int) -> None:
+    """Train on rings and on chains of nodes, and predict."""
+    rng = np.random.default_rng(0)
+    for edges in ([(0, 1), (1, 2), (2, 3), (3, 0)], [(0, 1), (1, 2), (2, 3)]):
+        X = [(rng.normal(size=(4, 2)), np.array(edges)) for _ in range(4)]
+        crf = GraphCRF(max_iter=2).fit(X, [rng.integers(0, labels, 4) for _ in X])
+        crf.predict(X)
+        crf.predict_marginals(X)
+
+
+def _fit_sequences() -> None:
+    """Train on tokens with attributes by name, in dicts, in lists and with numbers, and predict."""
+    words, Y = [["a", "b", "a"], ["b", "c"]], [["A", "B", "A"], ["B", "A"]]
+    kinds: list[Callable[[str], object]] = [lambda w: {"w": w}, lambda w: [w, "x"], lambda w: {"w": w, "x": 0.5}]
+    for token in kinds:
+        X = [[token(word) for word in sequence] for sequence in words]
+        crf = ChainCRF(max_iter=2).fit(X, Y)
+        crf.predict(X)
+        crf.predict_marginals(X)
+        crf.predict_n_best(X, 2)
 
 
 def _models() -> dict[str, Potentials]:

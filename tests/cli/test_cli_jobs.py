@@ -161,3 +161,23 @@ def test_info_says_which_labels_it_leaves_out(tmp_path, command):
     (tmp_path / "t.txt").write_text("".join(f"w{k} L{k:02d}\n" for k in range(14)))
     assert command("fit", tmp_path / "r.toml", tmp_path / "t.txt", "--model", tmp_path / "m.isg").code == 0
     assert "Strongest weights (of the first 12 of 14 labels)" in command("info", tmp_path / "m.isg").out
+
+
+def test_errors_name_standard_input(names, command, monkeypatch):
+    class Stream:
+        buffer = io.BytesIO(b"Anna a b c d\n")
+
+    monkeypatch.setattr("sys.stdin", Stream)
+    outcome = command("predict", names / "m.isg", "-")
+    assert outcome.code == 2
+    assert outcome.err.startswith("isinglass: standard input: expected ")
+
+
+def test_an_unknown_option_of_a_recipe_is_named(names, command):
+    (names / "r.toml").write_text(RECIPE.replace("max_iter =", "max_iters ="))
+    outcome = command("fit", names / "r.toml", names / "train.txt", "--model", names / "n.isg")
+    assert outcome.code == 2
+    assert "got 'max_iters'; did you mean 'max_iter'?" in outcome.err
+    (names / "r.toml").write_text(RECIPE.replace("[windows]", "[window]"))
+    outcome = command("fit", names / "r.toml", names / "train.txt", "--model", names / "n.isg")
+    assert "got 'window'; did you mean 'windows'?" in outcome.err

@@ -8,6 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import isinglass as ig
+import isinglass.graph.elimination.order as order_module
+from isinglass.graph.elimination import bounds
+from isinglass.graph.elimination.bounds import square_grid
 from isinglass.graph.elimination.greedy import eliminate
 from isinglass.graph.elimination.order import interaction_graph
 from isinglass.graph.elimination.small import eliminate_small
@@ -136,6 +139,117 @@ def test_hopeless_graphs_are_priced_without_finishing():
     assert not order.complete
     assert order.bytes > 1e15
     assert "more than" in repr(order)
+
+
+@pytest.mark.parametrize("side", [100, 300, 1100])
+def test_large_grids_are_refused_without_a_search(side, monkeypatch):
+    """The stated costs are those of a lower bound, which grows with the grid, and they agree with each other."""
+    monkeypatch.setattr(order_module, "_greedy", lambda *_: pytest.fail("a search was made"))
+    monkeypatch.setattr(order_module, "interaction_graph", lambda *_: pytest.fail("the graph was copied"))
+    order = ig.elimination_order(ig.grid_graph(side, side + 3, 2), clamped=[0])
+    assert not order.complete
+    assert order.width >= side - 1
+    assert order.log2_largest == min(order.width + 1, 1000)
+    assert order.bytes >= 8 * order.entries >= 8 * 2.0**order.log2_largest
+    assert f"width at least {order.width}" in repr(order)
+
+
+def _has_grid(graph, free, a, b, k):
+    pairs = {tuple(sorted(scope)) for scope in graph.scopes if len(scope) == 2}
+    for v in range(graph.n_variables):
+        at = {(i, j): v + i * a + j * b for i in range(k) for j in range(k)}
+        links = [(at[i, j], at[i + 1, j]) for i in range(k - 1) for j in range(k)]
+        links += [(at[i, j], at[i, j + 1]) for i in range(k) for j in range(k - 1)]
+        inside = len(set(at.values())) == k * k and max(at.values()) < len(free)
+        if inside and all(free[u] and free[w] and (u, w) in pairs for u, w in links):
+            return True
+    return False
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_largest_grid_is_that_of_a_slow_search(seed):
+    rng = np.random.default_rng(seed)
+    height, width = rng.integers(3, 12, 2).tolist()
+    graph = ig.grid_graph(height, width, 2)
+    free = rng.random(graph.n_variables) < rng.choice([0.8, 0.95, 1.0])
+    slow = max((k for k in range(2, 12) if _has_grid(graph, free, 1, width, k)), default=0)
+    assert square_grid(graph, free, 2) == slow
+    assert square_grid(graph, free, slow + 1) == 0
+    if slow:
+        observed = np.flatnonzero(~free)
+        assert ig.elimination_order(graph, clamped=observed).width >= slow
+
+
+def test_grids_with_holes_diagonals_and_many_states_are_refused_without_a_search(monkeypatch):
+    monkeypatch.setattr(order_module, "_greedy", lambda *_: pytest.fail("a search was made"))
+    n = np.arange(120 * 120).reshape(120, 120)
+    diagonal = np.stack([n[:-1, :-1].ravel(), n[1:, 1:].ravel()], 1)
+    edges = np.concatenate([
+        np.stack([n[:, :-1].ravel(), n[:, 1:].ravel()], 1), np.stack([n[1:].ravel(), n[:-1].ravel()], 1), diagonal
+    ])  # fmt: skip
+    assert not ig.elimination_order(ig.pairwise_graph(n.size, edges, 2), clamped=n[60, ::3]).complete
+    assert not ig.elimination_order(ig.grid_graph(20, 20, 8)).complete  # 2^63 entries
+    assert not ig.elimination_order(ig.pairwise_graph(n.size, n.size - 1 - edges, 2)).complete
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_clusters_are_connected_and_bound_the_width(seed):
+    graph = ig.random_graph(60, 150, 2, random_state=seed)
+    free = np.random.default_rng(seed).random(60) < 0.9
+    low, step = bounds._pairs(graph, free)
+    owner = bounds._clusters(low, low + step, free, 12)
+    for cluster in range(12):
+        members = set(np.flatnonzero(owner == cluster).tolist())
+        assert members <= set(np.flatnonzero(free).tolist())
+        reached, rest = {members.pop()}, members
+        while near := {v for scope in graph.scopes if set(scope) & reached for v in set(scope) & rest}:
+            reached, rest = reached | near, rest - near
+        assert not rest
+    least = bounds.dense_minor(graph, free, 3)
+    assert least <= ig.elimination_order(graph, clamped=np.flatnonzero(~free)).width
+
+
+def test_the_degeneracy_is_the_largest_least_degree():
+    near = np.zeros((7, 7), bool)
+    near[:4, :4] = ~np.eye(4, dtype=bool)
+    near[3, 4] = near[4, 3] = near[4, 5] = near[5, 4] = True
+    assert bounds._degeneracy(near) == 3
+
+
+def test_large_random_graphs_are_refused_without_a_search(monkeypatch):
+    monkeypatch.setattr(order_module, "_greedy", lambda *_: pytest.fail("a search was made"))
+    order = ig.elimination_order(ig.random_graph(100_000, 150_000, 2, random_state=0))
+    assert not order.complete
+    assert order.width >= 48
+
+
+def test_large_graphs_that_fit_are_searched():
+    assert ig.elimination_order(ig.grid_graph(4, 20_000, 2)).width == 4
+    assert ig.elimination_order(ig.chain_graph(60_000, 3)).width == 1
+
+
+def test_grids_that_fit_are_searched_as_before(monkeypatch):
+    searched = []
+    greedy = order_module._greedy
+    monkeypatch.setattr(order_module, "_greedy", lambda *args: searched.append(1) or greedy(*args))
+    assert ig.elimination_order(ig.grid_graph(20, 20, 2)).complete
+    assert ig.elimination_order(ig.grid_graph(10, 200, 2)).complete
+    assert len(searched) >= 2
+
+
+def test_a_search_that_takes_too_many_steps_says_so(monkeypatch):
+    monkeypatch.setattr(order_module, "SEARCH_WORK", 20_000)
+    order = ig.elimination_order(ig.random_graph(5000, 10_000, 2, random_state=0))
+    assert order.gave_up
+    assert not order.complete
+    assert 2.0**order.log2_largest <= order.entries
+    assert "took too many steps" in repr(order)
+
+
+def test_triangulation_and_counts_still_order_hopeless_graphs():
+    graph = ig.grid_graph(60, 60, 2)
+    assert len(ig.elimination_order(graph).order) == 0
+    assert len(order_module.partial_order(graph)) > 2000
 
 
 def test_a_hub_of_large_degree():

@@ -447,3 +447,49 @@ def test_the_memory_of_a_graph_is_used_again_when_nobody_needs_it():
         np.testing.assert_allclose(result.variables.flat, ig.infer(p, "brute").variables.flat, rtol=1e-9)
     (same,) = [array for some in graph.cached("exact pool", dict).free.values() for array in some]
     assert same is kept
+
+
+LARGER = {"memory_limit": 1000}  # bytes
+
+
+@pytest.mark.parametrize(
+    ("work", "helps", "never"),
+    [
+        (lambda p: ig.infer(p, "exact", **LARGER), ["memory_limit", "restarts=1000"], ["order="]),
+        (lambda p: ig.infer(p, "exact", restarts=1000, **LARGER), ["memory_limit"], ["restarts=1000"]),
+        (lambda p: ig.infer(p, "exact", order=range(16), **LARGER), ["leave out order="], ["restarts=1000"]),
+        (lambda p: ig.infer(p, "exact", beliefs=False, **LARGER), ["memory_limit"], ["log Z alone"]),
+        (lambda p: ig.sample(p, 2, **LARGER), ["memory_limit"], ["log Z alone"]),
+        (lambda p: ig.map_assignment(p, **LARGER), ["memory_limit", "trws"], ["log Z alone"]),
+        (lambda p: ig.n_best(p, 2, **LARGER), ["memory_limit"], ["log Z alone"]),
+    ],
+)
+def test_only_remedies_that_apply_are_named(work, helps, never):
+    p = ig.models.Ising(ig.grid_graph(4, 4, 2)).potentials(coupling=0.3)
+    with pytest.raises(ig.MemoryLimitError) as caught:
+        work(p)
+    assert "observe more variables" in str(caught.value)
+    for text in helps:
+        assert text in str(caught.value)
+    for text in never:
+        assert text not in str(caught.value)
+
+
+def test_log_z_alone_is_advised_where_it_fits():
+    p = ig.models.Ising(ig.grid_graph(13, 13, 2)).potentials(coupling=0.3)
+    needed = [ig.Exact(beliefs=b).cost(p).bytes for b in (False, True)]
+    limit = int(sum(needed) / 2)
+    with pytest.warns(ig.SearchWarning), pytest.raises(ig.MemoryLimitError, match=r"log Z alone \(beliefs=False"):
+        ig.infer(p, "exact", memory_limit=limit)
+    assert ig.infer(p, "exact", memory_limit=limit, beliefs=False).log_z == ig.infer(p, "exact").log_z
+
+
+@pytest.mark.parametrize("side", [70, 200])
+def test_nobody_is_told_to_raise_the_limit_to_petabytes(side):
+    p = ig.models.Ising(ig.grid_graph(side, side, 2)).potentials(coupling=0.3)
+    for algorithm in (None, "exact"):
+        with pytest.raises(ig.MemoryLimitError, match=f"width at least {side}") as caught:
+            ig.infer(p, algorithm)
+        for text in ("restarts", "memory_limit", "log Z alone"):
+            assert text not in str(caught.value)
+        assert "observe more variables" in str(caught.value)

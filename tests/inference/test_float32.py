@@ -23,6 +23,7 @@ from isinglass.inference.message_passing.algorithms.narrow import UNIT, least_to
 from isinglass.inference.message_passing.moves import planes, sheets
 from isinglass.kernels.backend import using
 from isinglass.kernels.numba.backend import NUMBA
+from isinglass.learning.training import fingerprint
 from isinglass.testing.strategies import tried
 
 SCHEDULES = ["flooding", "grid"]
@@ -343,7 +344,7 @@ def chain():
     ("model", "options", "message"),
     [
         (grid, {"dtype": "float16"}, "dtype: expected 'float64' or 'float32', got 'float16'"),
-        (grid, {"dtype": np.float32}, "dtype: expected 'float64' or 'float32', got <class 'numpy.float32'>"),
+        (grid, {"dtype": np.int64}, "dtype: expected 'float64' or 'float32', got 'int64'"),
         (chain, {}, "'float64' for graphs other than regular grids of one size, got 'float32'; float32 serves"),
         (lambda: ig.potentials_union([grid(), grid(3, 3)]), {}, "graphs other than regular grids of one size"),
         (grid, {"damping": 0.2}, "dtype: expected 'float64' for damping, got 'float32'"),
@@ -375,3 +376,22 @@ def test_only_belief_propagation_has_the_option():
     for name in ("trw", "fbp", "max-product"):
         with pytest.raises(ig.InputError, match="dtype"):
             ig.infer(grid(), name, dtype="float32")
+
+
+@pytest.mark.parametrize("wide", [False, True])
+def test_the_dtype_may_be_numpys(wide):
+    name = "float64" if wide else "float32"
+    given = [getattr(np, name), np.dtype(name), name]
+    made = [ig.BeliefPropagation(iterations=3, dtype=dtype) for dtype in given]
+    assert made[0] == made[1] == made[2]
+    assert len({fingerprint(one) for one in made}) == 1
+    assert fingerprint(ig.BeliefPropagation(iterations=3)) == fingerprint(made[0]) or not wide
+    beliefs = [ig.infer(grid(), one).variables.flat for one in made]
+    assert_array_equal(beliefs[0], beliefs[2])
+    assert_array_equal(beliefs[1], ig.infer(grid(), "bp", iterations=3, dtype=given[0]).variables.flat)
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.int64, float, None, 3, "half"])
+def test_other_dtypes_are_refused(dtype):
+    with pytest.raises(ig.InputError, match="dtype: expected 'float64' or 'float32'"):
+        ig.infer(grid(), "bp", dtype=dtype)

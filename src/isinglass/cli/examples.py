@@ -49,7 +49,11 @@ def source_of(path: str) -> Iterator[str]:
         target = os.path.join(folder, "standard-input")
         with open(target, "wb") as file:
             file.write(sys.stdin.buffer.read())
-        yield target
+        try:
+            yield target
+        except FileFormatError as error:
+            got = error.got.replace(target, "standard input")
+            raise FileFormatError("standard input", error.line, error.expected, got, error.remedy) from None
 
 
 class Examples(ABC):

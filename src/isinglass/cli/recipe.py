@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from isinglass.errors import FileFormatError, InputError, require
 from isinglass.features.words import word_form
 from isinglass.learning.training.checks import renamed
+from isinglass.registry import did_you_mean
 
 if TYPE_CHECKING:
     from isinglass.io.files import PathLike
@@ -81,7 +82,7 @@ class Recipe:
         """
         for key in given:
             if key not in _KEYS:
-                raise InputError("an entry", f"one of {', '.join(_KEYS)}", f"{key!a:.40}")
+                raise InputError("an entry", f"one of {', '.join(_KEYS)}", f"{key!a:.40}", did_you_mean(key, _KEYS))
         if given.get("estimator") not in ESTIMATORS:
             expected = " or ".join(map(repr, ESTIMATORS))
             raise InputError("estimator", expected, f"{given.get('estimator', 'nothing')!a:.40}")
@@ -132,7 +133,8 @@ class Recipe:
         cls = estimator_class(self.estimator)
         known = [name for name in cls._get_param_names() if name not in _NOT_HERE]
         for name in self.options:
-            require(name in known, f"options.{name}", f"one of {', '.join(known)}", "another option")
+            expected, got = f"one of {', '.join(known)}", f"{name!a:.40}"
+            require(name in known, f"options.{name}", expected, got, did_you_mean(name, known))
         chosen = {name: _chosen(name, value) for name, value in self.options.items()}
         return cls(**chosen, **more)
 

@@ -12,10 +12,10 @@ if TYPE_CHECKING:
     from isinglass.warming import Warmth
 
 _SUMMARY = "compile the inner loops now, once for this user and machine"
-_TEXT = """Compile the inner loops that inference uses, by running tiny models through every algorithm. It takes a
-minute or two the first time; later processes load the loops from a cache. Without it, each loop is compiled when it is
-first needed. The cache lies beside the installed package or, where that cannot be written, in the user's cache folder;
-the environment variable NUMBA_CACHE_DIR names another place."""
+_TEXT = """Compile the inner loops that inference and training use, by running tiny models through every algorithm. It
+takes a few minutes the first time; later processes load the loops from a cache. Without it, each loop is compiled when
+it is first needed. The cache lies beside the installed package or, where that cannot be written, in the user's cache
+folder; the environment variable NUMBA_CACHE_DIR names another place."""
 
 
 def add_parser(commands: Commands) -> None:

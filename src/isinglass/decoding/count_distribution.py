@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from isinglass.decoding.outputs import outputs_by_component
-from isinglass.graph.elimination.order import elimination_order
+from isinglass.graph.elimination.order import partial_order
 from isinglass.graph.factor_graph import FactorGraph, FactorGroup
 from isinglass.graph.layout import first_states
 from isinglass.inference.api import infer
@@ -104,7 +104,7 @@ def _with_counters(potentials: Potentials, outputs: list[IntArray], positive: in
 
 def _links(graph: FactorGraph, outputs: list[IntArray]) -> _Links:
     """Chain the outputs of each component in their order of elimination."""
-    order = np.asarray(elimination_order(graph).order, np.int64)
+    order = partial_order(graph)
     rank = np.zeros(graph.n_variables, np.int64)
     rank[order] = np.arange(len(order))
     sorted_outputs = [mine[np.argsort(rank[mine], kind="stable")] for mine in outputs]

@@ -262,9 +262,9 @@ def register(cls: type[Algorithm]) -> type[Algorithm]:
     return ALGORITHMS.register(cls.name)(cls)
 
 
-def make(algorithm: str | Algorithm, options: dict[str, Any]) -> Algorithm:
-    """Return the algorithm given by a name or an object, with further options set."""
-    return choose(ALGORITHMS, Algorithm, algorithm, options, "exact")  # type: ignore[type-abstract]
+def make(algorithm: str | Algorithm, options: dict[str, Any], also: Mapping[str, str] | None = None) -> Algorithm:
+    """Return the algorithm given by a name or an object, with further options set; `also` as in `choose`."""
+    return choose(ALGORITHMS, Algorithm, algorithm, options, "exact", also)  # type: ignore[type-abstract]
 
 
 def threaded(algorithm: Algorithm, n_jobs: int | None) -> Algorithm:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import time
 from collections.abc import Sequence
 from dataclasses import fields, replace
@@ -20,11 +19,13 @@ from isinglass.inference.map.solver import SOLVERS, Solver
 from isinglass.inference.rehearsal import rehearsing
 from isinglass.inference.result import Result
 from isinglass.potentials import Potentials
+from isinglass.registry import did_you_mean
 from isinglass.runtime.deferring import twin
 from isinglass.typing import IntArray
 from isinglass.validation import RandomState, generator, whole_number
 
 DEFAULT = "exact"  # the algorithm of a call that names none
+JOBS = {"n_jobs": "threads"}  # arguments, and the options that they stand for
 PERTURBED = "perturb-and-map"  # approximate samples by maximisation
 
 
@@ -90,7 +91,7 @@ def infer(
         raise InputError("tape", 'True, False or "sqrt"', repr(tape))
     if progress is not None and not callable(progress):
         raise InputError("progress", "a function (stage, fraction)", type(progress).__name__)
-    chosen = _choose(clamped, options) if algorithm is None else make(algorithm, options)
+    chosen = _choose(clamped, options) if algorithm is None else make(algorithm, options, JOBS)
     stopping = {k: v for k, v in {"tol": tol, "max_iter": max_iter}.items() if v is not None}
     if stopping:
         known = {f.name for f in fields(chosen)}  # type: ignore[arg-type]
@@ -227,7 +228,7 @@ def sample(
         given = options if n_jobs is None else {**options, "n_jobs": n_jobs}
         return perturb_and_map(potentials, count, evidence=evidence, random_state=random_state, **given).states
     clamped = _real(checked(potentials, evidence))
-    chosen = _threaded(make(algorithm, options), n_jobs, options)
+    chosen = _threaded(make(algorithm, options, JOBS), n_jobs, options)
     seed = getattr(chosen, "random_state", None) if random_state is None else random_state
     return chosen.sample(clamped, count, generator(seed))
 
@@ -260,10 +261,9 @@ def _maximiser(algorithm: str | Algorithm | Solver, n_jobs: int | None, options:
         return map_solver.make(algorithm, options)
     if isinstance(algorithm, str) and algorithm not in ALGORITHMS:
         able = [name for name, cls in ALGORITHMS.items() if cls.facts.maximises]
-        near = difflib.get_close_matches(algorithm, [*able, *SOLVERS], 1)
         expected = f"one of {', '.join(map(repr, [*able, *SOLVERS]))}"
-        raise UnknownNameError("algorithm", expected, repr(algorithm), f"did you mean {near[0]!r}?" if near else "")
-    return _threaded(make(algorithm, options), n_jobs, options)
+        raise UnknownNameError("algorithm", expected, repr(algorithm), did_you_mean(algorithm, [*able, *SOLVERS]))
+    return _threaded(make(algorithm, options, JOBS), n_jobs, options)
 
 
 def _threaded(algorithm: Algorithm, n_jobs: int | None, options: dict[str, Any]) -> Algorithm:
@@ -297,7 +297,7 @@ def _real(potentials: Potentials) -> Potentials:
 
 def _choose(potentials: Potentials, options: dict[str, Any]) -> Algorithm:
     """Choose exact inference if it fits in memory; otherwise raise an error that names the alternatives."""
-    chosen = make(DEFAULT, options)
+    chosen = make(DEFAULT, options, JOBS)
     shortage = chosen.shortage(potentials)
     if not shortage:
         return chosen

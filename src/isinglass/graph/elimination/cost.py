@@ -8,7 +8,6 @@ from isinglass.errors import MissingDependencyError
 from isinglass.graph.elimination.order import EliminationOrder, elimination_order
 from isinglass.graph.factor_graph import FactorGraph
 from isinglass.typing import Array
-from isinglass.validation import bytes_text
 
 TABLE_COPIES = 5  # of all log tables, that preparing them takes at most
 STRUCTURE_BYTES = 160  # index arrays, for each variable, factor and slot
@@ -29,5 +28,4 @@ def exact_cost(graph: FactorGraph, clamped: Sequence[int], tables: Sequence[Arra
         order = elimination_order(graph, clamped=tuple(clamped))
     except MissingDependencyError:
         return "width unknown (Numba is not installed)"
-    more = "" if order.complete else "more than "
-    return f"width {more}{order.width}: exact needs {more}{bytes_text(exact_bytes(graph, order, tables))}"
+    return f"{order.width_text}: exact needs {order.bytes_text(exact_bytes(graph, order, tables))}"

@@ -7,7 +7,7 @@ proportional to the number of entries of all buckets, its memory to that of all 
 The order is found greedily (Koller and Friedman 2009, section 9.4.3), by min-weight. For each connected component that
 is not trivial, min-fill, weighted min-fill, sweeps across the component (`sweeps`) and repetitions of the greedy rules
 with random ties are tried, too. Each connected component is searched separately, so its order does not depend on the
-others.
+others. Graphs with a large grid or a dense minor are not searched: no order fits (`bounds`).
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from typing import Literal
 import numpy as np
 
 from isinglass.errors import InputError
+from isinglass.graph.elimination.bounds import dense_minor, square_grid
 from isinglass.graph.factor_graph import FactorGraph
 from isinglass.segments import starts
 from isinglass.typing import FloatArray, IntArray, Mask
@@ -30,6 +31,7 @@ METHODS: tuple[Method, ...] = ("auto", "min_weight", "min_fill", "weighted_min_f
 
 BYTES = 8  # of a double
 HOPELESS = 48.0  # log2 entries of a bucket that no machine holds: the search stops there
+STATED = 1000.0  # log2 entries that are stated at most, so that doubles hold all costs
 EASY = 1024.0  # entries of a part's largest bucket up to which the first order is good enough
 WORTH_RESTARTS = 2.0**18
 SEARCH_WORK = 300_000_000  # inner steps that the search may take for one part, about a second
@@ -37,6 +39,7 @@ MAX_RESTARTS = 100  # by default; more is for the caller to ask for
 SEARCH_SHARE = 4  # restarts may take one step for so many table entries, less than the inference itself
 LONG_RESTARTS, LONG_WORK = 1000, 1_000_000_000  # of a long search, about five seconds for a part
 NOISE = 0.2  # by which the weights of a fill are changed at random
+HUGE = 50_000  # variables above which a dense minor is looked for, which is quicker than a search
 LARGE = 2000  # variables of a part above which a hopeless first order is not improved
 
 
@@ -52,7 +55,7 @@ class EliminationOrder:
     first, separators : int arrays
         The separator of ``order[i]`` is ``separators[first[i]:first[i + 1]]``.
     width : int
-        The largest number of variables in a separator.
+        The largest number of variables in a separator; at least this number if `complete` is false.
     log2_largest : float
         The base-2 logarithm of the entries of the largest bucket.
     entries, message_entries : float
@@ -60,8 +63,8 @@ class EliminationOrder:
     most_inputs : float
         The largest total number of entries of the messages into one bucket.
     complete : bool
-        False if the search stopped at a bucket that is too large for any machine; the costs are then only lower bounds
-        for this order.
+        False if there is a bucket that is too large for any machine, or if the search took too many steps. The costs
+        are then only lower bounds.
     """
 
     order: IntArray
@@ -80,9 +83,24 @@ class EliminationOrder:
         largest = float(np.rint(2.0**self.log2_largest))
         return BYTES * (self.message_entries + 2 * largest + max(largest, self.most_inputs))
 
+    @property
+    def gave_up(self) -> bool:
+        """Whether the search took too many steps, so that nobody knows what an order would need."""
+        return not self.complete and self.log2_largest < HOPELESS
+
+    @property
+    def width_text(self) -> str:
+        """The width, in words."""
+        return f"width {self.width}" if self.complete else f"width at least {self.width}"
+
+    def bytes_text(self, size: float) -> str:
+        """Write how many bytes this order needs; it is a lower bound if the order is not complete."""
+        if self.gave_up:
+            return f"more than {bytes_text(size)} (the search for an order took too many steps)"
+        return bytes_text(size) if self.complete else f"more than {bytes_text(size)}"
+
     def __repr__(self) -> str:
-        more = "" if self.complete else "more than "
-        return f"EliminationOrder: width {more}{self.width}, exact needs {more}{bytes_text(self.bytes)}"
+        return f"EliminationOrder: {self.width_text}, exact needs {self.bytes_text(self.bytes)}"
 
 
 def elimination_order(
@@ -129,8 +147,23 @@ def elimination_order(
     if order is not None:
         given = variables_of(order, graph.n_variables, "order")
         return graph.cached(("given_order", fixed, given.tobytes()), lambda: _given(graph, given, fixed))
+    hopeless = graph.cached(("no order fits", fixed), lambda: _hopeless(graph, fixed))
+    if hopeless is not None:
+        return hopeless
     key = ("elimination_order", method, fixed, tries, seed)
     return graph.cached(key, lambda: _search(graph, method, fixed, tries, seed))
+
+
+def partial_order(graph: FactorGraph) -> IntArray:
+    """Return the order of `elimination_order`; where no order fits, that of the variables that are eliminated first.
+
+    Examples
+    --------
+    >>> from isinglass.graph.builders import grid_graph
+    >>> len(elimination_order(grid_graph(60, 60, 2)).order), len(partial_order(grid_graph(60, 60, 2))) > 2000
+    (0, True)
+    """
+    return graph.cached(("elimination_order", "auto", (), None, 0), lambda: _search(graph, "auto", (), None, 0)).order
 
 
 @dataclass(frozen=True, eq=False)
@@ -195,11 +228,30 @@ def _search(
     return _with_costs(attempt, kept, graph.cards)
 
 
+def _free(graph: FactorGraph, clamped: tuple[int, ...]) -> Mask:
+    """Mark the variables to eliminate."""
+    free: Mask = graph.cards > 1
+    free[list(clamped)] = False
+    return free
+
+
+def _hopeless(graph: FactorGraph, clamped: tuple[int, ...]) -> EliminationOrder | None:
+    """Return an empty order, with lower bounds of its costs, if a bound shows that no order fits."""
+    free = _free(graph, clamped)
+    least = float(np.log2(graph.cards[free].min(initial=graph.cards.max(initial=1)))) if free.any() else 0.0
+    width = square_grid(graph, free, int(HOPELESS // least)) if least else 0
+    if not width and np.count_nonzero(free) > HUGE:
+        width = dense_minor(graph, free, int(HOPELESS // least))
+    if not width:
+        return None
+    log2_largest, none = min((width + 1) * least, STATED), np.zeros(0, np.int64)
+    entries = float(np.exp2(log2_largest))
+    return EliminationOrder(none, np.zeros(1, np.int64), none, width, log2_largest, entries, 0.0, 0.0, False)
+
+
 def _free_part(graph: FactorGraph, clamped: tuple[int, ...]) -> tuple[IntArray, _Part]:
     """Return the variables to eliminate, and their interaction graph."""
-    free = graph.cards > 1
-    free[list(clamped)] = False
-    kept = np.flatnonzero(free)
+    kept = np.flatnonzero(_free(graph, clamped))
     first, neighbours = interaction_graph(graph, kept)
     return kept, _Part(first, neighbours, np.log2(graph.cards[kept]))
 
@@ -365,14 +417,16 @@ def _with_costs(attempt: _Attempt, kept: IntArray, cards: IntArray) -> Eliminati
     order, separators = kept[attempt.order], kept[attempt.separators]
     complete = len(order) == len(kept)
     messages = attempt.sizes / cards[order]
-    largest = float(np.log2(attempt.sizes.max(initial=1.0)))
+    largest, entries = float(np.log2(attempt.sizes.max(initial=1.0))), attempt.entries
+    if attempt.stuck and not complete:  # at a bucket that is larger than that
+        largest, entries = HOPELESS, max(entries, 2.0**HOPELESS)
     return EliminationOrder(
         order=read_only(order),
         first=read_only(attempt.first),
         separators=read_only(separators),
         width=int(max(np.diff(attempt.first).max(initial=0), 0 if complete else attempt.stuck)),
-        log2_largest=largest if complete else max(largest, HOPELESS),
-        entries=attempt.entries,
+        log2_largest=largest,
+        entries=entries,
         message_entries=float(messages.sum()),
         most_inputs=_most_inputs(order, attempt.first, separators, messages, len(cards)),
         complete=complete,

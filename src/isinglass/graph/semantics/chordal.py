@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from isinglass.graph.builders import pairwise_graph
-from isinglass.graph.elimination.order import elimination_order
+from isinglass.graph.elimination.order import partial_order
 from isinglass.graph.factor_graph import FactorGraph
 from isinglass.graph.semantics.adjacency import Adjacency, adjacency
 from isinglass.validation import integers
@@ -87,7 +87,7 @@ def greedy_order(graph: FactorGraph) -> list[int]:
     """Return an elimination order of all variables, those of one state included."""
     near = adjacency(graph)
     edges = integers([(i, j) for i, others in enumerate(near) for j in others if i < j] or np.zeros((0, 2)), "edges", 2)
-    found: list[int] = elimination_order(pairwise_graph(len(near), edges, np.maximum(graph.cards, 2))).order.tolist()
+    found: list[int] = partial_order(pairwise_graph(len(near), edges, np.maximum(graph.cards, 2))).tolist()
     return found + sorted(set(range(len(near))) - set(found))  # the search gives up where no table would fit
 
 

@@ -27,7 +27,7 @@ from isinglass.inference.assignment import Assignment, ranked
 from isinglass.inference.brute import Brute
 from isinglass.inference.complex_step import along_beliefs
 from isinglass.inference.evidence import base_states
-from isinglass.inference.junction_tree.orders import REMEDY, Wishes, cost_of, order_for
+from isinglass.inference.junction_tree.orders import Wishes, cost_of, order_for, remedies
 from isinglass.inference.junction_tree.upward import Upward, upward
 from isinglass.inference.result import FactorBeliefs, Info, Result, VariableBeliefs
 from isinglass.potentials import Potentials
@@ -98,6 +98,11 @@ class Exact(Algorithm):
         )
 
     @property
+    def _all_wishes(self) -> Wishes:
+        """What is asked of the order where log Z alone would be of no use."""
+        return self.wishes._replace(beliefs=True, more=True)
+
+    @property
     def splits(self) -> bool:
         """Whether examples can be run apart: not in an order that is given for all of them."""
         return self.order is None
@@ -124,11 +129,12 @@ class Exact(Algorithm):
         cost, limit = self.cost(potentials), memory_limit_bytes(self.memory_limit)
         if cost.bytes <= limit:
             return ""
-        return f"exact inference does not fit ({cost.text}; the memory limit is {bytes_text(limit)}); {REMEDY}"
+        remedy = remedies(potentials, order_for(potentials, self.wishes), self.wishes)
+        return f"exact inference does not fit ({cost.text}; the memory limit is {bytes_text(limit)}); {remedy}"
 
     def maximise(self, potentials: Potentials, n: int = 1, progress: Progress | None = None) -> list[Assignment]:
         """Follow the max-messages down; see the module's text for n > 1."""
-        up = upward(potentials, True, replace(self, beliefs=True).wishes, progress)
+        up = upward(potentials, True, self._all_wishes, progress)
         found = np.array(_n_best(potentials, up, n))
         return ranked(found, potentials.log_score(found))
 
@@ -136,7 +142,7 @@ class Exact(Algorithm):
         """Draw each variable given its separator, the last bucket first."""
         from isinglass.kernels.numba.junction_tree import descent
 
-        up = upward(potentials, False, replace(self, beliefs=True).wishes)
+        up = upward(potentials, False, self._all_wishes)
         passes, buckets = up.passes, up.passes.layout.tree.n_buckets
         states = np.tile(base_states(potentials), (n, 1))
         row = np.empty(int(potentials.graph.cards.max(initial=1)))
@@ -162,7 +168,7 @@ class _Later:
         """Return both; a run that two threads make at the same time gives them the same."""
         variables, factors = self.known
         if variables is None or factors is None:
-            whole = upward(self.potentials, False, replace(self.algorithm, beliefs=True).wishes, marginals=True)
+            whole = upward(self.potentials, False, self.algorithm._all_wishes, marginals=True)
             self.known = whole.variables, whole.factors
             return self.both()
         return variables, factors

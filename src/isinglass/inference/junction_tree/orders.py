@@ -15,7 +15,13 @@ import numpy as np
 from isinglass.errors import SearchWarning
 from isinglass.graph.elimination.bucket_tree import bucket_tree
 from isinglass.graph.elimination.cost import exact_bytes
-from isinglass.graph.elimination.order import WORTH_RESTARTS, EliminationOrder, Restarts, elimination_order
+from isinglass.graph.elimination.order import (
+    LONG_RESTARTS,
+    WORTH_RESTARTS,
+    EliminationOrder,
+    Restarts,
+    elimination_order,
+)
 from isinglass.graph.factor_graph import FactorGraph
 from isinglass.inference.algorithm import Cost, Progress
 from isinglass.inference.junction_tree.layout import Layout, make_layout
@@ -26,12 +32,9 @@ from isinglass.runtime.memory import memory_limit_bytes, require_memory
 from isinglass.typing import IntArray
 from isinglass.validation import bytes_text
 
-REMEDY = (
-    "raise memory_limit (--memory), search longer for an elimination order (restarts=1000, --restarts 1000), observe "
-    "more variables, or ask for log Z alone (beliefs=False, --task PR)"
-)
 LITTLE = 1e6  # bytes that always fit, so that nobody asks how many are left, which takes time
 SAVES = 1000  # a longer search does not save more memory than this factor
+NOBODY_HAS = 1e14  # bytes of memory
 
 
 class Wishes(NamedTuple):
@@ -42,6 +45,7 @@ class Wishes(NamedTuple):
     order: Sequence[int] | IntArray | None = None
     threads: int = 1
     beliefs: bool = True  # not log Z alone
+    more: bool = False  # more than beliefs and log Z, such as samples: log Z alone is no choice
 
 
 def order_for(potentials: Potentials, wishes: Wishes, progress: Progress | None = None) -> EliminationOrder:
@@ -108,15 +112,13 @@ def cost_of(potentials: Potentials, order: EliminationOrder, beliefs: bool = Tru
     """Price an order."""
     needed, more = bytes_of(potentials, order, beliefs), "" if order.complete else "more than "
     bytes_needed = _bytes_text(potentials, order, needed)
-    text = f"width {more}{order.width}, {bytes_needed}, {more}{order.entries:.3g} table entries"
+    text = f"{order.width_text}, {bytes_needed}, {more}{order.entries:.3g} table entries"
     return Cost(needed, order.entries, text)
 
 
 def _bytes_text(potentials: Potentials, order: EliminationOrder, needed: float) -> str:
     """Say what an order needs; at least what its first part does, where the search did not finish."""
-    if order.complete:
-        return bytes_text(needed)
-    return f"more than {bytes_text(exact_bytes(potentials.graph, order, potentials.groups))}"
+    return order.bytes_text(needed if order.complete else exact_bytes(potentials.graph, order, potentials.groups))
 
 
 def affordable(potentials: Potentials, wishes: Wishes, progress: Progress | None) -> Layout:
@@ -124,15 +126,34 @@ def affordable(potentials: Potentials, wishes: Wishes, progress: Progress | None
     order = order_for(potentials, wishes, progress)
     needed = bytes_of(potentials, order, wishes.beliefs)
     if (needed > LITTLE or wishes.memory_limit is not None) and not is_at_hand(potentials, order, wishes):
-        _require(potentials, order, needed, memory_limit_bytes(wishes.memory_limit))
+        _require(potentials, order, needed, wishes)
     layout = layout_of(potentials.graph, order)
     return layout if wishes.beliefs else layout.with_messages(*recycled_of(potentials.graph, layout))
 
 
-def _require(potentials: Potentials, order: EliminationOrder, needed: float, limit: int) -> None:
+def remedies(potentials: Potentials, order: EliminationOrder, wishes: Wishes) -> str:
+    """Say what may help where an order does not fit, and nothing that cannot."""
+    needed, limit = bytes_of(potentials, order, wishes.beliefs), memory_limit_bytes(wishes.memory_limit)
+    longer = wishes.restarts is None or (isinstance(wishes.restarts, int) and wishes.restarts < LONG_RESTARTS)
+    alone = bytes_of(potentials, order) - potentials.dtype.itemsize * order.message_entries  # log Z, or a bit more
+    found = {
+        "raise memory_limit (--memory)": needed <= NOBODY_HAS,
+        "leave out order=, so that one is searched": wishes.order is not None,
+        f"search longer for an elimination order (restarts={LONG_RESTARTS}, --restarts {LONG_RESTARTS})": (
+            wishes.order is None and longer and needed <= SAVES * limit
+        ),
+        "give an elimination order (order=)": wishes.order is None and order.gave_up,
+        "observe more variables": True,
+        "ask for log Z alone (beliefs=False, --task PR)": wishes.beliefs and not wishes.more and alone <= limit,
+    }
+    return ", ".join(text for text, helps in found.items() if helps)
+
+
+def _require(potentials: Potentials, order: EliminationOrder, needed: float, wishes: Wishes) -> None:
     more = "" if order.complete else "more than "
     what = (
         f"exact inference needs {_bytes_text(potentials, order, needed)} "
-        f"(width {more}{order.width}, largest table 2^{order.log2_largest:.1f} entries)"
+        f"({order.width_text}, largest table {more}2^{order.log2_largest:.1f} entries)"
     )
-    require_memory(needed, limit, what, f"{REMEDY}, or use an approximate algorithm")
+    limit, remedy = memory_limit_bytes(wishes.memory_limit), remedies(potentials, order, wishes)
+    require_memory(needed, limit, what, f"{remedy}, or use an approximate algorithm")

@@ -13,7 +13,7 @@ from isinglass.graph.factor_graph import FactorGraph
 from isinglass.inference.algorithm import Facts, FixedPoint, Progress, register
 from isinglass.inference.assignment import Assignment
 from isinglass.inference.message_passing.algorithms.base import MessagePassing
-from isinglass.inference.message_passing.algorithms.narrow import dtype_of, least_tol, narrow_share, narrowed
+from isinglass.inference.message_passing.algorithms.narrow import dtype_of, least_tol, name_of, narrow_share, narrowed
 from isinglass.inference.message_passing.outcome import Outcome
 from isinglass.inference.message_passing.plan import Plan
 from isinglass.inference.result import Info
@@ -41,7 +41,7 @@ class BeliefPropagation(MessagePassing):
         The order of updates. "auto" is flooding, and an exact tree schedule on forests.
     random_state, start_noise, check_stability, reuse, threads
         As for all message-passing algorithms (see `message_passing.algorithms.base.MessagePassing`).
-    dtype : {"float64", "float32"}
+    dtype : {"float64", "float32"}, or np.float64 or np.float32
         The type of messages and of the tape. "float32" halves the memory and, in grid sweeps of large grids, about
         halves the time; beliefs and gradients have about five digits. It is available for undamped flooding and grid
         sweeps with real potentials on regular grids of one size, and refused otherwise. If `tol` is too small for it,
@@ -76,6 +76,10 @@ class BeliefPropagation(MessagePassing):
         envelope=True,
         implicit="equations",
     )
+
+    def __post_init__(self) -> None:
+        """Keep the name of a dtype that is given as NumPy has it, so that equal options are equal."""
+        object.__setattr__(self, "dtype", name_of(self.dtype))
 
     def tape_bytes(self, graph: FactorGraph, item: int = 8) -> FloatArray:
         """Return the bytes of all messages, times the iterations that may be run."""

@@ -23,6 +23,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
+
 from isinglass.errors import InputError
 from isinglass.graph.factor_graph import FactorGraph
 from isinglass.inference.message_passing.moves.lattices import lattice_of
@@ -49,6 +51,19 @@ def dtype_of(name: object) -> DType:
     if not isinstance(name, str) or name not in NAMES:
         raise InputError("dtype", " or ".join(map(repr, NAMES)), f"{name!r:.40}")
     return NAMES[name]
+
+
+def name_of(dtype: object) -> object:
+    """Return the name of a dtype that is given as NumPy has it; anything else as it is.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> name_of(np.float32), name_of(np.dtype("float64")), name_of("float32"), name_of(3)
+    ('float32', 'float64', 'float32', 3)
+    """
+    given = isinstance(dtype, np.dtype) or (isinstance(dtype, type) and issubclass(dtype, np.generic))
+    return np.dtype(dtype).name if given else dtype  # type: ignore[call-overload]
 
 
 def narrowed(plan: Plan, potentials: Potentials) -> Plan:
