@@ -752,3 +752,14 @@ def test_a_rate_that_is_much_too_large_does_not_lose_the_fit():
     assert np.isfinite(made.theta_).all()
     assert made.n_iter_ > 0
     assert len(made.predict(X)) == 40
+
+
+@pytest.mark.parametrize("size", [1e8, 1e10, 1e12])
+def test_log_probabilities_are_at_most_zero(size):
+    rng = np.random.default_rng(0)
+    X, Y = [rng.normal(size=(6, 3)) for _ in range(30)], [rng.integers(0, 3, 6) for _ in range(30)]
+    fitted = ig.ChainCRF(l2=1.0).fit(X, Y)
+    large = [size * x for x in X]
+    best = fitted.predict(large)
+    assert (fitted.log_likelihood(large, best) <= 0).all()
+    assert all(value <= 0 for found in fitted.predict_n_best(large, 2) for _, value in found)

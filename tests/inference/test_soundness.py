@@ -147,3 +147,22 @@ if __name__ == "__main__":
     for seed in range(int(sys.argv[1]), int(sys.argv[2])):
         if found := wrong(seed):
             print(seed, found, flush=True)
+
+
+@pytest.mark.parametrize("algorithm", ["exact", "brute"])
+@pytest.mark.parametrize("size", [1e9, 1e11, 1e12])
+def test_beliefs_sum_to_one_where_log_z_is_very_large(algorithm, size):
+    rng = np.random.default_rng(0)
+    for graph in [ig.FactorGraph([2, 2], [(0,), (1,)]), *[ig.grid_graph(3, 3, 3)] * 10]:
+        shapes = [graph.cards[list(scope)] for scope in graph.scopes]
+        tables = [rng.normal(size=shape) + size * rng.integers(-2, 3, shape) * 1.1234567 for shape in shapes]
+        found = ig.infer(ig.Potentials(graph, tables), algorithm)
+        sums = [found.variable(i).sum() for i in range(graph.n_variables)]
+        sums += [found.factor(a).sum() for a in range(graph.n_factors)]
+        np.testing.assert_allclose(sums, 1, rtol=0, atol=4e-12)
+
+
+def test_a_very_large_constant_leaves_beliefs_alone():
+    p = ig.Potentials(ig.FactorGraph([2, 2], [(0,), (1,)]), [[0, 0.3], [-1.1234567e12] * 2])
+    for algorithm in ("brute", "exact"):
+        assert ig.infer(p, algorithm).variable(1).tolist() == [0.5, 0.5]

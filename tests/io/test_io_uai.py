@@ -213,7 +213,7 @@ def test_gzip_in_messages(tmp_path):
         read_uai(tmp_path / "m.uai.gz")
 
 
-@pytest.mark.parametrize("value", [710.0, 1e300, -746.0, -1e300])
+@pytest.mark.parametrize("value", [710.0, 1e300, -725.0, -744.7, -745.1, -746.0, -1e300])
 @pytest.mark.parametrize("name", ["m.uai", "m.fg"])
 def test_logs_out_of_range_are_named(tmp_path, value, name):
     graph = FactorGraph([2, 2], [(0,), (0, 1), (1, 0)])
@@ -261,3 +261,13 @@ def test_large_grid(tmp_path):
     write_uai(p, tmp_path / "m.uai")
     q = read_uai(tmp_path / "m.uai")
     assert all(np.allclose(a, b, rtol=0, atol=1e-15) for a, b in zip(p.groups, q.groups, strict=True))
+
+
+def test_the_least_values_of_a_file_survive(tmp_path):
+    values = np.array([2.2250738585072014e-308, 1.5e-308, 3e-310, 5e-324])
+    p = Potentials(FactorGraph([4], [(0,)]), [np.log(values)])
+    write_uai(p, tmp_path / "m.uai")
+    assert_identical(p, read_uai(tmp_path / "m.uai"))
+    least = Potentials(FactorGraph([2], [(0,)]), [[-708.3, -700.123]])
+    write_uai(least, tmp_path / "m.uai")
+    assert_close(least, read_uai(tmp_path / "m.uai"))

@@ -33,6 +33,7 @@ from isinglass.typing import Array, IntArray
 from isinglass.validation import bytes_text
 
 TABLES = 4  # copies of a joint table that may be in memory at once
+MISSED = 1e-12  # by which sums of beliefs may miss one
 LITTLE = 2**20  # bytes that there always are: the system is not asked
 
 
@@ -59,8 +60,13 @@ class Joint:
 
     @property
     def masses(self) -> Joint:
-        """The probability of each assignment, given log-scores."""
-        return Joint(self.free, np.exp(self.values - self.log_z))
+        """The probability of each assignment, given log-scores.
+
+        The rounding of a very large log Z is a factor of all of them, which dividing by their sum removes.
+        """
+        p = np.exp(self.values - self.log_z)
+        total = p.real.sum()
+        return Joint(self.free, p / total if abs(total - 1) > MISSED else p)
 
     def marginal(self, variables: IntArray) -> Array:
         """Sum out all but the given free variables; the axes are in the given order."""

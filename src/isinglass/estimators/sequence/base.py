@@ -146,13 +146,13 @@ class SequenceEstimator(ExplainedSequence):
         return self._spelt(self.model_.states.label_of[codes], data)
 
     def log_likelihood(self, X: Any, Y: Any) -> FloatArray:
-        """Return the log-probability of the observed labels of each sequence, an array (sequences,)."""
+        """Return the log-probability of the observed labels of each sequence, an array (sequences,); at most 0."""
         free, rules = self._data(X, None, None, None)
         with renamed("forced", "Y"):
             clamped = constraints(Y, None, None, self.classes_, free.offsets)
         run = partial(posterior, back=False)
         one, two = (np.concatenate([[], *(p.log_z for p in self._run(free, r, run))]) for r in (rules, clamped))
-        return np.asarray(two - one)
+        return np.asarray(np.minimum(two - one, 0.0))  # rounding of very large scores may be above
 
     def score(self, X: Any, Y: Any, sample_weight: Any = None) -> float:
         """Return the share of observed labels that `predict` gets right."""
@@ -246,7 +246,7 @@ def _n_best(scores: FloatArray, offsets: IntArray, transition: Transition, n: in
     require_possible(log_z)
     for s, (a, b) in enumerate(pairwise(offsets.tolist())):
         paths, values = n_best_labels(scores[a:b], transition, n)
-        found.append((paths, values - log_z[s]))
+        found.append((paths, np.minimum(values - log_z[s], 0.0)))
     return found
 
 

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from isinglass.errors import ImpossibleEvidenceError
 from isinglass.graph.elimination.bucket_tree import BucketTree
-from isinglass.graph.factor_graph import FactorGraph
-from isinglass.graph.layout import belief_entries, first_beliefs, first_states
+from isinglass.graph.factor_graph import FactorGraph, iter_groups
+from isinglass.graph.layout import belief_entries, first_beliefs, first_states, state_blocks
 from isinglass.inference.algorithm import Progress
 from isinglass.inference.evidence import base_states, impossible
 from isinglass.inference.junction_tree.orders import Wishes, affordable, pool_of
@@ -32,6 +32,7 @@ from isinglass.typing import Array, FloatArray, IntArray, Mask
 if TYPE_CHECKING:
     from isinglass.kernels.numba.junction_tree.program import Program
 
+MISSED = 1e-12  # by which sums of beliefs may miss one
 STEEP = 2.0**100  # a derivative along which linear values cannot be trusted: it may belong to a tiny belief
 
 
@@ -104,6 +105,8 @@ def upward(
         again = flagged.copy()
         semiring_of[again], flagged[:] = LOG_SUM, False
         passes.run(LOG_SUM, again, flagged, into, progress, stage)
+        if into is not None:
+            _normalise(potentials, into[0], into[2], again)
     roots = values[2 * n_tables + program.first_message[program.input_of < 0]]
     log_z = _log_z(potentials, tree, program, tables, roots, passes.peak, semiring_of == SUM)
     if (log_z.real == -np.inf).any():
@@ -124,6 +127,25 @@ def _no_beliefs(potentials: Potentials, tree: BucketTree) -> Into:
     variables[(first_variable[:-1] + states)[~tree.arrays.has_bucket]] = 1
     factors[first_factor[tree.constants]] = 1
     return variables, first_variable, factors, first_factor
+
+
+def _normalise(potentials: Potentials, variables: Array, factors: Array, among: Mask) -> None:
+    """Let beliefs of some components sum to one, in place, where the rounding of very large logarithms shows."""
+    graph = potentials.graph
+    for members, entries in state_blocks(graph):
+        chosen = entries[among[graph.variable_component[members]]]
+        variables[chosen] = _summing_to_one(variables[chosen])
+    for group, part in iter_groups(graph):
+        rows = factors[part].reshape(len(group), group.table_size)
+        chosen = np.flatnonzero(among[graph.factor_component[group.factors]])
+        rows[chosen] = _summing_to_one(rows[chosen])
+
+
+def _summing_to_one(rows: Array) -> Array:
+    total = rows.real.sum(axis=1, keepdims=True)
+    missed = (np.abs(total - 1) > MISSED) & (total > 0)
+    divided: Array = rows / np.where(missed, total, 1.0)
+    return divided
 
 
 def evidence_shift(graph: FactorGraph, states: IntArray) -> IntArray:

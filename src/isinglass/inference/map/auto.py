@@ -102,7 +102,7 @@ class Auto(Solver):
             return False
         (found,) = exact.maximise(search.potentials, 1, search.progress)
         search.offer(found.states, found.score)
-        search.tighten(found.score)
+        search.tighten(found.score + search.error(4 * graph.n_factors))
         search.did.append("junction tree")
         return search.ended("junction tree", 1, None)
 
@@ -127,7 +127,8 @@ class Auto(Solver):
         finally:
             if inner.states is not None:
                 search.offer(rest.lift(inner.states))
-                search.tighten(inner.bound)
+                if not search.wide:  # else rounding may have decided labels
+                    search.tighten(inner.bound)
                 search.iterations += inner.iterations
                 search.did.extend(inner.did)
         search.stopped = inner.stopped

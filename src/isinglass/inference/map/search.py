@@ -8,7 +8,17 @@ each factor, so their rounding is relative to
 
     scale  =  1 + sum_a max_{x_a} |phi_a(x_a)|      (over the finite entries)
 
-and the two count as equal if they differ by no more than ``ROUNDING * scale``.
+and the two count as equal if they differ by no more than ``ROUNDING * scale``, and by no more than `COARSEST`.
+
+Models with entries beyond `LARGE` were made narrow (`narrowing`). If they still have such entries, they are *wide*, and
+an entry that no good assignment has must not count. With t_a the largest entry of phi_a, every assignment that scores
+at least s has  sum_a (t_a - phi_a(x_a)) <= sum_a t_a - s.  So the numbers that scores and bounds use add up to at most
+
+    used  =  1 + sum_a |t_a| + (sum_a t_a - s)
+
+which replaces the scale. Sums of n such numbers have rounding errors of at most n u used, with u the unit of rounding.
+For wide models solvers add such errors to their bounds, and where that of a score is above `COARSEST` nothing is called
+optimal.
 """
 
 from __future__ import annotations
@@ -26,6 +36,10 @@ from isinglass.runtime.cached_property import cached_property
 from isinglass.typing import IntArray
 
 ROUNDING = 1e-11
+COARSEST = 1e-4  # nats: the largest difference that may count as rounding
+LARGE = 1e3  # nats: entries up to this are moderate
+EPSILON = float(np.finfo(float).eps)
+TERMS = 32  # roundings of a term in a pairwise sum: that of any number of terms in memory
 
 Stopped = Literal["optimal", "converged", "iterations", "seconds", "interrupted"]
 
@@ -78,15 +92,44 @@ class Search:
         self.stopped: Stopped = "converged"
 
     @cached_property
+    def scale(self) -> float:
+        """The sum of the sizes of all tables (`scale_of`)."""
+        return scale_of(self.potentials)
+
+    @cached_property
+    def wide(self) -> bool:
+        """Whether the model has entries beyond `LARGE`."""
+        return is_wide(self.potentials)
+
+    @cached_property
+    def _tops(self) -> tuple[float, float]:
+        return tops_of(self.potentials)
+
+    @property
+    def used(self) -> float:
+        """What the numbers that matter add up to, at most: those of assignments not worse than the best so far."""
+        if not self.wide or not self.score > -np.inf:
+            return self.scale
+        total, size = self._tops
+        return min(self.scale, 1.0 + size + max(total - self.score, 0.0))
+
+    @property
     def slack(self) -> float:
         """How far a score may be below the bound and still count as equal to it."""
-        return ROUNDING * scale_of(self.potentials)
+        return min(ROUNDING * self.used, COARSEST)
 
     @property
     def closed(self) -> bool:
         """Whether the best assignment is proved to be optimal."""
-        gap = self.bound - self.score
-        return self.score > -np.inf and (gap <= 0 or gap <= self.slack)
+        return self.bound - self.score <= self.slack and self.score > -np.inf and not self._is_blurred
+
+    @property
+    def _is_blurred(self) -> bool:
+        return self.wide and TERMS * EPSILON * self.used > COARSEST
+
+    def error(self, operations: int) -> float:
+        """Bound the rounding of a result of so many additions of the numbers that matter; 0 in moderate models."""
+        return EPSILON * operations * self.used if self.wide else 0.0
 
     @property
     def elapsed(self) -> float:
@@ -163,3 +206,29 @@ def scale_of(potentials: Potentials) -> float:
         largest = np.where(columns < np.inf, columns, 0.0).max(axis=0, initial=0.0)
         total += float(largest[ids].sum())
     return total
+
+
+def tops_of(potentials: Potentials) -> tuple[float, float]:
+    """Return the sum of the largest entries of all factors, and that of their absolute values.
+
+    Examples
+    --------
+    >>> import isinglass as ig
+    >>> tops_of(ig.Potentials(ig.FactorGraph([2, 2], [(0,), (0, 1)]), [[-2.0, -1.0], [[0.0, -np.inf], [3.0, 0.0]]]))
+    (2.0, 4.0)
+    """
+    total = size = 0.0
+    for tables, ids in zip(potentials.groups, potentials.table_ids, strict=True):
+        tops = tables.reshape(len(tables), -1).max(axis=1, initial=-np.inf)[ids]
+        total += float(tops.sum())
+        size += float(np.abs(tops).sum())
+    return total, size
+
+
+def is_wide(potentials: Potentials) -> bool:
+    """Tell whether a finite entry is beyond `LARGE`."""
+    return any(
+        bool(((np.abs(tables) > LARGE) & np.isfinite(tables)).any())
+        for tables in potentials.groups
+        if tables.max(initial=0.0) > LARGE or tables.min(initial=0.0) < -LARGE
+    )

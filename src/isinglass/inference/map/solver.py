@@ -4,8 +4,8 @@
 
 A solver is a frozen dataclass of options. It registers its class under a public name and implements `solve`: it offers
 assignments to a `Search` and tightens its bound. The frame (`Solver.maximise`) is common to all solvers: it removes
-evidence and impossible states, checks the time limit, handles Ctrl-C, and returns the best assignment with its
-certificate.
+evidence and impossible states, takes very large numbers out of the model (`narrowing`), checks the time limit, handles
+Ctrl-C, and returns the best assignment with its certificate.
 
 The certificate: `bound` is at least the score of every assignment, and `optimal` says that the score equals it up to
 rounding (see `search`). Both are valid however the search ended.
@@ -23,6 +23,7 @@ from isinglass.errors import MissingDependencyError, warn_of_convergence
 from isinglass.inference.algorithm import ALGORITHMS, Algorithm, Progress
 from isinglass.inference.algorithm import make as make_algorithm
 from isinglass.inference.assignment import Assignment, MapInfo
+from isinglass.inference.map.narrowing import Narrowed, narrowed
 from isinglass.inference.map.reduction import Reduction, reduced
 from isinglass.inference.map.search import Search
 from isinglass.potentials import Potentials
@@ -86,15 +87,19 @@ class Solver(ABC):
 
     def maximise(self, potentials: Potentials, n: int = 1, progress: Progress | None = None) -> list[Assignment]:
         """Find one assignment: reduce the model, search, and certify; `n` is 1."""
-        reduction = reduced(potentials)
+        whole = reduced(potentials)
+        narrow = narrowed(whole) if self.facts.bound else Narrowed(whole)
+        reduction = narrow.reduction
         seconds = None if self.seconds is None else number(self.seconds, "seconds", 0.0, np.inf)
         search = Search(reduction.potentials, seconds, progress)
         self.check(reduction)
         self._guarded(search, reduction)
+        if narrow.witness is not None and search.score < np.inf:  # not nan: undecided
+            search.offer(narrow.witness)
         if search.score == -np.inf:
             remedy = 'no assignment was found that the hard zeros allow; use "ilp", or "exact" where it fits'
             warn_of_convergence(f"{self.name}: {remedy}", stacklevel=4)
-        return [certified(self.name, search, reduction)]
+        return [certified(self.name, search, narrow)]
 
     def _guarded(self, search: Search, reduction: Reduction) -> None:
         """Search until the end, or until Ctrl-C, which is a warning if there is an assignment."""
@@ -113,15 +118,18 @@ class Solver(ABC):
             warn_of_convergence(text, stacklevel=5)
 
 
-def certified(name: str, search: Search, reduction: Reduction) -> Assignment:
+def certified(name: str, search: Search, narrow: Narrowed) -> Assignment:
     """Return what a search found, as an assignment of the whole model."""
+    reduction, missing = narrow.reduction, narrow.offset + narrow.error
     found = np.full(len(reduction.kept), -1) if search.states is None else search.states
     states, score = reduction.lift(found), search.score
     if reduction.whole is not reduction.potentials and np.isfinite(score):
         score = float(reduction.whole.log_score(states))
     closed = bool(np.isfinite(score) and search.closed)
-    bound = max(search.bound, score) if np.isfinite(score) else search.bound
-    info = MapInfo(name, search.iterations, search.elapsed, search.stopped, "; ".join(search.did), tuple(search.bounds))
+    bound = search.bound + missing
+    bound = max(bound, score) if np.isfinite(score) else bound
+    bounds = tuple(b + missing for b in search.bounds) if missing else tuple(search.bounds)
+    info = MapInfo(name, search.iterations, search.elapsed, search.stopped, "; ".join(search.did), bounds)
     return Assignment(states, score, bound, closed, closed, info)
 
 
@@ -149,12 +157,14 @@ def missing(package: str, solver: str) -> MissingDependencyError:
 def solve_part(search: Search, known: dict[int, int], solver: str | Solver | Algorithm) -> None:
     """Solve with some variables known, by another solver in the time that is left; offer its assignment.
 
-    Its bound is taken over, so some best assignment must agree with what is known.
+    Its bound is taken over, so some best assignment must agree with what is known. In wide models rounding may have
+    decided what is known, so the bound is not taken over.
     """
     chosen = inner_maximiser(solver, search.left)
     (found,) = chosen.maximise(search.potentials.with_evidence(known), 1, search.progress)
     search.offer(found.states)
-    search.tighten(found.bound)
+    if not search.wide:
+        search.tighten(found.bound)
     search.did.append(f"{chosen.name} decided the others")
 
 

@@ -27,7 +27,7 @@ from isinglass.inference.evidence import impossible
 from isinglass.inference.map.icm import climb
 from isinglass.inference.map.local_model import LocalModel
 from isinglass.inference.map.reduction import Reduction
-from isinglass.inference.map.search import Search, scale_of
+from isinglass.inference.map.search import TERMS, Search
 from isinglass.inference.map.solver import Solver, SolverFacts, missing, register
 
 LARGEST = 1e16  # the most that the costs of an assignment may add up to
@@ -83,7 +83,7 @@ class Toulbar2(Solver):
             return
         n = search.potentials.graph.n_factors
         unit = max(2 * n / search.slack, 1.0)
-        unit = 2.0 ** math.floor(math.log2(min(unit, LARGEST / (2 * scale_of(search.potentials)))))
+        unit = 2.0 ** math.floor(math.log2(min(unit, LARGEST / (2 * search.scale))))
         with _ALONE, _signals_restored():
             network = _network(pytoulbar2, self.vac)
             top = _fill(network, search, unit)
@@ -97,7 +97,7 @@ class Toulbar2(Solver):
             raise ImpossibleEvidenceError(impossible(reduction.whole))
         if solved is not None:
             search.offer(np.array(solved[0], np.int64))
-        search.tighten(top - least / unit + n / (2 * unit))
+        search.tighten(top - least / unit + n / (2 * unit) + search.error(TERMS))
         if in_time and not complete:
             raise KeyboardInterrupt
         search.ended("branch and bound", 1, None)

@@ -4,6 +4,9 @@ A value v is read as log v. Going back, exp(L) rounded to a double need not have
 doubles next to it the writer takes one that has, so that what was read from a file is written and read again
 without a change of a single bit. A logarithm between those of two neighbouring doubles (only possible when
 abs(L) < 1) goes to the nearer one.
+
+Below 2.2e-308, the logarithm -708.4, doubles are subnormal: they have fewer digits, down to one bit at -744.4. What was
+read from a file survives there, too. Other logarithms would change, and are refused.
 """
 
 from __future__ import annotations
@@ -18,11 +21,13 @@ from isinglass.errors import InputError
 from isinglass.graph.factor_graph import FactorGraph, FactorGroup
 from isinglass.potentials import Potentials
 from isinglass.segments import ranges, starts
-from isinglass.typing import FloatArray, IntArray
+from isinglass.typing import FloatArray, IntArray, Mask
 
 MAX_CARD = 2**31 - 1
 MAX_ARITY = 63  # NumPy arrays have at most 64 axes; one numbers the tables
 _STEPS = 3
+_LEAST = float(np.finfo(float).tiny)  # the least double with all digits
+_CLOSE = 1e-12  # nats: the rounding of logarithms of the least doubles
 
 
 class Layout(NamedTuple):
@@ -101,17 +106,27 @@ def group_values(potentials: Potentials) -> list[FloatArray]:
     Raises
     ------
     InputError
-        If the potentials are complex, or a finite logarithm has no positive finite double as its value.
+        If the potentials are complex, or a finite logarithm has no positive finite double as its value, or only a
+        subnormal one with another logarithm.
     """
     if np.issubdtype(potentials.dtype, np.complexfloating):
         raise InputError("potentials", "real log-tables", "complex ones", "write the real part")
     values = [exp_of_logs(np.ascontiguousarray(tables).ravel()) for tables in potentials.groups]
     for group, flat in enumerate(values):
         logs = potentials.groups[group].ravel()
-        bad = np.flatnonzero(np.isinf(flat) | ((flat == 0) & (logs > -np.inf)))
+        bad = np.flatnonzero(np.isinf(flat) | _is_lost(flat, logs))
         if len(bad):
             _refuse(potentials, group, int(bad[0]))
     return [flat.reshape(tables.shape) for flat, tables in zip(values, potentials.groups, strict=True)]
+
+
+def _is_lost(values: FloatArray, logs: FloatArray) -> Mask:
+    """Tell which values are zero or subnormal and have not the logarithm that they should have."""
+    lost: Mask = (values < _LEAST) & (logs > -np.inf)
+    small = np.flatnonzero(lost)
+    with np.errstate(divide="ignore"):
+        lost[small] = np.abs(np.log(values[small]) - logs[small]) > _CLOSE
+    return lost
 
 
 def factor_texts(
@@ -164,7 +179,7 @@ def _refuse(potentials: Potentials, group: int, entry: int) -> None:
     factor = int(potentials.graph.groups[group].factors[row])
     raise InputError(
         f"log_tables[{factor}]",
-        "logarithms of numbers in the range of a double, about -745 to 709.7",
+        "logarithms of numbers in the range of a double, about -708 to 709.7",
         f"{float(tables.ravel()[entry])} at index {tuple(states)}",
         "subtract a constant from the table, which changes nothing but log Z",
     )

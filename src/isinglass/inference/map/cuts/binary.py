@@ -23,6 +23,7 @@ from typing import Any
 
 import numpy as np
 
+from isinglass.inference.map.search import EPSILON, LARGE, TERMS
 from isinglass.inference.map.solver import missing
 from isinglass.potentials import Potentials
 from isinglass.typing import FloatArray, IntArray, Mask
@@ -86,7 +87,10 @@ def energy_of(potentials: Potentials) -> BinaryEnergy:
 
 
 def minimum_cut(energy: BinaryEnergy, solver: str) -> tuple[IntArray, float]:
-    """Return an assignment of least energy, and that energy as the flow proves it; all pairs must be submodular."""
+    """Return an assignment of least energy, and that energy as the flow proves it; all pairs must be submodular.
+
+    Where w is negative by rounding, it counts as zero, and the energy that is proved is less by it.
+    """
     if not len(energy.unary):
         return np.zeros(0, np.int64), energy.constant
     graph = _new_graph(len(energy.unary), len(energy.first), solver)
@@ -105,7 +109,18 @@ def minimum_cut(energy: BinaryEnergy, solver: str) -> tuple[IntArray, float]:
     constant = energy.constant + float(A.sum()) + float(np.minimum(unary, 0.0).sum())
     graph.add_grid_tedges(np.arange(n), np.maximum(unary, 0.0), np.maximum(-unary, 0.0))
     flow = graph.maxflow()
-    return graph.get_grid_segments(np.arange(n)).astype(np.int64), constant + flow
+    least = constant + flow + float(np.minimum(energy.excess, 0.0).sum()) - _flow_error(energy, unary, flow)
+    return graph.get_grid_segments(np.arange(n)).astype(np.int64), least
+
+
+def _flow_error(energy: BinaryEnergy, unary: FloatArray, flow: float) -> float:
+    """Bound the rounding of a flow with large capacities, with an augmentation for each node and arc; else 0."""
+    finite = energy.values[np.isfinite(energy.values)]
+    largest = max(float(np.abs(finite).max(initial=0.0)), float(np.abs(unary).max(initial=0.0)))
+    if largest <= LARGE:
+        return 0.0
+    sums = abs(energy.constant) + float(np.abs(energy.values[0]).sum()) + float(np.abs(unary).sum())
+    return EPSILON * ((len(unary) + len(energy.first)) * (largest + abs(flow)) + TERMS * sums)
 
 
 def roof_dual(energy: BinaryEnergy, solver: str) -> tuple[IntArray, float]:

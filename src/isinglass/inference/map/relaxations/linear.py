@@ -2,7 +2,7 @@
 
 The program and the bound are in `program`, tighter ones in `cycles`. HiGHS is called through ``scipy.optimize``
 (Huangfu and Hall 2018). The objective of the integer program is scaled so that the gap that HiGHS calls zero, 1e-6, is
-below a score's rounding.
+below a score's rounding. In wide models (`search`) its tolerances are more than that, and its bound is no proof.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from isinglass.inference.map.reduction import Reduction
 from isinglass.inference.map.relaxations.cycles import Tightened, Triple, tightened, triangles, violated_cycles
 from isinglass.inference.map.relaxations.program import Program, program_of
 from isinglass.inference.map.relaxations.reparameterisation import Reparameterisation
-from isinglass.inference.map.search import Search
+from isinglass.inference.map.search import ROUNDING, Search
 from isinglass.inference.map.solver import Solver, SolverFacts, register
 from isinglass.potentials import Potentials
 from isinglass.runtime.interrupts import interruptible
@@ -167,8 +167,9 @@ class IntegerProgram(Solver):
             climb(search, local, program.states(search.potentials.graph, found.x), 1000)
         if found.mip_dual_bound is not None and np.isfinite(found.mip_dual_bound):
             bound = -float(found.mip_dual_bound) / scale + _constants(search.potentials)
-            proved = found.status == SOLVED and bound <= search.score + 2 * search.slack
-            search.tighten(search.score if proved else bound + search.slack)
+            proved = found.status == SOLVED and bound <= search.score + 2 * search.slack and not search.wide
+            margin = GAP * search.scale if search.wide else search.slack
+            search.tighten(search.score if proved else bound + margin)
         search.iterations += int(found.mip_node_count or 0)
         search.ended("program", 1, None)
 
@@ -179,7 +180,7 @@ class IntegerProgram(Solver):
         states = int(search.potentials.graph.cards.sum())
         whole = np.zeros(len(program.scores))
         whole[:states] = 1
-        scale = GAP / search.slack
+        scale = GAP / (ROUNDING * search.scale if search.wide else search.slack)
         options = {"mip_rel_gap": 0.0, **_limits(search)}
         constraint = LinearConstraint(program.matrix, program.right, program.right)
         found = interruptible(_branch, -scale * program.scores, whole, constraint, options)

@@ -11,7 +11,7 @@ import numpy as np
 
 from isinglass.graph.message_graph import partners_of
 from isinglass.inference.map.local_model import LocalModel
-from isinglass.inference.map.search import Search
+from isinglass.inference.map.search import EPSILON, TERMS, Search, is_wide
 from isinglass.inference.message_passing.model.log_model import LinkModel
 from isinglass.potentials import Potentials
 from isinglass.typing import FloatArray, IntArray, Mask
@@ -52,6 +52,8 @@ class Reparameterisation:
         widest = int(potentials.graph.cards.max(initial=1))
         self._theta, self._row = np.zeros((2, widest))
         self._digits = np.zeros(int(np.diff(edges.first_slot).max(initial=1)), np.int64)
+        most = int(np.diff(edges.first_edge).max(initial=1)) + int(np.diff(edges.first_slot).max(initial=1))
+        self._unit = 2 * EPSILON * most if is_wide(potentials) else 0.0
         self._tops = np.zeros(self.local.n), np.zeros(len(edges.size))
 
     def sweep(self) -> None:
@@ -68,14 +70,18 @@ class Reparameterisation:
             )  # fmt: skip
 
     def bound(self) -> float:
-        """Return the upper bound on every score that the messages prove."""
+        """Return the upper bound on every score that the messages prove; in wide models, with its rounding."""
         from isinglass.kernels.numba.map.reparameterise import dual_bound
 
         local = self.local
         dual_bound(
-            self.edges, local.table, local.phi, local.psi, self.m, *self._tops, self._theta, self._digits
+            self.edges, local.table, local.phi, local.psi, self.m, self._unit, *self._tops, self._theta, self._digits
         )  # fmt: skip
-        return self.constant + float(self._tops[0].sum()) + float(self._tops[1].sum())
+        bound = self.constant + float(self._tops[0].sum()) + float(self._tops[1].sum())
+        if not self._unit:
+            return bound
+        size = abs(self.constant) + float(np.abs(self._tops[0]).sum() + np.abs(self._tops[1]).sum())
+        return bound + TERMS * EPSILON * size
 
     def star_sweep(self, temperature: float) -> None:
         """Minimise the bound with softmaxima at a temperature over the messages into each variable, to and fro."""

@@ -98,15 +98,35 @@ def sweep(order, earlier, later, weight, edges, slots, partner, table, edge_tabl
                     m[ix(to + a)] -= weight[ix(i)] * theta[ix(a)]
 
 
+@inner
+def size_of_state(i, a, edges, phi, m):
+    """Add up the sizes of the terms of theta_i(a)."""
+    total = abs(phi[ix(edges.first_state[ix(i)] + a)])
+    for e in range(edges.first_edge[ix(i)], edges.first_edge[ix(i + 1)]):
+        total += abs(m[ix(edges.start[ix(e)] + a)])
+    return total
+
+
+@inner
+def size_of_rest(first, last, edges, m, digits):
+    """Add up the sizes of the messages of a link's slots, at the current digits."""
+    total = 0.0
+    for s in range(first, last):
+        total += abs(m[ix(edges.start[ix(edges.slot_edge[ix(s)])] + digits[ix(s - first)])])
+    return total
+
+
 @compiled
-def dual_bound(edges, table, phi, psi, m, of_variables, of_links, theta, digits):
-    """Write the largest theta of each variable and link."""
+def dual_bound(edges, table, phi, psi, m, unit, of_variables, of_links, theta, digits):
+    """Write the largest theta of each variable and link, each with `unit` times the sizes of its terms added."""
     for i in range(len(edges.cards)):
         top = -np.inf
         for a in range(edges.cards[ix(i)]):
             value = phi[ix(edges.first_state[ix(i)] + a)]
             for e in range(edges.first_edge[ix(i)], edges.first_edge[ix(i + 1)]):
                 value += m[ix(edges.start[ix(e)] + a)]
+            if unit > 0:
+                value += unit * size_of_state(i, a, edges, phi, m)
             top = value if value > top else top
         of_variables[ix(i)] = top
     for f in range(len(edges.size)):
@@ -115,6 +135,8 @@ def dual_bound(edges, table, phi, psi, m, of_variables, of_links, theta, digits)
             digits[ix(s)] = 0
         for entry in range(table[ix(f)], table[ix(f)] + edges.size[ix(f)]):
             value = psi[ix(entry)] - rest_of(first, last, edges, m, digits, -1)
+            if unit > 0 and value > -np.inf:
+                value += unit * (abs(psi[ix(entry)]) + size_of_rest(first, last, edges, m, digits))
             top = value if value > top else top
             next_digits(first, last, edges, digits)
         of_links[ix(f)] = top

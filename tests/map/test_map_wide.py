@@ -1,0 +1,170 @@
+"""Certificates of models with very large numbers: penalties, constants, and sums that float64 cannot resolve."""
+
+from fractions import Fraction
+from itertools import product
+
+import numpy as np
+import pytest
+
+import isinglass as ig
+from isinglass.inference.map.narrowing import narrowed
+from isinglass.inference.map.reduction import reduced
+from isinglass.inference.map.search import COARSEST, Search, is_wide
+from isinglass.inference.map.solver import SOLVERS
+
+PROVING = [name for name, cls in SOLVERS.items() if cls.facts.bound and cls.facts.accepts == "any"]
+TRIANGLE = ig.FactorGraph([2, 2, 2], [(0, 1), (1, 2), (0, 2), (0,), (1,), (2,)])
+
+
+def penalised(side, penalty, seed):
+    """Return a grid in which state 0 left of or above state 2 costs a penalty."""
+    graph, rng = ig.grid_graph(side, side, 3), np.random.default_rng(seed)
+    unary, pairs = rng.normal(size=(side * side, 3)), rng.normal(size=(len(graph.groups[1]), 3, 3))
+    pairs[:, 0, 2] -= penalty
+    return ig.Potentials.from_groups(graph, [unary, pairs])
+
+
+def exact_scores(p):
+    """Return the score of every assignment as a fraction; those with hard zeros are left out."""
+    scores = {}
+    for x in product(*map(range, p.graph.cards)):
+        terms = [float(t[tuple(x[i] for i in scope)]) for t, scope in zip(p.log_tables, p.graph.scopes, strict=True)]
+        if np.isfinite(terms).all():
+            scores[x] = sum(map(Fraction, terms), Fraction(0))
+    return scores
+
+
+def check(p, name):
+    """Compare a certificate with exact arithmetic; return whether optimality is claimed."""
+    scores, found = exact_scores(p), ig.map_assignment(p, name)
+    best = max(scores.values())
+    assert found.bound >= found.score
+    assert best - Fraction(found.bound) <= 1e-9 + 1e-15 * abs(best)
+    if found.optimal:
+        assert best - scores[tuple(found.states.tolist())] <= COARSEST
+    return found.optimal
+
+
+@pytest.mark.parametrize("name", PROVING)
+@pytest.mark.parametrize("penalty", [1e6, 1e9, 1e10, 1e14])
+def test_penalties_do_not_pass_for_rounding(name, penalty):
+    for seed in range(3):
+        p, forbidden = penalised(6, penalty, seed), penalised(6, np.inf, seed)
+        found, truth = ig.map_assignment(p, name), ig.map_assignment(forbidden, "exact")
+        assert found.bound >= truth.score - 1e-9
+        assert found.score == pytest.approx(p.log_score(found.states), abs=1e-9)
+        if found.optimal or SOLVERS[name].facts.proves == "always":
+            assert found.optimal
+            assert found.score == pytest.approx(truth.score, abs=1e-9)
+
+
+def test_auto_on_a_large_grid_with_penalties():
+    p = penalised(30, 1e9, 0)
+    found = ig.map_assignment(p, "auto", seconds=2)
+    assert found.bound > found.score + 1
+    assert not found.optimal
+
+
+@pytest.mark.parametrize("name", [*PROVING, "qpbo"])
+@pytest.mark.parametrize("constant", [1e6, 1e11, 1e12, -1e12])
+def test_constants_decide_nothing(name, constant):
+    rng = np.random.default_rng(0)
+    for _ in range(6):
+        tables = [rng.normal(size=[2] * len(scope)) + constant for scope in TRIANGLE.scopes]
+        assert check(ig.Potentials(TRIANGLE, tables), name)
+
+
+def test_a_cut_of_tables_with_constants():
+    rng = np.random.default_rng(1)
+    for _ in range(10):
+        pairs = [rng.random() * np.eye(2) + 1e12 for _ in range(3)]
+        p = ig.Potentials(TRIANGLE, [*pairs, *(rng.normal(size=2) + 1e12 for _ in range(3))])
+        assert check(p, "auto")
+        assert check(p, "graph-cut")
+    almost = np.array([[0.0, 0.3], [0.3, 0.1]]) + 1e12  # not submodular
+    with pytest.raises(ig.InputError, match="submodular"):
+        ig.map_assignment(ig.Potentials(TRIANGLE, [almost] * 3 + [np.zeros(2)] * 3), "graph-cut")
+
+
+@pytest.mark.parametrize("name", [*PROVING, "qpbo"])
+@pytest.mark.parametrize("size", [1e8, 1e13])
+def test_sums_that_float64_cannot_resolve_are_not_called_optimal(name, size):
+    rng = np.random.default_rng(2)
+    apart = size * np.array([[-1.0, 0.0], [0.0, -1.0]])  # one of the three is always violated
+    claims = 0
+    for _ in range(6):
+        tables = [rng.normal(size=(2, 2)) + apart for _ in range(3)] + [rng.normal(size=2) for _ in range(3)]
+        claims += check(ig.Potentials(TRIANGLE, tables), name)
+    assert claims == 0 or size < 1e12
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_claims_of_random_wide_models(seed):
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(2, 5))
+    cards = rng.integers(2, 4, n)
+    pairs = [(i, j) for i in range(n) for j in range(i) if rng.random() < 0.7]
+    scopes = [(), *((i,) for i in range(n)), *pairs]
+    size, kind = 10.0 ** rng.uniform(3, 14), seed % 4
+    tables = []
+    for scope in scopes:
+        t = rng.normal(size=cards[list(scope)])
+        large = [rng.random(t.shape) < 0.3, -(rng.random(t.shape) < 0.6).astype(float), rng.integers(-2, 3, t.shape), t]
+        tables.append(t + size * large[kind])
+    p = ig.Potentials(ig.FactorGraph(cards, scopes), tables)
+    for name in PROVING:
+        check(p, name)
+
+
+def test_narrowing_removes_what_no_optimum_has():
+    p = penalised(6, 1e9, 0)
+    narrow = narrowed(reduced(p))
+    small = narrow.reduction
+    assert not is_wide(small.potentials)
+    x = narrow.witness
+    assert float(small.potentials.log_score(x)) + narrow.offset == pytest.approx(p.log_score(small.lift(x)))
+    best = ig.map_assignment(p, "exact")
+    assert float(small.potentials.log_score(small.restrict(best.states))) > -np.inf
+    moderate = reduced(penalised(6, 500.0, 0))
+    assert narrowed(moderate).reduction is moderate
+
+
+def test_what_counts_in_a_wide_model_is_what_good_assignments_use():
+    p = ig.Potentials(ig.FactorGraph([3], [(0,)]), [[2.0, 1.0, -1e9]])
+    search = Search(p)
+    assert search.used > 1e9
+    search.offer(np.array([1]))
+    assert search.used == 4.0
+    search.tighten(2.0)
+    assert not search.closed
+
+
+@pytest.mark.parametrize("name", ["qpbo", "graph-cut"])
+def test_submodular_penalties_stay_submodular(name):
+    rng = np.random.default_rng(3)
+    graph = ig.grid_graph(5, 5, 2)
+    for penalty in (1e6, 1e12):
+        apart = -penalty * (rng.random((len(graph.groups[1]), 1, 1)) < 0.5) * (1 - np.eye(2))
+        p = ig.Potentials.from_groups(graph, [rng.normal(size=(25, 2)), apart])
+        found, truth = ig.map_assignment(p, name), ig.map_assignment(p, "exact")
+        assert found.optimal
+        assert found.score == pytest.approx(truth.score, abs=1e-9)
+    steep = ig.Potentials(ig.FactorGraph([2, 2], [(0, 1), (0,)]), [[[-3e4, -2e4], [-2e4, 0.0]], [0.0, 1.0]])
+    assert ig.map_assignment(steep, name).states.tolist() == [1, 1]
+
+
+def test_undecided_variables_of_a_wide_model_stay_undecided():
+    tables = [np.array([[0.0, 1.0], [1.0, 0.0]]) + 1e9] * 3 + [np.zeros(2)] * 3
+    found = ig.map_assignment(ig.Potentials(TRIANGLE, tables), "qpbo", complete=None)
+    assert (found.states == -1).all()
+    assert np.isnan(found.score)
+
+
+def test_a_moderate_grid_is_still_proved():
+    rng = np.random.default_rng(0)
+    graph = ig.grid_graph(100, 100, 2)
+    strength = 100 * rng.random((len(graph.groups[1]), 1, 1))
+    p = ig.Potentials.from_groups(graph, [100 * rng.normal(size=(10000, 2)), strength * np.eye(2)])
+    for name in ("graph-cut", "auto", "trws", "qpbo"):
+        found = ig.map_assignment(p, name, seconds=60)
+        assert found.optimal, name
