@@ -66,6 +66,8 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         Weights of the labels in the loss.
     tol, max_iter
         The tolerance and the maximal number of iterations (with minibatches: epochs) of an optimizer given by name.
+        "lbfgs" stops when the norm of the gradient is at most `tol` times max(1, the norm of the parameters), or when
+        the relative decrease of the objective is at most `ftol`: 1e-10, or less if `tol` is below 1e-4.
     warm_start : bool
         Whether `fit` starts from the parameters of the last `fit`.
     patience : int, default=5

@@ -20,6 +20,7 @@ from isinglass.inference.message_passing.algorithms.base import SCHEDULES
 from isinglass.io.files import checked_path
 from isinglass.learning.combinations import require_valid
 from isinglass.learning.optimizers import OPTIMIZERS, AdaGrad, Lbfgs, Optimizer, OwlQn, make_optimizer
+from isinglass.learning.optimizers.descent import Descent
 from isinglass.learning.optimizers.stochastic.minibatch import MiniBatch
 from isinglass.learning.training.checks import renamed
 from isinglass.models import Model
@@ -28,6 +29,7 @@ from isinglass.validation import flag, jobs_of, number, whole_number
 
 AUTOMATIC = "auto"
 RATE, DECAY = 0.3, 0.1  # of AdaGrad, where gradients are estimates and no optimizer is chosen
+USUAL = 1e-4  # the tol of estimators, for which the ftol of optimizers is; decreases fall as squares of gradients
 START = 1.0  # the l2 that a search for it begins with
 MOST_ITERATIONS = 10  # of an inference by name that training goes back through, unless the user gives a number
 
@@ -253,7 +255,8 @@ def _penalty(crf: Any, name: str) -> Penalty:
 def optimizer_of(estimator: Any, sparse: bool = False) -> Optimizer[Any]:
     """Return the optimizer; one given by name has the estimator's `tol` and `max_iter`, and is for an l1 penalty.
 
-    L-BFGS by name stands for the quasi-Newton method, which with an l1 penalty is OWL-QN.
+    L-BFGS by name stands for the quasi-Newton method, which with an l1 penalty is OWL-QN. A `tol` below 1e-4 also lowers
+    the `ftol` of an optimizer that has one, which would end training first.
     """
     steps, tol = whole_number(estimator.max_iter, "max_iter", 1), number(estimator.tol, "tol", 0, math.inf)
     given = estimator.optimizer
@@ -265,6 +268,8 @@ def optimizer_of(estimator: Any, sparse: bool = False) -> Optimizer[Any]:
         made = OwlQn(max_iter=steps, tol=tol, l1=0.0) if sparse else Lbfgs(max_iter=steps, tol=tol)
     else:
         made = make_optimizer(given, max_iter=steps, tol=tol)
+    if isinstance(given, str) and isinstance(made, Descent):
+        made = replace(made, ftol=made.ftol * min(1.0, tol / USUAL) ** 2)
     if sparse and not made.sparse:
         able = [name for name, cls in OPTIMIZERS.items() if cls.sparse]
         remedy = f"use 'lbfgs' by name, or {' or '.join(map(repr, able))}, or l1=0"
