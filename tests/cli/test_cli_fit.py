@@ -1,5 +1,6 @@
 """``isinglass fit``, ``predict`` and ``evaluate``: the same as the library in Python, on text and on arrays."""
 
+import contextlib
 import gzip
 import json
 import signal
@@ -256,6 +257,14 @@ def test_help_documents_every_option(command):
             if name not in ("callback", "checkpoint", "verbose", "warm_start"):
                 assert name in out
     assert "    checkpoint" not in out.split("[options] of")[1]
+
+
+def test_help_names_every_loss_of_chains(command):
+    chain = command("fit", "--help").out.split("[options] of")[1]
+    for loss in ig.losses.LOSSES:
+        with contextlib.suppress(ig.IsinglassError):  # raised for losses of graphs alone
+            ig.ChainCRF(loss=loss)._choices()
+            assert f'"{loss}"' in chain
 
 
 def test_a_recipe_survives_its_json():

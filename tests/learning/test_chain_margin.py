@@ -64,3 +64,18 @@ def test_a_chain_learns_by_its_margin():
     with pytest.warns(ig.ConvergenceWarning):
         crf = ig.ChainCRF(loss="margin", l2=0.1, max_iter=50).fit(X, Y)
     assert crf.score(X, Y) > 0.95
+
+
+def words(n, labels, features):
+    rng = np.random.default_rng(0)
+    look = rng.normal(size=(labels, features)) > 0
+    Y = [rng.integers(0, labels, 8) for _ in range(n)]
+    return [(look[y] ^ (rng.random((8, features)) < 0.1)).astype(float) for y in Y], Y
+
+
+@pytest.mark.parametrize("optimizer", ["lbfgs", "steepest"])
+@pytest.mark.parametrize("size", [(40, 5, 20), (20, 8, 30), (40, 10, 40)])
+def test_a_step_that_gains_nothing_at_a_kink_is_no_convergence(size, optimizer):
+    with pytest.warns(ig.ConvergenceWarning, match="no better point|max_iter"):
+        crf = ig.ChainCRF(loss="margin", optimizer=optimizer).fit(*words(*size))
+    assert not crf.converged_

@@ -178,6 +178,19 @@ def test_stops_by_relative_decrease():
 
 
 @pytest.mark.parametrize("name", WHOLE)
+@pytest.mark.parametrize(
+    ("decrease", "slope", "ends"),
+    [(1e-12, 1e-3, True), (1e-12, 20.0, False), (0.0, 1e-3, False), (-1e-15, 1e-3, False)],
+)
+def test_a_small_decrease_counts_only_if_it_is_one_and_the_gradient_is_small(name, decrease, slope, ends):
+    optimizer = make_optimizer(name, **({"l1": 0.0} if name == "owlqn" else {}))
+    state = optimizer.minimise(lambda x: (10.0 + float(x @ x), 2 * x), np.ones(2)).state
+    changed = dataclasses.replace(state, decrease=decrease, gradient=np.array([slope, 0.0]))
+    end = optimizer.ended(changed)
+    assert (end is not None and end.converged) is ends
+
+
+@pytest.mark.parametrize("name", WHOLE)
 def test_counts_evaluations_and_values_fall(name):
     count, values = [], []
     f = Logistic()

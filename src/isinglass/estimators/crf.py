@@ -39,7 +39,6 @@ from isinglass.inference import Algorithm, Result
 from isinglass.learning.training.checks import (
     class_weights,
     example_weights,
-    refuse_hidden,
     refuse_spins,
     renamed,
     require_room,
@@ -96,7 +95,7 @@ class CRF(JointPredictions):
         The squared penalty of edge parameters; by default `l2`.
     l1, edge_l1 : float
         Absolute-value penalties, which set parameters to zero (`edge_l1`: by default `l1`). With one of them,
-        ``optimizer="lbfgs"`` means OWL-QN. They replace the penalties of an `OwlQn` object.
+        "lbfgs" and "auto" mean OWL-QN. They replace the penalties of an `OwlQn` object.
     bias : bool, default=True
         Append a constant feature.
     entropy : str or mapping, optional
@@ -141,7 +140,7 @@ class CRF(JointPredictions):
     _labels: Classes = field(default=None, init=False)  # those that `fit` saw, if they are strings
 
     schedule: str = field(init=False)  # the places of parameters that some subclasses have
-    optimizer: OptimizerLike = "lbfgs"
+    optimizer: OptimizerLike = "auto"
     stages: StagesLike = None
     l2: float | str = 1.0
     edge_l2: float | None = None
@@ -254,7 +253,7 @@ class CRF(JointPredictions):
         examples = self._examples(X)
         labels = self._flat_labels(examples, Y)
         refuse_spins(labels)
-        refuse_hidden(labels, chosen.optimizer)
+        chosen = chosen.for_labels(labels)
         n_states = state_count(labels, self.n_states if self._labels is None else len(self._labels), _LABELS)
         require_room(n_states, n_states**2, 0, chosen.optimizer)
         sample = None if sample_weight is None else example_weights(sample_weight, len(examples))

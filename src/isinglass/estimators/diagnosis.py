@@ -297,7 +297,7 @@ def _optimisation(base: Any, data: _Data, errors: FloatArray) -> Iterator[Cause]
 
 
 def _thorough(base: Any) -> dict[str, Any]:
-    return {"max_iter": max(STEPS, 5 * base.max_iter), "tol": min(base.tol, 1e-3), "optimizer": "lbfgs"}
+    return {"max_iter": max(STEPS, 5 * base.max_iter), "tol": min(base.tol, 1e-3), "optimizer": "auto"}
 
 
 def _model(base: Any, data: _Data, errors: FloatArray) -> Iterator[Cause]:

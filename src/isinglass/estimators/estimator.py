@@ -61,11 +61,17 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
     ----------
     loss : str or Loss
         The loss that is minimised. Some losses start from another one, see `started_from_`.
-    optimizer : str or Optimizer, default="lbfgs"
+    optimizer : str or Optimizer, default="auto"
+        "auto": "lbfgs", unless another one suits the loss (``facts.optimizer``). For "margin" and "slack", if every
+        parameter has a squared penalty: "bcfw" on chains of first order, else "cutting-plane", until the relative
+        duality gap is 100 times `tol`; "cccp", if labels are not observed. For "perceptron": "averaged-perceptron".
+        For losses that sample: "adagrad".
     class_weight : "balanced", dict or array, optional
         Weights of the labels in the loss.
     tol, max_iter
         The tolerance and the maximal number of iterations (with minibatches: epochs) of an optimizer given by name.
+        "lbfgs" stops when the norm of the gradient is at most `tol` times max(1, the norm of the parameters), or when
+        the relative decrease of the objective is at most `ftol`: 1e-10, or less if `tol` is below 1e-4.
     warm_start : bool
         Whether `fit` starts from the parameters of the last `fit`.
     patience : int, default=5
@@ -112,7 +118,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
     l2: float | str = 0.0
     max_iter: int = 200
     n_jobs: int | None = None
-    optimizer: OptimizerLike = "lbfgs"
+    optimizer: OptimizerLike = "auto"
     patience: int = 5
     stages: StagesLike = None
     tol: float = 1e-4
@@ -210,7 +216,12 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
 
     def _announcements(self, problems: list[Any]) -> list[str]:
         """Return what `verbose` says before training: what was chosen in the user's place."""
-        return [] if self.started_from_ is None else [start_line(problems[-1].chosen.loss)]
+        last = problems[-1].chosen
+        lines = [
+            (self.started_from_ is not None, start_line(last.loss)),
+            (last.suited and last.loss.facts.optimizer is not None, f"optimizer: {last.optimizer.name!r}, by the loss"),
+        ]
+        return [line for said, line in lines if said]
 
     def _where(self, stage: int) -> str:
         """Say in which stage training ended."""

@@ -160,8 +160,7 @@ class SequenceObjective:
     def sweeps(self) -> bool:
         """Whether `sweep` can make the steps of block-coordinate Frank-Wolfe: for margins of first order."""
         known = self.completion is not None or bool((self.labels >= 0).all())
-        plain = isinstance(self.loss, HingeLoss) and not (self.loss.by_slack or self.loss.by_counts)
-        return plain and known and self.X is not None and self.model.order == 1
+        return has_sweep(self.loss, self.model.order) and known and self.X is not None
 
     @cached_property
     def sweep(self) -> ChainSweep:
@@ -216,3 +215,8 @@ class SequenceObjective:
         sums = self.of_piece(piece, scores, transition, wide, room)
         slopes[:, : piece.states.card] = piece.states.collect(wide[:, : transition.card])
         return sums
+
+
+def has_sweep(loss: Loss, order: int) -> bool:
+    """Tell whether block-coordinate Frank-Wolfe has compiled passes for a loss of chains."""
+    return order == 1 and isinstance(loss, HingeLoss) and not (loss.by_slack or loss.by_counts)

@@ -71,6 +71,8 @@ class LossFacts:
     completes : bool
         Whether labels that were not observed count by their best states, so that the loss is convex once these are
         fixed (`LossProblem.completion`).
+    optimizer : str or None
+        The name of the optimizer of training where none is chosen, and it can be used; None: L-BFGS, for smooth losses.
     """
 
     formula: str
@@ -83,6 +85,7 @@ class LossFacts:
     sampled: bool = False
     averaged: bool = False
     completes: bool = False
+    optimizer: str | None = None
 
     def __post_init__(self) -> None:
         if self.uses not in get_args(Uses):

@@ -100,7 +100,7 @@ class MRF(Statistics):
     tol, max_iter
         The tolerance and the maximal number of iterations of an optimizer given by name, or of the updates of a method.
         For these, `tol` bounds the norm of the difference between the expectations under samples and model. "lbfgs"
-        also stops when the objective hardly decreases; for more digits use ``Lbfgs(tol=1e-9, ftol=0)``.
+        also stops when the objective hardly decreases (`ftol`, which a `tol` below 1e-4 lowers, too).
     loss : str or Loss, optional
         With ``fit(X, outputs=mask)``: the loss of the predicted outputs given the inputs, summed over samples. Any loss
         of conditional random fields; by default "cl", the conditional likelihood. Losses of beliefs and decisions need

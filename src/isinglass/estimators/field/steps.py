@@ -10,6 +10,7 @@ from isinglass.learning.markov import Method
 from isinglass.learning.markov.priors import Grouped, Penalties, parameter_groups
 from isinglass.learning.optimizers import FixedPoint, Optimizer, Proximal, Sgd, make_optimizer
 from isinglass.learning.optimizers.stochastic.minibatch import MiniBatch
+from isinglass.learning.training.choices import AUTOMATIC
 from isinglass.models import Model
 
 
@@ -44,7 +45,7 @@ def for_groups(model: Model, grouped: Grouped, tol: float, max_iter: int) -> Pro
 
 def is_default(mrf: Any) -> bool:
     """Tell whether the user has chosen no optimizer."""
-    return isinstance(mrf.optimizer, str) and mrf.optimizer == "lbfgs"
+    return isinstance(mrf.optimizer, str) and mrf.optimizer in (AUTOMATIC, "lbfgs")
 
 
 def _for_estimates(mrf: Any, method: Method, given: Optimizer[Any]) -> Optimizer[Any]:

@@ -22,6 +22,7 @@ class ChainCRF(LogLinearSequence):
     ----------
     loss : str or Loss, default="cl"
         "cl", "pseudo", "ucl", "ccl", "uquad", "cquad", "suclass", "scclass". The last two start from "ucl" and "ccl".
+        "expected": the expected cost of labels. Hinge losses, by Viterbi: "margin", "slack", "perceptron", "viterbi".
     order : 1 or 2, default=1
         The order of the chain. With 2, triples of labels also have parameters. Inference is exact, but a token takes
         (labels * (labels + 1))² steps, which limits it to one or two dozen labels. Losses of pairs of labels become

@@ -45,7 +45,7 @@ class LogLinearSequence(SequenceEstimator):
     """
 
     loss: LossLike = field(init=False)  # the places of parameters that some subclasses have
-    optimizer: OptimizerLike = "lbfgs"
+    optimizer: OptimizerLike = "auto"
     l2: float | str = 1.0
     l1: float = 0.0
     state_features: str = "seen"

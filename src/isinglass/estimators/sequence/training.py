@@ -16,14 +16,13 @@ from isinglass.estimators.sequence.constraints import forbidden_table
 from isinglass.estimators.sequence.features import Encoded, FeatureIndex
 from isinglass.estimators.sequence.growth import Growth, grown
 from isinglass.estimators.sequence.labels import classes_of, codes_of, observed, observed_labels, require_labels
-from isinglass.learning.chain import SequenceObjective
+from isinglass.learning.chain import SequenceObjective, has_sweep
 from isinglass.learning.chain_losses import piece_loss
 from isinglass.learning.optimizers import make_optimizer
 from isinglass.learning.optimizers.base import OptimResult
 from isinglass.learning.training.checks import (
     class_weights,
     example_weights,
-    refuse_hidden,
     require_room,
     validation_pair,
     variable_weights,
@@ -129,7 +128,7 @@ def chain_choices(crf: Any) -> Choices:
     if crf.order == 2 and loss.facts.given == "neighbours":
         raise InputError("loss", "one of beliefs, or 'cl', for chains of second order", repr(loss.name), "use order=1")
     l1 = number(crf.l1, "l1", 0, math.inf)
-    chosen = training_choices(crf, loss, l1)
+    chosen = training_choices(crf, loss, l1, compiled_passes=has_sweep(loss, crf.order))
     chosen = replace(chosen, optimizer=with_penalty(chosen.optimizer, chosen.l2))
     return replace(chosen, optimizer=make_optimizer(chosen.optimizer, l1=l1)) if l1 else chosen
 
@@ -162,7 +161,7 @@ def problem_of(
     require_labels(names)
     labels = codes_of(flat, names, remedy="name all classes in the first call of partial_fit, or fit anew")
     require_room(len(names), len(names) ** (crf.order + 1), 0, chosen.optimizer)
-    refuse_hidden(labels, chosen.optimizer)
+    chosen = chosen.for_labels(labels)
     weights = _weights(crf, sample_weight, labels, names, np.diff(data.offsets))
     if known:
         more = _features(crf, data.X, labels, len(names)) if grow else None

@@ -3,10 +3,17 @@
 They stop, converged, when
 
     ||∇f(x)||₂ ≤ tol · max(1, ||x||₂)                       or
-    f(x_{k-1}) - f(x_k) ≤ ftol · max(1, |f(x_{k-1})|, |f(x_k)|),
+    0 < f(x_{k-1}) - f(x_k) ≤ ftol · max(1, |f(x_{k-1})|, |f(x_k)|),
 
 and otherwise after `max_iter` steps or when no step is found. `tol = 0` or `ftol = 0` switches a test off. An optimizer
 may ask for a smaller gradient (`Descent.least_gradient`).
+
+At a kink f hardly decreases, although the gradient is large. So the second test asks for a gradient that is not steep,
+
+    ||∇f(x)|| · max(1, ||x||)  ≤  STEEP · max(√ftol, 1e-5) · max(1, |f(x)|),
+
+and a step from a steep point that lowers neither f nor the norm of the gradient is none. For a smooth f the left side
+is about √ftol · |f| where f decreases by ftol · |f|, times the root of its relative curvature.
 """
 
 from __future__ import annotations
@@ -16,7 +23,7 @@ from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
 from isinglass.errors import InputError
-from isinglass.learning.optimizers.base import Counted, End, Optimizer, StuckError
+from isinglass.learning.optimizers.base import Counted, End, Optimizer
 from isinglass.learning.optimizers.line_search import Trial, evaluate
 from isinglass.learning.optimizers.state import State
 from isinglass.learning.optimizers.vectors import norm
@@ -24,9 +31,11 @@ from isinglass.typing import FloatArray
 from isinglass.validation import number, whole_number
 
 NO_STEP = (
-    "the line search found no better point: the function has kinks, tol is below rounding, or the gradient is wrong; "
-    "raise tol"
+    "the line search found no better point: the function has kinks (use 'bcfw' or 'cutting-plane' for hinge losses), "
+    "tol is below rounding, or the gradient is wrong; raise tol"
 )
+STEEP = 1e3  # the largest root of a relative curvature
+_LEAST_ROOT = 1e-5  # of ftol
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,6 +97,17 @@ class Descent(Optimizer[D], Generic[D]):
         """Return the norm of the gradient at which a run has converged: the tolerance times the length of x."""
         return self.tol * max(1.0, norm(state.x))
 
+    def is_steep(self, state: D) -> bool:
+        """Tell whether the gradient is so large that a small decrease is that of a kink."""
+        relative = norm(self.steepest(state)) * max(1.0, norm(state.x)) / max(1.0, abs(state.value))
+        return relative > STEEP * max(math.sqrt(self.ftol), _LEAST_ROOT)
+
+    def is_better(self, after: D, before: D) -> bool:
+        """Tell whether a step led to a better point: a lower value or, up to rounding, a smaller gradient."""
+        if after.value < before.value or not self.is_steep(before):
+            return True
+        return norm(self.steepest(after)) < norm(self.steepest(before))
+
     def ended(self, state: D) -> End | None:
         """Look at gradient, decrease and number of steps, in this order."""
         length, least = norm(self.steepest(state)), self.least_gradient(state)
@@ -95,7 +115,7 @@ class Descent(Optimizer[D], Generic[D]):
             scale = least / self.tol if self.tol > 0 else 1.0
             times = f" times the scale {scale:.3g}" if scale != 1 else ""
             return End(True, f"the gradient norm, {length:.3g}, is within tol = {self.tol:g}{times}")
-        if self.ftol > 0 and state.decrease <= self.ftol:
+        if 0 < state.decrease <= self.ftol and not self.is_steep(state):
             return End(True, f"the relative decrease, {state.decrease:.3g}, is within ftol = {self.ftol:g}")
         if state.iteration >= self.max_iter:
             return End(False, f"reached max_iter = {self.max_iter}")
@@ -106,10 +126,8 @@ class Descent(Optimizer[D], Generic[D]):
         return state.x, state.value, self.steepest(state)
 
 
-def next_state(state: D, f: Counted, found: Trial | None) -> D:
+def next_state(state: D, f: Counted, found: Trial) -> D:
     """Return the state at the point that a line search found."""
-    if found is None:
-        raise StuckError(NO_STEP)
     decrease = (state.value - found.value) / max(1.0, abs(state.value), abs(found.value))
     after = replace(state, iteration=state.iteration + 1, evaluations=f.evaluations, decrease=decrease)
     return replace(after, x=found.x, value=found.value, gradient=found.gradient)

@@ -14,9 +14,9 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from isinglass.errors import require
-from isinglass.learning.optimizers.base import Counted, register
+from isinglass.learning.optimizers.base import Counted, StuckError, register
 from isinglass.learning.optimizers.curvature import Curvature
-from isinglass.learning.optimizers.descent import Descent, DescentState, next_state
+from isinglass.learning.optimizers.descent import NO_STEP, Descent, DescentState, next_state
 from isinglass.learning.optimizers.line_search import Trial, WolfeSearch
 from isinglass.learning.optimizers.state import State, Vectors
 from isinglass.learning.optimizers.vectors import difference, dot, norm
@@ -94,14 +94,15 @@ class Lbfgs(Descent[LbfgsState]):
 
     def step(self, f: Counted, state: LbfgsState) -> LbfgsState:
         """Search along the quasi-Newton direction and, if that fails, along the negative gradient."""
-        curvature = state.curvature
-        found = self.search(f, state, curvature)
-        if found is None and state.steps:
-            curvature = Curvature((), ())
+        for curvature in (state.curvature, Curvature((), ())) if state.steps else (state.curvature,):
             found = self.search(f, state, curvature)
-        after = next_state(state, f, found)
-        s, y = difference(after.x, state.x), difference(after.gradient, state.gradient)
-        return after.with_curvature(curvature.with_pair(s, y, self.memory))
+            if found is None:
+                continue
+            after = next_state(state, f, found)
+            if self.is_better(after, state):
+                s, y = difference(after.x, state.x), difference(after.gradient, state.gradient)
+                return after.with_curvature(curvature.with_pair(s, y, self.memory))
+        raise StuckError(NO_STEP)
 
     def search(self, f: Counted, state: LbfgsState, curvature: Curvature) -> Trial | None:
         """Return the next point, None if there is none in the direction that the pairs give."""

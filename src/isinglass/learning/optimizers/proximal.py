@@ -114,7 +114,10 @@ class Proximal(Descent[ProximalState]):
         change = found.x - state.x
         bend, square = dot(change, found.gradient - state.gradient), dot(change, change)
         length = min(max(square / bend, SHORTEST), LONGEST) if bend > 0 else min(2 * state.length, LONGEST)
-        return replace(next_state(state, f, found), length=length)
+        after = replace(next_state(state, f, found), length=length)
+        if not self.is_better(after, state):
+            raise StuckError(NO_STEP)
+        return after
 
     def steepest(self, state: ProximalState) -> FloatArray:
         """Return the subgradient of least norm."""

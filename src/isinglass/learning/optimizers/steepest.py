@@ -13,8 +13,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from isinglass.learning.optimizers.base import Counted, register
-from isinglass.learning.optimizers.descent import Descent, DescentState, next_state
+from isinglass.learning.optimizers.base import Counted, StuckError, register
+from isinglass.learning.optimizers.descent import NO_STEP, Descent, DescentState, next_state
 from isinglass.learning.optimizers.line_search import Trial, WolfeSearch
 from isinglass.learning.optimizers.state import State
 from isinglass.learning.optimizers.vectors import dot, norm
@@ -73,4 +73,9 @@ class SteepestDescent(Descent[SteepestState]):
         origin = Trial(0.0, state.value, slope, state.x, state.gradient)
         search = WolfeSearch(min(1e-4, self.curvature / 2), self.curvature)
         found = search.run(f, origin, direction, state.fall / -slope)
-        return replace(next_state(state, f, found), fall=0.0 if found is None else found.step * -slope)
+        if found is None:
+            raise StuckError(NO_STEP)
+        after = replace(next_state(state, f, found), fall=found.step * -slope)
+        if not self.is_better(after, state):
+            raise StuckError(NO_STEP)
+        return after

@@ -20,14 +20,17 @@ from isinglass.inference.message_passing.algorithms.base import SCHEDULES
 from isinglass.io.files import checked_path
 from isinglass.learning.combinations import require_valid
 from isinglass.learning.optimizers import OPTIMIZERS, AdaGrad, Lbfgs, Optimizer, OwlQn, make_optimizer
+from isinglass.learning.optimizers.descent import Descent
 from isinglass.learning.optimizers.stochastic.minibatch import MiniBatch
-from isinglass.learning.training.checks import renamed
+from isinglass.learning.training.checks import refuse_hidden, renamed
 from isinglass.models import Model
-from isinglass.typing import Array, FloatArray
+from isinglass.typing import Array, FloatArray, IntArray
 from isinglass.validation import flag, jobs_of, number, whole_number
 
 AUTOMATIC = "auto"
 RATE, DECAY = 0.3, 0.1  # of AdaGrad, where gradients are estimates and no optimizer is chosen
+GAP = 100.0  # times tol is the relative duality gap that ends a run, where no optimizer is chosen
+USUAL = 1e-4  # the tol of estimators, for which the ftol of optimizers is; decreases fall as squares of gradients
 START = 1.0  # the l2 that a search for it begins with
 MOST_ITERATIONS = 10  # of an inference by name that training goes back through, unless the user gives a number
 
@@ -48,6 +51,7 @@ class Choices:
     """What the parameters of an estimator stand for, whatever is trained.
 
     `automatic`: `l2` is to be chosen (`isinglass.learning.training.penalty_search`), and stands for a first value.
+    `suited`: the optimizer was left to the library.
     """
 
     loss: losses.Loss
@@ -55,10 +59,20 @@ class Choices:
     l2: float
     jobs: int
     automatic: bool = False
+    suited: bool = False
 
     def with_l2(self, l2: float) -> Self:
         """Return the same choices with another penalty of squares."""
         return replace(self, l2=l2, optimizer=with_penalty(self.optimizer, l2))
+
+    def for_labels(self, labels: IntArray) -> Self:
+        """Return the choices with an optimizer for hidden labels, where none was chosen; else refuse these labels."""
+        chosen = self
+        if self.suited and self.optimizer.convex and (labels < 0).any():
+            limits = {name: getattr(self.optimizer, name) for name in ("l2", "tol", "max_iter")}
+            chosen = replace(self, optimizer=make_optimizer("cccp", **limits))
+        refuse_hidden(labels, chosen.optimizer)
+        return chosen
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -132,11 +146,17 @@ def choices_of(crf: Any) -> GraphChoices:
     return replace(chosen, per_iteration=_with_parameters(chosen)) if own else chosen
 
 
-def training_choices(estimator: Any, loss: losses.Loss, sparse: object = False) -> Choices:
-    """Check what belongs to training, whatever is trained; `sparse`: whether there is an l1 penalty."""
+def training_choices(
+    estimator: Any, loss: losses.Loss, sparse: object = False, *, compiled_passes: bool = False
+) -> Choices:
+    """Check what belongs to training, whatever is trained.
+
+    `sparse`: whether there is an l1 penalty; `compiled_passes`: whether block-coordinate Frank-Wolfe has compiled ones.
+    """
     check_run(estimator)
     check_class_weight(estimator.class_weight, loss)
-    optimizer = optimizer_of(estimator, bool(sparse))
+    name = suited_optimizer(estimator, loss, bool(sparse), compiled_passes)
+    optimizer = optimizer_of(estimator, bool(sparse), name)
     if loss.facts.sampled:
         optimizer = for_estimates(estimator, loss, optimizer)
     if optimizer.convex and not loss.facts.convex:
@@ -150,7 +170,12 @@ def training_choices(estimator: Any, loss: losses.Loss, sparse: object = False) 
         expected = f"a number with loss {loss.name!r}, whose values are estimates"
         raise InputError("l2", expected, repr(AUTOMATIC), "compare scores of fits with several numbers instead")
     return Choices(
-        loss=loss, optimizer=optimizer, l2=l2_of(estimator), jobs=jobs_of(estimator.n_jobs), automatic=automatic
+        loss=loss,
+        optimizer=optimizer,
+        l2=l2_of(estimator),
+        jobs=jobs_of(estimator.n_jobs),
+        automatic=automatic,
+        suited=is_automatic(estimator.optimizer),
     )
 
 
@@ -250,13 +275,34 @@ def _penalty(crf: Any, name: str) -> Penalty:
     return Penalty(number(node, name, 0, math.inf), number(node if edge is None else edge, f"edge_{name}", 0, math.inf))
 
 
-def optimizer_of(estimator: Any, sparse: bool = False) -> Optimizer[Any]:
+def suited_optimizer(estimator: Any, loss: losses.Loss, sparse: bool, compiled_passes: bool) -> str:
+    """Return the name of an optimizer that suits a loss: the one that it declares, if it can be used, or L-BFGS.
+
+    Those with a duality gap need a squared penalty of every parameter, and no l1 penalty. Block-coordinate Frank-Wolfe
+    is the quickest of them where its pass is compiled; elsewhere cutting planes are.
+    """
+    name = loss.facts.optimizer
+    if name is None or sparse:
+        return "lbfgs"
+    if not OPTIMIZERS[name].convex:
+        return name
+    edge = getattr(estimator, "edge_l2", None)
+    if not l2_of(estimator) > 0 or (edge is not None and not number(edge, "edge_l2", 0, math.inf) > 0):
+        return "lbfgs"
+    return "bcfw" if compiled_passes else name
+
+
+def optimizer_of(estimator: Any, sparse: bool = False, suited: str = "lbfgs") -> Optimizer[Any]:
     """Return the optimizer; one given by name has the estimator's `tol` and `max_iter`, and is for an l1 penalty.
 
-    L-BFGS by name stands for the quasi-Newton method, which with an l1 penalty is OWL-QN.
+    L-BFGS by name stands for the quasi-Newton method, which with an l1 penalty is OWL-QN. A `tol` below 1e-4 lowers the
+    `ftol` of an optimizer that has one, too, as that would end training first. "auto" is the one that is `suited`; if
+    it has a duality gap, it ends by a gap of `GAP` times `tol`.
     """
     steps, tol = whole_number(estimator.max_iter, "max_iter", 1), number(estimator.tol, "tol", 0, math.inf)
     given = estimator.optimizer
+    if is_automatic(given):
+        given, tol = suited, tol * GAP if OPTIMIZERS[suited].convex else tol
     if not isinstance(given, str):
         made = make_optimizer(given)
     elif OPTIMIZERS[given].minibatch:
@@ -265,6 +311,8 @@ def optimizer_of(estimator: Any, sparse: bool = False) -> Optimizer[Any]:
         made = OwlQn(max_iter=steps, tol=tol, l1=0.0) if sparse else Lbfgs(max_iter=steps, tol=tol)
     else:
         made = make_optimizer(given, max_iter=steps, tol=tol)
+    if isinstance(given, str) and isinstance(made, Descent):
+        made = replace(made, ftol=made.ftol * min(1.0, tol / USUAL) ** 2)
     if sparse and not made.sparse:
         able = [name for name, cls in OPTIMIZERS.items() if cls.sparse]
         remedy = f"use 'lbfgs' by name, or {' or '.join(map(repr, able))}, or l1=0"
@@ -279,7 +327,7 @@ def for_estimates(estimator: Any, loss: losses.Loss, given: Optimizer[Any]) -> O
     Monro 1951). One that is named takes all its steps: two values that are alike tell nothing where both are estimates.
     """
     named = isinstance(estimator.optimizer, str)
-    if named and estimator.optimizer == "lbfgs" and not isinstance(given, OwlQn):
+    if named and estimator.optimizer in (AUTOMATIC, "lbfgs") and not isinstance(given, OwlQn):
         given = AdaGrad(RATE, estimator.max_iter, schedule="sqrt", decay=DECAY, random_state=0)
     if not isinstance(given, MiniBatch):
         expected = f"one for gradients that are estimates, with loss {loss.name!r}, and no l1"

@@ -93,6 +93,7 @@ class Margin(_MarginHinge):
         uses="potentials",
         note="has kinks; a bound on the cost of the most probable assignment; not convex where labels are hidden",
         completes=True,
+        optimizer="cutting-plane",
     )
 
     def violation(self, potentials: Potentials, labels: IntArray, right: IntArray, costs: Costs) -> Violation:
@@ -134,6 +135,7 @@ class Perceptron(_MarginHinge):
         uses="potentials",
         note="has kinks, and is least at zero parameters; not convex where labels are hidden",
         completes=True,
+        optimizer="averaged-perceptron",
     )
 
 
