@@ -73,7 +73,9 @@ class MessagePassing(Algorithm):
         In [0, 1): the weight of the old message in a geometric mean with the new one.
     schedule : {"auto", "flooding", "tree", "grid", "sequential", "random", "residual"}
         The order of updates. "auto" is flooding; on forests, unless `iterations` is given, it is one undamped pass from
-        the leaves to the root and back, which is exact.
+        the leaves to the root and back, which is exact. "residual" updates every factor once, then always the one whose
+        messages would change most; with `iterations`, factors whose changes are within `tol` take turns. "random" draws
+        the order of each component.
     random_state : int
         Seed of the random schedule and of `start_noise`.
     start_noise : float
