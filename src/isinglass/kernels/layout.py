@@ -159,6 +159,8 @@ class Queue(NamedTuple):
     heap: IntArray  # (links,)
     place: IntArray  # (links,) of each link in the heap
     limit: float  # links whose change is at most this are not updated
+    turn: FloatArray  # (links,) below zero: the priority of links whose change is too small to choose by
+    alike: float  # a change of at most this is
 
 
 class PlaneSteps(NamedTuple):

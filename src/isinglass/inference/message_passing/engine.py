@@ -197,7 +197,7 @@ class Engine:
             least=min(model.least for model in self.models),
             damping=0.0 if settled else self.plan.damping,
             settled=settled,
-            tol=self.plan.tol if self.plan.iterations is None else -1.0,
+            tol=self.plan.tol,
             scratch=scratch_of(self.graph, dtype, self.plan.powers),
             wanted=wanted.copy(),
             m=deferred(lambda: self._start(semiring)),
@@ -235,10 +235,10 @@ class Engine:
     def _move(self, run: Run, schedule: Schedule) -> Move:
         """Choose the move that does an iteration."""
         if schedule == "residual":
-            by_tolerance = self.plan.iterations is None
+            by_tolerance, every = self.plan.iterations is None, np.arange(len(self.edges.size))
             if by_tolerance and self.potentials.dtype.kind == "c":  # imaginary parts move where real ones stand still
-                return LinkSequence(lambda t: np.arange(len(self.edges.size)))
-            return LargestResidual()
+                return LinkSequence(lambda t: every)
+            return LargestResidual(lambda t: every, by_tolerance)
         if schedule == "grid":
             links = LinkSequence(lambda t: grid_schedule(self.graph))
             return GridSweep.of(self.graph, run, links) or links

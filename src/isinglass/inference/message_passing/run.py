@@ -42,7 +42,7 @@ class Run:
     least: float  # the smallest logarithm of a potential of theirs, or NaN
     damping: float
     settled: bool  # whether one iteration gives a fixed point, wherever it starts
-    tol: float  # the residual schedule does not update a link that changes by less
+    tol: float  # links that change by less have converged: the residual schedule does not prefer any of them
     scratch: Scratch
     wanted: Mask
     m: Array

@@ -14,7 +14,7 @@ import numpy as np
 from isinglass.errors import InputError
 from isinglass.graph.factor_graph import FactorGraph
 from isinglass.graph.message_graph import edges_of
-from isinglass.graph.schedules import grid_schedule, tree_schedule
+from isinglass.graph.schedules import grid_schedule, random_schedule, tree_schedule
 from isinglass.inference.algorithm import (
     Algorithm,
     BeliefsOfCopies,
@@ -73,7 +73,9 @@ class MessagePassing(Algorithm):
         In [0, 1): the weight of the old message in a geometric mean with the new one.
     schedule : {"auto", "flooding", "tree", "grid", "sequential", "random", "residual"}
         The order of updates. "auto" is flooding; on forests, unless `iterations` is given, it is one undamped pass from
-        the leaves to the root and back, which is exact.
+        the leaves to the root and back, which is exact. "residual" updates every factor once, then always the one whose
+        messages would change most; with `iterations`, factors whose changes are within `tol` take turns. "random" draws
+        the order of each component.
     random_state : int
         Seed of the random schedule and of `start_noise`.
     start_noise : float
@@ -263,16 +265,16 @@ class MessagePassing(Algorithm):
             "flooding": "flooding",
             "grid": "grid",
             "sequential": lambda t: np.arange(len(counting)),
-            "random": self._random_sequence(len(counting)),
+            "random": self._random_sequence(graph),
             "residual": "residual",
         }
         if self.schedule not in choices:
             raise InputError("schedule", " or ".join(map(repr, SCHEDULES)), repr(self.schedule))
         return [Part(everything, choices[self.schedule])]
 
-    def _random_sequence(self, n_links: int) -> Schedule:
+    def _random_sequence(self, graph: FactorGraph) -> Schedule:
         seed = whole_number(self.random_state, "random_state")
-        return lambda t: np.random.default_rng([seed, t]).permutation(n_links)
+        return lambda t: random_schedule(graph, seed, t)
 
     def _info(self, potentials: Potentials, outcome: Outcome) -> Info:
         return Info(

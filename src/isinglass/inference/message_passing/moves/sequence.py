@@ -16,6 +16,7 @@ from isinglass.runtime.deferring import twin
 from isinglass.typing import IntArray, Mask
 
 ROUNDING = 4e-15  # of logarithms
+NEGLIGIBLE = 1e-12  # a change that may be rounding, of logarithms of hundreds of nats
 
 
 @dataclass(eq=False)
@@ -52,52 +53,66 @@ class LinkSequence(Move):
 
 @dataclass(eq=False)
 class LargestResidual(LinkSequence):
-    """Always the link of largest residual: the sequence is found while it runs, and recorded."""
+    """Always the link of largest residual: the sequence is found while it runs, and recorded.
 
-    sequence: Callable[[int], IntArray] = field(default=lambda t: np.zeros(0, np.int64), init=False)
+    The first iteration updates every link once, in the given sequence. So the messages depend on every table, also on
+    one whose message happens to be what it was at the start, which has no residual: a derivative must know of it. For
+    the same reason, a given number of iterations is done to its end: links whose residuals are within the tolerance
+    take turns, by their numbers, in every other iteration from the last to the first.
+    """
+
+    stops: bool  # where all residuals are within the tolerance
     queue: Queue | None = field(default=None, init=False)  # its parts that stay from iteration to iteration
 
     def forward(self, run: Run, t: int, status: Status, taped: bool) -> Step:
         """Do iteration t."""
+        if t == 0:
+            return super().forward(run, t, status, taped)
         if run.spare is None:
             run.spare = np.empty_like(run.m)
         if self.queue is None:
-            self.queue = _queue(run, len(status.active), self._limit(run))
+            self.queue = _queue(run, len(status.active), self.stops)
         edges, links = run.edges, len(run.edges.size)
         most = int(np.diff(edges.first_slot).max(initial=0)) * int(edges.cards.max(initial=1))
+        waiting = np.arange(1.0, links + 1)
         queue = self.queue._replace(
             pending=run.spare,
             change=np.ones(len(edges.edge_link)),
             log=np.empty(links * most if taped else 0, run.m.dtype),
             sequence=np.empty(links, np.int64),
             priority=np.ones(links),
+            turn=-waiting[::-1] if t % 2 else -waiting,
         )
         updates, logged = run.kernels.update_by_residual(run, run.values(t), queue, status)
         return Step(self, t, status.active, queue.log[:logged].copy(), queue.sequence[:updates].copy())
 
-    @staticmethod
-    def _limit(run: Run) -> float:
-        """Return exp(osc) of a change, damped, whose effect without damping is just within the tolerance."""
-        if run.tol < 0:
-            return 0.0
-        osc = 4 * np.arctanh(min(run.tol, 0.999)) * (1 - run.damping) - ROUNDING
-        return float(np.exp(max(osc, 0.0)))
-
     def effects(self, run: Run, step: Step, status: Status) -> None:
-        """Keep the residuals: they are such effects already."""
+        """Keep the residuals, which are such effects already; after the first iteration, measure them."""
+        if step.t == 0:
+            super().effects(run, step, status)
 
     def at_rest(self, run: Run, active: Mask) -> Step:
-        """Update all links in factor order: none has a residual."""
-        return LinkSequence(lambda t: np.arange(len(run.edges.size))).at_rest(run, active)
+        """Update all links in the given sequence: none has a residual."""
+        return LinkSequence(self.sequence).at_rest(run, active)
 
 
-def _queue(run: Run, n_components: int, limit: float) -> Queue:
+def _queue(run: Run, n_components: int, stops: bool) -> Queue:
     """Return an empty queue."""
     component, links = run.edges.component, len(run.edges.size)
     members = np.argsort(component, kind="stable")
     first = np.searchsorted(component[members], np.arange(n_components + 1)).astype(np.int64)
     nothing, numbers = np.zeros(0), np.zeros((3, links), np.int64)
-    return Queue(members, first, run.m, nothing, nothing, numbers[0], nothing, numbers[1], numbers[2], limit)
+    low = _converged(run)
+    limit, alike = (low, 1.0) if stops else (-np.inf, max(low, 1 + NEGLIGIBLE))
+    return Queue(
+        members, first, run.m, nothing, nothing, numbers[0], nothing, numbers[1], numbers[2], limit, nothing, alike
+    )
+
+
+def _converged(run: Run) -> float:
+    """Return exp(osc) of a change, damped, whose effect without damping is just within the tolerance."""
+    osc = 4 * np.arctanh(min(run.tol, 0.999)) * (1 - run.damping) - ROUNDING
+    return float(np.exp(max(osc, 0.0)))
 
 
 def _inside(run: Run, sequence: IntArray) -> IntArray:

@@ -6,6 +6,11 @@ and every link's next messages (`pending`) are kept up to date: after an update,
 and the links next to it compute their next messages. One iteration makes as many updates as the component has links,
 fewer if the largest pending change falls to the tolerance. The sequence of updates and the messages that they
 overwrote are logged, so that the reverse pass replays them. An iteration depends on the messages at its start only.
+
+Links whose pending changes are within the tolerance, where a given number of iterations goes on, *take turns*: the one
+that has waited longest is updated. Values hardly change then, but derivatives do: the message of a uniform table is
+uniform whatever the variables send, while its derivative by the table depends on what they send. A link that is not
+updated any more would keep the derivative at what they sent before.
 """
 
 from __future__ import annotations
@@ -123,17 +128,33 @@ def largest_change(f, edges, change):
     return largest
 
 
+@inner
+def rank(f, edges, change, turn, alike):
+    """Return the priority of a link: its largest pending change, or its turn where that is too small to choose by."""
+    largest = largest_change(f, edges, change)
+    return largest if largest > alike else turn[ix(f)]
+
+
+@apart
+def still_pending(members, first, size, edges, change):
+    """Return the largest pending change of the links ``members[first : first + size]``."""
+    largest = 1.0
+    for j in range(size):
+        largest = max(largest, largest_change(members[ix(first + j)], edges, change))
+    return largest
+
+
 @compiled
 def update_by_residual(edges, span, values, queue, m, n, damping, active, flagged, residual, scratch, states, units,
                        ring):  # fmt: skip
     """One iteration of every active component. Returns the number of updates and of logged message entries.
 
     ``members[first_member[c] : first_member[c + 1]]`` are the links of component c; `log` is empty or long enough.
-    Links whose widest ratio is at most `limit` are not updated.
+    Links whose widest ratio is at most `limit` are not updated; where it is at most `alike`, they take turns.
     """
     members, first_member, pending, change = queue.members, queue.first_member, queue.pending, queue.change
     log, sequence, priority, heap, place = queue.log, queue.sequence, queue.priority, queue.heap, queue.place
-    limit = queue.limit
+    limit, turn, alike = queue.limit, queue.turn, queue.alike
     if len(scratch.own) > 0:
         raise_all(edges, span, values, m, active, scratch, ring)
     some_to_links(span.first_variable, span.last_variable, edges, values, m, n, active, flagged, scratch, states, units,
@@ -146,7 +167,7 @@ def update_by_residual(edges, span, values, queue, m, n, damping, active, flagge
         for j in range(size):
             f = members[first + j]
             flagged[c] |= look_ahead(f, edges, values, m, n, pending, change, damping, scratch, states, units, ring)
-            priority[f] = largest_change(f, edges, change)
+            priority[f] = rank(f, edges, change, turn, alike)
         make_heap(heap, place, priority, members, first, size)
         for _ in range(size):
             f = heap[0]
@@ -157,14 +178,19 @@ def update_by_residual(edges, span, values, queue, m, n, damping, active, flagge
                               logged, states)  # fmt: skip
             sequence[count] = f
             count += 1
-            flagged[c] |= update(f, edges, values, m, n, pending, change, priority, heap, place, size, damping, scratch,
-                                 states, units, ring)  # fmt: skip
-        residual[c] = effect(priority[heap[0]], damping) if size > 0 else 0.0
+            turn[f] = -float(len(turn) + count)  # the last one
+            flagged[c] |= update(f, edges, values, m, n, pending, change, priority, heap, place, size, turn, alike,
+                                 damping, scratch, states, units, ring)  # fmt: skip
+        largest = priority[heap[0]] if size > 0 else 1.0
+        if largest < 1:
+            largest = still_pending(members, first, size, edges, change)
+        residual[c] = effect(largest, damping) if size > 0 else 0.0
     return count, logged
 
 
 @inner
-def update(f, edges, values, m, n, pending, change, priority, heap, place, size, damping, scratch, states, units, ring):
+def update(f, edges, values, m, n, pending, change, priority, heap, place, size, turn, alike, damping, scratch,
+           states, units, ring):  # fmt: skip
     """Give link f its next messages; bring what depends on them up to date. Returns whether a product underflowed.
 
     A link next to it at variable i has a new message to its other variables only. The link itself has no new ones,
@@ -191,6 +217,6 @@ def update(f, edges, values, m, n, pending, change, priority, heap, place, size,
                 look_across(e, other, edges, values, m, n, pending, change, damping, states, ring)
             elif g != f or not settled:
                 low |= look_ahead(g, edges, values, m, n, pending, change, damping, scratch, states, units, ring)
-            priority[ix(g)] = largest_change(g, edges, change)
+            priority[ix(g)] = rank(g, edges, change, turn, alike)
             sift(heap, place, priority, place[ix(g)], size)
     return low
