@@ -96,3 +96,14 @@ def test_a_file_keeps_the_choice_open(tmp_path):
     again = ig.ChainCRF.load(tmp_path / "a.isg")
     assert again.optimizer == "auto"
     assert again.score(X, Y) == crf.score(X, Y)
+
+
+def test_the_perceptron_leaves_zero_parameters_on_graphs():
+    """There all assignments tie; the labels are one of them."""
+    rng = np.random.default_rng(0)
+    edges, W = np.array([(i, (i + 1) % 6) for i in range(6)]), rng.normal(size=(4, 3))
+    X = [(rng.normal(size=(6, 4)), edges) for _ in range(12)]
+    Y = [np.argmax(x @ W, axis=1) for x, _ in X]
+    crf = ig.GraphCRF(loss="perceptron", l2=0.0).fit(X, Y)
+    assert crf.converged_
+    assert crf.score(X, Y) > 0.95

@@ -5,6 +5,7 @@ For each component c, with y the right labels, x the labels that were found and 
     L_c  =  w_c (Delta_c + f_c (s(x) - s(y))),         or 0 where that is negative: x = y is always a candidate
 
 f_c is 1 for margin rescaling and Delta_c for slack rescaling. A subgradient is w_c f_c (indicator of x - that of y).
+Where L_c is zero there are several; without costs it is this one, or the perceptron would never leave zero parameters.
 
 A search for x is *under-generating* where it may have missed the best x, so that L is too small, and *over-generating*
 where it maximised over more than assignments, so that L is too large (Finley and Joachims 2008). The `Info` of a
@@ -64,7 +65,7 @@ class Assigned(Violation):
         graph = potentials.graph
         difference = component_scores(potentials, self.states) - right_scores(potentials, right)
         value = self.costs.astype(potentials.dtype) + self.factors * difference
-        active = value.real > 0
+        active = (value.real > 0) | ((value.real == 0) & (self.costs == 0))  # a tie without costs has this subgradient
         scaled = np.where(active, weights * self.factors, 0.0)
         slopes = []
         for group, tables, ids in zip(graph.groups, potentials.groups, potentials.table_ids, strict=True):
