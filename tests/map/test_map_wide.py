@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 
 import isinglass as ig
+from isinglass.inference.assignment import COARSEST
 from isinglass.inference.map.narrowing import narrowed
 from isinglass.inference.map.reduction import reduced
-from isinglass.inference.map.search import COARSEST, Search, is_wide
+from isinglass.inference.map.search import Search, is_wide
 from isinglass.inference.map.solver import SOLVERS
 
 PROVING = [name for name, cls in SOLVERS.items() if cls.facts.bound and cls.facts.accepts == "any"]
@@ -87,7 +88,7 @@ def test_a_cut_of_tables_with_constants():
         ig.map_assignment(ig.Potentials(TRIANGLE, [almost] * 3 + [np.zeros(2)] * 3), "graph-cut")
 
 
-@pytest.mark.parametrize("name", [*PROVING, "qpbo"])
+@pytest.mark.parametrize("name", [*PROVING, "qpbo", "exact", "brute"])
 @pytest.mark.parametrize("size", [1e8, 1e13])
 def test_sums_that_float64_cannot_resolve_are_not_called_optimal(name, size):
     rng = np.random.default_rng(2)
@@ -169,3 +170,15 @@ def test_a_moderate_grid_is_still_proved():
     for name in ("graph-cut", "auto", "trws", "qpbo"):
         found = ig.map_assignment(p, name, seconds=60)
         assert found.optimal, name
+
+
+@pytest.mark.parametrize("name", PROVING)
+@pytest.mark.parametrize("size", [1.0, 1e9])
+def test_groups_without_factors(name, size):
+    graph = ig.FactorGraph.from_groups([2, 2], [np.zeros((0, 1), np.int64), [[0, 1]], np.zeros((0, 2), np.int64)])
+    p = ig.Potentials.from_groups(
+        graph, [np.zeros((0, 2)), size * np.array([[[0.0, 1.0], [3.0, 2.0]]]), np.zeros((0, 2, 2))]
+    )
+    found = ig.map_assignment(p, name)
+    assert found.states.tolist() == [1, 0]
+    assert found.optimal

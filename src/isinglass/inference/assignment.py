@@ -9,7 +9,12 @@ import numpy as np
 from isinglass.errors import InputError
 from isinglass.graph.factor_graph import FactorGraph
 from isinglass.graph.names import StateLike, labelled
+from isinglass.potentials import Potentials
 from isinglass.typing import Array, IntArray
+
+COARSEST = 1e-4  # nats: the largest difference that may count as rounding
+EPSILON = float(np.finfo(float).eps)
+TERMS = 32  # roundings of a term in a pairwise sum: that of any number of terms in memory
 
 
 @dataclass(frozen=True)
@@ -90,13 +95,36 @@ def require_decided(found: Assignment) -> None:
         raise InputError("algorithm", "one that decides every variable", got, 'use "qpbo" with complete="trws"')
 
 
-def ranked(states: IntArray, scores: Array) -> list[Assignment]:
-    """Sort assignments, one of which is optimal, by falling score; `optimal` are those that equal it up to rounding."""
+def tops_of(potentials: Potentials) -> tuple[float, float]:
+    """Return the sum of the largest entries of all factors, and that of their absolute values.
+
+    Examples
+    --------
+    >>> import isinglass as ig
+    >>> tops_of(ig.Potentials(ig.FactorGraph([2, 2], [(0,), (0, 1)]), [[-2.0, -1.0], [[0.0, -np.inf], [3.0, 0.0]]]))
+    (2.0, 4.0)
+    """
+    total = size = 0.0
+    for tables, ids in zip(potentials.groups, potentials.table_ids, strict=True):
+        tops = tables.real.max(axis=tuple(range(1, tables.ndim)), initial=-np.inf)[ids]
+        total += float(tops.sum())
+        size += float(np.abs(tops).sum())
+    return total, size
+
+
+def ranked(potentials: Potentials, states: IntArray, scores: Array) -> list[Assignment]:
+    """Sort assignments, one of which is optimal, by falling score; `optimal` are those that equal it up to rounding.
+
+    None is, where the rounding of scores may be more than `COARSEST`: with t_a the largest entry of phi_a, the numbers
+    of assignments that score at least s add up to no more than  sum_a |t_a| + (sum_a t_a - s).
+    """
     order = np.argsort(-scores, kind="stable")
     top = float(scores[order[0]])
     slack = 1e-12 * max(1.0, abs(top))
+    total, size = tops_of(potentials)
+    resolved = TERMS * EPSILON * (size + total - top) <= COARSEST
     found = []
     for i in order:
-        optimal = bool(scores[i] >= top - slack)
+        optimal = resolved and bool(scores[i] >= top - slack)
         found.append(Assignment(states[i], float(scores[i]), top, optimal, optimal))
     return found

@@ -151,7 +151,7 @@ class Brute(Algorithm):
             ]
             merged.sort(key=lambda item: (-item[0], tuple(item[1]), tuple(item[2])))
             best = [(score, _replaced(x, table.free, y)) for score, x, y in merged[:n]]
-        return ranked(np.array([x for _, x in best]), np.array([s for s, _ in best]))
+        return ranked(potentials, np.array([x for _, x in best]), np.array([s for s, _ in best]))
 
     def sample(self, potentials: Potentials, n: int, rng: np.random.Generator) -> IntArray:
         """Draw from the joint tables."""

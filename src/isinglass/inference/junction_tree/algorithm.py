@@ -136,7 +136,7 @@ class Exact(Algorithm):
         """Follow the max-messages down; see the module's text for n > 1."""
         up = upward(potentials, True, self._all_wishes, progress)
         found = np.array(_n_best(potentials, up, n))
-        return ranked(found, potentials.log_score(found))
+        return ranked(potentials, found, potentials.log_score(found))
 
     def sample(self, potentials: Potentials, n: int, rng: np.random.Generator) -> IntArray:
         """Draw each variable given its separator, the last bucket first."""

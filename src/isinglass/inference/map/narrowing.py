@@ -22,9 +22,10 @@ from typing import NamedTuple
 import numpy as np
 
 from isinglass.errors import ImpossibleEvidenceError
+from isinglass.inference.assignment import EPSILON, TERMS
 from isinglass.inference.map.reduction import Reduction, reduced
 from isinglass.inference.map.relaxations.reparameterisation import Reparameterisation
-from isinglass.inference.map.search import EPSILON, LARGE, TERMS, Search, is_wide
+from isinglass.inference.map.search import LARGE, Search, is_wide
 from isinglass.potentials import Potentials
 from isinglass.typing import FloatArray, IntArray, Mask
 
@@ -90,7 +91,7 @@ def _centred(potentials: Potentials) -> tuple[Potentials, list[FloatArray]]:
     """Return tables whose largest entry is zero, and the largest entry of each factor's table."""
     tables, tops = [], []
     for group, ids in zip(potentials.groups, potentials.table_ids, strict=True):
-        largest = group.reshape(len(group), -1).max(axis=1, initial=-np.inf)
+        largest = group.max(axis=tuple(range(1, group.ndim)), initial=-np.inf)
         largest = np.where(np.isfinite(largest), largest, 0.0)  # of a table that no factor has
         tables.append(group - largest.reshape(-1, *[1] * (group.ndim - 1)))
         tops.append(largest[ids])

@@ -31,15 +31,13 @@ from typing import Literal
 import numpy as np
 
 from isinglass.inference.algorithm import Progress
+from isinglass.inference.assignment import COARSEST, EPSILON, TERMS, tops_of
 from isinglass.potentials import Potentials
 from isinglass.runtime.cached_property import cached_property
 from isinglass.typing import IntArray
 
 ROUNDING = 1e-11
-COARSEST = 1e-4  # nats: the largest difference that may count as rounding
 LARGE = 1e3  # nats: entries up to this are moderate
-EPSILON = float(np.finfo(float).eps)
-TERMS = 32  # roundings of a term in a pairwise sum: that of any number of terms in memory
 
 Stopped = Literal["optimal", "converged", "iterations", "seconds", "interrupted"]
 
@@ -202,27 +200,12 @@ def scale_of(potentials: Potentials) -> float:
     """
     total = 1.0
     for tables, ids in zip(potentials.groups, potentials.table_ids, strict=True):
+        if not len(ids):
+            continue
         columns = np.abs(np.ascontiguousarray(tables.reshape(len(tables), -1).T))  # long rows reduce faster
         largest = np.where(columns < np.inf, columns, 0.0).max(axis=0, initial=0.0)
         total += float(largest[ids].sum())
     return total
-
-
-def tops_of(potentials: Potentials) -> tuple[float, float]:
-    """Return the sum of the largest entries of all factors, and that of their absolute values.
-
-    Examples
-    --------
-    >>> import isinglass as ig
-    >>> tops_of(ig.Potentials(ig.FactorGraph([2, 2], [(0,), (0, 1)]), [[-2.0, -1.0], [[0.0, -np.inf], [3.0, 0.0]]]))
-    (2.0, 4.0)
-    """
-    total = size = 0.0
-    for tables, ids in zip(potentials.groups, potentials.table_ids, strict=True):
-        tops = tables.reshape(len(tables), -1).max(axis=1, initial=-np.inf)[ids]
-        total += float(tops.sum())
-        size += float(np.abs(tops).sum())
-    return total, size
 
 
 def is_wide(potentials: Potentials) -> bool:

@@ -23,11 +23,12 @@ from typing import Any, ClassVar
 import numpy as np
 
 from isinglass.errors import ImpossibleEvidenceError
+from isinglass.inference.assignment import TERMS
 from isinglass.inference.evidence import impossible
 from isinglass.inference.map.icm import climb
 from isinglass.inference.map.local_model import LocalModel
 from isinglass.inference.map.reduction import Reduction
-from isinglass.inference.map.search import TERMS, Search
+from isinglass.inference.map.search import Search
 from isinglass.inference.map.solver import Solver, SolverFacts, missing, register
 
 LARGEST = 1e16  # the most that the costs of an assignment may add up to
@@ -119,6 +120,8 @@ def _fill(network: Any, search: Search, unit: float) -> float:
     for i, card in enumerate(potentials.graph.cards.tolist()):
         network.AddVariable(f"x{i}", range(card))
     for group, tables, ids in zip(potentials.graph.groups, potentials.groups, potentials.table_ids, strict=True):
+        if not len(group):
+            continue
         rows = tables.reshape(len(tables), -1)
         tops = rows.max(axis=1, initial=-np.inf)
         top += float(tops[ids].sum())

@@ -23,7 +23,8 @@ from typing import Any
 
 import numpy as np
 
-from isinglass.inference.map.search import EPSILON, LARGE, TERMS
+from isinglass.inference.assignment import EPSILON, TERMS
+from isinglass.inference.map.search import LARGE
 from isinglass.inference.map.solver import missing
 from isinglass.potentials import Potentials
 from isinglass.typing import FloatArray, IntArray, Mask
@@ -73,6 +74,8 @@ def energy_of(potentials: Potentials) -> BinaryEnergy:
     first, second = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
     values = [np.zeros((4, 0))]
     for group, tables, ids in zip(graph.groups, potentials.groups, potentials.table_ids, strict=True):
+        if not len(group):
+            continue
         if group.arity == 0:
             constant -= float(tables[ids].sum())
         elif group.arity == 1:

@@ -10,8 +10,9 @@ from __future__ import annotations
 import numpy as np
 
 from isinglass.graph.message_graph import partners_of
+from isinglass.inference.assignment import EPSILON, TERMS
 from isinglass.inference.map.local_model import LocalModel
-from isinglass.inference.map.search import EPSILON, TERMS, Search, is_wide
+from isinglass.inference.map.search import Search, is_wide
 from isinglass.inference.message_passing.model.log_model import LinkModel
 from isinglass.potentials import Potentials
 from isinglass.typing import FloatArray, IntArray, Mask
