@@ -10,6 +10,7 @@ proof (exactly, or over a relaxation). A function that knows says so (`proved`),
 from __future__ import annotations
 
 import math
+import sys
 from dataclasses import dataclass
 from typing import ClassVar, Protocol, TypeVar, runtime_checkable
 
@@ -103,7 +104,7 @@ class GapOptimizer(Optimizer[G]):
 
     def ended(self, state: G) -> End | None:
         """Look at the gap and at the number of iterations."""
-        gap = state.gap / max(abs(state.value), np.finfo(float).tiny)
+        gap = float(state.gap) / max(abs(float(state.value)), sys.float_info.min)  # infinite, if the value is 0
         proof = "" if state.proved else f"; {NO_PROOF}"
         if gap <= self.tol:
             return End(True, f"the relative duality gap, {gap:.3g}, is within tol = {self.tol:g}{proof}")
