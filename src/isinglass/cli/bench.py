@@ -12,7 +12,7 @@ SHOWN = 8  # functions
 
 _SUMMARY = "measure the speed on this machine, or where the time of a fit goes"
 _TEXT = """Time small problems of each kind with one thread and with several, as seconds on the wall: the median of five
-runs. "recorded" is one core of a Zen 4 machine. It takes about half a minute, and longer the first time, when loops are
+runs. "recorded" is one core of a Zen 4 machine. It takes about ten seconds, and longer the first time, when loops are
 compiled. `isinglass bench profile FIT` shows where the time of a fit goes: laying out graphs and messages (set-up),
 compiled loops, beliefs (read-out), features to potentials and back (model), loss, optimizer, and handling of the data
 (estimator). For your own code, see ig.Profile."""
