@@ -37,6 +37,7 @@ def pytest_collection_modifyitems(items):
 def pytest_collection_finish():
     """Modules and tests live as long as the process: no collection of garbage goes through them again."""
     gc.freeze()
+    gc.set_threshold(20_000, 20)  # hardly any object is found by more frequent collections
     gc.enable()
 
 

@@ -1,14 +1,18 @@
 """Hypothesis strategies for random models: mixed cardinalities and arities, hard zeros, evidence, isolated variables.
 
-Hypothesis draws the structure and a seed; a NumPy generator with that seed draws the values. So drawing is fast, and
-the structure shrinks well. Hard zeros never forbid one assignment, the *witness*, so that the model stays possible.
+Hypothesis draws the structure and a seed; a NumPy generator with that seed draws the values. The structure is one draw
+of bytes, two for each choice, because a draw for each would take longer than what is tested. So drawing is fast, and
+the structure shrinks well: zeros choose what is smallest. Hard zeros never forbid one assignment, the *witness*, so
+that the model stays possible.
 """
 
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from functools import cache
-from itertools import permutations
+from itertools import combinations, permutations
+from typing import Protocol, TypeVar
 
 import numpy as np
 from hypothesis import HealthCheck, settings
@@ -18,8 +22,11 @@ from isinglass.graph.factor_graph import FactorGraph
 from isinglass.potentials import Potentials
 from isinglass.typing import IntArray
 
+T = TypeVar("T")
+
 _SEEDS = st.integers(0, 2**32 - 1)  # strategies that are made once: Hypothesis looks at every new one
 _SHARES = st.sampled_from([0.0, 0.0, 0.3, 0.6])
+_FEW = st.integers(0, 3)
 
 
 def tried(examples: int) -> settings:
@@ -38,12 +45,13 @@ def factor_graphs(
     forest: bool = False,
 ) -> FactorGraph:
     """Draw a factor graph; a variable may have one state or no factor, and a scope may occur twice."""
-    n = draw(_often_large(max_variables))
-    cards = [draw(_cards(max_card)) for _ in range(n)]
+    choose = _chooser(draw, 3 + max_variables + (6 * max_variables if forest else 2 * max_factors))
+    n = choose(_often_large(max_variables))
+    cards = [choose(_cards(max_card)) for _ in range(n)]
     if forest:
-        return FactorGraph(cards, draw(_tree_scopes(n, max_arity)))
-    number, arity = draw(_often_large(max_factors + 1)) - 1, _arities(min(max_arity, n))
-    return FactorGraph(cards, [draw(_scopes(n, draw(arity))) for _ in range(number)])
+        return FactorGraph(cards, _tree_scopes(choose, n, max_arity))
+    number, arities = choose(_often_large(max_factors + 1)) - 1, _arities(min(max_arity, n))
+    return FactorGraph(cards, [choose(_scopes(n, choose(arities))) for _ in range(number)])
 
 
 @st.composite
@@ -61,7 +69,7 @@ def potentials(
     witness = rng.integers(0, graph.cards)
     observed: dict[int, int] = {}
     if evidence and graph.n_variables:
-        chosen = draw(_observed(graph.n_variables))
+        chosen = draw(_observed(graph.n_variables, draw(_FEW)))
         observed = {i: int(witness[i]) for i in chosen}
     return random_potentials(graph, rng, scale, share, witness, observed)
 
@@ -93,51 +101,67 @@ def _any_graph() -> st.SearchStrategy[FactorGraph]:
 
 
 @cache
-def _observed(n: int) -> st.SearchStrategy[list[int]]:
-    """Draw up to three of n variables."""
-    return st.lists(_below(n), max_size=3, unique=True)
+def _observed(n: int, few: int) -> st.SearchStrategy[tuple[int, ...]]:
+    """Draw so many of n variables, or all."""
+    return st.sampled_from(list(combinations(range(n), min(few, n))))
+
+
+class _Choose(Protocol):
+    """Chooses one of some options."""
+
+    def __call__(self, options: Sequence[T], /) -> T: ...
+
+
+def _chooser(draw: st.DrawFn, most: int) -> _Choose:
+    """Draw at once what is needed for so many choices."""
+    drawn = draw(_bytes(2 * most))
+    numbers = (256 * high + low for high, low in zip(drawn[::2], drawn[1::2], strict=True))
+
+    def choose(options: Sequence[T], /) -> T:
+        return options[next(numbers) * len(options) >> 16]
+
+    return choose
 
 
 @cache
-def _below(n: int) -> st.SearchStrategy[int]:
-    """Draw a number from 0 to n - 1."""
-    return st.integers(0, n - 1)
+def _bytes(size: int) -> st.SearchStrategy[bytes]:
+    return st.binary(min_size=size, max_size=size)
 
 
 @cache
-def _often_large(most: int) -> st.SearchStrategy[int]:
-    """Draw a number from 1 to `most`, three or more twice as often; lists of Hypothesis would mostly be short."""
-    return st.sampled_from([*range(1, most + 1), *range(3, most + 1)])
+def _often_large(most: int) -> list[int]:
+    """Return the numbers from 1 to `most`, three or more twice."""
+    return [*range(1, min(most, 2) + 1), *sorted([*range(3, most + 1)] * 2)]
 
 
 @cache
-def _cards(most: int) -> st.SearchStrategy[int]:
-    """Draw a number of states, seldom one."""
-    return st.sampled_from([*range(1, most + 1), *range(2, most + 1), *range(2, most + 1)])
+def _cards(most: int) -> list[int]:
+    """Return numbers of states, one state once."""
+    return [1, *sorted([*range(2, most + 1)] * 3)]
 
 
 @cache
-def _arities(most: int) -> st.SearchStrategy[int]:
-    """Draw the arity of a factor, seldom none, often a pair."""
-    return st.sampled_from([*range(most + 1), *range(1, most + 1), *range(2, min(most, 2) + 1)])
+def _arities(most: int) -> list[int]:
+    """Return arities of a factor, none once, a pair often."""
+    return sorted([*range(most + 1), *range(1, most + 1), *range(2, min(most, 2) + 1)])
 
 
 @cache
-def _scopes(n: int, arity: int) -> st.SearchStrategy[tuple[int, ...]]:
-    """Draw so many of n variables, in any order."""
-    return st.sampled_from(list(permutations(range(n), arity)))
+def _scopes(n: int, arity: int) -> list[tuple[int, ...]]:
+    """Return all scopes of so many of n variables, in any order."""
+    return list(permutations(range(n), arity))
 
 
-@st.composite
-def _tree_scopes(draw: st.DrawFn, n: int, max_arity: int) -> list[tuple[int, ...]]:
-    """Draw scopes without a cycle: each factor connects new variables with at most one that has a factor already."""
-    order = draw(st.permutations(range(n)))
-    scopes: list[tuple[int, ...]] = [(i,) for i in draw(st.lists(st.integers(0, n - 1), max_size=2))]
+def _tree_scopes(choose: _Choose, n: int, max_arity: int) -> list[tuple[int, ...]]:
+    """Choose scopes without a cycle: each factor connects new variables with at most one that has a factor already."""
+    left = list(range(n))
+    order = [left.pop(left.index(choose(left))) for _ in range(n)]
+    scopes: list[tuple[int, ...]] = [(choose(range(n)),) for _ in range(choose(range(3)))]
     used = 1
     while used < n:
-        new = draw(st.integers(1, min(max_arity - 1, n - used)))
-        fresh = order[used : used + new]
-        anchor = [order[draw(st.integers(0, used - 1))]] if draw(st.integers(0, 3)) else []
-        scopes.append(tuple(draw(st.permutations([*anchor, *fresh]))))
+        new = choose(range(1, min(max_arity - 1, n - used) + 1))
+        anchor = [choose(order[:used])] if choose(range(4)) else []
+        scope = [*anchor, *order[used : used + new]]
+        scopes.append(tuple(scope[i] for i in choose(_scopes(len(scope), len(scope)))))
         used += new
     return scopes
