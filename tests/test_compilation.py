@@ -5,6 +5,7 @@ import os
 import pickle
 import re
 import runpy
+import subprocess
 import sys
 import warnings
 from pathlib import Path
@@ -36,6 +37,14 @@ from isinglass.runtime.compilation.jit import cache_folders
 assert loops.four_times(3) == 12
 assert loops.four_times(0.5) == 2.0
 print(*cache_folders(), sep="\\n")
+"""
+
+LOAD = """
+import sys
+import loops
+compiler = "numba.np.arraymath"
+print(loops.four_times(3), compiler in sys.modules)
+print(loops.four_times(1j), compiler in sys.modules)
 """
 
 WARM = """
@@ -98,6 +107,14 @@ def test_a_chosen_folder_needs_no_words(loops, tmp_path):
     done = python(RUN, loops, NUMBA_CACHE_DIR=str(tmp_path / "chosen"))
     assert done.stderr == ""
     assert done.stdout.startswith(str(tmp_path / "chosen"))
+
+
+def test_what_is_loaded_needs_nothing_of_the_compiler(loops):
+    """To import that would take half a second in every process; it comes with the first loop that is compiled."""
+    env = {k: v for k, v in os.environ.items() if k != "NUMBA_CACHE_DIR"}
+    python(RUN, loops, NUMBA_CACHE_DIR=None)
+    done = subprocess.run([sys.executable, "-c", LOAD], cwd=loops, env=env, capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == ("12 False\n4j True\n", "")
 
 
 def test_the_stamp_covers_the_loops_that_are_called(monkeypatch, tmp_path):

@@ -174,6 +174,7 @@ def _jit(function: Function, passes: Passes = "full", kind: parts.Kind = "whole"
         file._source_stamp = (file._source_stamp, _stamp(function.__module__))
         file.save = partial(_save, file)
         file._load_index = partial(_known, file._load_index)
+        kernel._cache.load_overload = partial(_load, kernel._cache)
     if not _KERNELS:
         _announce_first_compilation()
     _KERNELS.append(kernel)
@@ -282,6 +283,20 @@ def _known(load: Callable[[], dict[Any, str]]) -> dict[Any, str]:
         return load()
     except Exception:  # unpickling may raise anything
         return {}
+
+
+def _load(cache: Any, signature: Any, target: Any) -> Any:
+    """Load a compiled loop, or None.
+
+    Numba would first import all that it can compile, which takes half a second, in each process. That is needed where
+    nothing is found, and done there. Machine code needs the functions of Numba's runtime alone.
+    """
+    from numba.core.runtime import rtsys
+
+    runtime: Any = rtsys
+    runtime.initialize(target)
+    with cache._guard_against_spurious_io_errors():
+        return cache._load_overload(signature, target)
 
 
 def _save(file: Any, key: Any, data: Any) -> None:
