@@ -4,6 +4,7 @@ import functools
 import gc
 import inspect
 import os
+import signal
 
 import pytest
 from _pytest.doctest import DoctestModule
@@ -16,6 +17,8 @@ if "PYTEST_XDIST_WORKER" in os.environ:
     for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):  # before they are loaded; threads would wait
         os.environ.setdefault(name, "1")
 
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in what shells start in the background; it is inherited
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 os.fsync = lambda descriptor: None  # what tests write need not survive a loss of power; disks are slow
 gc.disable()  # until everything is collected
 EXACT = ({"array_equal"}, {"assert_array_equal"}, {"tobytes"}, {"view", "int64"})  # names that a test uses

@@ -365,6 +365,14 @@ def test_loops_of_an_older_source_are_removed(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == [new.index["float"]]
 
 
+PRODUCT = """
+from isinglass.runtime.compilation.jit import compiled
+
+@compiled
+def product(x, y, z):
+    for i in range(len(x)):
+        z[i] = x[i] * y[i]
+"""
 APART = """
 from isinglass.runtime.compilation.jit import apart, compiled, inner, prepared
 
@@ -522,3 +530,10 @@ assert loops.one.stats.cache_misses
     assert python(code.format(verbose=False), tmp_path).stdout == ""
     (tmp_path / "loops.py").write_text(PARTS + "# changed")
     assert "compiling, once: " in python(code.format(verbose=True), tmp_path).stdout
+
+
+def test_loops_of_complex_numbers_are_compiled_without_vectors(tmp_path):
+    (tmp_path / "loops.py").write_text(PRODUCT)
+    code = "import numpy as np, loops\nfor kind in (float, complex): loops.product(*np.ones((3, 9), kind))\n"
+    code += "print(*('x double>' in text for text in loops.product.inspect_llvm().values()))"
+    assert python(code, tmp_path, NUMBA_CACHE_DIR=str(tmp_path / "chosen")).stdout == "True False\n"

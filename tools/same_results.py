@@ -45,11 +45,14 @@ def potentials(seed: int) -> object:
 def of_algorithm(name: str, seed: int) -> list[np.ndarray]:
     """Return what an algorithm finds on one problem, with derivatives where it has them."""
     import isinglass as ig
+    from isinglass.inference.algorithm import make
 
     p = potentials(seed)
     options = {"iterations": 5} if seed % 2 and name in ("bp", "trw", "fbp") else {}
     if name == "bp" and seed % 4 > 1:
         options["schedule"] = ("residual", "sequential", "random", "flooding")[seed // 4 % 4]
+    if make(name, {}).facts.stochastic:
+        options["random_state"] = seed
     r = ig.infer(p, name, **options)
     found = [np.asarray(r.component_log_z), *r.variables, *r.factors, np.array([r.info.residual], float)]
     rng = np.random.default_rng(seed)

@@ -211,7 +211,7 @@ def _compile(compile_plainly: Function, kernel: Any, passes: Passes, kind: parts
         changed = "_module_pass_manager", "create_library", "unserialize_library"
         before, joined = {name: getattr(codegen, name) for name in changed}, config.SLP_VECTORIZE
         try:
-            codegen._module_pass_manager = partial(_light_passes if passes == "light" else full, codegen)
+            codegen._module_pass_manager = partial(_passes_for(passes, signature, full), codegen)
             codegen.create_library = parts.library_of(codegen, kind, kernel.__qualname__)
             codegen.unserialize_library = partial(parts.unserialize, codegen)
             config.SLP_VECTORIZE = int(passes == "joined")
@@ -253,6 +253,17 @@ def _undisturbed(kernel: Any, signature: Any) -> Iterator[None]:
 
 def _name(kernel: Any, signature: Any) -> str:
     return f"{kernel.__qualname__}{signature}"
+
+
+def _passes_for(passes: Passes, signature: Any, full: Function) -> Function:
+    """Return what makes the passes of LLVM.
+
+    Complex numbers have few: vectors of them gain nothing, and the loops are quicker without (flooding 1.5 times).
+    """
+    if passes == "light":
+        return _light_passes
+    is_complex = "complex" in str(signature)
+    return partial(full, opt=1, loop_vectorize=False, slp_vectorize=False) if is_complex else full
 
 
 def _light_passes(codegen: Any, **options: Any) -> Any:
