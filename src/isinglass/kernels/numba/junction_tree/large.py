@@ -101,7 +101,7 @@ def set_views(program, b, run_axis, offsets, contiguous):
         contiguous[j] = inner_offsets(program.cards, a, program.strides, s, run_axis, d - 1, offsets[j])
 
 
-@cold
+@inner
 def fill_run(program, b, run_axis, run, counter, values, start, logs, local, block, offsets, contiguous):
     """Make the entries (v, run) of the current state: the local table times the large messages. Returns its place."""
     a, large, after = program.first_axis[b], program.first_large[b], program.first_input[b + 1]
@@ -176,7 +176,7 @@ def set_places(program, b, missing_axis, run_axis, run, places, first_place):
         first_place[i - large + 1] = first_place[i - large] + step
 
 
-@cold
+@inner
 def write_ratios(program, b, missing_axis, run_axis, run, counter, values, start, peak, logs, sums, places, first_place,
                  offsets, contiguous):  # fmt: skip
     """Replace the entries of the large messages at the current state by their ratios, where they are first met."""
