@@ -111,7 +111,7 @@ def test_a_chosen_folder_needs_no_words(loops, tmp_path):
 
 def test_what_is_loaded_needs_nothing_of_the_compiler(loops):
     """To import that would take half a second in every process; it comes with the first loop that is compiled."""
-    env = {k: v for k, v in os.environ.items() if k != "NUMBA_CACHE_DIR"}
+    env = {k: v for k, v in os.environ.items() if k != "NUMBA_CACHE_DIR"} | {"PYTHONPATH": os.pathsep.join(sys.path)}
     python(RUN, loops, NUMBA_CACHE_DIR=None)
     done = subprocess.run([sys.executable, "-c", LOAD], cwd=loops, env=env, capture_output=True, text=True)
     assert (done.stdout, done.stderr) == ("12 False\n4j True\n", "")

@@ -302,7 +302,7 @@ def _load(cache: Any, signature: Any, target: Any) -> Any:
     Numba would first import all that it can compile, which takes half a second, in each process. That is needed where
     nothing is found, and done there. Machine code needs the functions of Numba's runtime alone.
     """
-    from numba.core.runtime import rtsys
+    from numba.core.runtime.nrt import rtsys
 
     runtime: Any = rtsys
     runtime.initialize(target)
