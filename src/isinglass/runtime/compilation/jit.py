@@ -165,7 +165,7 @@ def _note(kernel: Any, *arguments: Any) -> Function:
 
 def _jit(function: Function, passes: Passes = "full", kind: parts.Kind = "whole", **options: bool) -> Function:
     njit: Any = require_numba().njit
-    options = {"nogil": True, "forceinline": False, **options}  # or Numba takes over that of whoever calls first
+    options = {"nogil": True, **options}
     kernel = njit(error_model="numpy", _nrt=False, no_cfunc_wrapper=True, **options)(function)
     kernel.compile = partial(_compile, kernel.compile, kernel, passes, kind)
     kernel.get_call_template = partial(_for_any_number, kernel.get_call_template)
