@@ -1,8 +1,8 @@
 """Products and sums along a run of a large bucket: vectors that lie side by side in memory.
 
 Each function takes slices, whose indices are never negative, so that it is compiled to vector instructions; `logs` is
-None for linear values (see `strided`). All of them become parts of the loops over runs: to optimise them alone first
-takes longer, and leaves code that is slower for short runs (an 18 x 18 grid takes 1.4 times as long).
+None for linear values (see `strided`). All of them become parts of the loops in `large`, with `fill_run` and
+`write_ratios`: to optimise them alone first takes longer, and an 18 x 18 grid then takes 1.4 times as long.
 """
 
 from __future__ import annotations
