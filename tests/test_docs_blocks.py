@@ -2,6 +2,7 @@
 
 import re
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -24,17 +25,17 @@ PAGES += (
     "defaults",
     "choosing",
     "growth",
-    "sampled-learning",
 )
 
 
 def run_blocks(path):
-    names: dict[str, object] = {}
+    names: dict[str, Any] = {}
     blocks = re.findall(r"^```python\n(.*?)^```", path.read_text(), re.MULTILINE | re.DOTALL)
     assert blocks
     for block in blocks:
         exec(compile(block, path.name, "exec"), names)
         check_comments(block, names)
+    return names
 
 
 def check_comments(block, names):
@@ -53,10 +54,19 @@ def test_the_blocks_of_a_page_run(page, tmp_path, monkeypatch, capsys):
 
 
 @pytest.mark.filterwarnings("ignore::isinglass.ConvergenceWarning")  # runs that are short, or show the warning
-@pytest.mark.parametrize("page", ["sampling"])
-def test_the_blocks_of_a_page_that_warns_run(page, tmp_path, monkeypatch, capsys):
+def test_the_page_on_sampling(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    run_blocks(DOCS / f"{page}.md")
+    names = run_blocks(DOCS / "sampling.md")
+    assert capsys.readouterr().out == "False\n"
+    assert names["x"].shape == (100, 144)
+    assert names["longer"].info.iterations == 2000
+
+
+def test_the_page_on_learning_by_samples(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    names = run_blocks(DOCS / "sampled-learning.md")
+    assert len(capsys.readouterr().out.splitlines()) == 5
+    assert abs(names["found"].log_z - names["rbm"].log_z("exact").log_z) < 0.2
 
 
 @pytest.mark.filterwarnings("ignore::isinglass.ConvergenceWarning")  # one example stops training early, to be short

@@ -60,6 +60,11 @@ GRADIENT = """
 ig.infer(p, bp, tape=True).backward(log_z=1.0)
 print(*(k.__name__ for k in kernels() if k.stats.cache_misses))
 """
+READY = """
+for kernel in kernels():
+    for types in kernel.overloads:
+        print(kernel.__module__, kernel.__name__, types)
+"""
 
 
 @pytest.fixture
@@ -208,10 +213,10 @@ def test_what_is_compiled_ahead_is_all_that_a_gradient_needs(tmp_path):
 
 
 def test_an_inference_without_a_tape_is_helped_by_loops_that_come_next(tmp_path):
-    where = {"NUMBA_CACHE_DIR": str(tmp_path)}
-    assert int(printed(MODEL + AHEAD.replace("compile_from_the_end", "compile_ahead"), tmp_path, **where)) > 5
-    inference = GRADIENT.replace(", tape=True).backward(log_z=1.0)", ")")
-    assert printed(MODEL + inference, tmp_path, **where) == "\n"
+    ahead = printed(MODEL + AHEAD.replace("compile_from_the_end", "compile_ahead") + READY, tmp_path).splitlines()
+    needed = printed(MODEL + "ig.infer(p, bp)" + READY, tmp_path).splitlines()
+    assert len(needed) >= 3
+    assert set(needed) <= set(ahead)
 
 
 @pytest.mark.skipif(os.name != "posix", reason="no locks")

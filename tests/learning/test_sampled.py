@@ -2,7 +2,6 @@
 
 import os
 import signal
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -187,15 +186,6 @@ def test_a_killed_run_goes_on_bit_for_bit(tmp_path, method):
     again = fitted(method, X, 40, checkpoint=tmp_path / "run.npz", callback=lambda p: seen.append(p.iteration))
     assert seen[0] > 5  # it did go on
     np.testing.assert_array_equal(again.theta_, whole.theta_)
-
-
-def test_the_page_of_the_documentation_runs(capsys, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    page = (Path(__file__).parents[2] / "docs" / "sampled-learning.md").read_text()
-    names = {}
-    exec("".join(text.split("```")[0] for text in page.split("```python")[1:]), names)
-    assert len(capsys.readouterr().out.splitlines()) == 5
-    assert abs(names["found"].log_z - names["rbm"].log_z("exact").log_z) < 0.2
 
 
 def test_what_is_fitted_serves_as_any_other():

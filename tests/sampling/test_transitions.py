@@ -156,7 +156,7 @@ LARGER = {
     **{name: larger() for name in SAMPLERS if name not in CLUSTERS},
     **dict.fromkeys(CLUSTERS, ig.models.Ising(ig.chain_graph(7, 2)).potentials(coupling=0.4, field=0.2)),
 }
-MANY, ERROR, SWEEPS = 600_000, 1e-5, 10
+MANY, ERROR, SWEEPS = 600_000, 1e-5, 5
 
 
 def wrong_by_one_percent(p):
@@ -188,7 +188,7 @@ def test_chains_from_exact_samples_stay_exact(name):
 
 @pytest.mark.parametrize("name", LARGER)
 def test_an_error_of_one_percent_is_found(name):
-    """In one conditional of one variable, by ten sweeps; the power follows from the enumerated wrong chain."""
+    """In one conditional of one variable, by a few sweeps; the power follows from the enumerated wrong chain."""
     from scipy.stats import ncx2
 
     p = LARGER[name]
@@ -196,7 +196,7 @@ def test_an_error_of_one_percent_is_found(name):
     sampler = SAMPLERS[name](wrong_by_one_percent(p))
     limit = chi2.isf(ERROR, len(joint) - 1)
     (found,) = statistics(sampler, joint, [SWEEPS], 0)
-    if name.startswith("gibbs chromatic"):
+    if name not in CLUSTERS:  # whose matrices of this size take long
         wrong = of_sampler(Joint(sampler.potentials), sampler, name)
         after = joint.pi @ np.linalg.matrix_power(wrong, SWEEPS)
         assert ncx2.sf(limit, len(joint) - 1, MANY * ((after - joint.pi) ** 2 / joint.pi).sum()) >= 0.999
