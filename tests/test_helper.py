@@ -143,7 +143,7 @@ def test_inside_another_no_second_one_is_offered(allowed):
 def test_a_task_that_fails_does_no_harm(allowed, task, capfd):
     with helping(task):
         call_for_help()
-        helpers._offered[0].process.wait(60)
+        assert helpers._offered[0].process.wait(60) == 1  # an error, not an abort
     assert capfd.readouterr() == ("", "")
 
 
@@ -166,7 +166,9 @@ def test_it_may_work_on_after_the_block_and_is_ended_by_stop(allowed):
 def test_an_end_by_itself_leaves_nothing(allowed):
     helper = Helper("time:sleep", (0,))
     helper.start()
-    assert has_ended(helper.process.pid)  # a zombie would still be there
+    process = helper.process
+    assert has_ended(process.pid)  # a zombie would still be there
+    assert process.wait(60) == 0
 
 
 @pytest.mark.skipif(os.name != "posix", reason="asks for a process by its number")

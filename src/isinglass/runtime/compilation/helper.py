@@ -56,13 +56,21 @@ def call_for_help() -> None:
 
 
 def serve() -> None:
-    """Do what the helper is started for; to be called in its process."""
-    if hasattr(os, "nice"):
-        os.nice(NICE)
-    arguments = pickle.load(sys.stdin.buffer)
-    Thread(target=_end_with_caller, daemon=True).start()
-    module, function = sys.argv[1].split(":")
-    getattr(import_module(module), function)(*arguments)
+    """Do what the helper is started for, and end its process.
+
+    The process ends at once: Python's own end would wait a second for the thread that reads, and then abort.
+    """
+    status = 1
+    try:
+        if hasattr(os, "nice"):
+            os.nice(NICE)
+        arguments = pickle.load(sys.stdin.buffer)
+        Thread(target=_end_with_caller, daemon=True).start()
+        module, function = sys.argv[1].split(":")
+        getattr(import_module(module), function)(*arguments)
+        status = 0
+    finally:
+        os._exit(status)
 
 
 class Helper:
