@@ -179,6 +179,16 @@ def test_any_convex_loss_may_be_cut():
     assert_allclose(found.value, smooth.value, rtol=1e-7)
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_a_minimum_of_zero_is_found_and_proved(seed):
+    f = objective(seed, loss=ig.losses.Perceptron("brute"))
+    found = CuttingPlane(l2=L2).minimise(f, np.random.default_rng(seed).normal(size=f.size))
+    assert found.converged
+    assert (found.x == 0).all()
+    assert found.value == found.state.dual == 0
+    assert "gap, 0," in found.message
+
+
 def test_a_run_goes_on_from_its_file(tmp_path):
     f, optimizer = objective(), CuttingPlane(l2=np.full(8, L2)[: objective().size], tol=1e-8)
     whole = optimizer.minimise(f, np.zeros(f.size))

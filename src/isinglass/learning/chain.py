@@ -11,6 +11,7 @@ the result has the same bits for any number of threads.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from threading import local
 
@@ -121,6 +122,11 @@ class SequenceObjective:
     def unpenalised(self, theta: FloatArray) -> float:
         """Return the value without penalties."""
         return self(theta)[0] - float(np.sum(self.l2 * theta * theta))
+
+    @property
+    def least(self) -> float:
+        """What it is never below, if all maxima in it are exact."""
+        return 0.0 if self.loss.facts.nonnegative else -math.inf
 
     @property
     def n_examples(self) -> int:

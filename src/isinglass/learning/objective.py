@@ -10,6 +10,7 @@ batch is made of.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
@@ -124,6 +125,11 @@ class Objective:
         """Return the loss of each component alone: inference without the way back."""
         problem, algorithm = self._problem(theta)
         return self.loss.evaluate(problem, forward(algorithm)).value
+
+    @property
+    def least(self) -> float:
+        """What it is never below, if all maxima in it are exact."""
+        return 0.0 if self.loss.facts.nonnegative else -math.inf
 
     @property
     def proved(self) -> bool:

@@ -81,6 +81,11 @@ class Total:
         return sum(self._each(lambda part: float(part.losses(theta).sum())))
 
     @property
+    def least(self) -> float:
+        """What it is never below, if all maxima in it are exact."""
+        return sum(part.least for part in self.parts)
+
+    @property
     def n_examples(self) -> int:
         """The number of examples."""
         return sum(part.model.graph.n_components for part in self.parts)

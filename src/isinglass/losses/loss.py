@@ -71,6 +71,8 @@ class LossFacts:
     completes : bool
         Whether labels that were not observed count by their best states, so that the loss is convex once these are
         fixed (`LossProblem.completion`).
+    nonnegative : bool
+        Whether it is never below zero when its maxima are exact; `evaluate` may round.
     optimizer : str or None
         The name of the optimizer of training where none is chosen, and it can be used; None: L-BFGS, for smooth losses.
     """
@@ -85,6 +87,7 @@ class LossFacts:
     sampled: bool = False
     averaged: bool = False
     completes: bool = False
+    nonnegative: bool = False
     optimizer: str | None = None
 
     def __post_init__(self) -> None:

@@ -16,12 +16,14 @@ until its weights are reliable. Means of samples come with standard errors, from
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import ClassVar, NamedTuple
 
 import numpy as np
+from numpy.polynomial.polynomial import polyfit
 
 from isinglass.errors import no_convergence_warnings
 from isinglass.experiments.common.experiment import Experiment, Plot, Progress, Report, parallel_map, register, tell
@@ -138,9 +140,11 @@ def crossing(couplings: Sequence[float], small: FloatArray, large: FloatArray) -
     0.5
     """
     middle = float(np.mean(couplings))
-    curve = np.polynomial.Polynomial.fit(np.asarray(couplings) - middle, large - small, 2).convert()
-    roots = [root.real for root in curve.roots() if abs(root.imag) < 1e-12 and curve.deriv()(root.real) > 0]
-    return middle + float(min(roots, key=abs)) if roots else float("nan")
+    c0, c1, c2 = polyfit(np.asarray(couplings) - middle, large - small, 2)
+    slope = math.sqrt(max(c1 * c1 - 4 * c0 * c2, 0.0))  # where it crosses zero, rising
+    if slope == 0 or (c1 < 0 and c2 == 0):
+        return float("nan")
+    return middle + float(-2 * c0 / (c1 + slope) if c1 > 0 else (slope - c1) / (2 * c2))  # neither cancels
 
 
 @register

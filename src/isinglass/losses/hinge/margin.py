@@ -93,6 +93,7 @@ class Margin(_MarginHinge):
         uses="potentials",
         note="has kinks; a bound on the cost of the most probable assignment; not convex where labels are hidden",
         completes=True,
+        nonnegative=True,
         optimizer="cutting-plane",
     )
 
@@ -135,6 +136,7 @@ class Perceptron(_MarginHinge):
         uses="potentials",
         note="has kinks, and is least at zero parameters; not convex where labels are hidden",
         completes=True,
+        nonnegative=True,
         optimizer="averaged-perceptron",
     )
 

@@ -79,6 +79,7 @@ class Slack(HingeLoss):
         uses="potentials",
         note="has kinks; a bound on the cost of the most probable assignment; not convex where labels are hidden",
         completes=True,
+        nonnegative=True,
         optimizer="cutting-plane",
     )
 

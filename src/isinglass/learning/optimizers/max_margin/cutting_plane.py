@@ -14,17 +14,22 @@ maximises exactly. Planes that had no weight for a while are dropped, which the 
 A few planes say little about R far away, and their minimiser may be far. So a step only goes a part of the way from the
 best point to it: the part is halved after a step that was no improvement, and doubled after one that was. After some
 halvings a step goes the whole way, so that the bound rises in any case.
+
+A least F of zero is found and proved by planes only up to rounding, which is far from zero in relative terms. So the
+bound begins with what the function knows (hinges are never negative), and if F is at that bound at zero, as it is for
+the perceptron loss, the run ends there.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
 from isinglass.learning.optimizers.base import Counted, register
-from isinglass.learning.optimizers.max_margin.gap import GapOptimizer, GapState, proved
+from isinglass.learning.optimizers.max_margin.gap import GapOptimizer, GapState, least, proved
 from isinglass.learning.optimizers.max_margin.simplex import maximise_on_simplex
 from isinglass.learning.optimizers.state import Numbers, State, Vectors
 from isinglass.typing import FloatArray
@@ -79,14 +84,16 @@ class CuttingPlane(GapOptimizer[CuttingPlaneState]):
     def start(self, f: Counted, x: FloatArray) -> CuttingPlaneState:
         """Evaluate the start, which gives the first plane; zero is a better start than any other."""
         value, gradient = f(x)
+        best, bound, zero = (x, value, gradient), least(f.f), np.zeros_like(x)
+        if x.any() and bound > -math.inf:
+            at_zero, slope = f(zero)
+            best = (zero, at_zero, slope) if at_zero <= bound else best
         plane, offset = self._plane(x, value, gradient)
-        one = np.ones(1)
-        planes = (plane,)
-        dual = self._dual(planes, np.array([offset]), one)
+        offsets, one, planes = np.array([offset]), np.ones(1), (plane,)
+        dual = max(self._dual(planes, offsets, one), bound)
         return CuttingPlaneState(
-            self.name, x, 0, f.evaluations, x, value, gradient, dual, proved(f.f), planes, np.array([offset]), one,
-            np.zeros(1), 1.0,
-        )  # fmt: skip
+            self.name, x, 0, f.evaluations, *best, dual, proved(f.f), planes, offsets, one, np.zeros(1), 1.0
+        )
 
     def step(self, f: Counted, state: CuttingPlaneState) -> CuttingPlaneState:
         """Minimise the penalty plus the largest plane, and evaluate there."""

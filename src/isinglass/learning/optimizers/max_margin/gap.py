@@ -48,6 +48,15 @@ class Proving(Protocol):
         """Whether every maximum in it was found with a proof, in all evaluations so far."""
 
 
+@runtime_checkable
+class Bounded(Protocol):
+    """A function that knows a bound on its values."""
+
+    @property
+    def least(self) -> float:
+        """What it is never below, if all maxima in it are exact."""
+
+
 @dataclass(frozen=True, eq=False)
 class GapState(State):
     """The best point, and a lower bound.
@@ -106,8 +115,8 @@ class GapOptimizer(Optimizer[G]):
         """Look at the gap and at the number of iterations."""
         gap = float(state.gap) / max(abs(float(state.value)), sys.float_info.min)  # infinite, if the value is 0
         proof = "" if state.proved else f"; {NO_PROOF}"
-        if gap <= self.tol:
-            return End(True, f"the relative duality gap, {gap:.3g}, is within tol = {self.tol:g}{proof}")
+        if gap <= self.tol:  # by rounding, it may be below zero
+            return End(True, f"the relative duality gap, {max(gap, 0.0):.3g}, is within tol = {self.tol:g}{proof}")
         if state.iteration >= self.max_iter:
             return End(False, f"reached max_iter = {self.max_iter} with a relative duality gap of {gap:.3g}{proof}")
         return None
@@ -136,6 +145,11 @@ class ExampleOptimizer(GapOptimizer[G]):
 def proved(f: object) -> int:
     """Return 0 if a function says that some of its values were not proved."""
     return int(f.proved) if isinstance(f, Proving) else 1
+
+
+def least(f: object) -> float:
+    """Return what a function is known never to be below, -inf if nothing is."""
+    return float(f.least) if isinstance(f, Bounded) else -math.inf
 
 
 def by_example(f: object, optimizer: str) -> ByExample:
