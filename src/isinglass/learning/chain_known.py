@@ -28,7 +28,7 @@ Found = tuple[list[Sums], tuple[FloatArray, FloatArray]]
 
 GROUP = 4  # pieces whose slopes are added up together
 _AT_ONCE = 64  # pieces of a call, so that none takes long
-_SPARE = 4  # groups that several threads may be ahead of one that the system holds up for some milliseconds
+_SPARE = 4  # groups that many threads may be ahead of one that the system holds up for some milliseconds
 
 
 @dataclass(eq=False)
@@ -80,7 +80,7 @@ class KnownPieces:
         assert training.entries is not None
         rows = int(np.diff(training.cuts.pieces).max(initial=1))
         if not self.slopes.size:
-            self.slopes = aligned((_SPARE + -(-2 * threads // GROUP) if threads > 1 else 1) * rows, width)
+            self.slopes = aligned(_groups_at_once(threads) * rows, width)
         rich, poor = (*training.rows, tables.weights.rows), (*training.entries.arrays, tables.weights.lists)
         logs = t.card, t.widest, t.linear, t.transposed, t.log, t.top
         chains = f.cuts, f.data.offsets, f.labels, self.weights
@@ -94,6 +94,11 @@ class KnownPieces:
             known_gradient(_AT_ONCE, queue, chains, (rich, poor, tables.ends, logs, (*wide, *long)), *given)
 
         f.spread(work, [(i,) for i in range(-(-n // _AT_ONCE) + threads - 1)])
+
+
+def _groups_at_once(threads: int) -> int:
+    """Return how many groups have slopes at the same time; those of few threads stay closer in the caches."""
+    return min(_SPARE, threads // 2) + -(-2 * threads // GROUP) if threads > 1 else 1
 
 
 def _in_logarithms(f: SequenceObjective, tables: Tables, t: Transition, flagged: list[int]) -> Found:
